@@ -260,6 +260,8 @@ static int make_plan(struct launch *l)
 
         if (!rc && plan_build(&l->plan, &l->hosts, l->inventory, &l->o.plan, &l->diags) < 0)
                 rc = verdict_nothing_started(l, 69);
+        if (!rc)
+                rc = launch_setup_check_compat(l);
         return rc;
 }
 

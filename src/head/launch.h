@@ -68,6 +68,8 @@ void launch_setup_check_mpi(struct launch *l);
 /* Checks the files and programs of ssh options. -ENOENT: a required file is missing; diags tell
  * which, with the exit code. */
 int launch_setup_check_ssh(struct launch *l);
+/* Checks that the variables of --compat fit. After the plan. 0, or the exit code. */
+int launch_setup_check_compat(struct launch *l);
 /* Chooses the ranks shown on the terminal (--show), or checks the ranks of plan --ranks. 0, or the
  * exit code: a rank does not exist. */
 int launch_setup_choose_shown(struct launch *l);

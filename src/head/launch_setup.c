@@ -17,8 +17,11 @@
 #include "head/core/program.h"
 #include "head/hosts/range.h"
 #include "head/launch.h"
+#include "head/model/compat_nodes.h"
 #include "head/mpi_program.h"
 #include "head/nodes/ssh_program.h"
+
+enum { HN_NODE_LIST = 246 };
 
 void launch_setup_find_program(struct launch *l)
 {
@@ -165,6 +168,22 @@ int launch_setup_check_ranks(struct launch *l)
                 return refuse_ranks(l, "--ranks", text);
         }
         return 0;
+}
+
+int launch_setup_check_compat(struct launch *l)
+{
+        size_t longest = compat_nodes_longest(l->o.compat, &l->plan, &l->hosts);
+
+        if (longest <= COMPAT_VARIABLE_MAX)
+                return 0;
+        diag_help(
+                diag_add(&l->diags, HN_NODE_LIST, 69,
+                         "--compat slurm cannot pass the list of %d nodes: it has %zu bytes, a "
+                         "variable at most %d",
+                         l->plan.num_nodes, longest, COMPAT_VARIABLE_MAX),
+                "use fewer nodes, or host names that end in a number: neighbours are folded as in "
+                "gpu[001-064]");
+        return verdict_nothing_started(l, 69);
 }
 
 /* The option parser has checked the syntax, without the world size. */

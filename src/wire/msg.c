@@ -15,6 +15,8 @@ enum {
         MAX_GPUS = 1024,
         MAX_ADDRS = 4096,
         MAX_RANKS = 1 << 16,
+        MAX_NODES = 1 << 16,
+        MAX_NODE_NAME = 256,
 };
 
 static const char *const names[256] = {
@@ -113,6 +115,21 @@ DEFINE_OWNING_MESSAGE(hello, MSG_HELLO)
 
 enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2 };
 
+static void code_compat_node(struct codec *c, struct compat_node *n)
+{
+        codec_str(c, &n->name, MAX_NODE_NAME);
+        codec_u32(c, &n->n_ranks);
+        codec_require(c, n->n_ranks && n->n_ranks <= MAX_RANKS);
+}
+
+static void code_compat(struct codec *c, struct launch_compat *m)
+{
+        codec_u8(c, &m->family);
+        codec_require(c, m->family < COMPAT_FAMILIES);
+        if (m->family)
+                CODEC_ARRAY(c, m->nodes, m->n_nodes, MAX_NODES, code_compat_node);
+}
+
 static void code_common(struct codec *c, struct launch_order *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
@@ -129,6 +146,7 @@ static void code_common(struct codec *c, struct launch_order *m)
         codec_strv(c, &m->env, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_strv(c, &m->unset, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_u32(c, &m->stdin_rank);
+        code_compat(c, &m->compat);
 }
 
 static void code_launch_rank(struct codec *c, struct launch_rank *k)
@@ -160,6 +178,12 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
 
 DEFINE_ENCODE(common, launch_order, MSG_COMMON)
 DEFINE_ENCODE(launch_order, launch_order, MSG_LAUNCH)
+
+void launch_compat_finish(struct launch_compat *m)
+{
+        code_compat(&CODEC_FREEING, m);
+        memset(m, 0, sizeof(*m));
+}
 
 void launch_order_finish(struct launch_order *m)
 {

@@ -16,7 +16,7 @@
 #include "base/strv.h"
 #include "wire/frame.h"
 
-#define MSG_VERSION    4
+#define MSG_VERSION    5
 #define MSG_NO_RANK    UINT32_MAX
 #define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
 #define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* found by the head among the other output of a login */
@@ -130,6 +130,28 @@ struct launch_rank {
 /* The way a node's processes are kept together, see agent/contain/contain.h. */
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
+/* The launcher whose variables ranks get on top of the usual ones, see wire/compat_env.h. */
+enum compat_family {
+        COMPAT_NONE,
+        COMPAT_OMPI,
+        COMPAT_SLURM,
+        COMPAT_MPICH,
+        COMPAT_HOROVOD,
+        COMPAT_DEEPSPEED,
+        COMPAT_FAMILIES
+};
+
+struct compat_node {
+        char *name;
+        uint32_t n_ranks;
+};
+
+struct launch_compat {
+        uint8_t family;            /* enum compat_family */
+        struct compat_node *nodes; /* by node rank; none where the family does not need them */
+        uint32_t n_nodes;
+};
+
 struct launch_order {
         struct { /* of COMMON */
                 char run_id[64];
@@ -144,6 +166,7 @@ struct launch_order {
                 /* The rank with MSG_STDIN, MSG_EVERY_RANK or MSG_NO_RANK; other ranks read
                  * /dev/null. */
                 uint32_t stdin_rank;
+                struct launch_compat compat;
         };
         struct { /* of LAUNCH */
                 uint32_t node_rank;
@@ -167,6 +190,7 @@ void common_encode(struct buf *b, const struct launch_order *m);
 void launch_order_encode(struct buf *b, const struct launch_order *m);
 int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err);
 void launch_order_finish(struct launch_order *m);
+void launch_compat_finish(struct launch_compat *m);
 
 /* --- short messages --------------------------------------------------------------------------- */
 

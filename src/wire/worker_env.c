@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "wire/compat_env.h"
 #include "wire/env_names.h"
 
 /* An environment to be built. The few variables of the rank are set in a list of their own and
@@ -140,6 +141,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
         set_default(&e, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
         if (!has_variable(&e, "OMP_NUM_THREADS"))
                 strv_env_setf(&e.own, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
+        compat_env_set(&e.own, env, l, r, cores);
         strv_env_merge(env, &e.own);
         strv_finish(&e.own);
 }

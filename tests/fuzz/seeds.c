@@ -80,12 +80,14 @@ static void seed_launch(struct buf *b)
 {
         uint32_t gpus[] = { 0, 1 };
         struct launch_rank ranks[] = { { 0, 0, gpus, 2 }, { 1, 1, NULL, 0 } };
+        struct compat_node node = { .name = (char *)"gpu001", .n_ranks = 2 };
         struct launch_order m = { .run_id = "k3f9",
                                   .world_size = 2,
                                   .num_nodes = 1,
                                   .agent_store = true,
                                   .iface = "lo",
                                   .contain = CONTAIN_CGROUP,
+                                  .compat = { COMPAT_SLURM, &node, 1 },
                                   .cwd = xstrdup("/tmp"),
                                   .program = xstrdup("./b.out"),
                                   .ranks = ranks,

@@ -140,6 +140,7 @@ class Agent:
         body += struct.pack("<6IBB", get["world"], get["nodes"], get["restart"],
                             get["max_restarts"], get["grace"], window, contain, own)
         body += _list(argv) + _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
+        body += b"\0"  # --compat none
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
         body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)

@@ -54,7 +54,8 @@ class Order:
         r = self.r
         return COMMON, (text("order") + u32(r.choice([1, 2, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
                         bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(r.choice(PROGRAMS)) +
-                        texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()))
+                        texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
+                        r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]))
 
     def launch(self):
         r = self.r

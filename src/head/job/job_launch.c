@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "head/model/compat_nodes.h"
 #include "head/output/say.h"
 
 enum {
@@ -209,6 +210,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->stdin_rank = l->stdin_fd < 0 || j->attempt.number ? MSG_NO_RANK
                         : l->stdin_all                       ? MSG_EVERY_RANK
                                                              : 0;
+        compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
 }
 
 /* Fills in, sends and frees the node's own part of the order. */
@@ -291,6 +293,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);
         strv_finish(&m.argv);
+        launch_compat_finish(&m.compat);
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
         heartbeat_start(&j->heartbeat, false);

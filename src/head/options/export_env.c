@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order is that of export_env_collect(): copy_base() takes this shell's variables by --export,
- * files of --env-file and -x are put on top (a later value of a name replaces an earlier one), and
+ * ~/.deepspeed_env with --compat deepspeed, files of --env-file and -x are put on top (a later
+ * value of a name replaces an earlier one), and
  * --unset removes names from the result and travels to the nodes, too. All pairs are gathered in a
  * list first; strv_env_merge() leaves the last of each name. A variable that the agent
  * sets for every rank is exported in vain; worker_env_build() is asked for each name, so that
@@ -13,6 +14,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "wire/worker_env.h"
@@ -91,14 +93,15 @@ static void copy_base(struct strv *env, char **from, const char *mode)
         free(list);
 }
 
-/* Reads NAME=VALUE lines, blank lines and # comments; "export " may stand in front; no quoting. */
-static int read_env_file(struct strv *env, const char *path, struct diags *diags)
+/* Reads NAME=VALUE lines, blank lines and # comments; "export " may stand in front; no quoting.
+ * @what names the kind of file in a message. */
+static int read_env_file(struct strv *env, const char *what, const char *path, struct diags *diags)
 {
         char *text, *line, *rest;
         int r = fd_read_file(path, ENV_FILE_MAX, &text, NULL), n = 0;
 
         if (r < 0) {
-                diag_add(diags, 120, 66, "cannot read the --env-file %s: %s", path, strerror(-r));
+                diag_add(diags, 120, 66, "cannot read the %s %s: %s", what, path, strerror(-r));
                 return -EINVAL;
         }
         for (rest = text; (line = strsep(&rest, "\n"));) {
@@ -121,11 +124,34 @@ static int read_env_file(struct strv *env, const char *path, struct diags *diags
         return r;
 }
 
-/* Tells whether every rank gets a variable @name from the agent, in place of an exported value. */
-static bool is_of_rank(const char *name)
+/* Reads the file that DeepSpeed's launcher reads, if there is one. That launcher takes one of the
+ * working directory, too, which may be a stranger's repository. */
+static int read_deepspeed_env(struct strv *env, const struct options *o, struct diags *diags)
 {
+        const char *home = getenv("HOME");
+        CLEANUP(free_textp) char *path = NULL;
+
+        if (o->compat != COMPAT_DEEPSPEED || !home || !*home)
+                return 0;
+        path = xasprintf("%s/.deepspeed_env", home);
+        if (access(path, F_OK) < 0)
+                return 0;
+        if (o->verbose)
+                diag_tell(diags, "--compat deepspeed exports the variables in %s", path);
+        return read_env_file(env, "DeepSpeed file", path, diags);
+}
+
+/* Tells whether every rank gets a variable @name from the agent, in place of an exported value. */
+static bool is_of_rank(const char *name, unsigned family)
+{
+        struct compat_node node = { .name = (char *)"", .n_ranks = 1 };
         struct launch_rank rank = { 0 };
-        const struct launch_order l = { .num_nodes = 1, .ranks = &rank, .n_ranks = 1 };
+        const struct launch_order l = {
+                .num_nodes = 1,
+                .compat = { .family = (uint8_t)family, .nodes = &node, .n_nodes = 1 },
+                .ranks = &rank,
+                .n_ranks = 1
+        };
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         strv_env_set(&env, name, "given");
@@ -134,11 +160,12 @@ static bool is_of_rank(const char *name)
 }
 
 /* Adds the variables of -x NAME, -x PATTERN or -x NAME=VALUE. */
-static void add_export(struct strv *env, char **from, const char *word, struct diags *diags)
+static void add_export(struct strv *env, char **from, const char *word, unsigned family,
+                       struct diags *diags)
 {
         CLEANUP(free_textp) char *name = xstrndup(word, strcspn(word, "="));
 
-        if (is_of_rank(name))
+        if (is_of_rank(name, family))
                 diag_help(diag_warn(diags, HN_OF_RANK,
                                     "-x %s has no effect: hnlaunch sets %s for every rank", word,
                                     name),
@@ -162,14 +189,15 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
                        struct diags *diags)
 {
         CLEANUP(strv_finish) struct strv all = STRV_INIT, kept = STRV_INIT;
-        int r = 0;
+        int r;
 
         copy_base(&all, from, o->export_mode);
+        r = read_deepspeed_env(&all, o, diags);
         for (size_t i = 0; i < o->env_files.n; i++)
-                if (read_env_file(&all, o->env_files.v[i], diags) < 0)
+                if (read_env_file(&all, "--env-file", o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
         for (size_t i = 0; i < o->exports.n; i++)
-                add_export(&all, from, o->exports.v[i], diags);
+                add_export(&all, from, o->exports.v[i], o->compat, diags);
         strv_copy(unset, &o->unset);
         for (size_t i = 0; i < all.n; i++)
                 if (!is_name_unset(&o->unset, all.v[i]))

@@ -3,8 +3,8 @@
  * Export_env: the part of this shell's environment that goes out to the ranks
  *
  * Every variable but those of a session, a host or another launcher (export_env_is_ours()), then
- * --env-file and -x on top, --unset at last. --export NONE sends only -x and --env-file; --export
- * NAME,.. sends only the named variables.
+ * ~/.deepspeed_env (--compat deepspeed), --env-file and -x on top, --unset at last. --export NONE
+ * sends only those on top, --export NAME,.. adds the named variables.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 bool export_env_is_ours(const char *name);
 
 /* Fills @env with NAME=VALUE pairs and @unset with names to be removed on the node, too. @from is
- * the environment to read (environ). 0, or -EINVAL with an entry in @diags (an unreadable
- * --env-file, a malformed line). */
+ * the environment to read (environ). 0, or -EINVAL with an entry in @diags (an unreadable file, a
+ * malformed line). */
 int export_env_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
                        struct diags *diags);

@@ -63,6 +63,8 @@ const struct option_def option_table[] = {
         { "unset", 0, "NAME", "remove a variable; NAME* is a prefix; may be repeated",
           "env.unset", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
           .parse = value_list, FIELD(unset), PROJECT(FREE) },
+        { "compat", 0, "none|ompi|slurm|mpich|horovod|deepspeed", "set the variables of that launcher, too",
+          "run.compat", "none", GROUP_ENV, .parse = value_choice, FIELD(compat), PROJECT(FREE) },
         { "chdir", 0, "DIR", "working directory of the ranks (default: this one)",
           "run.chdir", NULL, GROUP_ENV, .parse = value_text, FIELD(chdir), PROJECT(REFUSED) },
         { "push", 0, "FILE|DIR", "copy it to the nodes first, and start the ranks there; may be repeated",

@@ -53,6 +53,7 @@ struct options {
         struct strv exports; /* -x: NAME, GLOB*, or NAME=VALUE, in order */
         char *export_mode;   /* --export: NULL = all, "NONE", or a list of names */
         struct strv env_files, unset;
+        unsigned compat;  /* enum compat_family of wire/msg.h */
         char *chdir;      /* NULL = this directory */
         struct strv push; /* files and folders for the nodes, in order */
         bool keep;        /* ... and keep after the job */

@@ -16,6 +16,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
+#include "head/model/compat_nodes.h"
 #include "head/model/tree.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
@@ -137,6 +138,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_node *n,
         l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
         if (l->agent_store)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
+        compat_nodes_fill(&l->compat, v->o->compat, v->p, v->hosts);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
         fill_master_addr(v, l);
         l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
@@ -160,6 +162,18 @@ static void explain_iface(struct strv *env, const char *name, const char *placeh
                 strv_env_set(env, name, "(interface towards rank 0's node)");
 }
 
+/* Explains the variables of --compat slurm that are known at the start only. */
+static void explain_compat(const struct plan_view *v, const struct host *host, size_t n_ranks,
+                           struct strv *env)
+{
+        if (v->o->compat != COMPAT_SLURM)
+                return;
+        strv_env_set(env, "SLURM_JOB_ID", "(number of the run)");
+        strv_env_set(env, "SLURM_JOBID", "(number of the run)");
+        strv_env_setf(env, "SLURM_CPUS_ON_NODE", "(cores of %s)", host->name);
+        strv_env_setf(env, "SLURM_CPUS_PER_TASK", "(cores of %s / %zu)", host->name, n_ranks);
+}
+
 /* Sets in @env the variables that the agent will set for @rank. */
 static void rank_environment(const struct plan_view *v, int rank, struct strv *env)
 {
@@ -178,6 +192,7 @@ static void rank_environment(const struct plan_view *v, int rank, struct strv *e
         if (!own_threads)
                 strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
                               plan_host(v, r->node)->name, n->ranks.n);
+        explain_compat(v, plan_host(v, r->node), n->ranks.n, env);
         launch_order_finish(&l);
 }
 

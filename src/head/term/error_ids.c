@@ -99,12 +99,14 @@ const struct error_id error_ids[] = {
           "The line has the same key twice, or slots both behind a colon and as a key.",
           "Remove one of the two." },
         { 120,
-          "a file of --env-file cannot be read",
-          "The file does not exist, may not be read, or is too large.",
+          "a file of variables cannot be read",
+          "The file of --env-file does not exist; or it, or ~/.deepspeed_env with --compat deepspeed, may not be read or "
+          "is too large.",
           "Check the path. In a configuration file it is relative to that file's folder." },
         { 121,
-          "a line of a file of --env-file is not NAME=VALUE",
-          "The line has no equals sign, or no name before it.",
+          "a line of a file of variables is not NAME=VALUE",
+          "The line of --env-file, or of ~/.deepspeed_env with --compat deepspeed, has no equals sign, or no name before "
+          "it.",
           "Write one NAME=VALUE on each line. # begins a comment; quotes are part of the value." },
         { 123,
           "a variable of -x is not set in this shell (warning)",
@@ -313,6 +315,11 @@ const struct error_id error_ids[] = {
           "closed, or an included file cannot be read. Lines are checked in all blocks, also in those of other hosts.",
           "Correct the line in the message. IgnoreUnknown KEYWORD lets ssh and hnlaunch pass over a keyword. "
           "--ssh-config none reads no file." },
+        { 246,
+          "the list of nodes does not fit in a variable",
+          "--compat slurm gives ranks the names of all nodes, for example in SLURM_JOB_NODELIST. The kernel limits a "
+          "variable to 128 KiB, and the list is longer although neighbours are folded, as in gpu[001-064].",
+          "Use fewer nodes, or host names that end in a number." },
         { 247,
           "a private key is ignored, since others may access it (warning)",
           "The file of a key of the ssh configuration or of --identity belongs to you, and its permissions let other "

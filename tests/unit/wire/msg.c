@@ -112,6 +112,11 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
         strv_push(&m.argv, "two\nlines");
         strv_push(&m.env, "A=\x01\xfe");
         strv_push(&m.unset, "SLURM_*");
+        m.compat.family = COMPAT_SLURM;
+        m.compat.n_nodes = 2;
+        m.compat.nodes = xcalloc(2, sizeof(*m.compat.nodes));
+        m.compat.nodes[0] = (struct compat_node){ .name = xstrdup("gpu001"), .n_ranks = 8 };
+        m.compat.nodes[1] = (struct compat_node){ .name = xstrdup("gpu002"), .n_ranks = 2 };
         return m;
 }
 
@@ -122,6 +127,7 @@ static void free_sample(struct launch_order *m)
         strv_finish(&m->argv);
         strv_finish(&m->env);
         strv_finish(&m->unset);
+        launch_compat_finish(&m->compat);
 }
 
 static void test_launch_carries_every_byte(void **state UNUSED)
@@ -146,6 +152,10 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_int_equal(out.silence_ms, 60000);
         assert_int_equal(out.window, 4096);
         assert_int_equal(out.contain, CONTAIN_PIDNS);
+        assert_int_equal(out.compat.family, COMPAT_SLURM);
+        assert_int_equal(out.compat.n_nodes, 2);
+        assert_string_equal(out.compat.nodes[1].name, "gpu002");
+        assert_int_equal(out.compat.nodes[1].n_ranks, 2);
         assert_true(out.agent_store);
         assert_string_equal(out.iface, "ib0");
         assert_true(out.set_visible);
@@ -362,6 +372,27 @@ static void test_a_launch_knows_its_containers(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_a_launch_knows_its_families_and_no_empty_node(void **state UNUSED)
+{
+        struct launch_order in = sample_launch(NULL, 0), out = { 0 };
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        in.compat.family = COMPAT_FAMILIES;
+        common_encode(&b, &in);
+        f = only_frame(&b, MSG_COMMON);
+        assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
+        buf_clear(&b);
+        in.compat.family = COMPAT_HOROVOD;
+        in.compat.nodes[1].n_ranks = 0;
+        common_encode(&b, &in);
+        f = only_frame(&b, MSG_COMMON);
+        assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
+        free_sample(&in);
+        buf_finish(&b);
+}
+
 static void test_every_message_has_a_name(void **state UNUSED)
 {
         for (int type = MSG_LAUNCH; type <= MSG_COMMON; type++)
@@ -386,6 +417,7 @@ int main(void)
                 cmocka_unit_test(test_orders_come_back_as_sent),
                 cmocka_unit_test(test_leaving_has_a_reason),
                 cmocka_unit_test(test_a_launch_knows_its_containers),
+                cmocka_unit_test(test_a_launch_knows_its_families_and_no_empty_node),
                 cmocka_unit_test(test_every_message_has_a_name),
                 cmocka_unit_test(test_output_read_in_place_is_the_same_message),
         };

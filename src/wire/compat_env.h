@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compat_env: the variables that other launchers set (--compat)
+ *
+ * For programs that read the variables of mpirun, srun, mpiexec or horovodrun themselves. The names
+ * and meanings are those of Open MPI's "Environment variables set for MPI applications", Slurm's
+ * srun(1) "OUTPUT ENVIRONMENT VARIABLES", MPICH's hydra, and horovod/runner/gloo_run.py.
+ * Pure. The agent applies it before starting a rank, the head to print a plan.
+ */
+#pragma once
+
+#include "base/strv.h"
+#include "wire/msg.h"
+
+/*
+ * Sets in @own the variables of the family of @l for @r, one of the ranks of @l. JAX_* that @given
+ * has are left out; the other variables replace earlier values. A variable whose value @l does not
+ * tell is left out. The family DeepSpeed has no variables beyond those of wire/worker_env.h.
+ * @cores are those of the node.
+ */
+void compat_env_set(struct strv *own, const struct strv *given, const struct launch_order *l,
+                    const struct launch_rank *r, unsigned cores);
+
+/* Tells whether variables of the family need launch_compat.nodes. */
+bool compat_env_needs_nodes(uint8_t family);
+
+/* Writes the names as Slurm does, "gpu[001-064,070],login": numbers at the end of neighbours are
+ * folded. "" without nodes; malloc'ed. */
+char *compat_env_node_list(const struct launch_compat *c);
