@@ -10,7 +10,9 @@
  */
 #include "agent/agent_attempt.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +20,12 @@
 #include <sys/wait.h>
 
 #include "agent/agent_private.h"
+#include "agent/endpoint/port.h"
 #include "agent/rank/base_env.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "wire/env_names.h"
+#include "wire/nccl_env.h"
 #include "wire/worker_env.h"
 
 enum {
@@ -374,9 +378,24 @@ void agent_on_sigchld(uv_signal_t *handle, int signo UNUSED)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
+/* The port of NCCL's RAS is free when the ranks start: two jobs of a node would share its default.
+ */
+static const char *pick_ras_addr(char *to, size_t size)
+{
+        struct sockaddr_in addr = { .sin_family = AF_INET,
+                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int fd = port_bind((struct sockaddr *)&addr, sizeof(addr), 0);
+
+        snprintf(to, size, "127.0.0.1:%u", ntohs(addr.sin_port));
+        if (fd < 0)
+                return NULL;
+        fd_close(fd);
+        return to;
+}
+
 /* Forks a rank's process; confirm_starts() finds out whether the program could be executed. */
 static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
-                      const struct strv *base)
+                      const struct strv *base, const struct nccl_values *nccl)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct agent_attempt *t = &a->attempt;
@@ -397,6 +416,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
 
         strv_copy(&env, base);
         worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
+        nccl_env_build(&env, l, nccl);
         if (agent_push_dir(&a->push))
                 strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
         w = worker_start(&setup, &err);
@@ -414,6 +434,8 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
 void agent_start_ranks(struct agent *a, const struct launch_order *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
+        char ras_addr[32];
+        struct nccl_values nccl = { NULL, a->dir.dumps, a->dir.pipes };
         struct agent_attempt *t = &a->attempt;
         struct error err;
 
@@ -427,11 +449,12 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
         oom_read(&t->oom, t->contain.cgroup.path);
         a->head.limit_ms = l->silence_ms;
         base_env_build(&base, environ, l);
+        nccl.ras_addr = pick_ras_addr(ras_addr, sizeof(ras_addr));
         t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         t->phase = RUNNING;
         t->refused = false;
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++)
-                t->refused = start_rank(a, l, &l->ranks[i], &base) < 0;
+                t->refused = start_rank(a, l, &l->ranks[i], &base, &nccl) < 0;
         confirm_starts(a, START_MS);
         if (!t->n_starting)
                 return;

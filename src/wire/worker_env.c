@@ -26,8 +26,7 @@ static void set_default(struct rank_env *env, const char *name, const char *valu
                 strv_env_set(&env->own, name, value);
 }
 
-/* --unset: NAME, or NAME* for a prefix. */
-static bool is_unset(const struct launch_order *l, const char *name)
+bool worker_env_is_unset(const struct launch_order *l, const char *name)
 {
         for (size_t i = 0; i < l->unset.n; i++) {
                 const char *pattern = l->unset.v[i];
@@ -135,10 +134,8 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
                 strv_env_setf(&e.own, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
         set_gpus(&e, l, r);
         /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
-        if (!is_unset(l, "PYTHONUNBUFFERED"))
+        if (!worker_env_is_unset(l, "PYTHONUNBUFFERED"))
                 set_default(&e, "PYTHONUNBUFFERED", "1");
-        set_default(&e, "NCCL_ASYNC_ERROR_HANDLING", "1"); /* before PyTorch 2.2 */
-        set_default(&e, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
         if (!has_variable(&e, "OMP_NUM_THREADS"))
                 strv_env_setf(&e.own, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
         compat_env_set(&e.own, env, l, r, cores);

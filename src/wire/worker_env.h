@@ -13,10 +13,10 @@
  * Sets on top of @env: the HN_* names of wire/env_names.h, torchrun's whole set, NODE_RANK, and
  * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE. These replace earlier values.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
- * Sets only when missing from @env: NCCL_ASYNC_ERROR_HANDLING and TORCH_NCCL_ASYNC_ERROR_HANDLING
- * to 1, OMP_NUM_THREADS to @cores divided by the node's ranks (at least 1), PYTHONUNBUFFERED to 1
- * unless @l unsets it; when iface is known, GLOO_SOCKET_IFNAME to iface, and on more than one node
- * NCCL_SOCKET_IFNAME to "=" and iface.
+ * Sets only when missing from @env: OMP_NUM_THREADS to @cores divided by the node's ranks (at least
+ * 1), PYTHONUNBUFFERED to 1 unless @l unsets it; when iface is known, GLOO_SOCKET_IFNAME to iface,
+ * and on more than one node NCCL_SOCKET_IFNAME to "=" and iface. See wire/nccl_env.h for the others
+ * of NCCL.
  * Sets CUDA_VISIBLE_DEVICES to the rank's own devices with gpu_visibility_own, to the devices of
  * all ranks of the node with set_visible, else leaves it alone; together with it CUDA_DEVICE_ORDER,
  * when missing, becomes PCI_BUS_ID, because the indices count in that order. All ranks of @l must
@@ -26,3 +26,5 @@
  */
 void worker_env_build(struct strv *env, const struct launch_order *l, const struct launch_rank *r,
                       const char *store_path, const char *error_file, unsigned cores);
+/* Tells whether --unset names @name: NAME, or NAME* for a prefix. */
+bool worker_env_is_unset(const struct launch_order *l, const char *name);

@@ -147,8 +147,8 @@ static void clean_up_job(const struct guard_notes *notes)
         if (*notes->cgroup)
                 left.cgroup.path = xstrdup(notes->cgroup);
         if (*notes->dir) {
-                dir.path = xstrdup(notes->dir);
-                left.mark = dir.store = xasprintf("%s/store", dir.path);
+                job_dir_name(&dir, xstrdup(notes->dir));
+                left.mark = dir.store;
         }
         cgroup_kill(&left.cgroup);
         kill_descendants();

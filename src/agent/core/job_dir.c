@@ -14,10 +14,24 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "wire/nccl_env.h"
+
+#define PIPES "/tmp"
 
 enum {
         PATH_LIMIT = 64, /* of the folder: a socket's whole path has 107 bytes */
 };
+
+/* PyTorch ends a process that cannot make its FIFO, and a rank may run in a container that does not
+ * see the folder: every container has a /tmp. */
+void job_dir_name(struct job_dir *d, char *path)
+{
+        d->path = path;
+        d->store = xasprintf("%s/store", path);
+        d->dumps = xasprintf("%s/" NCCL_DUMP_NAME, path);
+        if (access(PIPES, W_OK | X_OK) == 0)
+                d->pipes = xasprintf(PIPES "/%s.rank_", strrchr(path, '/') + 1);
+}
 
 int job_dir_create(struct job_dir *d, struct error *err)
 {
@@ -29,8 +43,7 @@ int job_dir_create(struct job_dir *d, struct error *err)
                         continue;
                 path = xasprintf("%s/hnlaunch-XXXXXX", tried[i]);
                 if (mkdtemp(path)) {
-                        d->path = path;
-                        d->store = xasprintf("%s/store", path);
+                        job_dir_name(d, path);
                         return 0;
                 }
                 err_set(err, errno, "cannot make a folder in %s: %s", tried[i], strerror(errno));
@@ -52,6 +65,13 @@ struct clearing {
 static bool is_own_file(const char *name)
 {
         return !strcmp(name, "store") || !strncmp(name, "known-", 6);
+}
+
+/* Of a rank that did as hnlaunch asked. */
+static bool is_expected_file(const char *name)
+{
+        return !strncmp(name, "error-", 6) ||
+               !strncmp(name, NCCL_DUMP_NAME, sizeof(NCCL_DUMP_NAME) - 1);
 }
 
 static void count_left(struct clearing *c, int error)
@@ -129,8 +149,7 @@ static void clear_folder(struct clearing *c, int fd, int depth)
                         break;
                 }
                 clear_entry(c, dirfd(dir), entry->d_name, depth);
-                /* An error file is expected. */
-                c->removed -= !depth && c->removed && !strncmp(entry->d_name, "error-", 6);
+                c->removed -= !depth && c->removed && is_expected_file(entry->d_name);
         }
         closedir(dir);
 }
@@ -154,6 +173,20 @@ size_t job_dir_clear(struct job_dir *d, size_t *ret_removed, int *ret_error)
         return c.left;
 }
 
+/* Ranks may have other numbers in PyTorch than here, so the names are looked for. */
+static void remove_pipes(const struct job_dir *d)
+{
+        const char *name = d->pipes ? strrchr(d->pipes, '/') + 1 : NULL;
+        DIR *dir = d->pipes ? opendir(PIPES) : NULL;
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+                if (!strncmp(entry->d_name, name, strlen(name)))
+                        unlinkat(dirfd(dir), entry->d_name, 0);
+        if (dir)
+                closedir(dir);
+}
+
 int job_dir_remove(struct job_dir *d)
 {
         int r;
@@ -165,8 +198,11 @@ int job_dir_remove(struct job_dir *d)
         else
                 clear_job_dir(d, true);
         r = rmdir(d->path) < 0 && errno != ENOENT && !d->stays ? -errno : 0;
+        remove_pipes(d);
         free(d->path);
         free(d->store);
+        free(d->dumps);
+        free(d->pipes);
         *d = (struct job_dir){ 0 };
         return r;
 }

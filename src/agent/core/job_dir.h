@@ -14,16 +14,21 @@ enum { HN_FILES_LEFT = 314 }; /* the number of a warning of files that stay on t
 struct job_dir {
         char *path;  /* NULL = not made */
         char *store; /* path of the Unix endpoint's socket; also the job's mark, see contain.h */
+        char *dumps; /* path of files that ranks are told to write, before the rank */
+        char *pipes; /* the same of FIFOs; outside of the folder, NULL = no place for them */
         bool stays;  /* files of ranks could not be removed, which was told */
 };
 
 /* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp where that works. */
 int job_dir_create(struct job_dir *d, struct error *err);
+/* Names the folder's files in a zeroed @d; takes @path. */
+void job_dir_name(struct job_dir *d, char *path);
 /* Removes what ranks have put there, folders with their contents, but follows no link and enters no
  * other mount. Not all of it if there are more than some thousands of files. Returns how many
  * entries are left, 0 = none, with the errno of the first in *ret_error; *ret_removed: the removed
- * ones, but for error files. */
+ * ones, but for error files and dumps. */
 size_t job_dir_clear(struct job_dir *d, size_t *ret_removed, int *ret_error);
 /* Removes the folder with all files, in the same way, but not what the last job_dir_clear() has
- * left. 0, also for a folder that was not made; or -errno: it is still there. */
+ * left; and the FIFOs. Frees the names. 0, also for a folder that was not made; or -errno: it is
+ * still there. */
 int job_dir_remove(struct job_dir *d);

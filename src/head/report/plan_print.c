@@ -21,6 +21,7 @@
 #include "head/options/config.h"
 #include "head/options/export_env.h"
 #include "wire/env_names.h"
+#include "wire/nccl_env.h"
 #include "wire/worker_env.h"
 
 struct plan_view {
@@ -186,6 +187,10 @@ static void rank_environment(const struct plan_view *v, int rank, struct strv *e
         strv_copy(&l.unset, &v->o->unset);
         worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
                          "(file of the node's agent)", 0);
+        nccl_env_build(env, &l,
+                       &(struct nccl_values){ "127.0.0.1:(free port there)",
+                                              "(folder of the node's agent)/" NCCL_DUMP_NAME,
+                                              "(file of the node's agent)" });
         strv_env_set(env, "MASTER_PORT", "(free port there)");
         explain_iface(env, "GLOO_SOCKET_IFNAME", LATER);
         explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);

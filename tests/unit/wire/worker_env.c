@@ -71,8 +71,6 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
                 { "TORCHELASTIC_MAX_RESTARTS", "3" },
                 { "TORCHELASTIC_USE_AGENT_STORE", "False" },
                 { "TORCHELASTIC_ERROR_FILE", "/run/error" },
-                { "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1" },
-                { "NCCL_ASYNC_ERROR_HANDLING", "1" },
                 { "OMP_NUM_THREADS", "6" },
                 { "PYTHONUNBUFFERED", "1" },
                 { "CROSS_RANK", "4" },
@@ -110,12 +108,9 @@ static void test_preferences_of_the_user_win(void **state UNUSED)
         struct launch_order l = order();
 
         strv_push(&env, "OMP_NUM_THREADS=5");
-        strv_push(&env, "TORCH_NCCL_ASYNC_ERROR_HANDLING=0");
         strv_push(&env, "PYTHONUNBUFFERED=");
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
         expect(&env, "OMP_NUM_THREADS", "5");
-        expect(&env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "0");
-        expect(&env, "NCCL_ASYNC_ERROR_HANDLING", "1");
         expect(&env, "PYTHONUNBUFFERED", "");
         strv_finish(&env);
 }

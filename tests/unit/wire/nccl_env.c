@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/nccl_env.h"
+
+static const struct nccl_values values = { "127.0.0.1:5000", "/run/job/" NCCL_DUMP_NAME,
+                                           "/tmp/job.rank_" };
+
+static const char *const names[] = {
+        "NCCL_RAS_ADDR",
+        "TORCH_FR_BUFFER_SIZE",
+        "TORCH_NCCL_TRACE_BUFFER_SIZE",
+        "TORCH_FR_DUMP_TEMP_FILE",
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE",
+        "TORCH_NCCL_DUMP_ON_TIMEOUT",
+        "NCCL_ASYNC_ERROR_HANDLING",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+};
+
+/* Builds the environment of a rank whose user gives @given (NULL = nothing) and unsets @unset. */
+static void build(struct strv *env, const char *given, const char *unset,
+                  const struct nccl_values *v)
+{
+        struct launch_order l = { .world_size = 1 };
+
+        if (given)
+                strv_push(env, given);
+        if (unset)
+                strv_push(&l.unset, unset);
+        nccl_env_build(env, &l, v);
+        strv_finish(&l.unset);
+}
+
+static void test_all_names_of_every_release_are_set(void **state UNUSED)
+{
+        static const char *const want[ARRAY_SIZE(names)] = {
+                "127.0.0.1:5000",
+                "2000",
+                "2000",
+                "/run/job/nccl_trace_rank_",
+                "/run/job/nccl_trace_rank_",
+                "/tmp/job.rank_",
+                "1",
+                "1",
+                "3",
+        };
+        struct strv env = STRV_INIT;
+
+        build(&env, NULL, NULL, &values);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                assert_string_equal(strv_env_get(&env, names[i]), want[i]);
+        assert_int_equal(env.n, ARRAY_SIZE(names));
+        strv_finish(&env);
+}
+
+/* The old name must not win against the user's new one, nor the other way round. */
+static void test_the_user_wins_under_either_name(void **state UNUSED)
+{
+        static const struct {
+                const char *given, *stays_away;
+        } table[] = {
+                { "NCCL_RAS_ENABLE=0", "NCCL_RAS_ADDR" },
+                { "TORCH_FR_BUFFER_SIZE=0", "TORCH_NCCL_TRACE_BUFFER_SIZE" },
+                { "TORCH_NCCL_TRACE_BUFFER_SIZE=0", "TORCH_FR_BUFFER_SIZE" },
+                { "TORCH_FR_DUMP_TEMP_FILE=/d/", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE" },
+                { "TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/d/", "TORCH_FR_DUMP_TEMP_FILE" },
+                { "NCCL_ASYNC_ERROR_HANDLING=0", "TORCH_NCCL_ASYNC_ERROR_HANDLING" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct strv env = STRV_INIT;
+
+                build(&env, table[i].given, NULL, &values);
+                assert_string_equal(env.v[0], table[i].given);
+                assert_null(strv_env_get(&env, table[i].stays_away));
+                strv_finish(&env);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                struct strv env = STRV_INIT;
+                char given[64];
+
+                snprintf(given, sizeof(given), "%s=mine", names[i]);
+                build(&env, given, NULL, &values);
+                assert_string_equal(strv_env_get(&env, names[i]), "mine");
+                strv_finish(&env);
+        }
+}
+
+static void test_what_the_user_unsets_stays_away(void **state UNUSED)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                struct strv env = STRV_INIT;
+
+                build(&env, NULL, names[i], &values);
+                assert_null(strv_env_get(&env, names[i]));
+                assert_true(env.n > 0);
+                strv_finish(&env);
+        }
+}
+
+static void test_enabled_ras_and_missing_values(void **state UNUSED)
+{
+        struct strv env = STRV_INIT;
+
+        build(&env, "NCCL_RAS_ENABLE=1", NULL, &values);
+        assert_non_null(strv_env_get(&env, "NCCL_RAS_ADDR"));
+        strv_finish(&env);
+        env = (struct strv)STRV_INIT;
+        build(&env, NULL, NULL, &(struct nccl_values){ NULL, NULL, NULL });
+        assert_int_equal(env.n, 5);
+        assert_null(strv_env_get(&env, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"));
+        strv_finish(&env);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_all_names_of_every_release_are_set),
+                cmocka_unit_test(test_the_user_wins_under_either_name),
+                cmocka_unit_test(test_what_the_user_unsets_stays_away),
+                cmocka_unit_test(test_enabled_ras_and_missing_values),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
