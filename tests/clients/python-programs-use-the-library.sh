@@ -8,11 +8,11 @@
 command -v python3 >/dev/null || skip_all 'needs python3'
 # A library with sanitizers does not load into a Python without.
 HNLAUNCH=$PLAIN/hnlaunch
-export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONPATH=$ROOT/examples/python PYTHONDONTWRITEBYTECODE=1
+export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONPATH=$ROOT/packaging/python PYTHONDONTWRITEBYTECODE=1
 program=(python3 "$ROOT/tests/clients/python_module.py")
 
-run "${program[@]}" header "$ROOT/include/hnlaunch/hnlaunch.h"
-is 'every call of the header is there' "$(cat "$OUT")" ok
+run "${program[@]}" names "$ROOT"/include/hnlaunch/{hnlaunch,comm}.h
+is 'every call of the headers is there, with types and words' "$(cat "$OUT")" ok
 for n in 1 2 4; do
     hn -x HNLAUNCH_LIBRARY --local "$n" --label none "${program[@]}"
     exits "$n ranks" 0
@@ -20,6 +20,16 @@ for n in 1 2 4; do
 done
 run "${program[@]}" alone
 is 'by hand: not launched, or a world of one' "$(cat "$OUT")" ok
+
+if [[ -e $PLAIN/hn_backend_gloo.so ]]; then
+    for n in 1 3; do
+        hn -x HNLAUNCH_LIBRARY --local "$n" --label none "${program[@]}" arrays
+        exits "$n ranks with arrays" 0
+        is "collectives of $n ranks are right" "$(cat "$OUT")" ok
+    done
+else
+    skip 'ranks with arrays' 'built without Gloo'
+fi
 
 hn -x HNLAUNCH_LIBRARY --local 3 --label none --grace 60s sh -c 'trap "" TERM; exec "$@"' sh "${program[@]}" report
 exits 'a rank that fails' 5
@@ -40,6 +50,13 @@ exits 'a rank that forges a last line: its code' 3
 ok 'the last line is ours' grep -q '^hnlaunch: failed after .*aborted the job: .*(exit 3)$' <(tail -n 1 "$ERR")
 is 'and nothing of it moves a terminal' "$(LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80\xae' "$ERR")" ''
 HNLAUNCH_LIBRARY=/nonexistent.so run "${program[@]}"
-has 'without the library the import says so' "$ERR" '/nonexistent.so: cannot open shared object file'
+has 'without the library the first call says so' "$ERR" '/nonexistent.so: cannot open shared object file'
+HNLAUNCH_LIBRARY=/nonexistent.so run python3 -c 'import hnlaunch'
+exits 'and not the import' 0
+PATH=$PLAIN:$PATH run python3 -m hnlaunch --local 2 --label rank sh -c 'exit 0'
+exits 'the module is a program: hnlaunch in PATH' 0
+python=$(python3 -c 'import sys; print(sys.executable)')
+run env PATH="$TMP" "$python" -m hnlaunch version
+has 'without one it says so' "$ERR" 'cannot find the program hnlaunch'
 nothing_left 'nothing is left'
 done_testing

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every call of examples/python/hnlaunch.py, with any number of ranks. "ok" in rank 0.
+"""Every call of packaging/python/hnlaunch, with any number of ranks. "ok" in rank 0.
 
-python_module.py report: rank 1 reports an error and fails; python_module.py abort: it ends the job
+report: rank 1 reports an error and fails; abort: it ends the job; arrays: collectives over Gloo;
+names HEADER...: needs no job
 """
+import array
+import inspect
 import math
 import os
 import re
 import sys
 import threading
+import typing
 
 import hnlaunch as hn
+from hnlaunch import _library
 
 
 def raises(kind, call, *arguments, **named):
@@ -54,6 +59,7 @@ def check_groups():
     me, n = hn.rank(), hn.world_size()
     back = hn.new_group("back", range(n - 1, -1, -1), backend="gloo")
     assert back.rank() == n - 1 - me and back.size() == n and back.ranks() == list(range(n - 1, -1, -1))
+    assert back.global_rank(0) == n - 1 and back.group_rank(n - 1) == 0
     assert back.name == "back" and back.backend == "gloo"
     assert hn.all_gather(b"%4d" % me, back) == [b"%4d" % r for r in back.ranks()]
     half = hn.split(me % 2, key=-me)
@@ -88,17 +94,76 @@ def fail(how):
     print(f"rank {hn.rank()}: {e.name}: {e}: {e.ranks}", flush=True)
 
 
-def every_call_is_there(header):
-    """What the header has and this module has not, on purpose."""
-    text = open(header).read()
+def check_arrays():
+    me, n, comm = hn.rank(), hn.world_size(), hn.Comm(timeout=60)
+    assert comm.rank() == me and comm.size() == n
+
+    def ours(first, count=2):
+        return array.array("d", [first + i for i in range(count)])
+
+    total, each = ours(me), ours(0, 2 * n)
+    comm.all_reduce(total)
+    assert list(total) == [n * (n - 1) / 2, n * (n - 1) / 2 + n]
+    top = array.array("q", [0, 0])
+    comm.all_reduce(array.array("q", [me, -me]), top, op="max")
+    assert list(top) == [n - 1, 0]
+    comm.reduce(bytes([me + 1]), top_byte := bytearray(1), root=n - 1)
+    assert top_byte[0] == (n * (n + 1) // 2 if me == n - 1 else 0)
+    shared = ours(me * 100)
+    comm.broadcast(shared, root=n - 1)
+    assert list(shared) == list(ours((n - 1) * 100))
+    comm.all_gather(ours(10 * me), each)
+    assert list(each) == [x for r in range(n) for x in ours(10 * r)]
+    block = ours(0)
+    comm.reduce_scatter(each, block)
+    assert list(block) == [n * x for x in ours(10 * me)]
+    turned = ours(0, 2 * n)
+    comm.all_to_all(array.array("d", [100 * me + r for r in range(n) for _ in range(2)]), turned)
+    assert list(turned) == [100 * r + me for r in range(n) for _ in range(2)]
+    if n > 1:
+        comm.send_recv(ours(me), (me + 1) % n, block, (me - 1) % n)
+        assert list(block) == list(ours((me - 1) % n))
+        if me == 0:
+            comm.send(ours(7), 1)
+        elif me == 1:
+            comm.recv(block, 0)
+            assert list(block) == list(ours(7))
+    comm.barrier()
+    for wrong in (("no type", (array.array("h", [1]), )), ("read-only", (b"x", )),
+                  ("length", (ours(0), ours(0, 3))), ("types", (ours(0), array.array("f", [0, 0]))),
+                  ("stride", (memoryview(bytearray(4))[::2], ))):
+        assert raises(ValueError, comm.all_reduce, *wrong[1]), wrong[0]
+    raises(ValueError, comm.all_reduce, ours(0), op="median")
+    comm.free()
+    assert raises(hn.Error, comm.barrier).name == "HN_ERR_INVALID"
+
+
+def every_name_is_described():
+    for name in hn.__all__:
+        thing = getattr(hn, name)
+        members = [thing] if inspect.isfunction(thing) else [
+            m for k, m in vars(thing).items() if inspect.isfunction(m) and not k.startswith("_")] if isinstance(
+                thing, type) else []
+        for call in members:
+            hints = typing.get_type_hints(call)
+            missing = set(inspect.signature(call).parameters) - {"self"} - set(hints)
+            assert "return" in hints and not missing, f"{name}: {call.__name__} lacks types"
+            assert call.__doc__ or call.__name__ in ("rank", "size"), f"{name}: {call.__name__} lacks words"
+    assert os.path.exists(os.path.join(os.path.dirname(hn.__file__), "py.typed"))
+
+
+def every_call_is_there(headers):
+    """What the headers have and this module has not, on purpose."""
+    text = "".join(open(header).read() for header in headers)
     calls = set(re.findall(r"^HN_API [^;]*?\b(hn_\w+)\(", text, re.M))
-    left_out = {"hn_strerror", "hn_set_error", "hn_world", "hn_get_global_rank", "hn_get_group_rank", "hn_store_get"}
-    assert calls - left_out == set(hn._PROTOTYPES), calls - left_out ^ set(hn._PROTOTYPES)
+    left_out = {"hn_strerror", "hn_set_error", "hn_world", "hn_store_get", "hn_dtype_size"}
+    assert calls - left_out == set(_library.PROTOTYPES), calls - left_out ^ set(_library.PROTOTYPES)
 
 
 def main():
-    if sys.argv[1:2] == ["header"]:
-        every_call_is_there(sys.argv[2])
+    if sys.argv[1:2] == ["names"]:
+        every_name_is_described()
+        every_call_is_there(sys.argv[2:])
         return print("ok")
     if sys.argv[1:] == ["alone"]:
         raises(hn.NotLaunched, hn.rank)
@@ -109,6 +174,8 @@ def main():
     hn.init(singleton=sys.argv[1:] == ["alone"], timeout=30)
     if sys.argv[1:] in (["report"], ["abort"]):
         return fail(sys.argv[1])
+    if sys.argv[1:] == ["arrays"]:
+        check_arrays()
     check_world()
     check_store()
     check_groups()

@@ -28,7 +28,7 @@ fi
 page_commands "$tutorial"
 
 awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$tutorial" >hello.py
-cp "$ROOT/examples/python/hnlaunch.py" .
+cp -r "$ROOT/examples/python/hnlaunch/" .
 run hnlaunch --local 2 --label none python3 hello.py
 is 'the program in Python' "$(sort "$OUT")" $'0 hello\n1 hello'
 

@@ -96,6 +96,7 @@ cat >module.py <<END
 import sys
 sys.path.insert(0, "$root/share/doc/hnlaunch/examples/python")
 import hnlaunch
+assert hnlaunch.version() > 0
 END
 ok 'the module for Python finds the library' "$python" module.py
 
