@@ -233,6 +233,7 @@ static void on_frame(void *ctx, const struct frame *f)
         static void (*const of_store[256])(struct agent_store *, const struct frame *) = {
                 [MSG_ENDPOINT] = agent_store_on_endpoint,
                 [MSG_PROBE] = agent_store_on_probe,
+                [MSG_PORTS] = agent_store_on_ports,
                 [MSG_OWNERS_REQUEST] = agent_store_on_owners_request,
                 [MSG_OWNERS] = agent_store_on_owners,
         };

@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ void agent_store_start(struct agent_store *s, const struct launch_order *l)
         if (s->tcp)
                 endpoint_tcp_reserve(s->tcp, FDS_OF_AGENT + FDS_OF_RANK * (size_t)l->n_ranks);
         memset(&s->master, 0, sizeof(s->master));
+        ports_release(&s->ports);
         if (!l->agent_store) {
                 port_release(&s->port);
         } else if (inet_pton(AF_INET, l->master_addr, &four->sin_addr) == 1) {
@@ -149,6 +151,27 @@ void agent_store_on_endpoint(struct agent_store *s, const struct frame *f)
 }
 
 /* --- messages of the head --------------------------------------------------------------------- */
+
+void agent_store_on_ports(struct agent_store *s, const struct frame *f)
+{
+        struct ports_held m = { 0 };
+        uint32_t n;
+        int r = number_decode(&n, f, NULL);
+
+        if (r == 0)
+                r = n && n <= PORT_NUMBERS_MAX ? ports_hold(&s->ports, n) : -EINVAL;
+        if (r < 0) {
+                snprintf(m.text, sizeof(m.text), "%s", strerror(-r));
+                ports_held_encode(&s->up->out, &m);
+                return;
+        }
+        m.n = n;
+        m.numbers = xcalloc(n, sizeof(*m.numbers));
+        for (uint32_t i = 0; i < n; i++)
+                m.numbers[i] = s->ports.v[i].number;
+        ports_held_encode(&s->up->out, &m);
+        ports_held_finish(&m);
+}
 
 static void on_probed(void *ctx, const struct probed *result)
 {
@@ -244,6 +267,7 @@ void agent_store_close(struct agent_store *s)
         endpoint_unix_destroy(s->endpoint);
         s->endpoint = NULL;
         port_release(&s->port);
+        ports_release(&s->ports);
         uv_close((uv_handle_t *)&s->due, NULL);
 }
 

@@ -28,6 +28,7 @@ struct agent_store {
         bool tcp_used;                  /* by an attempt that is over here */
         uint8_t tcp_mode;               /* enum endpoint_mode */
         struct held_port port;          /* for MASTER_PORT */
+        struct reserved_ports ports;    /* for the ranks, by the order PORTS */
         struct sockaddr_storage
                 master; /* the TCP endpoint of the ranks, on any node; family 0 = none */
         struct peer_owners *owners; /* of connections to the TCP endpoint */
@@ -43,7 +44,7 @@ void agent_store_finish(struct agent_store *s);
 
 /* Opens the Unix socket at @path, once. 0 or a negative errno. */
 int agent_store_listen(struct agent_store *s, const char *path, struct error *err);
-/* Notes where the ranks' TCP endpoint is; frees the held port for a listening rank. */
+/* Notes where the ranks' TCP endpoint is; frees the held ports for listening ranks. */
 void agent_store_start(struct agent_store *s, const struct launch_order *l);
 /* An attempt is over on this node. Closes the local connections, whose unread requests are not
  * meant for the next attempt, and holds the port again. The TCP endpoint stays open for ranks of
@@ -53,6 +54,8 @@ void agent_store_end(struct agent_store *s);
 /* Orders of the head. Opens the TCP endpoint, or closes it when the order cannot be read; the
  * answer is ENDPOINT_OPENED. */
 void agent_store_on_endpoint(struct agent_store *s, const struct frame *f);
+/* Holds free ports for the ranks until agent_store_start(); the answer is PORTS_HELD. */
+void agent_store_on_ports(struct agent_store *s, const struct frame *f);
 /* Probes another node's TCP endpoint; the answer is PROBED, later. */
 void agent_store_on_probe(struct agent_store *s, const struct frame *f);
 /* Tells who owns sockets of this node, when another node's TCP endpoint asks; the answer is OWNERS.

@@ -486,6 +486,7 @@ void launch_finish(struct launch *l)
         hosts_finish(&l->hosts);
         strv_finish(&l->env);
         strv_finish(&l->unset);
+        strv_finish(&l->config.ports);
         agent_binaries_finish(&l->agent_binaries);
         manifest_finish(&l->manifest);
         options_finish(&l->o);

@@ -65,6 +65,10 @@ int launch_setup_find_cwd(struct launch *l);
 void launch_setup_find_program(struct launch *l);
 /* Warns of an MPI program with several ranks. */
 void launch_setup_check_mpi(struct launch *l);
+/* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
+ * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has
+ * PORT_NAMES_MAX ports. */
+int launch_setup_need_port(struct launch *l, const char *name);
 /* Checks the files and programs of ssh options. -ENOENT: a required file is missing; diags tell
  * which, with the exit code. */
 int launch_setup_check_ssh(struct launch *l);

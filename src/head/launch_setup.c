@@ -20,6 +20,7 @@
 #include "head/model/compat_nodes.h"
 #include "head/mpi_program.h"
 #include "head/nodes/ssh_program.h"
+#include "wire/port_name.h"
 
 enum { HN_NODE_LIST = 246 };
 
@@ -68,6 +69,16 @@ void launch_setup_check_mpi(struct launch *l)
                         diag_help(d, "mpirun %s-n %d %s%s", l->o.local ? "" : "--host HOST,... ",
                                   l->plan.world_size, *argv, more);
         }
+}
+
+int launch_setup_need_port(struct launch *l, const char *name)
+{
+        if (strv_has(&l->config.ports, name))
+                return 0;
+        if (l->config.ports.n == PORT_NAMES_MAX)
+                return -E2BIG;
+        strv_push(&l->config.ports, name);
+        return 0;
 }
 
 static void check_ssh_command(struct launch *l)

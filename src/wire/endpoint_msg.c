@@ -24,6 +24,14 @@ static void code_endpoint_opened(struct codec *c, struct endpoint_opened *m)
         codec_text(c, m->text, sizeof(m->text));
 }
 
+static void code_ports_held(struct codec *c, struct ports_held *m)
+{
+        codec_u32_array(c, &m->numbers, &m->n, PORT_NUMBERS_MAX);
+        for (uint32_t i = 0; i < m->n; i++)
+                codec_require(c, m->numbers[i] && m->numbers[i] <= UINT16_MAX);
+        codec_text(c, m->text, sizeof(m->text));
+}
+
 static void code_probe_order(struct codec *c, struct probe_order *m)
 {
         codec_text(c, m->token, sizeof(m->token));
@@ -76,6 +84,7 @@ bool owner_ends_address(const char *text, unsigned char ret[16])
 
 DEFINE_OWNING_MESSAGE(endpoint_order, MSG_ENDPOINT)
 DEFINE_PLAIN_MESSAGE(endpoint_opened, MSG_ENDPOINT_OPENED)
+DEFINE_OWNING_MESSAGE(ports_held, MSG_PORTS_HELD)
 DEFINE_OWNING_MESSAGE(probe_order, MSG_PROBE)
 DEFINE_OWNING_MESSAGE(probed, MSG_PROBED)
 DEFINE_OWNING_MESSAGE(owners_request, MSG_OWNERS_REQUEST)

@@ -7,6 +7,9 @@
  *   agent of rank 0 -> head   ENDPOINT_OPENED  the port
  *   other agents -> head      PROBED           the addresses that answered with the token
  *
+ *   head -> agent of rank 0   PORTS            hold free ports for the ranks, to be named by the
+ * head agent of rank 0 -> head   PORTS_HELD       the ports
+ *
  * ENDPOINT and PROBE go out together, so the test costs one round trip: a prober repeats refused
  * connections until its time is up. With ENDPOINT_LOOPBACK every agent gets an ENDPOINT and none a
  * PROBE.
@@ -25,6 +28,7 @@
 #include "base/error.h"
 #include "base/strv.h"
 #include "wire/frame.h"
+#include "wire/port_name.h"
 
 enum endpoint_mode {
         ENDPOINT_LOOPBACK = 1, /* listen on 127.0.0.1 only */
@@ -52,6 +56,13 @@ struct endpoint_order {
 
 struct endpoint_opened {
         uint32_t port;  /* 0 = could not be opened */
+        char text[256]; /* then: why */
+};
+
+/* The answer to PORTS, which is a number: so many ports are bound until the ranks start. */
+struct ports_held {
+        uint32_t *numbers; /* none = not all could be bound */
+        uint32_t n;
         char text[256]; /* then: why */
 };
 
@@ -118,6 +129,10 @@ void endpoint_order_finish(struct endpoint_order *m);
 
 void endpoint_opened_encode(struct buf *b, const struct endpoint_opened *m);
 int endpoint_opened_decode(struct endpoint_opened *m, const struct frame *f, struct error *err);
+
+void ports_held_encode(struct buf *b, const struct ports_held *m);
+int ports_held_decode(struct ports_held *m, const struct frame *f, struct error *err);
+void ports_held_finish(struct ports_held *m);
 
 void probe_order_encode(struct buf *b, const struct probe_order *m);
 int probe_order_decode(struct probe_order *m, const struct frame *f, struct error *err);

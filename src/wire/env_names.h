@@ -10,9 +10,11 @@
 #define HN_LOCAL_WORLD_SIZE "HN_LOCAL_WORLD_SIZE"
 #define HN_NODE_RANK        "HN_NODE_RANK"
 #define HN_NUM_NODES        "HN_NUM_NODES"
-#define HN_RUN_ID           "HN_RUN_ID"   /* the job's name, the same on every node */
-#define HN_RESTART          "HN_RESTART"  /* 0 in the first attempt */
-#define HN_PUSH_DIR         "HN_PUSH_DIR" /* with --push: the folder of the pushed files */
+#define HN_RUN_ID           "HN_RUN_ID"      /* the job's name, the same on every node */
+#define HN_RESTART          "HN_RESTART"     /* 0 in the first attempt */
+#define HN_MASTER_ADDR      "HN_MASTER_ADDR" /* rank 0's node on the network of the ranks */
+#define HN_PORT_PREFIX      "HN_PORT_"       /* and the name of a port kept free on rank 0's node */
+#define HN_PUSH_DIR         "HN_PUSH_DIR"    /* with --push: the folder of the pushed files */
 /* Path of the node's Unix socket, unique to this agent on this machine; marks a process as part of
  * the job, too. */
 #define HN_STORE "HN_STORE"

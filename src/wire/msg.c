@@ -57,6 +57,8 @@ static const char *const names[256] = {
         [MSG_PUSHED] = "PUSHED",
         [MSG_PING_REQUEST] = "PING_REQUEST",
         [MSG_COMMON] = "COMMON",
+        [MSG_PORTS] = "PORTS",
+        [MSG_PORTS_HELD] = "PORTS_HELD",
 };
 
 const char *msg_name(uint8_t type)
@@ -130,6 +132,20 @@ static void code_compat(struct codec *c, struct launch_compat *m)
                 CODEC_ARRAY(c, m->nodes, m->n_nodes, MAX_NODES, code_compat_node);
 }
 
+static void code_launch_port(struct codec *c, struct launch_port *p)
+{
+        codec_text(c, p->name, sizeof(p->name));
+        codec_require(c, port_name_is_valid(p->name, strlen(p->name)));
+        codec_u32(c, &p->number);
+        codec_require(c, p->number && p->number <= UINT16_MAX);
+}
+
+static void code_first_node(struct codec *c, struct launch_first_node *m)
+{
+        codec_text(c, m->addr, sizeof(m->addr));
+        CODEC_ARRAY(c, m->ports, m->n_ports, PORT_NAMES_MAX, code_launch_port);
+}
+
 static void code_common(struct codec *c, struct launch_order *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
@@ -147,6 +163,7 @@ static void code_common(struct codec *c, struct launch_order *m)
         codec_strv(c, &m->unset, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_u32(c, &m->stdin_rank);
         code_compat(c, &m->compat);
+        code_first_node(c, &m->first_node);
 }
 
 static void code_launch_rank(struct codec *c, struct launch_rank *k)

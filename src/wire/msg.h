@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/strv.h"
 #include "wire/frame.h"
+#include "wire/port_name.h"
 
 #define MSG_VERSION    5
 #define MSG_NO_RANK    UINT32_MAX
@@ -44,6 +45,7 @@ enum msg_type {
         MSG_CHUNK = 14,  /* bytes of a missing file; answered by TAKEN */
         MSG_LOOK = 15,   /* as OFFER, for the manifest sent before */
         MSG_COMMON = 16, /* the part that the LAUNCHes of all nodes share */
+        MSG_PORTS = 17,  /* hold so many free ports until the ranks start; answered by PORTS_HELD */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -63,6 +65,7 @@ enum msg_type {
         MSG_PUSHED = 47, /* the files are in place, or the failure */
         MSG_PING_REQUEST =
                 48, /* asks for a keepalive; answered by PING of the head or of the parent */
+        MSG_PORTS_HELD = 49, /* the ports, see wire/endpoint_msg.h */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes to or from a child agent, see wire/tree_msg.h */
@@ -127,6 +130,19 @@ struct launch_rank {
         uint32_t n_gpus;
 };
 
+/* A TCP port of rank 0's node with a name, the same in all ranks: HN_PORT_NAME. */
+struct launch_port {
+        char name[PORT_NAME_MAX + 1];
+        uint32_t number;
+};
+
+/* What the ranks of all nodes are told about rank 0's node. */
+struct launch_first_node {
+        char addr[64]; /* HN_MASTER_ADDR: on the network of the ranks; "" = not known */
+        struct launch_port *ports;
+        uint32_t n_ports;
+};
+
 /* The way a node's processes are kept together, see agent/contain/contain.h. */
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
@@ -167,6 +183,7 @@ struct launch_order {
                  * /dev/null. */
                 uint32_t stdin_rank;
                 struct launch_compat compat;
+                struct launch_first_node first_node;
         };
         struct { /* of LAUNCH */
                 uint32_t node_rank;
@@ -263,7 +280,7 @@ void rank_bytes_encode(struct buf *b, uint8_t type, uint32_t rank, const void *d
 int rank_bytes_decode(struct output *m, const struct frame *f, struct error *err);
 /* SIGNAL with the signal's number, STOP with the milliseconds of grace (0 = KILL at once),
  * STATUS_REQUEST with a number for the answer, PRUNE with the number of the child, TAKEN with the
- * bytes. */
+ * bytes, PORTS with how many. */
 void number_encode(struct buf *b, uint8_t type, uint32_t v);
 int number_decode(uint32_t *ret, const struct frame *f, struct error *err);
 void empty_encode(struct buf *b, uint8_t type);                 /* BYE, GONE, PING_REQUEST */

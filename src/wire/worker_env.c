@@ -2,6 +2,7 @@
 #include "wire/worker_env.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -87,6 +88,18 @@ static void set_job(struct strv *env, const struct launch_order *l, const char *
                 strv_env_set(env, "TORCHELASTIC_ERROR_FILE", error_file);
 }
 
+static void set_first_node(struct strv *env, const struct launch_first_node *first)
+{
+        if (*first->addr)
+                strv_env_set(env, HN_MASTER_ADDR, first->addr);
+        for (uint32_t i = 0; i < first->n_ports; i++) {
+                char *name = port_name_variable(first->ports[i].name);
+
+                strv_env_setf(env, name, "%u", first->ports[i].number);
+                free(name);
+        }
+}
+
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
 static void append_gpus(struct buf *list, struct strv *seen, const struct launch_rank *r)
 {
@@ -126,6 +139,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
 
         set_numbers(&e.own, l, r);
         set_job(&e.own, l, store_path, error_file);
+        set_first_node(&e.own, &l->first_node);
         /* By default Gloo listens where the host's own name points, often 127.0.1.1, and NCCL on
          * the first interface. On one node NCCL needs no network. */
         if (*l->iface)

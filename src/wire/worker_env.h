@@ -11,7 +11,8 @@
 
 /*
  * Sets on top of @env: the HN_* names of wire/env_names.h, torchrun's whole set, NODE_RANK, and
- * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE. These replace earlier values.
+ * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE; HN_MASTER_ADDR when known, and HN_PORT_NAME for
+ * each port. These replace earlier values.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
  * Sets only when missing from @env: OMP_NUM_THREADS to @cores divided by the node's ranks (at least
  * 1), PYTHONUNBUFFERED to 1 unless @l unsets it; when iface is known, GLOO_SOCKET_IFNAME to iface,

@@ -95,6 +95,7 @@ static int hello_again(const struct frame *f, struct buf *to)
 AGAIN_HALF(common)
 AGAIN_HALF(launch_order)
 AGAIN_OWNED(endpoint_order)
+AGAIN_OWNED(ports_held)
 AGAIN_OWNED(probe_order)
 AGAIN_OWNED(probed)
 AGAIN_OWNED(owners_request)
@@ -180,6 +181,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_TAKEN] = number_again,
         [MSG_PUSHED] = pushed_again,
         [MSG_COMMON] = common_again,
+        [MSG_PORTS] = number_again,
+        [MSG_PORTS_HELD] = ports_held_again,
         [MSG_OWNERS_REQUEST] = owners_request_again,
         [MSG_OWNERS] = owners_again,
 };

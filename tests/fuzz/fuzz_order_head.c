@@ -259,12 +259,14 @@ static int plan_ranks(void)
 static void run_job(uint8_t flags)
 {
         static const struct agent_binaries none;
+        char *port = (char *)"jax";
         struct job_config c = { .options = &run.options,
                                 .hosts = &made.hosts,
                                 .agent_binaries = &none,
                                 .remote = order_agents_transport,
                                 .events = &run.events,
                                 .run_id = "fuzz",
+                                .ports = { .v = &port, .n = 1 },
                                 .tell_joins = true };
         struct job_launch l = { .plan = &run.plan,
                                 .env = &made.none,

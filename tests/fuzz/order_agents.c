@@ -164,6 +164,18 @@ static void say_opened(struct order_agent *a, uint32_t port)
         say(a, &b);
 }
 
+static void say_ports(struct order_agent *a, uint32_t n)
+{
+        uint32_t numbers[PORT_NUMBERS_MAX] = { 0 };
+        struct buf b = BUF_INIT;
+
+        n %= PORT_NUMBERS_MAX + 1;
+        for (uint32_t i = 0; i < n; i++)
+                numbers[i] = 40000 + i;
+        ports_held_encode(&b, &(struct ports_held){ numbers, n, { n ? '\0' : '?' } });
+        say(a, &b);
+}
+
 static void say_probed(struct order_agent *a, uint32_t n, uint32_t error)
 {
         struct probe_result results[ENDPOINT_CANDIDATES_MAX] = { 0 };
@@ -292,6 +304,11 @@ static void take_common_answer(struct order_agent *a, const struct frame *f)
                 if (push_chunk_decode(&chunk, f, NULL) < 0)
                         abort();
                 take_bytes_of_file(a, chunk.len);
+                break;
+        case MSG_PORTS:
+                if (number_decode(&number, f, NULL) < 0)
+                        abort();
+                say_ports(a, number);
                 break;
         case MSG_STATUS_REQUEST:
                 if (number_decode(&number, f, NULL) < 0)
@@ -480,6 +497,9 @@ static void lie(struct order_agent *a, uint8_t type)
         case MSG_PROBED:
                 say_probed(a, x % 4, y % 3);
                 break;
+        case MSG_PORTS_HELD:
+                say_ports(a, y % 4);
+                break;
         case MSG_LEAVING:
                 leaving_encode(&b, "somebody");
                 say(a, &b);
@@ -518,11 +538,11 @@ static void hang_up(struct order_agent *a)
 static void take_step(void)
 {
         static const uint8_t types[] = {
-                MSG_HELLO,        MSG_STARTED, MSG_REFUSED, MSG_OUTPUT, MSG_EXITED,
-                MSG_GONE,         MSG_PONG,    MSG_CREDIT,  MSG_STATUS, MSG_ENDPOINT_OPENED,
-                MSG_PROBED,       MSG_LEAVING, MSG_REPORT,  MSG_WANT,   MSG_TAKEN,
-                MSG_PUSHED,       MSG_STORE,   MSG_TUNNEL,  MSG_LAUNCH, 99,
-                MSG_PING_REQUEST,
+                MSG_HELLO,        MSG_STARTED,    MSG_REFUSED, MSG_OUTPUT, MSG_EXITED,
+                MSG_GONE,         MSG_PONG,       MSG_CREDIT,  MSG_STATUS, MSG_ENDPOINT_OPENED,
+                MSG_PROBED,       MSG_LEAVING,    MSG_REPORT,  MSG_WANT,   MSG_TAKEN,
+                MSG_PUSHED,       MSG_STORE,      MSG_TUNNEL,  MSG_LAUNCH, 99,
+                MSG_PING_REQUEST, MSG_PORTS_HELD,
         };
         uint8_t op = take_u8(&all.program), what = op >> 2;
         struct order_agent *a = &all.agents[(op & 3) % ORDER_NODES];

@@ -81,6 +81,7 @@ static void seed_launch(struct buf *b)
         uint32_t gpus[] = { 0, 1 };
         struct launch_rank ranks[] = { { 0, 0, gpus, 2 }, { 1, 1, NULL, 0 } };
         struct compat_node node = { .name = (char *)"gpu001", .n_ranks = 2 };
+        struct launch_port ports[] = { { "jax", 40001 } };
         struct launch_order m = { .run_id = "k3f9",
                                   .world_size = 2,
                                   .num_nodes = 1,
@@ -90,6 +91,7 @@ static void seed_launch(struct buf *b)
                                   .compat = { COMPAT_SLURM, &node, 1 },
                                   .cwd = xstrdup("/tmp"),
                                   .program = xstrdup("./b.out"),
+                                  .first_node = { "10.0.0.1", ports, 1 },
                                   .ranks = ranks,
                                   .n_ranks = 2 };
 
@@ -157,6 +159,10 @@ static void seed_endpoints(struct buf *b)
         write_message(b, "endpoint_opened");
         probed_encode(b, &(struct probed){ results, 2 });
         write_message(b, "probed");
+        number_encode(b, MSG_PORTS, 2);
+        write_message(b, "ports");
+        ports_held_encode(b, &(struct ports_held){ (uint32_t[]){ 40001, 40002 }, 2, "" });
+        write_message(b, "ports_held");
         endpoint_order_finish(&endpoint);
         probe_order_finish(&probe);
 }

@@ -13,6 +13,7 @@ chmod +x nonsense
 finished=yes
 python3 - <<'PYTHON'
 import signal
+import socket
 import struct
 import sys
 import time
@@ -37,6 +38,27 @@ tap.equal("the rank's exit code comes back", (result.status, result.how),
           ({0: 0}, {0: (0, 0)}))
 tap.equal("the end is told last", result.order[-1], "GONE")
 tap.equal("both outputs have an end", result.ended, {(0, 1), (0, 2)})
+
+# --- ports
+def is_taken(port):
+    with socket.socket(socket.AF_INET6) as s:
+        try:
+            s.bind(("::", port))
+        except OSError:
+            return True
+    return False
+
+
+ports, why = agent.ports(3)
+tap.ok("as many ports as ordered", len(set(ports)) == 3 and why == b"", (ports, why))
+tap.ok("they are held", all(is_taken(port) for port in ports), ports)
+again, why = agent.ports(1)
+tap.ok("another order lets them go", is_taken(again[0]) and not any(is_taken(port) for port in set(ports) - set(again)), again)
+result = agent.run([sys.executable, "-c", "import os, socket; s = socket.socket(socket.AF_INET6); "
+                    "s.bind(('::', int(os.environ['HN_PORT_A_1']))); s.listen(); print(os.environ['HN_MASTER_ADDR'])"],
+                   ports=[("a_1", again[0])], first_node="192.0.2.1")
+tap.equal("a rank listens at a port that was held", (result.status, result.out()), ({0: 0}, b"192.0.2.1\n"))
+tap.equal("more ports than a job may have", agent.ports(66), ([], b"Invalid argument"))
 
 # --- ranks
 result = agent.run(["sh", "-c", "echo $RANK $LOCAL_RANK $WORLD_SIZE; echo $HN_RUN_ID >&2; exit $RANK"],

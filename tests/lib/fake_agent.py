@@ -130,6 +130,7 @@ MESSAGES = {
     "CREDIT": (CREDIT, u32(0) + b"\0" + u32(1 << 20)),
     "ENDPOINT_OPENED": (ENDPOINT_OPENED, u32(1) + text("")),
     "PROBED": (PROBED, u32(0)),
+    "PORTS_HELD": (49, u32(1, 40001) + text("")),
     "STATUS": (STATUS, u32(1, 0, 0, 0)),
     "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
     "WANT": (45, u32(0xFFFFFFFF, 1, 0)),

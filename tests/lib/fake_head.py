@@ -11,7 +11,7 @@ from waiting import scaled, wait_for
 MAGIC = b"HNLAUNCH-AGENT\n"
 NOBODY = 0xFFFFFFFF
 (LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE, ENDPOINT, PROBE) = range(1, 10)
-COMMON = 16
+COMMON, PORTS, PORTS_HELD = 16, 17, 49
 PING_REQUEST = 48
 (HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG, ENDPOINT_OPENED, PROBED) = range(32, 42)
 STORE = 64
@@ -132,7 +132,7 @@ class Agent:
 
     def launch(self, argv, ranks=1, env=(), unset=(), cwd="", stdin_rank=NOBODY, window=0,
                run_id="test", gpus=None, own=False, visible=False, agent_store=False, iface="",
-               contain=0, program="", **more):
+               contain=0, program="", first_node="", ports=(), **more):
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
                "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 0}
         get.update(more)
@@ -141,6 +141,8 @@ class Agent:
                             get["max_restarts"], get["grace"], window, contain, own)
         body += _list(argv) + _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
         body += b"\0"  # --compat none
+        body += _bytes(first_node) + struct.pack("<I", len(ports))
+        body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
         body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)
@@ -169,6 +171,12 @@ class Agent:
                   _list(peers))
         r = self.answer(ENDPOINT_OPENED)
         return r.take("I"), r.text()
+
+    def ports(self, count):
+        """(numbers, why not) of PORTS_HELD"""
+        self.send(PORTS, struct.pack("<I", count))
+        r = self.answer(PORTS_HELD)
+        return [r.take("I") for _ in range(r.take("I"))], r.text()
 
     def sleep(self):
         """Tells it that its head sleeps: without an order it would leave after a minute of silence."""

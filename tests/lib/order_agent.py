@@ -16,7 +16,7 @@ import threading
 import time
 
 from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LAUNCH, LOOPBACK, MAGIC, NETWORK, PING,
-                       PROBE, SIGNAL, STDIN, STOP, STORE, COMMON)
+                       PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS)
 from waiting import wait_for
 
 STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK, LOOK, TUNNEL = 10, 11, 12, 13, 14, 15, 65
@@ -55,7 +55,8 @@ class Order:
         return COMMON, (text("order") + u32(r.choice([1, 2, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
                         bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(r.choice(PROGRAMS)) +
                         texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
-                        r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]))
+                        r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]) +
+                        r.choice([text("") + u32(0), text("::1") + u32(1) + text("jax") + u32(r.choice([1, 65535]))]))
 
     def launch(self):
         r = self.r
@@ -82,6 +83,9 @@ class Order:
     def endpoint(self):
         return ENDPOINT, (bytes([self.r.choice([LOOPBACK, NETWORK])]) + text("t" * 32) + u32(self.r.choice([0, 10])) +
                           texts(["127.0.0.1"]))
+
+    def ports(self):
+        return PORTS, u32(self.r.choice([0, 1, 2, 65, 66, 2**32 - 1]))
 
     def probe(self):
         return PROBE, (text("t" * 32) + u32(self.r.choice([1, 41731, 65535]), self.r.choice([0, 20, 10000])) +
@@ -132,10 +136,10 @@ class Order:
                        self.r.choice([u32(0), u32(1, 0)]) + text("") + text(self.r.choice(["", "value"])))
 
     def nonsense(self):
-        return self.r.choice([0, 1, 5, 9, 11, 13, 14, 17, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
+        return self.r.choice([0, 1, 5, 9, 11, 13, 14, 18, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
 
     def any(self):
-        names = ["common", "launch", "launch", "launch", "signal", "stop", "credit", "stdin", "ping", "endpoint", "probe", "status",
+        names = ["common", "launch", "launch", "launch", "signal", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status",
                  "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "store", "nonsense"]
         return getattr(self, self.r.choice(names))()
 

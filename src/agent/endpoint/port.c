@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 
 #include "base/fd.h"
+#include "base/memory.h"
 
 /* A socket that never listened leaves no state behind when closed. SO_REUSEADDR is not set:
  * otherwise other programs that set the option could bind the same port. */
@@ -45,4 +47,32 @@ void port_hold(struct held_port *p)
 void port_release(struct held_port *p)
 {
         p->fd = fd_close(p->fd);
+}
+
+void ports_release(struct reserved_ports *p)
+{
+        for (uint32_t i = 0; i < p->n; i++)
+                port_release(&p->v[i]);
+        free(p->v);
+        *p = (struct reserved_ports){ 0 };
+}
+
+int ports_hold(struct reserved_ports *p, uint32_t n)
+{
+        int error;
+
+        ports_release(p);
+        p->v = xcalloc(n, sizeof(*p->v));
+        for (; p->n < n; p->n++) {
+                struct held_port *port = &p->v[p->n];
+
+                *port = (struct held_port)PORT_INIT;
+                port_hold(port);
+                if (port->fd >= 0)
+                        continue;
+                error = errno;
+                ports_release(p);
+                return -error;
+        }
+        return 0;
 }

@@ -22,6 +22,18 @@ struct held_port {
 void port_hold(struct held_port *p);
 void port_release(struct held_port *p);
 
+/* Ports for the ranks of an attempt, held from PORTS to the start of the ranks. */
+struct reserved_ports {
+        struct held_port *v;
+        uint32_t n;
+};
+
+/* Holds @n free ports in place of those held before. 0 with the numbers in @p, or a negative errno
+ * when not all could be bound; nothing is held then. */
+int ports_hold(struct reserved_ports *p, uint32_t n);
+/* Releases them; call right before the ranks start, or with NULL-initialized @p. */
+void ports_release(struct reserved_ports *p);
+
 /* Returns a TCP socket bound to @addr and fills in a port that was 0; or -errno. @v6only: an IPv6
  * address does not include IPv4. */
 int port_bind(struct sockaddr *addr, socklen_t len, int v6only);

@@ -103,7 +103,8 @@ struct job *job_create(const struct job_config *config, struct error *err)
         cluster_init_timer(&j->cluster, &j->ticker, j);
         cluster_init_timer(&j->cluster, &j->history.backoff, j);
         heartbeat_init(&j->heartbeat, &j->cluster, &j->attempt, node_owes, j);
-        j->endpoint = job_endpoint_create(&j->cluster, &j->attempt, &j->heartbeat);
+        j->endpoint =
+                job_endpoint_create(&j->cluster, &j->attempt, &j->heartbeat, &j->config.ports);
         j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);
         j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
         j->pool = thread_pool_create(&j->loop, WRITERS, err);
@@ -306,6 +307,11 @@ const struct pushed *job_pushed(const struct job *j, size_t node)
 const struct job_endpoint *job_endpoint(const struct job *j)
 {
         return job_endpoint_result(j->endpoint);
+}
+
+const char *job_port_refusal(const struct job *j)
+{
+        return job_endpoint_port_refusal(j->endpoint);
 }
 
 const struct outcome *job_outcome(const struct job *j)

@@ -42,7 +42,8 @@ struct job_config {
         /* Messages while the job runs; lent for the call. May be NULL. */
         void (*say)(void *ctx, const struct diags *d);
         void *say_ctx;
-        bool tell_joins; /* EVENT_RANK_JOINED is worth asking the nodes */
+        struct strv ports; /* names of ports that the ranks need on rank 0's node */
+        bool tell_joins;   /* EVENT_RANK_JOINED is worth asking the nodes */
 };
 
 enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */

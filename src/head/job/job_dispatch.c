@@ -216,6 +216,11 @@ static int on_probed(struct job *j, struct node *n, const struct frame *f, struc
         return job_endpoint_probed(j->endpoint, (size_t)n->index, f, err);
 }
 
+static int on_ports_held(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_endpoint_ports(j->endpoint, n, f, err);
+}
+
 static int on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         return job_push_want(j->push, n, f, err);
@@ -297,6 +302,7 @@ static const struct {
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
         [MSG_PROBED] = { IN_ANY, on_probed },
+        [MSG_PORTS_HELD] = { IN_ANY, on_ports_held },
         [MSG_OWNERS_REQUEST] = { IN_ANY, on_owners_request },
         [MSG_OWNERS] = { IN_ANY, on_owners },
         [MSG_WANT] = { IN_READY, on_want },

@@ -25,6 +25,7 @@
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
 #include "head/job/job_owners.h"
+#include "head/job/job_ports.h"
 
 enum {
         PROBE_MS = 10000, /* for an address to answer */
@@ -43,6 +44,7 @@ struct endpoint_setup {
         struct attempt *attempt;
         struct heartbeat *heartbeat;
         struct job_owners *owners;
+        struct job_ports ports;
         uv_timer_t timer;
         size_t answered;    /* all nodes before have */
         size_t failed_seen; /* cluster->failed at the last look at each node */
@@ -154,8 +156,18 @@ int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct fram
         return r;
 }
 
+int job_endpoint_ports(struct endpoint_setup *s, const struct node *n, const struct frame *f,
+                       struct error *err)
+{
+        int r = job_ports_held(&s->ports, n, f, err);
+
+        s->refused |= r == 0 && job_ports_refusal(&s->ports);
+        return r;
+}
+
 void job_endpoint_forget(struct endpoint_setup *s, size_t node)
 {
+        job_ports_forget(&s->ports, node);
         s->orders[node] = (struct endpoint_orders){ 0 };
 }
 
@@ -163,8 +175,8 @@ bool job_endpoint_owes(const struct endpoint_setup *s, size_t node)
 {
         const struct job_endpoint_node *d = s->result.nodes ? &s->result.nodes[node] : NULL;
 
-        return d &&
-               ((d->asked_endpoint && !d->endpoint_opened) || (d->asked_probe && !d->has_probed));
+        return d && ((d->asked_endpoint && !d->endpoint_opened) ||
+                     (d->asked_probe && !d->has_probed) || job_ports_owed(&s->ports, node));
 }
 
 bool job_endpoint_serves(const struct endpoint_setup *s, size_t node)
@@ -316,6 +328,23 @@ static int open_loopback(struct endpoint_setup *s, struct error *err)
         return r;
 }
 
+/* Ranks of a single node meet at 127.0.0.1, without any network, unless an address is given. */
+static int open_none(struct endpoint_setup *s, struct error *err)
+{
+        struct job_endpoint *d = &s->result;
+        int r = find_candidates(s, err);
+
+        if (r < 0)
+                return r;
+        if (s->attempt->plan->num_nodes == 1 && !d->candidates.given)
+                d->candidates =
+                        (struct master_addr_list){ .v = { { .addr = "127.0.0.1" } }, .n = 1 };
+        r = await_answers(s);
+        if (r == 0 && job_ports_master(&s->ports))
+                d->port = job_ports_master(&s->ports);
+        return r;
+}
+
 static void forget_answers(struct endpoint_setup *s)
 {
         struct job_endpoint_node *nodes = s->result.nodes;
@@ -332,7 +361,6 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
 {
         struct job_endpoint *d = &s->result;
         const struct options *o = s->cluster->options;
-        int r;
 
         forget_answers(s);
         s->attempt->plan = plan;
@@ -341,7 +369,7 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
         s->refused = false;
         d->first = (size_t)plan->ranks[0].node;
         /* The promise of HELLO is used up by the first attempt. */
-        if (!s->attempt->number || o->store_listen == STORE_LISTEN_NONE)
+        if (!s->attempt->number)
                 d->port = s->cluster->nodes[d->first].hello.free_port;
         token_make(d->token, ENDPOINT_TOKEN);
         d->timeout_ms = MAX(o->connect_timeout_ms, PROBE_MS);
@@ -349,19 +377,15 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
         if (d->mode == STORE_LISTEN_NETWORK && plan->num_nodes == 1)
                 d->mode = STORE_LISTEN_LOOPBACK;
         d->nodes = xcalloc(s->cluster->n_nodes, sizeof(*d->nodes));
+        job_ports_order(&s->ports, &s->cluster->nodes[d->first],
+                        d->mode == STORE_LISTEN_NONE && !d->port);
         switch (d->mode) {
         case STORE_LISTEN_NETWORK:
                 return open_network(s, err);
         case STORE_LISTEN_LOOPBACK:
                 return open_loopback(s, err);
         default:
-                /* Ranks of a single node meet at 127.0.0.1, without any network, unless an address
-                 * is given. */
-                r = find_candidates(s, err);
-                if (r == 0 && plan->num_nodes == 1 && !d->candidates.given)
-                        d->candidates = (struct master_addr_list){ .v = { { .addr = "127.0.0.1" } },
-                                                                   .n = 1 };
-                return r;
+                return open_none(s, err);
         }
 }
 
@@ -393,6 +417,20 @@ static const char *interface_of_node(const struct endpoint_setup *s, size_t node
         return master_addr_iface(&s->cluster->nodes[node].hello, &d->candidates.v[d->chosen]);
 }
 
+void job_endpoint_fill_common(const struct endpoint_setup *s, struct launch_order *m)
+{
+        const struct job_endpoint *d = &s->result;
+
+        job_ports_fill(&s->ports, &m->first_node);
+        snprintf(m->first_node.addr, sizeof(m->first_node.addr), "%s",
+                 d->candidates.n ? d->candidates.v[d->chosen].addr : "127.0.0.1");
+}
+
+const char *job_endpoint_port_refusal(const struct endpoint_setup *s)
+{
+        return job_ports_refusal(&s->ports);
+}
+
 void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launch_order *m)
 {
         const struct job_endpoint *d = &s->result;
@@ -408,9 +446,11 @@ void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launc
 /* --- life cycle --- */
 
 struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
-                                           struct heartbeat *h)
+                                           struct heartbeat *h, const struct strv *ports)
 {
         struct endpoint_setup *s = xcalloc(1, sizeof(*s));
+
+        job_ports_init(&s->ports, ports, c->n_nodes);
 
         s->cluster = c;
         s->attempt = a;
@@ -431,6 +471,7 @@ void job_endpoint_free(struct endpoint_setup *s)
 {
         forget_answers(s);
         free(s->orders);
+        job_ports_finish(&s->ports);
         job_owners_free(s->owners);
         free(s);
 }

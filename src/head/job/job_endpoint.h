@@ -26,6 +26,7 @@ struct endpoint_setup;
 struct heartbeat;
 struct job;
 struct job_owners;
+struct node;
 
 /* The answers of one node. */
 struct job_endpoint_node {
@@ -50,37 +51,46 @@ struct job_endpoint {
  * agents. An endpoint of an earlier call is replaced, with a new token. Runs the loop.
  *
  * 0: job_launch() may follow. JOB_INTERRUPTED: a signal came, see job_outcome(). -EHOSTUNREACH: a
- * node was lost, see job_node(). -ENETUNREACH: no address was reached by all, or an endpoint could
- * not be opened; report_endpoint() tells which. -EADDRNOTAVAIL with @err: rank 0's node has no
- * usable address on the wanted network.
+ * node was lost, see job_node(). -ENETUNREACH: no address was reached by all, or an endpoint or a
+ * port for the ranks could not be opened; report_endpoint() tells which. -EADDRNOTAVAIL with @err:
+ * rank 0's node has no usable address on the wanted network.
  */
 int job_open_endpoint(struct job *j, const struct plan *plan, struct error *err);
 
 /* Returns the result of the last job_open_endpoint(), lent. */
 const struct job_endpoint *job_endpoint(const struct job *j);
 
+/* Returns why rank 0's node could not reserve ports for the ranks, or NULL. */
+const char *job_port_refusal(const struct job *j);
+
 /* --- for the files of the job --- */
 
 /* All pointers are borrowed. */
 struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
-                                           struct heartbeat *h);
+                                           struct heartbeat *h, const struct strv *ports);
 /* job_open_endpoint(). */
 int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct error *err);
 const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s);
 /* Returns the part that answers the endpoint's questions (head/job/job_owners.h), lent. */
 struct job_owners *job_endpoint_owners(struct endpoint_setup *s);
+const char *job_endpoint_port_refusal(const struct endpoint_setup *s);
 
 /* Take ENDPOINT_OPENED and PROBED. 0, or negative with @err: malformed, or not asked for. */
 int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct frame *f,
                         struct error *err);
 int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct frame *f,
                         struct error *err);
+/* Takes PORTS_HELD, as job_ports_held(). */
+int job_endpoint_ports(struct endpoint_setup *s, const struct node *n, const struct frame *f,
+                       struct error *err);
 /* Another agent will run on @node: answers to earlier orders are not waited for. */
 void job_endpoint_forget(struct endpoint_setup *s, size_t node);
 /* Whether @node was asked and has not answered. */
 bool job_endpoint_owes(const struct endpoint_setup *s, size_t node);
 /* Whether the ranks of all nodes find the store at the TCP endpoint of @node. */
 bool job_endpoint_serves(const struct endpoint_setup *s, size_t node);
+/* Fills in address and ports of rank 0's node; the caller frees m->first_node.ports. */
+void job_endpoint_fill_common(const struct endpoint_setup *s, struct launch_order *m);
 /* Fills in address, port and interface of the store for the ranks of @node. */
 void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launch_order *m);
 

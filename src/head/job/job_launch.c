@@ -211,6 +211,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
                         : l->stdin_all                       ? MSG_EVERY_RANK
                                                              : 0;
         compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
+        job_endpoint_fill_common(j->endpoint, m);
 }
 
 /* Fills in, sends and frees the node's own part of the order. */
@@ -294,6 +295,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         order_nodes(j, l, &m);
         strv_finish(&m.argv);
         launch_compat_finish(&m.compat);
+        free(m.first_node.ports);
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
         heartbeat_start(&j->heartbeat, false);

@@ -109,13 +109,17 @@ static const struct host *plan_host(const struct plan_view *v, int node)
 static void fill_master_addr(const struct plan_view *v, struct launch_order *l)
 {
         const struct host *first = plan_host(v, v->p->ranks[0].node);
+        char *addr = l->first_node.addr;
+        size_t size = sizeof(l->first_node.addr);
 
-        if (v->p->num_nodes == 1 || v->o->store_listen == STORE_LISTEN_LOOPBACK)
-                snprintf(l->master_addr, sizeof(l->master_addr), "127.0.0.1");
+        if (v->p->num_nodes == 1)
+                snprintf(addr, size, "127.0.0.1");
         else if (first->addr)
-                snprintf(l->master_addr, sizeof(l->master_addr), "%s", first->addr);
+                snprintf(addr, size, "%s", first->addr);
         else
-                snprintf(l->master_addr, sizeof(l->master_addr), "(address of %.40s)", first->name);
+                snprintf(addr, size, "(address of %.40s)", first->name);
+        snprintf(l->master_addr, sizeof(l->master_addr), "%s",
+                 v->o->store_listen == STORE_LISTEN_LOOPBACK ? "127.0.0.1" : addr);
 }
 
 /* Returns the parent in the tree, NULL = the head connects directly. */

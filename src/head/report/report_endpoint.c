@@ -18,6 +18,7 @@
 enum {
         HN_STORE_UNREACHED = 401,
         HN_NO_ENDPOINT = 403,
+        HN_NO_PORT = 409,
         EX_NODE = 69,
         ROWS = 4, /* addresses shown for a group of nodes */
 };
@@ -47,6 +48,18 @@ static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *
         }
         free(failed);
         return n > 0;
+}
+
+static void report_refused_ports(struct diags *d, const struct job *j, const struct hosts *hosts)
+{
+        const char *host = hosts->v[job_endpoint(j)->first].name;
+        struct diag *di =
+                diag_add(d, HN_NO_PORT, EX_NODE, "cannot reserve the ports for the ranks on %s: %s",
+                         host, job_port_refusal(j));
+
+        diag_note(di, "HN_PORT_NAME, {port:NAME} and MASTER_PORT are free TCP ports of rank 0's "
+                      "node");
+        diag_help(di, "see `ss -tan` there, and sysctl net.ipv4.ip_local_port_range");
 }
 
 /* --- unreached addresses ---------------------------------------------------------------------- */
@@ -211,6 +224,8 @@ static void report_unreached_store(struct diags *d, const struct job *j, const s
 void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
                      const struct options *o)
 {
-        if (!report_closed_endpoints(d, job_endpoint(j), hosts))
+        if (job_port_refusal(j))
+                report_refused_ports(d, j, hosts);
+        else if (!report_closed_endpoints(d, job_endpoint(j), hosts))
                 report_unreached_store(d, j, hosts, o);
 }

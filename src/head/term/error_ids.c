@@ -433,6 +433,12 @@ const struct error_id error_ids[] = {
           "are closed. The message names the rank or the node that was refused first.",
           "Delete keys that are no longer needed; the store is for addresses and small state, not for tensors. "
           "--store-size SIZE sets the limit." },
+        { 409,
+          "there is no free port for the ranks",
+          "A port that the ranks need on rank 0's node, for {port:NAME}, HN_PORT_NAME or MASTER_PORT, could not be "
+          "bound: all ports for programs are in use there, or the limit of open files is reached. The message has "
+          "the reason of the system.",
+          "End programs that hold many connections on that node, or widen sysctl net.ipv4.ip_local_port_range." },
         { 410,
           "a node does not know the socket of a connection to PyTorch's store (warning)",
           "With --store-peers user the agent of the connecting node is asked for the owner of the socket. It sees no "

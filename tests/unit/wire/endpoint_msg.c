@@ -144,6 +144,49 @@ static void test_an_opened_endpoint_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void put_ports(struct buf *b)
+{
+        ports_held_encode(b, &(struct ports_held){ ports, ARRAY_SIZE(ports), "" });
+}
+
+static void test_held_ports_come_back_as_sent(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct ports_held m;
+        struct frame f;
+
+        put_ports(&b);
+        f = only_frame(&b, MSG_PORTS_HELD);
+        assert_int_equal(ports_held_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.n, 2);
+        assert_memory_equal(m.numbers, ports, sizeof(ports));
+        ports_held_finish(&m);
+        buf_finish(&b);
+}
+
+static void test_numbers_that_are_no_ports_are_malformed(void **state UNUSED)
+{
+        uint32_t many[PORT_NUMBERS_MAX + 1], wrong[] = { 0, 65536, UINT32_MAX };
+        struct ports_held m = { .numbers = many, .n = ARRAY_SIZE(many) }, got;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+                many[i] = 1;
+        ports_held_encode(&b, &m);
+        f = only_frame(&b, MSG_PORTS_HELD);
+        assert_int_equal(ports_held_decode(&got, &f, &err), -EPROTO);
+        buf_clear(&b);
+        for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+                ports_held_encode(&b, &(struct ports_held){ .numbers = &wrong[i], .n = 1 });
+                f = only_frame(&b, MSG_PORTS_HELD);
+                assert_int_equal(ports_held_decode(&got, &f, &err), -EPROTO);
+                buf_clear(&b);
+        }
+        buf_finish(&b);
+}
+
 static void test_a_probe_comes_back_as_sent(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
@@ -271,7 +314,7 @@ static void test_too_many_candidates_are_malformed(void **state UNUSED)
                 return r;                                                                          \
         }
 
-/* Decodes a frame of any of the six types, and frees the result. */
+/* Decodes a frame of any of the seven types, and frees the result. */
 static int decode(const struct frame *f, struct error *err)
 {
         struct endpoint_opened opened;
@@ -287,6 +330,8 @@ static int decode(const struct frame *f, struct error *err)
                 DECODE_OWNING(owners_request)
         case MSG_OWNERS:
                 DECODE_OWNING(owners)
+        case MSG_PORTS_HELD:
+                DECODE_OWNING(ports_held)
         default:
                 return endpoint_opened_decode(&opened, f, err);
         }
@@ -311,7 +356,7 @@ static void test_addresses_have_one_form(void **state UNUSED)
 
 static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSED)
 {
-        struct buf b[6] = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
+        struct buf b[7] = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
 
         put_endpoint(&b[0], ENDPOINT_NETWORK, TOKEN);
         put_probe(&b[1]);
@@ -319,6 +364,7 @@ static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSE
         endpoint_opened_encode(&b[3], &(struct endpoint_opened){ .text = "why" });
         put_owners_request(&b[4]);
         put_owners(&b[5]);
+        put_ports(&b[6]);
         for (size_t i = 0; i < ARRAY_SIZE(b); i++) {
                 struct error err;
                 struct frame f;
@@ -344,6 +390,8 @@ int main(void)
                 cmocka_unit_test(test_an_unknown_mode_is_malformed),
                 cmocka_unit_test(test_a_long_token_is_malformed),
                 cmocka_unit_test(test_an_opened_endpoint_comes_back_as_sent),
+                cmocka_unit_test(test_held_ports_come_back_as_sent),
+                cmocka_unit_test(test_numbers_that_are_no_ports_are_malformed),
                 cmocka_unit_test(test_a_probe_comes_back_as_sent),
                 cmocka_unit_test(test_results_come_back_as_sent),
                 cmocka_unit_test(test_a_question_about_owners_comes_back_as_sent),

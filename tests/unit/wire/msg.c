@@ -86,6 +86,8 @@ static void test_a_hello_of_another_version_is_read_up_to_its_number(void **stat
         buf_finish(&b);
 }
 
+static struct launch_port ports[] = { { "jax", 40001 }, { "a_1", 65535 } };
+
 static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
 {
         struct launch_order m = { .run_id = "k3f9",
@@ -104,6 +106,7 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .cwd = xstrdup("/home/\xff"),
                                   .program = xstrdup("./b.out"),
                                   .stdin_rank = UINT32_MAX,
+                                  .first_node = { .addr = "fe80::1", ports, ARRAY_SIZE(ports) },
                                   .ranks = ranks,
                                   .n_ranks = (uint32_t)n };
 
@@ -168,11 +171,35 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_string_equal(out.env.v[0], "A=\x01\xfe");
         assert_string_equal(out.unset.v[0], "SLURM_*");
         assert_int_equal(out.stdin_rank, UINT32_MAX);
+        assert_string_equal(out.first_node.addr, "fe80::1");
+        assert_int_equal(out.first_node.n_ports, 2);
+        assert_string_equal(out.first_node.ports[1].name, "a_1");
+        assert_int_equal(out.first_node.ports[1].number, 65535);
         assert_int_equal(out.n_ranks, 2);
         assert_int_equal(out.ranks[0].gpus[1], 3);
         assert_int_equal(out.ranks[1].n_gpus, 0);
         launch_order_finish(&out);
         free_sample(&in);
+        buf_finish(&b);
+}
+
+static void test_a_launch_with_wrong_ports_is_refused(void **state UNUSED)
+{
+        struct launch_port wrong[] = {
+                { "Jax", 1 }, { "", 1 }, { "1a", 1 }, { "jax", 0 }, { "jax", 65536 }
+        };
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+                struct launch_order m = { .first_node = { "", &wrong[i], 1 } }, out = { 0 };
+
+                common_encode(&b, &m);
+                f = only_frame(&b, MSG_COMMON);
+                assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
+                buf_clear(&b);
+        }
         buf_finish(&b);
 }
 
@@ -409,6 +436,7 @@ int main(void)
                 cmocka_unit_test(test_hello_carries_the_whole_inventory),
                 cmocka_unit_test(test_a_hello_of_another_version_is_read_up_to_its_number),
                 cmocka_unit_test(test_launch_carries_every_byte),
+                cmocka_unit_test(test_a_launch_with_wrong_ports_is_refused),
                 cmocka_unit_test(test_a_launch_cut_anywhere_is_refused),
                 cmocka_unit_test(test_bytes_left_over_are_refused),
                 cmocka_unit_test(test_a_count_larger_than_the_body_does_not_allocate),

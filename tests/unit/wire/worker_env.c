@@ -16,6 +16,8 @@ static struct launch_rank ranks[] = {
         { .rank = 9, .local_rank = 1, .gpus = gpus1, .n_gpus = 2 },
 };
 
+static struct launch_port ports[] = { { "jax", 40001 }, { "a_1", 40002 } };
+
 static struct launch_order order(void)
 {
         return (struct launch_order){ .run_id = "job7",
@@ -26,6 +28,7 @@ static struct launch_order order(void)
                                       .max_restarts = 3,
                                       .master_addr = "10.0.0.1",
                                       .master_port = 4711,
+                                      .first_node = { "10.0.0.2", ports, 2 },
                                       .ranks = ranks,
                                       .n_ranks = 2 };
 }
@@ -54,6 +57,9 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
                 { "HN_RUN_ID", "job7" },
                 { "HN_RESTART", "1" },
                 { "HN_STORE", "/run/store" },
+                { "HN_MASTER_ADDR", "10.0.0.2" },
+                { "HN_PORT_JAX", "40001" },
+                { "HN_PORT_A_1", "40002" },
                 { "RANK", "9" },
                 { "WORLD_SIZE", "10" },
                 { "LOCAL_RANK", "1" },

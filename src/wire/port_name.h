@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Port_name: names of the TCP ports that are kept free on rank 0's node for the ranks
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+        PORT_NAME_MAX = 32,                    /* characters */
+        PORT_NAMES_MAX = 64,                   /* ports of a job */
+        PORT_NUMBERS_MAX = PORT_NAMES_MAX + 1, /* ... and MASTER_PORT */
+};
+
+/* Whether the name is a lower-case letter, followed by lower-case letters, digits and underscores.
+ */
+bool port_name_is_valid(const char *name, size_t len);
+/* Returns the variable of a port with a valid name, HN_PORT_ and the name in upper case; malloc'ed.
+ */
+char *port_name_variable(const char *name);
