@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program headers of an ELF file lead to its dynamic section. Each DT_NEEDED, DT_RUNPATH and
+ * DT_RPATH entry there is an offset into a table of strings, whose address is an entry as well and
+ * is translated to an offset in the file by the program headers. Only these pieces are read, with
+ * limits on each, because the file may be anything.
+ */
+#include "base/elf_libs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+enum { SEGMENTS_MAX = 64, DYNAMIC_MAX = 1024, NAME_SIZE = 256, FOLDERS_SIZE = 4096 };
+
+struct elf {
+        int fd;
+        ElfW(Phdr) segments[SEGMENTS_MAX];
+        size_t n_segments;
+        ElfW(Dyn) dynamic[DYNAMIC_MAX];
+        size_t n_dynamic;
+};
+
+static bool read_at(int fd, void *to, size_t n, uint64_t at)
+{
+        return pread(fd, to, n, (off_t)at) == (ssize_t)n;
+}
+
+/* Reads the program headers and the dynamic section. */
+static bool read_headers(struct elf *e)
+{
+        const unsigned char kind = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+        const ElfW(Phdr) *s = e->segments;
+        ElfW(Ehdr) head;
+
+        if (!read_at(e->fd, &head, sizeof(head), 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+            head.e_ident[EI_CLASS] != kind || head.e_phentsize != sizeof(*e->segments) ||
+            head.e_phnum > SEGMENTS_MAX)
+                return false;
+        e->n_segments = head.e_phnum;
+        if (!read_at(e->fd, e->segments, e->n_segments * sizeof(*e->segments), head.e_phoff))
+                return false;
+        while (s < e->segments + e->n_segments && s->p_type != PT_DYNAMIC)
+                s++;
+        if (s == e->segments + e->n_segments)
+                return false;
+        e->n_dynamic = s->p_filesz / sizeof(*e->dynamic);
+        return e->n_dynamic <= DYNAMIC_MAX &&
+               read_at(e->fd, e->dynamic, e->n_dynamic * sizeof(*e->dynamic), s->p_offset);
+}
+
+/* Returns the offset in the file of the table of strings; 0 = there is none. */
+static uint64_t find_strings(const struct elf *e)
+{
+        uint64_t address = 0;
+
+        for (size_t i = 0; i < e->n_dynamic; i++)
+                if (e->dynamic[i].d_tag == DT_STRTAB)
+                        address = e->dynamic[i].d_un.d_ptr;
+        for (size_t i = 0; i < e->n_segments; i++) {
+                const ElfW(Phdr) *s = &e->segments[i];
+
+                if (s->p_type == PT_LOAD && address >= s->p_vaddr &&
+                    address - s->p_vaddr < s->p_filesz)
+                        return address - s->p_vaddr + s->p_offset;
+        }
+        return 0;
+}
+
+/* Reads a string of less than @size bytes. */
+static bool read_string(const struct elf *e, uint64_t at, char *to, size_t size)
+{
+        ssize_t n = pread(e->fd, to, size, (off_t)at);
+
+        return n > 0 && memchr(to, '\0', (size_t)n);
+}
+
+/* Adds the folders of the colon list @text, with $ORIGIN replaced at the front. */
+static void split_folders(struct strv *folders, char *text, const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        int origin = slash ? (int)(slash - path) : 0;
+        char *rest = text;
+
+        for (char *word; (word = strsep(&rest, ":"));) {
+                size_t skip = !strncmp(word, "$ORIGIN", 7)     ? 7
+                              : !strncmp(word, "${ORIGIN}", 9) ? 9
+                                                               : 0;
+
+                if (skip)
+                        strv_pushf(folders, "%.*s%s", origin, path, word + skip);
+                else if (*word == '/')
+                        strv_push(folders, word);
+        }
+}
+
+static void read_entries(struct elf_libs *ret, const struct elf *e, const char *path)
+{
+        uint64_t strings = find_strings(e), folders = 0;
+        char text[FOLDERS_SIZE];
+        bool runpath = false;
+
+        for (size_t i = 0; strings && i < e->n_dynamic && e->dynamic[i].d_tag != DT_NULL; i++) {
+                const ElfW(Dyn) *d = &e->dynamic[i];
+
+                if (d->d_tag == DT_NEEDED &&
+                    read_string(e, strings + d->d_un.d_val, text, NAME_SIZE))
+                        strv_push(&ret->needed, text);
+                if (d->d_tag == DT_RUNPATH || (d->d_tag == DT_RPATH && !runpath))
+                        folders = strings + d->d_un.d_val;
+                runpath |= d->d_tag == DT_RUNPATH;
+        }
+        if (folders && read_string(e, folders, text, sizeof(text)))
+                split_folders(&ret->folders, text, path);
+}
+
+int elf_libs_read(struct elf_libs *ret, const char *path)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        struct elf *e;
+        bool good;
+
+        *ret = (struct elf_libs){ .needed = STRV_INIT };
+        if (fd < 0)
+                return -errno;
+        e = xcalloc(1, sizeof(*e));
+        e->fd = fd;
+        good = read_headers(e);
+        if (good)
+                read_entries(ret, e, path);
+        free(e);
+        return good ? 0 : -ENOEXEC;
+}
+
+void elf_libs_finish(struct elf_libs *l)
+{
+        strv_finish(&l->needed);
+        strv_finish(&l->folders);
+}
