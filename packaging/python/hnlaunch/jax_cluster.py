@@ -58,7 +58,7 @@ class HnlaunchCluster(ClusterEnv):  # type: ignore[misc,unused-ignore]
     def get_coordinator_address(
         cls, timeout_secs: Optional[int] = None, override_coordinator_port: Optional[str] = None
     ) -> str:
-        """Returns address:port, equal in all ranks. JAX before 0.5 passes less, and has no port of the user."""
+        """Returns address:port, equal in all ranks. JAX before 0.8.1 does not pass the port of the user."""
         address = os.environ.get("HN_MASTER_ADDR") or os.environ["MASTER_ADDR"]
         port = override_coordinator_port or os.environ.get("JAX_COORDINATOR_PORT")
         if not port:
