@@ -24,7 +24,7 @@ wire
 store/engine store/relay
 head/core head/term head/hosts head/model head/options head/push head/nodes head/ssh/files head/ssh
 head/output head/status head/job head/report head
-agent/core agent/files agent/contain agent/rank agent/endpoint agent/tree agent/pmi agent
+agent/core agent/files agent/contain agent/rank agent/endpoint agent/nccl agent/tree agent/pmi agent
 client/core client/torchrun client client/backends
 "
 FILES_IN_A_ROOM=30

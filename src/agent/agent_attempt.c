@@ -6,7 +6,7 @@
  * waitpid(); EXITED is sent behind the rank's last output. Stopping: agent_stop() and the timer
  * @grace walk through TERMINATING and KILLING. The end: agent_advance(), called in every turn of
  * the loop, looks for processes of the attempt once no worker is alive, every RECHECK_MS until none
- * is left, then reads the outputs to their end and sends GONE.
+ * is left, then reads the outputs to their end, sends dumps of the flight recorder and GONE.
  */
 #include "agent/agent_attempt.h"
 
@@ -173,6 +173,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 static void finish_attempt(struct agent *a)
 {
         drop_workers(&a->attempt);
+        dump_sender_close(&a->attempt.dumps);
         agent_store_end(&a->store);
         contain_close(&a->attempt.contain);
         clear_job_dir_of_ranks(&a->dir);
@@ -204,11 +205,15 @@ void agent_advance(struct agent *a)
                 uv_timer_stop(&t->grace);
                 for (size_t i = 0; i < t->n_workers; i++)
                         worker_each_output(t->workers[i], stream_drain);
+                dump_sender_find(&t->dumps, a->dir.path);
         }
         for (size_t i = 0; i < t->n_workers && !a->up.lost; i++)
                 if (t->workers[i]->out[0] || t->workers[i]->out[1])
                         return;
-        finish_attempt(a);
+        if (a->up.lost || dump_sender_run(&t->dumps, &a->up))
+                finish_attempt(a);
+        else
+                uv_timer_start(&t->recheck, on_recheck, RECHECK_MS, 0);
 }
 
 /* --- the end of a rank ------------------------------------------------------------------------ */
@@ -447,6 +452,7 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
         if (a->notes && t->contain.cgroup.path)
                 snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", t->contain.cgroup.path);
         oom_read(&t->oom, t->contain.cgroup.path);
+        t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .fd = -1 };
         a->head.limit_ms = l->silence_ms;
         base_env_build(&base, environ, l);
         nccl.ras_addr = pick_ras_addr(ras_addr, sizeof(ras_addr));
@@ -469,7 +475,7 @@ void agent_attempt_init(struct agent *a)
         struct agent_attempt *t = &a->attempt;
         uv_timer_t *const timers[] = { &t->grace, &t->reaping, &t->recheck, &t->starting };
 
-        *t = (struct agent_attempt){ .contain = CONTAIN_INIT };
+        *t = (struct agent_attempt){ .contain = CONTAIN_INIT, .dumps.fd = -1 };
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
                 uv_timer_init(a->loop, timers[i]);
                 timers[i]->data = a;
@@ -481,6 +487,7 @@ void agent_attempt_close(struct agent *a)
         struct agent_attempt *t = &a->attempt;
 
         drop_workers(t);
+        dump_sender_close(&t->dumps);
         uv_close((uv_handle_t *)&t->grace, NULL);
         uv_close((uv_handle_t *)&t->reaping, NULL);
         uv_close((uv_handle_t *)&t->recheck, NULL);

@@ -7,8 +7,8 @@
  * A phase may be skipped, but the order is kept. LINGERING: the last worker has ended while other
  * processes of the attempt run (a tee, Python's resource tracker) and get some time to end by
  * themselves. DRAINING: no process is left, neither a child (the agent is a subreaper) nor a
- * process with the attempt's mark; only the ends of the outputs are missing. GONE is sent with the
- * return to IDLE.
+ * process with the attempt's mark; the ends of the outputs are missing, then dumps of the flight
+ * recorder are sent. GONE is sent with the return to IDLE.
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 
 #include "agent/contain/contain.h"
 #include "agent/contain/oom.h"
+#include "agent/nccl/dump_sender.h"
 #include "agent/rank/worker.h"
 #include "wire/msg.h"
 
@@ -44,6 +45,7 @@ struct agent_attempt {
         uv_timer_t starting; /* ... nor of the execution of a program */
         struct contain contain;
         struct oom oom; /* when the ranks started */
+        struct dump_sender dumps;
 };
 
 void agent_attempt_init(struct agent *a);

@@ -215,6 +215,7 @@ int verdict_tell(struct launch *l)
         code = check_lost_output(l, code);
         job_last_diags(l->job, &l->diags);
         report_failure(&l->diags, l->job, &l->hosts, &l->plan, &l->o);
+        report_dumps(&l->diags, l->job);
         code = check_streams(l, record_verdict(l, check_streams(l, code)));
         verdict_say(l);
         if (!l->o.quiet || code)

@@ -59,6 +59,7 @@ static const char *const names[256] = {
         [MSG_COMMON] = "COMMON",
         [MSG_PORTS] = "PORTS",
         [MSG_PORTS_HELD] = "PORTS_HELD",
+        [MSG_DUMP] = "DUMP",
 };
 
 const char *msg_name(uint8_t type)
@@ -115,7 +116,7 @@ DEFINE_OWNING_MESSAGE(hello, MSG_HELLO)
 
 /* --- COMMON and LAUNCH ------------------------------------------------------------------------ */
 
-enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2 };
+enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2, LAUNCH_KEEP_DUMPS = 4 };
 
 static void code_compat_node(struct codec *c, struct compat_node *n)
 {
@@ -176,7 +177,8 @@ static void code_launch_rank(struct codec *c, struct launch_rank *k)
 static void code_launch_order(struct codec *c, struct launch_order *m)
 {
         uint8_t flags = (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
-                                  (m->agent_store ? LAUNCH_AGENT_STORE : 0));
+                                  (m->agent_store ? LAUNCH_AGENT_STORE : 0) |
+                                  (m->keep_dumps ? LAUNCH_KEEP_DUMPS : 0));
 
         codec_u32(c, &m->node_rank);
         codec_text(c, m->master_addr, sizeof(m->master_addr));
@@ -186,6 +188,7 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
         if (c->op == CODEC_DECODE) {
                 m->set_visible = flags & LAUNCH_SET_VISIBLE;
                 m->agent_store = flags & LAUNCH_AGENT_STORE;
+                m->keep_dumps = flags & LAUNCH_KEEP_DUMPS;
         }
         codec_text(c, m->iface, sizeof(m->iface));
         codec_str(c, &m->cwd, MSG_MAX_STRING);
@@ -262,6 +265,17 @@ static void code_output(struct codec *c, struct output *m)
         codec_rest(c, &m->data, &m->len);
 }
 
+static void code_dump(struct codec *c, struct dump *m)
+{
+        codec_u32(c, &m->rank);
+        codec_u64(c, &m->size);
+        codec_u64(c, &m->at);
+        codec_rest(c, &m->data, &m->len);
+        codec_require(c, !m->len || (m->len <= MSG_DUMP_PART && m->size <= MSG_MAX_DUMP &&
+                                     m->at < m->size && m->len <= m->size - m->at));
+        codec_require(c, m->len || !m->at);
+}
+
 static void code_credit(struct codec *c, struct credit *m)
 {
         codec_u32(c, &m->rank);
@@ -285,6 +299,7 @@ DEFINE_PLAIN_MESSAGE(started, MSG_STARTED)
 DEFINE_PLAIN_MESSAGE(refused, MSG_REFUSED)
 DEFINE_PLAIN_MESSAGE(exited, MSG_EXITED)
 DEFINE_PLAIN_MESSAGE(output, MSG_OUTPUT)
+DEFINE_PLAIN_MESSAGE(dump, MSG_DUMP)
 DEFINE_PLAIN_MESSAGE(credit, MSG_CREDIT)
 DEFINE_PLAIN_MESSAGE(logline, MSG_LOG)
 DEFINE_DECODE(ping)

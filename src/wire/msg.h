@@ -66,6 +66,7 @@ enum msg_type {
         MSG_PING_REQUEST =
                 48, /* asks for a keepalive; answered by PING of the head or of the parent */
         MSG_PORTS_HELD = 49, /* the ports, see wire/endpoint_msg.h */
+        MSG_DUMP = 60, /* a part of a dump of PyTorch's flight recorder; after the node's EXITED */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes to or from a child agent, see wire/tree_msg.h */
@@ -82,6 +83,9 @@ enum {
         MSG_OUTPUT_MAX = 64 << 10, /* bytes of a MSG_OUTPUT */
         MSG_MAX_STRINGS = 1 << 16, /* entries of argv or the environment */
         MSG_MAX_STRING = 4 << 20,  /* bytes of one entry */
+        MSG_DUMP_PART = 64 << 10,  /* bytes of each MSG_DUMP of a file but the last */
+        MSG_MAX_DUMP = 32 << 20,   /* bytes of one dump */
+        MSG_MAX_DUMPS = 128,       /* dumps of a node in an attempt */
 };
 
 /* --- HELLO ------------------------------------------------------------------------------------ */
@@ -193,6 +197,7 @@ struct launch_order {
                 bool agent_store;    /* the store is served by an agent, not by a worker */
                 char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
                 bool set_visible;    /* set CUDA_VISIBLE_DEVICES: a part of the GPUs */
+                bool keep_dumps;     /* send the content of dumps, too */
                 char *cwd;           /* "" = the login directory */
                 char *program;       /* replaces argv[0]; "" = argv[0] */
                 struct launch_rank *ranks; /* ordered by local rank */
@@ -240,6 +245,14 @@ struct output {
         const unsigned char *data; /* lent by the frame */
         size_t len;                /* 0 = end of file */
 };
+/* A dump is sent in order, one after the other: whole parts of MSG_DUMP_PART, the last one shorter.
+ * A dump that is not kept, or is too large, is one message without data at 0. */
+struct dump {
+        uint32_t rank;             /* in PyTorch; from the name of the file */
+        uint64_t size, at;         /* bytes of the file, and of those before @data */
+        const unsigned char *data; /* lent by the frame */
+        size_t len;
+};
 struct credit {
         uint32_t rank;
         uint8_t stream;
@@ -267,6 +280,8 @@ void output_encode(struct buf *b, const struct output *m);
 void *output_begin(struct buf *b, const struct output *m, size_t max, size_t *ret_mark);
 void output_end(struct buf *b, size_t mark, size_t len);
 int output_decode(struct output *m, const struct frame *f, struct error *err);
+void dump_encode(struct buf *b, const struct dump *m);
+int dump_decode(struct dump *m, const struct frame *f, struct error *err);
 void credit_encode(struct buf *b, const struct credit *m);
 int credit_decode(struct credit *m, const struct frame *f, struct error *err);
 void ping_encode(struct buf *b, uint8_t type, const struct ping *m); /* PING or PONG */

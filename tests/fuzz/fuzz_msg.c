@@ -27,6 +27,7 @@
                 return r;                                                                          \
         }
 
+AGAIN(dump)
 AGAIN(started)
 AGAIN(refused)
 AGAIN(exited)
@@ -171,6 +172,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_STATUS] = node_status_again,
         [MSG_LEAVING] = leaving_again,
         [MSG_REPORT] = rank_bytes_again,
+        [MSG_DUMP] = dump_again,
         [MSG_CHILD_AGENT] = child_agent_order_again,
         [MSG_PRUNE] = number_again,
         [MSG_TUNNEL] = tunnel_again,

@@ -516,6 +516,11 @@ static void lie(struct order_agent *a, uint8_t type)
         case MSG_STORE:
                 lie_to_store(a);
                 break;
+        case MSG_DUMP:
+                dump_encode(&b, &(struct dump){ x, 4 + y % 3, (uint64_t)(y % 3),
+                                                (const unsigned char *)"dump", y & 4 });
+                say(a, &b);
+                break;
         case MSG_TUNNEL:
                 say_tunnel(a, x % 4, y % (TUNNEL_KINDS + 1), number);
                 break;
@@ -542,7 +547,7 @@ static void take_step(void)
                 MSG_GONE,         MSG_PONG,       MSG_CREDIT,  MSG_STATUS, MSG_ENDPOINT_OPENED,
                 MSG_PROBED,       MSG_LEAVING,    MSG_REPORT,  MSG_WANT,   MSG_TAKEN,
                 MSG_PUSHED,       MSG_STORE,      MSG_TUNNEL,  MSG_LAUNCH, 99,
-                MSG_PING_REQUEST, MSG_PORTS_HELD,
+                MSG_PING_REQUEST, MSG_PORTS_HELD, MSG_DUMP,
         };
         uint8_t op = take_u8(&all.program), what = op >> 2;
         struct order_agent *a = &all.agents[(op & 3) % ORDER_NODES];

@@ -234,6 +234,8 @@ static void seed_statuses(struct buf *b)
         write_message(b, "leaving");
         rank_bytes_encode(b, MSG_REPORT, 1, "{}", 2);
         write_message(b, "report");
+        dump_encode(b, &(struct dump){ 1, 6, 0, (const unsigned char *)"pickle", 6 });
+        write_message(b, "dump");
 }
 
 static void seed_pushes(struct buf *b)

@@ -28,7 +28,7 @@ from waiting import wait_for
 VERSION = int(os.environ["VERSION"])
 LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
 STARTED, REFUSED, OUTPUT, EXITED, GONE, LOG, STATUS, LEAVING = 33, 34, 35, 36, 37, 39, 42, 43
-CREDIT, STATUS_REQUEST = 4, 10
+CREDIT, STATUS_REQUEST, DUMP = 4, 10, 60
 TEXT = os.environb.get(b"TEXT")
 STORE, OWNERS_REQUEST, OWNERS = 64, 66, 67
 PARENT = os.getppid()
@@ -133,6 +133,12 @@ MESSAGES = {
     "PORTS_HELD": (49, u32(1, 40001) + text("")),
     "STATUS": (STATUS, u32(1, 0, 0, 0)),
     "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
+    "DUMP": (DUMP, u32(0) + struct.pack("<QQ", 4, 0) + b"dump"),
+    "DUMP-TOLD": (DUMP, u32(0) + struct.pack("<QQ", 4, 0)),
+    "DUMP-LARGE": (DUMP, u32(0) + struct.pack("<QQ", 33 << 20, 0)),
+    "DUMP-BEHIND": (DUMP, u32(0) + struct.pack("<QQ", 8, 4) + b"dump"),
+    "DUMP-SHORT": (DUMP, u32(0) + struct.pack("<QQ", 8, 0) + b"dump"),
+    "DUMP-BEYOND": (DUMP, u32(0) + struct.pack("<QQ", 2, 0) + b"dump"),
     "WANT": (45, u32(0xFFFFFFFF, 1, 0)),
     "TAKEN": (46, u32(1000)),
     "PUSHED": (47, u32(0) + bytes(8) + text("/tmp") + text("")),

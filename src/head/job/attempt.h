@@ -2,7 +2,7 @@
 /*
  * Attempt: the state of one start of the ranks, fresh for every start
  *
- * The plan is known from the opening of the endpoint on; printer, store and turns live from
+ * The plan is known from the opening of the endpoint on; printer, store, turns and dumps live from
  * job_launch() to job_restart() or the end of the job. The state is the job's, and returns to READY
  * before another attempt.
  */
@@ -16,6 +16,7 @@
 #include "head/model/plan.h"
 #include "head/output/printer.h"
 
+struct job_dumps;
 struct store_server;
 struct turns;
 
@@ -26,6 +27,7 @@ struct attempt {
         struct printer *printer;    /* NULL before the launch */
         struct store_server *store; /* NULL before the launch */
         struct turns *turns;        /* NULL before the launch */
+        struct job_dumps *dumps;    /* NULL before the launch */
         struct outcome outcome;
         int64_t launched_ns,
                 stopped_ns; /* clock_ns() of the launch and of the first order to end */

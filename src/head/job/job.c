@@ -270,6 +270,7 @@ void job_destroy(struct job *j)
         printer_destroy(j->attempt.printer);
         store_server_destroy(j->attempt.store);
         turns_destroy(j->attempt.turns);
+        job_dumps_destroy(j->attempt.dumps);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
                 uv_close((uv_handle_t *)&j->signals[i], NULL);
         uv_close((uv_handle_t *)&j->limit, NULL);
@@ -338,6 +339,11 @@ char *job_last_words(const struct job *j, int rank, uint8_t stream)
 {
         return j->attempt.printer ? printer_last_words(j->attempt.printer, rank, stream)
                                   : xstrdup("");
+}
+
+const struct job_dumps *job_dumps_of(const struct job *j)
+{
+        return j->attempt.dumps;
 }
 
 size_t job_lost_bytes(const struct job *j)

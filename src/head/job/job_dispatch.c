@@ -170,6 +170,15 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
+static int on_dump(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct dump m;
+
+        if (dump_decode(&m, f, err) < 0 || turns_dump(j->attempt.turns, n->index, err) < 0)
+                return -EPROTO;
+        return job_dumps_take(j->attempt.dumps, n->index, &m, err);
+}
+
 /* --- nodes --- */
 
 static int on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
@@ -263,6 +272,7 @@ static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struc
 
 static int on_gone(struct job *j, struct node *n, const struct frame *f UNUSED, struct error *err)
 {
+        job_dumps_end(j->attempt.dumps, n->index);
         return turns_gone(j->attempt.turns, n->index, err);
 }
 
@@ -293,6 +303,7 @@ static const struct {
         [MSG_OUTPUT] = { IN_RUNNING, on_output },
         [MSG_EXITED] = { IN_RUNNING, on_exited },
         [MSG_REPORT] = { IN_RUNNING, on_report },
+        [MSG_DUMP] = { IN_RUNNING, on_dump },
         [MSG_CREDIT] = { IN_RUNNING, on_credit },
         [MSG_GONE] = { IN_RUNNING, on_gone },
         [MSG_STORE] = { IN_ANY, on_store },

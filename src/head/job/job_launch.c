@@ -228,6 +228,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         m->silence_ms = heartbeat_silence_ms(&j->heartbeat, n);
         m->node_rank = (uint32_t)p->node_rank;
         m->set_visible = p->gpus_are_subset;
+        m->keep_dumps = l->output.dir;
         m->n_ranks = (uint32_t)p->n_ranks;
         m->ranks = xcalloc((size_t)p->n_ranks, sizeof(*m->ranks));
         for (int i = 0; i < p->n_ranks; i++) {
@@ -290,6 +291,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         create_printer(j, l, m.window);
         create_store(j);
         j->attempt.turns = turns_create(l->plan);
+        j->attempt.dumps = job_dumps_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);

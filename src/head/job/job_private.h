@@ -18,6 +18,7 @@
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
+#include "head/job/job_dumps.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/job/job_status.h"

@@ -38,7 +38,8 @@ static void give_up_nodes(uv_timer_t *t)
                 node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
 }
 
-/* Counts no time while an agent of this machine is silent: then the machine is too busy. */
+/* Counts no time while dumps arrive, nor while an agent of this machine is silent: then the machine
+ * is too busy. */
 static void on_late_look(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -48,6 +49,8 @@ static void on_late_look(uv_timer_t *t)
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
                 if (n->host->local && n->heard_ns < since)
                         return;
+        if (job_dumps_arrive(j->attempt.dumps))
+                j->late_looks = LATE_LOOKS;
         if (--j->late_looks)
                 return;
         uv_timer_stop(t);

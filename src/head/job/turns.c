@@ -125,12 +125,23 @@ int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_
         return 0;
 }
 
-int turns_gone(struct turns *t, int node, struct error *err)
+/* A message that follows the end of all ranks of the node. */
+static int require_end(const struct turns *t, int node, uint8_t type, struct error *err)
 {
         const struct turns_node *n = &t->nodes[node];
 
         if (!n->running || n->refused)
                 return 0;
-        return err_set(err, EPROTO, "message out of turn: GONE, before the end of %u rank%s",
-                       n->running, n->running == 1 ? "" : "s");
+        return err_set(err, EPROTO, "message out of turn: %s, before the end of %u rank%s",
+                       msg_name(type), n->running, n->running == 1 ? "" : "s");
+}
+
+int turns_dump(struct turns *t, int node, struct error *err)
+{
+        return require_end(t, node, MSG_DUMP, err);
+}
+
+int turns_gone(struct turns *t, int node, struct error *err)
+{
+        return require_end(t, node, MSG_GONE, err);
 }

@@ -3,8 +3,8 @@
  * Turns: which message about a rank an agent may send now
  *
  * Follows each rank of an attempt through the messages of its node: STARTED, OUTPUT to the end of
- * each stream, REPORT, EXITED, and each node to GONE. docs/protocol.md ("Turns") has the rules.
- * Pure. Main loop's thread only.
+ * each stream, REPORT, EXITED, and each node to DUMP and GONE. docs/protocol.md ("Turns") has the
+ * rules. Pure. Main loop's thread only.
  *
  * Each turns_x() notes the message and returns 0, or returns -EPROTO with @err: the message is out
  * of turn, or about a rank that was not launched on @node.
@@ -32,5 +32,7 @@ int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);
 /* @len 0 is the end of the stream. Also after the rank's end. */
 int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,
                  struct error *err);
+/* DUMP, only when each rank of the node has ended, or after a refusal. */
+int turns_dump(struct turns *t, int node, struct error *err);
 /* Only when each rank of the node has ended, or after a refusal. */
 int turns_gone(struct turns *t, int node, struct error *err);

@@ -24,6 +24,10 @@ void report_endpoint(struct diags *d, const struct job *j, const struct hosts *h
  * (HN236), or with another error in storing (HN234). */
 void report_push(struct diags *d, const struct job *j, const struct hosts *hosts);
 
+/* Adds where the dumps of PyTorch's flight recorder are, or how to keep them after a failure, and
+ * the reason when some are missing (HN909). */
+void report_dumps(struct diags *d, const struct job *j);
+
 /* Adds the failure that ended the job: rank, place, last lines of output, consequences. @plan may
  * be NULL when nothing was launched. Adds nothing when all ranks exited 0. */
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,

@@ -590,6 +590,11 @@ const struct error_id error_ids[] = {
           "their connection closes. Exit code 125.",
           "Raise the limit that the error means: ulimit -n for open files, ulimit -v for memory. If it is an internal "
           "error, report it." },
+        { 909,
+          "dumps of PyTorch's flight recorder are missing (warning)",
+          "A dump that a rank has written could not be stored below --log-dir, or is larger than 32 MiB. Other dumps, "
+          "logs and the exit code are not affected.",
+          "Make room on the file system of --log-dir, or set TORCH_FR_BUFFER_SIZE to a smaller number than 2000." },
 };
 
 const struct error_id exit_ids[] = {

@@ -103,6 +103,7 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .agent_store = true,
                                   .iface = "ib0",
                                   .set_visible = true,
+                                  .keep_dumps = true,
                                   .cwd = xstrdup("/home/\xff"),
                                   .program = xstrdup("./b.out"),
                                   .stdin_rank = UINT32_MAX,
@@ -162,6 +163,7 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_true(out.agent_store);
         assert_string_equal(out.iface, "ib0");
         assert_true(out.set_visible);
+        assert_true(out.keep_dumps);
         assert_false(out.gpu_visibility_own);
         assert_string_equal(out.cwd, "/home/\xff");
         assert_string_equal(out.program, "./b.out");
@@ -430,9 +432,50 @@ static void test_every_message_has_a_name(void **state UNUSED)
         assert_string_equal(msg_name(200), "?");
 }
 
+static void test_parts_of_a_dump_stay_within_the_file(void **state UNUSED)
+{
+        static const struct {
+                uint64_t size, at;
+                size_t len;
+                bool good;
+        } table[] = {
+                { 1, 0, 1, true },
+                { MSG_DUMP_PART, 0, MSG_DUMP_PART, true },
+                { MSG_MAX_DUMP, MSG_MAX_DUMP - 4, 4, true },
+                { UINT64_MAX, 0, 0, true }, /* told, not sent */
+                { MSG_DUMP_PART + 1, 0, MSG_DUMP_PART + 1, false },
+                { MSG_MAX_DUMP + 1ULL, 0, 4, false },
+                { 4, 1, 4, false },
+                { 4, 4, 1, false },
+                { 4, UINT64_MAX, 4, false },
+                { 4, 1, 0, false },
+        };
+        static unsigned char data[MSG_DUMP_PART + 1] = { 'd' };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                const struct dump in = { 7, table[i].size, table[i].at, data, table[i].len };
+                struct buf b = BUF_INIT;
+                struct dump out;
+                struct error err;
+                struct frame f;
+
+                dump_encode(&b, &in);
+                f = only_frame(&b, MSG_DUMP);
+                assert_int_equal(dump_decode(&out, &f, &err), table[i].good ? 0 : -EPROTO);
+                if (table[i].good) {
+                        assert_int_equal(out.rank, 7);
+                        assert_int_equal(out.at, table[i].at);
+                        assert_int_equal(out.len, table[i].len);
+                        assert_memory_equal(out.data, data, out.len);
+                }
+                buf_finish(&b);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_parts_of_a_dump_stay_within_the_file),
                 cmocka_unit_test(test_hello_carries_the_whole_inventory),
                 cmocka_unit_test(test_a_hello_of_another_version_is_read_up_to_its_number),
                 cmocka_unit_test(test_launch_carries_every_byte),

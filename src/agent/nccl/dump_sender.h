@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dump_sender: sends the dumps of PyTorch's flight recorder to the head
+ *
+ * Ranks are told to write them into the job's folder as nccl_trace_rank_<rank>, where the rank is
+ * PyTorch's own (wire/nccl_env.h). They are read when no process of the attempt is left. What is in
+ * the folder was put there by ranks: links, devices and long files are not read.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/core/uplink.h"
+
+/* .fd -1 and zeros: no dumps. */
+struct dump_sender {
+        bool keep;  /* send the content, too */
+        char *path; /* of the folder; NULL = nothing was found */
+        uint32_t *ranks;
+        size_t n, next; /* of ranks; the dump that is being sent */
+        int fd;         /* of this dump, -1 = not open */
+        uint64_t size, at;
+};
+
+/* Looks for dumps in @dir, NULL = there is no folder. Beyond MSG_MAX_DUMPS they are left out, which
+ * is logged. */
+void dump_sender_find(struct dump_sender *s, const char *dir);
+/* Sends as much as the uplink takes now; true when nothing is left. Call again when the uplink has
+ * drained. */
+bool dump_sender_run(struct dump_sender *s, struct uplink *up);
+/* Frees the list and closes the file; the files stay. */
+void dump_sender_close(struct dump_sender *s);

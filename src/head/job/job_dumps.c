@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A node sends one dump after the other, so that there is at most one open file per node: the first
+ * part creates it, the last one closes it. After the first error of this machine nothing more is
+ * written, and parts are only followed. All dumps of a job together are bounded, as the number of
+ * dumps of each node and the size of each dump.
+ */
+#include "head/job/job_dumps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "wire/nccl_env.h"
+
+#define DUMPS_TOTAL_MAX (UINT64_C(16) << 30)
+
+enum { ARRIVE_MAX = 120 };
+
+/* The dump that a node is sending. */
+struct node_dumps {
+        int fd; /* -1 = no file */
+        bool open;
+        uint32_t rank, count;
+        uint64_t size, at;
+};
+
+struct job_dumps {
+        char *path; /* NULL = dumps are not kept */
+        struct node_dumps *nodes;
+        size_t n_nodes;
+        struct intlist kept, large, dropped;
+        uint64_t total;
+        char error[256]; /* "" = none */
+        bool arrived;
+        int arrivals; /* told by job_dumps_arrive() */
+};
+
+struct job_dumps *job_dumps_create(const char *folder, int attempt, size_t n_nodes)
+{
+        struct job_dumps *d = xcalloc(1, sizeof(*d));
+
+        if (folder && attempt)
+                d->path = xasprintf("%s/flight-recorder-%d", folder, attempt);
+        else if (folder)
+                d->path = xasprintf("%s/flight-recorder", folder);
+        d->nodes = xcalloc(n_nodes, sizeof(*d->nodes));
+        d->n_nodes = n_nodes;
+        for (size_t i = 0; i < n_nodes; i++)
+                d->nodes[i].fd = -1;
+        return d;
+}
+
+void job_dumps_destroy(struct job_dumps *d)
+{
+        if (!d)
+                return;
+        for (size_t i = 0; i < d->n_nodes; i++)
+                job_dumps_end(d, (int)i);
+        intlist_finish(&d->kept);
+        intlist_finish(&d->large);
+        intlist_finish(&d->dropped);
+        free(d->nodes);
+        free(d->path);
+        free(d);
+}
+
+static char *dump_path(const struct job_dumps *d, uint32_t rank)
+{
+        return xasprintf("%s/" NCCL_DUMP_NAME "%" PRIu32, d->path, rank);
+}
+
+static void remember_error(struct job_dumps *d, const char *path, int error)
+{
+        if (!*d->error)
+                snprintf(d->error, sizeof(d->error), "cannot write %s: %s", path, strerror(error));
+}
+
+/* Creates the file. A file that is there is of another node, and stays. */
+static void create_dump(struct job_dumps *d, struct node_dumps *n)
+{
+        char *path;
+
+        if (*d->error)
+                return;
+        if (mkdir(d->path, 0700) < 0 && errno != EEXIST) {
+                remember_error(d, d->path, errno);
+                return;
+        }
+        path = dump_path(d, n->rank);
+        n->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (n->fd < 0)
+                remember_error(d, path, errno);
+        free(path);
+}
+
+/* Closes the file; @good: it is complete. */
+static void close_dump_file(struct job_dumps *d, struct node_dumps *n, bool good)
+{
+        char *path;
+
+        n->open = false;
+        if (n->fd < 0)
+                return;
+        path = dump_path(d, n->rank);
+        if (close(n->fd) < 0 && good) {
+                remember_error(d, path, errno);
+                good = false;
+        }
+        n->fd = -1;
+        if (good)
+                intlist_add(&d->kept, (int)n->rank);
+        else
+                unlink(path);
+        free(path);
+}
+
+static void write_part(struct job_dumps *d, struct node_dumps *n, const struct dump *m)
+{
+        char *path;
+        int r;
+
+        if (n->fd < 0)
+                return;
+        d->total += m->len;
+        r = d->total > DUMPS_TOTAL_MAX ? -EFBIG : fd_write_all(n->fd, m->data, m->len);
+        if (r == 0)
+                return;
+        path = dump_path(d, n->rank);
+        remember_error(d, path, -r);
+        close_dump_file(d, n, false);
+        n->open = true;
+        free(path);
+}
+
+/* Begins a dump; one that was not completed before is dropped. */
+static int begin_dump(struct job_dumps *d, struct node_dumps *n, const struct dump *m,
+                      struct error *err)
+{
+        if (n->open)
+                close_dump_file(d, n, false);
+        if (++n->count > MSG_MAX_DUMPS || m->rank > INT32_MAX)
+                return err_set(err, EPROTO, "message out of turn: DUMP, after %d dumps",
+                               MSG_MAX_DUMPS);
+        if (!m->len) {
+                intlist_add(m->size > MSG_MAX_DUMP ? &d->large : &d->dropped, (int)m->rank);
+                return 0;
+        }
+        if (!d->path)
+                return err_set(err, EPROTO, "message out of turn: DUMP with content");
+        n->open = true;
+        n->rank = m->rank;
+        n->size = m->size;
+        n->at = 0;
+        create_dump(d, n);
+        return 0;
+}
+
+int job_dumps_take(struct job_dumps *d, int node, const struct dump *m, struct error *err)
+{
+        struct node_dumps *n = &d->nodes[node];
+
+        if (!m->at && begin_dump(d, n, m, err) < 0)
+                return -EPROTO;
+        if (!m->len)
+                return 0;
+        if (!n->open || m->rank != n->rank || m->size != n->size || m->at != n->at ||
+            m->len != MIN(MSG_DUMP_PART, n->size - n->at))
+                return err_set(err, EPROTO, "message out of turn: DUMP, another part was due");
+        d->arrived = true;
+        write_part(d, n, m);
+        n->at += m->len;
+        if (n->at == n->size)
+                close_dump_file(d, n, true);
+        return 0;
+}
+
+void job_dumps_end(struct job_dumps *d, int node)
+{
+        if (d->nodes[node].open)
+                close_dump_file(d, &d->nodes[node], false);
+}
+
+bool job_dumps_arrive(struct job_dumps *d)
+{
+        bool arrived = d && d->arrived && d->arrivals < ARRIVE_MAX;
+
+        if (!arrived)
+                return false;
+        d->arrived = false;
+        d->arrivals++;
+        return true;
+}
+
+const char *job_dumps_path(const struct job_dumps *d)
+{
+        return d ? d->path : NULL;
+}
+
+static const struct intlist no_ranks;
+
+const struct intlist *job_dumps_kept(const struct job_dumps *d)
+{
+        return d ? &d->kept : &no_ranks;
+}
+
+const struct intlist *job_dumps_large(const struct job_dumps *d)
+{
+        return d ? &d->large : &no_ranks;
+}
+
+const struct intlist *job_dumps_dropped(const struct job_dumps *d)
+{
+        return d ? &d->dropped : &no_ranks;
+}
+
+const char *job_dumps_error(const struct job_dumps *d)
+{
+        return d && *d->error ? d->error : NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/job/job_dumps.h"
+#include "head/report/report.h"
+#include "wire/nccl_env.h"
+
+enum { HN_DUMPS_MISSING = 909 };
+
+static int compare_dumps(const void *a, const void *b)
+{
+        const int *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+/* Writes "rank 3" or "ranks 0-2,4". malloc'ed. */
+static char *name_ranks(const struct intlist *ranks)
+{
+        struct intlist sorted = { 0 };
+        char *list, *text;
+
+        for (size_t i = 0; i < ranks->n; i++)
+                intlist_add(&sorted, ranks->v[i]);
+        if (sorted.n)
+                qsort(sorted.v, sorted.n, sizeof(*sorted.v), compare_dumps);
+        list = intlist_fold(&sorted);
+        text = xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
+        free(list);
+        intlist_finish(&sorted);
+        return text;
+}
+
+void report_dumps(struct diags *d, const struct job *j)
+{
+        const struct job_dumps *dumps = job_dumps_of(j);
+        const struct intlist *kept = job_dumps_kept(dumps), *large = job_dumps_large(dumps),
+                             *dropped = job_dumps_dropped(dumps);
+        const char *path = job_dumps_path(dumps), *error = job_dumps_error(dumps);
+        CLEANUP(free_textp) char *kept_ranks = name_ranks(kept);
+        CLEANUP(free_textp) char *large_ranks = name_ranks(large);
+        CLEANUP(free_textp) char *dropped_ranks = name_ranks(dropped);
+
+        if (kept->n)
+                diag_help(diag_tell(d, "dumps of PyTorch's flight recorder are in %s: %s", path,
+                                    kept_ranks),
+                          "torchfrtrace --prefix " NCCL_DUMP_NAME " %s names the collective that "
+                          "failed, and the ranks that missed it",
+                          path);
+        if (dropped->n && outcome_failed(job_outcome(j)))
+                diag_help(diag_tell(d, "dumps of PyTorch's flight recorder were not kept: %s",
+                                    dropped_ranks),
+                          "--log-dir DIR keeps them");
+        if (error)
+                diag_help(diag_warn(d, HN_DUMPS_MISSING,
+                                    "dumps of PyTorch's flight recorder are missing: %s", error),
+                          "make room, or choose another --log-dir");
+        if (large->n)
+                diag_help(diag_warn(d, HN_DUMPS_MISSING,
+                                    "dumps of PyTorch's flight recorder are missing: larger than "
+                                    "%d MiB: %s",
+                                    MSG_MAX_DUMP >> 20, large_ranks),
+                          "make them smaller: TORCH_FR_BUFFER_SIZE=500");
+}
