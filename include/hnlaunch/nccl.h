@@ -103,14 +103,19 @@ HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
         int64_t pause = 1;
         ncclResult_t state = ncclSuccess;
         hn_status status;
+        int ranks;
 
         for (;;) {
                 ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
 
                 if (asked != ncclSuccess)
                         return hn_nccl_explain("ncclCommGetAsyncError", asked);
-                if (state == ncclSuccess)
+                if (state == ncclSuccess) {
+                        /* Joins the thread that did the work. NCCL before 2.27 would leave it, with
+                         * its stack, when this thread begins work on another communicator. */
+                        ncclCommCount(comm, &ranks);
                         return HN_OK;
+                }
                 if (state != ncclInProgress)
                         return hn_nccl_explain("NCCL", state);
                 if (span >= 0 && hn_nccl_now() - begun >= span)

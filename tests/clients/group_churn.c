@@ -7,42 +7,8 @@
  *     group_churn ROUNDS PID-FILE [gloo]    the file has the PID of hnlaunch; with communicators
  */
 #include <hnlaunch/comm.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "../lib/wait_for.h"
-#include "claim.h"
-
-/* "NAME: NUMBER" in /proc/PID/status. */
-static long status_of(long pid, const char *name)
-{
-        char path[64], line[256];
-        long value = -1;
-        FILE *f;
-
-        snprintf(path, sizeof(path), "/proc/%ld/status", pid);
-        f = fopen(path, "r");
-        while (f && fgets(line, sizeof(line), f))
-                if (strncmp(line, name, strlen(name)) == 0)
-                        value = strtol(line + strlen(name) + 1, NULL, 10);
-        if (f)
-                fclose(f);
-        return value;
-}
-
-/* Returns 0 while the file has no whole line. */
-static long read_pid(const char *path)
-{
-        char line[32] = "";
-        FILE *f = fopen(path, "r");
-
-        if (!f)
-                return 0;
-        if (!fgets(line, sizeof(line), f) || !strchr(line, '\n'))
-                line[0] = 0;
-        fclose(f);
-        return strtol(line, NULL, 10);
-}
+#include "../lib/census.h"
 
 static void use_gloo(hn_group *group)
 {
@@ -86,14 +52,15 @@ int main(int argc, char **argv)
         CLAIM(rounds > 0 && hn_init(NULL) == HN_OK);
         pids[0] = getpid();
         pids[1] = getppid();
-        wait_for((pids[2] = read_pid(argv[2])) != 0); /* the script writes it when it knows */
+        wait_for((pids[2] = census_pid(argv[2])) != 0); /* the script writes it when it knows */
         for (int i = 0; i < rounds; i++) {
                 for (int k = 0; k < 3 && i == rounds / 4; k++)
-                        before[k] = status_of(pids[k], "RssAnon:");
+                        before[k] = census_lines(pids[k], "status", "RssAnon:");
                 one_round(i, argc > 3);
         }
         CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         for (int k = 0; k < 3 && hn_rank() == 0; k++)
-                printf("%s %ld %ld\n", names[k], before[k], status_of(pids[k], "RssAnon:"));
+                printf("%s %ld %ld\n", names[k], before[k],
+                       census_lines(pids[k], "status", "RssAnon:"));
         return hn_finalize();
 }

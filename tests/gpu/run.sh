@@ -69,7 +69,7 @@ simulate() { # VERSION
 if [ "${1-}" = --fake ]; then
     simulate "${2:?"--fake wants a version: 2.22 or 2.29"}"
     shift 2
-    [ $# -gt 0 ] || set -- collectives killed-rank during-setup ranks-get train-learns
+    [ $# -gt 0 ] || set -- collectives come-and-go killed-rank during-setup ranks-get train-learns
 fi
 
 wanted() { # FILE PATTERN...
@@ -88,6 +88,8 @@ export PLAIN BUILD="$PLAIN"
 if [ -d "$PLAIN/lib" ]; then
     export LD_LIBRARY_PATH="$PLAIN:$PLAIN/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 fi
+limit=900
+[ -z "${HN_CHURN-}${HN_FAULTS-}" ] || limit=14400 # more than usual is wanted
 log=$(mktemp "${TMPDIR:-/tmp}/hngpu.XXXXXX")
 trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT TERM
@@ -95,7 +97,7 @@ for file in tests/clients/headers-compile-without-warnings.sh tests/clients/nccl
     [ "$file" != tests/gpu/run.sh ] || continue
     wanted "$file" "$@" || continue
     echo "== $file" | tee -a "$log"
-    timeout -k 15 900 bash "$file" 2>&1 | tee -a "$log"
+    timeout -k 15 "$limit" bash "$file" 2>&1 | tee -a "$log"
 done
 awk '
     /^== / { file = $2 }

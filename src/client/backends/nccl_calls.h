@@ -58,6 +58,7 @@ typedef enum {
         X(ncclResult_t, CommInitRankConfig,                                                        \
           (ncclComm_t * comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t *config))         \
         X(ncclResult_t, CommGetAsyncError, (ncclComm_t comm, ncclResult_t * state))                \
+        X(ncclResult_t, CommCount, (ncclComm_t comm, int *ranks))                                  \
         X(ncclResult_t, CommFinalize, (ncclComm_t comm))                                           \
         X(ncclResult_t, CommDestroy, (ncclComm_t comm))                                            \
         X(ncclResult_t, CommAbort, (ncclComm_t comm))                                              \
@@ -144,6 +145,7 @@ hn_status nccl_calls_find(void);
 #define ncclCommInitRankScalable nccl.CommInitRankScalable
 #define ncclCommSplit            nccl.CommSplit
 #define ncclCommGetAsyncError    nccl.CommGetAsyncError
+#define ncclCommCount            nccl.CommCount
 #define ncclCommFinalize         nccl.CommFinalize
 #define ncclCommDestroy          nccl.CommDestroy
 #define ncclCommAbort            nccl.CommAbort

@@ -45,11 +45,11 @@ struct fabric {
 };
 
 struct comm {
-        struct comm *next; /* never freed: work in streams may name it */
+        struct comm *next;
         ncclComm_t id;
         ncclComm_t *slot; /* of a split: NCCL will write it there */
         unsigned long long key;
-        int rank, n, splits;
+        int rank, n, splits, users; /* users: the program, and each task; the last one frees it */
         _Atomic int in_progress, aborted;
         bool non_blocking, was_busy; /* non-blocking; has been so once */
         struct fabric *fabric;
@@ -104,6 +104,7 @@ static void add_comm(ncclComm_t id, ncclComm_t *slot, unsigned long long key,
         c->slot = slot;
         c->key = key;
         c->rank = -1;
+        c->users = 1;
         c->non_blocking = config && config->blocking == 0;
         pthread_mutex_lock(&lock);
         c->next = comms;
@@ -136,6 +137,37 @@ static struct comm *find_comm(ncclComm_t id)
         return c;
 }
 
+static size_t fabric_size(const struct comm *c)
+{
+        return sizeof(struct fabric) + sizeof(struct ring) * (size_t)c->n * (size_t)c->n;
+}
+
+static void hold_comm(struct comm *c)
+{
+        pthread_mutex_lock(&lock);
+        c->users++;
+        pthread_mutex_unlock(&lock);
+}
+
+static void drop_comm(struct comm *c)
+{
+        struct comm **p = &comms;
+        bool last;
+
+        pthread_mutex_lock(&lock);
+        last = --c->users == 0;
+        while (last && *p != c)
+                p = &(*p)->next;
+        if (last)
+                *p = c->next;
+        pthread_mutex_unlock(&lock);
+        if (!last)
+                return;
+        if (c->fabric)
+                munmap(c->fabric, fabric_size(c));
+        free(c);
+}
+
 static ncclResult_t attach_fabric(struct comm *c)
 {
         const char *dir = getenv("FAKENCCL_DIR");
@@ -148,7 +180,7 @@ static ncclResult_t attach_fabric(struct comm *c)
         if (pncclCommUserRank(c->id, &c->rank) != ncclSuccess ||
             pncclCommCount(c->id, &c->n) != ncclSuccess)
                 return ncclInvalidArgument;
-        size = sizeof(struct fabric) + sizeof(struct ring) * (size_t)c->n * (size_t)c->n;
+        size = fabric_size(c);
         snprintf(path, sizeof(path), "%s/fakenccl-%016llx", dir ? dir : "/dev/shm", c->key);
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
@@ -370,6 +402,7 @@ static void run_task(void *arg)
                 run_move(t);
         else
                 run_reduction(t);
+        drop_comm(t->comm);
         free(t->flows);
         free(t);
 }
@@ -387,6 +420,7 @@ static ncclResult_t enqueue_task(struct task *t)
 {
         struct comm *c = t->comm;
 
+        hold_comm(c);
         fakegpu_enqueue(t->stream, run_task, t);
         return first_answer(c);
 }
@@ -530,6 +564,7 @@ static void forget_comm(ncclComm_t id, bool aborted)
         c->slot = NULL;
         if (aborted)
                 atomic_store(&c->aborted, 1);
+        drop_comm(c);
 }
 
 API ncclResult_t ncclCommAbort(ncclComm_t id)

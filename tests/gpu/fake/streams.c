@@ -3,7 +3,8 @@
  * Streams: queues with a thread each
  *
  * A task runs when those before it in its stream are done, and those at the positions that it waits
- * for in others. Streams are never freed: events and other queues may name them.
+ * for in others. Events and other queues may name a stream that was destroyed, so none is freed:
+ * the next one that is created takes its place and counts its turns on.
  */
 #define _GNU_SOURCE
 #include "fakegpu.h"
@@ -29,8 +30,8 @@ struct CUstream_st {
         struct task *first, **last;
         unsigned long long asked, done; /* how many tasks */
         int device, n_waits;
-        struct position *waits; /* for the next task */
-        bool blocking, ended;
+        struct position *waits;       /* for the next task */
+        bool blocking, ended, vacant; /* vacant: its thread has ended as well */
         pthread_t thread;
 };
 
@@ -81,22 +82,38 @@ static void *run_stream(void *arg)
                 s->done++;
                 pthread_cond_broadcast(&task_done);
         }
+        s->vacant = true;
         pthread_mutex_unlock(&lock);
         return NULL;
 }
 
-CUstream create_stream(unsigned flags, int device)
+/* Returns a stream that was destroyed, or a new one. */
+static struct CUstream_st *take_stream(void)
 {
-        struct CUstream_st *s = calloc(1, sizeof(*s));
+        struct CUstream_st *s = streams;
 
+        while (s && !s->vacant)
+                s = s->next;
+        if (s)
+                return s;
+        s = calloc(1, sizeof(*s));
         if (!s)
                 abort();
         s->last = &s->first;
-        s->device = device;
-        s->blocking = !(flags & cudaStreamNonBlocking);
-        pthread_mutex_lock(&lock);
         s->next = streams;
         streams = s;
+        return s;
+}
+
+CUstream create_stream(unsigned flags, int device)
+{
+        struct CUstream_st *s;
+
+        pthread_mutex_lock(&lock);
+        s = take_stream();
+        s->device = device;
+        s->blocking = !(flags & cudaStreamNonBlocking);
+        s->ended = s->vacant = false;
         pthread_mutex_unlock(&lock);
         if (pthread_create(&s->thread, NULL, run_stream, s) != 0)
                 abort();
