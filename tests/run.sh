@@ -23,7 +23,7 @@ libjansson-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-d
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish zsh bash-completion clang libclang-rt-14-dev
 clang-format man-db groff-base build-essential dpkg-dev debhelper"
 # Without them tests are left out, and say so.
-EXTRAS="python3-torch python3-pip gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
+EXTRAS="python3-torch python3-pip python3-venv patchelf gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
 SUITES="layers unit fuzz launch ssh lab clients install"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
@@ -34,7 +34,8 @@ lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged lab
 lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named clients/torch-store-stands-random-use clients/torch-training-survives-restarts
 clients/headers-compile-without-warnings clients/howtos-are-true install/agent-for-aarch64-runs-jobs ssh/ten-thousand-known-hosts-cost-little
 launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job clients/collectives-are-right-on-random-data
-clients/jax-programs-find-each-other lab/jax-programs-span-nodes lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is install/shells-complete-hnlaunch"
+clients/jax-programs-find-each-other lab/jax-programs-span-nodes lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is install/shells-complete-hnlaunch
+install/python-wheel-runs-jobs"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
 lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
 lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks

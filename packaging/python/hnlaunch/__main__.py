@@ -8,16 +8,16 @@ from importlib import metadata
 
 
 def _program() -> str:
+    places = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bin/hnlaunch")]  # pip install --target
     try:
-        for file in metadata.distribution("hnlaunch").files or ():
-            if file.parts[-2:] == ("bin", "hnlaunch"):
-                return os.path.realpath(str(file.locate()))
+        files = metadata.distribution("hnlaunch").files or ()
+        places += [str(file.locate()) for file in files if file.parts[-2:] == ("bin", "hnlaunch")]
     except metadata.PackageNotFoundError:
         pass
-    found = shutil.which("hnlaunch")
-    if not found:
-        sys.exit("cannot find the program hnlaunch: it is neither in this wheel nor in PATH")
-    return found
+    for place in filter(None, [*places, shutil.which("hnlaunch")]):
+        if os.access(place, os.X_OK):
+            return os.path.realpath(place)
+    sys.exit("cannot find the program hnlaunch: it is neither in this wheel nor in PATH")
 
 
 os.execv(_program(), ["hnlaunch"] + sys.argv[1:])
