@@ -57,7 +57,7 @@ def search(path: Path, folders: str) -> None:
 
 
 def bundle(files: Dict[Path, str], folder: Path) -> Set[Path]:
-    """Copies the libraries of dynamic files to a folder, and makes files and copies look there.
+    """Copies the libraries of dynamic files to a folder, and makes files and copies that need one look there.
 
     files: each with the folder as seen from it ("$ORIGIN/..."). Returns where the libraries came from.
     """
@@ -70,7 +70,8 @@ def bundle(files: Dict[Path, str], folder: Path) -> Set[Path]:
         shutil.copyfile(place, folder / name)
         paths[folder / name] = "$ORIGIN"
     for path, seen in paths.items():
-        search(path, seen)
+        if places.keys() & set(needed(path)):
+            search(path, seen)
     return set(places.values())
 
 
