@@ -71,11 +71,11 @@ def _lay_out(build, root, data):
 
 
 def _metadata(info, project, version, tag):
-    project_lines = [
-        "Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {version}", f"Summary: {project['description']}",
-        f"License: {project['license']['text']}", f"Requires-Python: {project['requires-python']}",
+    lines = [
+        "Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {version}",
+        f"Summary: {project['description']}", f"License: {project['license']['text']}", f"Requires-Python: {project['requires-python']}",
         *(f"Classifier: {line}" for line in project["classifiers"])]
-    (info / "METADATA").write_text("\n".join(project_lines) + "\n")
+    (info / "METADATA").write_text("\n".join(lines) + "\n")
     (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: hnlaunch\nRoot-Is-Purelib: false\nTag: {tag}\n")
     groups = project.get("entry-points", {})
     if groups:

@@ -91,9 +91,9 @@ def _op(name: str) -> int:
 class Comm:
     """A communicator. All members of the group make it, and then the same calls in the same order, one at a time.
 
-    backend: "gloo" (arrays in memory) or "nccl" (arrays on a GPU); None is the group's, "gloo" without one. timeout limits
-    this call and then each call. Calls return when their work is done. After an Error of a call, when a member has died
-    for instance, the communicator can only be freed.
+    backend: "gloo" (arrays in memory) or "nccl" (arrays on a GPU); None is the group's, "gloo" without one. timeout
+    limits this call and then each call. Calls return when their work is done. After an Error of a call, when a member
+    has died for instance, the communicator can only be freed.
     """
 
     def __init__(self, group: Optional[Group] = None, backend: Optional[str] = None,
