@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_nodes() sorts the failed nodes into sections, by the step that a user has to take, and
+ * prints a message per section; within a section, nodes with equal facts share a row.
+ */
+#include "head/report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/strv.h"
+#include "head/hosts/host_groups.h"
+
+/* Failures with the same next step share a message. In the order of printing: possible attacks
+ * first. */
+enum section {
+        CONFIG,
+        KEY_CHANGED,
+        KEY_REVOKED,
+        KEY_UNCHECKED,
+        KEY_UNKNOWN,
+        DENIED,
+        VERSION,
+        MALFORMED,
+        NO_AGENT,
+        AGENT_CANNOT_RUN,
+        UNREACHABLE,
+        CHILD_KEY_UNKNOWN, /* between nodes (--tree) */
+        CHILD_DENIED,
+        CHILD_UNREACHABLE,
+        CHILD_UNTRIED,
+        SECTIONS
+};
+
+static enum section failure_section(const struct node *n)
+{
+        static const enum section by_cause[LINK_CAUSES] = {
+                [LINK_NO_NAME] = UNREACHABLE,
+                [LINK_TIMED_OUT] = UNREACHABLE,
+                [LINK_REFUSED] = UNREACHABLE,
+                [LINK_UNREACHABLE] = UNREACHABLE,
+                [LINK_DROPPED] = UNREACHABLE,
+                [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
+                [LINK_KEY_CHANGED] = KEY_CHANGED,
+                [LINK_KEY_REVOKED] = KEY_REVOKED,
+                [LINK_KEY_UNCHECKED] = KEY_UNCHECKED,
+                [LINK_DENIED] = DENIED,
+                [LINK_SPAWN] = AGENT_CANNOT_RUN,
+                [LINK_ENDED] = UNREACHABLE,
+                [LINK_OTHER] = UNREACHABLE,
+                [LINK_PARENT] = CHILD_UNTRIED,
+                [LINK_CONFIG] = CONFIG,
+        };
+        static const enum section by_refusal[] = {
+                [NODE_WRONG_VERSION] = VERSION,
+                [NODE_MALFORMED] = MALFORMED,
+                [NODE_NO_AGENT] = NO_AGENT,
+                [NODE_CANNOT_RUN] = AGENT_CANNOT_RUN,
+        };
+        static const enum section between[SECTIONS] = {
+                [CONFIG] = CONFIG,
+                [KEY_UNKNOWN] = CHILD_KEY_UNKNOWN,
+                [KEY_CHANGED] = KEY_CHANGED,
+                [KEY_REVOKED] = KEY_REVOKED,
+                [KEY_UNCHECKED] = KEY_UNCHECKED,
+                [DENIED] = CHILD_DENIED,
+                [UNREACHABLE] = CHILD_UNREACHABLE,
+                [AGENT_CANNOT_RUN] = CHILD_UNREACHABLE,
+                [CHILD_UNTRIED] = CHILD_UNTRIED,
+        };
+
+        if (n->refusal != NODE_NOT_REFUSED)
+                return by_refusal[n->refusal];
+        return n->parent ? between[by_cause[n->failure->cause]] : by_cause[n->failure->cause];
+}
+
+static const struct {
+        int id, exit;
+        const char *one, *many; /* the fact about host %s, about %zu nodes */
+        const char *help;       /* NULL = none, or add_section_help() knows more */
+} sections[SECTIONS] = {
+        [CONFIG] = { 241, 78, "the ssh configuration for %s cannot be obeyed",
+                     "the ssh configuration for %zu nodes cannot be obeyed" },
+        [KEY_CHANGED] = { 206, 77, "the host key of %s has CHANGED",
+                          "host keys of %zu nodes have CHANGED",
+                          "a reinstalled node, or someone in the middle: ask your admin; "
+                          "accept-new does not cover this" },
+        [KEY_REVOKED] = { 207, 77, "the host key of %s is revoked",
+                          "host keys of %zu nodes are revoked" },
+        [KEY_UNCHECKED] = { 208, 77, "the host key of %s cannot be checked",
+                            "host keys of %zu nodes cannot be checked" },
+        [KEY_UNKNOWN] = { 205, 77, "the host key of %s is not known",
+                          "host keys of %zu nodes are not known",
+                          "compare with your admin's list and add them to ~/.ssh/known_hosts; for "
+                          "throw-away nodes: --host-key accept-new" },
+        [DENIED] = { 203, 77, "ssh login refused on %s", "ssh login refused on %zu nodes" },
+        [VERSION] = { 211, 76, "the agent on %s speaks another protocol version",
+                      "agents on %zu nodes speak another protocol version" },
+        [MALFORMED] = { 217, 125, "the agent on %s sent a malformed message",
+                        "agents on %zu nodes sent malformed messages" },
+        [NO_AGENT] = { 216, 69, "no agent is installed for the machine of %s",
+                       "no agent is installed for the machines of %zu nodes",
+                       "build hnlaunch-agent on such a machine, or cross-build it, and put it "
+                       "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES" },
+        [AGENT_CANNOT_RUN] = { 210, 69, "the agent cannot run on %s",
+                               "the agent cannot run on %zu nodes" },
+        [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
+        [CHILD_KEY_UNKNOWN] = { 222, 77,
+                                "the host key of %s is not trusted by its parent in the tree",
+                                "host keys of %zu nodes are not trusted by their parents in the "
+                                "tree" },
+        [CHILD_DENIED] = { 223, 77, "%s rejects the login from its parent in the tree",
+                           "%zu nodes reject the logins from their parents in the tree" },
+        [CHILD_UNREACHABLE] = { 220, 68, "%s cannot be reached from its parent in the tree",
+                                "%zu nodes cannot be reached from their parents in the tree" },
+        [CHILD_UNTRIED] = { 221, 68, "%s was not tried: its parent in the tree cannot be reached",
+                            "%zu nodes were not tried: their parents in the tree cannot be "
+                            "reached" },
+};
+
+/* Adds the rows of a section. On an unknown host key the built-in ssh lists the files searched, as
+ * a rule the same for all nodes: each key gets a row, and each list of files a note. */
+static void add_section_rows(struct diag *d, const struct job *j, const struct hosts *hosts,
+                             const struct host_groups *groups)
+{
+        CLEANUP(strv_finish) struct strv places = STRV_INIT;
+
+        for (const struct host_group *g = groups->v; g < groups->v + groups->n; g++) {
+                const struct link_failure *w = job_node(j, g->hosts[0])->failure;
+                const char *place = strstr(w->evidence, "\nlooked ");
+                CLEANUP(free_textp) char *names = hosts_fold(hosts, g->hosts, g->n);
+                CLEANUP(free_textp) char *evidence = xstrdup(w->evidence);
+                char *rest = evidence, *line;
+                /* The evidence on a host key repeats the detail. */
+                const char *detail = g->n == 1 && !*evidence ? w->detail : "";
+
+                if (place && !strcmp(w->fact, "the host key is not known")) {
+                        diag_row(d, "%-16s %.*s", names, (int)(place - w->evidence), evidence);
+                        if (!strv_has(&places, place + 1))
+                                strv_push(&places, place + 1);
+                        continue;
+                }
+                diag_row(d, "%-16s %s%s%s", names, w->fact, *detail ? "  " : "", detail);
+                while ((line = strsep(&rest, "\n")))
+                        if (*line)
+                                diag_row(d, "%s", line);
+        }
+        for (size_t i = 0; i < places.n; i++)
+                diag_note(d, "%.*s", (int)strcspn(places.v[i], "\n"), places.v[i]);
+}
+
+/* Whether two nodes of a section share a row. Details differ per host, but the detail of a host key
+ * is the key. */
+static bool is_same_link_failure(const void *ctx, size_t a, size_t b)
+{
+        const struct node *x = job_node(ctx, a), *y = job_node(ctx, b);
+        enum section s = failure_section(x);
+        bool by_detail =
+                s == KEY_UNKNOWN || s == KEY_CHANGED || s == KEY_REVOKED || s == KEY_UNCHECKED;
+
+        return !strcmp(x->failure->fact, y->failure->fact) &&
+               (!by_detail || !strcmp(x->failure->detail, y->failure->detail));
+}
+
+/* Adds the next step, and between two nodes (--tree) the login to try. */
+static void add_section_help(struct diag *d, enum section s, const struct node *first,
+                             const char *names, size_t count, bool all)
+{
+        const char *to = first->host->name, *from = first->parent ? first->parent->host->name : "";
+
+        if (s == CHILD_KEY_UNKNOWN)
+                diag_help(d,
+                          "add its key to ~/.ssh/known_hosts here, or on %s: ssh %s; or without "
+                          "--tree",
+                          from, from);
+        else if (s == CHILD_DENIED && !*first->failure->help)
+                diag_help(d,
+                          "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
+                          "%s; or --tree-auth forward; or without --tree",
+                          from, to, to, from);
+        else if (s == CHILD_UNREACHABLE)
+                diag_help(d, "try ssh %s true on %s; or without --tree", to, from);
+        if (*first->failure->help)
+                diag_help(d, "%s", first->failure->help);
+        else if (sections[s].help)
+                diag_help(d, "%s", sections[s].help);
+        if (!all && s != CHILD_UNTRIED)
+                diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", names);
+}
+
+static void report_section(struct diags *d, const struct job *j, const struct hosts *hosts,
+                           enum section s)
+{
+        CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
+        CLEANUP(host_group_finish) struct host_group all = { 0 };
+        CLEANUP(free_textp) char *names = NULL;
+        const struct link_failure *w;
+        const struct node *first;
+        struct diag *di;
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (job_node(j, i)->state == NODE_FAILED && failure_section(job_node(j, i)) == s)
+                        host_groups_add(&groups, i, is_same_link_failure, j);
+        if (!groups.n)
+                return;
+        all = host_groups_all(&groups);
+        first = job_node(j, all.hosts[0]);
+        names = hosts_fold(hosts, all.hosts, all.n);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        di = all.n == 1 ? diag_add(d, sections[s].id, sections[s].exit, sections[s].one, names)
+                        : diag_add(d, sections[s].id, sections[s].exit, sections[s].many, all.n);
+#pragma GCC diagnostic pop
+        w = first->failure;
+        if (w->port && *w->user)
+                diag_place(di, "%s  (%s:%d), port %d, user %s", names, first->host->file,
+                           first->host->line, w->port, w->user);
+        else
+                diag_place(di, "%s  (%s:%d)", names, first->host->file, first->host->line);
+        add_section_rows(di, j, hosts, &groups);
+        add_section_help(di, s, first, names, all.n, all.n == hosts->n);
+}
+
+void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts)
+{
+        for (enum section s = 0; s < SECTIONS; s++)
+                report_section(d, j, hosts, s);
+}
