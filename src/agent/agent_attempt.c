@@ -22,6 +22,7 @@
 #include "agent/agent_private.h"
 #include "agent/endpoint/port.h"
 #include "agent/rank/base_env.h"
+#include "agent/rank/limits.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "wire/env_names.h"
@@ -439,7 +440,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
 void agent_start_ranks(struct agent *a, const struct launch_order *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
-        char ras_addr[32];
+        char ras_addr[32], limits[160];
         struct nccl_values nccl = { NULL, a->dir.dumps, a->dir.pipes };
         struct agent_attempt *t = &a->attempt;
         struct error err;
@@ -449,6 +450,8 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
                 return;
         }
         log_line(LOG_INFO, "processes are contained by: %s", contain_level_name(t->contain.level));
+        if (limits_describe(limits, sizeof(limits)))
+                log_line(LOG_INFO, "soft limits of ranks are raised to the hard ones: %s", limits);
         if (a->notes && t->contain.cgroup.path)
                 snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", t->contain.cgroup.path);
         oom_read(&t->oom, t->contain.cgroup.path);

@@ -53,6 +53,19 @@ static void read_identity(struct hello *h)
         free(boot);
 }
 
+uint32_t inventory_count_devices(const char *folder)
+{
+        DIR *dir = opendir(folder);
+        struct dirent *entry;
+        uint32_t n = 0;
+
+        while (dir && (entry = readdir(dir)))
+                n += entry->d_name[0] != '.';
+        if (dir)
+                closedir(dir);
+        return n;
+}
+
 static void read_machine(struct hello *h)
 {
         cpu_set_t *cpus = CPU_ALLOC(MAX_CPUS);
@@ -69,6 +82,10 @@ static void read_machine(struct hello *h)
                 h->memory = (uint64_t)memory.totalram * memory.mem_unit;
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 h->nofile = limit.rlim_max;
+        h->locking.memlock = UINT64_MAX;
+        if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max != RLIM_INFINITY)
+                h->locking.memlock = limit.rlim_max;
+        h->locking.infiniband = inventory_count_devices("/sys/class/infiniband");
         if (cpus && sched_getaffinity(0, size, cpus) == 0)
                 h->cores = (uint32_t)CPU_COUNT_S(size, cpus);
         h->cores = MAX(h->cores, 1U);

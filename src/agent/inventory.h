@@ -19,5 +19,7 @@ void inventory_take(struct hello *h);
 /* Appends the GPUs that CUDA_VISIBLE_DEVICES=@visible leaves of @all, by CUDA's rules: a list of
  * indices or beginnings of UUIDs, which ends at the first other word. */
 void inventory_choose_gpus(struct hello *to, const struct hello *all, const char *visible);
+/* Counts the devices in a folder like /sys/class/infiniband; 0 = there is none. */
+uint32_t inventory_count_devices(const char *folder);
 /* Reads GPUs from a folder like /proc/driver/nvidia/gpus and device nodes named @nodes + minor. */
 void inventory_read_gpus(struct hello *to, const char *folder, const char *nodes);

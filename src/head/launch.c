@@ -433,6 +433,7 @@ static int run_job(struct launch *l)
         if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, &err) < 0)
                 return verdict_nothing_because(l, 903, 73, &err);
         launch_setup_check_mpi(l);
+        report_locked_memory(&l->diags, l->job, &l->hosts);
         verdict_say(l);
         return run_attempts(l);
 }

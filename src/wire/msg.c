@@ -89,6 +89,12 @@ static void code_addr(struct codec *c, struct msg_addr *a)
         codec_u32(c, &a->prefix);
 }
 
+static void code_locking(struct codec *c, struct msg_locking *m)
+{
+        codec_u64(c, &m->memlock);
+        codec_u32(c, &m->infiniband);
+}
+
 static void code_hello(struct codec *c, struct hello *m)
 {
         codec_u32(c, &m->version);
@@ -108,6 +114,7 @@ static void code_hello(struct codec *c, struct hello *m)
         codec_u64(c, &m->mono_ns);
         codec_u32(c, &m->free_port);
         codec_text(c, m->ssh_addr, sizeof(m->ssh_addr));
+        code_locking(c, &m->locking);
         CODEC_ARRAY(c, m->gpus, m->n_gpus, MAX_GPUS, code_gpu);
         CODEC_ARRAY(c, m->addrs, m->n_addrs, MAX_ADDRS, code_addr);
 }

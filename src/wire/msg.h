@@ -102,6 +102,12 @@ struct msg_gpu {
         char name[64];
 };
 
+/* What RDMA needs of the node. */
+struct msg_locking {
+        uint64_t memlock;    /* RLIMIT_MEMLOCK, hard, in bytes; UINT64_MAX = unlimited */
+        uint32_t infiniband; /* devices of InfiniBand or RoCE */
+};
+
 struct hello {
         uint32_t version; /* MSG_VERSION of the agent */
         uint32_t pid, uid, cores;
@@ -113,6 +119,7 @@ struct hello {
         uint64_t mono_ns;   /* the agent's CLOCK_MONOTONIC at the time of writing */
         uint32_t free_port; /* a TCP port held bound by the agent for MASTER_PORT, 0 = none */
         char ssh_addr[64];  /* this node's address in $SSH_CONNECTION, "" = none */
+        struct msg_locking locking;
         struct msg_gpu *gpus;
         uint32_t n_gpus;
         struct msg_addr *addrs; /* up, not loopback, kernel order */

@@ -67,7 +67,8 @@ static void seed_hello(struct buf *b)
                            .gpus = gpus,
                            .n_gpus = 2,
                            .addrs = addrs,
-                           .n_addrs = 1 };
+                           .n_addrs = 1,
+                           .locking = { 65536, 2 } };
 
         hello_encode(b, &m);
         write_message(b, "hello");

@@ -44,7 +44,9 @@ def hello():
     addrs = [a.replace("=", "/").split("/") for a in os.environ.get("ADDRS", ADDRS).split()]
     say(HELLO, struct.pack("<IIII", VERSION, os.getpid(), os.getuid(), 4) +
         b"".join(text(t) for t in (TEXT[:15] if TEXT else "x86_64", TEXT or "fake", os.environ.get("MACHINE", ""))) +
-        struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") + struct.pack("<I", 0) +
+        struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") +
+        struct.pack("<QI", int(os.environ.get("MEMLOCK", (1 << 64) - 1)), int(os.environ.get("INFINIBAND", 0))) +
+        struct.pack("<I", 0) +
         struct.pack("<I", len(addrs)) +
         b"".join(text(i) + text(a) + struct.pack("<I", int(p)) for i, a, p in addrs))
 

@@ -94,6 +94,7 @@ class Agent:
         hello.update(zip(("memory", "nofile", "mono_ns"), r.take("QQQ")))
         hello["free_port"] = r.take("I")
         hello["ssh_addr"] = r.text()
+        hello.update(zip(("memlock", "infiniband"), r.take("QI")))
         hello["gpus"] = [(r.take("I"), r.text(), r.text()) for _ in range(r.take("I"))]
         hello["addrs"] = [(r.text(), r.text(), r.take("I")) for _ in range(r.take("I"))]
         assert not r.rest()

@@ -1,25 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/rank/limits.h"
 
-#include <stdbool.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
-static struct rlimit before;
-static bool raised;
+#include "base/macros.h"
+
+static struct rlimit files, memory; /* of the login */
+static bool known_files, known_memory;
 
 void limits_raise(void)
 {
         struct rlimit all;
 
-        if (raised || getrlimit(RLIMIT_NOFILE, &before) < 0)
-                return;
-        all = before;
-        all.rlim_cur = all.rlim_max;
-        raised = setrlimit(RLIMIT_NOFILE, &all) == 0;
+        known_memory = getrlimit(RLIMIT_MEMLOCK, &memory) == 0;
+        known_files = getrlimit(RLIMIT_NOFILE, &files) == 0;
+        all = (struct rlimit){ files.rlim_max, files.rlim_max };
+        if (known_files)
+                setrlimit(RLIMIT_NOFILE, &all);
 }
 
-void limits_restore(void)
+/* The soft limit of a worker: never below that of the login. */
+static rlim_t worker_files(void)
 {
-        if (raised)
-                setrlimit(RLIMIT_NOFILE, &before);
+        return MAX(files.rlim_cur, MIN(files.rlim_max, (rlim_t)LIMITS_FILES_MAX));
+}
+
+void limits_raise_worker(void)
+{
+        struct rlimit own = { known_files ? worker_files() : 0, files.rlim_max };
+
+        if (known_files)
+                setrlimit(RLIMIT_NOFILE, &own);
+        own = (struct rlimit){ memory.rlim_max, memory.rlim_max };
+        if (known_memory)
+                setrlimit(RLIMIT_MEMLOCK, &own);
+}
+
+static void format_limit(char *to, size_t size, rlim_t limit)
+{
+        if (limit == RLIM_INFINITY)
+                snprintf(to, size, "unlimited");
+        else
+                snprintf(to, size, "%" PRIuMAX, (uintmax_t)limit);
+}
+
+bool limits_describe(char *to, size_t size)
+{
+        bool more_files = known_files && worker_files() != files.rlim_cur,
+             more_memory = known_memory && memory.rlim_max != memory.rlim_cur;
+        char now[32], before[32], locked[96] = "";
+
+        if (more_memory) {
+                format_limit(now, sizeof(now), memory.rlim_max);
+                format_limit(before, sizeof(before), memory.rlim_cur);
+                snprintf(locked, sizeof(locked), "bytes of locked memory %s (were %s)", now,
+                         before);
+        }
+        format_limit(now, sizeof(now), known_files ? worker_files() : 0);
+        format_limit(before, sizeof(before), files.rlim_cur);
+        if (more_files)
+                snprintf(to, size, "open files %s (were %s)%s%s", now, before,
+                         more_memory ? ", " : "", locked);
+        else
+                snprintf(to, size, "%s", locked);
+        return more_files || more_memory;
 }

@@ -61,7 +61,7 @@ static int enter_worker(void *ctx)
 {
         const struct contain *c = ctx;
 
-        limits_restore();
+        limits_raise_worker();
         if (c->pidns.keeper)
                 pidns_child(); /* without a /proc of its own the rank is contained as well */
         return 0;

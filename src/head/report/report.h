@@ -24,6 +24,9 @@ void report_endpoint(struct diags *d, const struct job *j, const struct hosts *h
  * (HN236), or with another error in storing (HN234). */
 void report_push(struct diags *d, const struct job *j, const struct hosts *hosts);
 
+/* Adds nodes with InfiniBand whose hard limit of locked memory is too low for RDMA (HN906). */
+void report_locked_memory(struct diags *d, const struct job *j, const struct hosts *hosts);
+
 /* Adds where the dumps of PyTorch's flight recorder are, or how to keep them after a failure, and
  * the reason when some are missing (HN909). */
 void report_dumps(struct diags *d, const struct job *j);

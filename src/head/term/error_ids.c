@@ -579,6 +579,13 @@ const struct error_id error_ids[] = {
           "standard output cannot be written",
           "What hnlaunch was asked to print could not be written, for example because the file system is full.",
           "Make room, or write to another file." },
+        { 906,
+          "too little memory can be locked on nodes with InfiniBand (warning)",
+          "The hard limit of locked memory (ulimit -H -l) is below 1 GiB there. RDMA locks its buffers: NCCL and MPI "
+          "fail with \"Cannot allocate memory\", or use slower ways. hnlaunch raises soft limits of ranks to the hard "
+          "ones, and cannot raise these.",
+          "Have the limit raised on the node: memlock in /etc/security/limits.conf, LimitMEMLOCK= of the service of "
+          "sshd, --ulimit memlock=-1 of a container." },
         { 907,
           "the link to the newest run could not be replaced (warning)",
           "DIR/latest of --log-dir still leads to an earlier run, or is not there. All files of the run are in the folder "

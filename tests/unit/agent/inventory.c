@@ -129,6 +129,15 @@ static void test_visible_devices_are_read_as_cuda_does(void **state UNUSED)
         hello_finish(&all);
 }
 
+static void test_devices_of_a_fabric_are_counted(void **state UNUSED)
+{
+        char path[128];
+
+        assert_int_equal(inventory_count_devices("/nowhere"), 0);
+        snprintf(path, sizeof(path), "%s/gpus", folder);
+        assert_int_equal(inventory_count_devices(path), 4);
+}
+
 static void test_the_node_under_us_is_described(void **state UNUSED)
 {
         struct hello h;
@@ -140,6 +149,8 @@ static void test_the_node_under_us_is_described(void **state UNUSED)
         assert_true(h.cores >= 1);
         assert_true(h.memory > 1 << 20);
         assert_true(h.nofile > 0);
+        assert_true(h.locking.memlock > 0);
+        assert_int_equal(h.locking.infiniband, inventory_count_devices("/sys/class/infiniband"));
         assert_true(strlen(h.arch) > 0);
         assert_true(strlen(h.host) > 0);
         assert_string_equal(h.ssh_addr, "fe80::1");
@@ -212,6 +223,7 @@ int main(void)
                 cmocka_unit_test(test_devices_count_in_the_order_of_the_bus),
                 cmocka_unit_test(test_a_node_without_a_driver_has_no_devices),
                 cmocka_unit_test(test_visible_devices_are_read_as_cuda_does),
+                cmocka_unit_test(test_devices_of_a_fabric_are_counted),
                 cmocka_unit_test(test_the_node_under_us_is_described),
                 cmocka_unit_test(test_a_held_port_is_kept_and_taken_back),
                 cmocka_unit_test(test_the_login_environment_loses_its_session),

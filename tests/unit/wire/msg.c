@@ -43,7 +43,8 @@ static void test_hello_carries_the_whole_inventory(void **state UNUSED)
                             .gpus = gpus,
                             .n_gpus = 2,
                             .addrs = addrs,
-                            .n_addrs = 2 };
+                            .n_addrs = 2,
+                            .locking = { UINT64_MAX, 8 } };
         struct hello out;
         struct buf b = BUF_INIT;
         struct error err;
@@ -64,6 +65,8 @@ static void test_hello_carries_the_whole_inventory(void **state UNUSED)
         assert_int_equal(out.n_addrs, 2);
         assert_string_equal(out.addrs[1].addr, "fe80::1");
         assert_int_equal(out.addrs[1].prefix, 64);
+        assert_true(out.locking.memlock == UINT64_MAX);
+        assert_int_equal(out.locking.infiniband, 8);
         hello_finish(&out);
         buf_finish(&b);
 }
