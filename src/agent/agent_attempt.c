@@ -176,6 +176,8 @@ static void finish_attempt(struct agent *a)
         drop_workers(&a->attempt);
         dump_sender_close(&a->attempt.dumps);
         agent_store_end(&a->store);
+        pmi_link_destroy(a->attempt.pmi);
+        a->attempt.pmi = NULL;
         contain_close(&a->attempt.contain);
         clear_job_dir_of_ranks(&a->dir);
         a->attempt.phase = IDLE;
@@ -264,6 +266,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
                 .killed = a->attempt.phase == KILLING,
         };
 
+        if (a->attempt.pmi)
+                m.unfinalized = pmi_link_end(a->attempt.pmi, w->rank);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(&a->attempt, &m);
         if (status && w->started)
@@ -417,12 +421,21 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .contain = &t->contain,
         };
+        CLEANUP(fd_closep) int pmi = t->pmi ? pmi_link_open(t->pmi, r->rank) : -1;
         struct error err;
         struct worker *w;
 
+        if (t->pmi && pmi < 0) {
+                agent_refuse(a, r->rank, REFUSED_FORK, -pmi, strerror(-pmi));
+                free(error_file);
+                return pmi;
+        }
+        setup.pass = MAX(pmi, 0);
         strv_copy(&env, base);
         worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
         nccl_env_build(&env, l, nccl);
+        if (t->pmi)
+                strv_env_setf(&env, "PMI_FD", "%d", pmi);
         if (agent_push_dir(&a->push))
                 strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
         w = worker_start(&setup, &err);
@@ -437,6 +450,22 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         return 0;
 }
 
+/* Opens what all ranks share. */
+static int open_attempt(struct agent *a, const struct launch_order *l, struct error *err)
+{
+        struct agent_attempt *t = &a->attempt;
+
+        if (contain_open(&t->contain, l->contain, a->dir.store, err) < 0)
+                return -err->code;
+        if (l->mpi.kind == MPI_NONE)
+                return 0;
+        t->pmi = pmi_link_create(a->loop, a->store.relay, l, err);
+        if (t->pmi)
+                return 0;
+        contain_close(&t->contain);
+        return -err->code;
+}
+
 void agent_start_ranks(struct agent *a, const struct launch_order *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
@@ -445,7 +474,7 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
         struct agent_attempt *t = &a->attempt;
         struct error err;
 
-        if (contain_open(&t->contain, l->contain, a->dir.store, &err) < 0) {
+        if (open_attempt(a, l, &err) < 0) {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
                 return;
         }
@@ -491,6 +520,8 @@ void agent_attempt_close(struct agent *a)
 
         drop_workers(t);
         dump_sender_close(&t->dumps);
+        pmi_link_destroy(t->pmi);
+        t->pmi = NULL;
         uv_close((uv_handle_t *)&t->grace, NULL);
         uv_close((uv_handle_t *)&t->reaping, NULL);
         uv_close((uv_handle_t *)&t->recheck, NULL);

@@ -17,6 +17,7 @@
 #include "agent/contain/contain.h"
 #include "agent/contain/oom.h"
 #include "agent/nccl/dump_sender.h"
+#include "agent/pmi/pmi_link.h"
 #include "agent/rank/worker.h"
 #include "wire/msg.h"
 
@@ -46,6 +47,7 @@ struct agent_attempt {
         struct contain contain;
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
+        struct pmi_link *pmi; /* NULL = none */
 };
 
 void agent_attempt_init(struct agent *a);

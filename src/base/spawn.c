@@ -131,6 +131,8 @@ static _Noreturn void child_main(struct spawn_child *c)
                 fail_child(c, SPAWN_FORK);
         }
         place_fds(c);
+        if (c->s->pass && fcntl(c->s->pass, F_SETFD, 0) < 0)
+                fail_child(c, SPAWN_FORK);
         if (c->s->cwd && *c->s->cwd && chdir(c->s->cwd) < 0)
                 fail_child(c, SPAWN_CWD);
         reset_signals(c);

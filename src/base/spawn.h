@@ -30,6 +30,7 @@ struct spawn {
         char *const *env;  /* NULL = the parent's */
         const char *cwd;   /* NULL or "" = the parent's; a relative argv[0] counts from here */
         int fds[3];        /* standard input, output, error: descriptors, SPAWN_NULL or _INHERIT */
+        int pass;          /* one more descriptor, under its own number above 2; 0 = none */
         int cgroup; /* folder of a control group (version 2) to be born in; 0 = the parent's */
         /* Called in the child in its session, async-signal-safe; 0, or -errno, which fails as
          * SPAWN_FORK. NULL = nothing. */
@@ -38,8 +39,8 @@ struct spawn {
 };
 
 /*
- * Starts the program with default signal handlers, an empty signal mask, and only @fds and the
- * parent's descriptors without close-on-exec. It leads its own session and process group, both
+ * Starts the program with default signal handlers, an empty signal mask, and only @fds, @pass and
+ * the parent's descriptors without close-on-exec. It leads its own session and process group, both
  * named by the pid, and is killed when the calling thread ends. The descriptors stay with the
  * caller. 0, or the negative errno of the step written to @ret_step (which may be NULL): the
  * sentence in

@@ -41,8 +41,24 @@ void launch_setup_find_program(struct launch *l)
         }
 }
 
-/* MPI ranks find each other through the launcher of their MPI; started by hnlaunch, each is alone.
- */
+/* Open MPI's library has a number of its own; the others share the ABI of MPICH, and speak PMI. */
+static bool is_open_mpi(const char *library)
+{
+        const char *number = strncmp(library, "libmpi", 6) ? NULL : strstr(library, ".so.");
+
+        return number && atoi(number + 4) >= 20;
+}
+
+static void warn_of_lone_ranks(struct launch *l, const char *program, const char *what)
+{
+        diag_help(diag_warn(&l->diags, 313,
+                            "%s uses MPI (%s), and with --mpi none each of its %d ranks is a world "
+                            "of one",
+                            program, what, l->plan.world_size),
+                  "leave out --mpi none");
+}
+
+/* Ranks of Open MPI find each other only through its own launcher. */
 void launch_setup_check_mpi(struct launch *l)
 {
         char *const *argv = l->o.argv.v;
@@ -53,16 +69,19 @@ void launch_setup_check_mpi(struct launch *l)
         bool several = path && l->plan.world_size > 1;
         CLEANUP(free_textp) char *library = several ? mpi_library_of(path) : NULL;
         CLEANUP(free_textp)
-        char *script = several && !library ? mpi_script_of(path, argv, l->cwd) : NULL;
+        char *script = several && !library && l->o.mpi == MPI_NONE
+                               ? mpi_script_of(path, argv, l->cwd)
+                               : NULL;
         const char *more = argv[1] ? " ..." : "";
         struct diag *d;
 
-        if (library || script) {
+        if (l->o.mpi == MPI_NONE && (library || script)) {
+                warn_of_lone_ranks(l, script ? script : *argv, library ? library : "mpi4py");
+        } else if (library && is_open_mpi(library)) {
                 d = diag_warn(&l->diags, 313,
-                              "%s uses MPI (%s), which hnlaunch does not start: each of its %d "
-                              "ranks is a world of one",
-                              script ? script : *argv, library ? library : "mpi4py",
-                              l->plan.world_size);
+                              "%s uses Open MPI (%s), which hnlaunch does not start: each of its "
+                              "%d ranks is a world of one",
+                              *argv, library, l->plan.world_size);
                 if (l->o.hostfiles.n)
                         diag_help(d, "mpirun --hostfile %s %s%s", l->o.hostfiles.v[0], *argv, more);
                 else

@@ -17,6 +17,7 @@ enum {
         MAX_RANKS = 1 << 16,
         MAX_NODES = 1 << 16,
         MAX_NODE_NAME = 256,
+        MAX_BLOCKS = 1 << 20, /* of a map: ranks of the job */
 };
 
 static const char *const names[256] = {
@@ -154,6 +155,20 @@ static void code_first_node(struct codec *c, struct launch_first_node *m)
         CODEC_ARRAY(c, m->ports, m->n_ports, PORT_NAMES_MAX, code_launch_port);
 }
 
+static void code_node_block(struct codec *c, struct node_block *b)
+{
+        codec_u32(c, &b->node);
+        codec_u32(c, &b->n_nodes);
+        codec_u32(c, &b->ranks);
+}
+
+static void code_mpi_order(struct codec *c, struct mpi_order *m)
+{
+        codec_u8(c, &m->kind);
+        codec_require(c, m->kind < MPI_KINDS);
+        CODEC_ARRAY(c, m->map.blocks, m->map.n_blocks, MAX_BLOCKS, code_node_block);
+}
+
 static void code_common(struct codec *c, struct launch_order *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
@@ -172,6 +187,7 @@ static void code_common(struct codec *c, struct launch_order *m)
         codec_u32(c, &m->stdin_rank);
         code_compat(c, &m->compat);
         code_first_node(c, &m->first_node);
+        code_mpi_order(c, &m->mpi);
 }
 
 static void code_launch_rank(struct codec *c, struct launch_rank *k)
@@ -262,6 +278,7 @@ static void code_exited(struct codec *c, struct exited *m)
         codec_text(c, m->oom, sizeof(m->oom));
         codec_u64(c, &m->oom_before);
         codec_u64(c, &m->oom_after);
+        codec_u8(c, &m->unfinalized);
 }
 
 static void code_output(struct codec *c, struct output *m)

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/strv.h"
 #include "wire/frame.h"
+#include "wire/node_map.h"
 #include "wire/port_name.h"
 
 #define MSG_VERSION    5
@@ -179,6 +180,20 @@ struct launch_compat {
         uint32_t n_nodes;
 };
 
+/* How MPI programs find each other. */
+enum mpi_kind {
+        MPI_AUTO, /* PMI, of the version that the program asks for */
+        MPI_NONE,
+        MPI_PMI1,
+        MPI_PMI2,
+        MPI_KINDS
+};
+
+struct mpi_order {
+        uint8_t kind;        /* enum mpi_kind */
+        struct node_map map; /* of all ranks; empty with MPI_NONE */
+};
+
 struct launch_order {
         struct { /* of COMMON */
                 char run_id[64];
@@ -195,6 +210,7 @@ struct launch_order {
                 uint32_t stdin_rank;
                 struct launch_compat compat;
                 struct launch_first_node first_node;
+                struct mpi_order mpi;
         };
         struct { /* of LAUNCH */
                 uint32_t node_rank;
@@ -245,6 +261,7 @@ struct exited {
         /* Where the out-of-memory killer was counted since the ranks started; "" = nowhere. */
         char oom[160];
         uint64_t oom_before, oom_after;
+        uint8_t unfinalized; /* had begun PMI, as MPI_Init() does, and not finalized it */
 };
 struct output {
         uint32_t rank;

@@ -100,6 +100,19 @@ static void set_first_node(struct strv *env, const struct launch_first_node *fir
         }
 }
 
+/* Of PMI; the agent adds PMI_FD, the rank's end of its connection. */
+static void set_pmi(struct rank_env *e, const struct launch_order *l, const struct launch_rank *r)
+{
+        if (l->mpi.kind == MPI_NONE)
+                return;
+        strv_env_setf(&e->own, "PMI_RANK", "%u", r->rank);
+        strv_env_setf(&e->own, "PMI_SIZE", "%u", l->world_size);
+        strv_env_setf(&e->own, "MPI_LOCALRANKID", "%u", r->local_rank);
+        strv_env_setf(&e->own, "MPI_LOCALNRANKS", "%u", l->n_ranks);
+        if (l->mpi.kind == MPI_PMI2)
+                strv_env_set(&e->own, "PMI_JOBID", l->run_id);
+}
+
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
 static void append_gpus(struct buf *list, struct strv *seen, const struct launch_rank *r)
 {
@@ -147,6 +160,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
         if (*l->iface && l->num_nodes > 1 && !has_variable(&e, "NCCL_SOCKET_IFNAME"))
                 strv_env_setf(&e.own, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
         set_gpus(&e, l, r);
+        set_pmi(&e, l, r);
         /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
         if (!worker_env_is_unset(l, "PYTHONUNBUFFERED"))
                 set_default(&e, "PYTHONUNBUFFERED", "1");

@@ -14,6 +14,8 @@
  * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE; HN_MASTER_ADDR when known, and HN_PORT_NAME for
  * each port. These replace earlier values.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
+ * Unless l->mpi says none: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS, and for PMI-2
+ * PMI_JOBID.
  * Sets only when missing from @env: OMP_NUM_THREADS to @cores divided by the node's ranks (at least
  * 1), PYTHONUNBUFFERED to 1 unless @l unsets it; when iface is known, GLOO_SOCKET_IFNAME to iface,
  * and on more than one node NCCL_SOCKET_IFNAME to "=" and iface. See wire/nccl_env.h for the others

@@ -80,6 +80,7 @@ static void seed_hello(struct buf *b)
 static void seed_launch(struct buf *b)
 {
         uint32_t gpus[] = { 0, 1 };
+        struct node_block block = { 0, 1, 2 };
         struct launch_rank ranks[] = { { 0, 0, gpus, 2 }, { 1, 1, NULL, 0 } };
         struct compat_node node = { .name = (char *)"gpu001", .n_ranks = 2 };
         struct launch_port ports[] = { { "jax", 40001 } };
@@ -93,6 +94,7 @@ static void seed_launch(struct buf *b)
                                   .cwd = xstrdup("/tmp"),
                                   .program = xstrdup("./b.out"),
                                   .first_node = { "10.0.0.1", ports, 1 },
+                                  .mpi = { MPI_PMI1, { &block, 1 } },
                                   .ranks = ranks,
                                   .n_ranks = 2 };
 

@@ -1,23 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Several ranks of a program that is linked with an MPI library would each be a world of one: that is told
-# before they start, with the launcher that it needs. The libraries are empty ones with the right names.
+# Several ranks of a program of Open MPI, or of any MPI program with --mpi none, would each be a world of one: that
+# is told before they start. The libraries are empty ones with the right names.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P cc >/dev/null || skip_all 'no compiler here'
 echo 'int MPI_Init(void) { return 0; }' >lib.c
 printf 'int MPI_Init(void);\nint main(void) { return MPI_Init(); }\n' >main.c
-for name in libmpi.so.40 libmpich.so.12 libmpi_mpifh.so.40 libmpilike.so.1; do
+for name in libmpi.so.40 libmpich.so.12 libmpi.so.12 libmpi_mpifh.so.40 libmpilike.so.1; do
     cc -shared -fPIC -Wl,-soname,"$name" -o "$name" lib.c || skip_all 'the compiler makes no libraries'
     cc -o "with-$name" main.c "$PWD/$name" -Wl,-rpath,"$PWD"
 done
 
-for name in libmpi.so.40 libmpich.so.12 libmpi_mpifh.so.40; do
+for name in libmpi.so.12 libmpich.so.12; do
+    hn --local 2 "./with-$name"
+    lacks "$name: its ranks find each other" "$ERR" HN313
+    hn --local 2 --mpi none "./with-$name"
+    exits "$name with --mpi none: it starts" 0
+    has 'with a warning' "$ERR" "warning[HN313]: ./with-$name uses MPI ($name), and with --mpi none each of its 2 ranks"
+    has 'and what to do' "$ERR" '= help: leave out --mpi none'
+done
+for name in libmpi.so.40 libmpi_mpifh.so.40; do
     hn --local 2 "./with-$name"
     exits "$name: it starts" 0
-    has 'with a warning' "$ERR" "warning[HN313]: ./with-$name uses MPI ($name), which hnlaunch does not start: each of its 2 ranks"
+    has 'with a warning' "$ERR" "warning[HN313]: ./with-$name uses Open MPI ($name), which hnlaunch does not start: each of its 2 ranks"
     has 'and what to do' "$ERR" "= help: mpirun -n 2 ./with-$name"
 done
 echo 'localhost slots=2' >hosts
@@ -26,7 +34,7 @@ has 'the hosts go along' "$ERR" '= help: mpirun --hostfile hosts ./with-libmpi.s
 hn -w localhost:2 ./with-libmpi.so.40
 has 'or are named' "$ERR" '= help: mpirun --host HOST,... -n 2 ./with-libmpi.so.40'
 PATH=$PATH:$PWD hn --local 2 --chdir / with-libmpi.so.40
-has 'a program in PATH' "$ERR" 'warning[HN313]: with-libmpi.so.40 uses MPI'
+has 'a program in PATH' "$ERR" 'warning[HN313]: with-libmpi.so.40 uses Open MPI'
 
 # mpi4py itself is not needed to see that it is imported.
 echo 'MPI = None' >mpi4py.py
@@ -35,18 +43,19 @@ printf 'try:\n    import mpi4py\nexcept ImportError:\n    pass\n' >maybe.py
 printf '#!%s\nimport mpi4py\n' "$(type -P python3)" >script.py
 chmod +x script.py
 ln -s top.py link.py
-hn --local 2 python3 link.py
+hn --local 2 --mpi none python3 link.py
 has 'a link to a script' "$ERR" 'warning[HN313]: link.py uses MPI'
-hn --local 2 python3 -u -W ignore top.py
-has 'a script that imports mpi4py' "$ERR" 'warning[HN313]: top.py uses MPI (mpi4py), which hnlaunch does not start: each of its 2 ranks'
-has 'its command goes on' "$ERR" '= help: mpirun -n 2 python3 ...'
-hn --local 2 ./script.py
+hn --local 2 --mpi none python3 -u -W ignore top.py
+has 'a script that imports mpi4py' "$ERR" 'warning[HN313]: top.py uses MPI (mpi4py), and with --mpi none each of its 2 ranks'
+hn --local 2 python3 top.py
+lacks 'whose ranks find each other else' "$ERR" HN313
+hn --local 2 --mpi none ./script.py
 has 'one that is a program itself' "$ERR" 'warning[HN313]: ./script.py uses MPI (mpi4py)'
-hn --local 2 python3 -m mpi4py
+hn --local 2 --mpi none python3 -m mpi4py
 has 'the module' "$ERR" 'warning[HN313]: python -m mpi4py uses MPI (mpi4py)'
 for odd in maybe.py '-c pass' '-m this' no-such-script.py ''; do
     # shellcheck disable=SC2086
-    hn --local 2 --stdin none python3 $odd
+    hn --local 2 --mpi none --stdin none python3 $odd
     lacks "python3 $odd: no word of MPI" "$ERR" HN313
 done
 

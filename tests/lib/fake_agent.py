@@ -114,7 +114,7 @@ def u32(*numbers):
 
 
 def exited(status, where=b"", kills=0):
-    return EXITED, u32(0, 4711, status) + struct.pack("<QBB", 0, 0, 0) + text(where) + struct.pack("<QQ", 0, kills)
+    return EXITED, u32(0, 4711, status) + struct.pack("<QBB", 0, 0, 0) + text(where) + struct.pack("<QQB", 0, kills, 0)
 
 
 MESSAGES = {

@@ -144,6 +144,7 @@ class Agent:
         body += b"\0"  # --compat none
         body += _bytes(first_node) + struct.pack("<I", len(ports))
         body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)
+        body += struct.pack("<BI", 1, 0)  # no MPI
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
         body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)

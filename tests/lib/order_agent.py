@@ -26,6 +26,9 @@ MARK = "ORDER_MARK"
 PROGRAMS = [["true"], ["sh", "-c", "exit 3"], ["sleep", "1000"], ["cat"], ["/nowhere/at/all"], [],
             ["sh", "-c", "yes | head -c 300000"], ["sh", "-c", "trap '' TERM; sleep 1000 & sleep 1000"],
             ["sh", "-c", "setsid sleep 1000 & kill -9 $$"]]
+# Kind, and a list of blocks of a node, nodes and ranks on each.
+MPI = 4 * [struct.pack("<BI", 1, 0)] + [struct.pack("<BIIII", 0, 1, 0, 1, n) for n in (1, 2)] + [
+    struct.pack("<BI", 0, 0), struct.pack("<BI", 4, 0), struct.pack("<BIIII", 2, 1, 0, 2**32 - 1, 2**32 - 1)]
 CHILDREN = [["true"], ["sleep", "1000"], ["cat"], ["/nowhere/at/all"], ["sh", "-c", "printf '%s\\n' HNLAUNCH-AGENT; cat"],
             ["sh", "-c", "echo no >&2; exit 255"], [os.environ["AGENT"]], [os.environ["AGENT"]]]
 
@@ -56,7 +59,8 @@ class Order:
                         bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(r.choice(PROGRAMS)) +
                         texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
                         r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]) +
-                        r.choice([text("") + u32(0), text("::1") + u32(1) + text("jax") + u32(r.choice([1, 65535]))]))
+                        r.choice([text("") + u32(0), text("::1") + u32(1) + text("jax") + u32(r.choice([1, 65535]))]) +
+                        r.choice(MPI))
 
     def launch(self):
         r = self.r

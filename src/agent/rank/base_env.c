@@ -31,6 +31,7 @@ static const char *const session[] = {
         "SLURM_*",
         "PMI_*",
         "PMIX_*",
+        "I_MPI_PMI_LIBRARY", /* of Slurm: it speaks to Slurm only */
         "OMPI_*",
         "HYDRA_*",
         "MPI_LOCAL*",

@@ -75,6 +75,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 .argv = s->argv->v,
                 .env = s->env->v,
                 .cwd = s->cwd,
+                .pass = s->pass,
                 .cgroup = MAX(s->contain->cgroup.folder, 0),
                 .enter = enter_worker,
                 .enter_ctx = s->contain,

@@ -35,6 +35,7 @@ struct worker_setup {
         const struct strv *argv, *env;
         const char *cwd; /* "" = the agent's */
         bool fed;        /* standard input comes from worker_stdin() */
+        int pass;        /* one more descriptor for the process; 0 = none */
         struct contain *contain;
 };
 

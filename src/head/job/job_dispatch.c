@@ -34,7 +34,7 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
         struct cause c = *rank;
         char end[80], text[512];
 
-        if ((!WIFSIGNALED(status) && !WEXITSTATUS(status)) ||
+        if ((!status && c.kind != CAUSE_UNFINALIZED) ||
             j->config.options->on_failure == FAILURE_CONTINUE) {
                 store_server_rank_exited(j->attempt.store, c.rank);
                 return;
@@ -62,6 +62,8 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
                 return err_set(err, EPROTO, "malformed EXITED message: wait status %#x", e.status);
         code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
         words = code ? job_last_words(j, (int)e.rank, MSG_STDERR) : NULL;
+        if (!status && e.unfinalized)
+                c.kind = CAUSE_UNFINALIZED;
         c.rank = (int)e.rank;
         c.pid = e.pid;
         c.at_ns = (int64_t)(e.mono_ns - (uint64_t)n->clock.offset_ns);

@@ -189,6 +189,22 @@ static void create_store(struct job *j)
 
 /* --- the orders --- */
 
+/* Nodes count by node rank here, as ranks know them. */
+static void fill_mpi(const struct job *j, struct mpi_order *m)
+{
+        const struct plan *plan = j->attempt.plan;
+        uint32_t *nodes;
+
+        m->kind = (uint8_t)j->config.options->mpi;
+        if (m->kind == MPI_NONE)
+                return;
+        nodes = xcalloc((size_t)plan->world_size, sizeof(*nodes));
+        for (int i = 0; i < plan->world_size; i++)
+                nodes[i] = (uint32_t)plan->nodes[plan->ranks[i].node].node_rank;
+        node_map_build(&m->map, nodes, (uint32_t)plan->world_size);
+        free(nodes);
+}
+
 static void fill_common(const struct job *j, const struct job_launch *l, struct launch_order *m)
 {
         const struct options *o = j->config.options;
@@ -207,6 +223,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         strv_copy(&m->argv, &o->argv);
         m->env = *l->env;
         m->unset = *l->unset;
+        fill_mpi(j, &m->mpi);
         m->stdin_rank = l->stdin_fd < 0 || j->attempt.number ? MSG_NO_RANK
                         : l->stdin_all                       ? MSG_EVERY_RANK
                                                              : 0;
@@ -295,6 +312,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);
+        node_map_finish(&m.mpi.map);
         strv_finish(&m.argv);
         launch_compat_finish(&m.compat);
         free(m.first_node.ports);

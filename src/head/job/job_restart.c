@@ -149,8 +149,8 @@ static uint64_t next_backoff_ms(struct job *j)
 bool job_restart(struct job *j, struct plan *plan)
 {
         const struct cause *c = &j->attempt.outcome.cause;
-        bool may_restart =
-                c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT || c->kind == CAUSE_NODE;
+        bool may_restart = c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT ||
+                           c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_NODE;
         char why[640], text[800], pause[32];
         uint64_t ms;
 

@@ -79,9 +79,10 @@ void job_failed(void *ctx, bool is_cause)
         const struct cause *c = &j->attempt.outcome.cause;
         char why[640];
 
-        if (!is_cause || (j->config.options->on_failure == FAILURE_CONTINUE &&
-                          job_state_runs(j->attempt.state) &&
-                          (c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL)))
+        if (!is_cause ||
+            (j->config.options->on_failure == FAILURE_CONTINUE &&
+             job_state_runs(j->attempt.state) &&
+             (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_SIGNAL)))
                 return;
         job_sentence(j, c, why, sizeof(why));
         stop_job(j, why);

@@ -55,7 +55,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
                 [CAUSE_NONE] = 100,    [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
                 [CAUSE_STDOUT] = OURS, [CAUSE_JOIN] = OURS,  [CAUSE_REFUSED] = 1,
                 [CAUSE_NETWORK] = 2,   [CAUSE_NODE] = 2,     [CAUSE_SIGNAL] = 3,
-                [CAUSE_ABORT] = 4,     [CAUSE_EXIT] = 6,
+                [CAUSE_ABORT] = 4,     [CAUSE_EXIT] = 6,     [CAUSE_UNFINALIZED] = 6,
         };
 
         if (c->kind == CAUSE_EXIT && c->echo)
@@ -85,7 +85,8 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
 static bool was_reported_first(const struct cause *rank, const struct cause *node)
 {
         return node->kind == CAUSE_NODE && rank->node == node->node &&
-               (rank->kind == CAUSE_EXIT || rank->kind == CAUSE_ABORT);
+               (rank->kind == CAUSE_EXIT || rank->kind == CAUSE_UNFINALIZED ||
+                rank->kind == CAUSE_ABORT);
 }
 
 /* Whether @a rather than @b, which arrived earlier, is the cause. */
@@ -135,7 +136,9 @@ static void add_ended_rank(struct ended **v, size_t *n, const struct cause *c, b
 
 void outcome_read_status(struct cause *c, int status)
 {
-        if (WIFSIGNALED(status)) {
+        if (c->kind == CAUSE_UNFINALIZED) {
+                c->code = 1;
+        } else if (WIFSIGNALED(status)) {
                 c->kind = CAUSE_SIGNAL;
                 c->signal = WTERMSIG(status);
                 c->core = WCOREDUMP(status);
@@ -148,7 +151,8 @@ void outcome_read_status(struct cause *c, int status)
 bool outcome_exited(struct outcome *o, const struct cause *rank, int status, bool stopped,
                     bool killed, const char *words)
 {
-        bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        bool well =
+                WIFEXITED(status) && WEXITSTATUS(status) == 0 && rank->kind != CAUSE_UNFINALIZED;
         struct cause c = *rank;
 
         o->exited++;
@@ -164,7 +168,8 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
         }
         o->failed++;
         outcome_read_status(&c, status);
-        outcome_quote(o, &c, words);
+        if (c.kind != CAUSE_UNFINALIZED)
+                outcome_quote(o, &c, words);
         return outcome_happened(o, &c);
 }
 
@@ -443,7 +448,8 @@ bool outcome_failed(const struct outcome *o)
 bool outcome_is_workers(const struct outcome *o)
 {
         return o->cause.kind == CAUSE_NONE || o->cause.kind == CAUSE_SIGNAL ||
-               o->cause.kind == CAUSE_ABORT || o->cause.kind == CAUSE_EXIT;
+               o->cause.kind == CAUSE_ABORT || o->cause.kind == CAUSE_EXIT ||
+               o->cause.kind == CAUSE_UNFINALIZED;
 }
 
 int outcome_exit_code(const struct outcome *o)
@@ -496,13 +502,16 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
                          *c->oom ? "the kernel's out-of-memory killer" : strsignal(c->signal));
         else if (c->kind == CAUSE_EXIT)
                 snprintf(to, size, "exited with code %d", c->code);
+        else if (c->kind == CAUSE_UNFINALIZED)
+                snprintf(to, size, "exited with code 0 without MPI_Finalize()");
         else if (c->kind == CAUSE_ABORT)
                 snprintf(to, size, "aborted the job");
 }
 
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
 {
-        bool of_rank = c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT;
+        bool of_rank = c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED ||
+                       c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT;
         CLEANUP(free_textp)
         char *text = printable_text(of_rank && *c->oom ? "" : c->text,
                                     of_rank ? PRINTABLE_QUOTE : PRINTABLE_ROW);

@@ -26,6 +26,8 @@ enum cause_kind {
         CAUSE_SIGNAL,  /* a rank was killed by @signal */
         CAUSE_ABORT,   /* hn_abort(): @code, @text */
         CAUSE_EXIT,    /* a rank exited with @code */
+        /* A rank exited with 0 between MPI_Init() and MPI_Finalize(): a failure, @code is 1. */
+        CAUSE_UNFINALIZED,
         CAUSE_KINDS,
 };
 
@@ -95,8 +97,8 @@ struct outcome {
 void outcome_finish(struct outcome *o);
 
 /* Add a failure; true if it is now the cause: a reason to stop the job. outcome_exited() takes
- * rank, node, times and memory from @c, the status as of waitpid(), and the newest stderr in
- * @words. */
+ * rank, node, times and memory from @c, and its kind if that is CAUSE_UNFINALIZED; the status as of
+ * waitpid(), and the newest stderr in @words. */
 bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped, bool killed,
                     const char *words);
 bool outcome_happened(struct outcome *o, const struct cause *c);
@@ -131,7 +133,8 @@ bool outcome_is_workers(const struct outcome *o); /* decided by a rank, not by t
 /* Writes the part of the verdict after "failed: ", "rank 3 on gpu002: ValueError: shard 12 is
  * empty". Texts of ranks and nodes are escaped and cut. */
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size);
-/* Sets kind, and code or signal, from the status of a rank that did not exit with 0. */
+/* Sets kind, and code or signal, from the status of a rank that did not exit with 0; of
+ * CAUSE_UNFINALIZED the code. */
 void outcome_read_status(struct cause *c, int status);
 /* Writes how a rank ended: "exited with code 7", "was killed by SIGSEGV (Segmentation fault)"; ""
  * for other causes. */

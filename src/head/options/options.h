@@ -59,6 +59,7 @@ struct options {
         bool keep;        /* ... and keep after the job */
         enum stdin_mode stdin_mode;
         char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
+        unsigned mpi;     /* enum mpi_kind of wire/msg.h */
         /* when: milliseconds */
         int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
         bool start_timeout_given; /* not the built-in value */

@@ -281,7 +281,7 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
         json_object_set_new(j, "echo", json_boolean(c->echo));
         if (c->kind == CAUSE_SIGNAL)
                 json_object_set_new(j, "signal", json_integer(c->signal));
-        if (c->kind == CAUSE_EXIT || c->kind == CAUSE_ABORT)
+        if (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_ABORT)
                 json_object_set_new(j, "code", json_integer(c->code));
         if (*c->text)
                 json_object_set_new(j, "text", json_text(c->text));

@@ -139,6 +139,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_node *n,
                                     .node_rank = (uint32_t)n->node_rank,
                                     .gpu_visibility_own = v->o->gpu_visibility_own,
                                     .set_visible = n->gpus_are_subset,
+                                    .mpi.kind = (uint8_t)v->o->mpi,
                                     .n_ranks = (uint32_t)n->ranks.n };
         l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
         if (l->agent_store)
@@ -196,6 +197,8 @@ static void rank_environment(const struct plan_view *v, int rank, struct strv *e
                                               "(folder of the node's agent)/" NCCL_DUMP_NAME,
                                               "(file of the node's agent)" });
         strv_env_set(env, "MASTER_PORT", "(free port there)");
+        if (l.mpi.kind != MPI_NONE)
+                strv_env_set(env, "PMI_FD", "(descriptor of the node's agent)");
         explain_iface(env, "GLOO_SOCKET_IFNAME", LATER);
         explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
         if (!own_threads)

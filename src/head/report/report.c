@@ -189,8 +189,8 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
 
 /* Causes with a message of their own; the verdict line says everything about the others. */
 static const int cause_ids[CAUSE_KINDS] = {
-        [CAUSE_SIGNAL] = 501, [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
-        [CAUSE_NODE] = 310,   [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312,
+        [CAUSE_SIGNAL] = 501,  [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,       [CAUSE_NODE] = 310,
+        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312, [CAUSE_UNFINALIZED] = 406,
 };
 
 static struct diag *add_failure(struct diags *d, const struct job *j, const struct outcome *o)

@@ -388,10 +388,10 @@ const struct error_id error_ids[] = {
           "The message tells which and what to try. --push brings the program to nodes that do not share this "
           "folder; --chdir names another one." },
         { 313,
-          "an MPI program is started without its launcher (warning)",
-          "The program is linked with an MPI library, or the script imports mpi4py. Under hnlaunch each rank of MPI "
-          "is a world of one.",
-          "Start it with mpirun of its MPI." },
+          "the ranks of an MPI program would not find each other (warning)",
+          "The program is linked with Open MPI, whose ranks speak neither PMI-1 nor PMI-2, or --mpi none was given for a "
+          "program that is linked with an MPI library or a script that imports mpi4py. Each rank is a world of one then.",
+          "Start programs of Open MPI with its mpirun; leave out --mpi none for others." },
         { 314,
           "files of the job are left on a node (warning)",
           "Ranks wrote files beside pushed ones, which are never removed; or a file or folder of the job cannot be "
@@ -439,6 +439,11 @@ const struct error_id error_ids[] = {
           "bound: all ports for programs are in use there, or the limit of open files is reached. The message has "
           "the reason of the system.",
           "End programs that hold many connections on that node, or widen sysctl net.ipv4.ip_local_port_range." },
+        { 406,
+          "a rank left without MPI_Finalize()",
+          "The process had called MPI_Init() and exited with code 0 before MPI_Finalize(). The other ranks would wait "
+          "for it for ever, so this counts as a failure with code 1, as with the launchers of MPI libraries.",
+          "Look for a path that returns from main(), or calls exit(0), before MPI_Finalize()." },
         { 410,
           "a node does not know the socket of a connection to PyTorch's store (warning)",
           "With --store-peers user the agent of the connecting node is asked for the owner of the socket. It sees no "
@@ -473,6 +478,12 @@ const struct error_id error_ids[] = {
           "a node does not have a GPU that gpus= names",
           "The number in gpus= of the hostfile is none of the GPUs that the agent found.",
           "Correct gpus= of that line; nvidia-smi -L on the node lists the numbers." },
+        { 605,
+          "a rank broke the rules of PMI (warning)",
+          "The rank sent bytes over PMI_FD that are no message of PMI-1 or PMI-2, or one that its state does not "
+          "allow. Its connection was closed; an MPI library aborts then. A child of the rank that also calls "
+          "MPI_Init() speaks over the same descriptor: two programs at once cannot.",
+          "Start one MPI program per rank at a time. Unset PMI_FD, PMI_RANK and PMI_SIZE for others." },
         /* options and configuration */
         { 701,
           "unknown option",

@@ -90,6 +90,7 @@ static void test_a_hello_of_another_version_is_read_up_to_its_number(void **stat
 }
 
 static struct launch_port ports[] = { { "jax", 40001 }, { "a_1", 65535 } };
+static struct node_block blocks[] = { { 0, 1, 8 }, { 1, 1, 8 } };
 
 static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
 {
@@ -111,6 +112,7 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .program = xstrdup("./b.out"),
                                   .stdin_rank = UINT32_MAX,
                                   .first_node = { .addr = "fe80::1", ports, ARRAY_SIZE(ports) },
+                                  .mpi = { MPI_PMI2, { blocks, ARRAY_SIZE(blocks) } },
                                   .ranks = ranks,
                                   .n_ranks = (uint32_t)n };
 
@@ -180,6 +182,9 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_int_equal(out.first_node.n_ports, 2);
         assert_string_equal(out.first_node.ports[1].name, "a_1");
         assert_int_equal(out.first_node.ports[1].number, 65535);
+        assert_int_equal(out.mpi.kind, MPI_PMI2);
+        assert_int_equal(out.mpi.map.n_blocks, 2);
+        assert_memory_equal(out.mpi.map.blocks, blocks, sizeof(blocks));
         assert_int_equal(out.n_ranks, 2);
         assert_int_equal(out.ranks[0].gpus[1], 3);
         assert_int_equal(out.ranks[1].n_gpus, 0);

@@ -82,6 +82,10 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
                 { "CROSS_RANK", "4" },
                 { "CROSS_SIZE", "5" },
                 { "LOCAL_SIZE", "2" },
+                { "PMI_RANK", "9" },
+                { "PMI_SIZE", "10" },
+                { "MPI_LOCALRANKID", "1" },
+                { "MPI_LOCALNRANKS", "2" },
         };
         struct strv env = STRV_INIT;
         struct launch_order l = order();
@@ -90,6 +94,23 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
                 expect(&env, table[i].name, table[i].want);
         assert_int_equal(env.n, ARRAY_SIZE(table));
+        strv_finish(&env);
+}
+
+static void test_mpi_can_be_left_out(void **state UNUSED)
+{
+        struct strv env = STRV_INIT;
+        struct launch_order l = order();
+
+        l.mpi.kind = MPI_PMI2;
+        worker_env_build(&env, &l, &ranks[1], NULL, NULL, 1);
+        expect(&env, "PMI_RANK", "9");
+        expect(&env, "PMI_JOBID", "job7");
+        strv_finish(&env);
+        l.mpi.kind = MPI_NONE;
+        worker_env_build(&env, &l, &ranks[1], NULL, NULL, 1);
+        assert_null(strv_env_get(&env, "PMI_RANK"));
+        assert_null(strv_env_get(&env, "MPI_LOCALRANKID"));
         strv_finish(&env);
 }
 
@@ -228,6 +249,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_promised_variable_is_set),
+                cmocka_unit_test(test_mpi_can_be_left_out),
                 cmocka_unit_test(test_what_a_rank_is_replaces_what_was_said_before),
                 cmocka_unit_test(test_preferences_of_the_user_win),
                 cmocka_unit_test(test_what_the_user_unsets_stays_away),

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PMI_link: the ranks' connections to the PMI engine
+ *
+ * Every rank gets one end of a socket pair, named by PMI_FD; the other stays with the agent. One
+ * object per attempt. Call everything on the loop's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "store/relay/relay.h"
+#include "wire/msg.h"
+
+enum { HN_PMI_BROKEN = 605 /* the number of a warning of a rank that breaks the protocol */ };
+
+struct pmi_link;
+
+/* @l is borrowed for the call, @relay until pmi_link_destroy(). NULL with @err: the map of @l does
+ * not fit its ranks, or no memory. */
+struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const struct launch_order *l,
+                                 struct error *err);
+/* Closes the connections; the memory is freed by close callbacks, so let the loop turn once more.
+ * The relay is not used any more. NULL is fine. */
+void pmi_link_destroy(struct pmi_link *link);
+
+/* Returns the end for the rank, closed on exec, a number above those that shells and scripts use;
+ * the caller closes it. A negative errno: out of descriptors. */
+int pmi_link_open(struct pmi_link *link, uint32_t rank);
+
+/* The rank's process has ended: takes what it has still sent, an abort for example. True: it had
+ * begun PMI, and not finalized it. */
+bool pmi_link_end(struct pmi_link *link, uint32_t rank);
