@@ -32,6 +32,7 @@
 #include "head/output/say.h"
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
+#include "wire/compat_env.h"
 #include "wire/env_names.h"
 
 enum { RUN_ID_LEN = 5 }; /* 25 bits */
@@ -514,5 +515,7 @@ int launch_run(struct launch *l)
         if (rc)
                 return rc;
         launch_setup_find_program(l);
+        if (compat_env_needs_jax_port((uint8_t)l->o.compat))
+                launch_setup_need_port(l, COMPAT_JAX_PORT);
         return l->o.command == COMMAND_PLAN ? print_plan(l) : run_job(l);
 }

@@ -35,6 +35,10 @@ enum compat_value {
         VALUE_JOB_NAME,
         VALUE_STEP,
         VALUE_RESTARTS, /* none in the first attempt */
+        VALUE_ORTE_URI, /* of mpirun's daemon: its presence and its address are read */
+        VALUE_JAX_ADDRESS,
+        VALUE_JAX_PORT,
+        VALUE_JAX_DEVICES, /* positions of the rank's GPUs among those that it sees */
         COMPAT_VALUES,
 };
 
@@ -52,6 +56,15 @@ static const struct {
         /* Not a number of the node: the rank on this node among the processes of all jobs. */
         { COMPAT_OMPI, VALUE_LOCAL_RANK, "OMPI_COMM_WORLD_NODE_RANK" },
         { COMPAT_OMPI, VALUE_SIZE, "OMPI_UNIVERSE_SIZE" },
+        /* JAX looks for mpirun and srun, but would guess the coordinator's port, and under srun the
+         * address. */
+        { COMPAT_OMPI, VALUE_ORTE_URI, "OMPI_MCA_orte_hnp_uri" },
+        { COMPAT_OMPI, VALUE_JAX_ADDRESS, "JAX_COORDINATOR_ADDRESS" },
+        { COMPAT_OMPI, VALUE_JAX_PORT, "JAX_COORDINATOR_PORT" },
+        { COMPAT_OMPI, VALUE_JAX_DEVICES, "JAX_LOCAL_DEVICE_IDS" },
+        { COMPAT_SLURM, VALUE_JAX_ADDRESS, "JAX_COORDINATOR_ADDRESS" },
+        { COMPAT_SLURM, VALUE_JAX_PORT, "JAX_COORDINATOR_PORT" },
+        { COMPAT_SLURM, VALUE_JAX_DEVICES, "JAX_LOCAL_DEVICE_IDS" },
 
         { COMPAT_SLURM, VALUE_JOB_NUMBER, "SLURM_JOB_ID" },
         { COMPAT_SLURM, VALUE_JOB_NUMBER, "SLURM_JOBID" },
@@ -93,6 +106,11 @@ static const struct {
         { COMPAT_HOROVOD, VALUE_CROSS_SIZE, "HOROVOD_CROSS_SIZE" },
         { COMPAT_HOROVOD, VALUE_NODE_NAME, "HOROVOD_HOSTNAME" },
 };
+
+bool compat_env_needs_jax_port(uint8_t family)
+{
+        return family == COMPAT_OMPI || family == COMPAT_SLURM;
+}
 
 bool compat_env_needs_nodes(uint8_t family)
 {
@@ -229,16 +247,43 @@ static void read_nodes(char **text, const struct launch_order *l, const struct l
                 text[VALUE_NODE_NAME] = xstrdup(c->nodes[l->node_rank].name);
 }
 
-/* Counts the devices of all ranks of the node; ranks may share some. */
-static uint32_t count_gpus(const struct launch_order *l)
+/* Lists the devices of all ranks of the node, each once: ranks may share some. */
+static void list_gpus(struct intlist *gpus, const struct launch_order *l)
 {
-        CLEANUP(intlist_finish) struct intlist seen = { 0 };
-
         for (uint32_t i = 0; i < l->n_ranks; i++)
                 for (uint32_t g = 0; g < l->ranks[i].n_gpus; g++)
-                        if (!intlist_has(&seen, (int)l->ranks[i].gpus[g]))
-                                intlist_add(&seen, (int)l->ranks[i].gpus[g]);
-        return (uint32_t)seen.n;
+                        if (!intlist_has(gpus, (int)l->ranks[i].gpus[g]))
+                                intlist_add(gpus, (int)l->ranks[i].gpus[g]);
+}
+
+/* Returns the position of a device among those that a rank of the node sees: in the order of
+ * CUDA_VISIBLE_DEVICES where worker_env.c sets it, else in that of their numbers. */
+static unsigned gpu_position(const struct intlist *gpus, const struct launch_order *l, int gpu)
+{
+        unsigned position = 0;
+
+        for (size_t i = 0; i < gpus->n; i++) {
+                if (l->set_visible && gpus->v[i] == gpu)
+                        break;
+                position += l->set_visible || gpus->v[i] < gpu;
+        }
+        return position;
+}
+
+/* Fills in the values of the node's devices; none are assigned on a node without. */
+static void read_devices(char **text, const struct launch_order *l, const struct launch_rank *r)
+{
+        CLEANUP(intlist_finish) struct intlist gpus = { 0 };
+        struct buf mine = BUF_INIT;
+
+        list_gpus(&gpus, l);
+        if (gpus.n)
+                text[VALUE_GPUS_HERE] = number_text((uint32_t)gpus.n);
+        for (uint32_t i = 0; i < r->n_gpus; i++)
+                buf_printf(&mine, "%s%u", i ? "," : "",
+                           l->gpu_visibility_own ? i : gpu_position(&gpus, l, (int)r->gpus[i]));
+        if (r->n_gpus)
+                text[VALUE_JAX_DEVICES] = buf_steal(&mine);
 }
 
 /* Makes a number of the run's name (FNV-1a), equal on all nodes and in all attempts. */
@@ -255,7 +300,6 @@ static uint32_t job_number(const char *run_id)
 static void read_job(char **text, const struct launch_order *l, unsigned cores)
 {
         struct buf here = BUF_INIT;
-        uint32_t gpus = count_gpus(l);
 
         for (uint32_t i = 0; i < l->n_ranks; i++)
                 buf_printf(&here, "%s%u", i ? "," : "", l->ranks[i].rank);
@@ -263,13 +307,31 @@ static void read_job(char **text, const struct launch_order *l, unsigned cores)
                 text[VALUE_RANKS_HERE] = buf_steal(&here);
         text[VALUE_CORES_HERE] = number_text(cores);
         text[VALUE_CORES_PER_RANK] = number_text(MAX(cores / MAX(l->n_ranks, 1U), 1U));
-        if (gpus)
-                text[VALUE_GPUS_HERE] = number_text(gpus);
         text[VALUE_JOB_NUMBER] = number_text(job_number(l->run_id));
         text[VALUE_JOB_NAME] = xstrdup("hnlaunch");
         text[VALUE_STEP] = number_text(0);
         if (l->restart)
                 text[VALUE_RESTARTS] = number_text(l->restart);
+}
+
+/* Fills in the values of the port kept for JAX. Number 0 is one that is not known yet. */
+static void read_jax_port(char **text, const struct launch_first_node *first)
+{
+        const char *addr = first->addr;
+        bool v6 = strchr(addr, ':');
+        char port[24];
+
+        for (uint32_t i = 0; i < first->n_ports && *addr; i++) {
+                if (strcmp(first->ports[i].name, COMPAT_JAX_PORT) != 0)
+                        continue;
+                snprintf(port, sizeof(port), first->ports[i].number ? "%u" : "(free port there)",
+                         first->ports[i].number);
+                text[VALUE_JAX_PORT] = xstrdup(port);
+                text[VALUE_JAX_ADDRESS] = xasprintf(v6 ? "[%s]:%s" : "%s:%s", addr, port);
+                text[VALUE_ORTE_URI] =
+                        xasprintf("0.0;%s://%s", v6 ? "tcp6" : "tcp", text[VALUE_JAX_ADDRESS]);
+                return;
+        }
 }
 
 static void read_values(char **text, const struct launch_order *l, const struct launch_rank *r,
@@ -283,6 +345,8 @@ static void read_values(char **text, const struct launch_order *l, const struct 
         text[VALUE_NODES] = number_text(l->num_nodes);
         read_nodes(text, l, r);
         read_job(text, l, cores);
+        read_devices(text, l, r);
+        read_jax_port(text, &l->first_node);
 }
 
 void compat_env_set(struct strv *own, const struct strv *given UNUSED, const struct launch_order *l,
@@ -293,9 +357,14 @@ void compat_env_set(struct strv *own, const struct strv *given UNUSED, const str
         if (!l->compat.family)
                 return;
         read_values(text, l, r, cores);
-        for (size_t i = 0; i < ARRAY_SIZE(compat_rows); i++)
-                if (compat_rows[i].family == l->compat.family && text[compat_rows[i].value])
-                        strv_env_set(own, compat_rows[i].name, text[compat_rows[i].value]);
+        for (size_t i = 0; i < ARRAY_SIZE(compat_rows); i++) {
+                const char *name = compat_rows[i].name;
+                bool kept = !strncmp(name, "JAX_", 4) && strv_env_get(given, name);
+
+                if (compat_rows[i].family == l->compat.family && text[compat_rows[i].value] &&
+                    !kept)
+                        strv_env_set(own, name, text[compat_rows[i].value]);
+        }
         for (size_t i = 0; i < COMPAT_VALUES; i++)
                 free(text[i]);
 }

@@ -21,8 +21,12 @@
 void compat_env_set(struct strv *own, const struct strv *given, const struct launch_order *l,
                     const struct launch_rank *r, unsigned cores);
 
-/* Tells whether variables of the family need launch_compat.nodes. */
+/* Tells whether variables of the family need launch_compat.nodes, and a port of rank 0's node with
+ * this name, in launch_order.first_node, where JAX's coordinator will listen. In a plan the port's
+ * number is 0, and is shown as a phrase. */
+#define COMPAT_JAX_PORT "jax"
 bool compat_env_needs_nodes(uint8_t family);
+bool compat_env_needs_jax_port(uint8_t family);
 
 /* Writes the names as Slurm does, "gpu[001-064,070],login": numbers at the end of neighbours are
  * folded. "" without nodes; malloc'ed. */

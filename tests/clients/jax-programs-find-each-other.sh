@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# jax.distributed.initialize() without arguments, by hnlaunch.jax_cluster: real JAX, collectives of Gloo on processors.
+# jax.distributed.initialize() without arguments, by hnlaunch.jax_cluster or by --compat: real JAX, collectives of Gloo
+# on processors.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/jax.sh
@@ -12,6 +13,10 @@ two='rank 0: process 0 of 2, 1 of 2 devices, sum 3;rank 1: process 1 of 2, 1 of 
 
 jax_hn --local 2 jax_gather.py hnlaunch.jax_cluster
 is 'two ranks' "$RC: $(said)" "0: $two"
+jax_hn --local 2 --compat ompi --max-restarts 1 -x DIE_FIRST=1 jax_gather.py
+is '--compat ompi, an unchanged program, and a restart' "$RC: $(said)" "0: $two"
+jax_hn --local 2 --compat slurm jax_gather.py
+is '--compat slurm, an unchanged program' "$RC: $(said)" "0: $two"
 jax_hn --local 2 --store-listen none jax_gather.py hnlaunch.jax_cluster
 is 'without a store for PyTorch' "$RC: $(said)" "0: $two"
 jax_hn --local 1 jax_gather.py hnlaunch.jax_cluster

@@ -21,5 +21,11 @@ jax_lab --ppn 1 jax_gather.py hnlaunch.jax_cluster
 is '4 nodes' "$RC: $(said)" '0: 4'
 jax_lab -n 4 jax_gather.py hnlaunch.jax_cluster
 is '2 nodes x 2' "$RC: $(said)" '0: 4'
+for family in ompi slurm; do
+    jax_lab -n 4 --compat $family jax_gather.py
+    is "2 nodes x 2, --compat $family, an unchanged program" "$RC: $(said)" '0: 4'
+done
+jax_lab --ppn 1 --store-listen loopback --compat ompi jax_gather.py
+is 'MASTER_ADDR is 127.0.0.1 on every node, the coordinator not' "$RC: $(said)" '0: 4'
 lab_nothing_left 'nothing is left on the nodes'
 done_testing

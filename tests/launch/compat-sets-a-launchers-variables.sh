@@ -7,11 +7,11 @@
 
 # Of MPICH's variables only these: hnlaunch has others for MPICH itself.
 pattern='^(OMPI|SLURM|SLURMD|HOROVOD|JAX)_|^PMI_(RANK|SIZE)$|^MPI_LOCAL'
-names() { sed -n 's/^\([A-Z_]*\)=.*/\1/p' "$1" | grep -E "$pattern" | sort -u; }
+names() { sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$1" | grep -E "$pattern" | sort -u; }
 # The paragraph of the manual that begins with *FAMILY*.
 listed() {
     awk -v begin="*$1*" '/^# / { on = /^# VARIABLES OF OTHER/ } on && $0 == begin { inside = 1; next } /^$/ { inside = 0 } inside' \
-        "$ROOT/docs/hnlaunch.1.scd" | grep -oE '\b[A-Z]+_[A-Z_]+' | grep -E "$pattern" | sort -u
+        "$ROOT/docs/hnlaunch.1.scd" | grep -oE '\b[A-Z]+_[A-Za-z_]+' | grep -E "$pattern" | sort -u
 }
 
 export SLURM_PROCID=77 OMPI_COMM_WORLD_RANK=77
@@ -27,7 +27,7 @@ for family in ompi slurm mpich horovod; do
     is "$family: the manual lists the variables of a plan" "$(listed "$family" | xargs)" "$(sort planned | xargs)"
     hn -q --local 3 --label none --compat "$family" --gpus-per-rank 0 sh -c '[ "$RANK" != 1 ] || env'
     is "$family: a rank gets those of the plan" "$(names "$OUT" | xargs)" \
-        "$(sort planned | grep -vE 'SLURM_(GPUS_ON_NODE|RESTART_COUNT)' | xargs)"
+        "$(sort planned | grep -vE 'SLURM_(GPUS_ON_NODE|RESTART_COUNT)|JAX_LOCAL_DEVICE_IDS' | xargs)"
 done
 
 # The same numbers under all names.
@@ -57,6 +57,15 @@ is '-x of another family is exported' "$(cat "$OUT")$(cat "$ERR")" 7
 hn --local 1 --compat lsf true
 exits 'an unknown launcher: 64' 64
 has 'the known ones are told' "$ERR" 'none|ompi|slurm|mpich|horovod|deepspeed'
+
+# JAX's coordinator: one port for all ranks, and another one in each attempt and job.
+show='echo "$HN_RESTART $JAX_COORDINATOR_ADDRESS $JAX_COORDINATOR_PORT $HN_PORT_JAX $OMPI_MCA_orte_hnp_uri"'
+hn -q --local 3 --label none --compat ompi sh -c "$show"
+is 'ompi: one port in all variables of all ranks' "$(sort -u "$OUT" | grep -cE '^0 127\.0\.0\.1:([0-9]+) \1 \1 0\.0;tcp://127\.0\.0\.1:\1$') of $(sort -u "$OUT" | wc -l)" '1 of 1'
+hn -q --local 1 --label none --compat slurm --max-restarts 1 sh -c "$show; "'[ "$HN_RESTART" = 1 ]'
+is 'slurm: a restart has a port of its own' "$(cut -d' ' -f3 "$OUT" | sort -u | wc -l)" 2
+hn -q --local 1 --label none --compat ompi -x JAX_COORDINATOR_ADDRESS=mine:1 sh -c 'echo $JAX_COORDINATOR_ADDRESS'
+is 'a variable of JAX that the user sets stays' "$(cat "$OUT")$(cat "$ERR")" mine:1
 
 hn plan -w 'rack[10000-17000]-of-the-cluster' --compat slurm
 exits 'a list of nodes above 128 KiB: 69' 69

@@ -20,6 +20,7 @@
 #include "head/model/tree.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
+#include "wire/compat_env.h"
 #include "wire/env_names.h"
 #include "wire/nccl_env.h"
 #include "wire/worker_env.h"
@@ -130,6 +131,19 @@ static const char *parent_name(const struct plan_view *v, const struct plan_node
         return parent == TREE_HEAD ? NULL : v->hosts->v[parent].name;
 }
 
+/* The port that --compat needs has no number before a launch. */
+static void fill_compat(const struct plan_view *v, struct launch_order *l)
+{
+        struct launch_first_node *first = &l->first_node;
+
+        compat_nodes_fill(&l->compat, v->o->compat, v->p, v->hosts);
+        if (!compat_env_needs_jax_port(l->compat.family))
+                return;
+        first->n_ports = 1;
+        first->ports = xcalloc(1, sizeof(*first->ports));
+        snprintf(first->ports[0].name, sizeof(first->ports[0].name), COMPAT_JAX_PORT);
+}
+
 /* Fills in the LAUNCH for this node, as far as worker_env_build() reads it. */
 static void fill_launch(const struct plan_view *v, const struct plan_node *n,
                         struct launch_order *l)
@@ -144,7 +158,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_node *n,
         l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
         if (l->agent_store)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
-        compat_nodes_fill(&l->compat, v->o->compat, v->p, v->hosts);
+        fill_compat(v, l);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
         fill_master_addr(v, l);
         l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
@@ -172,6 +186,8 @@ static void explain_iface(struct strv *env, const char *name, const char *placeh
 static void explain_compat(const struct plan_view *v, const struct host *host, size_t n_ranks,
                            struct strv *env)
 {
+        if (strv_env_get(env, HN_PORT_PREFIX "JAX"))
+                strv_env_set(env, HN_PORT_PREFIX "JAX", "(free port there)");
         if (v->o->compat != COMPAT_SLURM)
                 return;
         strv_env_set(env, "SLURM_JOB_ID", "(number of the run)");

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,12 +26,15 @@ static struct compat_node nodes[] = { { (char *)"gpu08", 3 },
                                       { (char *)"gpu10", 2 },
                                       { (char *)"login", 1 } };
 
+static struct launch_port ports[] = { { "ray", 4711 }, { COMPAT_JAX_PORT, 4712 } };
+
 static struct launch_order order_of(enum compat_family family)
 {
         return (struct launch_order){ .run_id = "k3f9",
                                       .world_size = 8,
                                       .num_nodes = 4,
                                       .node_rank = 2,
+                                      .first_node = { "10.0.0.1", ports, 2 },
                                       .compat = { (uint8_t)family, nodes, 4 },
                                       .ranks = ranks,
                                       .n_ranks = 2 };
@@ -68,9 +72,16 @@ static void test_no_family_has_no_variables(void **state UNUSED)
 static void test_open_mpi(void **state UNUSED)
 {
         static const struct variable table[] = {
-                { "OMPI_COMM_WORLD_RANK", "9" },       { "OMPI_COMM_WORLD_SIZE", "8" },
-                { "OMPI_COMM_WORLD_LOCAL_RANK", "1" }, { "OMPI_COMM_WORLD_LOCAL_SIZE", "2" },
-                { "OMPI_COMM_WORLD_NODE_RANK", "1" },  { "OMPI_UNIVERSE_SIZE", "8" },
+                { "OMPI_COMM_WORLD_RANK", "9" },
+                { "OMPI_COMM_WORLD_SIZE", "8" },
+                { "OMPI_COMM_WORLD_LOCAL_RANK", "1" },
+                { "OMPI_COMM_WORLD_LOCAL_SIZE", "2" },
+                { "OMPI_COMM_WORLD_NODE_RANK", "1" },
+                { "OMPI_UNIVERSE_SIZE", "8" },
+                { "OMPI_MCA_orte_hnp_uri", "0.0;tcp://10.0.0.1:4712" },
+                { "JAX_COORDINATOR_ADDRESS", "10.0.0.1:4712" },
+                { "JAX_COORDINATOR_PORT", "4712" },
+                { "JAX_LOCAL_DEVICE_IDS", "1,2" },
         };
         struct launch_order l = order_of(COMPAT_OMPI);
 
@@ -132,6 +143,9 @@ static void test_slurm(void **state UNUSED)
                 { "SLURM_STEP_ID", "0" },
                 { "SLURM_STEPID", "0" },
                 { "SLURM_RESTART_COUNT", "2" },
+                { "JAX_COORDINATOR_ADDRESS", "10.0.0.1:4712" },
+                { "JAX_COORDINATOR_PORT", "4712" },
+                { "JAX_LOCAL_DEVICE_IDS", "1,2" },
         };
         struct launch_order l = order_of(COMPAT_SLURM);
 
@@ -157,6 +171,58 @@ static void test_values_that_an_order_does_not_tell_are_left_out(void **state UN
         assert_null(strv_env_get(&own, "SLURM_NODELIST"));
         assert_string_equal(strv_env_get(&own, "SLURM_PROCID"), "9");
         strv_finish(&own);
+}
+
+static void test_jax_meets_at_the_port_that_was_kept(void **state UNUSED)
+{
+        struct launch_order l = order_of(COMPAT_OMPI);
+        struct strv own = STRV_INIT, given = STRV_INIT;
+
+        snprintf(l.first_node.addr, sizeof(l.first_node.addr), "2001:db8::7");
+        compat_env_set(&own, &given, &l, &ranks[1], 0);
+        assert_string_equal(strv_env_get(&own, "JAX_COORDINATOR_ADDRESS"), "[2001:db8::7]:4712");
+        assert_string_equal(strv_env_get(&own, "OMPI_MCA_orte_hnp_uri"),
+                            "0.0;tcp6://[2001:db8::7]:4712");
+        strv_finish(&own);
+        strv_push(&given, "JAX_COORDINATOR_ADDRESS=mine:1");
+        strv_push(&given, "OMPI_COMM_WORLD_RANK=77");
+        compat_env_set(&own, &given, &l, &ranks[1], 0);
+        assert_null(strv_env_get(&own, "JAX_COORDINATOR_ADDRESS")); /* the user's stays */
+        assert_string_equal(strv_env_get(&own, "OMPI_COMM_WORLD_RANK"), "9");
+        strv_finish(&own);
+        strv_finish(&given);
+        l.first_node.n_ports = 1; /* no port for JAX: it is not told of mpirun */
+        compat_env_set(&own, &given, &l, &ranks[1], 0);
+        assert_null(strv_env_get(&own, "OMPI_MCA_orte_hnp_uri"));
+        assert_null(strv_env_get(&own, "JAX_COORDINATOR_PORT"));
+        strv_finish(&own);
+}
+
+/* CUDA counts the devices that a process sees from 0. */
+static void test_jax_is_told_the_positions_of_devices(void **state UNUSED)
+{
+        uint32_t first[] = { 6, 2 }, second[] = { 4, 2 };
+        struct launch_rank pair[] = { { 0, 0, first, 2 }, { 1, 1, second, 2 } };
+        static const struct {
+                bool own, subset;
+                const char *want;
+        } table[] = {
+                { false, false, "1,0" }, /* of 2, 4, 6 */
+                { false, true, "2,1" },  /* of CUDA_VISIBLE_DEVICES=6,2,4 */
+                { true, true, "0,1" },   /* of CUDA_VISIBLE_DEVICES=4,2 */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct launch_order l = order_of(COMPAT_OMPI);
+                struct strv own = STRV_INIT, given = STRV_INIT;
+
+                l.ranks = pair;
+                l.gpu_visibility_own = table[i].own;
+                l.set_visible = table[i].subset;
+                compat_env_set(&own, &given, &l, &pair[1], 0);
+                assert_string_equal(strv_env_get(&own, "JAX_LOCAL_DEVICE_IDS"), table[i].want);
+                strv_finish(&own);
+        }
 }
 
 static void test_neighbours_are_folded_in_a_list(void **state UNUSED)
@@ -206,6 +272,8 @@ int main(void)
                 cmocka_unit_test(test_horovod_counts_the_ranks_with_the_same_local_rank),
                 cmocka_unit_test(test_slurm),
                 cmocka_unit_test(test_values_that_an_order_does_not_tell_are_left_out),
+                cmocka_unit_test(test_jax_meets_at_the_port_that_was_kept),
+                cmocka_unit_test(test_jax_is_told_the_positions_of_devices),
                 cmocka_unit_test(test_neighbours_are_folded_in_a_list),
         };
 
