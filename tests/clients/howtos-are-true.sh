@@ -12,10 +12,12 @@
 
 TORCH_PYTHON=${TORCH_PYTHON:-/usr/bin/python3}
 export PATH=$PLAIN:${TORCH_PYTHON%/*}:$PATH PKG_CONFIG_PATH=$PLAIN/meson-uninstalled LD_LIBRARY_PATH=$PLAIN OMP_NUM_THREADS=1
+export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONDONTWRITEBYTECODE=1
 LIMIT=120
 
 run_page() { # PAGE
     local nodes
+    export PYTHONPATH=${PAGE_MODULES:+$PAGE_MODULES:}$ROOT/packaging/python
     nodes=$(page_words "$1" | grep -o 'lab:[0-9]*')
     if [[ -n $nodes ]]; then
         lab_up "${nodes#lab:}" 2

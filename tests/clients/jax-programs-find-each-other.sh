@@ -36,6 +36,15 @@ jax_hn --local 2 -x "JAX_COORDINATOR_PORT=$port" -x JAX_DEBUG_LOG_MODULES=jax \
 is 'a port that the user names is taken' "$RC: $(said)" "0: $two"
 has 'and no other' "$ERR" "Connecting to JAX distributed service on 127.0.0.1:$port"
 
+# Which of the devices that it sees a process uses: the one at its local rank, or all.
+cat >devices.py <<'EOF'
+from hnlaunch.jax_cluster import HnlaunchCluster
+print(HnlaunchCluster.get_local_process_id())
+EOF
+devices() { jax_hn -q "$@" devices.py && sort "$OUT" | xargs; }
+is 'devices: one for each rank' "$(devices --local 2) $(devices --local 2 -x CUDA_VISIBLE_DEVICES=2,3)" '0 1 0 1'
+is 'devices: all for a rank that is alone, or sees its own' \
+    "$(devices --local 1) $(devices --local 2 -x CUDA_VISIBLE_DEVICES=3)" 'None None None'
 jax_words jax_gather.py hnlaunch.jax_cluster
 run "${words[@]}"
 ok 'by hand the class is silent' grep -q 'coordinator_address should be defined' "$ERR"

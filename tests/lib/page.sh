@@ -6,12 +6,14 @@
 #   page_files PAGE             writes the blocks of c, python and text that begin with the name of their file
 #                               (/* pi.c */, # train.py or <!-- name -->), in the current folder
 #   page_commands PAGE          runs the commands of the console blocks, each a test
-#   page_needs PAGE             sets LACKS to what the page needs and this machine lacks ("" = nothing)
+#   page_needs PAGE             sets LACKS to what the page needs and this machine lacks ("" = nothing), and
+#                               PAGE_MODULES to the folder of the Python modules that were fetched for it
 #
 # A command of a console block begins with "$ ", goes on in lines that begin with "> ", and ends with code 0. Other
 # lines are what it prints, in any order, because ranks print in any order; a line "..." stands for any lines.
 # The first line of a page may name its needs: <!-- needs: WORD... -->. A word is the name of a command,
-# python3:MODULE, file:PATH, or lab:N: the commands then run on the head of N lab nodes, whose names are in hosts.txt.
+# python3:MODULE, file:PATH, kit:NAME (Python modules that tests/lib/NAME_kit.sh fetches), or lab:N: the commands then
+# run on the head of N lab nodes, whose names are in hosts.txt.
 
 page_files() { # PAGE
     awk '
@@ -66,11 +68,13 @@ page_words() { # PAGE
 }
 
 page_needs() { # PAGE
-    local word
+    local word kits=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests
     LACKS=
+    PAGE_MODULES=
     for word in $(page_words "$1"); do
         case $word in
             python3:*) python3 -c "import ${word#*:}" 2>/dev/null || LACKS+=" the Python module ${word#*:}" ;;
+            kit:*) PAGE_MODULES=$(timeout 150 bash "$ROOT/tests/lib/${word#*:}_kit.sh" "$kits/${word#*:}" 2>/dev/null) || LACKS+=" ${word#*:}" ;;
             file:*) [[ -e ${word#*:} ]] || LACKS+=" ${word#*:}" ;;
             lab:*) [[ $(id -u) == 0 ]] && unshare --net --uts --ipc --mount true 2>/dev/null || LACKS+=" root (network namespaces)" ;;
             *) command -v "$word" >/dev/null || LACKS+=" $word" ;;

@@ -76,8 +76,15 @@ class HnlaunchCluster(ClusterEnv):  # type: ignore[misc,unused-ignore]
 
     @classmethod
     def get_local_process_id(cls) -> Optional[int]:
-        """Returns the position of this rank's device, unless it is alone on the node and has all that it sees."""
-        return None if _number("HN_LOCAL_WORLD_SIZE") == 1 else _number("HN_LOCAL_RANK")
+        """Returns the position of this rank's device among those that it sees; None: it uses all of them.
+
+        It is alone on the node, or sees its own only (hnlaunch --gpu-visibility own). Several devices for each of
+        several ranks are too much for this interface of JAX: JAX_LOCAL_DEVICE_IDS, which --compat ompi sets, has them.
+        """
+        ranks, visible = _number("HN_LOCAL_WORLD_SIZE"), os.environ.get("CUDA_VISIBLE_DEVICES")
+        if ranks == 1 or (visible and visible.count(",") + 1 < ranks):
+            return None
+        return _number("HN_LOCAL_RANK")
 
 
 def _ask_first(clusters: Any) -> None:
