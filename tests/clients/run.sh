@@ -3,35 +3,58 @@
 #
 # Runs all tests with PyTorch programs, one after the other: here and, as root, in the lab.
 #
-# usage: sh tests/clients/run.sh [--torch2] [PATTERN...]
+# usage: sh tests/clients/run.sh [--torch2|--frameworks] [PATTERN...]
 #
 #   --torch2    with the newest PyTorch instead of Debian's: in a virtual environment that is made
 #               at first use (some GB), and with the tests of its new parts
+#   --frameworks
+#               with that PyTorch and Lightning, Accelerate, Transformers, DeepSpeed, Ray, torchft and Monarch (7 GB): their
+#               tests, those of PyTorch parts that they build on, and the pages of docs/howto
 #   PATTERN     only files whose name matches the shell pattern *PATTERN*
 #
-#   TORCH2_VENV     where the virtual environment is (default ~/.cache/hnlaunch-tests/torch2)
+#   TORCH2_VENV, FRAMEWORKS_VENV
+#                   where the virtual environments are (default ~/.cache/hnlaunch-tests/torch2, frameworks)
 #   BUILD, PLAIN    build folders: what is tested here, and in the lab (default build)
 #
 # The last line is "N passed, N failed, N skipped"; the exit code is 1 when anything failed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-make_venv() { # FOLDER
-    [ ! -e "$1/ready" ] || return 0
-    echo "== making $1"
-    python3 -m venv "$1" && "$1/bin/python" -m pip install --quiet torch numpy && : >"$1/ready"
+install() { # FOLDER PACKAGE...
+    python=$1/bin/python
+    shift
+    "$python" -m pip install --quiet "$@"
 }
 
+add_frameworks() { # FOLDER
+    install "$1" setuptools wheel lightning accelerate transformers 'ray[default,train]' torchft-nightly 'torchmonarch[torchx]' &&
+        install "$1" --no-build-isolation deepspeed # its set-up asks PyTorch
+}
+
+make_venv() { # FOLDER [FUNCTION]
+    [ ! -e "$1/ready" ] || return 0
+    echo "== making $1"
+    python3 -m venv "$1" && install "$1" torch numpy && ${2-:} "$1" && : >"$1/ready"
+}
+
+use_venv() { # FOLDER [FUNCTION]
+    if ! make_venv "$@"; then
+        echo "run.sh: the virtual environment $1 could not be made (is python3-venv there, and the network?)" >&2
+        exit 1
+    fi
+    export TORCH_PYTHON="$1/bin/python"
+}
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests
 files="tests/launch/pytorch-*.sh tests/clients/torch-*.sh tests/lab/torch-*.sh"
 if [ "${1-}" = --torch2 ]; then
     shift
-    venv=${TORCH2_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/torch2}
-    if ! make_venv "$venv"; then
-        echo "run.sh: the virtual environment $venv could not be made (is python3-venv there, and the network?)" >&2
-        exit 1
-    fi
-    export TORCH_PYTHON="$venv/bin/python"
+    use_venv "${TORCH2_VENV:-$cache/torch2}"
     files="$files tests/clients/torch2/*.sh"
+elif [ "${1-}" = --frameworks ]; then
+    shift
+    use_venv "${FRAMEWORKS_VENV:-$cache/frameworks}" add_frameworks
+    files="tests/clients/frameworks/*.sh tests/clients/howtos-are-true.sh"
 fi
 
 wanted() { # FILE PATTERN...

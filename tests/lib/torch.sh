@@ -5,9 +5,10 @@
 #
 #   TORCH_PYTHON   a Python that has PyTorch (default: Debian's, with python3-torch)
 #
-#   torch_hn ARG... SCRIPT [ARG...]     hnlaunch with PyTorch's Python and tests/clients/SCRIPT
+#   torch_hn ARG... SCRIPT [ARG...]     hnlaunch with PyTorch's Python and SCRIPT of tests/clients or its frameworks/
 #   torch_lab ARG... SCRIPT [ARG...]    the same in the lab's head
 #   torch_ok NAME N                     it ended with 0, and all N ranks were content
+#   torch_needs MODULE...               leaves the test out where one of them cannot be imported
 
 TORCH_PYTHON=${TORCH_PYTHON:-/usr/bin/python3}
 # One thread per rank, as with torchrun; and no __pycache__ in the sources.
@@ -18,14 +19,15 @@ TORCH_VERSION=$("$TORCH_PYTHON" -c 'import torch, torch.distributed; print(torch
 
 # Sets "words": the arguments, with the name of the script replaced by Python and its path.
 torch_words() {
-    local word
+    local word folder
     words=()
     for word; do
-        if [[ $word == torch_*.py ]]; then
-            words+=("$TORCH_PYTHON" "$ROOT/tests/clients/$word")
-        else
-            words+=("$word")
-        fi
+        for folder in "$ROOT/tests/clients" "$ROOT/tests/clients/frameworks"; do
+            [[ $word == *.py && -e $folder/$word ]] || continue
+            words+=("$TORCH_PYTHON")
+            word=$folder/$word
+        done
+        words+=("$word")
     done
 }
 
@@ -48,6 +50,14 @@ torch_ok() {
     else
         fail "$1"
     fi
+}
+
+torch_needs() {
+    local module
+    for module; do
+        "$TORCH_PYTHON" -c "import $module" 2>/dev/null ||
+            skip_all "$TORCH_PYTHON has no $module: sh tests/clients/run.sh --frameworks"
+    done
 }
 
 # What torch_ddp.py said of its loss.
