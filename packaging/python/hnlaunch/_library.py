@@ -132,6 +132,14 @@ def library_path() -> str:
     return os.environ.get("HNLAUNCH_LIBRARY") or (inside if os.path.exists(inside) else SONAME)
 
 
+def _load() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(library_path())
+    except OSError as reason:
+        raise OSError(f"cannot load the library of hnlaunch: {reason}; install hnlaunch or its wheel, or name the file "
+                      "in HNLAUNCH_LIBRARY") from None
+
+
 class _Library:
     """The functions of the library as attributes. The first one that is used loads it; OSError: there is none."""
 
@@ -140,7 +148,7 @@ class _Library:
     def __getattr__(self, name: str) -> Any:
         result, arguments = PROTOTYPES[name]
         if self._loaded is None:
-            self._loaded = ctypes.CDLL(library_path())
+            self._loaded = _load()
         function = getattr(self._loaded, name)
         function.restype, function.argtypes = result, arguments
         setattr(self, name, function)  # the next use does not come here
