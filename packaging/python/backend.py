@@ -73,7 +73,8 @@ def _lay_out(build, root, data):
 def _metadata(info, project, version, tag):
     lines = [
         "Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {version}",
-        f"Summary: {project['description']}", f"License: {project['license']['text']}", f"Requires-Python: {project['requires-python']}",
+        f"Summary: {project['description']}", f"License: {project['license']['text']}",
+        f"Requires-Python: {project['requires-python']}",
         *(f"Classifier: {line}" for line in project["classifiers"])]
     (info / "METADATA").write_text("\n".join(lines) + "\n")
     (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: hnlaunch\nRoot-Is-Purelib: false\nTag: {tag}\n")
