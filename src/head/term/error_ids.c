@@ -433,17 +433,17 @@ const struct error_id error_ids[] = {
           "are closed. The message names the rank or the node that was refused first.",
           "Delete keys that are no longer needed; the store is for addresses and small state, not for tensors. "
           "--store-size SIZE sets the limit." },
+        { 406,
+          "a rank left without MPI_Finalize()",
+          "The process had called MPI_Init() and exited with code 0 before MPI_Finalize(). The other ranks would wait "
+          "for it for ever, so this counts as a failure with code 1, as with the launchers of MPI libraries.",
+          "Look for a path that returns from main(), or calls exit(0), before MPI_Finalize()." },
         { 409,
           "there is no free port for the ranks",
           "A port that the ranks need on rank 0's node, for {port:NAME}, HN_PORT_NAME or MASTER_PORT, could not be "
           "bound: all ports for programs are in use there, or the limit of open files is reached. The message has "
           "the reason of the system.",
           "End programs that hold many connections on that node, or widen sysctl net.ipv4.ip_local_port_range." },
-        { 406,
-          "a rank left without MPI_Finalize()",
-          "The process had called MPI_Init() and exited with code 0 before MPI_Finalize(). The other ranks would wait "
-          "for it for ever, so this counts as a failure with code 1, as with the launchers of MPI libraries.",
-          "Look for a path that returns from main(), or calls exit(0), before MPI_Finalize()." },
         { 410,
           "a node does not know the socket of a connection to PyTorch's store (warning)",
           "With --store-peers user the agent of the connecting node is asked for the owner of the socket. It sees no "
