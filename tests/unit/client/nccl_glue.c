@@ -101,6 +101,12 @@ static ncclResult_t get_async_error(ncclComm_t comm, ncclResult_t *state)
         return ncclSuccess;
 }
 
+static ncclResult_t count_ranks(ncclComm_t comm UNUSED, int *ranks)
+{
+        *ranks = 1;
+        return ncclSuccess;
+}
+
 static ncclResult_t abort_comm(ncclComm_t comm UNUSED)
 {
         pthread_mutex_lock(&lock);
@@ -121,6 +127,7 @@ struct nccl_calls nccl = { .GetVersion = get_version,
                            .CommInitRankConfig = start_comm,
                            .CommSplit = split_comm,
                            .CommGetAsyncError = get_async_error,
+                           .CommCount = count_ranks,
                            .CommAbort = abort_comm };
 
 /* --- the tests: each in a separate process ---------------------------------------------------- */
