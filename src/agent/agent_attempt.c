@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "wire/env_names.h"
 #include "wire/nccl_env.h"
+#include "wire/subst.h"
 #include "wire/worker_env.h"
 
 enum {
@@ -407,7 +408,7 @@ static const char *pick_ras_addr(char *to, size_t size)
 static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
                       const struct strv *base, const struct nccl_values *nccl)
 {
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT, argv = STRV_INIT;
         struct agent_attempt *t = &a->attempt;
         char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
         struct worker_setup setup = {
@@ -415,7 +416,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .up = &a->up,
                 .rank = r->rank,
                 .window = l->window,
-                .argv = &l->argv,
+                .argv = &argv,
                 .env = &env,
                 .cwd = l->cwd,
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
@@ -431,6 +432,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 return pmi;
         }
         setup.pass = MAX(pmi, 0);
+        subst_arguments(&argv, l, r);
         strv_copy(&env, base);
         worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
         nccl_env_build(&env, l, nccl);

@@ -105,6 +105,20 @@ void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...)
         free(value);
 }
 
+void strv_env_unset(struct strv *s, const char *pattern)
+{
+        size_t len = strcspn(pattern, "*"), n = 0;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (!strncmp(s->v[i], pattern, len) && (pattern[len] || s->v[i][len] == '='))
+                        free(s->v[i]);
+                else
+                        s->v[n++] = s->v[i];
+        s->n = n;
+        if (s->v)
+                s->v[n] = NULL;
+}
+
 /* A name of the pairs to be merged. */
 struct merged_name {
         UT_hash_handle hh;

@@ -35,5 +35,7 @@ bool strv_has(const struct strv *s, const char *text);
 const char *strv_env_get(const struct strv *s, const char *name);
 void strv_env_set(struct strv *s, const char *name, const char *value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
+/* Removes the variable; NAME* removes all that begin so. */
+void strv_env_unset(struct strv *s, const char *pattern);
 /* Sets all @pairs, in order; entries without a name are left out. Linear in both. */
 void strv_env_merge(struct strv *s, const struct strv *pairs);

@@ -297,7 +297,7 @@ static int print_plan(struct launch *l)
         if (l->o.json)
                 return print_plan_json(l);
         if (l->o.ranks.n)
-                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o);
+                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, &l->config.ports);
         else
                 plan_print_table(stdout, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory);
         verdict_say(l);
@@ -517,5 +517,8 @@ int launch_run(struct launch *l)
         launch_setup_find_program(l);
         if (compat_env_needs_jax_port((uint8_t)l->o.compat))
                 launch_setup_need_port(l, COMPAT_JAX_PORT);
+        rc = launch_setup_find_ports(l);
+        if (rc)
+                return rc;
         return l->o.command == COMMAND_PLAN ? print_plan(l) : run_job(l);
 }

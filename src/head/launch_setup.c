@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/strv.h"
 #include "head/core/program.h"
 #include "head/hosts/range.h"
@@ -21,6 +22,7 @@
 #include "head/mpi_program.h"
 #include "head/nodes/ssh_program.h"
 #include "wire/port_name.h"
+#include "wire/subst.h"
 
 enum { HN_NODE_LIST = 246 };
 
@@ -66,7 +68,7 @@ void launch_setup_check_mpi(struct launch *l)
         char *path = **argv == '/'        ? xstrdup(*argv)
                      : strchr(*argv, '/') ? xasprintf("%s/%s", l->cwd, *argv)
                                           : program_find_in_path(*argv);
-        bool several = path && l->plan.world_size > 1;
+        bool several = path && l->plan.world_size > 1 && !l->o.plan.per_node;
         CLEANUP(free_textp) char *library = several ? mpi_library_of(path) : NULL;
         CLEANUP(free_textp)
         char *script = several && !library && l->o.mpi == MPI_NONE
@@ -97,6 +99,47 @@ int launch_setup_need_port(struct launch *l, const char *name)
         if (l->config.ports.n == PORT_NAMES_MAX)
                 return -E2BIG;
         strv_push(&l->config.ports, name);
+        return 0;
+}
+
+static int refuse_port(struct launch *l, size_t argument, const struct subst_piece *p, bool many)
+{
+        struct diag *d = diag_add(&l->diags, 411, 64,
+                                  many ? "{port:%.*s} is one port more than a job may have: %d"
+                                       : "{port:%.*s} has no valid name",
+                                  (int)MIN(p->name_len, (size_t)100), p->name, PORT_NAMES_MAX);
+
+        diag_place(d, "argument %zu: %s", argument, l->o.argv.v[argument]);
+        diag_help(d,
+                  "a name is a lower-case letter and up to %d lower-case letters, digits and _; "
+                  "\\{port:...} stays as it is",
+                  PORT_NAME_MAX - 1);
+        return verdict_nothing_started(l, 64);
+}
+
+int launch_setup_find_ports(struct launch *l)
+{
+        const struct strv *argv = &l->o.argv;
+
+        for (size_t i = 1; l->o.subst && i < argv->n; i++) {
+                struct subst_piece p;
+
+                for (const char *c = argv->v[i]; *c; c += p.len) {
+                        char name[PORT_NAME_MAX + 1];
+
+                        p = subst_read(c);
+                        if (p.kind != SUBST_PORT || p.escaped)
+                                continue;
+                        if (!port_name_is_valid(p.name, p.name_len))
+                                return refuse_port(l, i, &p, false);
+                        snprintf(name, sizeof(name), "%.*s", (int)p.name_len, p.name);
+                        if (launch_setup_need_port(l, name) < 0)
+                                return refuse_port(l, i, &p, true);
+                }
+                if (subst_has_any(argv->v[i]))
+                        log_line(LOG_INFO, "place-holders are replaced in argument %zu: %s", i,
+                                 argv->v[i]);
+        }
         return 0;
 }
 

@@ -124,7 +124,7 @@ DEFINE_OWNING_MESSAGE(hello, MSG_HELLO)
 
 /* --- COMMON and LAUNCH ------------------------------------------------------------------------ */
 
-enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2, LAUNCH_KEEP_DUMPS = 4 };
+enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2, LAUNCH_KEEP_DUMPS = 4, LAUNCH_PER_NODE = 8 };
 
 static void code_compat_node(struct codec *c, struct compat_node *n)
 {
@@ -188,6 +188,8 @@ static void code_common(struct codec *c, struct launch_order *m)
         code_compat(c, &m->compat);
         code_first_node(c, &m->first_node);
         code_mpi_order(c, &m->mpi);
+        codec_bool(c, &m->arguments.subst);
+        codec_text(c, m->arguments.local_rank, sizeof(m->arguments.local_rank));
 }
 
 static void code_launch_rank(struct codec *c, struct launch_rank *k)
@@ -201,7 +203,8 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
 {
         uint8_t flags = (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
                                   (m->agent_store ? LAUNCH_AGENT_STORE : 0) |
-                                  (m->keep_dumps ? LAUNCH_KEEP_DUMPS : 0));
+                                  (m->keep_dumps ? LAUNCH_KEEP_DUMPS : 0) |
+                                  (m->per_node ? LAUNCH_PER_NODE : 0));
 
         codec_u32(c, &m->node_rank);
         codec_text(c, m->master_addr, sizeof(m->master_addr));
@@ -212,8 +215,10 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
                 m->set_visible = flags & LAUNCH_SET_VISIBLE;
                 m->agent_store = flags & LAUNCH_AGENT_STORE;
                 m->keep_dumps = flags & LAUNCH_KEEP_DUMPS;
+                m->per_node = flags & LAUNCH_PER_NODE;
         }
         codec_text(c, m->iface, sizeof(m->iface));
+        codec_text(c, m->host, sizeof(m->host));
         codec_str(c, &m->cwd, MSG_MAX_STRING);
         codec_str(c, &m->program, MSG_MAX_STRING);
         CODEC_ARRAY(c, m->ranks, m->n_ranks, MAX_RANKS, code_launch_rank);

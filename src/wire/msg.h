@@ -155,6 +155,14 @@ struct launch_first_node {
         uint32_t n_ports;
 };
 
+enum { LOCAL_RANK_OPTION_MAX = 64 };
+
+/* How the arguments of ranks differ from argv, see wire/subst.h. */
+struct launch_arguments {
+        bool subst;                                 /* place-holders are replaced */
+        char local_rank[LOCAL_RANK_OPTION_MAX + 1]; /* an option to append with =N; "" = none */
+};
+
 /* The way a node's processes are kept together, see agent/contain/contain.h. */
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
@@ -211,6 +219,7 @@ struct launch_order {
                 struct launch_compat compat;
                 struct launch_first_node first_node;
                 struct mpi_order mpi;
+                struct launch_arguments arguments;
         };
         struct { /* of LAUNCH */
                 uint32_t node_rank;
@@ -218,6 +227,8 @@ struct launch_order {
                 uint32_t master_port;
                 uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
                 bool agent_store;    /* the store is served by an agent, not by a worker */
+                bool per_node;       /* the ranks start ranks of their own (--per-node) */
+                char host[256];      /* the node's name in the list of hosts */
                 char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
                 bool set_visible;    /* set CUDA_VISIBLE_DEVICES: a part of the GPUs */
                 bool keep_dumps;     /* send the content of dumps, too */

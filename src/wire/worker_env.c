@@ -39,12 +39,20 @@ bool worker_env_is_unset(const struct launch_order *l, const char *name)
         return false;
 }
 
+struct number_variable {
+        const char *name;
+        uint32_t value;
+};
+
+static void set_variables(struct strv *env, const struct number_variable *v, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                strv_env_setf(env, v[i].name, "%u", v[i].value);
+}
+
 static void set_numbers(struct strv *env, const struct launch_order *l, const struct launch_rank *r)
 {
-        const struct {
-                const char *name;
-                uint32_t value;
-        } table[] = {
+        const struct number_variable table[] = {
                 { HN_RANK, r->rank },
                 { HN_WORLD_SIZE, l->world_size },
                 { HN_LOCAL_RANK, r->local_rank },
@@ -52,11 +60,20 @@ static void set_numbers(struct strv *env, const struct launch_order *l, const st
                 { HN_NODE_RANK, l->node_rank },
                 { HN_NUM_NODES, l->num_nodes },
                 { HN_RESTART, l->restart },
+                { "NODE_RANK", l->node_rank },
+        };
+
+        set_variables(env, table, ARRAY_SIZE(table));
+}
+
+static void set_torchrun_numbers(struct strv *env, const struct launch_order *l,
+                                 const struct launch_rank *r)
+{
+        const struct number_variable table[] = {
                 { "RANK", r->rank },
                 { "WORLD_SIZE", l->world_size },
                 { "LOCAL_RANK", r->local_rank },
                 { "LOCAL_WORLD_SIZE", l->n_ranks },
-                { "NODE_RANK", l->node_rank },
                 { "GROUP_RANK", l->node_rank },
                 { "GROUP_WORLD_SIZE", l->num_nodes },
                 { "ROLE_RANK", r->rank },
@@ -68,23 +85,38 @@ static void set_numbers(struct strv *env, const struct launch_order *l, const st
                 { "LOCAL_SIZE", l->n_ranks },
         };
 
-        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-                strv_env_setf(env, table[i].name, "%u", table[i].value);
+        set_variables(env, table, ARRAY_SIZE(table));
+        strv_env_set(env, "TORCHELASTIC_RUN_ID", l->run_id);
+        strv_env_set(env, "ROLE_NAME", "default");
+        /* False: the process of rank 0 serves PyTorch's store itself. */
+        strv_env_set(env, "TORCHELASTIC_USE_AGENT_STORE", l->agent_store ? "True" : "False");
+}
+
+/* A process that starts ranks of its own must not take itself for one of them, whatever the shell
+ * of the user or the login had. */
+static void drop_rank_variables(struct strv *env)
+{
+        static const char *const names[] = {
+                "RANK",          "WORLD_SIZE",       "LOCAL_RANK",
+                "LOCAL_SIZE",    "LOCAL_WORLD_SIZE", "CROSS_RANK",
+                "CROSS_SIZE",    "GROUP_RANK",       "GROUP_WORLD_SIZE",
+                "ROLE_RANK",     "ROLE_WORLD_SIZE",  "ROLE_NAME",
+                "TORCHELASTIC_*"
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                strv_env_unset(env, names[i]);
 }
 
 static void set_job(struct strv *env, const struct launch_order *l, const char *store_path,
                     const char *error_file)
 {
         strv_env_set(env, HN_RUN_ID, l->run_id);
-        strv_env_set(env, "TORCHELASTIC_RUN_ID", l->run_id);
-        strv_env_set(env, "ROLE_NAME", "default");
         strv_env_set(env, "MASTER_ADDR", l->master_addr);
         strv_env_setf(env, "MASTER_PORT", "%u", l->master_port);
-        /* False: the process of rank 0 serves PyTorch's store itself. */
-        strv_env_set(env, "TORCHELASTIC_USE_AGENT_STORE", l->agent_store ? "True" : "False");
         if (store_path)
                 strv_env_set(env, HN_STORE, store_path);
-        if (error_file)
+        if (error_file && !l->per_node)
                 strv_env_set(env, "TORCHELASTIC_ERROR_FILE", error_file);
 }
 
@@ -150,6 +182,10 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
         unsigned threads = l->n_ranks ? cores / l->n_ranks : cores;
         struct rank_env e = { .rest = env, .own = STRV_INIT };
 
+        if (l->per_node)
+                drop_rank_variables(env);
+        else
+                set_torchrun_numbers(&e.own, l, r);
         set_numbers(&e.own, l, r);
         set_job(&e.own, l, store_path, error_file);
         set_first_node(&e.own, &l->first_node);
@@ -164,7 +200,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
         /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
         if (!worker_env_is_unset(l, "PYTHONUNBUFFERED"))
                 set_default(&e, "PYTHONUNBUFFERED", "1");
-        if (!has_variable(&e, "OMP_NUM_THREADS"))
+        if (!l->per_node && !has_variable(&e, "OMP_NUM_THREADS"))
                 strv_env_setf(&e.own, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
         compat_env_set(&e.own, env, l, r, cores);
         strv_env_merge(env, &e.own);

@@ -12,7 +12,9 @@
 /*
  * Sets on top of @env: the HN_* names of wire/env_names.h, torchrun's whole set, NODE_RANK, and
  * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE; HN_MASTER_ADDR when known, and HN_PORT_NAME for
- * each port. These replace earlier values.
+ * each port. These replace earlier values. With per_node only HN_*, NODE_RANK, MASTER_ADDR and
+ * MASTER_PORT are set: the others, which tell a process that it is a rank, and all TORCHELASTIC_*
+ * are removed from @env, and OMP_NUM_THREADS is left alone.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
  * Unless l->mpi says none: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS, and for PMI-2
  * PMI_JOBID.

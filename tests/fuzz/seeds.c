@@ -93,6 +93,8 @@ static void seed_launch(struct buf *b)
                                   .compat = { COMPAT_SLURM, &node, 1 },
                                   .cwd = xstrdup("/tmp"),
                                   .program = xstrdup("./b.out"),
+                                  .host = "n0",
+                                  .arguments = { true, "--local_rank" },
                                   .first_node = { "10.0.0.1", ports, 1 },
                                   .mpi = { MPI_PMI1, { &block, 1 } },
                                   .ranks = ranks,

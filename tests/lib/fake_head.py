@@ -133,7 +133,7 @@ class Agent:
 
     def launch(self, argv, ranks=1, env=(), unset=(), cwd="", stdin_rank=NOBODY, window=0,
                run_id="test", gpus=None, own=False, visible=False, agent_store=False, iface="",
-               contain=0, program="", first_node="", ports=(), **more):
+               contain=0, program="", first_node="", ports=(), subst=False, local_rank="", host="", **more):
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
                "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 0}
         get.update(more)
@@ -145,10 +145,11 @@ class Agent:
         body += _bytes(first_node) + struct.pack("<I", len(ports))
         body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)
         body += struct.pack("<BI", 1, 0)  # no MPI
+        body += struct.pack("<B", subst) + _bytes(local_rank)
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
         body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)
-        body += _bytes(iface) + _bytes(cwd) + _bytes(program) + struct.pack("<I", ranks)
+        body += _bytes(iface) + _bytes(host) + _bytes(cwd) + _bytes(program) + struct.pack("<I", ranks)
         for rank in range(ranks):
             mine = gpus[rank] if gpus else []
             body += struct.pack("<III", rank, rank, len(mine))

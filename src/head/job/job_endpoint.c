@@ -405,7 +405,7 @@ static const char *interface_of_node(const struct endpoint_setup *s, size_t node
 {
         const struct job_endpoint *d = &s->result;
 
-        if (d->mode == STORE_LISTEN_NONE)
+        if (d->mode == STORE_LISTEN_NONE && !s->cluster->options->plan.per_node)
                 return "";
         if (s->attempt->plan->num_nodes == 1)
                 return "lo";
@@ -437,6 +437,7 @@ void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launc
         bool loopback = d->mode == STORE_LISTEN_LOOPBACK;
 
         m->agent_store = d->mode != STORE_LISTEN_NONE;
+        m->per_node = s->cluster->options->plan.per_node;
         m->master_port = loopback ? d->nodes[node].endpoint_opened->port : d->port;
         snprintf(m->master_addr, sizeof(m->master_addr), "%s",
                  loopback ? "127.0.0.1" : d->candidates.v[d->chosen].addr);

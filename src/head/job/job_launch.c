@@ -229,6 +229,10 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
                                                              : 0;
         compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
         job_endpoint_fill_common(j->endpoint, m);
+        m->arguments.subst = o->subst;
+        if (o->local_rank_arg)
+                snprintf(m->arguments.local_rank, sizeof(m->arguments.local_rank), "%s",
+                         o->local_rank_arg);
 }
 
 /* Fills in, sends and frees the node's own part of the order. */
@@ -242,6 +246,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         m->cwd = xstrdup(moved ? pushed->folder : l->cwd);
         m->program = moved && l->program ? xasprintf("./%s", l->program) : xstrdup("");
         job_endpoint_fill(j->endpoint, (size_t)n->index, m);
+        snprintf(m->host, sizeof(m->host), "%s", n->host->name);
         m->silence_ms = heartbeat_silence_ms(&j->heartbeat, n);
         m->node_rank = (uint32_t)p->node_rank;
         m->set_visible = p->gpus_are_subset;

@@ -8,12 +8,18 @@
 #include "base/memory.h"
 #include "wire/msg.h"
 
-enum { HOST, RANK, LOCAL, STREAM, FIELDS };
+enum { HOST, RANK, LOCAL_RANK, LOCAL, NODE_RANK, NUM_NODES, STREAM, FIELDS };
 
 static const struct {
         const char *name;
         size_t len;
-} label_fields[] = { { "{host}", 6 }, { "{rank}", 6 }, { "{local}", 7 }, { "{stream}", 8 } };
+} label_fields[] = { [HOST] = { "{host}", 6 },
+                     [RANK] = { "{rank}", 6 },
+                     [LOCAL_RANK] = { "{local_rank}", 12 },
+                     [LOCAL] = { "{local}", 7 },
+                     [NODE_RANK] = { "{node_rank}", 11 },
+                     [NUM_NODES] = { "{num_nodes}", 11 },
+                     [STREAM] = { "{stream}", 8 } };
 
 /* Returns the field at @p, or FIELDS. */
 static int field_at(const char *p)
@@ -43,6 +49,20 @@ static const char *rank_host_name(const struct label *p, const struct plan_rank 
         return p->hosts->v[p->plan->nodes[k->node].host].name;
 }
 
+static int label_number(const struct label *p, const struct plan_rank *k, int field)
+{
+        switch (field) {
+        case RANK:
+                return k->rank;
+        case NODE_RANK:
+                return p->plan->nodes[k->node].node_rank;
+        case NUM_NODES:
+                return p->plan->num_nodes;
+        default:
+                return k->local_rank;
+        }
+}
+
 static char *fill_label(const struct label *p, const struct plan_rank *k, uint8_t stream)
 {
         struct buf b = BUF_INIT;
@@ -59,7 +79,7 @@ static char *fill_label(const struct label *p, const struct plan_rank *k, uint8_
                 else if (f == FIELDS)
                         buf_append(&b, at, 1);
                 else
-                        buf_printf(&b, "%d", f == RANK ? k->rank : k->local_rank);
+                        buf_printf(&b, "%d", label_number(p, k, f));
         }
         return buf_steal(&b);
 }
@@ -106,10 +126,10 @@ void label_init(struct label *p, const char *label, const struct plan *plan,
         for (int r = 0; r < plan->world_size; r++) {
                 const struct plan_rank *k = &plan->ranks[r];
                 size_t n = fixed + times[HOST] * strlen(rank_host_name(p, k)) +
-                           times[RANK] * count_digits(k->rank) +
-                           times[LOCAL] * count_digits(k->local_rank) +
                            times[STREAM] * strlen("out");
 
+                for (int f = RANK; f < STREAM; f++)
+                        n += times[f] * count_digits(label_number(p, k, f));
                 p->width = MAX(p->width, n);
         }
 }

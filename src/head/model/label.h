@@ -14,7 +14,7 @@
 #include "head/model/plan.h"
 
 struct label {
-        const char *label; /* template: {host} {rank} {local} {stream}; NULL = none */
+        const char *label; /* template with the fields of label.c; NULL = none */
         const struct plan *plan;
         const struct hosts *hosts;
         size_t width;

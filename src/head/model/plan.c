@@ -16,7 +16,7 @@
 #include "head/model/plan_faults.h"
 #include "head/term/diag.h"
 
-enum { HN_WORLD_TOO_LARGE = 306 };
+enum { HN_MORE_THAN_NODES = 219, HN_WORLD_TOO_LARGE = 306 };
 
 /* The capacity of a node, between the passes. */
 struct node_capacity {
@@ -71,7 +71,8 @@ static void check_devices(struct planner *p, struct node_capacity *c)
                         return;
                 }
         }
-        if (c->assign && !p->oversubscribe && p->o->ppn != PLAN_PPN_GPU && host->slots > c->usable)
+        if (c->assign && !p->oversubscribe && !p->o->per_node && p->o->ppn != PLAN_PPN_GPU &&
+            host->slots > c->usable)
                 add_fault(p, c, FAULT_SLOTS_ABOVE_GPUS, host->slots, c->usable);
 }
 
@@ -81,6 +82,8 @@ static int count_slots(struct planner *p, struct node_capacity *c)
 {
         int given = c->host->slots;
 
+        if (p->o->per_node)
+                return c->usable ? c->usable : MAX(given, 1);
         if (p->o->ppn == PLAN_PPN_CPU && c->inv->known)
                 return MAX(c->inv->cores, 1);
         if (p->o->ppn == PLAN_PPN_GPU && (c->inv->known || c->host->has_gpus)) {
@@ -136,6 +139,11 @@ static void count_capacity(struct planner *p, struct node_capacity *c)
 {
         int slots = (int)c->devices.n, max = c->host->max_slots;
 
+        if (p->o->per_node) {
+                c->per_rank = MAX(slots, 1);
+                c->ranks = c->most = slots ? 1 : 0;
+                return;
+        }
         c->ranks = slots / c->per_rank;
         if (!c->ranks && slots && p->oversubscribe)
                 c->ranks = 1;
@@ -162,6 +170,8 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
         c->usable = host->has_gpus ? (int)host->gpus.n : c->inv->known ? c->inv->gpus : 0;
         c->assign = p->o->gpus_per_rank > 0 && p->o->ppn != PLAN_PPN_CPU &&
                     (c->usable || !c->inv->known);
+        if (p->o->per_node)
+                c->assign = c->usable > 0;
         c->per_rank = c->assign ? p->o->gpus_per_rank : 1;
         check_devices(p, c);
         list_devices(p, c, count_slots(p, c));
@@ -219,6 +229,15 @@ static int count_ranks(struct planner *p, struct diags *d)
                 return -EINVAL;
         }
         left = p->o->np ? p->o->np : capacity;
+        if (p->o->per_node && left > capacity) {
+                diag_help(diag_add(d, HN_MORE_THAN_NODES, EX_UNAVAILABLE,
+                                   "-n %ld with --per-node: %s %ld node%s", left,
+                                   capacity == 1 ? "there is" : "there are", capacity,
+                                   capacity == 1 ? "" : "s"),
+                          "-n N uses the first N nodes; the program itself says how many ranks it "
+                          "starts on each");
+                return -EINVAL;
+        }
         if (left > PLAN_MAX_RANKS) {
                 diag_add(d, HN_WORLD_TOO_LARGE, EX_UNAVAILABLE,
                          "%ld ranks, at most %d can be started", left, PLAN_MAX_RANKS);
@@ -243,7 +262,7 @@ static void assign_rank(struct planner *p, size_t i, int rank)
         const struct node_capacity *c = &p->capacity[i];
         struct plan_node *node = &p->plan->nodes[i];
         struct plan_rank *r = &p->plan->ranks[rank];
-        size_t per_rank = c->assign ? (size_t)p->o->gpus_per_rank : 0, n = c->devices.n;
+        size_t per_rank = c->assign ? (size_t)c->per_rank : 0, n = c->devices.n;
 
         r->rank = rank;
         r->local_rank = node->n_ranks++;

@@ -11,7 +11,8 @@
  * gets none assigned and may have any number of slots. With --local, slots= counts processes. Where
  * nothing is known (plan without --probe), slot k stands for GPU k. --ppn replaces the number of
  * processes and must fit the slots, if a number is given or known. --oversubscribe lifts the limits
- * up to max_slots=; GPUs are then shared from the first on.
+ * up to max_slots=; GPUs are then shared from the first on. With per_node every node that the
+ * filters leave has one slot, and its rank holds all devices that are not filtered out.
  */
 #pragma once
 
@@ -28,7 +29,8 @@ struct plan_options {
         int gpus_per_rank; /* default 1; 0 = assign no GPUs */
         enum plan_map map;
         bool oversubscribe;
-        bool local; /* --local: more ranks than slots are allowed */
+        bool per_node; /* one rank per node, with all its GPUs, whatever the slots */
+        bool local;    /* --local: more ranks than slots are allowed */
 };
 enum {
         PLAN_PPN_GPU = -1,
@@ -78,10 +80,11 @@ struct diags;
 
 /* Fills @p, which is PLAN_INIT and stays so on failure. @inv has hosts->n entries, or is NULL when
  * nothing is known. 0, or -EINVAL with errors in @diags (exit 69), a message for all nodes with the
- * same fault: more ranks than slots (HN301), --ppn above the capacity (HN302), a filter's slot that
- * does not exist (HN303), --ppn gpu without GPUs (HN304), more than PLAN_MAX_RANKS (HN306), only
- * spare hosts (HN307), ranks with more GPUs than any node has slots (HN308), slots above the GPUs
- * (HN601), gpus= with a missing device (HN602). Warns of unused GPUs (HN305). */
+ * same fault: --np above the nodes of --per-node (HN219), more ranks than slots (HN301), --ppn
+ * above the capacity (HN302), a filter's slot that does not exist (HN303), --ppn gpu without GPUs
+ * (HN304), more than PLAN_MAX_RANKS (HN306), only spare hosts (HN307), ranks with more GPUs than
+ * any node has slots (HN308), slots above the GPUs (HN601), gpus= with a missing device (HN602).
+ * Warns of unused GPUs (HN305). */
 int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags);
 /* Moves all ranks of a node, with their numbers and devices, to an unused node. False: @to has

@@ -69,6 +69,8 @@ static const char environment[] =
         "  HN_STORE                                                socket of the node's store\n"
         "                       MASTER_ADDR, MASTER_PORT           PyTorch's store, see "
         "--store-listen\n"
+        "  HN_PORT_NAME                                            port of rank 0's node, see "
+        "--subst\n"
         "  HN_MASTER_ADDR                                          rank 0's node on the ranks' "
         "network\n"
         "                       TORCHELASTIC_USE_AGENT_STORE       True: hnlaunch serves that "

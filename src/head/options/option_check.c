@@ -17,6 +17,7 @@
 #include "head/options/option_table.h"
 
 enum {
+        HN_PER_NODE = 218,
         HN_NO_AGENT = 224,
         HN_CONFLICT = 704,
         HN_PROGRAM = 705,
@@ -66,6 +67,39 @@ static void check_pairs(const struct options *o, struct diags *d)
                 else
                         fd_close(fd);
         }
+}
+
+/* Refuses options that contradict --per-node. One that comes from a file gives way, unless
+ * --per-node comes from a file, too. */
+static void check_per_node(const struct options *o, struct diags *d)
+{
+        static const struct {
+                const char *name, *reason;
+        } others[] = {
+                { "ppn", "--per-node starts one process on each node" },
+                { "gpus-per-rank", "the process of a node gets all GPUs of the node" },
+                { "local-rank-arg", "the process of a node has no local rank" },
+                { "mpi", "the process of a node is no rank of an MPI world" },
+                { "store-listen", "with --per-node the program serves PyTorch's store itself" },
+        };
+        int level = settings_level(o->settings, option_by_name("per-node"));
+
+        if (!o->plan.per_node)
+                return;
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+                int other = settings_level(o->settings, option_by_name(others[i].name));
+
+                if (other > LEVEL_PRESET && other >= level)
+                        diag_help(diag_add(d, HN_PER_NODE, 64,
+                                           "--per-node and --%s exclude each other",
+                                           others[i].name),
+                                  "%s; leave one of them out", others[i].reason);
+        }
+        if (o->local && o->local_n > 1)
+                diag_help(diag_add(d, HN_PER_NODE, 64,
+                                   "--local %d with --per-node: this machine is one node",
+                                   o->local_n),
+                          "write --local --per-node, and let the program start its ranks");
 }
 
 /* Refuses a missing program, and a command that is misspelt or stands behind options, unless a
@@ -165,6 +199,7 @@ int option_check(const struct options *o, struct diags *d)
         bool launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN;
 
         check_pairs(o, d);
+        check_per_node(o, d);
         if (launches && (o->command == COMMAND_PLAN || check_program(o, d) == 0) &&
             check_hostfiles(o, d) == 0)
                 check_hosts(o, d);

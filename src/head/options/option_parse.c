@@ -16,6 +16,7 @@
 
 #include "head/hosts/range.h"
 #include "head/model/label.h"
+#include "wire/msg.h"
 
 enum { MAX_RANK = 1 << 20 };
 
@@ -61,6 +62,24 @@ OPTION_PARSER(value_text)
         if (!*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));
         replace_text(field, xstrdup(text));
+        return 0;
+}
+
+OPTION_PARSER(value_rank_option)
+{
+        const char *name = *text ? text : "local_rank";
+
+        (void)def;
+        name += strspn(name, "-");
+        for (const char *c = name; *c; c++)
+                if (!isalnum((unsigned char)*c) && !strchr("_-", *c))
+                        name = "";
+        if (!*name || strlen(name) + 2 > LOCAL_RANK_OPTION_MAX)
+                return err_set(err, EINVAL,
+                               "needs the name of an option of the program, such as local_rank, "
+                               "got `%s`",
+                               text);
+        replace_text(field, xasprintf("--%s", name));
         return 0;
 }
 
@@ -301,7 +320,8 @@ OPTION_PARSER(value_label)
 
         if (len)
                 return err_set(err, EINVAL,
-                               "has no field `%.*s`; fields are {host} {rank} {local} {stream}",
+                               "has no field `%.*s`; fields are {host} {rank} {local_rank} "
+                               "{node_rank} {num_nodes} {stream}",
                                (int)len, bad);
         if (i < 0 && !*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));

@@ -15,6 +15,7 @@
 
 OPTION_PARSER(value_text);        /* char *: anything but nothing */
 OPTION_PARSER(value_word);        /* char *: no leading dash, no blanks: for command lines */
+OPTION_PARSER(value_rank_option); /* char *: NAME as --NAME; "" is local_rank */
 OPTION_PARSER(value_list);        /* struct strv: appends */
 OPTION_PARSER(value_env);         /* struct strv: appends NAME, GLOB* or NAME=VALUE */
 OPTION_PARSER(value_switch);      /* bool: "" and yes, true, on, 1; no, false, off, 0 */

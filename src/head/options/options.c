@@ -23,6 +23,7 @@
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
+#include "wire/msg.h"
 
 enum {
         HN_UNKNOWN = 701,
@@ -393,7 +394,15 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;
-        return r < 0 ? r : option_check(o, diags);
+        if (r == 0)
+                r = option_check(o, diags);
+        if (r == 0 && o->plan.per_node) {
+                o->subst = true;
+                o->plan.ppn = 0;
+                o->mpi = MPI_NONE;
+                o->store_listen = STORE_LISTEN_NONE;
+        }
+        return r;
 }
 
 void options_finish(struct options *o)
@@ -401,9 +410,10 @@ void options_finish(struct options *o)
         struct strv *lists[] = { &o->hostfiles, &o->hostlists, &o->include, &o->exclude,
                                  &o->exports,   &o->env_files, &o->unset,   &o->identities,
                                  &o->push,      &o->argv };
-        char *texts[] = { o->export_mode, o->chdir, o->user,           o->jump,       o->ssh_config,
-                          o->ssh_command, o->iface, o->label_template, o->stdin_file, o->show,
-                          o->log_dir,     o->agent, o->help_topic,     o->json_file };
+        char *texts[] = { o->export_mode, o->chdir,       o->user,          o->jump,
+                          o->ssh_config,  o->ssh_command, o->iface,         o->label_template,
+                          o->stdin_file,  o->show,        o->log_dir,       o->agent,
+                          o->help_topic,  o->json_file,   o->local_rank_arg };
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
                 strv_finish(lists[i]);

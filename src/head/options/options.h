@@ -53,10 +53,12 @@ struct options {
         struct strv exports; /* -x: NAME, GLOB*, or NAME=VALUE, in order */
         char *export_mode;   /* --export: NULL = all, "NONE", or a list of names */
         struct strv env_files, unset;
-        unsigned compat;  /* enum compat_family of wire/msg.h */
-        char *chdir;      /* NULL = this directory */
-        struct strv push; /* files and folders for the nodes, in order */
-        bool keep;        /* ... and keep after the job */
+        unsigned compat;      /* enum compat_family of wire/msg.h */
+        bool subst;           /* replace the place-holders in argv */
+        char *local_rank_arg; /* option to append with =N: "--local_rank"; NULL = none */
+        char *chdir;          /* NULL = this directory */
+        struct strv push;     /* files and folders for the nodes, in order */
+        bool keep;            /* ... and keep after the job */
         enum stdin_mode stdin_mode;
         char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
         unsigned mpi;     /* enum mpi_kind of wire/msg.h */

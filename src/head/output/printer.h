@@ -31,7 +31,7 @@ struct printer;
 struct printer_options {
         struct thread_pool *pool; /* writes; borrowed */
         int fd[3];                /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
-        const char *label;        /* template, NULL = no prefix: {host} {rank} {local} {stream} */
+        const char *label;        /* template, NULL = no prefix: see head/model/label.h */
         bool raw;                 /* escape sequences of ranks reach a terminal unfiltered */
         bool erase;               /* the terminal can erase a line: states are drawn in place */
         const char *dir;          /* a file per rank and stream, NULL = none */

@@ -23,12 +23,14 @@
 #include "wire/compat_env.h"
 #include "wire/env_names.h"
 #include "wire/nccl_env.h"
+#include "wire/subst.h"
 #include "wire/worker_env.h"
 
 struct plan_view {
         const struct plan *p;
         const struct hosts *hosts;
         const struct options *o;
+        const struct strv *ports;               /* names of the ports that the ranks need */
         const struct plan_inventory *inventory; /* by host; NULL = the nodes were not asked */
         int *parents;                           /* by host; NULL without --tree */
         struct strv env, unset;                 /* exported variables, and those to be unset */
@@ -38,7 +40,10 @@ static struct plan_view make_plan_view(const struct plan *p, const struct hosts 
                                        const struct options *o,
                                        const struct plan_inventory *inventory)
 {
-        struct plan_view v = { .p = p, .hosts = hosts, .o = o, .inventory = inventory };
+        static const struct strv none = STRV_INIT;
+        struct plan_view v = {
+                .p = p, .hosts = hosts, .o = o, .ports = &none, .inventory = inventory
+        };
         struct diags d = DIAGS_INIT;
 
         if (o->tree)
@@ -123,6 +128,22 @@ static void fill_master_addr(const struct plan_view *v, struct launch_order *l)
                  v->o->store_listen == STORE_LISTEN_LOOPBACK ? "127.0.0.1" : addr);
 }
 
+/* The numbers of ports are not known before a launch: 0. */
+static void fill_arguments(const struct plan_view *v, struct launch_order *l)
+{
+        struct launch_first_node *first = &l->first_node;
+
+        strv_copy(&l->argv, &v->o->argv);
+        l->arguments.subst = v->o->subst;
+        if (v->o->local_rank_arg)
+                snprintf(l->arguments.local_rank, sizeof(l->arguments.local_rank), "%s",
+                         v->o->local_rank_arg);
+        first->n_ports = (uint32_t)v->ports->n;
+        first->ports = xcalloc(v->ports->n, sizeof(*first->ports));
+        for (size_t i = 0; i < v->ports->n; i++)
+                snprintf(first->ports[i].name, sizeof(first->ports[i].name), "%s", v->ports->v[i]);
+}
+
 /* Returns the parent in the tree, NULL = the head connects directly. */
 static const char *parent_name(const struct plan_view *v, const struct plan_node *n)
 {
@@ -156,10 +177,13 @@ static void fill_launch(const struct plan_view *v, const struct plan_node *n,
                                     .mpi.kind = (uint8_t)v->o->mpi,
                                     .n_ranks = (uint32_t)n->ranks.n };
         l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
-        if (l->agent_store)
+        l->per_node = v->o->plan.per_node;
+        if (l->agent_store || l->per_node)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
         fill_compat(v, l);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
+        snprintf(l->host, sizeof(l->host), "%s", v->hosts->v[n->host].name);
+        fill_arguments(v, l);
         fill_master_addr(v, l);
         l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
         for (size_t i = 0; i < n->ranks.n; i++) {
@@ -215,13 +239,35 @@ static void rank_environment(const struct plan_view *v, int rank, struct strv *e
         strv_env_set(env, "MASTER_PORT", "(free port there)");
         if (l.mpi.kind != MPI_NONE)
                 strv_env_set(env, "PMI_FD", "(descriptor of the node's agent)");
+        for (size_t i = 0; i < v->ports->n; i++) {
+                CLEANUP(free_textp) char *name = port_name_variable(v->ports->v[i]);
+
+                strv_env_set(env, name, "(free port there)");
+        }
         explain_iface(env, "GLOO_SOCKET_IFNAME", LATER);
         explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
-        if (!own_threads)
+        if (!own_threads && !l.per_node)
                 strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
                               plan_host(v, r->node)->name, n->ranks.n);
         explain_compat(v, plan_host(v, r->node), n->ranks.n, env);
         launch_order_finish(&l);
+}
+
+/* Prints the arguments of @rank when they differ from rank to rank. */
+static void print_arguments(FILE *to, const struct plan_view *v, int rank)
+{
+        const struct plan_rank *r = &v->p->ranks[rank];
+        CLEANUP(strv_finish) struct strv argv = STRV_INIT;
+        CLEANUP(free_textp) char *text = NULL;
+        struct launch_order l;
+
+        if (!v->o->argv.n || (!v->o->subst && !v->o->local_rank_arg))
+                return;
+        fill_launch(v, &v->p->nodes[r->node], &l);
+        subst_arguments(&argv, &l, &l.ranks[r->local_rank]);
+        launch_order_finish(&l);
+        text = join_words(&argv);
+        fprintf(to, "# program %s\n", text);
 }
 
 /* ---- the table ---- */
@@ -398,6 +444,8 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
         fputc('\n', to);
         if (o->argv.n)
                 fprintf(to, "program   %s  in  %s\n", program, cwd);
+        if (o->plan.per_node)
+                fprintf(to, "per node  one process, which gets all GPUs and starts the ranks\n");
         if (o->push.n) {
                 format_size(size, sizeof(size), manifest->bytes);
                 fprintf(to, "push      %s  (%u file%s, %s%s)\n", pushed, manifest->files,
@@ -481,6 +529,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "v", json_integer(1));
         json_object_set_new(j, "world_size", json_integer(p->world_size));
         json_object_set_new(j, "num_nodes", json_integer(p->num_nodes));
+        json_object_set_new(j, "per_node", json_boolean(o->plan.per_node));
         json_object_set_new(j, "probed", json_boolean(inventory != NULL));
         for (size_t i = 0; i < p->n_nodes; i++)
                 json_array_append_new(nodes, json_node(&v, &p->nodes[i]));
@@ -507,10 +556,11 @@ static int compare_texts(const void *a, const void *b)
 }
 
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o)
+                      const struct options *o, const struct strv *ports)
 {
         CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, NULL);
 
+        v.ports = ports;
         for (size_t i = 0; i < o->ranks.n; i++) {
                 CLEANUP(strv_finish) struct strv env = STRV_INIT;
                 int rank = o->ranks.v[i];
@@ -519,6 +569,7 @@ void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
                 rank_environment(&v, rank, &env);
                 qsort(env.v, env.n, sizeof(*env.v), compare_texts);
                 fprintf(to, "# rank %d on %s\n", rank, plan_host(&v, p->ranks[rank].node)->name);
+                print_arguments(to, &v, rank);
                 for (size_t k = 0; k < env.n; k++) {
                         CLEANUP(free_textp) char *pair = shown_pair(env.v[k]);
 

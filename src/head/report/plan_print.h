@@ -28,6 +28,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct plan_inventory *inventory);
 
 /* Prints the variables that hnlaunch sets for each rank of o->ranks, NAME=VALUE per line, behind a
- * comment line "# rank N on HOST". The node's login environment is not included. */
+ * comment line "# rank N on HOST", and one with the arguments when options change them. @ports are
+ * the names of the ports that the ranks need. The node's login environment is not included. */
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o);
+                      const struct options *o, const struct strv *ports);

@@ -225,6 +225,16 @@ const struct error_id error_ids[] = {
           "connection is damaged, or another program answers in its place.",
           "Start again. If it comes back, remove ~/.cache/hnlaunch/agent-* on the node, leave the node out, and "
           "report it." },
+        { 218,
+          "an option contradicts --per-node",
+          "--per-node starts one process on each node, which gets all GPUs, starts its own ranks and serves PyTorch's "
+          "store itself. The option in the message says otherwise.",
+          "Leave one of the two out. In a configuration file, --per-node on the command line has precedence." },
+        { 219,
+          "-n is above the number of nodes of --per-node",
+          "With --per-node there is one process per node, and -n chooses how many nodes take part.",
+          "Give a smaller number, or more hosts. The number of ranks that the program starts on each node is an "
+          "option of the program." },
         { 220,
           "a node cannot be reached from its parent in the tree",
           "With --tree, a node logs in to others with its own ssh, and that failed: the name does not resolve there, "
@@ -452,6 +462,11 @@ const struct error_id error_ids[] = {
           "--store-peers node admits every connection from the job's nodes, of any user. Or give containers the "
           "network of their node, or use --store-listen loopback." },
         /* ranks */
+        { 411,
+          "a place-holder {port:NAME} has no valid name",
+          "The name of a port is a lower-case letter and up to 31 lower-case letters, digits and underscores, and a "
+          "job may have 64 ports. The message names the argument.",
+          "Correct the name. A backslash in front keeps the text as it is: \\{port:X}." },
         { 501,
           "a rank was killed by a signal",
           "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "

@@ -62,6 +62,25 @@ static void test_env_set_replaces(void **state UNUSED)
         strv_finish(&s);
 }
 
+static void test_env_unset_removes_a_name_or_a_prefix(void **state UNUSED)
+{
+        struct strv s = STRV_INIT;
+
+        strv_env_unset(&s, "A");
+        strv_push(&s, "A=1");
+        strv_push(&s, "AB=2");
+        strv_push(&s, "A=3");
+        strv_push(&s, "B=4");
+        strv_env_unset(&s, "A");
+        assert_int_equal(s.n, 2);
+        assert_string_equal(s.v[0], "AB=2");
+        strv_env_unset(&s, "A*");
+        assert_int_equal(s.n, 1);
+        assert_string_equal(s.v[0], "B=4");
+        assert_null(s.v[1]);
+        strv_finish(&s);
+}
+
 static void test_env_values_may_be_empty_or_hold_equal_signs(void **state UNUSED)
 {
         struct strv s = STRV_INIT;
@@ -141,6 +160,7 @@ int main(void)
                 cmocka_unit_test(test_pushed_strings_end_with_null),
                 cmocka_unit_test(test_every_way_to_push_owns_its_copy),
                 cmocka_unit_test(test_env_set_replaces),
+                cmocka_unit_test(test_env_unset_removes_a_name_or_a_prefix),
                 cmocka_unit_test(test_env_values_may_be_empty_or_hold_equal_signs),
                 cmocka_unit_test(test_merge_is_as_many_sets),
                 cmocka_unit_test(test_merge_is_linear),

@@ -105,6 +105,9 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .window = 4096,
                                   .contain = CONTAIN_PIDNS,
                                   .agent_store = true,
+                                  .per_node = true,
+                                  .host = "gpu001",
+                                  .arguments = { true, "--local_rank" },
                                   .iface = "ib0",
                                   .set_visible = true,
                                   .keep_dumps = true,
@@ -166,6 +169,10 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_string_equal(out.compat.nodes[1].name, "gpu002");
         assert_int_equal(out.compat.nodes[1].n_ranks, 2);
         assert_true(out.agent_store);
+        assert_true(out.per_node);
+        assert_string_equal(out.host, "gpu001");
+        assert_true(out.arguments.subst);
+        assert_string_equal(out.arguments.local_rank, "--local_rank");
         assert_string_equal(out.iface, "ib0");
         assert_true(out.set_visible);
         assert_true(out.keep_dumps);

@@ -129,6 +129,50 @@ static void test_what_a_rank_is_replaces_what_was_said_before(void **state UNUSE
         strv_finish(&env);
 }
 
+static void test_a_process_that_starts_ranks_is_no_rank(void **state UNUSED)
+{
+        static const struct {
+                const char *name, *want;
+        } table[] = {
+                { "HN_RANK", "8" },
+                { "HN_WORLD_SIZE", "10" },
+                { "HN_LOCAL_RANK", "0" },
+                { "HN_LOCAL_WORLD_SIZE", "2" },
+                { "HN_NODE_RANK", "4" },
+                { "HN_NUM_NODES", "5" },
+                { "HN_RUN_ID", "job7" },
+                { "HN_RESTART", "1" },
+                { "HN_STORE", "/run/store" },
+                { "HN_MASTER_ADDR", "10.0.0.2" },
+                { "HN_PORT_JAX", "40001" },
+                { "HN_PORT_A_1", "40002" },
+                { "NODE_RANK", "4" },
+                { "MASTER_ADDR", "10.0.0.1" },
+                { "MASTER_PORT", "4711" },
+                { "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1" },
+                { "NCCL_ASYNC_ERROR_HANDLING", "1" },
+                { "PYTHONUNBUFFERED", "1" },
+                { "RANKS", "kept" },
+        };
+        static const char *const stale[] = {
+                "RANK",           "WORLD_SIZE", "LOCAL_RANK",      "LOCAL_WORLD_SIZE",
+                "GROUP_RANK",     "ROLE_NAME",  "ROLE_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE",
+                "TORCHELASTIC_X", "CROSS_RANK", "LOCAL_SIZE",
+        };
+        struct strv env = STRV_INIT;
+        struct launch_order l = order();
+
+        l.per_node = true;
+        for (size_t i = 0; i < ARRAY_SIZE(stale); i++)
+                strv_env_set(&env, stale[i], "77");
+        strv_env_set(&env, "RANKS", "kept");
+        worker_env_build(&env, &l, &ranks[0], "/run/store", "/run/error", 13);
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                expect(&env, table[i].name, table[i].want);
+        assert_int_equal(env.n, ARRAY_SIZE(table));
+        strv_finish(&env);
+}
+
 static void test_preferences_of_the_user_win(void **state UNUSED)
 {
         struct strv env = STRV_INIT;
@@ -251,6 +295,7 @@ int main(void)
                 cmocka_unit_test(test_every_promised_variable_is_set),
                 cmocka_unit_test(test_mpi_can_be_left_out),
                 cmocka_unit_test(test_what_a_rank_is_replaces_what_was_said_before),
+                cmocka_unit_test(test_a_process_that_starts_ranks_is_no_rank),
                 cmocka_unit_test(test_preferences_of_the_user_win),
                 cmocka_unit_test(test_what_the_user_unsets_stays_away),
                 cmocka_unit_test(test_threads_are_at_least_one),

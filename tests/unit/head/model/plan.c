@@ -499,10 +499,55 @@ static void test_ten_thousand_nodes_are_assigned_round_robin(void **state UNUSED
         made_finish(&m);
 }
 
+static void test_per_node_gives_a_rank_the_whole_node(void **state UNUSED)
+{
+        static const struct {
+                struct launch l;
+                const char *want;
+        } table[] = {
+                { { "a slots=2\nb slots=8\nc", "4 2 0", { .gpus_per_rank = 1 } },
+                  "0:0+1+2+3 / 1:0+1 / 2" },
+                { { "a slots=2\nb slots=8", NULL, { .gpus_per_rank = 1 } }, "0 / 1" },
+                { { "a gpus=1,3\nb", "4 4", { .gpus_per_rank = 0 } }, "0:1+3! / 1:0+1+2+3" },
+                { { "a\nb", "4 4", { .gpus_per_rank = 1 }, .exclude = "a:1,3" },
+                  "0:0+2! / 1:0+1+2+3" },
+                { { "a\nb\nc", "1 1 1", { .np = 2, .gpus_per_rank = 1 } }, "0:0 / 1:0 / -" },
+                { { "a slots=8\nb", "2 2", { .map = PLAN_MAP_NODE, .oversubscribe = true } },
+                  "0:0+1 / 1:0+1" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct launch l = table[i].l;
+                struct made m;
+                char *got;
+
+                l.o.per_node = true;
+                m = make(&l);
+                got = m.r == 0 ? described(&m.plan) : xstrdup(m.diags.n ? m.diags.v[0].fact : "?");
+                assert_string_equal(got, table[i].want);
+                assert_int_equal(m.plan.nodes[0].slots, 1);
+                free(got);
+                made_finish(&m);
+        }
+}
+
+static void test_per_node_has_no_more_ranks_than_nodes(void **state UNUSED)
+{
+        struct launch l = { "a slots=8", "8", { .np = 2, .gpus_per_rank = 1, .per_node = true } };
+        struct made m = make(&l);
+
+        assert_int_equal(m.r, -EINVAL);
+        assert_int_equal(m.diags.v[0].id, 219);
+        assert_string_equal(m.diags.v[0].fact, "-n 2 with --per-node: there is 1 node");
+        made_finish(&m);
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ranks_and_devices_are_assigned),
+                cmocka_unit_test(test_per_node_gives_a_rank_the_whole_node),
+                cmocka_unit_test(test_per_node_has_no_more_ranks_than_nodes),
                 cmocka_unit_test(test_device_numbers_may_have_gaps),
                 cmocka_unit_test(test_plans_that_cannot_be_say_why),
                 cmocka_unit_test(test_all_faults_are_told_at_once),

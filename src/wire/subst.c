@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/subst.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+
+static const char *const subst_words[SUBST_KINDS] = {
+        [SUBST_RANK] = "rank}",
+        [SUBST_LOCAL_RANK] = "local_rank}",
+        [SUBST_NODE_RANK] = "node_rank}",
+        [SUBST_NUM_NODES] = "num_nodes}",
+        [SUBST_MASTER_ADDR] = "master_addr}",
+        [SUBST_MASTER_PORT] = "master_port}",
+        [SUBST_HOST] = "host}",
+};
+
+/* Reads a place-holder at the brace @text. */
+static struct subst_piece read_braces(const char *text)
+{
+        const char *word = text + 1, *end;
+
+        for (enum subst_kind k = SUBST_RANK; k < SUBST_PORT; k++)
+                if (!strncmp(word, subst_words[k], strlen(subst_words[k])))
+                        return (struct subst_piece){ .kind = k, .len = 1 + strlen(subst_words[k]) };
+        end = !strncmp(word, "port:", 5) ? strchr(word, '}') : NULL;
+        if (!end)
+                return (struct subst_piece){ .len = 1 };
+        return (struct subst_piece){ .kind = SUBST_PORT,
+                                     .len = (size_t)(end + 1 - text),
+                                     .name = word + 5,
+                                     .name_len = (size_t)(end - word - 5) };
+}
+
+struct subst_piece subst_read(const char *text)
+{
+        struct subst_piece p = { .len = 1 };
+
+        if (*text == '{')
+                return read_braces(text);
+        if (text[0] == '\\' && text[1] == '{')
+                p = read_braces(text + 1);
+        if (!p.kind)
+                return (struct subst_piece){ .len = 1 };
+        p.escaped = true;
+        p.len++;
+        return p;
+}
+
+bool subst_has_any(const char *text)
+{
+        for (struct subst_piece p; *text; text += p.len) {
+                p = subst_read(text);
+                if (p.kind)
+                        return true;
+        }
+        return false;
+}
+
+static void append_port(struct buf *b, uint32_t port)
+{
+        if (port)
+                buf_printf(b, "%u", port);
+        else
+                buf_appends(b, "(free port there)");
+}
+
+static uint32_t named_port(const struct launch_first_node *first, const struct subst_piece *p)
+{
+        for (uint32_t i = 0; i < first->n_ports; i++)
+                if (strlen(first->ports[i].name) == p->name_len &&
+                    !memcmp(first->ports[i].name, p->name, p->name_len))
+                        return first->ports[i].number;
+        return 0;
+}
+
+static void append_subst_value(struct buf *b, const struct subst_piece *p,
+                               const struct launch_order *l, const struct launch_rank *r)
+{
+        switch (p->kind) {
+        case SUBST_RANK:
+                buf_printf(b, "%u", r->rank);
+                break;
+        case SUBST_LOCAL_RANK:
+                buf_printf(b, "%u", r->local_rank);
+                break;
+        case SUBST_NODE_RANK:
+                buf_printf(b, "%u", l->node_rank);
+                break;
+        case SUBST_NUM_NODES:
+                buf_printf(b, "%u", l->num_nodes);
+                break;
+        case SUBST_MASTER_ADDR:
+                buf_appends(b, l->master_addr);
+                break;
+        case SUBST_MASTER_PORT:
+                append_port(b, l->master_port);
+                break;
+        case SUBST_HOST:
+                buf_appends(b, l->host);
+                break;
+        default:
+                append_port(b, named_port(&l->first_node, p));
+        }
+}
+
+static char *expand_text(const char *text, const struct launch_order *l,
+                         const struct launch_rank *r)
+{
+        struct buf b = BUF_INIT;
+
+        for (struct subst_piece p; *text; text += p.len) {
+                p = subst_read(text);
+                if (p.escaped)
+                        buf_append(&b, text + 1, p.len - 1);
+                else if (p.kind)
+                        append_subst_value(&b, &p, l, r);
+                else
+                        buf_append(&b, text, p.len);
+        }
+        return buf_len(&b) ? buf_steal(&b) : xstrdup("");
+}
+
+void subst_arguments(struct strv *argv, const struct launch_order *l, const struct launch_rank *r)
+{
+        for (size_t i = 0; i < l->argv.n; i++)
+                if (i && l->arguments.subst && subst_has_any(l->argv.v[i]))
+                        strv_push_take(argv, expand_text(l->argv.v[i], l, r));
+                else
+                        strv_push(argv, l->argv.v[i]);
+        if (*l->arguments.local_rank)
+                strv_pushf(argv, "%s=%u", l->arguments.local_rank, r->local_rank);
+}

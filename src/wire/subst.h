@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Subst: the place-holders in the arguments of a rank (--subst)
+ *
+ * {rank} {local_rank} {node_rank} {num_nodes} {master_addr} {master_port} {host} and {port:NAME}
+ * are replaced; every other brace stays, and a backslash in front of a place-holder is removed
+ * instead:
+ * \{rank} becomes {rank}. Pure: the agent replaces them before a rank starts, the head looks for
+ * them and prints a plan.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strv.h"
+#include "wire/msg.h"
+
+enum subst_kind {
+        SUBST_NONE, /* another character */
+        SUBST_RANK,
+        SUBST_LOCAL_RANK,
+        SUBST_NODE_RANK,
+        SUBST_NUM_NODES,
+        SUBST_MASTER_ADDR,
+        SUBST_MASTER_PORT,
+        SUBST_HOST,
+        SUBST_PORT, /* {port:NAME}; @name need not be valid (wire/port_name.h) */
+        SUBST_KINDS,
+};
+
+struct subst_piece {
+        enum subst_kind kind;
+        bool escaped; /* with a backslash, which belongs to the piece */
+        size_t len;   /* bytes of the text */
+        const char *name;
+        size_t name_len; /* of the port */
+};
+
+/* Reads the piece at the beginning of @text, which is not empty: a place-holder, or one byte. */
+struct subst_piece subst_read(const char *text);
+/* Whether @text has a place-holder, escaped or not. */
+bool subst_has_any(const char *text);
+
+/* Appends the program and its arguments to @argv: those of @l, the arguments with place-holders
+ * replaced when @l says so, and the option for the local rank. A number that is 0 because it is not
+ * known yet, for a plan, becomes "(free port there)". */
+void subst_arguments(struct strv *argv, const struct launch_order *l, const struct launch_rank *r);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/subst.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+
+static struct launch_port ports[] = { { "jax", 40001 }, { "a_1", 40002 }, { "later", 0 } };
+static struct launch_rank rank = { .rank = 9, .local_rank = 1 };
+
+static struct launch_order order(void)
+{
+        return (struct launch_order){ .node_rank = 4,
+                                      .num_nodes = 5,
+                                      .master_addr = "fe80::1",
+                                      .master_port = 4711,
+                                      .host = "gpu005",
+                                      .arguments.subst = true,
+                                      .first_node = { .ports = ports, ARRAY_SIZE(ports) } };
+}
+
+/* The second argument of the rank, when it was @text. */
+static void expect(const char *text, const char *want)
+{
+        struct strv argv = STRV_INIT;
+        struct launch_order l = order();
+
+        strv_push(&l.argv, "{rank}");
+        strv_push(&l.argv, text);
+        subst_arguments(&argv, &l, &rank);
+        assert_int_equal(argv.n, 2);
+        assert_string_equal(argv.v[0], "{rank}");
+        assert_string_equal(argv.v[1], want);
+        assert_int_equal(subst_has_any(text), strcmp(text, want) != 0);
+        strv_finish(&argv);
+        strv_finish(&l.argv);
+}
+
+static void test_place_holders_are_replaced(void **state UNUSED)
+{
+        expect("{rank}", "9");
+        expect("{local_rank}{node_rank}", "14");
+        expect("--nnodes={num_nodes}", "--nnodes=5");
+        expect("[{master_addr}]:{master_port}", "[fe80::1]:4711");
+        expect("{host}/{port:jax}/{port:a_1}", "gpu005/40001/40002");
+        expect("{port:later}", "(free port there)");
+        expect("{{rank}}", "{9}");
+        expect("{rank}\n{rank}\xff", "9\n9\xff");
+}
+
+static void test_other_braces_stay(void **state UNUSED)
+{
+        static const char *const texts[] = { "",       "{",       "}",       "{}",
+                                             "{rank",  "{ rank}", "{Rank}",  "{ranks}",
+                                             "{port}", "{port:",  "${RANK}", "{\"a\": 1}",
+                                             "\\{x}",  "\\",      "\\\\",    "{stream}",
+                                             "{local}" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+                expect(texts[i], texts[i]);
+}
+
+static void test_a_backslash_keeps_a_place_holder(void **state UNUSED)
+{
+        expect("\\{rank}", "{rank}");
+        expect("\\{port:jax}{rank}", "{port:jax}9");
+        expect("\\\\{rank}", "\\{rank}");
+        expect("\\{\\{rank}", "\\{{rank}");
+}
+
+static void test_nothing_is_replaced_unasked(void **state UNUSED)
+{
+        struct strv argv = STRV_INIT;
+        struct launch_order l = order();
+
+        l.arguments = (struct launch_arguments){ .local_rank = "--local_rank" };
+        strv_push(&l.argv, "a");
+        strv_push(&l.argv, "\\{rank}");
+        subst_arguments(&argv, &l, &rank);
+        assert_int_equal(argv.n, 3);
+        assert_string_equal(argv.v[1], "\\{rank}");
+        assert_string_equal(argv.v[2], "--local_rank=1");
+        strv_finish(&argv);
+        strv_finish(&l.argv);
+}
+
+static void test_a_port_is_found_with_its_name(void **state UNUSED)
+{
+        struct subst_piece p = subst_read("{port:Any Thing}...");
+
+        assert_int_equal(p.kind, SUBST_PORT);
+        assert_false(p.escaped);
+        assert_int_equal(p.len, 16);
+        assert_int_equal(p.name_len, 9);
+        assert_memory_equal(p.name, "Any Thing", 9);
+        p = subst_read("\\{port:}");
+        assert_int_equal(p.kind, SUBST_PORT);
+        assert_true(p.escaped);
+        assert_int_equal(p.len, 8);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_place_holders_are_replaced),
+                cmocka_unit_test(test_other_braces_stay),
+                cmocka_unit_test(test_a_backslash_keeps_a_place_holder),
+                cmocka_unit_test(test_nothing_is_replaced_unasked),
+                cmocka_unit_test(test_a_port_is_found_with_its_name),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
