@@ -48,6 +48,10 @@ int pmi1_parse(struct pmi_command *c, char *text, size_t len)
                 next = text + (takes_rest(text) ? strlen(text) : strcspn(text, " "));
                 if (*next)
                         *next++ = '\0';
+                if (c->n && !strchr(text, '=')) { /* a space within the value before */
+                        text[-1] = ' ';
+                        continue;
+                }
                 if (add_pmi_field(c, text, true) < 0)
                         return -EPROTO;
         }

@@ -32,7 +32,8 @@ struct pmi_command {
 
 /* Parse @text in place, without the LF or the length. -EPROTO: a NUL inside, no cmd= (or, in
  * PMI-1, mcmd=) in front, a field without a name, or too many fields. In PMI-1, "value=" and
- * "message=" take the rest of the line: values may contain spaces. In PMI-2, ";;" is no separator
+ * "message=" take the rest of the line, and a word without "=" belongs to the value before: values
+ * may contain spaces. In PMI-2, ";;" is no separator
  * and stays in the value as it is. */
 int pmi1_parse(struct pmi_command *c, char *text, size_t len);
 int pmi2_parse(struct pmi_command *c, char *text, size_t len);

@@ -257,19 +257,19 @@ static void test_spawn_is_refused_once(void **state UNUSED)
 static void test_names_are_published(void **state UNUSED)
 {
         init_all();
-        say(0, "cmd=publish_name service=ocean port=tag#0$x\n");
+        say(0, "cmd=publish_name service=the ocean port=tag#0$x\n");
         relays_settle(rs);
         expect(0, "cmd=publish_result info=ok rc=0\n");
-        say(3, "cmd=lookup_name service=ocean\n");
+        say(3, "cmd=lookup_name service=the ocean\n");
         relays_settle(rs);
         expect(3, "cmd=lookup_result info=ok rc=0 port=tag#0$x\n");
         for (int again = 0; again < 2; again++) {
-                say(1, "cmd=unpublish_name service=ocean\n");
+                say(1, "cmd=unpublish_name service=the ocean\n");
                 relays_settle(rs);
                 expect(1, again ? "cmd=unpublish_result info=failed rc=1 msg=unknown_service\n"
                                 : "cmd=unpublish_result info=ok rc=0\n");
         }
-        say(3, "cmd=lookup_name service=ocean\n");
+        say(3, "cmd=lookup_name service=the ocean\n");
         relays_settle(rs);
         expect(3, "cmd=lookup_result info=failed rc=1 msg=unknown_service\n");
 }

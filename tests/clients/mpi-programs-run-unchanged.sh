@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs of real MPI libraries on this machine: their ranks meet, abort and leave as under their own launchers.
+#
+# PyPI's MPICH 5 and Debian's client of PMI-2 are fetched; with HN_MPI=all also Debian's MPICH 4 and Intel MPI, which
+# else are used only if they are there.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+type -P cc python3 >/dev/null || skip_all 'needs cc and python3'
+kit=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/mpi
+sources=$ROOT/tests/clients/mpi
+libs=usr/lib/$(cc -print-multiarch)
+
+have() { # NAME [large]: sets $home
+    home=$kit/$1
+    [[ -e $home/ready || ${2-} != large || ${HN_MPI-} == all ]] || return
+    bash "$ROOT/tests/lib/mpi_kit.sh" "$kit" "$1" 2>"$TMP/kit.log" || return
+}
+
+check() { # NAME PROGRAM ENV-ARG...
+    local name=$1 program=$2
+    shift 2
+    hn --local 4 --label none "$@" "$program"
+    is "$name: four ranks meet" "$RC $(cat "$OUT")" '0 4 ranks met, 4 to 4 on a node'
+    hn --local 1 --label none "$@" "$program"
+    is "$name: one rank is a world, too" "$RC $(cat "$OUT")" '0 1 ranks met, 1 to 1 on a node'
+    hn --local 3 --label none --mpi none "$@" "$program"
+    is "$name: with --mpi none each is alone" "$RC $(sort -u "$OUT")" '0 1 ranks met, 1 to 1 on a node'
+    hn --local 3 "$@" "$program" abort 17
+    exits "$name: the code of MPI_Abort() is the exit code" 17
+    has "$name: and its rank is named" "$ERR" ': rank 2 on localhost aborted the job: MPI_Abort() with code 17'
+    hn --local 3 "$@" "$program" leave
+    exits "$name: a rank that leaves is a failure" 1
+    has "$name: and is named" "$ERR" 'error[HN406]: rank 2 exited with code 0 without MPI_Finalize()'
+    hn --local 3 --label none "$@" "$program" names
+    is "$name: a published name is found" "$(cat "$OUT")" 'the name was found'
+}
+
+if have mpich5 && "$home/bin/mpicc" -o check5 "$sources/mpi_check.c"; then
+    check MPICH "$PWD/check5"
+    hn --local 2 --label none sh -c './check5 && ./check5' # older ones close the connection in MPI_Finalize()
+    is 'MPICH: two programs of a script' "$RC $(uniq -c "$OUT" | xargs)" '0 2 2 ranks met, 2 to 2 on a node'
+    hn --local 2 --label none ./check5 spawn
+    is 'MPICH: MPI_Comm_spawn() returns an error' "$RC $(cat "$OUT")" '0 spawn was refused'
+    cat >sum.py <<'END'
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(world.allreduce(world.rank), flush=True)
+END
+    hn --local 3 --label none "$home/bin/python" sum.py
+    is 'mpi4py: three ranks add their numbers' "$(sort -u "$OUT")" 3
+    hn --local 3 "$home/bin/python" -c 'from mpi4py import MPI; MPI.COMM_WORLD.rank == 1 and MPI.COMM_WORLD.Abort(5); MPI.COMM_WORLD.barrier()'
+    exits 'mpi4py: the code of Abort()' 5
+    if [[ ${HN_MPI-} == all ]]; then
+        hn --local 200 --label none ./check5
+        is 'MPICH: 200 ranks' "$(cat "$OUT")" '200 ranks met, 200 to 200 on a node'
+    fi
+else
+    skip 'MPICH 5' "cannot fetch it: $(tail -n 1 "$TMP/kit.log")"
+fi
+if have impi large; then
+    intel=(-x "LD_LIBRARY_PATH=$home/lib" -x "FI_PROVIDER_PATH=$home/lib")
+    if [[ -e check5 ]]; then
+        check 'Intel MPI' "$PWD/check5" "${intel[@]}"
+    fi
+    echo 8 >lengths
+    hn --local 2 --label none "${intel[@]}" "$home/bin/IMB-MPI1" -npmin 2 -msglen lengths PingPong Allreduce
+    exits 'Intel MPI: its benchmarks' 0
+    has 'run on all ranks' "$OUT" '#processes = 2'
+else
+    skip 'Intel MPI' 'HN_MPI=all fetches it (330 MB)'
+fi
+if have mpich4 large; then
+    cc -o check4 "$sources/mpi_check.c" -I"$home/$libs/mpich/include" -L"$home/$libs" -lmpich -Wl,-rpath-link,"$home/$libs"
+    check 'MPICH 4.0' "$PWD/check4" -x "LD_LIBRARY_PATH=$home/$libs"
+else
+    skip 'MPICH 4.0' 'HN_MPI=all fetches it'
+fi
+if have pmi2 && cc -o pmi2 "$sources/pmi2_check.c" -I"$home/usr/include" -L"$home/$libs" -lpmi2; then
+    for kind in auto pmi2; do
+        hn --local 3 --label none --mpi "$kind" -x "LD_LIBRARY_PATH=$home/$libs" ./pmi2
+        is "PMI-2 of Slurm's client with --mpi $kind" "$RC $(cat "$OUT")" '0 3 ranks met, here'
+    done
+    hn --local 3 --mpi pmi1 -x "LD_LIBRARY_PATH=$home/$libs" ./pmi2
+    exits 'is refused with --mpi pmi1' 1
+else
+    skip "Slurm's PMI-2" "cannot fetch it: $(tail -n 1 "$TMP/kit.log")"
+fi
+nothing_left 'nothing is left'
+done_testing

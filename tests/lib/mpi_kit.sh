@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Fetches MPI libraries, complete and not installed. What is there already is left alone.
+#
+# usage: mpi_kit.sh FOLDER NAME
+#
+# NAME is mpich5 (PyPI's MPICH with mpicc and mpiexec, 70 MB), impi (PyPI's Intel MPI with its benchmarks, 330 MB):
+# virtual environments FOLDER/NAME with mpi4py; mpich4 (Debian's MPICH, unpacked) or pmi2 (Debian's client of Slurm's
+# PMI-2, unpacked). On failure the last line of stderr says why.
+set -u
+kit=$1 name=$2
+mkdir -p "$kit" || exit 1
+exec 9>"$kit/lock.$name"
+flock 9 # test files run side by side
+[[ ! -e $kit/$name/ready ]] || exit 0
+rm -rf "${kit:?}/$name"
+
+wheels() { # WHEEL==VERSION...
+    python3 -m venv "$kit/$name" && "$kit/$name/bin/pip" install --quiet --only-binary=:all: --retries 1 --timeout 20 \
+        --disable-pip-version-check --no-cache-dir "$@"
+}
+
+packages() { # PACKAGE...
+    mkdir -p "$kit/$name/debs" && cd "$kit/$name/debs" && apt-get download "$@" >/dev/null &&
+        for deb in ./*.deb; do dpkg -x "$deb" .. || return; done && cd .. && rm -rf debs
+}
+
+case $name in
+mpich5) wheels mpich==5.0.2 mpi4py==4.1.2 ;;
+impi) wheels impi-rt==2021.18.1 mpi4py==4.1.2 ;;
+mpich4) packages libmpich12 libmpich-dev mpich libucx0 libslurm38 libgfortran5 libibverbs1 librdmacm1 libnl-3-200 libnl-route-3-200 libhwloc15 ;;
+pmi2) packages libpmi2-0 libpmi2-0-dev ;;
+*) echo "mpi_kit.sh: there is no $name" >&2; false ;;
+esac && : >"$kit/$name/ready"
