@@ -38,6 +38,27 @@ check() { # NAME PROGRAM ENV-ARG...
     is "$name: a published name is found" "$(cat "$OUT")" 'the name was found'
 }
 
+# Runs docs/howto/mpi.md from top to bottom: what follows a command is what it prints, in any order.
+page() {
+    local line command='' path=$PATH
+    awk '/^```c$/ { getline; file = $2; inside = 1 } /^```$/ { inside = 0 } inside { print > file }' "$ROOT/docs/howto/mpi.md"
+    PATH=${HNLAUNCH%/*}:$home/bin:$PATH
+    while IFS= read -r line <&7; do
+        case $line in
+            '$ '*) page_command "$command" ; command=${line#??} ; : >want ;;
+            *) printf '%s\n' "$line" >>want ;;
+        esac
+    done 7< <(awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$ROOT/docs/howto/mpi.md")
+    page_command "$command"
+    PATH=$path
+}
+
+page_command() { # COMMAND
+    [[ -n $1 ]] || return 0
+    run bash -c "$1"
+    is "the page about MPI: $1" "$RC: $(sort "$OUT")" "0: $(sort want)"
+}
+
 if have mpich5 && "$home/bin/mpicc" -o check5 "$sources/mpi_check.c"; then
     check MPICH "$PWD/check5"
     hn --local 2 --label none sh -c './check5 && ./check5' # older ones close the connection in MPI_Finalize()
@@ -53,6 +74,7 @@ END
     is 'mpi4py: three ranks add their numbers' "$(sort -u "$OUT")" 3
     hn --local 3 "$home/bin/python" -c 'from mpi4py import MPI; MPI.COMM_WORLD.rank == 1 and MPI.COMM_WORLD.Abort(5); MPI.COMM_WORLD.barrier()'
     exits 'mpi4py: the code of Abort()' 5
+    page
     if [[ ${HN_MPI-} == all ]]; then
         hn --local 200 --label none ./check5
         is 'MPICH: 200 ranks' "$(cat "$OUT")" '200 ranks met, 200 to 200 on a node'
