@@ -31,12 +31,14 @@ PLAIN=$ROOT/build
 BUSY="lab/torch-programs-run-on-four-nodes install/debian-packages-install-and-run
 clients/nccl-2.29-works-on-simulated-gpus clients/nccl-2.22-works-on-simulated-gpus
 lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged lab/nccl-spans-two-nodes
-lab/own-ranks-meet-under-per-node lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named clients/torch-store-stands-random-use clients/torch-training-survives-restarts clients/torch-parts-run-unchanged
-clients/headers-compile-without-warnings clients/howtos-are-true install/agent-for-aarch64-runs-jobs ssh/ten-thousand-known-hosts-cost-little
-launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job clients/collectives-are-right-on-random-data
-clients/jax-programs-find-each-other lab/jax-programs-span-nodes lab/groups-span-nodes launch/every-call-can-fail
-launch/push-leaves-this-machine-as-it-is install/shells-complete-hnlaunch install/python-wheel-runs-jobs
-lab/mpi-programs-span-four-nodes clients/mpi-programs-run-unchanged"
+lab/own-ranks-meet-under-per-node lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named
+clients/torch-store-stands-random-use clients/torch-training-survives-restarts clients/torch-parts-run-unchanged
+clients/headers-compile-without-warnings clients/howtos-are-true install/agent-for-aarch64-runs-jobs
+ssh/ten-thousand-known-hosts-cost-little launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job
+clients/collectives-are-right-on-random-data clients/jax-programs-find-each-other lab/jax-programs-span-nodes
+lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is
+install/shells-complete-hnlaunch install/python-wheel-runs-jobs lab/mpi-programs-span-four-nodes
+clients/mpi-programs-run-unchanged lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
 lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
 lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks

@@ -87,6 +87,7 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
 
         if (t->phase == IDLE || t->phase >= KILLING)
                 return;
+        agent_pmix_cancel(a);
         if (!grace_ms) {
                 kill_all(t);
                 return;
@@ -179,6 +180,7 @@ static void finish_attempt(struct agent *a)
         agent_store_end(&a->store);
         pmi_link_destroy(a->attempt.pmi);
         a->attempt.pmi = NULL;
+        agent_pmix_end(a);
         contain_close(&a->attempt.contain);
         clear_job_dir_of_ranks(&a->dir);
         a->attempt.phase = IDLE;
@@ -190,7 +192,8 @@ void agent_advance(struct agent *a)
 {
         struct agent_attempt *t = &a->attempt;
 
-        if (t->phase == IDLE || t->n_alive || uv_is_active((uv_handle_t *)&t->recheck))
+        if (t->phase == IDLE || t->n_alive || t->pmix.waiting ||
+            uv_is_active((uv_handle_t *)&t->recheck))
                 return;
         if (t->phase != DRAINING) {
                 bool any = contain_any(&t->contain), marked = !any && contain_sweep(&t->contain);
@@ -269,6 +272,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
 
         if (a->attempt.pmi)
                 m.unfinalized = pmi_link_end(a->attempt.pmi, w->rank);
+        else
+                m.unfinalized = agent_pmix_in_use(a, w->rank);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(&a->attempt, &m);
         if (status && w->started)
@@ -438,6 +443,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         nccl_env_build(&env, l, nccl);
         if (t->pmi)
                 strv_env_setf(&env, "PMI_FD", "%d", pmi);
+        agent_pmix_add_env(a, r->rank, &env);
         if (agent_push_dir(&a->push))
                 strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
         w = worker_start(&setup, &err);
@@ -459,7 +465,7 @@ static int open_attempt(struct agent *a, const struct launch_order *l, struct er
 
         if (contain_open(&t->contain, l->contain, a->dir.store, err) < 0)
                 return -err->code;
-        if (l->mpi.kind == MPI_NONE)
+        if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return 0;
         t->pmi = pmi_link_create(a->loop, a->store.relay, l, err);
         if (t->pmi)
@@ -468,11 +474,26 @@ static int open_attempt(struct agent *a, const struct launch_order *l, struct er
         return -err->code;
 }
 
-void agent_start_ranks(struct agent *a, const struct launch_order *l)
+void agent_start_processes(struct agent *a, const struct launch_order *l, const struct strv *base)
+{
+        struct agent_attempt *t = &a->attempt;
+        char ras_addr[32];
+        struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)), a->dir.dumps,
+                                    a->dir.pipes };
+
+        for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++)
+                t->refused = start_rank(a, l, &l->ranks[i], base, &nccl) < 0;
+        confirm_starts(a, START_MS);
+        if (!t->n_starting)
+                return;
+        log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
+        uv_timer_start(&t->starting, on_starting, START_LOOK_MS, START_LOOK_MS);
+}
+
+void agent_start_ranks(struct agent *a, struct launch_order *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
-        char ras_addr[32], limits[160];
-        struct nccl_values nccl = { NULL, a->dir.dumps, a->dir.pipes };
+        char limits[160];
         struct agent_attempt *t = &a->attempt;
         struct error err;
 
@@ -489,17 +510,13 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
         t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .fd = -1 };
         a->head.limit_ms = l->silence_ms;
         base_env_build(&base, environ, l);
-        nccl.ras_addr = pick_ras_addr(ras_addr, sizeof(ras_addr));
         t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         t->phase = RUNNING;
         t->refused = false;
-        for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++)
-                t->refused = start_rank(a, l, &l->ranks[i], &base, &nccl) < 0;
-        confirm_starts(a, START_MS);
-        if (!t->n_starting)
-                return;
-        log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
-        uv_timer_start(&t->starting, on_starting, START_LOOK_MS, START_LOOK_MS);
+        if (l->mpi.kind == MPI_PMIX)
+                agent_pmix_begin(a, l, &base);
+        else
+                agent_start_processes(a, l, &base);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -524,6 +541,7 @@ void agent_attempt_close(struct agent *a)
         dump_sender_close(&t->dumps);
         pmi_link_destroy(t->pmi);
         t->pmi = NULL;
+        agent_pmix_end(a);
         uv_close((uv_handle_t *)&t->grace, NULL);
         uv_close((uv_handle_t *)&t->reaping, NULL);
         uv_close((uv_handle_t *)&t->recheck, NULL);

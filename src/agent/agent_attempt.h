@@ -14,6 +14,7 @@
 
 #include <uv.h>
 
+#include "agent/agent_pmix.h"
 #include "agent/contain/contain.h"
 #include "agent/contain/oom.h"
 #include "agent/nccl/dump_sender.h"
@@ -48,13 +49,16 @@ struct agent_attempt {
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
         struct pmi_link *pmi; /* NULL = none */
+        struct agent_pmix pmix;
 };
 
 void agent_attempt_init(struct agent *a);
 void agent_attempt_close(struct agent *a); /* let the loop turn once more */
 
 /* Starts the ranks of an order. Failures are reported to the head and stop the other ranks. */
-void agent_start_ranks(struct agent *a, const struct launch_order *l);
+void agent_start_ranks(struct agent *a, struct launch_order *l); /* may take over @l */
+/* The second half: starts the processes, with the environment that they share. */
+void agent_start_processes(struct agent *a, const struct launch_order *l, const struct strv *base);
 /* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
  * after every order: GONE follows a refused order unless ranks run. */
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);

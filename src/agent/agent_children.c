@@ -191,20 +191,23 @@ static void on_child_stderr(void *ctx, const void *text, size_t len)
         send_tunnel_up(ctx, TUNNEL_NOISE, 0, text, len);
 }
 
-static bool is_child_agent(void *ctx, pid_t pid)
+static bool is_other_child(void *ctx, pid_t pid)
 {
         const struct agent *a = ctx;
 
+        if (agent_pmix_is_helper(a, pid))
+                return true;
         for (size_t i = 0; i < a->children.n; i++)
                 if (child_agent_pid(a->children.v[i]->child) == pid)
                         return true;
         return false;
 }
 
-/* Excludes ssh processes of child nodes from the attempt's processes. */
-static void update_contain(struct agent *a)
+void agent_update_contain(struct agent *a)
 {
-        a->attempt.contain.is_other = a->children.n ? is_child_agent : NULL;
+        bool any = a->children.n || a->attempt.pmix.service;
+
+        a->attempt.contain.is_other = any ? is_other_child : NULL;
         a->attempt.contain.other_ctx = a;
 }
 
@@ -219,7 +222,7 @@ static void drop_child_node(struct child_node *c)
         if (c->child)
                 child_agent_destroy(c->child);
         free(c);
-        update_contain(a);
+        agent_update_contain(a);
 }
 
 static void on_child_ended(void *ctx, int status)
@@ -310,7 +313,7 @@ void agent_on_child_agent(struct agent *a, const struct frame *f)
         if (open_child_node(c, &o, &err) == 0) {
                 a->children.v = xrealloc(a->children.v, a->children.n + 1, sizeof(c));
                 a->children.v[a->children.n++] = c;
-                update_contain(a);
+                agent_update_contain(a);
                 /* sshd omits the variable when agent forwarding is forbidden. */
                 if (o.lent_agent && !getenv("SSH_AUTH_SOCK"))
                         send_tunnel_up(c, TUNNEL_NOISE, 0, no_agent, strlen(no_agent));

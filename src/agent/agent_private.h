@@ -4,6 +4,7 @@
  *
  *   agent.c           life cycle, orders of the head, loss of the head
  *   agent_attempt.c   one run of the ranks: starting, stopping, proof of the end of all processes
+ *   agent_pmix.c      ranks that wait for PMIx
  *   agent_children.c  child agents (--tree)
  *
  * agent_push, agent_store and agent_status know only their own headers.
@@ -46,5 +47,7 @@ struct agent {
 
 /* Starts the time anew within which the head must speak. */
 void agent_rearm_silence(struct agent *a);
+/* Excludes processes that serve the attempt, or other nodes, from those of the attempt. */
+void agent_update_contain(struct agent *a);
 /* Makes the job's folder unless it exists. 0, or a negative errno. */
 int agent_need_dir(struct agent *a, struct error *err);

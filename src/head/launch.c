@@ -263,6 +263,8 @@ static int make_plan(struct launch *l)
                 rc = verdict_nothing_started(l, 69);
         if (!rc)
                 rc = launch_setup_check_compat(l);
+        if (!rc && l->o.argv.n)
+                launch_setup_choose_mpi(l);
         return rc;
 }
 
@@ -433,7 +435,6 @@ static int run_job(struct launch *l)
                 return rc;
         if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, &err) < 0)
                 return verdict_nothing_because(l, 903, 73, &err);
-        launch_setup_check_mpi(l);
         report_locked_memory(&l->diags, l->job, &l->hosts);
         verdict_say(l);
         return run_attempts(l);

@@ -64,7 +64,7 @@ int launch_setup_find_cwd(struct launch *l);
  * mpirun does. After launch_setup_find_cwd(). */
 void launch_setup_find_program(struct launch *l);
 /* Warns of an MPI program with several ranks. */
-void launch_setup_check_mpi(struct launch *l);
+void launch_setup_choose_mpi(struct launch *l);
 /* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
  * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has
  * PORT_NAMES_MAX ports. */

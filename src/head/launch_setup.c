@@ -43,14 +43,6 @@ void launch_setup_find_program(struct launch *l)
         }
 }
 
-/* Open MPI's library has a number of its own; the others share the ABI of MPICH, and speak PMI. */
-static bool is_open_mpi(const char *library)
-{
-        const char *number = strncmp(library, "libmpi", 6) ? NULL : strstr(library, ".so.");
-
-        return number && atoi(number + 4) >= 20;
-}
-
 static void warn_of_lone_ranks(struct launch *l, const char *program, const char *what)
 {
         diag_help(diag_warn(&l->diags, 313,
@@ -60,8 +52,8 @@ static void warn_of_lone_ranks(struct launch *l, const char *program, const char
                   "leave out --mpi none");
 }
 
-/* Ranks of Open MPI find each other only through its own launcher. */
-void launch_setup_check_mpi(struct launch *l)
+/* Chooses PMIx for a program of Open MPI, which does not speak PMI. */
+void launch_setup_choose_mpi(struct launch *l)
 {
         char *const *argv = l->o.argv.v;
         CLEANUP(free_textp)
@@ -74,21 +66,11 @@ void launch_setup_check_mpi(struct launch *l)
         char *script = several && !library && l->o.mpi == MPI_NONE
                                ? mpi_script_of(path, argv, l->cwd)
                                : NULL;
-        const char *more = argv[1] ? " ..." : "";
-        struct diag *d;
 
         if (l->o.mpi == MPI_NONE && (library || script)) {
                 warn_of_lone_ranks(l, script ? script : *argv, library ? library : "mpi4py");
-        } else if (library && is_open_mpi(library)) {
-                d = diag_warn(&l->diags, 313,
-                              "%s uses Open MPI (%s), which hnlaunch does not start: each of its "
-                              "%d ranks is a world of one",
-                              *argv, library, l->plan.world_size);
-                if (l->o.hostfiles.n)
-                        diag_help(d, "mpirun --hostfile %s %s%s", l->o.hostfiles.v[0], *argv, more);
-                else
-                        diag_help(d, "mpirun %s-n %d %s%s", l->o.local ? "" : "--host HOST,... ",
-                                  l->plan.world_size, *argv, more);
+        } else if (library && l->o.mpi == MPI_AUTO && mpi_library_is_open_mpi(library)) {
+                l->o.mpi = MPI_PMIX;
         }
 }
 

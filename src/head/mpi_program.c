@@ -28,6 +28,13 @@ static bool is_mpi(const char *name)
         return false;
 }
 
+bool mpi_library_is_open_mpi(const char *library)
+{
+        const char *number = strncmp(library, "libmpi", 6) ? NULL : strstr(library, ".so.");
+
+        return number && atoi(number + 4) >= 20;
+}
+
 static bool imports_mpi(const char *text)
 {
         for (const char *line = text; line; line = strchr(line, '\n')) {

@@ -297,7 +297,7 @@ static uint32_t job_number(const char *run_id)
 }
 
 /* Fills in the values of this node and of the job as a whole. */
-static void read_job(char **text, const struct launch_order *l, unsigned cores)
+static void read_compat_job(char **text, const struct launch_order *l, unsigned cores)
 {
         struct buf here = BUF_INIT;
 
@@ -344,7 +344,7 @@ static void read_values(char **text, const struct launch_order *l, const struct 
         text[VALUE_NODE] = number_text(l->node_rank);
         text[VALUE_NODES] = number_text(l->num_nodes);
         read_nodes(text, l, r);
-        read_job(text, l, cores);
+        read_compat_job(text, l, cores);
         read_devices(text, l, r);
         read_jax_port(text, &l->first_node);
 }

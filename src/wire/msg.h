@@ -194,6 +194,7 @@ enum mpi_kind {
         MPI_NONE,
         MPI_PMI1,
         MPI_PMI2,
+        MPI_PMIX, /* the node's own libpmix: Open MPI */
         MPI_KINDS
 };
 
@@ -255,6 +256,7 @@ enum refusal {
         REFUSED_CWD = 2,   /* the working directory does not exist */
         REFUSED_FORK = 3,  /* out of processes, memory, descriptors */
         REFUSED_ORDER = 4, /* the order is invalid */
+        REFUSED_PMIX = 5,  /* the node has no libpmix, or it does not serve */
 };
 
 struct started {

@@ -135,7 +135,7 @@ static void set_first_node(struct strv *env, const struct launch_first_node *fir
 /* Of PMI; the agent adds PMI_FD, the rank's end of its connection. */
 static void set_pmi(struct rank_env *e, const struct launch_order *l, const struct launch_rank *r)
 {
-        if (l->mpi.kind == MPI_NONE)
+        if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return;
         strv_env_setf(&e->own, "PMI_RANK", "%u", r->rank);
         strv_env_setf(&e->own, "PMI_SIZE", "%u", l->world_size);
@@ -143,6 +143,21 @@ static void set_pmi(struct rank_env *e, const struct launch_order *l, const stru
         strv_env_setf(&e->own, "MPI_LOCALNRANKS", "%u", l->n_ranks);
         if (l->mpi.kind == MPI_PMI2)
                 strv_env_set(&e->own, "PMI_JOBID", l->run_id);
+}
+
+/* Of Open MPI. Version 4 asks for a PMIx server only if it believes to be under jsrun, whose
+ * variable is therefore set; version 5 ignores it. */
+static void set_open_mpi(struct rank_env *e, const struct launch_order *l,
+                         const struct launch_rank *r)
+{
+        if (l->mpi.kind != MPI_PMIX)
+                return;
+        strv_env_set(&e->own, "JSM_JSRUN_PORT", "1");
+        strv_env_setf(&e->own, "OMPI_COMM_WORLD_RANK", "%u", r->rank);
+        strv_env_setf(&e->own, "OMPI_COMM_WORLD_SIZE", "%u", l->world_size);
+        strv_env_setf(&e->own, "OMPI_COMM_WORLD_LOCAL_RANK", "%u", r->local_rank);
+        strv_env_setf(&e->own, "OMPI_COMM_WORLD_LOCAL_SIZE", "%u", l->n_ranks);
+        strv_env_setf(&e->own, "OMPI_COMM_WORLD_NODE_RANK", "%u", r->local_rank);
 }
 
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
@@ -197,6 +212,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
                 strv_env_setf(&e.own, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
         set_gpus(&e, l, r);
         set_pmi(&e, l, r);
+        set_open_mpi(&e, l, r);
         /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
         if (!worker_env_is_unset(l, "PYTHONUNBUFFERED"))
                 set_default(&e, "PYTHONUNBUFFERED", "1");

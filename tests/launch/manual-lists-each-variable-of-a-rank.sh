@@ -13,6 +13,8 @@ bare=(env -i "PATH=$PATH" "HOME=$HOME" "XDG_CONFIG_HOME=$XDG_CONFIG_HOME")
 run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --push data --gpu-visibility own --subst true {port:name}
 exits 'a plan' 0
 names "$OUT" >given
+run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --mpi pmix true
+names "$OUT" >>given
 run "${bare[@]}" "$HNLAUNCH" -q --local 2 --push data --label none env
 exits 'a run' 0
 names "$OUT" >>given
@@ -20,7 +22,7 @@ grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_' given | sort -u >set
 ok 'a rank has many variables of hnlaunch' test "$(wc -l <set)" -gt 30
 
 words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|PYTHONUNBUFFERED)\b' | sort -u; }
-awk '/^# / { on = /^# ENVIRONMENT OF A RANK/ } on' "$ROOT/docs/hnlaunch.1.scd" | words | grep -vx PCI_BUS_ID >manual
+awk '/^# / { on = /^# ENVIRONMENT OF A RANK/ } on' "$ROOT/docs/hnlaunch.1.scd" | words | grep -vxE 'PCI_BUS_ID|OMPI_MCA_.*' >manual
 is 'the manual names each of them' "$(comm -13 manual set | xargs)" ''
 is 'and no other' "$(comm -23 manual set | xargs)" ''
 "$HNLAUNCH" help env | sed '1,/hnlaunch sets:/d' | words | grep -vx PCI_BUS_ID >topic

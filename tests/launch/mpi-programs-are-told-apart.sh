@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Several ranks of a program of Open MPI, or of any MPI program with --mpi none, would each be a world of one: that
-# is told before they start. The libraries are empty ones with the right names.
+# Programs of Open MPI are served with PMIx, others with PMI. Several ranks of an MPI program with --mpi none would
+# each be a world of one: that is told before they start. The libraries are empty ones with the right names.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -23,18 +23,20 @@ for name in libmpi.so.12 libmpich.so.12; do
     has 'and what to do' "$ERR" '= help: leave out --mpi none'
 done
 for name in libmpi.so.40 libmpi_mpifh.so.40; do
-    hn --local 2 "./with-$name"
-    exits "$name: it starts" 0
-    has 'with a warning' "$ERR" "warning[HN313]: ./with-$name uses Open MPI ($name), which hnlaunch does not start: each of its 2 ranks"
-    has 'and what to do' "$ERR" "= help: mpirun -n 2 ./with-$name"
+    hn --local 2 --mpi none "./with-$name"
+    has "$name with --mpi none: a warning" "$ERR" "warning[HN313]: ./with-$name uses MPI ($name), and with --mpi none each of its 2 ranks"
+    hn plan --local 2 --ranks 0 "./with-$name"
+    has "$name: Open MPI is served with PMIx" "$OUT" 'PMIX_*='
+    has 'and told that it was launched' "$OUT" OMPI_COMM_WORLD_SIZE=2
+    lacks 'and with nothing else' "$OUT" PMI_FD=
+    hn plan --local 2 --ranks 0 --mpi pmi1 "./with-$name"
+    has '--mpi wins' "$OUT" PMI_FD=
 done
-echo 'localhost slots=2' >hosts
-hn -H hosts with-libmpi.so.40
-has 'the hosts go along' "$ERR" '= help: mpirun --hostfile hosts ./with-libmpi.so.40'
-hn -w localhost:2 ./with-libmpi.so.40
-has 'or are named' "$ERR" '= help: mpirun --host HOST,... -n 2 ./with-libmpi.so.40'
-PATH=$PATH:$PWD hn --local 2 --chdir / with-libmpi.so.40
-has 'a program in PATH' "$ERR" 'warning[HN313]: with-libmpi.so.40 uses Open MPI'
+PATH=$PATH:$PWD hn plan --local 2 --ranks 0 --chdir / with-libmpi.so.40
+has 'a program in PATH' "$OUT" 'PMIX_*='
+hn plan --local 2 --ranks 0 ./with-libmpi.so.12
+has 'a program of MPICH has PMI' "$OUT" PMI_FD=
+lacks 'and not PMIx' "$OUT" 'PMIX_*='
 
 # mpi4py itself is not needed to see that it is imported.
 echo 'MPI = None' >mpi4py.py
@@ -59,12 +61,12 @@ for odd in maybe.py '-c pass' '-m this' no-such-script.py ''; do
     lacks "python3 $odd: no word of MPI" "$ERR" HN313
 done
 
-hn --local 1 ./with-libmpi.so.40
+hn --local 1 --mpi none ./with-libmpi.so.40
 lacks 'one rank is a world' "$ERR" HN313
-hn --local 2 ./with-libmpilike.so.1
+hn --local 2 --mpi none ./with-libmpilike.so.1
 exits 'a library of another name' 0
 lacks 'is none' "$ERR" HN313
-hn --local 2 true
+hn --local 2 --mpi none true
 lacks 'nor is a usual program' "$ERR" HN313
 head -c 3000 with-libmpi.so.40 >cut
 printf '#!/bin/sh\n' >script

@@ -67,10 +67,10 @@ static bool is_own_file(const char *name)
         return !strcmp(name, "store") || !strncmp(name, "known-", 6);
 }
 
-/* Of a rank that did as hnlaunch asked. */
+/* Of a rank that did as hnlaunch asked: error files, dumps, and what libpmix and Open MPI keep. */
 static bool is_expected_file(const char *name)
 {
-        return !strncmp(name, "error-", 6) ||
+        return !strncmp(name, "error-", 6) || !strcmp(name, "pmix") ||
                !strncmp(name, NCCL_DUMP_NAME, sizeof(NCCL_DUMP_NAME) - 1);
 }
 
@@ -134,6 +134,7 @@ static void clear_folder(struct clearing *c, int fd, int depth)
 {
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *entry;
+        size_t removed;
 
         if (!dir) {
                 count_left(c, errno);
@@ -148,8 +149,10 @@ static void clear_folder(struct clearing *c, int fd, int depth)
                         count_left(c, E2BIG);
                         break;
                 }
+                removed = c->removed;
                 clear_entry(c, dirfd(dir), entry->d_name, depth);
-                c->removed -= !depth && c->removed && is_expected_file(entry->d_name);
+                if (!depth && is_expected_file(entry->d_name))
+                        c->removed = removed;
         }
         closedir(dir);
 }

@@ -55,7 +55,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
                 [CAUSE_NONE] = 100,    [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
                 [CAUSE_STDOUT] = OURS, [CAUSE_JOIN] = OURS,  [CAUSE_REFUSED] = 1,
                 [CAUSE_NETWORK] = 2,   [CAUSE_NODE] = 2,     [CAUSE_SIGNAL] = 3,
-                [CAUSE_ABORT] = 4,     [CAUSE_EXIT] = 6,     [CAUSE_UNFINALIZED] = 6,
+                [CAUSE_ABORT] = 4,     [CAUSE_EXIT] = 6,     [CAUSE_UNFINALIZED] = 3,
         };
 
         if (c->kind == CAUSE_EXIT && c->echo)

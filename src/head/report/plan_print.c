@@ -237,7 +237,9 @@ static void rank_environment(const struct plan_view *v, int rank, struct strv *e
                                               "(folder of the node's agent)/" NCCL_DUMP_NAME,
                                               "(file of the node's agent)" });
         strv_env_set(env, "MASTER_PORT", "(free port there)");
-        if (l.mpi.kind != MPI_NONE)
+        if (l.mpi.kind == MPI_PMIX)
+                strv_env_set(env, "PMIX_*", "(of the node's libpmix)");
+        else if (l.mpi.kind != MPI_NONE)
                 strv_env_set(env, "PMI_FD", "(descriptor of the node's agent)");
         for (size_t i = 0; i < v->ports->n; i++) {
                 CLEANUP(free_textp) char *name = port_name_variable(v->ports->v[i]);

@@ -187,11 +187,18 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
                           o->killed);
 }
 
+enum { HN_NO_PMIX = 243 };
+
 /* Causes with a message of their own; the verdict line says everything about the others. */
 static const int cause_ids[CAUSE_KINDS] = {
         [CAUSE_SIGNAL] = 501,  [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,       [CAUSE_NODE] = 310,
         [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312, [CAUSE_UNFINALIZED] = 406,
 };
+
+static int cause_id(const struct cause *c)
+{
+        return c->kind == CAUSE_REFUSED && c->why == REFUSED_PMIX ? HN_NO_PMIX : cause_ids[c->kind];
+}
 
 static struct diag *add_failure(struct diags *d, const struct job *j, const struct outcome *o)
 {
@@ -207,12 +214,15 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
                                 c->kind == CAUSE_ABORT ? ": " : "",
                                 c->kind == CAUSE_ABORT ? said : "");
         job_sentence(j, c, text, sizeof(text));
-        return diag_add(d, cause_ids[c->kind], 0, "%s", text);
+        return diag_add(d, cause_id(c), 0, "%s", text);
 }
 
 static void add_refused_help(struct diag *d, const struct cause *c, const struct options *o)
 {
-        if (c->why == REFUSED_EXEC && c->error == ENOENT)
+        if (c->why == REFUSED_PMIX)
+                diag_help(d, "install libpmix there (libpmix2 of Debian), or name the folder above "
+                             "its lib with -x PMIX_PREFIX=DIR; programs of MPICH need --mpi pmi1");
+        else if (c->why == REFUSED_EXEC && c->error == ENOENT)
                 diag_help(d, "the program must exist on every node under this path%s",
                           strchr(o->argv.v[0], '/') ? ""
                                                     : ", or in its PATH (./NAME for this folder)");

@@ -325,6 +325,19 @@ const struct error_id error_ids[] = {
           "closed, or an included file cannot be read. Lines are checked in all blocks, also in those of other hosts.",
           "Correct the line in the message. IgnoreUnknown KEYWORD lets ssh and hnlaunch pass over a keyword. "
           "--ssh-config none reads no file." },
+        { 243,
+          "a node cannot serve PMIx",
+          "Ranks of Open MPI find each other through PMIx, and hnlaunch serves it with the node's own libpmix.so.2. "
+          "None could be loaded: the message names where it was looked for. It is looked for in $PMIX_PREFIX, beside "
+          "the Open MPI that the program would load, and where the loader of the node looks.",
+          "Install libpmix on the node (libpmix2 of Debian), or name the folder above its lib with -x "
+          "PMIX_PREFIX=DIR. For a program of MPICH, --mpi pmi1." },
+        { 244,
+          "the PMIx service of a node has ended before its ranks (warning)",
+          "The process hnlaunch-pmix was killed, or failed inside libpmix. Ranks that wait for it would wait for ever, "
+          "so the job is aborted.",
+          "dmesg on the node tells of a process that ran out of memory. Another libpmix may be named with -x "
+          "PMIX_PREFIX=DIR." },
         { 246,
           "the list of nodes does not fit in a variable",
           "--compat slurm gives ranks the names of all nodes, for example in SLURM_JOB_NODELIST. The kernel limits a "

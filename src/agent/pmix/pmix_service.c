@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A message of the helper is dispatched by the table in on_helper_frame(), with the number of the
+ * rank checked first: only ranks of this node speak through it. A fence gathers the values of all
+ * nodes in a buffer, which goes back to the helper; its number is the helper's. Failures of the
+ * store end a fence or a request with a PMIx error, and the ranks with it.
+ *
+ * A rank that has begun PMIx has joined the store, for --start-timeout and the table of ranks; its
+ * client in the relay also carries an abort, which names the rank.
+ */
+#include "agent/pmix/pmix_service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/pmi/fence.h"
+#include "agent/pmix/direct_modex.h"
+#include "agent/pmix/pmix_helper.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "wire/pmix_msg.h"
+
+enum {
+        FENCE_FAILED = -61, /* PMIX_ERR_LOST_CONNECTION */
+        NO_SUCH_RANK = -46, /* PMIX_ERR_NOT_FOUND */
+        FENCES_MAX = 1024,  /* under way */
+};
+
+struct pmix_rank {
+        uint32_t rank;
+        bool begun, finalized;
+        struct strv env;
+        struct relay_client *client; /* NULL until the rank has begun */
+};
+
+struct pmix_fence {
+        struct pmix_service *service;
+        uint32_t id;
+        struct buf values;
+};
+
+struct pmix_service {
+        struct pmix_service_ops ops;
+        void *ctx;
+        struct relay *relay;
+        struct pmix_helper *helper;
+        struct fence *fence;
+        struct direct_modex *modex;
+        struct pmix_fence **fences; /* under way */
+        size_t n_fences, cap;
+        uint32_t *node_of_rank, world_size;
+        struct pmix_rank *ranks; /* of this node */
+        uint32_t n_ranks;
+        bool ready;
+};
+
+static struct pmix_rank *find_pmix_rank(const struct pmix_service *p, uint32_t rank)
+{
+        for (uint32_t i = 0; i < p->n_ranks; i++)
+                if (p->ranks[i].rank == rank)
+                        return &p->ranks[i];
+        return NULL;
+}
+
+static void send_note(struct pmix_service *p, uint8_t type, const struct pmix_note *m)
+{
+        pmix_note_encode(pmix_helper_out(p->helper), type, m);
+        pmix_helper_flush(p->helper);
+}
+
+/* --- what the helper tells of ranks ----------------------------------------------------------- */
+
+static void on_service_env(struct pmix_service *p, const struct frame *f)
+{
+        struct pmix_rank *r;
+        struct pmix_env m;
+
+        if (pmix_env_decode(&m, f, NULL) < 0)
+                return;
+        r = find_pmix_rank(p, m.rank);
+        if (r && !p->ready) {
+                strv_finish(&r->env);
+                r->env = m.vars;
+                m.vars = (struct strv)STRV_INIT;
+        }
+        pmix_env_finish(&m);
+}
+
+static void on_service_ready(struct pmix_service *p, const struct pmix_note *m)
+{
+        if (p->ready)
+                return;
+        p->ready = true;
+        log_line(LOG_INFO, "PMIx is served by %.*s", (int)m->len, (const char *)m->data);
+        p->ops.ready(p->ctx);
+}
+
+static void on_service_failed(struct pmix_service *p, const struct pmix_note *m)
+{
+        char *why = xstrndup((const char *)m->data, m->len);
+
+        p->ops.failed(p->ctx, why);
+        free(why);
+}
+
+static void ignore_reply(void *ctx UNUSED, const struct store_reply *reply UNUSED)
+{
+}
+
+static void join_store(struct pmix_service *p, struct pmix_rank *r)
+{
+        static const struct relay_client_ops ops = { .reply = ignore_reply };
+
+        if (r->client || !(r->client = relay_client_create(p->relay, ops, p)))
+                return;
+        relay_request(r->client,
+                      &(struct store_request){ .op = STORE_HELLO, .tag = 1, .number = r->rank });
+}
+
+static void abort_as(struct pmix_service *p, struct pmix_rank *r, int32_t code, struct bytes text)
+{
+        text.len = MIN(text.len, (size_t)STORE_TEXT_MAX);
+        join_store(p, r);
+        if (r->client)
+                relay_request(r->client,
+                              &(struct store_request){
+                                      .op = STORE_ABORT, .tag = 2, .number = code, .text = text });
+}
+
+void pmix_service_abort(struct pmix_service *p, const char *why)
+{
+        if (p->n_ranks)
+                abort_as(p, &p->ranks[0], 1, bytes_of(why));
+}
+
+static void on_rank_begun(struct pmix_service *p, const struct pmix_note *m)
+{
+        struct pmix_rank *r = find_pmix_rank(p, m->rank);
+
+        if (!r)
+                return;
+        r->begun = true;
+        r->finalized = false;
+        join_store(p, r);
+}
+
+static void on_rank_finalized(struct pmix_service *p, const struct pmix_note *m)
+{
+        struct pmix_rank *r = find_pmix_rank(p, m->rank);
+
+        if (r)
+                r->finalized = true;
+}
+
+static void on_rank_abort(struct pmix_service *p, const struct pmix_note *m)
+{
+        struct pmix_rank *r = find_pmix_rank(p, m->rank);
+
+        if (!r)
+                return;
+        r->finalized = true; /* an exit after it is no surprise */
+        abort_as(p, r, m->status, (struct bytes){ m->data, m->len });
+}
+
+/* --- fences ----------------------------------------------------------------------------------- */
+
+static void drop_fence(struct pmix_fence *f)
+{
+        struct pmix_service *p = f->service;
+
+        for (size_t i = 0; i < p->n_fences; i++)
+                if (p->fences[i] == f)
+                        p->fences[i] = p->fences[--p->n_fences];
+        buf_finish(&f->values);
+        free(f);
+}
+
+static void on_fence_value(void *ctx, uint32_t node UNUSED, struct bytes value)
+{
+        struct pmix_fence *f = ctx;
+
+        buf_append(&f->values, value.p, value.len);
+}
+
+static void on_fence_done(void *ctx, enum store_status status, struct bytes text)
+{
+        struct pmix_fence *f = ctx;
+        struct pmix_note answer = { .id = f->id };
+
+        if (status != STORE_OK || buf_failed(&f->values) ||
+            buf_len(&f->values) > FRAME_MAX - FRAME_HEADER - 64) {
+                log_line(LOG_INFO, "a PMIx fence has failed: %.*s", (int)text.len,
+                         (const char *)text.p);
+                answer.status = FENCE_FAILED;
+        } else {
+                answer.data = buf_data(&f->values);
+                answer.len = buf_len(&f->values);
+        }
+        send_note(f->service, PMIX_MSG_FENCED, &answer);
+        drop_fence(f);
+}
+
+static void on_fence(struct pmix_service *p, const struct pmix_note *m)
+{
+        struct pmix_fence *f = xcalloc(1, sizeof(*f));
+        struct fence_waiter w = { .value = on_fence_value, .done = on_fence_done, .ctx = f };
+        int r = p->n_fences < FENCES_MAX ? 0 : -ENOBUFS;
+
+        *f = (struct pmix_fence){ .service = p, .id = m->id };
+        p->fences = xgrow(p->fences, p->n_fences, &p->cap, sizeof(struct pmix_fence *));
+        p->fences[p->n_fences++] = f;
+        if (r == 0)
+                r = fence_begin(p->fence, m->n_ranks ? m->ranks : NULL, m->n_ranks,
+                                (struct bytes){ m->data, m->len }, w);
+        if (r < 0)
+                on_fence_done(f, STORE_INVALID, bytes_of(strerror(-r)));
+}
+
+/* --- direct modex ----------------------------------------------------------------------------- */
+
+static void on_rank_wanted(struct pmix_service *p, const struct pmix_note *m)
+{
+        if (p->modex && m->rank < p->world_size)
+                direct_modex_ask(p->modex, m->id, p->node_of_rank[m->rank], m->rank);
+        else
+                send_note(p, PMIX_MSG_WANTED,
+                          &(struct pmix_note){ .id = m->id, .status = NO_SUCH_RANK });
+}
+
+static void on_modex_answered(void *ctx, uint32_t id, int32_t status, struct bytes data)
+{
+        send_note(
+                ctx, PMIX_MSG_WANTED,
+                &(struct pmix_note){ .id = id, .status = status, .data = data.p, .len = data.len });
+}
+
+static void on_modex_wanted(void *ctx, uint32_t id, uint32_t rank)
+{
+        struct pmix_service *p = ctx;
+
+        if (find_pmix_rank(p, rank))
+                send_note(p, PMIX_MSG_FETCH, &(struct pmix_note){ .id = id, .rank = rank });
+        else
+                direct_modex_supply(p->modex, id, NO_SUCH_RANK, (struct bytes){ 0 });
+}
+
+static void on_fetched(struct pmix_service *p, const struct pmix_note *m)
+{
+        direct_modex_supply(p->modex, m->id, m->status, (struct bytes){ m->data, m->len });
+}
+
+/* --- the helper ------------------------------------------------------------------------------- */
+
+static void on_helper_frame(void *ctx, const struct frame *f)
+{
+        static void (*const on[256])(struct pmix_service *, const struct pmix_note *) = {
+                [PMIX_MSG_READY] = on_service_ready,  [PMIX_MSG_FAILED] = on_service_failed,
+                [PMIX_MSG_CONNECTED] = on_rank_begun, [PMIX_MSG_FINALIZED] = on_rank_finalized,
+                [PMIX_MSG_FENCE] = on_fence,          [PMIX_MSG_WANT] = on_rank_wanted,
+                [PMIX_MSG_FETCHED] = on_fetched,      [PMIX_MSG_ABORT] = on_rank_abort,
+        };
+        struct pmix_service *p = ctx;
+        struct pmix_note m;
+
+        if (f->type == PMIX_MSG_ENV) {
+                on_service_env(p, f);
+                return;
+        }
+        if (!on[f->type] || pmix_note_decode(&m, f, NULL) < 0)
+                return;
+        on[f->type](p, &m); /* may free @p */
+        pmix_note_finish(&m);
+}
+
+static void on_helper_ended(void *ctx)
+{
+        struct pmix_service *p = ctx;
+
+        p->ops.failed(p->ctx, "hnlaunch-pmix has ended");
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+/* Writes the maps as PMIx reads them: names of nodes, and "0,1;2,3" for the ranks of each. */
+static void put_maps(const struct pmix_service *p, uint32_t n_nodes, struct buf *nodes,
+                     struct buf *ranks)
+{
+        uint32_t *first = xcalloc(n_nodes, sizeof(*first)); /* rank of each node, plus 1 */
+        uint32_t *last = xcalloc(n_nodes, sizeof(*last));
+        uint32_t *next = xcalloc(p->world_size, sizeof(*next)); /* on the same node */
+
+        for (uint32_t rank = 0; rank < p->world_size; rank++) {
+                uint32_t node = p->node_of_rank[rank];
+
+                *(first[node] ? &next[last[node] - 1] : &first[node]) = rank + 1;
+                last[node] = rank + 1;
+        }
+        for (uint32_t node = 0; node < n_nodes; node++) {
+                buf_printf(nodes, node ? ",node%u" : "node%u", node);
+                buf_appends(ranks, node ? ";" : "");
+                for (uint32_t rank = first[node]; rank; rank = next[rank - 1])
+                        buf_printf(ranks, rank == first[node] ? "%u" : ",%u", rank - 1);
+        }
+        free(first);
+        free(last);
+        free(next);
+}
+
+static void send_job(struct pmix_service *p, const struct pmix_setup *s, char *folder)
+{
+        const struct launch_order *l = s->order;
+        struct buf nodes = BUF_INIT, ranks = BUF_INIT;
+        const char *prefix = strv_env_get(s->base, "PMIX_PREFIX");
+        uint32_t *local = xcalloc(p->n_ranks, sizeof(*local));
+        struct pmix_job job = { .restart = l->restart,
+                                .world_size = l->world_size,
+                                .num_nodes = l->num_nodes,
+                                .node = l->node_rank,
+                                .local = local,
+                                .n_local = p->n_ranks,
+                                .oversubscribed = p->n_ranks > s->cores,
+                                .folder = folder,
+                                .program = l->argv.v[0],
+                                .cwd = l->cwd };
+
+        put_maps(p, l->num_nodes, &nodes, &ranks);
+        for (uint32_t i = 0; i < p->n_ranks; i++)
+                local[i] = p->ranks[i].rank;
+        memcpy(job.run_id, l->run_id, sizeof(job.run_id));
+        if (!prefix)
+                prefix = getenv("PMIX_PREFIX");
+        job.prefix = xstrdup(prefix ? prefix : "");
+        job.nodes = buf_steal(&nodes);
+        job.ranks = buf_steal(&ranks);
+        pmix_job_encode(pmix_helper_out(p->helper), &job);
+        pmix_helper_flush(p->helper);
+        free(job.prefix);
+        free(job.nodes);
+        free(job.ranks);
+        free(local);
+}
+
+static int start_parts(struct pmix_service *p, const struct pmix_setup *s, struct error *err)
+{
+        static const struct pmix_helper_ops ops = { .frame = on_helper_frame,
+                                                    .ended = on_helper_ended };
+        static const struct direct_modex_ops modex = { .wanted = on_modex_wanted,
+                                                       .answered = on_modex_answered };
+        const struct launch_order *l = s->order;
+        struct fence_world world = { .n_ranks = l->world_size,
+                                     .n_nodes = l->num_nodes,
+                                     .node = l->node_rank };
+
+        p->node_of_rank = node_map_expand(&l->mpi.map, l->world_size, l->num_nodes);
+        if (!p->node_of_rank)
+                return err_set(err, EPROTO, "an order with a wrong map of the ranks");
+        for (uint32_t i = 0; i < p->n_ranks; i++)
+                if (p->ranks[i].rank >= p->world_size ||
+                    p->node_of_rank[p->ranks[i].rank] != l->node_rank)
+                        return err_set(err, EPROTO, "an order with a wrong map of the ranks");
+        world.node_of_rank = p->node_of_rank;
+        p->fence = fence_create(s->relay, world);
+        if (l->num_nodes > 1)
+                p->modex = direct_modex_create(s->relay, l->node_rank, modex, p);
+        if (!p->fence || (l->num_nodes > 1 && !p->modex))
+                return err_set(err, ENOMEM, "out of memory");
+        p->helper = pmix_helper_start(s->loop, s->base, ops, p, err);
+        return p->helper ? 0 : -err->code;
+}
+
+struct pmix_service *pmix_service_start(const struct pmix_setup *s, struct pmix_service_ops ops,
+                                        void *ctx, struct error *err)
+{
+        const struct launch_order *l = s->order;
+        struct pmix_service *p = xcalloc(1, sizeof(*p));
+        CLEANUP(free_textp) char *folder = xasprintf("%s/pmix", s->folder);
+        int r = 0;
+
+        p->ops = ops;
+        p->ctx = ctx;
+        p->relay = s->relay;
+        p->world_size = l->world_size;
+        p->n_ranks = l->n_ranks;
+        p->ranks = xcalloc(l->n_ranks, sizeof(*p->ranks));
+        for (uint32_t i = 0; i < l->n_ranks; i++)
+                p->ranks[i].rank = l->ranks[i].rank;
+        if (mkdir(folder, 0700) < 0)
+                r = err_set(err, errno, "cannot make the folder %s: %s", folder, strerror(errno));
+        if (r == 0)
+                r = start_parts(p, s, err);
+        if (r < 0) {
+                pmix_service_end(p);
+                return NULL;
+        }
+        send_job(p, s, folder);
+        return p;
+}
+
+void pmix_service_end(struct pmix_service *p)
+{
+        if (!p)
+                return;
+        if (p->helper)
+                pmix_helper_kill(p->helper);
+        fence_destroy(p->fence);
+        direct_modex_destroy(p->modex);
+        while (p->n_fences)
+                drop_fence(p->fences[0]);
+        free(p->fences);
+        for (uint32_t i = 0; i < p->n_ranks; i++) {
+                strv_finish(&p->ranks[i].env);
+                if (p->ranks[i].client)
+                        relay_client_destroy(p->ranks[i].client);
+        }
+        free(p->ranks);
+        free(p->node_of_rank);
+        free(p);
+}
+
+pid_t pmix_service_pid(const struct pmix_service *p)
+{
+        return pmix_helper_pid(p->helper);
+}
+
+const struct strv *pmix_service_env(const struct pmix_service *p, uint32_t rank)
+{
+        const struct pmix_rank *r = find_pmix_rank(p, rank);
+
+        return r && r->env.n ? &r->env : NULL;
+}
+
+bool pmix_service_in_use(struct pmix_service *p, uint32_t rank)
+{
+        const struct pmix_rank *r = find_pmix_rank(p, rank);
+
+        pmix_helper_catch_up(p->helper); /* a rank leaves only after the helper has told of it */
+        return r && r->begun && !r->finalized;
+}

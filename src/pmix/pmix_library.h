@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pmix_library: finds and opens the node's libpmix.so.2
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "pmix/pmix_abi.h"
+#include "wire/pmix_msg.h"
+
+/* Opens, in this order: the library in lib, lib64 or lib/openmpi of job->prefix; the one which the
+ * program's Open MPI would load itself, that is beside libmpi.so.40 or in its run path, where
+ * libmpi.so.40 is in the program's run path, $LD_LIBRARY_PATH, or lib beside the program's folder;
+ * the one on the loader's path. 0 with the functions, and the library in @said; -ENOENT: none can
+ * be opened or has the functions, and @said tells where it was looked for and why each failed. */
+int pmix_library_open(struct pmix_functions *ret, const struct pmix_job *job, struct buf *said);

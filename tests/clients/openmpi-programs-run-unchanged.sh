@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs of Open MPI 4 (Debian) and 5 (PyPI) start without an option, share memory, abort with their code, and leave
+# nothing behind, also when they are killed.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/openmpi.sh
+. "$ROOT/tests/lib/openmpi.sh" || exit 1
+
+openmpi_kit
+remains() { find /dev/shm /tmp -maxdepth 1 -user "$(id -un)" \( -name 'vader_segment.*' -o -name 'sm_segment.*' -o -name 'ompi.*' \) | sort; }
+for version in 4 5; do
+    openmpi $version
+    hn "${OPENMPI[@]}" --local 4 --label none ./hello
+    exits "Open MPI $version: four ranks" 0
+    ok "Open MPI $version: one world that shares memory" hello_is 4 4
+    hn "${OPENMPI[@]}" --local 3 ./hello abort 42
+    exits "Open MPI $version: MPI_Abort's code is the exit code" 42
+    verdict_has "Open MPI $version: the rank is named" 'rank 2' 'aborted the job'
+    hn "${OPENMPI[@]}" --local 3 ./hello leave
+    exits "Open MPI $version: a rank that leaves without MPI_Finalize() is a failure" 1
+    verdict_has "Open MPI $version: it is named" 'rank 2' 'without MPI_Finalize()'
+    hn "${OPENMPI[@]}" --mpi pmix --local 2 --max-restarts 1 --label none sh -c '[ "$HN_RESTART" = 1 ] || exit 7; exec ./hello'
+    ok "Open MPI $version: a restart has a new world" hello_is 2 2
+    if unshare --pid --fork true 2>/dev/null; then
+        hn "${OPENMPI[@]}" --contain pidns --local 2 --label none ./hello
+        ok "Open MPI $version: in a process namespace" hello_is 2 2
+    else
+        skip "Open MPI $version: in a process namespace" 'no process namespaces here'
+    fi
+    remains >before
+    start "${OPENMPI[@]}" --local 3 --label none ./hello sleep
+    ok "Open MPI $version: three ranks sleep" wait_for lines_are "$OUT" 3
+    kill -KILL "$PID"
+    finish
+    ok "Open MPI $version: hnlaunch was killed, and all ended" wait_for no_process
+    is "Open MPI $version: no memory or folder of them stays" "$(remains | comm -13 before -)" ''
+done
+nothing_left 'nothing is left'
+done_testing

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The agent carries the PMIx helper, which runs on nodes with glibc 2.28: no symbol is newer, and it needs libc only.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+helper=$PLAIN/src/pmix/hnlaunch-pmix
+[[ -x $helper ]] || skip_all "no $helper"
+type -P objdump readelf >/dev/null || skip_all 'no binutils'
+objdump -T "$helper" | grep -oE 'GLIBC_[0-9.]+' | sort -uV >versions
+ok 'it has versions of symbols' test -s versions
+is 'the newest version of a symbol is at most GLIBC_2.28' \
+    "$({ cat versions; echo GLIBC_2.28; } | sort -V | tail -n 1)" GLIBC_2.28
+is 'it needs libc and its parts only' "$(readelf -d "$helper" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort | xargs)" \
+    'libc.so.6 libdl.so.2 libpthread.so.0'
+size=$(stat -c %s "$helper")
+echo "# $size bytes"
+ok 'it weighs less than 64 KiB' test "$size" -lt 65536
+# The middle of the helper is somewhere in the agent.
+ok 'the agent carries it' python3 - "$helper" "$PLAIN/hnlaunch-agent" <<'END'
+import sys
+helper, agent = (open(path, "rb").read() for path in sys.argv[1:])
+sys.exit(helper not in agent)
+END
+done_testing

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A node without a usable libpmix ends the launch before a rank starts, and says where it looked; a service that dies
+# ends the job; nothing of it stays. The library is a small one made here that fails on order.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+type -P cc >/dev/null || skip_all 'no compiler here'
+mkdir -p good/lib bad
+cc -shared -fPIC -Wl,-soname,libpmix.so.2 -o good/lib/libpmix.so.2 "$ROOT/tests/lib/fake_pmix.c" ||
+    skip_all 'the compiler makes no libraries'
+echo 'int nothing;' >nothing.c
+cc -shared -fPIC -Wl,-soname,libpmix.so.2 -o bad/libpmix.so.2 nothing.c
+good=(-x "PMIX_PREFIX=$PWD/good" --mpi pmix)
+
+hn "${good[@]}" --local 2 --label none sh -c 'echo "$PMIX_RANK $OMPI_COMM_WORLD_RANK/$OMPI_COMM_WORLD_SIZE $PMIX_NAMESPACE ${PMI_FD-no}"'
+exits 'a library that serves' 0
+is 'each rank has its variables, and none of PMI' "$(sort "$OUT" | sed 's/hnlaunch-[^ ]*-0/NAME/' | xargs)" '0 0/2 NAME no 1 1/2 NAME no'
+is 'the name of the job is that of both' "$(cut -d' ' -f3 "$OUT" | sort -u | wc -l)" 1
+hn "${good[@]}" --local 2 -v true
+has '-v names the library' "$ERR" "PMIx is served by $PWD/good/lib/libpmix.so.2, fake 9.9.9"
+
+hn -x "LD_LIBRARY_PATH=$PWD/bad" -x "PMIX_PREFIX=$PWD/none" --mpi pmix --local 2 touch started
+exits 'no library that serves: 125' 125
+has 'it is an error with a number' "$ERR" 'error[HN243]: localhost: cannot serve PMIx: '
+has 'that says where it looked' "$ERR" "$PWD/none/lib"
+has 'and what one was' "$ERR" 'lacks functions of a server'
+has 'and what to do' "$ERR" 'PMIX_PREFIX=DIR'
+ok 'nothing was started' test ! -e started
+
+hn "${good[@]}" -x FAKE_PMIX=fail --local 2 touch started
+exits 'a library that refuses: 125' 125
+has 'its step and its reason are told' "$ERR" 'PMIx_server_init failed: ERROR'
+ok 'nothing was started' test ! -e started
+
+marked_helper() {
+    local pid
+    for pid in $(pgrep -x hnlaunch-pmix); do
+        ! grep -qz "TEST_MARK=$TEST_MARK" "/proc/$pid/environ" || { helper=$pid && return 0; }
+    done
+    return 1
+}
+start "${good[@]}" -x FAKE_PMIX=hang --local 2 touch started
+ok 'a library that hangs' wait_for marked_helper
+kill -INT "$PID"
+finish
+exits 'Ctrl-C: 130' 130
+ok 'nothing was started' test ! -e started
+
+start "${good[@]}" --local 2 --label none sh -c 'echo up; exec sleep 600'
+ok 'two ranks are up' wait_for lines_are "$OUT" 2
+ok 'with a helper' marked_helper
+kill -KILL "$helper"
+finish
+exits 'a helper that is killed ends the job' 1
+has 'with a warning' "$ERR" 'PMIx is not served any more: hnlaunch-pmix has ended [HN244]'
+verdict_has 'and a reason' "the node's PMIx service has ended"
+
+start "${good[@]}" --local 2 --label none sh -c 'echo up; exec sleep 600'
+ok 'two ranks are up again' wait_for lines_are "$OUT" 2
+kill -KILL "$PID"
+finish
+ok 'the helper does not outlive hnlaunch' wait_for not marked_helper
+nothing_left 'nothing is left'
+done_testing
