@@ -271,9 +271,9 @@ static void report_exit(struct agent *a, struct worker *w, int status)
         };
 
         if (a->attempt.pmi)
-                m.unfinalized = pmi_link_end(a->attempt.pmi, w->rank);
+                m.mpi = pmi_link_end(a->attempt.pmi, w->rank);
         else
-                m.unfinalized = agent_pmix_in_use(a, w->rank);
+                m.mpi = agent_pmix_state(a, w->rank);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(&a->attempt, &m);
         if (status && w->started)

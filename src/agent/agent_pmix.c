@@ -114,11 +114,11 @@ void agent_pmix_add_env(const struct agent *a, uint32_t rank, struct strv *env)
         place_segments(a->dir.path, env);
 }
 
-bool agent_pmix_in_use(const struct agent *a, uint32_t rank)
+enum rank_mpi agent_pmix_state(const struct agent *a, uint32_t rank)
 {
         struct pmix_service *service = a->attempt.pmix.service;
 
-        return service && pmix_service_in_use(service, rank);
+        return service ? pmix_service_state(service, rank) : RANK_MPI_UNUSED;
 }
 
 bool agent_pmix_is_helper(const struct agent *a, pid_t pid)

@@ -31,6 +31,6 @@ void agent_pmix_end(struct agent *a);
 
 /* Adds the variables of PMIx to the environment of a rank. */
 void agent_pmix_add_env(const struct agent *a, uint32_t rank, struct strv *env);
-/* Whether the rank has begun PMIx and not finalized it. */
-bool agent_pmix_in_use(const struct agent *a, uint32_t rank);
+/* Returns what a rank that has ended did with PMIx. */
+enum rank_mpi agent_pmix_state(const struct agent *a, uint32_t rank);
 bool agent_pmix_is_helper(const struct agent *a, pid_t pid);

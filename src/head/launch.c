@@ -378,6 +378,7 @@ static void run_attempt(struct launch *l)
                 .unset = &l->unset,
                 .cwd = l->cwd,
                 .cwd_given = l->o.chdir != NULL,
+                .mpi = l->o.mpi == MPI_NONE ? "" : l->config.mpi,
                 .program = strchr(*l->o.argv.v, '/')
                                    ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
                                    : NULL,

@@ -63,7 +63,8 @@ int launch_setup_find_cwd(struct launch *l);
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
  * mpirun does. After launch_setup_find_cwd(). */
 void launch_setup_find_program(struct launch *l);
-/* Warns of an MPI program with several ranks. */
+/* Chooses PMIx for --mpi auto and a program of Open MPI with several ranks, and notes the MPI of
+ * any. Warns of one with --mpi none. */
 void launch_setup_choose_mpi(struct launch *l);
 /* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
  * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has

@@ -63,15 +63,14 @@ void launch_setup_choose_mpi(struct launch *l)
         bool several = path && l->plan.world_size > 1 && !l->o.plan.per_node;
         CLEANUP(free_textp) char *library = several ? mpi_library_of(path) : NULL;
         CLEANUP(free_textp)
-        char *script = several && !library && l->o.mpi == MPI_NONE
-                               ? mpi_script_of(path, argv, l->cwd)
-                               : NULL;
+        char *script = several && !library ? mpi_script_of(path, argv, l->cwd) : NULL;
+        const char *mpi = library ? library : script ? "mpi4py" : "";
 
-        if (l->o.mpi == MPI_NONE && (library || script)) {
-                warn_of_lone_ranks(l, script ? script : *argv, library ? library : "mpi4py");
-        } else if (library && l->o.mpi == MPI_AUTO && mpi_library_is_open_mpi(library)) {
+        snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
+        if (l->o.mpi == MPI_NONE && *mpi)
+                warn_of_lone_ranks(l, script ? script : *argv, mpi);
+        else if (library && l->o.mpi == MPI_AUTO && mpi_library_is_open_mpi(library))
                 l->o.mpi = MPI_PMIX;
-        }
 }
 
 int launch_setup_need_port(struct launch *l, const char *name)

@@ -283,7 +283,8 @@ static void code_exited(struct codec *c, struct exited *m)
         codec_text(c, m->oom, sizeof(m->oom));
         codec_u64(c, &m->oom_before);
         codec_u64(c, &m->oom_after);
-        codec_u8(c, &m->unfinalized);
+        codec_u8(c, &m->mpi);
+        codec_require(c, m->mpi < RANK_MPI_STATES);
 }
 
 static void code_output(struct codec *c, struct output *m)

@@ -259,6 +259,9 @@ enum refusal {
         REFUSED_PMIX = 5,  /* the node has no libpmix, or it does not serve */
 };
 
+/* What a rank did with PMI or PMIx, which MPI_Init() begins and MPI_Finalize() finalizes. */
+enum rank_mpi { RANK_MPI_UNUSED, RANK_MPI_UNFINALIZED, RANK_MPI_FINALIZED, RANK_MPI_STATES };
+
 struct started {
         uint32_t rank, pid;
 };
@@ -274,7 +277,7 @@ struct exited {
         /* Where the out-of-memory killer was counted since the ranks started; "" = nowhere. */
         char oom[160];
         uint64_t oom_before, oom_after;
-        uint8_t unfinalized; /* had begun PMI, as MPI_Init() does, and not finalized it */
+        uint8_t mpi; /* enum rank_mpi */
 };
 struct output {
         uint32_t rank;

@@ -15,6 +15,9 @@ for version in 4 5; do
     hn "${OPENMPI[@]}" --local 4 --label none ./hello
     exits "Open MPI $version: four ranks" 0
     ok "Open MPI $version: one world that shares memory" hello_is 4 4
+    lacks "Open MPI $version: no word of lone ranks" "$ERR" HN407
+    hn "${OPENMPI[@]}" --mpi pmi1 --local 2 ./hello
+    has "Open MPI $version: with --mpi pmi1 it is told that each is alone" "$ERR" 'warning[HN407]'
     hn "${OPENMPI[@]}" --local 3 ./hello abort 42
     exits "Open MPI $version: MPI_Abort's code is the exit code" 42
     verdict_has "Open MPI $version: the rank is named" 'rank 2' 'aborted the job'

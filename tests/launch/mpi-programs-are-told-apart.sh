@@ -38,6 +38,15 @@ hn plan --local 2 --ranks 0 ./with-libmpi.so.12
 has 'a program of MPICH has PMI' "$OUT" PMI_FD=
 lacks 'and not PMIx' "$OUT" 'PMIX_*='
 
+# The fake library asks for nothing: each rank is alone, which is told once.
+hn --local 2 ./with-libmpi.so.12
+exits 'ranks that do not ask for each other: they end well' 0
+has 'with a warning' "$ERR" 'on localhost uses MPI (libmpi.so.12), and has ended without asking for the other ranks'
+is 'once' "$(grep -c 'warning\[HN407\]' "$ERR")" 1
+has 'and what to do' "$ERR" '--mpi pmix for Open MPI'
+hn --local 1 ./with-libmpi.so.12
+lacks 'one rank needs no other' "$ERR" HN407
+
 # mpi4py itself is not needed to see that it is imported.
 echo 'MPI = None' >mpi4py.py
 printf 'import os\nfrom mpi4py import MPI\n' >top.py
@@ -51,6 +60,7 @@ hn --local 2 --mpi none python3 -u -W ignore top.py
 has 'a script that imports mpi4py' "$ERR" 'warning[HN313]: top.py uses MPI (mpi4py), and with --mpi none each of its 2 ranks'
 hn --local 2 python3 top.py
 lacks 'whose ranks find each other else' "$ERR" HN313
+has 'or are said to be alone' "$ERR" 'uses MPI (mpi4py), and has ended without asking'
 hn --local 2 --mpi none ./script.py
 has 'one that is a program itself' "$ERR" 'warning[HN313]: ./script.py uses MPI (mpi4py)'
 hn --local 2 --mpi none python3 -m mpi4py

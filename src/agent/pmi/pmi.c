@@ -254,6 +254,11 @@ bool pmi_is_unfinished(const struct pmi *p, uint32_t index)
         return s != PMI_NEW && s != PMI_FINALIZED;
 }
 
+bool pmi_is_unused(const struct pmi *p, uint32_t index)
+{
+        return p->ranks[index].state == PMI_NEW;
+}
+
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 struct pmi *pmi_create(const struct pmi_config *config, struct pmi_ops ops, void *ctx)

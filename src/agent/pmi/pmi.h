@@ -52,3 +52,4 @@ int pmi_receive(struct pmi *p, uint32_t index, const void *bytes, size_t len, st
 void pmi_left(struct pmi *p, uint32_t index);
 /* Has the rank begun PMI, and not finalized it? */
 bool pmi_is_unfinished(const struct pmi *p, uint32_t index);
+bool pmi_is_unused(const struct pmi *p, uint32_t index); /* nothing was begun */

@@ -163,16 +163,18 @@ static void catch_up_pmi(struct pmi_conn *c)
         }
 }
 
-bool pmi_link_end(struct pmi_link *link, uint32_t rank)
+enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank)
 {
         struct pmi_conn *c = find_pmi_conn(link, rank);
 
         if (!c)
-                return false;
+                return RANK_MPI_UNUSED;
         catch_up_pmi(c);
         close_pmi_conn(c);
         pmi_left(link->pmi, c->index);
-        return pmi_is_unfinished(link->pmi, c->index);
+        return pmi_is_unfinished(link->pmi, c->index) ? RANK_MPI_UNFINALIZED
+               : pmi_is_unused(link->pmi, c->index)   ? RANK_MPI_UNUSED
+                                                      : RANK_MPI_FINALIZED;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */

@@ -31,6 +31,6 @@ void pmi_link_destroy(struct pmi_link *link);
  * the caller closes it. A negative errno: out of descriptors. */
 int pmi_link_open(struct pmi_link *link, uint32_t rank);
 
-/* The rank's process has ended: takes what it has still sent, an abort for example. True: it had
- * begun PMI, and not finalized it. */
-bool pmi_link_end(struct pmi_link *link, uint32_t rank);
+/* The rank's process has ended: takes what it has still sent, an abort for example. Returns what it
+ * did with PMI. */
+enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank);

@@ -431,10 +431,12 @@ const struct strv *pmix_service_env(const struct pmix_service *p, uint32_t rank)
         return r && r->env.n ? &r->env : NULL;
 }
 
-bool pmix_service_in_use(struct pmix_service *p, uint32_t rank)
+enum rank_mpi pmix_service_state(struct pmix_service *p, uint32_t rank)
 {
         const struct pmix_rank *r = find_pmix_rank(p, rank);
 
         pmix_helper_catch_up(p->helper); /* a rank leaves only after the helper has told of it */
-        return r && r->begun && !r->finalized;
+        return !r || !r->begun ? RANK_MPI_UNUSED
+               : r->finalized  ? RANK_MPI_FINALIZED
+                               : RANK_MPI_UNFINALIZED;
 }

@@ -50,5 +50,5 @@ void pmix_service_abort(struct pmix_service *p, const char *why);
 pid_t pmix_service_pid(const struct pmix_service *p); /* of the helper */
 /* Returns the variables of the rank, lent; NULL = not known. */
 const struct strv *pmix_service_env(const struct pmix_service *p, uint32_t rank);
-/* Whether the rank has begun PMIx, as MPI_Init() does, and not finalized it. */
-bool pmix_service_in_use(struct pmix_service *p, uint32_t rank);
+/* Returns what a rank that has ended did with PMIx. */
+enum rank_mpi pmix_service_state(struct pmix_service *p, uint32_t rank);

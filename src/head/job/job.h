@@ -44,6 +44,7 @@ struct job_config {
         void (*say)(void *ctx, const struct diags *d);
         void *say_ctx;
         struct strv ports; /* names of ports that the ranks need on rank 0's node */
+        char mpi[64];      /* the MPI of a program that has several ranks, "" = none known */
         bool tell_joins;   /* EVENT_RANK_JOINED is worth asking the nodes */
 };
 
@@ -61,6 +62,7 @@ struct job_launch {
         const struct strv *env, *unset; /* from export_env_collect() */
         const char *cwd;
         bool cwd_given;                /* by --chdir; else ranks start among pushed files */
+        const char *mpi;               /* as in the configuration */
         const char *program;           /* path of argv[0] among pushed files, NULL = argv[0] */
         struct printer_options output; /* without pool, fd, append and window */
         bool on_stderr;                /* all output of ranks: stdout is for events */

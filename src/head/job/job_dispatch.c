@@ -28,6 +28,8 @@
 
 /* --- ranks --- */
 
+enum { HN_LONE_RANK = 407 };
+
 /* Tells the store, and so the peers, about the end of a rank. */
 static void tell_peers(struct job *j, const struct cause *rank, const char *host, int status)
 {
@@ -43,6 +45,27 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
         outcome_describe(&c, end, sizeof(end));
         snprintf(text, sizeof(text), "rank %d (%.400s) %s", c.rank, host, end);
         store_server_rank_failed(j->attempt.store, c.rank, text);
+}
+
+/* Warns of the first rank that used MPI alone. It knows of no other rank, so it ends well. */
+static void tell_lone_rank(struct job *j, const struct exited *e, const char *host)
+{
+        struct diags d = DIAGS_INIT;
+        struct diag *di;
+
+        if (!*j->config.mpi || e->status || e->stopped || e->mpi != RANK_MPI_UNUSED)
+                return;
+        di = diag_warn(&d, HN_LONE_RANK,
+                       "rank %u on %s uses MPI (%s), and has ended without asking for the other "
+                       "ranks",
+                       e->rank, host, j->config.mpi);
+        diag_note(di, "it was a world of one, unless it did not call MPI_Init()");
+        diag_help(di, "name the way of its MPI: --mpi pmix for Open MPI, --mpi pmi1 for MPICH and "
+                      "Intel MPI");
+        if (j->config.say)
+                j->config.say(j->config.say_ctx, &d);
+        diags_finish(&d);
+        *j->config.mpi = '\0'; /* once */
 }
 
 static int on_exited(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -62,7 +85,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
                 return err_set(err, EPROTO, "malformed EXITED message: wait status %#x", e.status);
         code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
         words = code ? job_last_words(j, (int)e.rank, MSG_STDERR) : NULL;
-        if (!status && e.unfinalized)
+        if (!status && e.mpi == RANK_MPI_UNFINALIZED)
                 c.kind = CAUSE_UNFINALIZED;
         c.rank = (int)e.rank;
         c.pid = e.pid;
@@ -78,6 +101,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         cluster_emit(&j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);
         is_cause = outcome_exited(&j->attempt.outcome, &c, status, e.stopped, e.killed, words);
         free(words);
+        tell_lone_rank(j, &e, n->host->name);
         tell_peers(j, &c, n->host->name, status);
         job_failed(j, is_cause);
         return 0;

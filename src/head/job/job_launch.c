@@ -308,6 +308,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         struct launch_order m = { .argv = STRV_INIT };
 
         j->attempt.plan = l->plan;
+        snprintf(j->config.mpi, sizeof(j->config.mpi), "%s", l->mpi ? l->mpi : "");
         job_raise_limit(j->cluster.n_nodes, l->output.dir ? l->plan->world_size : 0);
         fill_common(j, l, &m);
         create_printer(j, l, m.window);

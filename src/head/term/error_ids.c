@@ -461,6 +461,13 @@ const struct error_id error_ids[] = {
           "The process had called MPI_Init() and exited with code 0 before MPI_Finalize(). The other ranks would wait "
           "for it for ever, so this counts as a failure with code 1, as with the launchers of MPI libraries.",
           "Look for a path that returns from main(), or calls exit(0), before MPI_Finalize()." },
+        { 407,
+          "a rank of an MPI program did not ask for the other ranks (warning)",
+          "The program is linked with an MPI library, or is a script that imports mpi4py, and a rank has exited with 0 "
+          "without speaking PMI or PMIx to hnlaunch. Its MPI found no launcher that it knows, and made a world of one: "
+          "every rank did the whole work. Or the rank did not call MPI_Init().",
+          "Name the way of its MPI: --mpi pmix for Open MPI (also for mpi4py with Open MPI), --mpi pmi1 for MPICH and "
+          "Intel MPI." },
         { 409,
           "there is no free port for the ranks",
           "A port that the ranks need on rank 0's node, for {port:NAME}, HN_PORT_NAME or MASTER_PORT, could not be "
