@@ -68,6 +68,28 @@ static void add_client_status(void *ctx, const struct relay_client *c)
         }
 }
 
+/* The names of requests to the store are the words of the messages about waits. */
+static void add_pmi_status(void *ctx, const struct pmi_link_state *state)
+{
+        struct status_answer *a = ctx;
+        uint32_t age_ms = get_age_ms(state->heard_ns, a->now_ns);
+
+        for (uint32_t i = 0; i < a->m.n_ranks; i++) {
+                struct node_status_rank *k = &a->m.ranks[i];
+
+                if (k->rank != state->rank)
+                        continue;
+                k->said_ms = MIN(k->said_ms, age_ms);
+                k->seen_ms = MIN(k->seen_ms, age_ms);
+                if (!state->waits_for || *k->wait.op)
+                        continue;
+                snprintf(k->wait.op, sizeof(k->wait.op), "%s", state->waits_for);
+                snprintf(k->wait.key, sizeof(k->wait.key), "PMI");
+                k->wait.n_keys = 1;
+                k->wait.ms = age_ms;
+        }
+}
+
 static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 {
         struct status_answer *a = ctx;
@@ -137,6 +159,8 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
         add_rank_ports(s, &to.m);
         if (s->endpoint)
                 endpoint_unix_each(s->endpoint, add_client_status, &to);
+        if (t->pmi)
+                pmi_link_each(t->pmi, add_pmi_status, &to);
         if (s->tcp) {
                 endpoint_tcp_each(s->tcp, add_tcp_peer, &to);
                 to.m.rejected = endpoint_tcp_rejected(s->tcp);

@@ -10,6 +10,11 @@ usage: mpich_suite.py [-f FOLDER,...] [-s SEED] [-n COUNT] [-t SECONDS] TESTS LA
   -n COUNT   so many programs, drawn with SEED (default: all)
   -t SECONDS limit of a program (default 60); 124 is its exit code then
 
+TESTS, with the mpicc of tests/lib/mpi_kit.sh, from the source package mpich of Debian (test/mpi in its archive):
+
+    ./configure CC=KIT/bin/mpicc --with-mpi=KIT --disable-fortran --disable-cxx --disable-romio
+    for folder in dtpools util init info group comm attr topo errhan pt2pt; do make -k -C $folder check TESTS=; done
+
 Prints a line for each program that ends differently, a line for each that fails under both, and the numbers. The
 exit code is 1 if a program that ends as it should under OTHER does not under LAUNCHER.
 """

@@ -80,6 +80,18 @@ has 'as a warning says' "$ERR" 'malformed or misplaced message of PMI-1 [HN605]'
 hn --local 2 --max-restarts 1 sh -c '[ "$HN_RESTART" = 1 ] && exec python3 pmi.py meet; exec python3 pmi.py alone'
 exits 'a second attempt starts anew' 0
 
+# Rank 1 does not come before the table was asked for.
+start --local 3 sh -c 'while [ "$PMI_RANK" = 1 ] && [ ! -e come ]; do sleep 0.05; done; exec python3 pmi.py meet'
+wait_for grep -q '^hnlaunch: run' "$ERR"
+asked_table() {
+    kill -QUIT "$PID"
+    grep -q 'ranks 0,2 wait in barrier `PMI`' "$ERR"
+}
+ok 'Ctrl-\ shows who waits in a barrier' wait_for asked_table
+: >come
+finish
+exits 'and the others come' 0
+
 hn --local 2 --label none --mpi none sh -c 'env | grep -E "^PMI_|^MPI_" || echo none'
 is '--mpi none sets nothing' "$(sort -u "$OUT")" none
 I_MPI_PMI_LIBRARY=/slurm.so PMIX_RANK=1 hn --local 1 --label none sh -c 'echo "${I_MPI_PMI_LIBRARY-no} ${PMIX_RANK-no}"'

@@ -247,6 +247,13 @@ void pmi_left(struct pmi *p, uint32_t index)
         begin_fence_if_complete(p);
 }
 
+const char *pmi_waits_for(const struct pmi *p, uint32_t index)
+{
+        enum pmi_wait wait = p->ranks[index].wait;
+
+        return wait == PMI_WAIT_NONE ? NULL : wait == PMI_WAIT_BARRIER ? "BARRIER" : "GET";
+}
+
 bool pmi_is_unfinished(const struct pmi *p, uint32_t index)
 {
         enum pmi_state s = p->ranks[index].state;

@@ -50,6 +50,8 @@ int pmi_receive(struct pmi *p, uint32_t index, const void *bytes, size_t len, st
 /* The rank's process has ended, and the head is being told. Ranks that wait for this one in a
  * barrier then hear that it failed. */
 void pmi_left(struct pmi *p, uint32_t index);
+/* What the rank waits for, as the name of a request to the store: "BARRIER", "GET"; NULL = not. */
+const char *pmi_waits_for(const struct pmi *p, uint32_t index);
 /* Has the rank begun PMI, and not finalized it? */
 bool pmi_is_unfinished(const struct pmi *p, uint32_t index);
 bool pmi_is_unused(const struct pmi *p, uint32_t index); /* nothing was begun */

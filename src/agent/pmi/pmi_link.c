@@ -31,6 +31,7 @@ struct pmi_conn {
         struct pmi_link *link;
         uint32_t index, rank;
         bool open;
+        uint64_t heard_ns; /* 0 = never */
 };
 
 struct pmi_link {
@@ -83,6 +84,7 @@ static void take_pmi_bytes(struct pmi_conn *c, const void *bytes, size_t len)
 {
         struct error err;
 
+        c->heard_ns = uv_now(c->link->loop) * 1000000;
         if (pmi_receive(c->link->pmi, c->index, bytes, len, &err) == 0)
                 return;
         log_line(LOG_WARN, "closed the PMI connection of rank %u: %s [HN%d]", c->rank, err.text,
@@ -145,6 +147,18 @@ int pmi_link_open(struct pmi_link *link, uint32_t rank)
         }
         uv_read_start((uv_stream_t *)&c->pipe, on_pmi_alloc, on_pmi_read);
         return theirs;
+}
+
+void pmi_link_each(const struct pmi_link *link,
+                   void (*fn)(void *ctx, const struct pmi_link_state *state), void *ctx)
+{
+        for (uint32_t i = 0; i < link->n_ranks; i++) {
+                const struct pmi_conn *c = &link->conns[i];
+
+                if (c->open && c->heard_ns)
+                        fn(ctx, &(struct pmi_link_state){ c->rank, c->heard_ns,
+                                                          pmi_waits_for(link->pmi, i) });
+        }
 }
 
 /* Reads what is in the socket now. */

@@ -31,6 +31,17 @@ void pmi_link_destroy(struct pmi_link *link);
  * the caller closes it. A negative errno: out of descriptors. */
 int pmi_link_open(struct pmi_link *link, uint32_t rank);
 
+/* A rank that has spoken. */
+struct pmi_link_state {
+        uint32_t rank;
+        uint64_t heard_ns;     /* its last message; uv_hrtime() */
+        const char *waits_for; /* since then; see pmi_waits_for() */
+};
+
+/* Calls @fn for each rank that has spoken and is connected. */
+void pmi_link_each(const struct pmi_link *link,
+                   void (*fn)(void *ctx, const struct pmi_link_state *state), void *ctx);
+
 /* The rank's process has ended: takes what it has still sent, an abort for example. Returns what it
  * did with PMI. */
 enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank);
