@@ -75,6 +75,12 @@ exits 'without a list in a variable it does not matter' 0
 hn plan -w 'rack[10000-17000]' --ranks 7000 --compat slurm
 ok 'and fit' grep -qx 'SLURM_NODELIST=rack\[10000-17000\]' "$OUT"
 
+# DeepSpeed: its launcher appends the local rank.
+hn -q --local 2 --label none --compat deepspeed sh -c 'echo "$LOCAL_RANK: $*"' sh --lr 1
+is 'deepspeed: the local rank is the last argument' "$(sort "$OUT")" $'0: --lr 1 --local_rank=0\n1: --lr 1 --local_rank=1'
+hn -q --local 1 --label none --compat deepspeed --local-rank-arg=local-rank sh -c 'echo "$*"' sh
+is 'deepspeed: --local-rank-arg names it' "$(cat "$OUT")" --local-rank=0
+
 # DeepSpeed: the file of the home, and never one of the working directory.
 export HOME=$TMP/home
 mkdir "$HOME"

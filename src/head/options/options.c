@@ -360,6 +360,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
 {
         struct line l = { .o = o, .d = diags };
         struct settings *s = xcalloc(1, sizeof(*s));
+        struct error err;
         int r;
 
         *o = (struct options){ .settings = s };
@@ -396,6 +397,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 o->probe = true;
         if (r == 0)
                 r = option_check(o, diags);
+        if (r == 0 && o->compat == COMPAT_DEEPSPEED && !o->local_rank_arg)
+                r = option_apply(o, option_by_name("local-rank-arg"), "", &err);
         if (r == 0 && o->plan.per_node) {
                 o->subst = true;
                 o->plan.ppn = 0;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: compat_readers.py lightning|accelerate
+"""usage: compat_readers.py lightning|accelerate|deepspeed [--local_rank=N]
 
-Prints what a framework makes of the variables of another launcher, where those of PyTorch are missing.
+Prints what a framework makes of the variables of another launcher, where those of PyTorch are missing, or of its
+arguments.
 """
 
 import os
@@ -23,6 +24,15 @@ if sys.argv[1] == "lightning":
     assert found.job_id() > 0
     seen = "%d/%d %d/%d" % (found.global_rank(), found.world_size(), found.local_rank(), tasks)
     print("node %d, first %s" % (found.node_rank(), found.main_address), end=", ")
+elif sys.argv[1] == "deepspeed":
+    import argparse
+
+    import deepspeed
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=-1)
+    found = deepspeed.add_config_arguments(parser).parse_args(sys.argv[2:])
+    seen = "%s %d/%s" % (me.split()[0], found.local_rank, me.split("/")[2])
 else:
     from accelerate.utils.environment import get_cpu_distributed_information
 
