@@ -17,6 +17,8 @@ jax_hn --local 2 --compat ompi --max-restarts 1 -x DIE_FIRST=1 jax_gather.py
 is '--compat ompi, an unchanged program, and a restart' "$RC: $(said)" "0: $two"
 jax_hn --local 2 --compat slurm jax_gather.py
 is '--compat slurm, an unchanged program' "$RC: $(said)" "0: $two"
+jax_hn --local 2 jax_gather.py
+has 'without either the next step is told' "$ERR" '= help: JAX does not know hnlaunch: add --compat ompi, or import'
 jax_hn --local 2 --store-listen none jax_gather.py hnlaunch.jax_cluster
 is 'without a store for PyTorch' "$RC: $(said)" "0: $two"
 jax_hn --local 1 jax_gather.py hnlaunch.jax_cluster

@@ -293,6 +293,16 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                           host, c->pid);
 }
 
+/* Adds the next step for a failure that the option --compat ends. */
+static void add_compat_help(struct diag *d, const struct job *j, int rank, const struct options *o)
+{
+        CLEANUP(free_textp) char *words = job_last_words(j, rank, MSG_STDERR);
+
+        if (!o->compat && strstr(words, "ValueError: coordinator_address should be defined."))
+                diag_help(d, "JAX does not know hnlaunch: add --compat ompi, or import "
+                             "hnlaunch.jax_cluster before jax.distributed.initialize()");
+}
+
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o)
 {
@@ -319,6 +329,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 diag_note(di, "%s", earlier->v[i]);
         if (c->kind == CAUSE_REFUSED)
                 add_refused_help(di, c, o);
+        if (outcome_is_workers(out))
+                add_compat_help(di, j, c->rank, o);
         if (c->kind == CAUSE_NETWORK)
                 diag_help(di,
                           "check `ip addr` here and try `ping %s`; the nodes end their ranks after "
