@@ -332,6 +332,7 @@ static void send_hello(struct agent *a)
         inventory_take(&h);
         port_hold(&a->store.port);
         a->attempt.cores = h.cores;
+        a->attempt.has_gpus = h.n_gpus > 0;
         h.free_port = a->store.port.number;
         h.mono_ns = uv_hrtime();
         buf_appends(&a->up.out, MSG_MAGIC);

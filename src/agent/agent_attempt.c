@@ -176,6 +176,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 static void finish_attempt(struct agent *a)
 {
         drop_workers(&a->attempt);
+        nccl_watch_stop(&a->attempt.nccl);
         dump_sender_close(&a->attempt.dumps);
         agent_store_end(&a->store);
         pmi_link_destroy(a->attempt.pmi);
@@ -281,6 +282,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
         if (status && !m.stopped)
                 send_error_file(a, w->rank);
         exited_encode(&a->up.out, &m);
+        if (w->pid == a->attempt.nccl.pid)
+                nccl_watch_stop(&a->attempt.nccl);
 }
 
 /* --- programs that are executed, or not ------------------------------------------------------- */
@@ -484,6 +487,8 @@ void agent_start_processes(struct agent *a, const struct launch_order *l, const 
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++)
                 t->refused = start_rank(a, l, &l->ranks[i], base, &nccl) < 0;
         confirm_starts(a, START_MS);
+        if (t->n_workers && t->has_gpus)
+                nccl_watch_start(&t->nccl, t->workers[0]->pid);
         if (!t->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
@@ -531,6 +536,7 @@ void agent_attempt_init(struct agent *a)
                 uv_timer_init(a->loop, timers[i]);
                 timers[i]->data = a;
         }
+        nccl_watch_init(&t->nccl, a->loop, &a->up);
 }
 
 void agent_attempt_close(struct agent *a)
@@ -538,6 +544,7 @@ void agent_attempt_close(struct agent *a)
         struct agent_attempt *t = &a->attempt;
 
         drop_workers(t);
+        nccl_watch_close(&t->nccl);
         dump_sender_close(&t->dumps);
         pmi_link_destroy(t->pmi);
         t->pmi = NULL;

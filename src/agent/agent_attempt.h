@@ -18,6 +18,7 @@
 #include "agent/contain/contain.h"
 #include "agent/contain/oom.h"
 #include "agent/nccl/dump_sender.h"
+#include "agent/nccl/nccl_version.h"
 #include "agent/pmi/pmi_link.h"
 #include "agent/rank/worker.h"
 #include "wire/msg.h"
@@ -40,6 +41,7 @@ struct agent_attempt {
         size_t n_alive;    /* not reaped, including: */
         size_t n_starting; /* program not yet executed */
         uint32_t cores;    /* of this node, shared by all ranks */
+        bool has_gpus;     /* this node */
         bool refused;      /* a rank could not be started, and the head was told of one */
         uv_timer_t grace;
         uv_timer_t reaping;  /* children wait for their turn */
@@ -48,7 +50,8 @@ struct agent_attempt {
         struct contain contain;
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
-        struct pmi_link *pmi; /* NULL = none */
+        struct nccl_watch nccl; /* of the first worker */
+        struct pmi_link *pmi;   /* NULL = none */
         struct agent_pmix pmix;
 };
 

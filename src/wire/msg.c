@@ -61,6 +61,7 @@ static const char *const names[256] = {
         [MSG_PORTS] = "PORTS",
         [MSG_PORTS_HELD] = "PORTS_HELD",
         [MSG_DUMP] = "DUMP",
+        [MSG_NCCL] = "NCCL",
 };
 
 const char *msg_name(uint8_t type)
@@ -306,6 +307,12 @@ static void code_dump(struct codec *c, struct dump *m)
         codec_require(c, m->len || !m->at);
 }
 
+static void code_nccl_report(struct codec *c, struct nccl_report *m)
+{
+        codec_u32(c, &m->version);
+        codec_text(c, m->path, sizeof(m->path));
+}
+
 static void code_credit(struct codec *c, struct credit *m)
 {
         codec_u32(c, &m->rank);
@@ -330,6 +337,7 @@ DEFINE_PLAIN_MESSAGE(refused, MSG_REFUSED)
 DEFINE_PLAIN_MESSAGE(exited, MSG_EXITED)
 DEFINE_PLAIN_MESSAGE(output, MSG_OUTPUT)
 DEFINE_PLAIN_MESSAGE(dump, MSG_DUMP)
+DEFINE_PLAIN_MESSAGE(nccl_report, MSG_NCCL)
 DEFINE_PLAIN_MESSAGE(credit, MSG_CREDIT)
 DEFINE_PLAIN_MESSAGE(logline, MSG_LOG)
 DEFINE_DECODE(ping)

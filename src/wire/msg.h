@@ -68,6 +68,7 @@ enum msg_type {
                 48, /* asks for a keepalive; answered by PING of the head or of the parent */
         MSG_PORTS_HELD = 49, /* the ports, see wire/endpoint_msg.h */
         MSG_DUMP = 60, /* a part of a dump of PyTorch's flight recorder; after the node's EXITED */
+        MSG_NCCL = 61, /* the NCCL of a rank; once for an attempt */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes to or from a child agent, see wire/tree_msg.h */
@@ -293,6 +294,10 @@ struct dump {
         const unsigned char *data; /* lent by the frame */
         size_t len;
 };
+struct nccl_report {
+        uint32_t version; /* NCCL_VERSION_CODE: 22809 = 2.28.9 */
+        char path[256];   /* of the library, as the rank sees it */
+};
 struct credit {
         uint32_t rank;
         uint8_t stream;
@@ -322,6 +327,8 @@ void output_end(struct buf *b, size_t mark, size_t len);
 int output_decode(struct output *m, const struct frame *f, struct error *err);
 void dump_encode(struct buf *b, const struct dump *m);
 int dump_decode(struct dump *m, const struct frame *f, struct error *err);
+void nccl_report_encode(struct buf *b, const struct nccl_report *m);
+int nccl_report_decode(struct nccl_report *m, const struct frame *f, struct error *err);
 void credit_encode(struct buf *b, const struct credit *m);
 int credit_decode(struct credit *m, const struct frame *f, struct error *err);
 void ping_encode(struct buf *b, uint8_t type, const struct ping *m); /* PING or PONG */

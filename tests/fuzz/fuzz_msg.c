@@ -28,6 +28,7 @@
         }
 
 AGAIN(dump)
+AGAIN(nccl_report)
 AGAIN(started)
 AGAIN(refused)
 AGAIN(exited)
@@ -173,6 +174,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_LEAVING] = leaving_again,
         [MSG_REPORT] = rank_bytes_again,
         [MSG_DUMP] = dump_again,
+        [MSG_NCCL] = nccl_report_again,
         [MSG_CHILD_AGENT] = child_agent_order_again,
         [MSG_PRUNE] = number_again,
         [MSG_TUNNEL] = tunnel_again,

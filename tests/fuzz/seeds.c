@@ -241,6 +241,8 @@ static void seed_statuses(struct buf *b)
         write_message(b, "report");
         dump_encode(b, &(struct dump){ 1, 6, 0, (const unsigned char *)"pickle", 6 });
         write_message(b, "dump");
+        nccl_report_encode(b, &(struct nccl_report){ 22809, "/lib/libnccl.so.2" });
+        write_message(b, "nccl");
 }
 
 static void seed_pushes(struct buf *b)

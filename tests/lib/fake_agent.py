@@ -43,7 +43,7 @@ def say(kind, body):
 def hello():
     addrs = [a.replace("=", "/").split("/") for a in os.environ.get("ADDRS", ADDRS).split()]
     say(HELLO, struct.pack("<IIII", VERSION, os.getpid(), os.getuid(), 4) +
-        b"".join(text(t) for t in (TEXT[:15] if TEXT else "x86_64", TEXT or "fake", os.environ.get("MACHINE", ""))) +
+        b"".join(text(t) for t in (TEXT[:15] if TEXT else os.environ.get("ARCH", "x86_64"), TEXT or "fake", os.environ.get("MACHINE", ""))) +
         struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") +
         struct.pack("<QI", int(os.environ.get("MEMLOCK", (1 << 64) - 1)), int(os.environ.get("INFINIBAND", 0))) +
         struct.pack("<I", 0) +
@@ -141,6 +141,7 @@ MESSAGES = {
     "DUMP-BEHIND": (DUMP, u32(0) + struct.pack("<QQ", 8, 4) + b"dump"),
     "DUMP-SHORT": (DUMP, u32(0) + struct.pack("<QQ", 8, 0) + b"dump"),
     "DUMP-BEYOND": (DUMP, u32(0) + struct.pack("<QQ", 2, 0) + b"dump"),
+    "NCCL": (61, u32(int(os.environ.get("NCCL_CODE", 22809))) + text("/lib/libnccl.so.2")),
     "WANT": (45, u32(0xFFFFFFFF, 1, 0)),
     "TAKEN": (46, u32(1000)),
     "PUSHED": (47, u32(0) + bytes(8) + text("/tmp") + text("")),

@@ -23,8 +23,11 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job/job_owners.h"
+#include "head/model/known_bad.h"
 #include "head/nodes/transport_tree.h"
 #include "wire/status_msg.h"
+
+enum { HN_KNOWN_BAD = 408 };
 
 /* --- ranks --- */
 
@@ -205,6 +208,36 @@ static int on_dump(struct job *j, struct node *n, const struct frame *f, struct 
         return job_dumps_take(j->attempt.dumps, n->index, &m, err);
 }
 
+/* Warns of the first NCCL of the job with a known fault. */
+static void warn_known_bad(struct job *j, const struct node *n, const struct nccl_report *m)
+{
+        const struct known_bad *bad =
+                known_bad_find(m->version, n->hello.arch, j->attempt.plan->num_nodes);
+        struct diags d = DIAGS_INIT;
+        struct diag *di;
+
+        if (!bad || j->told_known_bad || !j->config.say)
+                return;
+        j->told_known_bad = true;
+        di = diag_warn(&d, HN_KNOWN_BAD, "NCCL %u.%u.%u on %s %s", m->version / 10000,
+                       m->version / 100 % 100, m->version % 100, n->hello.arch, bad->fact);
+        diag_place(di, "%s: %s", n->host->name, m->path);
+        diag_note(di, "%s", bad->cause);
+        diag_help(di, "%s", bad->help);
+        j->config.say(j->config.say_ctx, &d);
+        diags_finish(&d);
+}
+
+static int on_nccl(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct nccl_report m;
+
+        if (nccl_report_decode(&m, f, err) < 0 || turns_nccl(j->attempt.turns, n->index, err) < 0)
+                return -EPROTO;
+        warn_known_bad(j, n, &m);
+        return 0;
+}
+
 /* --- nodes --- */
 
 static int on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
@@ -330,6 +363,7 @@ static const struct {
         [MSG_EXITED] = { IN_RUNNING, on_exited },
         [MSG_REPORT] = { IN_RUNNING, on_report },
         [MSG_DUMP] = { IN_RUNNING, on_dump },
+        [MSG_NCCL] = { IN_RUNNING, on_nccl },
         [MSG_CREDIT] = { IN_RUNNING, on_credit },
         [MSG_GONE] = { IN_RUNNING, on_gone },
         [MSG_STORE] = { IN_ANY, on_store },

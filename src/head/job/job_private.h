@@ -52,6 +52,7 @@ struct job {
         struct job_push *push;
         struct job_status *status;
         struct stdin_pump *stdin_pump; /* NULL = nothing is sent to the ranks */
+        bool told_known_bad;           /* HN408 */
         bool logs_failed;              /* a file of the run directory cannot be written */
         int stderr_error;              /* errno of the first failed write of output to stderr */
         struct job_history history;

@@ -35,6 +35,7 @@ struct turns_rank {
 struct turns_node {
         uint32_t running; /* ranks without an end */
         bool refused;     /* a rank, or the whole order */
+        bool has_nccl;
 };
 
 struct turns {
@@ -122,6 +123,14 @@ int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_
                 return refuse_turn(err, MSG_OUTPUT, rank, "has ended this stream");
         if (!len)
                 r->has |= ended;
+        return 0;
+}
+
+int turns_nccl(struct turns *t, int node, struct error *err)
+{
+        if (t->nodes[node].has_nccl)
+                return err_set(err, EPROTO, "message out of turn: NCCL, after another");
+        t->nodes[node].has_nccl = true;
         return 0;
 }
 

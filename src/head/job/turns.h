@@ -32,6 +32,8 @@ int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);
 /* @len 0 is the end of the stream. Also after the rank's end. */
 int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,
                  struct error *err);
+/* NCCL, once. */
+int turns_nccl(struct turns *t, int node, struct error *err);
 /* DUMP, only when each rank of the node has ended, or after a refusal. */
 int turns_dump(struct turns *t, int node, struct error *err);
 /* Only when each rank of the node has ended, or after a refusal. */

@@ -468,6 +468,12 @@ const struct error_id error_ids[] = {
           "every rank did the whole work. Or the rank did not call MPI_Init().",
           "Name the way of its MPI: --mpi pmix for Open MPI (also for mpi4py with Open MPI), --mpi pmi1 for MPICH and "
           "Intel MPI." },
+        { 408,
+          "this version of NCCL has a known fault (warning)",
+          "A rank has loaded a version of NCCL of which NVIDIA says that it hangs or corrupts data on such nodes. "
+          "hnlaunch sees the library in the memory map of the first rank of a node; a statically linked NCCL is not "
+          "seen.",
+          "Install the version that the message names, or set the variable that it names." },
         { 409,
           "there is no free port for the ranks",
           "A port that the ranks need on rank 0's node, for {port:NAME}, HN_PORT_NAME or MASTER_PORT, could not be "
