@@ -15,7 +15,7 @@ export STAYS=here MV2_ENABLE_AFFINITY=0
 echo 'localhost slots=1' >hosts
 for way in '--local 1' '-H hosts'; do
     # shellcheck disable=SC2086
-    hn $way "$WORKERS/worker_dump"
+    hn $way --mpi none "$WORKERS/worker_dump"
     exits "$way: runs" 0
     for name in $names; do
         is "$way: $name stays home" "$(grep -z "^$name=" "$TMP/dump/0.env" | tr -d '\0')" ''
@@ -24,6 +24,8 @@ for way in '--local 1' '-H hosts'; do
     is "$way: so do settings of an MPI" "$(grep -z '^MV2_' "$TMP/dump/0.env" | tr -d '\0')" MV2_ENABLE_AFFINITY=0
 done
 
+hn --local 1 "$WORKERS/worker_dump"
+is "PMI_RANK is hnlaunch's own else" "$(grep -z '^PMI_RANK=' "$TMP/dump/0.env" | tr -d '\0')" PMI_RANK=0
 hn --local 1 -x SLURM_JOB_ID "$WORKERS/worker_dump"
 is '-x NAME sends one on request' "$(grep -z '^SLURM_JOB_ID=' "$TMP/dump/0.env" | tr -d '\0')" SLURM_JOB_ID=7
 done_testing
