@@ -82,8 +82,11 @@ int agent_need_dir(struct agent *a, struct error *err)
 {
         if (!a->dir.path && job_dir_create(&a->dir, err) < 0)
                 return -err->code;
-        if (a->notes)
+        if (a->notes) {
+                snprintf(a->notes->pipes, sizeof(a->notes->pipes), "%s",
+                         a->dir.pipes ? a->dir.pipes : "");
                 snprintf(a->notes->dir, sizeof(a->notes->dir), "%s", a->dir.path);
+        }
         return 0;
 }
 

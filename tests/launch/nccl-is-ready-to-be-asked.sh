@@ -46,10 +46,18 @@ is 'dumps go to the folder of the job' "$(var TORCH_FR_DUMP_TEMP_FILE)" "$(dirna
 is 'under both names' "$(var TORCH_NCCL_DEBUG_INFO_TEMP_FILE)" "$(var TORCH_FR_DUMP_TEMP_FILE)"
 
 # PyTorch makes PREFIX<rank>.pipe, where its rank may differ from ours, and ends the process if it cannot.
-hn -q --local 1 --label none sh -c 'mkfifo "${TORCH_NCCL_DEBUG_INFO_PIPE_FILE}7.pipe" && echo "$TORCH_NCCL_DEBUG_INFO_PIPE_FILE"'
+# Another user who could guess the name would take it first.
+hn -q --local 1 --label none sh -c 'mkfifo "${TORCH_NCCL_DEBUG_INFO_PIPE_FILE}7.pipe" && echo "$TORCH_NCCL_DEBUG_INFO_PIPE_FILE $HN_STORE"'
 exits 'a rank makes its FIFO' 0
-ok 'in a folder that containers have, too' grep -q '^/tmp/hnlaunch-' "$OUT"
-ok 'the FIFO is gone after the job' test ! -e "$(cat "$OUT")7.pipe"
+read -r pipes store <"$OUT"
+ok 'in a folder that containers have, too' test "${pipes#/tmp/hnlaunch-}" != "$pipes"
+ok 'under a name that no other name tells' test -z "$(grep -F "$(basename "$(dirname "$store")")" <<<"$pipes")"
+ok 'the FIFO is gone after the job' test ! -e "${pipes}7.pipe"
+# shellcheck disable=SC2016
+"$HNLAUNCH" -q --local 1 --label none sh -c 'mkfifo "${TORCH_NCCL_DEBUG_INFO_PIPE_FILE}0.pipe"
+    echo "$TORCH_NCCL_DEBUG_INFO_PIPE_FILE" >pipes; kill -9 $PPID; sleep 600' 2>"$ERR"
+wait_for test ! -e "$(cat pipes)0.pipe"
+ok 'also when the agent was killed' test ! -e "$(cat pipes)0.pipe"
 
 NCCL_RAS_ADDR=localhost:4000 TORCH_NCCL_TRACE_BUFFER_SIZE=0 hn -q --local 1 --label none env
 ok 'an address of the user is kept' grep -qx NCCL_RAS_ADDR=localhost:4000 "$OUT"

@@ -147,8 +147,9 @@ static void clean_up_job(const struct guard_notes *notes)
         if (*notes->cgroup)
                 left.cgroup.path = xstrdup(notes->cgroup);
         if (*notes->dir) {
-                job_dir_name(&dir, xstrdup(notes->dir));
-                left.mark = dir.store;
+                dir.path = xstrdup(notes->dir);
+                left.mark = dir.store = xasprintf("%s/store", dir.path);
+                dir.pipes = *notes->pipes ? xstrdup(notes->pipes) : NULL;
         }
         cgroup_kill(&left.cgroup);
         kill_descendants();

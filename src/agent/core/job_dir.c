@@ -14,23 +14,26 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/token.h"
 #include "wire/nccl_env.h"
 
 #define PIPES "/tmp"
 
 enum {
-        PATH_LIMIT = 64, /* of the folder: a socket's whole path has 107 bytes */
+        PIPES_TOKEN = 16, /* 80 bits */
+        PATH_LIMIT = 64,  /* of the folder: a socket's whole path has 107 bytes */
 };
 
-/* PyTorch ends a process that cannot make its FIFO, and a rank may run in a container that does not
- * see the folder: every container has a /tmp. */
-void job_dir_name(struct job_dir *d, char *path)
+/* PyTorch ends a process that cannot make its FIFO. A rank may run in a container that does not see
+ * the folder, but every container has a /tmp; and no other user may guess the name and take it. */
+static char *name_pipes(void)
 {
-        d->path = path;
-        d->store = xasprintf("%s/store", path);
-        d->dumps = xasprintf("%s/" NCCL_DUMP_NAME, path);
-        if (access(PIPES, W_OK | X_OK) == 0)
-                d->pipes = xasprintf(PIPES "/%s.rank_", strrchr(path, '/') + 1);
+        char token[PIPES_TOKEN + 1];
+
+        if (access(PIPES, W_OK | X_OK) < 0)
+                return NULL;
+        token_make(token, PIPES_TOKEN);
+        return xasprintf(PIPES "/hnlaunch-%s.rank_", token);
 }
 
 int job_dir_create(struct job_dir *d, struct error *err)
@@ -43,7 +46,10 @@ int job_dir_create(struct job_dir *d, struct error *err)
                         continue;
                 path = xasprintf("%s/hnlaunch-XXXXXX", tried[i]);
                 if (mkdtemp(path)) {
-                        job_dir_name(d, path);
+                        d->path = path;
+                        d->store = xasprintf("%s/store", path);
+                        d->dumps = xasprintf("%s/" NCCL_DUMP_NAME, path);
+                        d->pipes = name_pipes();
                         return 0;
                 }
                 err_set(err, errno, "cannot make a folder in %s: %s", tried[i], strerror(errno));

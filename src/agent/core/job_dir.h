@@ -21,8 +21,6 @@ struct job_dir {
 
 /* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp where that works. */
 int job_dir_create(struct job_dir *d, struct error *err);
-/* Names the folder's files in a zeroed @d; takes @path. */
-void job_dir_name(struct job_dir *d, char *path);
 /* Removes what ranks have put there, folders with their contents, but follows no link and enters no
  * other mount. Not all of it if there are more than some thousands of files. Returns how many
  * entries are left, 0 = none, with the errno of the first in *ret_error; *ret_removed: the removed
