@@ -29,7 +29,7 @@ struct guard_notes {
         atomic_uint beats;  /* by the agent, from its loop */
         atomic_bool unsent; /* HELLO, or the last frame, may not have gone to the head as a whole */
         char dir[256];      /* the job's folder, "" = none */
-        char pipes[64];     /* path of the job's FIFOs, without the ranks; "" = none */
+        char pipes[80];     /* path of the job's FIFOs, without the ranks; "" = none */
         char cgroup[1024];  /* "" = none */
         /* Pushed files, see agent/files/file_cache.h. */
         char file_cache_root[1024], file_cache_id[FILE_CACHE_ID + 1],

@@ -4,36 +4,36 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/token.h"
 #include "wire/nccl_env.h"
 
 #define PIPES "/tmp"
 
 enum {
-        PIPES_TOKEN = 16, /* 80 bits */
-        PATH_LIMIT = 64,  /* of the folder: a socket's whole path has 107 bytes */
+        PATH_LIMIT = 64, /* of the folder: a socket's whole path has 107 bytes */
 };
 
 /* PyTorch ends a process that cannot make its FIFO. A rank may run in a container that does not see
  * the folder, but every container has a /tmp; and no other user may guess the name and take it. */
 static char *name_pipes(void)
 {
-        char token[PIPES_TOKEN + 1];
+        uint64_t token[2];
 
-        if (access(PIPES, W_OK | X_OK) < 0)
+        if (access(PIPES, W_OK | X_OK) < 0 ||
+            getrandom(token, sizeof(token), GRND_NONBLOCK) != sizeof(token))
                 return NULL;
-        token_make(token, PIPES_TOKEN);
-        return xasprintf(PIPES "/hnlaunch-%s.rank_", token);
+        return xasprintf(PIPES "/hnlaunch-%016" PRIx64 "%016" PRIx64 ".rank_", token[0], token[1]);
 }
 
 int job_dir_create(struct job_dir *d, struct error *err)

@@ -52,6 +52,9 @@ void dump_sender_find(struct dump_sender *s, const char *dir)
         }
         if (d)
                 closedir(d);
+        else if (dir)
+                log_line(LOG_WARN, "cannot look for dumps of the flight recorder in %s: %s", dir,
+                         strerror(errno));
         if (s->n)
                 s->path = xstrdup(dir);
 }
