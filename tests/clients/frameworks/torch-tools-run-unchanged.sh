@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What PyTorch brings beside its collectives: the parts that a training may use, the debug server, torchrun and its restarts.
+# shellcheck disable=SC1083
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -16,15 +17,13 @@ torch_ok 'parts of torch.distributed on 4 ranks' 4
 torch_hn --local 2 torch_debug_server.py
 torch_ok 'the debug server shows keys and stacks' 2
 
-# torchrun starts ranks of its own, so hnlaunch starts it once per node and has no store. Without the variable, workers of
-# torchrun 2.15 that start again find the addresses of dead ones in torchrun's own store, and fail.
-torchrun='exec "$0" -m torch.distributed.run --nnodes 2 --nproc-per-node 2 --rdzv-id job --rdzv-backend c10d'
-torchrun+=' --rdzv-endpoint "$MASTER_ADDR:$MASTER_PORT" --max-restarts 1 "$@"'
-worker=$ROOT/tests/clients/frameworks/elastic_worker.py
-
+# Without the variable, workers of torchrun 2.15 that start again find the addresses of dead ones in torchrun's own
+# store, and fail.
 torchrun_lab() { # FILE
-    torch_lab -H "$TMP/hosts.txt" -n 2 --ppn 1 --store-listen none -x TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 \
-        sh -c "$torchrun" "$TORCH_PYTHON" "$worker" "$1"
+    torch_lab -H "$TMP/hosts.txt" -n 2 --per-node -x TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 \
+        "$TORCH_PYTHON" -m torch.distributed.run --nnodes {num_nodes} --nproc-per-node 2 --rdzv-id job \
+        --rdzv-backend c10d --rdzv-endpoint {master_addr}:{master_port} --max-restarts 1 \
+        "$ROOT/tests/clients/frameworks/elastic_worker.py" "$1"
 }
 
 lab_up 4 2
