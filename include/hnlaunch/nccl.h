@@ -91,6 +91,17 @@ static inline int64_t hn_nccl_rest(int64_t begun, int64_t timeout_ms)
         return gone < span ? span - gone : 0;
 }
 
+/* NCCL before 2.27 leaves the thread that did the last work on @comm, with its stack, when the
+ * calling thread begins work on another communicator; any call on @comm joins it. A driver that
+ * hangs in this thread's last call holds the caller, as it does in each other call on @comm. */
+static inline void hn_nccl_join_thread(ncclComm_t comm)
+{
+        int version, ranks;
+
+        if (ncclGetVersion(&version) == ncclSuccess && version < NCCL_VERSION(2, 27, 0))
+                ncclCommCount(comm, &ranks);
+}
+
 /*
  * Waits until nothing is in progress on @comm. HN_ERR_PEER when a worker failed meanwhile,
  * HN_ERR_TIMEOUT, HN_ERR_BACKEND: then call ncclCommAbort(). Limits the enqueueing and set-up calls
@@ -103,7 +114,6 @@ HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
         int64_t pause = 1;
         ncclResult_t state = ncclSuccess;
         hn_status status;
-        int ranks;
 
         for (;;) {
                 ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
@@ -111,9 +121,7 @@ HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
                 if (asked != ncclSuccess)
                         return hn_nccl_explain("ncclCommGetAsyncError", asked);
                 if (state == ncclSuccess) {
-                        /* Joins the thread that did the work. NCCL before 2.27 would leave it, with
-                         * its stack, when this thread begins work on another communicator. */
-                        ncclCommCount(comm, &ranks);
+                        hn_nccl_join_thread(comm);
                         return HN_OK;
                 }
                 if (state != ncclInProgress)

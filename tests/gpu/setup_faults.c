@@ -4,8 +4,10 @@
  * "rank N: STATUS, (a communicator|nothing), N ms: ERROR".
  *
  *     setup_faults join MS [RANK FAULT]    a communicator of the world, within MS milliseconds. In
- *                                          that rank a CUDA call, "die:FUNCTION" or
- *                                          "hang:FUNCTION", does that (simulated GPUs only)
+ *                                          that rank the Nth call of a function of CUDA,
+ *                                          "die:FUNCTION:N" or "hang:FUNCTION:N", does that; with
+ *                                          "log:FILE" the calls until there is a communicator are
+ *                                          written (simulated GPUs only)
  *     setup_faults split MS [RANK]         halves of it; that rank is killed instead
  *     setup_faults skew MS                 the last rank says it has another NCCL
  */
@@ -23,10 +25,15 @@ static void tell(hn_status status, const void *comm, int64_t begun)
         fflush(stdout);
 }
 
-static void end_comm(ncclComm_t comm)
+static hn_status end_comm(ncclComm_t comm, int64_t ms)
 {
-        hn_nccl_done("ncclCommFinalize", ncclCommFinalize(comm), comm, LONG_MS);
-        ncclCommDestroy(comm);
+        hn_status status = hn_nccl_done("ncclCommFinalize", ncclCommFinalize(comm), comm, ms);
+
+        if (status == HN_OK)
+                ncclCommDestroy(comm);
+        else
+                hn_nccl_undo(comm);
+        return status;
 }
 
 /* The simulated GPUs read the environment at the first call of CUDA. */
@@ -34,21 +41,40 @@ static void set_fault(const char *fault)
 {
         if (strncmp(fault, "die:", 4) == 0)
                 setenv("FAKEGPU_DIE", fault + 4, 1);
-        else
+        else if (strncmp(fault, "hang:", 5) == 0)
                 setenv("FAKEGPU_HANG", fault + 5, 1);
+        else
+                setenv("FAKEGPU_LOG", fault + 4, 1);
+}
+
+static void end_log(void)
+{
+        const char *path = getenv("FAKEGPU_LOG");
+        FILE *f = path ? fopen(path, "a") : NULL;
+
+        if (f) {
+                fputs("joined\n", f);
+                fclose(f);
+        }
 }
 
 static int join(int64_t ms)
 {
         int64_t begun = hn_nccl_now();
         ncclComm_t comm = NULL;
-        hn_status status = hn_nccl_comm_init(NULL, NULL, ms, &comm);
+        hn_status status;
 
+        alarm((unsigned)(ms / 500 + 20)); /* NCCL's calls on a communicator have no time limit */
+        status = hn_nccl_comm_init(NULL, NULL, ms, &comm);
+        end_log();
         tell(status, comm, begun);
         if (status != HN_OK)
                 return 3;
-        end_comm(comm);
-        return hn_finalize();
+        begun = hn_nccl_now();
+        status = end_comm(comm, ms);
+        if (status != HN_OK) /* a rank that is lost this late is still told */
+                tell(status, NULL, begun);
+        return status == HN_OK ? hn_finalize() : 3;
 }
 
 /* Its frame is where that of watch_stack() will be. */
@@ -105,8 +131,8 @@ static int halve(int64_t ms, int victim)
                 printf("rank %d: %d bytes of the stack have changed\n", hn_rank(), changed);
         if (status != HN_OK || !part)
                 return 3;
-        end_comm(part);
-        end_comm(whole);
+        end_comm(part, ms);
+        end_comm(whole, ms);
         return hn_finalize();
 }
 
@@ -129,8 +155,8 @@ int main(int argc, char **argv)
         int64_t ms = argc > 2 ? atoll(argv[2]) : LONG_MS;
         int victim = argc > 3 ? atoi(argv[3]) : -1, n = 0;
 
-        if (argc < 2 || hn_init(NULL) != HN_OK)
-                return 2;
+        if (argc < 2 || hn_init(NULL) != HN_OK || hn_barrier(NULL, LONG_MS) != HN_OK)
+                return 2; /* all are up before anything fails */
         if (argc > 4 && hn_rank() == victim)
                 set_fault(argv[4]);
         if (cudaGetDeviceCount(&n) != cudaSuccess || cudaSetDevice(hn_local_rank() % n) != 0)

@@ -68,22 +68,7 @@ case $faults in
     *) set -- --sample "$faults" ;;
 esac
 
-# Hands the results of the driver on.
-tell() { # ARGUMENT...
-    local line
-    while IFS= read -r line; do
-        case $line in
-            'ok '*) pass "${line#ok }" ;;
-            'not ok '*)
-                failures=$((failures + 1)) tests=$((tests + 1))
-                printf 'not ok %d - %s\n' "$tests" "${line#not ok }"
-                ;;
-            *) printf '%s\n' "$line" ;;
-        esac
-    done < <(python3 "$ROOT/tests/lib/call_faults.py" "$@" 2>&1 || printf 'not ok the driver ends well\n')
-}
-
-tell --named "${mended[@]}"
-tell "$@"
+tell_results python3 "$ROOT/tests/lib/call_faults.py" --named "${mended[@]}"
+tell_results python3 "$ROOT/tests/lib/call_faults.py" "$@"
 nothing_left 'nothing is left'
 done_testing

@@ -6,14 +6,16 @@
  *     census_take(&c, 0); ... census_take(&c, 1);
  *     census_print(&c);                         lines "WHO WHAT FIRST LAST"
  *
- * Kept are the smallest numbers of each of two periods: of descriptors, threads, memory maps, and
- * KiB of private memory (pages of files come and go), and of keys in the store. What grows by one
- * each round cannot have the same smallest number in both. A worker that is looked at should have
- * MALLOC_ARENA_MAX=1: each thread of glibc may begin an arena, which then stays.
+ * Kept are the smallest numbers of each of two periods: of descriptors, threads, memory maps, KiB
+ * of private memory (pages of files come and go), KiB that a worker has from malloc, and keys in
+ * the store. What grows by one each round cannot have the same smallest number in both. A worker
+ * that is looked at should have MALLOC_ARENA_MAX=1: each thread of glibc may begin an arena, which
+ * then stays. Its private memory grows in steps all the same, because the heap gets holes.
  */
 #pragma once
 
 #include <dirent.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "../clients/claim.h"
@@ -24,7 +26,7 @@ enum census_figure { DESCRIPTORS, THREADS, MAPS, KIB, CENSUS_FIGURES };
 
 struct census {
         long pids[CENSUS_PROCESSES]; /* worker, agent, head */
-        long keys[CENSUS_PERIODS], taken[CENSUS_PERIODS];
+        long keys[CENSUS_PERIODS], heap[CENSUS_PERIODS], taken[CENSUS_PERIODS];
         long least[CENSUS_PERIODS][CENSUS_PROCESSES][CENSUS_FIGURES];
 };
 
@@ -93,6 +95,7 @@ static inline void census_keep(long *least, long seen, int is_first)
 static inline void census_take(struct census *c, int period)
 {
         int is_first = c->taken[period]++ == 0;
+        struct mallinfo2 heap = mallinfo2();
         size_t keys = 0;
 
         for (int p = 0; p < CENSUS_PROCESSES; p++) {
@@ -105,6 +108,7 @@ static inline void census_take(struct census *c, int period)
         }
         CLAIM(hn_store_num_keys(hn_store_default(), &keys) == HN_OK);
         census_keep(&c->keys[period], (long)keys, is_first);
+        census_keep(&c->heap[period], (long)((heap.uordblks + heap.hblkhd) / 1024), is_first);
 }
 
 static inline void census_print(const struct census *c)
@@ -116,5 +120,6 @@ static inline void census_print(const struct census *c)
                 for (int f = 0; f < CENSUS_FIGURES; f++)
                         printf("%s %s %ld %ld\n", who[p], what[f], c->least[0][p][f],
                                c->least[1][p][f]);
+        printf("worker heap-KiB %ld %ld\n", c->heap[0], c->heap[1]);
         printf("store keys %ld %ld\n", c->keys[0], c->keys[1]);
 }

@@ -83,6 +83,21 @@ done_testing() {
     exit $((failures > 0))
 }
 
+# Runs a command that prints "ok NAME", "not ok NAME" and comments, and hands its results on.
+tell_results() { # COMMAND...
+    local line
+    while IFS= read -r line; do
+        case $line in
+            'ok '*) pass "${line#ok }" ;;
+            'not ok '*)
+                failures=$((failures + 1)) tests=$((tests + 1))
+                printf 'not ok %d - %s\n' "$tests" "${line#not ok }"
+                ;;
+            *) printf '%s\n' "$line" ;;
+        esac
+    done < <("$@" 2>&1 || printf 'not ok the command ends well: %s\n' "$1")
+}
+
 # --- assertions: the name first -----------------------------------------------------------------
 
 # No variable of its own: a local one would hide the script's from the command.

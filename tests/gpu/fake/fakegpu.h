@@ -13,8 +13,8 @@
  *
  *   FAKEGPU_COUNT=N          devices (default 4)
  *   FAKEGPU_MEMORY=BYTES     memory of each (default 16 GiB)
- *   FAKEGPU_DIE=FUNCTION     the first call of that function kills the process
- *   FAKEGPU_HANG=FUNCTION    ... never returns
+ *   FAKEGPU_DIE=FUNCTION[:N]   the first, or the Nth, call of that function kills the process
+ *   FAKEGPU_HANG=FUNCTION[:N]  ... never returns, and says so; nor do later ones
  *   FAKEGPU_LOG=FILE         gets a line "PID FUNCTION" for each call
  *   CUDA_VISIBLE_DEVICES     numbers or UUIDs, as usual
  */

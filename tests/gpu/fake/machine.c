@@ -18,9 +18,15 @@
 
 /* --- settings --------------------------------------------------------------------------------- */
 
+struct fault { /* in a call of a function, counted from 1 */
+        const char *function;
+        long call;
+        _Atomic long seen;
+};
+
 struct machine machine;
 static FILE *call_log;
-static const char *die_in, *hang_in;
+static struct fault death, hang;
 
 static long setting(const char *name, long otherwise)
 {
@@ -60,6 +66,21 @@ static void read_visible(const char *list, int count)
         }
 }
 
+/* "FUNCTION" or "FUNCTION:CALL". */
+static void read_fault(const char *name, struct fault *f)
+{
+        char *text = getenv(name), *colon;
+
+        if (!text)
+                return;
+        text = strdup(text);
+        colon = strchr(text, ':');
+        f->call = colon ? strtol(colon + 1, NULL, 10) : 1;
+        if (colon)
+                *colon = '\0';
+        f->function = text;
+}
+
 static void read_settings(void)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *path = getenv("FAKEGPU_LOG");
@@ -67,8 +88,8 @@ static void read_settings(void)
 
         count = count > MAX_DEVICES ? MAX_DEVICES : count;
         machine.memory = (size_t)setting("FAKEGPU_MEMORY", 1L << 34);
-        die_in = getenv("FAKEGPU_DIE");
-        hang_in = getenv("FAKEGPU_HANG");
+        read_fault("FAKEGPU_DIE", &death);
+        read_fault("FAKEGPU_HANG", &hang);
         call_log = path ? fopen(path, "a") : NULL;
         if (call_log)
                 setvbuf(call_log, NULL, _IOLBF, 0);
@@ -78,6 +99,15 @@ static void read_settings(void)
                 read_visible(visible, count);
 }
 
+/* Returns whether the fault happens in this call of @what, whose first word is the function. */
+static bool is_faulty(struct fault *f, const char *what)
+{
+        size_t len = strcspn(what, " ");
+
+        return f->function && strlen(f->function) == len && strncmp(f->function, what, len) == 0 &&
+               ++f->seen >= f->call;
+}
+
 void enter_call(const char *what)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -85,10 +115,13 @@ void enter_call(const char *what)
         pthread_once(&once, read_settings);
         if (call_log)
                 fprintf(call_log, "%d %s\n", (int)getpid(), what);
-        if (die_in && strcmp(die_in, what) == 0)
+        if (is_faulty(&death, what))
                 raise(SIGKILL);
-        while (hang_in && strcmp(hang_in, what) == 0)
-                pause();
+        if (is_faulty(&hang, what)) {
+                fprintf(stderr, "fakegpu: hangs in %s\n", what);
+                for (;;)
+                        pause();
+        }
 }
 
 /* --- devices and contexts --------------------------------------------------------------------- */

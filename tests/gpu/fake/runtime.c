@@ -253,7 +253,7 @@ API cudaError_t cudaGetDriverEntryPoint(const char *name, void **fn, unsigned lo
                 snprintf(text, sizeof(text), "%s%s", name, ends[i]);
                 *fn = dlsym(RTLD_DEFAULT, text);
         }
-        snprintf(text, sizeof(text), "entry point %s%s", name, *fn ? "" : ": none");
+        snprintf(text, sizeof(text), "%s %s%s", __func__, name, *fn ? "" : ": none");
         enter_call(text);
         if (result)
                 *result = *fn ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
