@@ -103,6 +103,9 @@ static inline int hn_nccl_find_trouble(const hn_nccl_card *cards, int n, int *a,
         return found;
 }
 
+/* A version of ncclGetVersion(), 22203, as the arguments of "%d.%d.%d". */
+#define HN_NCCL_DIGITS(version) (version) / 10000, (version) / 100 % 100, (version) % 100
+
 /* hn_nccl_find_trouble() as a status with a sentence that names ranks, hosts and devices. @cards
  * are in the order of @group. HN_ERR_MISMATCH, HN_ERR_NOMEM. */
 static inline hn_status hn_nccl_compare_cards(hn_group *group, const hn_nccl_card *cards, int n)
@@ -118,9 +121,11 @@ static inline hn_status hn_nccl_compare_cards(hn_group *group, const hn_nccl_car
                 return hn_set_error(HN_ERR_NOMEM, "out of memory");
         if (trouble == HN_NCCL_VERSIONS)
                 return hn_set_error(HN_ERR_MISMATCH,
-                                    "rank %d (%s) has NCCL %d, rank %d (%s) has NCCL %d", rank_a,
-                                    host_a ? host_a : "?", cards[a].version, rank_b,
-                                    host_b ? host_b : "?", cards[b].version);
+                                    "rank %d (%s) has NCCL %d.%d.%d, rank %d (%s) has NCCL "
+                                    "%d.%d.%d: all ranks need the same libnccl.so.2",
+                                    rank_a, host_a ? host_a : "?", HN_NCCL_DIGITS(cards[a].version),
+                                    rank_b, host_b ? host_b : "?",
+                                    HN_NCCL_DIGITS(cards[b].version));
         return hn_set_error(HN_ERR_MISMATCH,
                             "ranks %d and %d (%s) both use GPU %d (%s): call "
                             "cudaSetDevice(hn_local_rank()) first",

@@ -67,7 +67,7 @@ if [[ ${#built[@]} == 2 ]]; then
     # shellcheck disable=SC2016
     hn --local 2 --label none --grace 60s sh -c 'trap "" TERM; [ "$HN_RANK" = 0 ] && exec "$0" join; exec "$1" join' "${built[@]}"
     exits 'two NCCLs in one world: there is no communicator' 3
-    is 'each rank names both' "$(grep -cE '^nothing HN_ERR_MISMATCH: rank 0 \(localhost\) has NCCL 214[0-9]+, rank 1 \(localhost\) has NCCL 2[0-9]+$' "$OUT")" 2
+    is 'each rank names both' "$(grep -cE '^nothing HN_ERR_MISMATCH: rank 0 \(localhost\) has NCCL 2\.14\.[0-9]+, rank 1 \(localhost\) has NCCL 2\.[0-9]+\.[0-9]+: all ranks need the same ' "$OUT")" 2
 fi
 
 # --- the backend `nccl` ---------------------------------------------------------------------------
