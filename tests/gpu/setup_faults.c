@@ -9,11 +9,15 @@
  *                                          "log:FILE" the calls until there is a communicator are
  *                                          written (simulated GPUs only)
  *     setup_faults split MS [RANK]         halves of it; that rank is killed instead
+ *     setup_faults hold MS FILE            a communicator of the world, until there is that file;
+ *                                          rank 0 prints NCCL_RAS_ADDR
  *     setup_faults skew MS                 the last rank says it has another NCCL
  */
 #include <hnlaunch/nccl.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include "../lib/wait_for.h"
 
 enum { LONG_MS = 60000 };
 
@@ -136,6 +140,20 @@ static int halve(int64_t ms, int victim)
         return hn_finalize();
 }
 
+static int hold(int64_t ms, const char *file)
+{
+        ncclComm_t comm = NULL;
+        const char *address = getenv("NCCL_RAS_ADDR");
+
+        if (hn_nccl_comm_init(NULL, NULL, ms, &comm) != HN_OK || hn_barrier(NULL, ms) != HN_OK)
+                return 3;
+        if (hn_rank() == 0)
+                puts(address ? address : "none");
+        fflush(stdout);
+        wait_for(access(file, F_OK) == 0);
+        return end_comm(comm, ms) == HN_OK ? hn_finalize() : 3;
+}
+
 static int skew(int64_t ms)
 {
         int64_t begun = hn_nccl_now();
@@ -161,6 +179,8 @@ int main(int argc, char **argv)
                 set_fault(argv[4]);
         if (cudaGetDeviceCount(&n) != cudaSuccess || cudaSetDevice(hn_local_rank() % n) != 0)
                 return 2;
+        if (strcmp(argv[1], "hold") == 0 && argc > 3)
+                return hold(ms, argv[3]);
         if (strcmp(argv[1], "split") == 0)
                 return halve(ms, victim);
         return strcmp(argv[1], "skew") == 0 ? skew(ms) : join(ms);
