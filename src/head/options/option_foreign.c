@@ -39,6 +39,7 @@ const struct option_foreign option_foreigns[] = {
         { "cpus-per-task", 1, false, BINDING ", -x OMP_NUM_THREADS=N sets its threads" },
 };
 const size_t option_foreign_count = ARRAY_SIZE(option_foreigns);
+_Static_assert(ARRAY_SIZE(option_foreigns) <= OPTION_FOREIGN_MAX, "OPTION_FOREIGN_MAX");
 
 const struct option_foreign *option_foreign_by_name(const char *name)
 {

@@ -18,6 +18,8 @@ struct option_foreign {
         const char *says; /* why the option means nothing here, or the option to write */
 };
 
+enum { OPTION_FOREIGN_MAX = 64 };
+
 extern const struct option_foreign option_foreigns[];
 extern const size_t option_foreign_count;
 

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The line is read up to the first word that is no option. modern_word() brings spellings of other
+ * launchers into the form of this one; each option is then looked up in option_table and becomes a
+ * setting, or in option_foreigns; actions such as --help happen at once. All mistakes of a line are
+ * told, unless a missing value makes the rest doubtful.
+ */
+#include "head/options/command_line.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/options/config.h"
+#include "head/options/option_foreign.h"
+#include "head/options/option_parse.h"
+#include "head/options/option_table.h"
+
+enum { HN_UNKNOWN = 701, HN_ARGUMENT = 702, HN_LETTER = 707, MAX_NAMES = 128 };
+
+/* The state of reading a command line. */
+struct line {
+        struct options *o;
+        struct diags *d;
+        struct strv args;
+        size_t next;   /* place of the next word in args */
+        bool *ignored; /* by position in option_foreigns */
+};
+
+/* ---- words ---- */
+
+/* --num_nodes -> --num-nodes, and -np, -hostfile -> --np, --hostfile: spellings of others. Takes
+ * and returns a malloc'ed word. */
+static char *modern_word(char *word)
+{
+        size_t len = strcspn(word, "=");
+        char *name;
+
+        if (word[0] != '-' || !word[1])
+                return word;
+        if (word[1] == '-') {
+                for (char *c = word; c < word + len; c++)
+                        if (*c == '_')
+                                *c = '-';
+                return word;
+        }
+        name = strndup(word + 1, len - 1);
+        if (len > 2 && (option_by_name(name) || option_foreign_by_name(name))) {
+                char *both = xasprintf("-%s", word);
+
+                free(word);
+                word = both;
+        }
+        free(name);
+        return word;
+}
+
+/* Tells whether @word is an option of hnlaunch: then a value was rather forgotten than meant. */
+static bool is_option(const char *word)
+{
+        CLEANUP(free_textp) char *name = NULL;
+
+        if (word[0] != '-' || word[1] != '-')
+                return word[0] == '-' && word[1] && !word[2] && option_by_letter(word[1]);
+        name = xstrndup(word + 2, strcspn(word + 2, "="));
+        return option_by_name(name);
+}
+
+static bool needs_value(const struct option_def *def)
+{
+        return def->arg && !(def->flags & OPTION_OPTIONAL);
+}
+
+static bool ends_line(const struct options *o)
+{
+        return o->command == COMMAND_HELP || o->command == COMMAND_VERSION;
+}
+
+/* ---- errors ---- */
+
+static int unknown_letter(struct diags *d, char letter)
+{
+        for (size_t i = 0; i < option_letter_count; i++) {
+                const struct option_letter *one = &option_letters[i];
+
+                if (one->letter != letter)
+                        continue;
+                diag_help(diag_add(d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means),
+                          "write %s", one->instead);
+                return -EINVAL;
+        }
+        diag_help(diag_add(d, HN_UNKNOWN, 64, "unknown option `-%c`", letter),
+                  "hnlaunch -h shows the usual ones, --help all");
+        return -EINVAL;
+}
+
+static int unknown_option(struct diags *d, const char *name)
+{
+        struct diag *diag = diag_add(d, HN_UNKNOWN, 64, "unknown option `--%s`", name);
+        const char *names[MAX_NAMES], *near;
+        size_t n = 0;
+
+        for (size_t i = 0; i < option_count; i++)
+                if (!(option_table[i].flags & OPTION_HIDDEN))
+                        names[n++] = option_table[i].name;
+        for (size_t i = 0; i < option_alias_count; i++)
+                names[n++] = option_aliases[i].name;
+        near = diag_did_you_mean(name, names, n);
+        if (near)
+                diag_help(diag, "did you mean `--%s`?", option_by_name(near)->name);
+        else
+                diag_help(diag, "hnlaunch --help lists all options");
+        return -EINVAL;
+}
+
+/* ---- a single option ---- */
+
+/* Takes the next word as the value of @word, an option of another launcher without @def. NULL after
+ * an error: the line ends, or an option follows. */
+static const char *take_value(struct line *l, const struct option_def *def, const char *word)
+{
+        const char *value = l->next < l->args.n ? l->args.v[l->next] : NULL;
+        const char *noun = def ? value_noun(def) : "a value";
+        struct diag *diag;
+
+        if (!value) {
+                diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s", word, noun);
+                return NULL;
+        }
+        if (def && is_option(value)) {
+                diag = diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s, but the option `%s` follows",
+                                word, noun, value);
+                diag_help(diag, "if that is the value, write --%s=%s", def->name, value);
+                return NULL;
+        }
+        l->next++;
+        return value;
+}
+
+/* Takes the next word as the value of --local (a number) or --help (no option); else NULL. */
+static const char *take_optional_value(struct line *l, const struct option_def *def)
+{
+        const char *word = l->next < l->args.n ? l->args.v[l->next] : NULL;
+        bool fits = word && (def->action == ACTION_HELP
+                                     ? *word != '-'
+                                     : def->max && *word && !word[strspn(word, "0123456789")]);
+
+        return fits ? l->args.v[l->next++] : NULL;
+}
+
+static void set_help(struct options *o, const char *topic)
+{
+        o->command = COMMAND_HELP;
+        free(o->help_topic);
+        o->help_topic = topic ? xstrdup(topic) : NULL;
+}
+
+/* Acts or records a setting. @name is the spelling in @word, NULL = the letter; @value NULL = not
+ * in the same word. */
+static int take_option(struct line *l, const struct option_def *def, const char *word,
+                       const char *name, const char *value)
+{
+        char origin[80];
+
+        if (!value && needs_value(def)) {
+                value = take_value(l, def, word);
+                if (!value)
+                        return -EINVAL;
+        }
+        if (!value && name && def->flags & OPTION_OPTIONAL)
+                value = take_optional_value(l, def);
+        switch (def->action) {
+        case ACTION_DRY_RUN:
+                l->o->command = COMMAND_PLAN;
+                return 0;
+        case ACTION_SET:
+                return config_assign(l->o->settings, value, l->d);
+        case ACTION_HELP:
+                set_help(l->o, name && !value ? "all" : value);
+                return 0;
+        case ACTION_VERSION:
+                l->o->command = COMMAND_VERSION;
+                return 0;
+        case ACTION_NONE:
+                break;
+        }
+        if (name)
+                snprintf(origin, sizeof(origin), "--%s", name);
+        else
+                snprintf(origin, sizeof(origin), "-%c", def->letter);
+        settings_add(l->o->settings, def, LEVEL_LINE, value ? value : "", origin);
+        return 0;
+}
+
+/* Takes an option of another launcher, with its values. */
+static int take_foreign(struct line *l, const struct option_foreign *foreign, const char *word)
+{
+        if (foreign->values && !strchr(word, '=') && !take_value(l, NULL, word))
+                return -EINVAL;
+        l->next = MIN(l->next + (size_t)MAX(foreign->values - 1, 0), l->args.n);
+        if (foreign->accepted) {
+                l->ignored[foreign - option_foreigns] = true;
+                return 0;
+        }
+        diag_help(diag_add(l->d, HN_UNKNOWN, 64, "unknown option `--%s`", foreign->name), "%s",
+                  foreign->says);
+        return -EINVAL;
+}
+
+/* Takes --NAME or --NAME=VALUE. Unique beginnings of names are refused: a new option could break
+ * scripts. */
+static int take_long(struct line *l, const char *word)
+{
+        CLEANUP(free_textp) char *name = xstrndup(word + 2, strcspn(word + 2, "="));
+        const char *eq = strchr(word, '=');
+        const struct option_def *def = option_by_name(name);
+        const struct option_foreign *foreign = option_foreign_by_name(name);
+
+        if (!def && !foreign)
+                return unknown_option(l->d, name);
+        if (eq && !(def ? def->arg != NULL : foreign->values)) {
+                diag_add(l->d, HN_ARGUMENT, 64, "`--%s` takes no value", name);
+                return -EINVAL;
+        }
+        return def ? take_option(l, def, word, name, eq ? eq + 1 : NULL)
+                   : take_foreign(l, foreign, word);
+}
+
+/* Takes the letters of -qv or -n4; a value ends them, and so does -h or -V. */
+static int take_letters(struct line *l, const char *word)
+{
+        int r = 0;
+
+        for (const char *c = word + 1; *c && !ends_line(l->o); c++) {
+                const struct option_def *def = option_by_letter(*c);
+                bool last = !c[1] || (def && needs_value(def));
+
+                if (!def)
+                        r = unknown_letter(l->d, *c);
+                else if (take_option(l, def, word, NULL, last && c[1] ? c + 1 : NULL) < 0)
+                        r = -EINVAL;
+                if (last)
+                        break;
+        }
+        return r;
+}
+
+/* Reads options up to the first other word; help and version end the loop at once. */
+static int read_options(struct line *l)
+{
+        int r = 0;
+
+        while (l->next < l->args.n && !ends_line(l->o)) {
+                char *word = l->args.v[l->next] = modern_word(l->args.v[l->next]);
+
+                if (word[0] != '-' || !word[1])
+                        break;
+                l->next++;
+                if (!strcmp(word, "--"))
+                        break;
+                if ((word[1] == '-' ? take_long(l, word) : take_letters(l, word)) < 0)
+                        r = -EINVAL;
+        }
+        return r;
+}
+
+/* ---- the whole line ---- */
+
+int command_line_read(struct options *o, int argc, char **argv, bool *ignored, struct diags *d)
+{
+        struct line l = { .o = o, .d = d, .ignored = ignored };
+        int first = 1, r = 0;
+
+        /* A first word that is a command; without one the command is run. */
+        for (size_t i = 0; argc > 1 && i < option_command_count; i++)
+                if (!strcmp(argv[1], option_commands[i].name)) {
+                        o->command = (enum command)i;
+                        first = 2;
+                }
+        o->run_given = first == 2 && o->command == COMMAND_RUN;
+        o->program_first = first == 1 && argc > 1 && *argv[1] != '-';
+        for (int i = first; i < argc; i++)
+                strv_push(&l.args, argv[i]);
+        if (o->command == COMMAND_HELP)
+                set_help(o, l.args.n ? l.args.v[0] : NULL);
+        else
+                r = read_options(&l);
+        for (; r == 0 && l.next < l.args.n; l.next++)
+                strv_push(&o->argv, l.args.v[l.next]);
+        strv_finish(&l.args);
+        return r;
+}
