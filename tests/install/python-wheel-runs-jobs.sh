@@ -15,6 +15,7 @@ done
 python3 -c 'import tomllib, ensurepip' 2>"$ERR" || skip_all "no Python 3.11 with venv here: $(tail -n 1 "$ERR")"
 run python3 "$ROOT/packaging/python/backend.py" "$PLAIN" "$TMP/dist"
 exits 'the wheel is built' 0
+[[ $RC == 0 ]] || done_testing
 wheel=$(echo "$TMP"/dist/*)
 version=$("$PLAIN/hnlaunch" version | cut -d' ' -f2)
 ok 'its name has the version and a tag of manylinux' \
