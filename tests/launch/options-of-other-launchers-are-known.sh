@@ -6,6 +6,8 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
+# 200 starts: without sanitizers they take a second.
+HNLAUNCH=$PLAIN/hnlaunch
 page=$ROOT/docs/howto/coming-from.md
 printf 'gpu0%d slots=8\n' 1 2 3 4 >hosts.txt
 touch key
