@@ -25,25 +25,28 @@ static const struct push_message {
 } push_messages[] = {
         [NO_ROOM] = { HN_NO_ROOM, "no room for the pushed files",
                       "free some space there, or name a larger file system in the nodes' "
-                      "XDG_CACHE_HOME; "
-                      "earlier runs keep their files below that folder" },
+                      "XDG_CACHE_HOME; earlier runs keep their files below that folder" },
         [DAMAGED] = { HN_DAMAGED, "a pushed file has arrived damaged",
                       "the SHA-256 of the received file differs from that of the sent one: start "
-                      "again; if the "
-                      "error returns, suspect the node's memory or disk" },
+                      "again; if the error returns, suspect the node's memory or disk" },
         [OTHER] = { HN_CANNOT_STORE, "cannot store the pushed files",
                     "name a writable folder in the nodes' XDG_CACHE_HOME, or make the files "
-                    "reachable there "
-                    "and leave --push out" },
+                    "reachable there and leave --push out" },
 };
 
+static enum push_fault push_fault_of(uint32_t error)
+{
+        if (error == ENOSPC || error == EDQUOT)
+                return NO_ROOM;
+        return error == EBADMSG ? DAMAGED : OTHER;
+}
+
+/* Adds a message on nodes with equal facts. */
 static void report_push_group(struct diags *d, const struct job *j, const struct hosts *hosts,
                               const struct host_group *g)
 {
         const struct pushed *m = job_pushed(j, g->hosts[0]);
-        enum push_fault fault = m->error == ENOSPC || m->error == EDQUOT ? NO_ROOM
-                                : m->error == EBADMSG                    ? DAMAGED
-                                                                         : OTHER;
+        enum push_fault fault = push_fault_of(m->error);
         const struct push_message *text = &push_messages[fault];
         char *names = hosts_fold(hosts, g->hosts, g->n), space[32];
         struct diag *di = diag_add(d, text->id, EX_NODE, "%s on %s", text->fact, names);
