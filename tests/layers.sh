@@ -97,6 +97,10 @@ result "every header is included once" "$(
     find src include tests -name '*.h' | while read -r f; do
         grep -q '^#pragma once' "$f" || echo "$f"
     done)"
+result "docs/howto/README.md names every page" "$(
+    for page in docs/howto/*.md; do
+        grep -qF "](${page##*/})" docs/howto/README.md || [ "$page" = docs/howto/README.md ] || echo "$page"
+    done)"
 if command -v clang-format >/dev/null; then
     result "clang-format would change nothing" "$(
         find src include tests examples -name '*.[ch]' -o -name '*.cc' |
