@@ -20,7 +20,7 @@ result() { # NAME BAD-LINES
 
 ROOMS="
 base
-wire
+wire wire/env
 pmix
 store/engine store/relay
 head/core head/term head/hosts head/model head/options head/push head/nodes head/ssh/files head/ssh

@@ -25,10 +25,10 @@
 #include "agent/rank/limits.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "wire/env/nccl_env.h"
+#include "wire/env/subst.h"
+#include "wire/env/worker_env.h"
 #include "wire/env_names.h"
-#include "wire/nccl_env.h"
-#include "wire/subst.h"
-#include "wire/worker_env.h"
 
 enum {
         LINGER_MS = 500,

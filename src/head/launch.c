@@ -32,7 +32,7 @@
 #include "head/output/say.h"
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
-#include "wire/compat_env.h"
+#include "wire/env/compat_env.h"
 #include "wire/env_names.h"
 
 enum { RUN_ID_LEN = 5 }; /* 25 bits */

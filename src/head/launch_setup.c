@@ -21,8 +21,8 @@
 #include "head/model/compat_nodes.h"
 #include "head/mpi_program.h"
 #include "head/nodes/ssh_program.h"
+#include "wire/env/subst.h"
 #include "wire/port_name.h"
-#include "wire/subst.h"
 
 enum { HN_NODE_LIST = 246 };
 

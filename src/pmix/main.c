@@ -69,7 +69,7 @@ static _Noreturn void fail_job(const char *text, size_t len)
 
 /* --- from the agent --------------------------------------------------------------------------- */
 
-static void take_answer(const struct pmix_note *m)
+static void take_agents_answer(const struct pmix_note *m)
 {
         for (size_t i = 0; i < helper.n_waiting; i++) {
                 struct host_event *e = helper.waiting[i];
@@ -92,7 +92,7 @@ static void take_agent_frame(const struct frame *f)
         if (f->type == PMIX_MSG_FETCH)
                 host_fetch(m.id, m.rank);
         else
-                take_answer(&m);
+                take_agents_answer(&m);
         pmix_note_finish(&m);
 }
 

@@ -158,7 +158,7 @@ struct launch_first_node {
 
 enum { LOCAL_RANK_OPTION_MAX = 64 };
 
-/* How the arguments of ranks differ from argv, see wire/subst.h. */
+/* How the arguments of ranks differ from argv, see wire/env/subst.h. */
 struct launch_arguments {
         bool subst;                                 /* place-holders are replaced */
         char local_rank[LOCAL_RANK_OPTION_MAX + 1]; /* an option to append with =N; "" = none */
@@ -167,7 +167,7 @@ struct launch_arguments {
 /* The way a node's processes are kept together, see agent/contain/contain.h. */
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
-/* The launcher whose variables ranks get on top of the usual ones, see wire/compat_env.h. */
+/* The launcher whose variables ranks get on top of the usual ones, see wire/env/compat_env.h. */
 enum compat_family {
         COMPAT_NONE,
         COMPAT_OMPI,

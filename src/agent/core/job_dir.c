@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "wire/nccl_env.h"
+#include "wire/env/nccl_env.h"
 
 #define PIPES "/tmp"
 

@@ -12,8 +12,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "wire/env/nccl_env.h"
 #include "wire/msg.h"
-#include "wire/nccl_env.h"
 
 /* Reads the rank in the name of a file; false = no dump. */
 static bool parse_dump_name(const char *name, uint32_t *ret_rank)

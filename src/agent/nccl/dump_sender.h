@@ -3,8 +3,8 @@
  * Dump_sender: sends the dumps of PyTorch's flight recorder to the head
  *
  * Ranks are told to write them into the job's folder as nccl_trace_rank_<rank>, where the rank is
- * PyTorch's own (wire/nccl_env.h). They are read when no process of the attempt is left. What is in
- * the folder was put there by ranks: links, devices and long files are not read.
+ * PyTorch's own (wire/env/nccl_env.h). They are read when no process of the attempt is left. What
+ * is in the folder was put there by ranks: links, devices and long files are not read.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
 #include "head/model/plan.h"
 #include "head/output/printer.h"
 
-struct job_dumps;
+struct dump_files;
 struct store_server;
 struct turns;
 
@@ -27,7 +27,7 @@ struct attempt {
         struct printer *printer;    /* NULL before the launch */
         struct store_server *store; /* NULL before the launch */
         struct turns *turns;        /* NULL before the launch */
-        struct job_dumps *dumps;    /* NULL before the launch */
+        struct dump_files *dumps;   /* NULL before the launch */
         struct outcome outcome;
         int64_t launched_ns,
                 stopped_ns; /* clock_ns() of the launch and of the first order to end */

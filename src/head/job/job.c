@@ -270,7 +270,7 @@ void job_destroy(struct job *j)
         printer_destroy(j->attempt.printer);
         store_server_destroy(j->attempt.store);
         turns_destroy(j->attempt.turns);
-        job_dumps_destroy(j->attempt.dumps);
+        dump_files_destroy(j->attempt.dumps);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
                 uv_close((uv_handle_t *)&j->signals[i], NULL);
         uv_close((uv_handle_t *)&j->limit, NULL);
@@ -341,7 +341,7 @@ char *job_last_words(const struct job *j, int rank, uint8_t stream)
                                   : xstrdup("");
 }
 
-const struct job_dumps *job_dumps_of(const struct job *j)
+const struct dump_files *job_dump_files(const struct job *j)
 {
         return j->attempt.dumps;
 }

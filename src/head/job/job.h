@@ -26,7 +26,7 @@
 #include "head/term/diag.h"
 
 struct job;
-struct job_dumps;
+struct dump_files;
 
 struct job_config {
         const struct options *options;
@@ -95,8 +95,8 @@ void job_last_diags(struct job *j, struct diags *to);
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
 /* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
 char *job_last_words(const struct job *j, int rank, uint8_t stream);
-/* Dumps of the last attempt (head/job/job_dumps.h); NULL = nothing was launched. */
-const struct job_dumps *job_dumps_of(const struct job *j);
+/* Dumps of the last attempt (head/output/dump_files.h); NULL = nothing was launched. */
+const struct dump_files *job_dump_files(const struct job *j);
 size_t job_lost_bytes(const struct job *j); /* of output missing in the run directory */
 bool job_logs_failed(const struct job *j);  /* or could not be opened */
 int job_stderr_error(const struct job *j);  /* errno: output for stderr is lost; or 0 */

@@ -205,7 +205,7 @@ static int on_dump(struct job *j, struct node *n, const struct frame *f, struct 
 
         if (dump_decode(&m, f, err) < 0 || turns_dump(j->attempt.turns, n->index, err) < 0)
                 return -EPROTO;
-        return job_dumps_take(j->attempt.dumps, n->index, &m, err);
+        return dump_files_take(j->attempt.dumps, n->index, &m, err);
 }
 
 /* Warns of the first NCCL of the job with a known fault. */
@@ -331,7 +331,7 @@ static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struc
 
 static int on_gone(struct job *j, struct node *n, const struct frame *f UNUSED, struct error *err)
 {
-        job_dumps_end(j->attempt.dumps, n->index);
+        dump_files_end(j->attempt.dumps, n->index);
         return turns_gone(j->attempt.turns, n->index, err);
 }
 

@@ -314,7 +314,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         create_printer(j, l, m.window);
         create_store(j);
         j->attempt.turns = turns_create(l->plan);
-        j->attempt.dumps = job_dumps_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
+        j->attempt.dumps = dump_files_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);

@@ -18,13 +18,13 @@
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
-#include "head/job/job_dumps.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/job/job_status.h"
 #include "head/job/stdin_pump.h"
 #include "head/job/store_server.h"
 #include "head/job/turns.h"
+#include "head/output/dump_files.h"
 
 enum { JOB_SIGNALS = 7 };
 

@@ -95,7 +95,7 @@ static void forget_attempt(struct job *j)
         j->attempt.store = NULL;
         turns_destroy(j->attempt.turns);
         j->attempt.turns = NULL;
-        job_dumps_destroy(j->attempt.dumps);
+        dump_files_destroy(j->attempt.dumps);
         j->attempt.dumps = NULL;
         attempt_step(&j->attempt, JOB_EV_AGAIN);
         for (size_t i = 0; i < j->cluster.n_nodes; i++)

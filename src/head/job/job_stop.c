@@ -49,7 +49,7 @@ static void on_late_look(uv_timer_t *t)
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
                 if (n->host->local && n->heard_ns < since)
                         return;
-        if (job_dumps_arrive(j->attempt.dumps))
+        if (dump_files_arrive(j->attempt.dumps))
                 j->late_looks = LATE_LOOKS;
         if (--j->late_looks)
                 return;

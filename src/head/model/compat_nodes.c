@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/compat_env.h"
+#include "wire/env/compat_env.h"
 
 void compat_nodes_fill(struct launch_compat *to, unsigned family, const struct plan *p,
                        const struct hosts *hosts)

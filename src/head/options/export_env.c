@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "wire/worker_env.h"
+#include "wire/env/worker_env.h"
 
 enum { ENV_FILE_MAX = 16 << 20, HN_OF_RANK = 127 };
 

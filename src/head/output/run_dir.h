@@ -6,7 +6,7 @@
  *   DIR/<run>/events.ndjson   events as they happen, each in a line
  *   DIR/<run>/summary.json    origin, code, rank, host, verdict
  *   DIR/<run>/rank-00013.out  written by the printer
- *   DIR/<run>/flight-recorder/nccl_trace_rank_13  written by job_dumps
+ *   DIR/<run>/flight-recorder/nccl_trace_rank_13  written by dump_files
  *   DIR/latest                link to the run which ended last
  *
  * Folders made here have mode 0700, files 0600; a DIR that was there keeps its mode. --json sends

@@ -20,11 +20,11 @@
 #include "head/model/tree.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
-#include "wire/compat_env.h"
+#include "wire/env/compat_env.h"
+#include "wire/env/nccl_env.h"
+#include "wire/env/subst.h"
+#include "wire/env/worker_env.h"
 #include "wire/env_names.h"
-#include "wire/nccl_env.h"
-#include "wire/subst.h"
-#include "wire/worker_env.h"
 
 struct plan_view {
         const struct plan *p;

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/job/job_dumps.h"
+#include "head/output/dump_files.h"
 #include "head/report/report.h"
-#include "wire/nccl_env.h"
+#include "wire/env/nccl_env.h"
 
 enum { HN_DUMPS_MISSING = 909 };
 
@@ -34,10 +34,10 @@ static char *name_ranks(const struct intlist *ranks)
 
 void report_dumps(struct diags *d, const struct job *j)
 {
-        const struct job_dumps *dumps = job_dumps_of(j);
-        const struct intlist *kept = job_dumps_kept(dumps), *large = job_dumps_large(dumps),
-                             *dropped = job_dumps_dropped(dumps);
-        const char *path = job_dumps_path(dumps), *error = job_dumps_error(dumps);
+        const struct dump_files *dumps = job_dump_files(j);
+        const struct intlist *kept = dump_files_kept(dumps), *large = dump_files_large(dumps),
+                             *dropped = dump_files_dropped(dumps);
+        const char *path = dump_files_path(dumps), *error = dump_files_error(dumps);
         CLEANUP(free_textp) char *kept_ranks = name_ranks(kept);
         CLEANUP(free_textp) char *large_ranks = name_ranks(large);
         CLEANUP(free_textp) char *dropped_ranks = name_ranks(dropped);

@@ -15,7 +15,7 @@
 /*
  * Sets in @own the variables of the family of @l for @r, one of the ranks of @l. JAX_* that @given
  * has are left out; the other variables replace earlier values. A variable whose value @l does not
- * tell is left out. The family DeepSpeed has no variables beyond those of wire/worker_env.h.
+ * tell is left out. The family DeepSpeed has no variables beyond those of wire/env/worker_env.h.
  * @cores are those of the node.
  */
 void compat_env_set(struct strv *own, const struct strv *given, const struct launch_order *l,

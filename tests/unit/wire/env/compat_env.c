@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "wire/compat_env.h"
+#include "wire/env/compat_env.h"
 
 enum { MANY = 64 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/nccl_env.h"
+#include "wire/env/nccl_env.h"
 
 #include <string.h>
 
-#include "wire/worker_env.h"
+#include "wire/env/worker_env.h"
 
 /* @second: another name of the same setting, NULL = none. A value that the user gave under one name
  * must not be replaced through the other. */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "wire/nccl_env.h"
+#include "wire/env/nccl_env.h"
 
 static const struct nccl_values values = { "127.0.0.1:5000", "/run/job/" NCCL_DUMP_NAME,
                                            "/tmp/job.rank_" };

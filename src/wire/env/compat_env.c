@@ -5,7 +5,7 @@
  * values; values that are not known stay NULL, and their variables are left out. A new variable is
  * a row; a new kind of value is a member of the enum and a line of one of the read_*().
  */
-#include "wire/compat_env.h"
+#include "wire/env/compat_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * written, and parts are only followed. All dumps of a job together are bounded, as the number of
  * dumps of each node and the size of each dump.
  */
-#include "head/job/job_dumps.h"
+#include "head/output/dump_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "wire/nccl_env.h"
+#include "wire/env/nccl_env.h"
 
 #define DUMPS_TOTAL_MAX (UINT64_C(16) << 30)
 
@@ -32,7 +32,7 @@ struct node_dumps {
         uint64_t size, at;
 };
 
-struct job_dumps {
+struct dump_files {
         char *path; /* NULL = dumps are not kept */
         struct node_dumps *nodes;
         size_t n_nodes;
@@ -40,12 +40,12 @@ struct job_dumps {
         uint64_t total;
         char error[256]; /* "" = none */
         bool arrived;
-        int arrivals; /* told by job_dumps_arrive() */
+        int arrivals; /* told by dump_files_arrive() */
 };
 
-struct job_dumps *job_dumps_create(const char *folder, int attempt, size_t n_nodes)
+struct dump_files *dump_files_create(const char *folder, int attempt, size_t n_nodes)
 {
-        struct job_dumps *d = xcalloc(1, sizeof(*d));
+        struct dump_files *d = xcalloc(1, sizeof(*d));
 
         if (folder && attempt)
                 d->path = xasprintf("%s/flight-recorder-%d", folder, attempt);
@@ -58,12 +58,12 @@ struct job_dumps *job_dumps_create(const char *folder, int attempt, size_t n_nod
         return d;
 }
 
-void job_dumps_destroy(struct job_dumps *d)
+void dump_files_destroy(struct dump_files *d)
 {
         if (!d)
                 return;
         for (size_t i = 0; i < d->n_nodes; i++)
-                job_dumps_end(d, (int)i);
+                dump_files_end(d, (int)i);
         intlist_finish(&d->kept);
         intlist_finish(&d->large);
         intlist_finish(&d->dropped);
@@ -72,19 +72,19 @@ void job_dumps_destroy(struct job_dumps *d)
         free(d);
 }
 
-static char *dump_path(const struct job_dumps *d, uint32_t rank)
+static char *dump_path(const struct dump_files *d, uint32_t rank)
 {
         return xasprintf("%s/" NCCL_DUMP_NAME "%" PRIu32, d->path, rank);
 }
 
-static void remember_error(struct job_dumps *d, const char *path, int error)
+static void remember_error(struct dump_files *d, const char *path, int error)
 {
         if (!*d->error)
                 snprintf(d->error, sizeof(d->error), "cannot write %s: %s", path, strerror(error));
 }
 
 /* Creates the file. A file that is there is of another node, and stays. */
-static void create_dump(struct job_dumps *d, struct node_dumps *n)
+static void create_dump(struct dump_files *d, struct node_dumps *n)
 {
         char *path;
 
@@ -102,7 +102,7 @@ static void create_dump(struct job_dumps *d, struct node_dumps *n)
 }
 
 /* Closes the file; @good: it is complete. */
-static void close_dump_file(struct job_dumps *d, struct node_dumps *n, bool good)
+static void close_dump_file(struct dump_files *d, struct node_dumps *n, bool good)
 {
         char *path;
 
@@ -122,7 +122,7 @@ static void close_dump_file(struct job_dumps *d, struct node_dumps *n, bool good
         free(path);
 }
 
-static void write_part(struct job_dumps *d, struct node_dumps *n, const struct dump *m)
+static void write_part(struct dump_files *d, struct node_dumps *n, const struct dump *m)
 {
         char *path;
         int r;
@@ -141,7 +141,7 @@ static void write_part(struct job_dumps *d, struct node_dumps *n, const struct d
 }
 
 /* Begins a dump; one that was not completed before is dropped. */
-static int begin_dump(struct job_dumps *d, struct node_dumps *n, const struct dump *m,
+static int begin_dump(struct dump_files *d, struct node_dumps *n, const struct dump *m,
                       struct error *err)
 {
         if (n->open)
@@ -163,7 +163,7 @@ static int begin_dump(struct job_dumps *d, struct node_dumps *n, const struct du
         return 0;
 }
 
-int job_dumps_take(struct job_dumps *d, int node, const struct dump *m, struct error *err)
+int dump_files_take(struct dump_files *d, int node, const struct dump *m, struct error *err)
 {
         struct node_dumps *n = &d->nodes[node];
 
@@ -182,13 +182,13 @@ int job_dumps_take(struct job_dumps *d, int node, const struct dump *m, struct e
         return 0;
 }
 
-void job_dumps_end(struct job_dumps *d, int node)
+void dump_files_end(struct dump_files *d, int node)
 {
         if (d->nodes[node].open)
                 close_dump_file(d, &d->nodes[node], false);
 }
 
-bool job_dumps_arrive(struct job_dumps *d)
+bool dump_files_arrive(struct dump_files *d)
 {
         bool arrived = d && d->arrived && d->arrivals < ARRIVE_MAX;
 
@@ -199,29 +199,29 @@ bool job_dumps_arrive(struct job_dumps *d)
         return true;
 }
 
-const char *job_dumps_path(const struct job_dumps *d)
+const char *dump_files_path(const struct dump_files *d)
 {
         return d ? d->path : NULL;
 }
 
 static const struct intlist no_ranks;
 
-const struct intlist *job_dumps_kept(const struct job_dumps *d)
+const struct intlist *dump_files_kept(const struct dump_files *d)
 {
         return d ? &d->kept : &no_ranks;
 }
 
-const struct intlist *job_dumps_large(const struct job_dumps *d)
+const struct intlist *dump_files_large(const struct dump_files *d)
 {
         return d ? &d->large : &no_ranks;
 }
 
-const struct intlist *job_dumps_dropped(const struct job_dumps *d)
+const struct intlist *dump_files_dropped(const struct dump_files *d)
 {
         return d ? &d->dropped : &no_ranks;
 }
 
-const char *job_dumps_error(const struct job_dumps *d)
+const char *dump_files_error(const struct dump_files *d)
 {
         return d && *d->error ? d->error : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/subst.h"
+#include "wire/env/subst.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/worker_env.h"
+#include "wire/env/worker_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "wire/compat_env.h"
+#include "wire/env/compat_env.h"
 #include "wire/env_names.h"
 
 /* An environment to be built. The few variables of the rank are set in a list of their own and

@@ -9,13 +9,13 @@
  * 1.13.1 and 2.6.0 and in the headers and libraries of 2.1.2, 2.2.2, 2.4.1, 2.7.1, 2.8.0, 2.9.1,
  * 2.11.0 and 2.15.0:
  *
- *   up to 2.1    only NCCL_ASYNC_ERROR_HANDLING; 1.13 knows the values 0, 1 and 2, and goes on
- *                after an error with any other
- *   2.2 to 2.7   TORCH_NCCL_ASYNC_ERROR_HANDLING, TORCH_NCCL_TRACE_BUFFER_SIZE (0 = no recorder,
- *                the default up to 2.9), TORCH_NCCL_DEBUG_INFO_TEMP_FILE,
- * TORCH_NCCL_DUMP_ON_TIMEOUT 2.4 on       TORCH_NCCL_DEBUG_INFO_PIPE_FILE; up to 2.9 without effect
- * unless TORCH_NCCL_TRACE_BUFFER_SIZE is set by this name 2.8 on       TORCH_FR_BUFFER_SIZE and
- * TORCH_FR_DUMP_TEMP_FILE win over the older names
+ * - up to 2.1: only NCCL_ASYNC_ERROR_HANDLING; 1.13 knows the values 0, 1 and 2, and goes on after
+ *   an error with any other;
+ * - 2.2 to 2.7: TORCH_NCCL_ASYNC_ERROR_HANDLING, TORCH_NCCL_TRACE_BUFFER_SIZE (0 = no recorder, the
+ *   default up to 2.9), TORCH_NCCL_DEBUG_INFO_TEMP_FILE, TORCH_NCCL_DUMP_ON_TIMEOUT;
+ * - 2.4 on: TORCH_NCCL_DEBUG_INFO_PIPE_FILE, up to 2.9 without effect unless
+ *   TORCH_NCCL_TRACE_BUFFER_SIZE is set by this name;
+ * - 2.8 on: TORCH_FR_BUFFER_SIZE and TORCH_FR_DUMP_TEMP_FILE win over the older names.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "wire/worker_env.h"
+#include "wire/env/worker_env.h"
 
 static uint32_t gpus0[] = { 2, 3 }, gpus1[] = { 6, 3 };
 static struct launch_rank ranks[] = {
