@@ -32,6 +32,11 @@ for version in 4 5; do
     else
         skip "Open MPI $version: in a process namespace" 'no process namespaces here'
     fi
+    awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$ROOT/docs/howto/mpi.md" >sum.c
+    run gcc -O1 -o sum sum.c "${BUILD_ARGS[@]}"
+    hn "${OPENMPI[@]}" --local 4 --label none ./sum
+    is "Open MPI $version: the program of docs/howto/mpi.md prints what the page says" "$(sort "$OUT")" \
+        "$(awk '$0 == "$ hnlaunch --local 4 --label none ./sum" { on = 1; next } /^```$/ { on = 0 } on' "$ROOT/docs/howto/mpi.md")"
     remains >before
     start "${OPENMPI[@]}" --local 3 --label none ./hello sleep
     ok "Open MPI $version: three ranks sleep" wait_for lines_are "$OUT" 3
