@@ -54,6 +54,7 @@ if [ "${1-}" = --torch2 ]; then
 elif [ "${1-}" = --frameworks ]; then
     shift
     use_venv "${FRAMEWORKS_VENV:-$cache/frameworks}" add_frameworks
+    export TORCH_EXTENSIONS_DIR="$cache/torch_extensions" # what DeepSpeed compiles takes minutes
     files="tests/clients/frameworks/*.sh tests/clients/howtos-are-true.sh"
 fi
 

@@ -9,11 +9,10 @@
 # shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
-# At its first use DeepSpeed compiles an extension, into a folder that the user's jobs share.
 torch_needs deepspeed
 LIMIT=300
-extensions=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/torch_extensions
-export TORCH_EXTENSIONS_DIR=$extensions
+# At its first use DeepSpeed compiles an extension, into a folder that the user's jobs share.
+export TORCH_EXTENSIONS_DIR=${TORCH_EXTENSIONS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/torch_extensions}
 for stage in 1 3; do
     torch_hn --local 2 deepspeed_zero.py "$stage" "$TMP/local-$stage"
     torch_ok "ZeRO $stage on 2 ranks" 2
