@@ -60,7 +60,7 @@ for shell in bash fish zsh; do
         continue
     fi
     offers "$shell" 'commands' 'hnlaunch ' run plan config explain help version
-    only "$shell" 'one option' 'hnlaunch --loc' --local
+    only "$shell" 'one option' 'hnlaunch --max' --max-restarts
     offers "$shell" 'values of an option' 'hnlaunch --map ' slot node
     only "$shell" 'only those that fit' 'hnlaunch --local 2 --map n' node
     offers "$shell" 'values beside variables' 'hnlaunch --export A' ALL ALONE_IN_TEST

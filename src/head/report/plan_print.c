@@ -152,19 +152,6 @@ static const char *parent_name(const struct plan_view *v, const struct plan_node
         return parent == TREE_HEAD ? NULL : v->hosts->v[parent].name;
 }
 
-/* The port that --compat needs has no number before a launch. */
-static void fill_compat(const struct plan_view *v, struct launch_order *l)
-{
-        struct launch_first_node *first = &l->first_node;
-
-        compat_nodes_fill(&l->compat, v->o->compat, v->p, v->hosts);
-        if (!compat_env_needs_jax_port(l->compat.family))
-                return;
-        first->n_ports = 1;
-        first->ports = xcalloc(1, sizeof(*first->ports));
-        snprintf(first->ports[0].name, sizeof(first->ports[0].name), COMPAT_JAX_PORT);
-}
-
 /* Fills in the LAUNCH for this node, as far as worker_env_build() reads it. */
 static void fill_launch(const struct plan_view *v, const struct plan_node *n,
                         struct launch_order *l)
@@ -180,7 +167,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_node *n,
         l->per_node = v->o->plan.per_node;
         if (l->agent_store || l->per_node)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
-        fill_compat(v, l);
+        compat_nodes_fill(&l->compat, v->o->compat, v->p, v->hosts);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
         snprintf(l->host, sizeof(l->host), "%s", v->hosts->v[n->host].name);
         fill_arguments(v, l);

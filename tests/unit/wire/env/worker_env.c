@@ -149,8 +149,6 @@ static void test_a_process_that_starts_ranks_is_no_rank(void **state UNUSED)
                 { "NODE_RANK", "4" },
                 { "MASTER_ADDR", "10.0.0.1" },
                 { "MASTER_PORT", "4711" },
-                { "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1" },
-                { "NCCL_ASYNC_ERROR_HANDLING", "1" },
                 { "PYTHONUNBUFFERED", "1" },
                 { "RANKS", "kept" },
         };
@@ -163,6 +161,7 @@ static void test_a_process_that_starts_ranks_is_no_rank(void **state UNUSED)
         struct launch_order l = order();
 
         l.per_node = true;
+        l.mpi.kind = MPI_NONE;
         for (size_t i = 0; i < ARRAY_SIZE(stale); i++)
                 strv_env_set(&env, stale[i], "77");
         strv_env_set(&env, "RANKS", "kept");
