@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/core/sockdiag.h"
+#include "agent/rank/other_store.h"
 #include "agent/rank/rank_status.h"
 #include "store/engine/key_format.h"
 
@@ -148,6 +149,14 @@ static void add_rank_statuses(const struct agent_attempt *t, struct status_answe
         rank_status_scan_finish(&scan);
 }
 
+static bool has_any_joined(const struct node_status *m)
+{
+        for (uint32_t i = 0; i < m->n_ranks; i++)
+                if (m->ranks[i].n_ports || m->ranks[i].said_ms != STATUS_NEVER)
+                        return true;
+        return false;
+}
+
 void agent_status_send(struct uplink *up, const struct agent_attempt *t,
                        const struct agent_store *s, const struct frame *f)
 {
@@ -165,6 +174,9 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
                 endpoint_tcp_each(s->tcp, add_tcp_peer, &to);
                 to.m.rejected = endpoint_tcp_rejected(s->tcp);
         }
+        if (t->n_alive && s->master.ss_family && !has_any_joined(&to.m))
+                other_store_find(&to.m.other, t->contain.mark,
+                                 sockdiag_port((const struct sockaddr *)&s->master));
         node_status_encode(&up->out, &to.m);
         node_status_finish(&to.m);
 }

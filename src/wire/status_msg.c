@@ -45,6 +45,10 @@ static void code_node_status(struct codec *c, struct node_status *m)
         codec_u32(c, &m->rejected);
         CODEC_ARRAY(c, m->ranks, m->n_ranks, RANKS_MAX, code_status_rank);
         CODEC_ARRAY(c, m->conns, m->n_conns, CONNS_MAX, code_status_conn);
+        codec_u32(c, &m->other.pid);
+        codec_u32(c, &m->other.rank);
+        codec_u32(c, &m->other.port);
+        codec_text(c, m->other.name, sizeof(m->other.name));
 }
 
 DEFINE_OWNING_MESSAGE(node_status, MSG_STATUS)

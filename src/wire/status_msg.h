@@ -46,6 +46,14 @@ struct node_status_conn {
         struct node_status_wait wait;
 };
 
+/* A process that a rank has started, with another MASTER_PORT in its environment than the ranks: it
+ * looks for a store of its own, which nobody may serve. */
+struct node_status_other {
+        uint32_t pid; /* 0 = none was found, or looked for */
+        uint32_t rank, port;
+        char name[16]; /* of the program, as in /proc/pid/comm */
+};
+
 struct node_status {
         uint32_t number;
         uint32_t rejected; /* rejected connections to the TCP endpoint */
@@ -53,6 +61,7 @@ struct node_status {
         uint32_t n_ranks;
         struct node_status_conn *conns;
         uint32_t n_conns;
+        struct node_status_other other; /* looked for while no rank of the node has joined */
 };
 
 void node_status_encode(struct buf *b, const struct node_status *m);

@@ -133,7 +133,7 @@ MESSAGES = {
     "ENDPOINT_OPENED": (ENDPOINT_OPENED, u32(1) + text("")),
     "PROBED": (PROBED, u32(0)),
     "PORTS_HELD": (49, u32(1, 40001) + text("")),
-    "STATUS": (STATUS, u32(1, 0, 0, 0)),
+    "STATUS": (STATUS, u32(1, 0, 0, 0, 0, 0, 0, 0)),
     "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
     "DUMP": (DUMP, u32(0) + struct.pack("<QQ", 4, 0) + b"dump"),
     "DUMP-TOLD": (DUMP, u32(0) + struct.pack("<QQ", 4, 0)),
@@ -171,7 +171,7 @@ def say_of_rank(words):
 def answer_status(number):
     waits = text(TEXT[:15]) + text(TEXT[:90]) + struct.pack("<II", 1, 70000)
     say(STATUS, struct.pack("<III", number, 0, 1) + struct.pack("<IIIBIIII", 0, 0, 4711, ord("S"), 9, 9, 9, 0) +
-        text(TEXT[:30]) + waits + struct.pack("<I", 0) + struct.pack("<I", 0))
+        text(TEXT[:30]) + waits + u32(0, 0) + u32(0, 0, 0, 0))
 
 
 asked_file = os.environ.get("PING_REQUESTS")

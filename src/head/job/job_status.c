@@ -21,9 +21,11 @@
 #include "head/job/job.h"
 #include "head/job/store_server.h"
 #include "head/status/rank_table.h"
+#include "head/status/rank_table_text.h"
 #include "wire/status_msg.h"
 
 enum {
+        HN_OTHER_STORE = 412,
         ANSWER_MS = 1000,    /* then a node counts as silent */
         ROUND_MIN_MS = 1000, /* between two looks for missing ranks */
         LOOK_MIN_MS = 100,
@@ -70,13 +72,15 @@ struct job_status {
         uv_timer_t join, look, seek;
         struct status_round round;
         bool asked_joins;
-        bool told_missing;       /* as a warning: only once */
-        struct rank_seen *ranks; /* by rank */
-        struct rank_step *steps; /* by rank; NULL until a rank reports progress */
-        int64_t parked_ns;       /* since when a rank has waited in the store; 0 = none does */
-        int64_t idle_ns;         /* since when none has */
-        int64_t gap_ms;          /* a wait as long as this is told */
-        struct diags last;       /* the message of a job ended by missing ranks */
+        bool told_missing;              /* as a warning: only once */
+        bool told_other;                /* that a process looks for a store of its own: only once */
+        struct node_status_other other; /* such a process; pid 0 = none is known */
+        struct rank_seen *ranks;        /* by rank */
+        struct rank_step *steps;        /* by rank; NULL until a rank reports progress */
+        int64_t parked_ns; /* since when a rank has waited in the store; 0 = none does */
+        int64_t idle_ns;   /* since when none has */
+        int64_t gap_ms;    /* a wait as long as this is told */
+        struct diags last; /* the message of a job ended by missing ranks */
 };
 
 /* --- telling --- */
@@ -120,6 +124,31 @@ static void fail_missing(struct job_status *s)
         attempt_fail(s->attempt, &c);
 }
 
+/* No rank has come to the store, and a process that a rank has started looks for another one. */
+static void tell_other_store(struct job_status *s)
+{
+        const struct node_status_other *o = &s->other;
+        struct rank_span age = rank_span((uint64_t)s->cluster->options->start_timeout_ms);
+        struct diags d = DIAGS_INIT;
+        struct diag *di;
+
+        if (!o->pid || s->told_other || job_state_stops(s->attempt->state))
+                return;
+        s->told_other = true;
+        di = diag_warn(&d, HN_OTHER_STORE,
+                       "no rank has come to PyTorch's store in %s, and a process looks for another "
+                       "store",
+                       age.text);
+        diag_place(di, "%s (pid %u), started by rank %u on %s, has MASTER_PORT=%u", o->name, o->pid,
+                   o->rank, s->cluster->hosts->v[s->attempt->plan->ranks[o->rank].node].name,
+                   o->port);
+        diag_note(di, "TORCHELASTIC_USE_AGENT_STORE=True, which it inherits, says that a store is "
+                      "served there already");
+        diag_help(di, "is this a program that starts ranks of its own? hnlaunch --per-node starts "
+                      "it once on each node");
+        say_status(s, &d);
+}
+
 /* Only a time set by the user ends the job: the default must not end a job with a long preparation
  * of data. And ranks are missed only when another rank waits, so the job ends when a rank has
  * waited as long. */
@@ -134,8 +163,10 @@ static void tell_joins(struct job_status *s)
         bool in_vain = !s->told_missing || rank_table_longest(t) >= (int64_t)o->start_timeout_ms;
         bool fatal = o->start_timeout_given && waited_for && in_vain;
 
-        if (!rank_table_count(t, rank_row_joined))
+        if (!rank_table_count(t, rank_row_joined)) {
+                tell_other_store(s);
                 return; /* the timer repeats until a rank has joined */
+        }
         if (over || fatal || !o->start_timeout_given)
                 uv_timer_stop(&s->join);
         if (over || (s->told_missing && !fatal))
@@ -266,6 +297,9 @@ bool job_status_take(struct job_status *s, int node, const struct node_status *a
                 return true;
         r->asked[node] = false;
         rank_table_add(&r->table, node, answer);
+        if (!s->other.pid && answer->other.rank < (uint32_t)s->attempt->plan->world_size &&
+            s->attempt->plan->ranks[answer->other.rank].node == node)
+                s->other = answer->other;
         if (--r->n_asked == 0)
                 finish_round(&r->timer);
         return true;
@@ -339,6 +373,7 @@ void job_status_launched(struct job_status *s)
 
         free_ranks(s);
         s->asked_joins = s->told_missing = false;
+        s->other = (struct node_status_other){ 0 };
         s->parked_ns = 0;
         s->round.asked = xcalloc(s->cluster->n_nodes, sizeof(*s->round.asked));
         s->ranks = xcalloc(n, sizeof(*s->ranks));

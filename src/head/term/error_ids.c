@@ -493,6 +493,12 @@ const struct error_id error_ids[] = {
           "The name of a port is a lower-case letter and up to 31 lower-case letters, digits and underscores, and a "
           "job may have 64 ports. The message names the argument.",
           "Correct the name. A backslash in front keeps the text as it is: \\{port:X}." },
+        { 412,
+          "no rank has come to PyTorch's store, and a process below a rank looks for another one (warning)",
+          "A program that starts ranks of its own runs as a rank. Its processes have a MASTER_PORT of their own, and "
+          "TORCHELASTIC_USE_AGENT_STORE=True, which they inherit, makes PyTorch wait for a store that nobody serves "
+          "there.",
+          "Start the program with --per-node: one process on each node, without the variables of a rank." },
         { 501,
           "a rank was killed by a signal",
           "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "

@@ -43,7 +43,8 @@ static struct frame encode(struct buf *b, uint32_t n_ranks, uint32_t n_conns)
                                                      .ranks = ranks,
                                                      .n_ranks = n_ranks,
                                                      .conns = conns,
-                                                     .n_conns = n_conns });
+                                                     .n_conns = n_conns,
+                                                     .other = { 77, 3, 12355, "python3" } });
         assert_int_equal(frame_peek(b, &f, NULL), 1);
         assert_int_equal(f.type, MSG_STATUS);
         assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
@@ -93,6 +94,10 @@ static void test_a_status_comes_back_as_sent(void **state UNUSED)
                 assert_int_equal(got.conns[i].seen_ms, conns[i].seen_ms);
                 assert_same_wait(&got.conns[i].wait, &conns[i].wait);
         }
+        assert_int_equal(got.other.pid, 77);
+        assert_int_equal(got.other.rank, 3);
+        assert_int_equal(got.other.port, 12355);
+        assert_string_equal(got.other.name, "python3");
         node_status_finish(&got);
         buf_finish(&b);
 }

@@ -134,22 +134,14 @@ static void test_a_process_that_starts_ranks_is_no_rank(void **state UNUSED)
         static const struct {
                 const char *name, *want;
         } table[] = {
-                { "HN_RANK", "8" },
-                { "HN_WORLD_SIZE", "10" },
-                { "HN_LOCAL_RANK", "0" },
-                { "HN_LOCAL_WORLD_SIZE", "2" },
-                { "HN_NODE_RANK", "4" },
-                { "HN_NUM_NODES", "5" },
-                { "HN_RUN_ID", "job7" },
-                { "HN_RESTART", "1" },
-                { "HN_STORE", "/run/store" },
-                { "HN_MASTER_ADDR", "10.0.0.2" },
-                { "HN_PORT_JAX", "40001" },
-                { "HN_PORT_A_1", "40002" },
-                { "NODE_RANK", "4" },
-                { "MASTER_ADDR", "10.0.0.1" },
-                { "MASTER_PORT", "4711" },
-                { "PYTHONUNBUFFERED", "1" },
+                { "HN_RANK", "8" },           { "HN_WORLD_SIZE", "10" },
+                { "HN_LOCAL_RANK", "0" },     { "HN_LOCAL_WORLD_SIZE", "2" },
+                { "HN_NODE_RANK", "4" },      { "HN_NUM_NODES", "5" },
+                { "HN_RUN_ID", "job7" },      { "HN_RESTART", "1" },
+                { "HN_STORE", "/run/store" }, { "HN_MASTER_ADDR", "10.0.0.2" },
+                { "HN_PORT_JAX", "40001" },   { "HN_PORT_A_1", "40002" },
+                { "NODE_RANK", "4" },         { "MASTER_ADDR", "10.0.0.1" },
+                { "MASTER_PORT", "4711" },    { "PYTHONUNBUFFERED", "1" },
                 { "RANKS", "kept" },
         };
         static const char *const stale[] = {
