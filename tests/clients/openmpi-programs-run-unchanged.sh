@@ -16,7 +16,7 @@ for version in 4 5; do
     exits "Open MPI $version: four ranks" 0
     ok "Open MPI $version: one world that shares memory" hello_is 4 4
     lacks "Open MPI $version: no word of lone ranks" "$ERR" HN407
-    hn "${OPENMPI[@]}" --mpi pmi1 --local 2 ./hello
+    hn "${OPENMPI[@]}" -x "OMPI_MCA_btl_sm_backing_directory=$TMP" --mpi pmi1 --local 2 ./hello
     has "Open MPI $version: with --mpi pmi1 it is told that each is alone" "$ERR" 'warning[HN407]'
     hn "${OPENMPI[@]}" --local 3 ./hello abort 42
     exits "Open MPI $version: MPI_Abort's code is the exit code" 42
