@@ -30,6 +30,7 @@ PLAIN=$ROOT/build
 # The files that take longest begin first: those that keep a processor busy, and those that mostly wait.
 BUSY="lab/torch-programs-run-on-four-nodes install/debian-packages-install-and-run
 clients/nccl-2.29-works-on-simulated-gpus clients/nccl-2.22-works-on-simulated-gpus
+clients/nccl-versions-are-compared-before-the-join
 lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged lab/nccl-spans-two-nodes
 lab/own-ranks-meet-under-per-node lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named
 clients/torch-store-stands-random-use clients/torch-training-survives-restarts clients/torch-parts-run-unchanged

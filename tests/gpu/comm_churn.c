@@ -170,7 +170,9 @@ int main(int argc, char **argv)
                         census_take(&c, i >= third);
         }
         CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
-        if (hn_rank() == 0)
+        if (hn_rank() == 0) {
+                census_settle(&c);
                 census_print(&c);
+        }
         return hn_finalize();
 }

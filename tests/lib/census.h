@@ -4,6 +4,7 @@
  *
  *     census_open(&c, PID-FILE);                the file has the PID of hnlaunch
  *     census_take(&c, 0); ... census_take(&c, 1);
+ *     census_settle(&c);                        at the end
  *     census_print(&c);                         lines "WHO WHAT FIRST LAST"
  *
  * Kept are the smallest numbers of each of two periods: of descriptors, threads, memory maps, KiB
@@ -21,7 +22,7 @@
 #include "../clients/claim.h"
 #include "wait_for.h"
 
-enum { CENSUS_PROCESSES = 3, CENSUS_PERIODS = 2 };
+enum { CENSUS_PROCESSES = 3, CENSUS_PERIODS = 2, CENSUS_SETTLE_MS = 20000 };
 enum census_figure { DESCRIPTORS, THREADS, MAPS, KIB, CENSUS_FIGURES };
 
 struct census {
@@ -109,6 +110,19 @@ static inline void census_take(struct census *c, int period)
         CLAIM(hn_store_num_keys(hn_store_default(), &keys) == HN_OK);
         census_keep(&c->keys[period], (long)keys, is_first);
         census_keep(&c->heap[period], (long)((heap.uordblks + heap.hblkhd) / 1024), is_first);
+}
+
+/* Goes on with the last period until threads that end, and what they have open, are gone. */
+static inline void census_settle(struct census *c)
+{
+        const long *first = c->least[0][0], *last = c->least[1][0];
+        int64_t begin = wait_now_ms();
+
+        while ((last[DESCRIPTORS] > first[DESCRIPTORS] || last[THREADS] > first[THREADS]) &&
+               wait_now_ms() - begin < CENSUS_SETTLE_MS) {
+                nanosleep(&(struct timespec){ .tv_nsec = WAIT_LOOK_MS * 1000000L }, NULL);
+                census_take(c, 1);
+        }
 }
 
 static inline void census_print(const struct census *c)
