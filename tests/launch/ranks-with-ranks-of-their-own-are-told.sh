@@ -16,7 +16,7 @@ lacks 'which is escaped' "$ERR" $'\033[31m'
 has 'and what to do' "$ERR" 'hnlaunch --per-node'
 # Each look at the ranks begins a round: the table of Ctrl-\ comes behind what an earlier round told.
 for ((i = 1; i <= 3; i++)); do
-    kill -QUIT "$PID"
+    wait_for grep -q ': run ' "$ERR" # SIGQUIT ends a hnlaunch that is about to begin
     tables() { [[ $(grep -c '^ *| *RANK' "$ERR") -ge $i ]]; }
     ok "table $i is shown" wait_for tables
 done
