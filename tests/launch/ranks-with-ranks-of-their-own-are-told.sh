@@ -16,7 +16,7 @@ lacks 'which is escaped' "$ERR" $'\033[31m'
 has 'and what to do' "$ERR" 'hnlaunch --per-node'
 # Each look at the ranks begins a round: the table of Ctrl-\ comes behind what an earlier round told.
 for ((i = 1; i <= 3; i++)); do
-    wait_for grep -q ': run ' "$ERR" # SIGQUIT ends a hnlaunch that is about to begin
+    kill -QUIT "$PID"
     tables() { [[ $(grep -c '^ *| *RANK' "$ERR") -ge $i ]]; }
     ok "table $i is shown" wait_for tables
 done
@@ -28,7 +28,7 @@ nothing_left 'nothing is left'
 # What the agent of another rank would say: a rank that is not its own, or none.
 for how in 'sleep 1000' 'MASTER_PORT=$MASTER_PORT sleep 1000; :' 'env -u HN_STORE MASTER_PORT=12355 sleep 1000; :'; do
     start --local 1 --start-timeout 500ms sh -c "$how"
-    kill -QUIT "$PID"
+    wait_for grep -q ': run ' "$ERR" # SIGQUIT ends a hnlaunch that is about to begin
     tables() {
         kill -QUIT "$PID"
         [[ $(grep -c '^ *| *RANK' "$ERR") -ge 20 ]]

@@ -165,6 +165,7 @@ bool pmi_abort(struct pmi_rank *r, const struct pmi_command *c)
         char text[256];
         int code = 1;
 
+        r->aborted = true;
         pmi_find_number(c, "exitcode", &code);
         message = message ? message : pmi_find_field(c, "msg"); /* of PMI-2 */
         if (!message || !strcmp(message, "abort"))              /* MPICH's word for no message */
@@ -256,9 +257,9 @@ const char *pmi_waits_for(const struct pmi *p, uint32_t index)
 
 bool pmi_is_unfinished(const struct pmi *p, uint32_t index)
 {
-        enum pmi_state s = p->ranks[index].state;
+        const struct pmi_rank *r = &p->ranks[index];
 
-        return s != PMI_NEW && s != PMI_FINALIZED;
+        return r->state != PMI_NEW && r->state != PMI_FINALIZED && !r->aborted;
 }
 
 bool pmi_is_unused(const struct pmi *p, uint32_t index)

@@ -52,6 +52,7 @@ int pmi_receive(struct pmi *p, uint32_t index, const void *bytes, size_t len, st
 void pmi_left(struct pmi *p, uint32_t index);
 /* What the rank waits for, as the name of a request to the store: "BARRIER", "GET"; NULL = not. */
 const char *pmi_waits_for(const struct pmi *p, uint32_t index);
-/* Has the rank begun PMI, and not finalized it? */
+/* Has the rank begun PMI, and neither finalized it nor aborted the job? An exit after an abort is
+ * no surprise, whatever its code: ranks of MPICH 5 were seen to exit with 0 then. */
 bool pmi_is_unfinished(const struct pmi *p, uint32_t index);
 bool pmi_is_unused(const struct pmi *p, uint32_t index); /* nothing was begun */

@@ -37,7 +37,7 @@ struct pmi_rank {
         uint32_t index, rank;
         enum pmi_state state;
         enum pmi_wait wait;
-        bool left;
+        bool left, aborted;
         char *key;     /* awaited */
         char *thread;  /* "thrid" of the request, to be given back */
         uint8_t asked; /* about a name: enum store_op */

@@ -303,6 +303,7 @@ static void test_abort_goes_to_the_head(void **state UNUSED)
         relays_settle(rs);
         expect(1, "");
         assert_int_equal(relays_sent(rs, 0, STORE_ABORT), 1);
+        assert_false(is_unfinished(1));
         assert_int_equal(relays_sent(rs, 0, STORE_HELLO), 2);
 }
 
