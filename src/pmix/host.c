@@ -84,19 +84,22 @@ static int on_client_finalized(const struct pmix_proc *p, void *object UNUSED, p
                             fn, cbdata);
 }
 
+/* The rank is not released: the stop of the job ends it. Otherwise ranks of other nodes would see
+ * its connections close, abort as well, and be heard first. */
 static int on_client_abort(const struct pmix_proc *p, void *object UNUSED, int status,
                            const char *text, struct pmix_proc *procs UNUSED, size_t n UNUSED,
-                           pmix_op_fn *fn, void *cbdata)
+                           pmix_op_fn *fn, void *cbdata UNUSED)
 {
         bool said = text && strcmp(text, "N/A") != 0; /* of Open MPI */
         size_t len = said ? strnlen(text, PMIX_TEXT_MAX) : 0;
 
-        return post_of_rank((struct host_event){ .type = PMIX_MSG_ABORT,
-                                                 .note = { .rank = p->rank,
-                                                           .status = status,
-                                                           .data = copy_blob(text, len),
-                                                           .len = len } },
-                            fn, cbdata);
+        post_of_rank((struct host_event){ .type = PMIX_MSG_ABORT,
+                                          .note = { .rank = p->rank,
+                                                    .status = status,
+                                                    .data = copy_blob(text, len),
+                                                    .len = len } },
+                     NULL, NULL);
+        return fn || !host.connected_late ? PMIX_SUCCESS : PMIX_OPERATION_SUCCEEDED;
 }
 
 static int compare_members(const void *a, const void *b)
