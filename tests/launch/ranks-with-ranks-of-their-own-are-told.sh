@@ -8,9 +8,11 @@
 
 told() { grep -q HN412 "$ERR"; }
 ln -s "$(type -P sleep)" $'sle\033[31mep'
-start --local 2 --start-timeout 1s sh -c 'test "$RANK" = 0 || exec sleep 1000; MASTER_PORT=12355 ./sle*ep 1000; :'
+# It starts them late: the first looks at the ranks find none.
+start --local 2 --start-timeout 500ms \
+    sh -c 'test "$RANK" = 0 || exec sleep 1000; sleep 2; MASTER_PORT=12355 ./sle*ep 1000; :'
 ok 'a process with another MASTER_PORT is told' wait_for told
-has 'as a warning' "$ERR" "warning[HN412]: no rank has come to PyTorch's store in 1s, and a process looks for another store"
+has 'as a warning' "$ERR" "warning[HN412]: no rank has come to PyTorch's store in 500ms, and a process looks for another store"
 ok 'with its name, host, rank and port' grep -qE 'sle[^ ]*ep \(pid [0-9]+\), started by rank 0 on localhost, has MASTER_PORT=12355' "$ERR"
 lacks 'which is escaped' "$ERR" $'\033[31m'
 has 'and what to do' "$ERR" 'hnlaunch --per-node'

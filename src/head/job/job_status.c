@@ -315,9 +315,12 @@ static void on_join_time(uv_timer_t *t)
         if (!job_state_runs(s->attempt->state))
                 return; /* between two attempts */
         s->asked_joins = true;
-        /* After the first round, only while a rank waits. */
-        if (!job_state_stops(s->attempt->state) &&
-            (first || store_server_waiting(s->attempt->store)))
+        if (job_state_stops(s->attempt->state))
+                return;
+        /* After the first round, while a rank waits, or while a program may still start ranks of
+         * its own. */
+        if (first || store_server_waiting(s->attempt->store) ||
+            (!s->told_other && !store_server_used(s->attempt->store)))
                 ask_nodes(s, FOR_JOINS);
 }
 
