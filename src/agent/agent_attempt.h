@@ -58,6 +58,8 @@ struct agent_attempt {
 void agent_attempt_init(struct agent *a);
 void agent_attempt_close(struct agent *a); /* let the loop turn once more */
 
+/* --- agent_start.c --- */
+
 /* Starts the ranks of an order. Failures are reported to the head and stop the other ranks. */
 void agent_start_ranks(struct agent *a, struct launch_order *l); /* may take over @l */
 /* The second half: starts the processes, with the environment that they share. */
@@ -66,6 +68,15 @@ void agent_start_processes(struct agent *a, const struct launch_order *l, const 
  * after every order: GONE follows a refused order unless ranks run. */
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
 
+/* Waits for at most @ms in all until the programs of started ranks are executed: executing a
+ * program, or entering the working folder, takes as long as the file system does. Reports the first
+ * failure; a worker whose program could not be executed is freed. */
+void agent_confirm_starts(struct agent *a, uint64_t ms);
+
+/* --- agent_attempt.c --- */
+
+/* KILL to all processes of the attempt. */
+void agent_kill_ranks(struct agent_attempt *t);
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms);
 /* Takes the next step of the attempt if due. Call in every turn of the loop. */

@@ -3,7 +3,8 @@
  * Agent, inside: the agent's own state, for files with access to more than one part
  *
  *   agent.c           life cycle, orders of the head, loss of the head
- *   agent_attempt.c   one run of the ranks: starting, stopping, proof of the end of all processes
+ *   agent_start.c     the ranks of an attempt are started
+ *   agent_attempt.c   one run of the ranks: stopping, proof of the end of all processes
  *   agent_pmix.c      ranks that wait for PMIx
  *   agent_children.c  child agents (--tree)
  *

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LAUNCH forks all ranks first and waits for START_MS in all until their programs are executed;
+ * programs on slow file systems are looked at by a timer later. A rank that cannot be executed
+ * stops the others. With PMIx, agent_pmix_begin() stands between agent_start_ranks() and
+ * agent_start_processes() and waits for the helper.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_private.h"
+#include "agent/endpoint/port.h"
+#include "agent/rank/base_env.h"
+#include "agent/rank/limits.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "wire/env/nccl_env.h"
+#include "wire/env/subst.h"
+#include "wire/env/worker_env.h"
+#include "wire/env_names.h"
+
+enum {
+        START_MS = 50,      /* for programs to be executed before the loop goes on */
+        START_LOOK_MS = 20, /* ... and between looks then */
+};
+
+extern char **environ;
+
+/* --- programs that are executed, or not ------------------------------------------------------- */
+
+void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
+{
+        struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
+
+        memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
+        refused_encode(&a->up.out, &m);
+        if (why == REFUSED_ORDER && a->attempt.phase == IDLE)
+                empty_encode(&a->up.out, MSG_GONE);
+}
+
+void agent_confirm_starts(struct agent *a, uint64_t ms)
+{
+        static const enum refusal why[] = {
+                [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
+        };
+        struct agent_attempt *t = &a->attempt;
+        uint64_t end = uv_hrtime() / 1000000 + ms, now;
+        enum spawn_step step;
+        struct error err;
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n_workers; i++) {
+                struct worker *w = t->workers[i];
+                int r = 0;
+
+                now = uv_hrtime() / 1000000;
+                if (!w->started)
+                        r = worker_confirm(w, now < end ? (int)(end - now) : 0, &step, &err);
+                if (r >= 0)
+                        t->workers[n++] = w;
+                if (r == 0)
+                        continue;
+                t->n_starting--;
+                if (r > 0) {
+                        started_encode(&a->up.out, &(struct started){ .rank = w->rank,
+                                                                      .pid = (uint32_t)w->pid });
+                        continue;
+                }
+                t->n_alive--;
+                if (!t->refused)
+                        agent_refuse(a, w->rank, why[step], err.code, err.text);
+                t->refused = true;
+                worker_destroy(w);
+        }
+        t->n_workers = n;
+        if (t->n_starting)
+                return;
+        uv_timer_stop(&t->starting);
+        if (t->refused && t->phase != KILLING)
+                agent_kill_ranks(t);
+}
+
+static void on_starting(uv_timer_t *timer)
+{
+        agent_confirm_starts(timer->data, 0);
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+/* The port of NCCL's RAS is free when the ranks start: two jobs of a node would share its default.
+ */
+static const char *pick_ras_addr(char *to, size_t size)
+{
+        struct sockaddr_in addr = { .sin_family = AF_INET,
+                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int fd = port_bind((struct sockaddr *)&addr, sizeof(addr), 0);
+
+        snprintf(to, size, "127.0.0.1:%u", ntohs(addr.sin_port));
+        if (fd < 0)
+                return NULL;
+        fd_close(fd);
+        return to;
+}
+
+/* Forks a rank's process; agent_confirm_starts() finds out whether the program could be executed.
+ */
+static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
+                      const struct strv *base, const struct nccl_values *nccl)
+{
+        CLEANUP(strv_finish) struct strv env = STRV_INIT, argv = STRV_INIT;
+        struct agent_attempt *t = &a->attempt;
+        char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
+        struct worker_setup setup = {
+                .loop = a->loop,
+                .up = &a->up,
+                .rank = r->rank,
+                .window = l->window,
+                .argv = &argv,
+                .env = &env,
+                .cwd = l->cwd,
+                .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
+                .contain = &t->contain,
+        };
+        CLEANUP(fd_closep) int pmi = t->pmi ? pmi_link_open(t->pmi, r->rank) : -1;
+        struct error err;
+        struct worker *w;
+
+        if (t->pmi && pmi < 0) {
+                agent_refuse(a, r->rank, REFUSED_FORK, -pmi, strerror(-pmi));
+                free(error_file);
+                return pmi;
+        }
+        setup.pass = MAX(pmi, 0);
+        subst_arguments(&argv, l, r);
+        strv_copy(&env, base);
+        worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
+        nccl_env_build(&env, l, nccl);
+        if (t->pmi)
+                strv_env_setf(&env, "PMI_FD", "%d", pmi);
+        agent_pmix_add_env(a, r->rank, &env);
+        if (agent_push_dir(&a->push))
+                strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
+        w = worker_start(&setup, &err);
+        free(error_file);
+        if (!w) {
+                agent_refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
+                return -err.code;
+        }
+        t->workers[t->n_workers++] = w;
+        t->n_alive++;
+        t->n_starting++;
+        return 0;
+}
+
+/* Opens what all ranks share. */
+static int open_attempt(struct agent *a, const struct launch_order *l, struct error *err)
+{
+        struct agent_attempt *t = &a->attempt;
+
+        if (contain_open(&t->contain, l->contain, a->dir.store, err) < 0)
+                return -err->code;
+        if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
+                return 0;
+        t->pmi = pmi_link_create(a->loop, a->store.relay, l, err);
+        if (t->pmi)
+                return 0;
+        contain_close(&t->contain);
+        return -err->code;
+}
+
+void agent_start_processes(struct agent *a, const struct launch_order *l, const struct strv *base)
+{
+        struct agent_attempt *t = &a->attempt;
+        char ras_addr[32];
+        struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)), a->dir.dumps,
+                                    a->dir.pipes };
+
+        for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++)
+                t->refused = start_rank(a, l, &l->ranks[i], base, &nccl) < 0;
+        agent_confirm_starts(a, START_MS);
+        if (t->n_workers && t->has_gpus)
+                nccl_watch_start(&t->nccl, t->workers[0]->pid);
+        if (!t->n_starting)
+                return;
+        log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
+        uv_timer_start(&t->starting, on_starting, START_LOOK_MS, START_LOOK_MS);
+}
+
+void agent_start_ranks(struct agent *a, struct launch_order *l)
+{
+        CLEANUP(strv_finish) struct strv base = STRV_INIT;
+        char limits[160];
+        struct agent_attempt *t = &a->attempt;
+        struct error err;
+
+        if (open_attempt(a, l, &err) < 0) {
+                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
+                return;
+        }
+        log_line(LOG_INFO, "processes are contained by: %s", contain_level_name(t->contain.level));
+        if (limits_describe(limits, sizeof(limits)))
+                log_line(LOG_INFO, "soft limits of ranks are raised to the hard ones: %s", limits);
+        if (a->notes && t->contain.cgroup.path)
+                snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", t->contain.cgroup.path);
+        oom_read(&t->oom, t->contain.cgroup.path);
+        t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .fd = -1 };
+        a->head.limit_ms = l->silence_ms;
+        base_env_build(&base, environ, l);
+        t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
+        t->phase = RUNNING;
+        t->refused = false;
+        if (l->mpi.kind == MPI_PMIX)
+                agent_pmix_begin(a, l, &base);
+        else
+                agent_start_processes(a, l, &base);
+}
