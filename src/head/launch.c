@@ -2,12 +2,8 @@
 /*
  * launch_run() gives the order of steps: open the records, load the hosts, set up the output,
  * then print_plan() or run_job(). run_job() checks everything on this machine (the environment,
- * standard input, files to push) before connect_nodes() opens a link, and plans only when every
- * agent has sent an inventory.
- *
- * run_attempts() repeats push, endpoint and run_attempt() for as long as job_restart() agrees. An
- * error before the first attempt ends the launch (verdict_nothing_started()); an error before a
- * later attempt is a failure of the attempt (job_unreachable()), and job_restart() decides.
+ * standard input, files to push) before launch_connect() opens a link, plans only when every agent
+ * has sent an inventory, and hands over to launch_run_attempts().
  */
 #include "head/launch.h"
 
@@ -23,9 +19,6 @@
 #include "base/token.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
-#include "head/job/job_endpoint.h"
-#include "head/job/job_push.h"
-#include "head/nodes/same_machine.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
@@ -66,14 +59,6 @@ static int load_hosts(struct launch *l)
         return diags_errors(&l->diags) ? 65 : 0;
 }
 
-static bool any_remote(const struct launch *l)
-{
-        for (size_t i = 0; i < l->hosts.n; i++)
-                if (!l->hosts.v[i].local)
-                        return true;
-        return false;
-}
-
 /* --- files for the nodes ---------------------------------------------------------------------- */
 
 static void report_hashed(void *ctx, uint64_t bytes)
@@ -91,7 +76,7 @@ static void warn_not_pushed(struct launch *l)
 {
         const struct strv *argv = &l->o.argv;
 
-        for (size_t i = 0; i < argv->n && !l->o.chdir && any_remote(l); i++) {
+        for (size_t i = 0; i < argv->n && !l->o.chdir && launch_any_remote(l); i++) {
                 const char *arg = argv->v[i];
                 bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
 
@@ -116,148 +101,14 @@ static int pack_files(struct launch *l)
         return 0;
 }
 
-/* --- connecting and planning ------------------------------------------------------------------ */
-
-/* Prints messages of a running job. With -q only errors and the answer to Ctrl-\, not warnings. */
-static void say_now(void *ctx, const struct diags *d)
-{
-        struct launch *l = ctx;
-        bool told = false;
-
-        for (size_t i = 0; i < d->n && !told; i++)
-                told = !l->o.quiet || !d->v[i].warning || !d->v[i].id;
-        if (told)
-                say_diags(d, l->streams.color);
-}
-
-static void tick(void *ctx)
-{
-        progress_tick(ctx);
-}
-
-/* Returns the next step when a resource limit of this machine was reached; else NULL. */
-static const char *help_with_limit(int error)
-{
-        switch (error) {
-        case EMFILE:
-                return "raise the limit of open files of this shell: ulimit -n 1024";
-        case ENFILE:
-                return "the limit of open files of this machine is reached, see sysctl fs.file-max";
-        case EAGAIN:
-                return "the limit of processes and threads of this user is reached, see ulimit -u";
-        case ENOMEM:
-                return "there is too little memory, or the limit of this shell is low, see ulimit "
-                       "-v";
-        default:
-                return NULL;
-        }
-}
-
-/* Ends the launch: a transport cannot be made. A second line of @err is the next step. */
-static int refuse_transport(struct launch *l, struct error *err)
-{
-        const char *limit = help_with_limit(err->code);
-        char *rest = err->text;
-        const char *fact = strsep(&rest, "\n");
-        struct diag *d = limit                        ? diag_add(&l->diags, 904, 125, "%s", fact)
-                         : err->code == EPERM && rest ? diag_add(&l->diags, 209, 78, "%s", fact)
-                         : err->code == EBADMSG       ? diag_add(&l->diags, 242, 78, "%s", fact)
-                         : err->code == ELIBBAD       ? diag_add(&l->diags, 248, 69, "%s", fact)
-                                                      : diag_add(&l->diags, 103, 69, "%s", fact);
-
-        if (rest)
-                diag_help(d, "%s", rest);
-        if (limit)
-                diag_help(d, "%s", limit);
-        else if (err->code == ELIBACC && !l->o.ssh_command)
-                diag_help(d, "--ssh-command ssh goes without it");
-        return verdict_nothing_started(l, 69);
-}
-
-/* Ends the launch: there was an order to end (@rc is JOB_INTERRUPTED), or nodes were lost. */
-static int end_early(struct launch *l, int rc)
-{
-        if (rc == JOB_INTERRUPTED)
-                return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->job)));
-        report_nodes(&l->diags, l->job, &l->hosts);
-        return verdict_nothing_started(l, 68);
-}
-
-/* Hands the inventories of the agents to the planner. */
-static void take_inventory(struct launch *l)
-{
-        l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
-        for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct hello *h = &job_node(l->job, i)->hello;
-                struct plan_inventory *inv = &l->inventory[i];
-                int *index = xcalloc(h->n_gpus, sizeof(*index));
-
-                for (uint32_t g = 0; g < h->n_gpus; g++)
-                        index[g] = (int)h->gpus[g].index;
-                *inv = (struct plan_inventory){ true,  (int)h->n_gpus, (int)h->cores,
-                                                index, h->memory,      h->arch };
-        }
-        if (l->o.local && !l->o.local_n)
-                l->hosts.v[0].slots =
-                        l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
-}
-
-/* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
- * code. */
-static int connect_nodes(struct launch *l)
-{
-        struct error err;
-        int rc;
-
-        if (any_remote(l) && launch_setup_check_ssh(l) < 0)
-                return verdict_nothing_started(l, 66);
-        l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
-        if (!l->agent || (any_remote(l) &&
-                          agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
-                return verdict_nothing_because(l, 102, 69, &err);
-        l->config.options = &l->o;
-        l->config.hosts = &l->hosts;
-        l->config.agent_binaries = &l->agent_binaries;
-        l->config.agent_path = l->agent;
-        l->config.events = &l->events;
-        l->config.tick = tick;
-        l->config.tick_ctx = l->progress;
-        l->config.say = say_now;
-        l->config.say_ctx = l;
-        l->config.tell_joins = l->o.json || l->o.log_dir;
-        l->job = job_create(&l->config, &err);
-        if (!l->job)
-                return refuse_transport(l, &err);
-        rc = job_connect(l->job);
-        if (rc)
-                return end_early(l, rc);
-        take_inventory(l);
-        return 0;
-}
-
-/* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
- * code. */
-static int check_machines(struct launch *l)
-{
-        const char **machines;
-        size_t found;
-
-        if (l->o.plan.oversubscribe)
-                return 0;
-        machines = xcalloc(l->hosts.n, sizeof(*machines));
-        for (size_t i = 0; i < l->hosts.n; i++)
-                machines[i] = job_node(l->job, i)->hello.machine;
-        found = same_machine_find(&l->hosts, machines, &l->diags);
-        free(machines);
-        return found ? verdict_nothing_started(l, 65) : 0;
-}
+/* --- planning --------------------------------------------------------------------------------- */
 
 /* Plans with the inventory, if there is one, else with the hostfile alone. Returns 0, or the exit
  * code.
  */
 static int make_plan(struct launch *l)
 {
-        int rc = l->inventory ? check_machines(l) : 0;
+        int rc = l->inventory ? launch_check_machines(l) : 0;
 
         if (!rc && plan_build(&l->plan, &l->hosts, l->inventory, &l->o.plan, &l->diags) < 0)
                 rc = verdict_nothing_started(l, 69);
@@ -289,7 +140,7 @@ static int print_plan(struct launch *l)
         int rc = pack_files(l);
 
         if (!rc && l->o.probe)
-                rc = connect_nodes(l);
+                rc = launch_connect(l);
         if (!rc)
                 rc = make_plan(l);
         if (!rc)
@@ -308,114 +159,6 @@ static int print_plan(struct launch *l)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Brings the files of --push to the nodes, then opens the store's endpoint, reached by all nodes
- * (head/job/job_endpoint.h). Returns 0, JOB_INTERRUPTED or -errno with @err; *ret_pushed: it came
- * to the endpoint. */
-static int prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
-{
-        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, err) : 0;
-
-        *ret_pushed = !rc;
-        if (rc == -EIO)
-                report_push(&l->diags, l->job, &l->hosts);
-        if (rc)
-                return rc;
-        rc = job_open_endpoint(l->job, &l->plan, err);
-        if (rc == -ENETUNREACH)
-                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
-        return rc;
-}
-
-/* Prepares the first attempt. Returns 0, or the exit code. */
-static int prepare_first(struct launch *l)
-{
-        struct error err = { 0 };
-        bool pushed;
-        int rc = prepare_attempt(l, &err, &pushed);
-
-        if (!rc)
-                return 0;
-        if (rc == JOB_INTERRUPTED || rc == -EHOSTUNREACH)
-                return end_early(l, rc);
-        if (rc == (pushed ? -ENETUNREACH : -EIO))
-                return verdict_nothing_started(l, 69);
-        if (pushed)
-                return verdict_nothing_because(l, 320, 69, &err);
-        if (err.code != ESTALE && err.code != ENOENT)
-                return verdict_nothing_because(l, 231, 66, &err);
-        diag_help(diag_add(&l->diags, 237, 66, "--push: %s", err.text),
-                  "start again when no process writes to the pushed files");
-        return verdict_nothing_started(l, 66);
-}
-
-/* Prepares another attempt. A failure becomes the cause of the attempt, and is returned. */
-static int prepare_again(struct launch *l)
-{
-        struct error err = { 0 };
-        bool pushed;
-        int rc = prepare_attempt(l, &err, &pushed);
-
-        if (rc < 0)
-                job_unreachable(l->job, *err.text ? err.text
-                                        : pushed  ? "cannot open the store's endpoint"
-                                                  : "cannot push files to it");
-        return rc;
-}
-
-static bool understands_escapes(void)
-{
-        const char *term = getenv("TERM");
-
-        return term && *term && strcmp(term, "dumb") != 0;
-}
-
-/* Starts the ranks and waits until all have ended and their output is written. */
-static void run_attempt(struct launch *l)
-{
-        struct job_launch order = {
-                .plan = &l->plan,
-                .env = &l->env,
-                .unset = &l->unset,
-                .cwd = l->cwd,
-                .cwd_given = l->o.chdir != NULL,
-                .mpi = l->o.mpi == MPI_NONE ? "" : l->config.mpi,
-                .program = strchr(*l->o.argv.v, '/')
-                                   ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
-                                   : NULL,
-                .output = { .dir = run_dir_path(l->dir),
-                            .label = launch_setup_choose_label(l),
-                            .shown = l->streams.shown,
-                            .raw = l->o.raw,
-                            .erase = understands_escapes() },
-                .on_stderr = l->o.json && !l->o.json_file,
-                .stdin_fd = l->streams.stdin_fd,
-                .stdin_all = l->o.stdin_mode == STDIN_ALL,
-        };
-
-        job_launch(l->job, &order);
-        job_wait(l->job);
-}
-
-/* Runs the first attempt and each restart. Returns the exit code. */
-static int run_attempts(struct launch *l)
-{
-        int rc = prepare_first(l);
-
-        if (rc)
-                return rc;
-        events_emit(&l->events, (struct event){ .kind = EVENT_RUN_START,
-                                                .node = -1,
-                                                .rank = -1,
-                                                .value = l->plan.world_size,
-                                                .count = l->plan.num_nodes });
-        run_attempt(l);
-        while (job_restart(l->job, &l->plan))
-                if (!prepare_again(l))
-                        run_attempt(l);
-        job_leave(l->job);
-        return verdict_tell(l);
-}
-
 static int run_job(struct launch *l)
 {
         struct error err;
@@ -427,7 +170,7 @@ static int run_job(struct launch *l)
                 return verdict_nothing_because(l, 124, 66, &err);
         rc = pack_files(l);
         if (!rc)
-                rc = connect_nodes(l);
+                rc = launch_connect(l);
         if (!rc)
                 rc = make_plan(l);
         if (!rc)
@@ -438,7 +181,7 @@ static int run_job(struct launch *l)
                 return verdict_nothing_because(l, 903, 73, &err);
         report_locked_memory(&l->diags, l->job, &l->hosts);
         verdict_say(l);
-        return run_attempts(l);
+        return launch_run_attempts(l);
 }
 
 /* --- from the first line to the last ---------------------------------------------------------- */
@@ -466,11 +209,12 @@ static void setup_output(struct launch *l)
         log_set_level(l->o.quiet ? LOG_ERROR : levels[MIN(MAX(l->o.verbose, 0), 2)]);
         l->streams.color = launch_setup_choose_color(&l->o);
         po.tty = l->o.progress == PROGRESS_TTY ||
-                 (l->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) && understands_escapes());
+                 (l->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) &&
+                  launch_setup_understands_escapes());
         po.color = l->streams.color;
         po.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
         po.n_hosts = l->hosts.n;
-        po.remote = any_remote(l);
+        po.remote = launch_any_remote(l);
         po.run_id = l->config.run_id;
         po.source = l->o.local         ? "this machine"
                     : l->o.hostfiles.n ? l->o.hostfiles.v[0]

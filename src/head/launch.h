@@ -2,7 +2,9 @@
 /*
  * Launch: a launch from the options to the exit code
  *
- * - launch.c: the steps: hosts, connect, plan, files, endpoint, job, verdict
+ * - launch.c: the order of steps: hosts, files, connect, plan, attempts
+ * - launch_connect.c: the nodes: connecting, inventories
+ * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - verdict.c: messages, the verdict, the exit code
  *
@@ -55,9 +57,29 @@ struct launch {
 int launch_run(struct launch *l);
 void launch_finish(struct launch *l);
 
+/* --- launch_connect.c --- */
+
+/* Whether a node is not this machine. */
+bool launch_any_remote(const struct launch *l);
+/* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
+ * code. */
+int launch_connect(struct launch *l);
+/* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
+ * code. */
+int launch_check_machines(struct launch *l);
+/* Ends the launch: there was an order to end (@rc is JOB_INTERRUPTED), or nodes were lost. */
+int launch_end_early(struct launch *l, int rc);
+
+/* --- launch_attempts.c --- */
+
+/* Runs the first attempt and each restart. Returns the exit code; the verdict has been told. */
+int launch_run_attempts(struct launch *l);
+
 /* --- launch_setup.c --- */
 
 bool launch_setup_choose_color(const struct options *o);
+/* Whether the terminal of $TERM moves its cursor. */
+bool launch_setup_understands_escapes(void);
 /* Sets here and cwd. 0, or the exit code: the current directory is gone, but needed. */
 int launch_setup_find_cwd(struct launch *l);
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as

@@ -306,3 +306,10 @@ bool launch_setup_choose_color(const struct options *o)
                 return o->color == YES;
         return isatty(STDERR_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
+
+bool launch_setup_understands_escapes(void)
+{
+        const char *term = getenv("TERM");
+
+        return term && *term && strcmp(term, "dumb") != 0;
+}

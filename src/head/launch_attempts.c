@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch_run_attempts() repeats push, endpoint and run_attempt() for as long as job_restart()
+ * agrees. An error before the first attempt ends the launch (verdict_nothing_started()); an error
+ * before a later attempt is a failure of the attempt (job_unreachable()), and job_restart()
+ * decides.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "head/job/job_endpoint.h"
+#include "head/job/job_push.h"
+#include "head/launch.h"
+#include "head/report/report.h"
+
+/* Brings the files of --push to the nodes, then opens the store's endpoint, reached by all nodes
+ * (head/job/job_endpoint.h). Returns 0, JOB_INTERRUPTED or -errno with @err; *ret_pushed: it came
+ * to the endpoint. */
+static int prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
+{
+        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, err) : 0;
+
+        *ret_pushed = !rc;
+        if (rc == -EIO)
+                report_push(&l->diags, l->job, &l->hosts);
+        if (rc)
+                return rc;
+        rc = job_open_endpoint(l->job, &l->plan, err);
+        if (rc == -ENETUNREACH)
+                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
+        return rc;
+}
+
+/* Prepares the first attempt. Returns 0, or the exit code. */
+static int prepare_first(struct launch *l)
+{
+        struct error err = { 0 };
+        bool pushed;
+        int rc = prepare_attempt(l, &err, &pushed);
+
+        if (!rc)
+                return 0;
+        if (rc == JOB_INTERRUPTED || rc == -EHOSTUNREACH)
+                return launch_end_early(l, rc);
+        if (rc == (pushed ? -ENETUNREACH : -EIO))
+                return verdict_nothing_started(l, 69);
+        if (pushed)
+                return verdict_nothing_because(l, 320, 69, &err);
+        if (err.code != ESTALE && err.code != ENOENT)
+                return verdict_nothing_because(l, 231, 66, &err);
+        diag_help(diag_add(&l->diags, 237, 66, "--push: %s", err.text),
+                  "start again when no process writes to the pushed files");
+        return verdict_nothing_started(l, 66);
+}
+
+/* Prepares another attempt. A failure becomes the cause of the attempt, and is returned. */
+static int prepare_again(struct launch *l)
+{
+        struct error err = { 0 };
+        bool pushed;
+        int rc = prepare_attempt(l, &err, &pushed);
+
+        if (rc < 0)
+                job_unreachable(l->job, *err.text ? err.text
+                                        : pushed  ? "cannot open the store's endpoint"
+                                                  : "cannot push files to it");
+        return rc;
+}
+
+/* Starts the ranks and waits until all have ended and their output is written. */
+static void run_attempt(struct launch *l)
+{
+        struct job_launch order = {
+                .plan = &l->plan,
+                .env = &l->env,
+                .unset = &l->unset,
+                .cwd = l->cwd,
+                .cwd_given = l->o.chdir != NULL,
+                .mpi = l->o.mpi == MPI_NONE ? "" : l->config.mpi,
+                .program = strchr(*l->o.argv.v, '/')
+                                   ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
+                                   : NULL,
+                .output = { .dir = run_dir_path(l->dir),
+                            .label = launch_setup_choose_label(l),
+                            .shown = l->streams.shown,
+                            .raw = l->o.raw,
+                            .erase = launch_setup_understands_escapes() },
+                .on_stderr = l->o.json && !l->o.json_file,
+                .stdin_fd = l->streams.stdin_fd,
+                .stdin_all = l->o.stdin_mode == STDIN_ALL,
+        };
+
+        job_launch(l->job, &order);
+        job_wait(l->job);
+}
+
+int launch_run_attempts(struct launch *l)
+{
+        int rc = prepare_first(l);
+
+        if (rc)
+                return rc;
+        events_emit(&l->events, (struct event){ .kind = EVENT_RUN_START,
+                                                .node = -1,
+                                                .rank = -1,
+                                                .value = l->plan.world_size,
+                                                .count = l->plan.num_nodes });
+        run_attempt(l);
+        while (job_restart(l->job, &l->plan))
+                if (!prepare_again(l))
+                        run_attempt(l);
+        job_leave(l->job);
+        return verdict_tell(l);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch_connect() makes the job, connects its nodes and hands the inventories of the agents to the
+ * planner. What is said while the job runs goes through say_now(). A transport that cannot be made
+ * ends the launch with a next step (refuse_transport()); nodes that cannot be reached are told by
+ * report_nodes().
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "head/launch.h"
+#include "head/nodes/same_machine.h"
+#include "head/output/progress.h"
+#include "head/output/say.h"
+#include "head/report/report.h"
+
+/* Prints messages of a running job. With -q only errors and the answer to Ctrl-\, not warnings. */
+static void say_now(void *ctx, const struct diags *d)
+{
+        struct launch *l = ctx;
+        bool told = false;
+
+        for (size_t i = 0; i < d->n && !told; i++)
+                told = !l->o.quiet || !d->v[i].warning || !d->v[i].id;
+        if (told)
+                say_diags(d, l->streams.color);
+}
+
+static void tick(void *ctx)
+{
+        progress_tick(ctx);
+}
+
+bool launch_any_remote(const struct launch *l)
+{
+        for (size_t i = 0; i < l->hosts.n; i++)
+                if (!l->hosts.v[i].local)
+                        return true;
+        return false;
+}
+
+/* Returns the next step when a resource limit of this machine was reached; else NULL. */
+static const char *help_with_limit(int error)
+{
+        switch (error) {
+        case EMFILE:
+                return "raise the limit of open files of this shell: ulimit -n 1024";
+        case ENFILE:
+                return "the limit of open files of this machine is reached, see sysctl fs.file-max";
+        case EAGAIN:
+                return "the limit of processes and threads of this user is reached, see ulimit -u";
+        case ENOMEM:
+                return "there is too little memory, or the limit of this shell is low, see ulimit "
+                       "-v";
+        default:
+                return NULL;
+        }
+}
+
+/* Ends the launch: a transport cannot be made. A second line of @err is the next step. */
+static int refuse_transport(struct launch *l, struct error *err)
+{
+        const char *limit = help_with_limit(err->code);
+        char *rest = err->text;
+        const char *fact = strsep(&rest, "\n");
+        struct diag *d = limit                        ? diag_add(&l->diags, 904, 125, "%s", fact)
+                         : err->code == EPERM && rest ? diag_add(&l->diags, 209, 78, "%s", fact)
+                         : err->code == EBADMSG       ? diag_add(&l->diags, 242, 78, "%s", fact)
+                         : err->code == ELIBBAD       ? diag_add(&l->diags, 248, 69, "%s", fact)
+                                                      : diag_add(&l->diags, 103, 69, "%s", fact);
+
+        if (rest)
+                diag_help(d, "%s", rest);
+        if (limit)
+                diag_help(d, "%s", limit);
+        else if (err->code == ELIBACC && !l->o.ssh_command)
+                diag_help(d, "--ssh-command ssh goes without it");
+        return verdict_nothing_started(l, 69);
+}
+
+int launch_end_early(struct launch *l, int rc)
+{
+        if (rc == JOB_INTERRUPTED)
+                return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->job)));
+        report_nodes(&l->diags, l->job, &l->hosts);
+        return verdict_nothing_started(l, 68);
+}
+
+/* Hands the inventories of the agents to the planner. */
+static void take_inventory(struct launch *l)
+{
+        l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct hello *h = &job_node(l->job, i)->hello;
+                struct plan_inventory *inv = &l->inventory[i];
+                int *index = xcalloc(h->n_gpus, sizeof(*index));
+
+                for (uint32_t g = 0; g < h->n_gpus; g++)
+                        index[g] = (int)h->gpus[g].index;
+                *inv = (struct plan_inventory){ true,  (int)h->n_gpus, (int)h->cores,
+                                                index, h->memory,      h->arch };
+        }
+        if (l->o.local && !l->o.local_n)
+                l->hosts.v[0].slots =
+                        l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
+}
+
+int launch_connect(struct launch *l)
+{
+        struct error err;
+        int rc;
+
+        if (launch_any_remote(l) && launch_setup_check_ssh(l) < 0)
+                return verdict_nothing_started(l, 66);
+        l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
+        if (!l->agent || (launch_any_remote(l) &&
+                          agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
+                return verdict_nothing_because(l, 102, 69, &err);
+        l->config.options = &l->o;
+        l->config.hosts = &l->hosts;
+        l->config.agent_binaries = &l->agent_binaries;
+        l->config.agent_path = l->agent;
+        l->config.events = &l->events;
+        l->config.tick = tick;
+        l->config.tick_ctx = l->progress;
+        l->config.say = say_now;
+        l->config.say_ctx = l;
+        l->config.tell_joins = l->o.json || l->o.log_dir;
+        l->job = job_create(&l->config, &err);
+        if (!l->job)
+                return refuse_transport(l, &err);
+        rc = job_connect(l->job);
+        if (rc)
+                return launch_end_early(l, rc);
+        take_inventory(l);
+        return 0;
+}
+
+int launch_check_machines(struct launch *l)
+{
+        const char **machines;
+        size_t found;
+
+        if (l->o.plan.oversubscribe)
+                return 0;
+        machines = xcalloc(l->hosts.n, sizeof(*machines));
+        for (size_t i = 0; i < l->hosts.n; i++)
+                machines[i] = job_node(l->job, i)->hello.machine;
+        found = same_machine_find(&l->hosts, machines, &l->diags);
+        free(machines);
+        return found ? verdict_nothing_started(l, 65) : 0;
+}
