@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment of a rank is made by the agent's own function, worker_env_build(), from the
+ * LAUNCH that the node would get (fill_launch()), with placeholders in brackets for values known
+ * only to the nodes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/model/compat_nodes.h"
+#include "head/report/plan_print.h"
+#include "head/report/plan_view.h"
+#include "wire/env/compat_env.h"
+#include "wire/env/nccl_env.h"
+#include "wire/env/subst.h"
+#include "wire/env/worker_env.h"
+#include "wire/env_names.h"
+
+#define LATER "(later)" /* an interface known to the nodes only */
+
+static void fill_master_addr(const struct plan_view *v, struct launch_order *l)
+{
+        const struct host *first = plan_view_host(v, v->p->ranks[0].node);
+        char *addr = l->first_node.addr;
+        size_t size = sizeof(l->first_node.addr);
+
+        if (v->p->num_nodes == 1)
+                snprintf(addr, size, "127.0.0.1");
+        else if (first->addr)
+                snprintf(addr, size, "%s", first->addr);
+        else
+                snprintf(addr, size, "(address of %.40s)", first->name);
+        snprintf(l->master_addr, sizeof(l->master_addr), "%s",
+                 v->o->store_listen == STORE_LISTEN_LOOPBACK ? "127.0.0.1" : addr);
+}
+
+/* The numbers of ports are not known before a launch: 0. */
+static void fill_arguments(const struct plan_view *v, struct launch_order *l)
+{
+        struct launch_first_node *first = &l->first_node;
+
+        strv_copy(&l->argv, &v->o->argv);
+        l->arguments.subst = v->o->subst;
+        if (v->o->local_rank_arg)
+                snprintf(l->arguments.local_rank, sizeof(l->arguments.local_rank), "%s",
+                         v->o->local_rank_arg);
+        first->n_ports = (uint32_t)v->ports->n;
+        first->ports = xcalloc(v->ports->n, sizeof(*first->ports));
+        for (size_t i = 0; i < v->ports->n; i++)
+                snprintf(first->ports[i].name, sizeof(first->ports[i].name), "%s", v->ports->v[i]);
+}
+
+/* Fills in the LAUNCH for this node, as far as worker_env_build() reads it. */
+static void fill_launch(const struct plan_view *v, const struct plan_node *n,
+                        struct launch_order *l)
+{
+        *l = (struct launch_order){ .world_size = (uint32_t)v->p->world_size,
+                                    .num_nodes = (uint32_t)v->p->num_nodes,
+                                    .node_rank = (uint32_t)n->node_rank,
+                                    .gpu_visibility_own = v->o->gpu_visibility_own,
+                                    .set_visible = n->gpus_are_subset,
+                                    .mpi.kind = (uint8_t)v->o->mpi,
+                                    .n_ranks = (uint32_t)n->ranks.n };
+        l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
+        l->per_node = v->o->plan.per_node;
+        if (l->agent_store || l->per_node)
+                snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
+        compat_nodes_fill(&l->compat, v->o->compat, v->p, v->hosts);
+        snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
+        snprintf(l->host, sizeof(l->host), "%s", v->hosts->v[n->host].name);
+        fill_arguments(v, l);
+        fill_master_addr(v, l);
+        l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
+        for (size_t i = 0; i < n->ranks.n; i++) {
+                const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
+
+                l->ranks[i] = (struct launch_rank){ .rank = (uint32_t)r->rank,
+                                                    .local_rank = (uint32_t)r->local_rank,
+                                                    .n_gpus = (uint32_t)r->gpus.n };
+                l->ranks[i].gpus = xcalloc(r->gpus.n, sizeof(uint32_t));
+                for (size_t g = 0; g < r->gpus.n; g++)
+                        l->ranks[i].gpus[g] = (uint32_t)r->gpus.v[g];
+        }
+}
+
+static void explain_iface(struct strv *env, const char *name, const char *placeholder)
+{
+        const char *value = strv_env_get(env, name);
+
+        if (value && !strcmp(value, placeholder))
+                strv_env_set(env, name, "(interface towards rank 0's node)");
+}
+
+/* Explains the variables of --compat slurm that are known at the start only. */
+static void explain_compat(const struct plan_view *v, const struct host *host, size_t n_ranks,
+                           struct strv *env)
+{
+        if (strv_env_get(env, HN_PORT_PREFIX "JAX"))
+                strv_env_set(env, HN_PORT_PREFIX "JAX", "(free port there)");
+        if (v->o->compat != COMPAT_SLURM)
+                return;
+        strv_env_set(env, "SLURM_JOB_ID", "(number of the run)");
+        strv_env_set(env, "SLURM_JOBID", "(number of the run)");
+        strv_env_setf(env, "SLURM_CPUS_ON_NODE", "(cores of %s)", host->name);
+        strv_env_setf(env, "SLURM_CPUS_PER_TASK", "(cores of %s / %zu)", host->name, n_ranks);
+}
+
+void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
+{
+        const struct plan_rank *r = &v->p->ranks[rank];
+        const struct plan_node *n = &v->p->nodes[r->node];
+        bool own_threads = strv_env_get(env, "OMP_NUM_THREADS");
+        struct launch_order l;
+
+        fill_launch(v, n, &l);
+        strv_copy(&l.unset, &v->o->unset);
+        worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
+                         "(file of the node's agent)", 0);
+        nccl_env_build(env, &l,
+                       &(struct nccl_values){ "127.0.0.1:(free port there)",
+                                              "(folder of the node's agent)/" NCCL_DUMP_NAME,
+                                              "(file of the node's agent)" });
+        strv_env_set(env, "MASTER_PORT", "(free port there)");
+        if (l.mpi.kind == MPI_PMIX)
+                strv_env_set(env, "PMIX_*", "(of the node's libpmix)");
+        else if (l.mpi.kind != MPI_NONE)
+                strv_env_set(env, "PMI_FD", "(descriptor of the node's agent)");
+        for (size_t i = 0; i < v->ports->n; i++) {
+                CLEANUP(free_textp) char *name = port_name_variable(v->ports->v[i]);
+
+                strv_env_set(env, name, "(free port there)");
+        }
+        explain_iface(env, "GLOO_SOCKET_IFNAME", LATER);
+        explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
+        if (!own_threads && !l.per_node)
+                strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
+                              plan_view_host(v, r->node)->name, n->ranks.n);
+        explain_compat(v, plan_view_host(v, r->node), n->ranks.n, env);
+        launch_order_finish(&l);
+}
+
+/* Prints the arguments of @rank when they differ from rank to rank. */
+static void print_arguments(FILE *to, const struct plan_view *v, int rank)
+{
+        const struct plan_rank *r = &v->p->ranks[rank];
+        CLEANUP(strv_finish) struct strv argv = STRV_INIT;
+        CLEANUP(free_textp) char *text = NULL;
+        struct launch_order l;
+
+        if (!v->o->argv.n || (!v->o->subst && !v->o->local_rank_arg))
+                return;
+        fill_launch(v, &v->p->nodes[r->node], &l);
+        subst_arguments(&argv, &l, &l.ranks[r->local_rank]);
+        launch_order_finish(&l);
+        text = plan_view_join(&argv);
+        fprintf(to, "# program %s\n", text);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
+                      const struct options *o, const struct strv *ports)
+{
+        CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, NULL);
+
+        v.ports = ports;
+        for (size_t i = 0; i < o->ranks.n; i++) {
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
+                int rank = o->ranks.v[i];
+
+                strv_copy(&env, &v.env);
+                plan_view_rank_env(&v, rank, &env);
+                qsort(env.v, env.n, sizeof(*env.v), compare_texts);
+                fprintf(to, "# rank %d on %s\n", rank,
+                        plan_view_host(&v, p->ranks[rank].node)->name);
+                print_arguments(to, &v, rank);
+                for (size_t k = 0; k < env.n; k++) {
+                        CLEANUP(free_textp) char *pair = plan_view_pair(env.v[k]);
+
+                        fprintf(to, "%s\n", pair);
+                }
+        }
+}
