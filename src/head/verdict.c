@@ -104,21 +104,38 @@ int verdict_close_stdout(struct launch *l, int code)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
+/* Whether rank 0 alone made the job a success (--success rank0). */
+static bool is_rank0s_success(const struct launch *l)
+{
+        const struct outcome *o = job_outcome(l->job);
+
+        return o->decided && (o->stopped || o->exited < (size_t)l->plan.world_size);
+}
+
 static void write_verdict(struct launch *l, int code)
 {
         const struct outcome *o = job_outcome(l->job);
         size_t earlier = job_earlier(l->job)->n;
-        char took[32], attempt[32] = "", killed[64] = "", what[700];
+        char took[32], attempt[32] = "", killed[64] = "", stopped[64] = "", what[700];
 
         format_duration(took, sizeof(took), events_now_us(&l->events));
         if (earlier)
                 snprintf(attempt, sizeof(attempt), " (attempt %zu)", earlier + 1);
-        if (o->killed && (o->cause.kind == CAUSE_ORDER || o->cause.kind == CAUSE_TIMEOUT))
+        if (o->killed && (o->cause.kind == CAUSE_ORDER || o->cause.kind == CAUSE_TIMEOUT ||
+                          o->cause.kind == CAUSE_NONE))
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
                          o->killed, o->killed == 1 ? "" : "s");
         if (!outcome_failed(o)) {
-                snprintf(l->verdict, sizeof(l->verdict), "finished: %d rank%s exited 0 in %s%s",
-                         l->plan.world_size, l->plan.world_size == 1 ? "" : "s", took, attempt);
+                if (is_rank0s_success(l))
+                        snprintf(what, sizeof(what), "rank 0");
+                else
+                        snprintf(what, sizeof(what), "%d rank%s", l->plan.world_size,
+                                 l->plan.world_size == 1 ? "" : "s");
+                if (o->stopped)
+                        snprintf(stopped, sizeof(stopped), "; %zu rank%s stopped", o->stopped,
+                                 o->stopped == 1 ? " was" : "s were");
+                snprintf(l->verdict, sizeof(l->verdict), "finished: %s exited 0 in %s%s%s%s", what,
+                         took, attempt, stopped, killed);
                 return;
         }
         job_sentence(l->job, &o->cause, what, sizeof(what));
@@ -132,7 +149,8 @@ static void write_verdict(struct launch *l, int code)
 static int fail_records(struct launch *l, const char *what)
 {
         snprintf(l->verdict, sizeof(l->verdict),
-                 "all ranks exited 0, but the %s could not be written  (exit 73)", what);
+                 "%s exited 0, but the %s could not be written  (exit 73)",
+                 is_rank0s_success(l) ? "rank 0" : "all ranks", what);
         return 73;
 }
 
@@ -163,8 +181,8 @@ static int check_streams(struct launch *l, int code)
                 return code;
         code = error == EPIPE ? 128 + SIGPIPE : 73; /* a closed pipe counts as death by SIGPIPE */
         snprintf(l->verdict, sizeof(l->verdict),
-                 "all ranks exited 0, but standard %s could not be written: %s  (exit %d)", stream,
-                 strerror(error), code);
+                 "%s exited 0, but standard %s could not be written: %s  (exit %d)",
+                 is_rank0s_success(l) ? "rank 0" : "all ranks", stream, strerror(error), code);
         return code;
 }
 

@@ -107,6 +107,8 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         tell_lone_rank(j, &e, n->host->name);
         tell_peers(j, &c, n->host->name, status);
         job_failed(j, is_cause);
+        if (!status && c.kind != CAUSE_UNFINALIZED)
+                job_rank_succeeded(j, c.rank);
         return 0;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job stops once: stop_job() tells the store's clients why, orders TERM with the grace time on
- * every node, and begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now,
- * and a second later the remaining nodes are given up.
+ * A job stops once, after a failure, an order, or the success of rank 0 (--success rank0).
+ * stop_job() tells the store's clients why, orders TERM with the grace time on every node, and
+ * begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now, and a second
+ * later the remaining nodes are given up.
  *
  * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report the end of all ranks. A busy
  * machine delays local agents: while a local agent is silent, no time is counted, and the heartbeat
@@ -86,6 +87,17 @@ void job_failed(void *ctx, bool is_cause)
                 return;
         job_sentence(j, c, why, sizeof(why));
         stop_job(j, why);
+}
+
+void job_rank_succeeded(struct job *j, int rank)
+{
+        struct attempt *a = &j->attempt;
+
+        if (rank || j->config.options->success != SUCCESS_RANK0 || a->state != JOB_RUNNING)
+                return;
+        outcome_decide(&a->outcome);
+        if (a->outcome.exited < (size_t)a->plan->world_size)
+                stop_job(j, "rank 0 has exited with 0 (--success rank0)");
 }
 
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)

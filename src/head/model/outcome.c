@@ -106,8 +106,11 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
 
 bool outcome_happened(struct outcome *o, const struct cause *c)
 {
-        bool is_cause = is_stronger(o, c, &o->cause);
+        bool is_cause;
 
+        if (o->decided)
+                return false;
+        is_cause = is_stronger(o, c, &o->cause);
         if (o->n_seen < SEEN_MAX) {
                 o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
                 o->seen[o->n_seen++] = *c;
@@ -119,6 +122,11 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
         if (is_cause)
                 o->cause = *c;
         return is_cause;
+}
+
+void outcome_decide(struct outcome *o)
+{
+        o->decided = true;
 }
 
 size_t outcome_count(const struct outcome *o)
@@ -156,7 +164,7 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
         struct cause c = *rank;
 
         o->exited++;
-        if (stopped) {
+        if (stopped || (o->decided && !well)) {
                 o->stopped++;
                 o->killed += killed;
                 add_ended_rank(&o->halted, &o->n_halted, &c, WIFEXITED(status) && !well);

@@ -6,7 +6,7 @@
  * D14) is chosen among the failures before the launcher's own order to stop. Of failures close to
  * one another a lost node comes first, then a fatal signal, then a rank that reported an error,
  * then a non-zero exit, then a failure that only echoes another; of equal failures, and of failures
- * far apart, the earlier one.
+ * far apart, the earlier one. What happens after outcome_decide() is no failure.
  */
 #pragma once
 
@@ -86,6 +86,7 @@ struct outcome {
         size_t exited, failed;  /* ranks: ended; not 0 by themselves */
         size_t behind;          /* nodes lost only with their parent in the tree */
         size_t stopped, killed; /* ranks ended by TERM or KILL on our order */
+        bool decided;           /* by outcome_decide() */
         int64_t pulse_ns; /* time between pings: a lost node may have failed two pings earlier */
 };
 
@@ -102,6 +103,10 @@ void outcome_finish(struct outcome *o);
 bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped, bool killed,
                     const char *words);
 bool outcome_happened(struct outcome *o, const struct cause *c);
+
+/* The job has what it was started for: later failures do not count, and ranks that have not exited
+ * with 0 are counted as stopped. An earlier cause stays. */
+void outcome_decide(struct outcome *o);
 
 /* Returns the number of failures added, whether a cause or not. */
 size_t outcome_count(const struct outcome *o);

@@ -102,6 +102,8 @@ const struct option_def option_table[] = {
           "run.grace", "10s", GROUP_WHEN, .parse = value_span, FIELD(grace_ms), PROJECT(FREE) },
         { "on-failure", 0, "stop|continue", "a rank failed: stop the others, or let them finish",
           "run.on_failure", "stop", GROUP_WHEN, .parse = value_choice, FIELD(on_failure), PROJECT(FREE) },
+        { "success", 0, "all|rank0", "the job has succeeded when all ranks have, or when rank 0 has; then stop the others",
+          "run.success", "all", GROUP_WHEN, .parse = value_choice, FIELD(success), PROJECT(FREE) },
         { "max-restarts", 0, "N", "restart after a failure, at most N times",
           "run.max_restarts", "0", GROUP_WHEN,
           .parse = value_number, FIELD(max_restarts), .min = 0, .max = 1000000, PROJECT(FREE) },

@@ -29,6 +29,7 @@ enum tristate { AUTO, YES, NO };
 enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0, STDIN_ALL, STDIN_FILE };
 enum store_listen { STORE_LISTEN_NETWORK, STORE_LISTEN_LOOPBACK, STORE_LISTEN_NONE };
 enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
+enum success { SUCCESS_ALL, SUCCESS_RANK0 };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
 
 enum { DURATION_NEVER = -1 }; /* of the *_ms fields */
@@ -66,6 +67,7 @@ struct options {
         int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
         bool start_timeout_given; /* not the built-in value */
         enum on_failure on_failure;
+        enum success success;
         int max_restarts;
         int64_t node_timeout_ms;
         unsigned contain; /* enum contain_level of wire/msg.h */

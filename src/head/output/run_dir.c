@@ -315,6 +315,8 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
                 json_object_set_new(j, "rank", json_integer(c->rank));
         if (c->kind != CAUSE_NONE && c->node >= 0)
                 json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
+        if (o->decided)
+                json_object_set_new(j, "success", json_string("rank0"));
         if (c->signal)
                 json_object_set_new(j, "signal", json_integer(c->signal));
         /* All failures, in the order of arrival. */

@@ -16,7 +16,7 @@ LIMIT=300
 export PATH=${TORCH_PYTHON%/*}:$PATH RAY_TMPDIR=/run RAY_AUTH_MODE=disabled
 
 ray_lab() { # COMMAND...
-    torch_lab -H "$TMP/hosts.txt" --per-node -x PATH -x RAY_TMPDIR -x RAY_AUTH_MODE \
+    torch_lab -H "$TMP/hosts.txt" --per-node --success rank0 -x PATH -x RAY_TMPDIR -x RAY_AUTH_MODE \
         ray symmetric-run --address {master_addr}:{port:ray} --min-nodes {num_nodes} --num-cpus=1 -- "$@"
 }
 
@@ -24,6 +24,7 @@ lab_up 2 2
 ray_lab ray_train.py 2 2 "$TMP/results"
 torch_ok 'a training with two workers' 2
 has 'they are on two nodes' "$OUT" '2 nodes'
+verdict_has 'the job ends with its driver: the other node is stopped' 'rank 0 exited 0 in' '1 rank was stopped'
 ray_lab python -c 'raise SystemExit("the driver has failed")'
 exits 'a driver that fails ends the job' 1
 verdict_has 'its node is named' 'rank 0 on node001'

@@ -76,6 +76,38 @@ static void test_a_fatal_signal_beats_an_earlier_exit_code(void **state UNUSED)
         outcome_finish(&o);
 }
 
+static void test_after_the_decision_nothing_is_a_failure(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+        struct cause node = { .kind = CAUSE_NODE, .rank = -1, .node = 1 };
+
+        ends(&o, 0, EXITED(0));
+        outcome_decide(&o);
+        assert_false(ends(&o, 1, EXITED(7)));
+        assert_false(ends(&o, 2, SIGNALED(SIGSEGV)));
+        assert_false(stopped(&o, 3, SIGKILL, true));
+        assert_false(ends(&o, 4, EXITED(0)));
+        assert_false(outcome_happened(&o, &node));
+        assert_int_equal(outcome_exit_code(&o), 0);
+        assert_int_equal(outcome_count(&o), 0);
+        assert_int_equal(o.failed, 0);
+        assert_int_equal(o.stopped, 3);
+        assert_int_equal(o.killed, 1);
+        outcome_finish(&o);
+}
+
+static void test_a_failure_before_the_decision_stays(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        assert_true(ends(&o, 1, EXITED(7)));
+        outcome_decide(&o);
+        assert_false(ends(&o, 2, SIGNALED(SIGSEGV)));
+        assert_int_equal(outcome_exit_code(&o), 7);
+        assert_int_equal(o.cause.rank, 1);
+        outcome_finish(&o);
+}
+
 static void test_stopped_ranks_are_never_the_cause(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
@@ -478,6 +510,8 @@ int main(void)
                 cmocka_unit_test(test_nothing_that_exits_0_is_a_failure),
                 cmocka_unit_test(test_the_first_failing_rank_gives_the_code),
                 cmocka_unit_test(test_a_fatal_signal_beats_an_earlier_exit_code),
+                cmocka_unit_test(test_after_the_decision_nothing_is_a_failure),
+                cmocka_unit_test(test_a_failure_before_the_decision_stays),
                 cmocka_unit_test(test_stopped_ranks_are_never_the_cause),
                 cmocka_unit_test(test_a_lost_node_beats_its_ranks),
                 cmocka_unit_test(test_an_order_stays_the_cause),
