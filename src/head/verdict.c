@@ -117,6 +117,7 @@ static void write_verdict(struct launch *l, int code)
         const struct outcome *o = job_outcome(l->job);
         size_t earlier = job_earlier(l->job)->n;
         char took[32], attempt[32] = "", killed[64] = "", stopped[64] = "", what[700];
+        char ranks[32] = "rank 0";
 
         format_duration(took, sizeof(took), events_now_us(&l->events));
         if (earlier)
@@ -126,15 +127,13 @@ static void write_verdict(struct launch *l, int code)
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
                          o->killed, o->killed == 1 ? "" : "s");
         if (!outcome_failed(o)) {
-                if (is_rank0s_success(l))
-                        snprintf(what, sizeof(what), "rank 0");
-                else
-                        snprintf(what, sizeof(what), "%d rank%s", l->plan.world_size,
+                if (!is_rank0s_success(l))
+                        snprintf(ranks, sizeof(ranks), "%d rank%s", l->plan.world_size,
                                  l->plan.world_size == 1 ? "" : "s");
                 if (o->stopped)
                         snprintf(stopped, sizeof(stopped), "; %zu rank%s stopped", o->stopped,
                                  o->stopped == 1 ? " was" : "s were");
-                snprintf(l->verdict, sizeof(l->verdict), "finished: %s exited 0 in %s%s%s%s", what,
+                snprintf(l->verdict, sizeof(l->verdict), "finished: %s exited 0 in %s%s%s%s", ranks,
                          took, attempt, stopped, killed);
                 return;
         }
