@@ -5,10 +5,12 @@
  * answer has come, or after ANSWER_MS, and tells the result for each reason.
  *
  * Three timers begin rounds:
- *   join   --start-timeout: warns of missing ranks, or, if the user set the time, ends the job when
- * a rank waits look   compares the number of waiting requests in the store every quarter of
- * --wait-warn; the agents are asked only when a rank has waited for long enough seek   for --json:
- * only the agents know the ranks at PyTorch's store; asked ever more rarely while ranks are missing
+ * - join: --start-timeout. Warns of missing ranks, or, if the user set the time, ends the job when
+ *   a rank waits.
+ * - look: compares the number of waiting requests in the store every quarter of --wait-warn. The
+ *   agents are asked only when a rank has waited for long enough.
+ * - seek: for --json. Only the agents know the ranks at PyTorch's store; they are asked ever more
+ *   rarely while ranks are missing.
  */
 #include "head/job/job_status.h"
 
@@ -20,38 +22,21 @@
 #include "head/job/cluster.h"
 #include "head/job/job.h"
 #include "head/job/store_server.h"
+#include "head/status/rank_facts.h"
 #include "head/status/rank_table.h"
-#include "head/status/rank_table_text.h"
 #include "wire/status_msg.h"
 
 enum {
-        HN_OTHER_STORE = 412,
         ANSWER_MS = 1000,    /* then a node counts as silent */
         ROUND_MIN_MS = 1000, /* between two looks for missing ranks */
         LOOK_MIN_MS = 100,
         LOOK_MAX_MS = 5000,
         SEEK_MIN_MS = 250,
         SEEK_MAX_MS = 60000,
-        STEP_GAP_MS = 1000, /* between two events about a rank's progress */
-        NOTE_MAX = 80,
 };
 
 /* Reasons for a round. */
 enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8, FOR_EVENTS = 16 };
-
-/* The reported progress of a rank. */
-struct rank_step {
-        int64_t step, total, told_ns;
-        char note[NOTE_MAX + 1];
-        bool known, untold; /* untold: not yet an event */
-};
-
-/* The knowledge of the head about a rank. */
-struct rank_seen {
-        int64_t joined_ms; /* since the launch; -1 = has not opened libhnlaunch */
-        bool told_joined;  /* as an event */
-        bool ended;
-};
 
 /* A round of questions. */
 struct status_round {
@@ -75,8 +60,7 @@ struct job_status {
         bool told_missing;              /* as a warning: only once */
         bool told_other;                /* that a process looks for a store of its own: only once */
         struct node_status_other other; /* such a process; pid 0 = none is known */
-        struct rank_seen *ranks;        /* by rank */
-        struct rank_step *steps;        /* by rank; NULL until a rank reports progress */
+        struct rank_facts facts;
         int64_t parked_ns; /* since when a rank has waited in the store; 0 = none does */
         int64_t idle_ns;   /* since when none has */
         int64_t gap_ms;    /* a wait as long as this is told */
@@ -90,19 +74,6 @@ static void say_status(const struct job_status *s, struct diags *d)
         if (s->config->say)
                 s->config->say(s->config->say_ctx, d);
         diags_finish(d);
-}
-
-/* Emits the ranks at PyTorch's store, as told by the agents. */
-static void emit_joined_ranks(struct job_status *s)
-{
-        const struct rank_table *t = &s->round.table;
-
-        for (size_t i = 0; i < t->n; i++) {
-                if (s->ranks[i].told_joined || !rank_row_joined(&t->rows[i]))
-                        continue;
-                s->ranks[i].told_joined = true;
-                cluster_emit(s->cluster, EVENT_RANK_JOINED, t->rows[i].node, (int)i, 0, NULL);
-        }
 }
 
 /* Fails the job because ranks are missing; names the first. */
@@ -124,28 +95,16 @@ static void fail_missing(struct job_status *s)
         attempt_fail(s->attempt, &c);
 }
 
-/* No rank has come to the store, and a process that a rank has started looks for another one. */
+/* No rank has come to the store: does a process that a rank has started look for another one? */
 static void tell_other_store(struct job_status *s)
 {
-        const struct node_status_other *o = &s->other;
-        struct rank_span age = rank_span((uint64_t)s->cluster->options->start_timeout_ms);
+        uint64_t timeout_ms = (uint64_t)s->cluster->options->start_timeout_ms;
         struct diags d = DIAGS_INIT;
-        struct diag *di;
 
-        if (!o->pid || s->told_other || job_state_stops(s->attempt->state))
+        if (!s->other.pid || s->told_other || job_state_stops(s->attempt->state))
                 return;
         s->told_other = true;
-        di = diag_warn(&d, HN_OTHER_STORE,
-                       "no rank has come to PyTorch's store in %s, and a process looks for another "
-                       "store",
-                       age.text);
-        diag_place(di, "%s (pid %u), started by rank %u on %s, has MASTER_PORT=%u", o->name, o->pid,
-                   o->rank, s->cluster->hosts->v[s->attempt->plan->ranks[o->rank].node].name,
-                   o->port);
-        diag_note(di, "TORCHELASTIC_USE_AGENT_STORE=True, which it inherits, says that a store is "
-                      "served there already");
-        diag_help(di, "is this a program that starts ranks of its own? hnlaunch --per-node starts "
-                      "it once on each node");
+        rank_table_tell_other_store(&s->round.table, &d, &s->other, timeout_ms);
         say_status(s, &d);
 }
 
@@ -228,7 +187,7 @@ static void finish_round(uv_timer_t *t)
         rank_table_match(&r->table, hellos);
         free(hellos);
         if (runs)
-                emit_joined_ranks(s);
+                rank_facts_emit_joined(&s->facts, &r->table);
         if (reasons & FOR_ALL) {
                 rank_table_tell_all(&r->table, &d, attempt_age_ms(s->attempt));
                 say_status(s, &d);
@@ -251,17 +210,10 @@ static void begin_table(struct job_status *s)
         struct rank_table *t = &s->round.table;
 
         rank_table_init(t, plan, s->cluster->hosts);
-        for (int i = 0; i < plan->world_size; i++) {
-                if (s->ranks[i].joined_ms >= 0)
-                        rank_table_joined(t, i, s->ranks[i].joined_ms);
-                if (s->steps && s->steps[i].known)
-                        rank_table_progress(t, i,
-                                            (struct rank_progress){ s->steps[i].step,
-                                                                    s->steps[i].total,
-                                                                    s->steps[i].note });
-                if (s->ranks[i].ended || s->cluster->nodes[plan->ranks[i].node].state == NODE_GONE)
+        rank_facts_fill(&s->facts, t);
+        for (int i = 0; i < plan->world_size; i++)
+                if (s->cluster->nodes[plan->ranks[i].node].state == NODE_GONE)
                         rank_table_ended(t, i);
-        }
 }
 
 /* Begins a round, or adds a reason to the present round. */
@@ -348,11 +300,8 @@ static void on_look(uv_timer_t *t)
 static void on_seek(uv_timer_t *t)
 {
         struct job_status *s = t->data;
-        bool all_told = true;
 
-        for (int i = 0; i < s->attempt->plan->world_size && all_told; i++)
-                all_told = s->ranks[i].told_joined || s->ranks[i].ended;
-        if (all_told) {
+        if (rank_facts_all_told(&s->facts)) {
                 uv_timer_stop(t);
         } else if (s->attempt->state == JOB_RUNNING && store_server_used(s->attempt->store)) {
                 uv_timer_set_repeat(t, MIN(2 * uv_timer_get_repeat(t), (uint64_t)SEEK_MAX_MS));
@@ -360,28 +309,17 @@ static void on_seek(uv_timer_t *t)
         }
 }
 
-static void free_ranks(struct job_status *s)
-{
-        free(s->round.asked);
-        free(s->ranks);
-        free(s->steps);
-        s->steps = NULL;
-}
-
 void job_status_launched(struct job_status *s)
 {
         const struct options *o = s->cluster->options;
-        size_t n = (size_t)s->attempt->plan->world_size;
         int64_t warn = o->wait_warn_ms, period;
 
-        free_ranks(s);
+        rank_facts_begin(&s->facts, s->attempt->plan, s->cluster->hosts, s->cluster->events);
         s->asked_joins = s->told_missing = false;
         s->other = (struct node_status_other){ 0 };
         s->parked_ns = 0;
+        free(s->round.asked);
         s->round.asked = xcalloc(s->cluster->n_nodes, sizeof(*s->round.asked));
-        s->ranks = xcalloc(n, sizeof(*s->ranks));
-        for (size_t i = 0; i < n; i++)
-                s->ranks[i].joined_ms = -1;
         s->gap_ms = warn;
         s->idle_ns = s->attempt->launched_ns;
         if (o->start_timeout_ms > 0)
@@ -399,52 +337,18 @@ void job_status_launched(struct job_status *s)
 
 void job_status_joined(struct job_status *s, int rank)
 {
-        s->ranks[rank].joined_ms = (int64_t)attempt_age_ms(s->attempt);
-        s->ranks[rank].told_joined = true;
+        rank_facts_joined(&s->facts, rank, (int64_t)attempt_age_ms(s->attempt));
 }
 
-static void emit_step(struct job_status *s, int rank)
-{
-        struct rank_step *step = &s->steps[rank];
-        int node = s->attempt->plan->ranks[rank].node;
-
-        step->told_ns = clock_ns();
-        step->untold = false;
-        events_emit(s->cluster->events, (struct event){ .kind = EVENT_RANK_PROGRESS,
-                                                        .node = node,
-                                                        .rank = rank,
-                                                        .value = step->step,
-                                                        .count = step->total,
-                                                        .host = s->cluster->hosts->v[node].name,
-                                                        .text = *step->note ? step->note : NULL });
-}
-
-/* A program may report a thousand steps a second: at most an event a second is made, and another of
- * the last report. */
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note)
 {
-        struct rank_step *k;
-
-        if (step < 0 || s->ranks[rank].ended)
-                return;
-        if (!s->steps)
-                s->steps = xcalloc((size_t)s->attempt->plan->world_size, sizeof(*s->steps));
-        k = &s->steps[rank];
-        k->step = step;
-        k->total = MAX(total, 0);
-        snprintf(k->note, sizeof(k->note), "%s", note);
-        k->untold = true;
-        if (!k->known || clock_ns() - k->told_ns >= STEP_GAP_MS * INT64_C(1000000))
-                emit_step(s, rank);
-        k->known = true;
+        rank_facts_progress(&s->facts, rank, step, total, note);
 }
 
 void job_status_ended(struct job_status *s, int rank)
 {
-        if (s->steps && s->steps[rank].untold)
-                emit_step(s, rank);
-        s->ranks[rank].ended = true;
+        rank_facts_ended(&s->facts, rank);
 }
 
 /* --- showing --- */
@@ -515,6 +419,7 @@ void job_status_free(struct job_status *s)
 {
         rank_table_finish(&s->round.table);
         diags_finish(&s->last);
-        free_ranks(s);
+        rank_facts_finish(&s->facts);
+        free(s->round.asked);
         free(s);
 }

@@ -105,6 +105,11 @@ char *rank_table_print(const struct rank_table *t, rank_filter filter);
 void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64_t after_ms,
                              bool fatal);
 
+/* Adds HN412: no rank has come to PyTorch's store @after_ms after the launch, and the process
+ * @other, which a rank has started, looks for another one. */
+void rank_table_tell_other_store(const struct rank_table *t, struct diags *d,
+                                 const struct node_status_other *other, uint64_t after_ms);
+
 /* Adds HN404: ranks have been waiting in the store for at least @threshold_ms, with the awaited
  * keys and the missing ranks. False: no rank has, nothing is added. */
 bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The three messages share their parts: a table of the ranks in question, groups of ranks that wait
+ * The messages share their parts: a table of the ranks in question, groups of ranks that wait
  * for the same key (the longest wait first), nodes without an answer, rejected connections, and the
  * command for a look at the first living rank. HN404 names the ranks outside of all groups as
  * missing; when every rank waits, the job is in a deadlock.
@@ -15,13 +15,34 @@
 #include "base/memory.h"
 #include "head/status/rank_table_text.h"
 
-enum { GROUPS_MAX = 4 }; /* of waiting ranks, in a message */
+enum {
+        HN_OTHER_STORE = 412,
+        GROUPS_MAX = 4, /* of waiting ranks, in a message */
+};
 
 static void add_rank_rows(struct diag *d, const struct rank_table *t, rank_filter filter)
 {
         CLEANUP(free_textp) char *text = rank_table_print(t, filter);
 
         diag_row(d, "%s", text);
+}
+
+void rank_table_tell_other_store(const struct rank_table *t, struct diags *d,
+                                 const struct node_status_other *other, uint64_t after_ms)
+{
+        struct rank_span age = rank_span(after_ms);
+        struct diag *di = diag_warn(d, HN_OTHER_STORE,
+                                    "no rank has come to PyTorch's store in %s, and a process "
+                                    "looks for another store",
+                                    age.text);
+
+        diag_place(di, "%s (pid %u), started by rank %u on %s, has MASTER_PORT=%u", other->name,
+                   other->pid, other->rank, t->hosts->v[t->plan->ranks[other->rank].node].name,
+                   other->port);
+        diag_note(di, "TORCHELASTIC_USE_AGENT_STORE=True, which it inherits, says that a store is "
+                      "served there already");
+        diag_help(di, "is this a program that starts ranks of its own? hnlaunch --per-node starts "
+                      "it once on each node");
 }
 
 /* --- groups of waiting ranks --- */

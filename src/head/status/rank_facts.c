@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/status/rank_facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum {
+        STEP_GAP_MS = 1000, /* between two events about a rank's progress */
+        NOTE_MAX = 80,
+};
+
+/* The reported progress of a rank. */
+struct rank_step {
+        int64_t step, total, told_ns;
+        char note[NOTE_MAX + 1];
+        bool known, untold; /* untold: not yet an event */
+};
+
+struct rank_fact {
+        int64_t joined_ms; /* since the launch; -1 = has not opened libhnlaunch */
+        bool told_joined;  /* as an event */
+        bool ended;
+};
+
+/* Emits an event of @rank with the name of its host. */
+static void emit_rank_event(const struct rank_facts *f, int rank, struct event e)
+{
+        e.rank = rank;
+        e.node = f->plan->ranks[rank].node;
+        e.host = f->hosts->v[e.node].name;
+        events_emit(f->events, e);
+}
+
+/* --- progress --- */
+
+static void emit_rank_step(struct rank_facts *f, int rank)
+{
+        struct rank_step *step = &f->steps[rank];
+
+        step->told_ns = clock_ns();
+        step->untold = false;
+        emit_rank_event(f, rank,
+                        (struct event){ .kind = EVENT_RANK_PROGRESS,
+                                        .value = step->step,
+                                        .count = step->total,
+                                        .text = *step->note ? step->note : NULL });
+}
+
+/* A program may report a thousand steps a second: at most an event a second is made, and another of
+ * the last report. */
+void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t total,
+                         const char *note)
+{
+        struct rank_step *k;
+
+        if (step < 0 || f->ranks[rank].ended)
+                return;
+        if (!f->steps)
+                f->steps = xcalloc((size_t)f->plan->world_size, sizeof(*f->steps));
+        k = &f->steps[rank];
+        k->step = step;
+        k->total = MAX(total, 0);
+        snprintf(k->note, sizeof(k->note), "%s", note);
+        k->untold = true;
+        if (!k->known || clock_ns() - k->told_ns >= STEP_GAP_MS * INT64_C(1000000))
+                emit_rank_step(f, rank);
+        k->known = true;
+}
+
+void rank_facts_ended(struct rank_facts *f, int rank)
+{
+        if (f->steps && f->steps[rank].untold)
+                emit_rank_step(f, rank);
+        f->ranks[rank].ended = true;
+}
+
+/* --- joins --- */
+
+void rank_facts_joined(struct rank_facts *f, int rank, int64_t ms)
+{
+        f->ranks[rank].joined_ms = ms;
+        f->ranks[rank].told_joined = true;
+}
+
+void rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t)
+{
+        for (size_t i = 0; i < t->n; i++) {
+                if (f->ranks[i].told_joined || !rank_row_joined(&t->rows[i]))
+                        continue;
+                f->ranks[i].told_joined = true;
+                emit_rank_event(f, (int)i, (struct event){ .kind = EVENT_RANK_JOINED });
+        }
+}
+
+bool rank_facts_all_told(const struct rank_facts *f)
+{
+        for (int i = 0; i < f->plan->world_size; i++)
+                if (!f->ranks[i].told_joined && !f->ranks[i].ended)
+                        return false;
+        return true;
+}
+
+void rank_facts_fill(const struct rank_facts *f, struct rank_table *t)
+{
+        for (int i = 0; i < f->plan->world_size; i++) {
+                if (f->ranks[i].joined_ms >= 0)
+                        rank_table_joined(t, i, f->ranks[i].joined_ms);
+                if (f->steps && f->steps[i].known)
+                        rank_table_progress(t, i,
+                                            (struct rank_progress){ f->steps[i].step,
+                                                                    f->steps[i].total,
+                                                                    f->steps[i].note });
+                if (f->ranks[i].ended)
+                        rank_table_ended(t, i);
+        }
+}
+
+/* --- life cycle --- */
+
+void rank_facts_begin(struct rank_facts *f, const struct plan *plan, const struct hosts *hosts,
+                      struct events *events)
+{
+        rank_facts_finish(f);
+        *f = (struct rank_facts){ .plan = plan, .hosts = hosts, .events = events };
+        f->ranks = xcalloc((size_t)plan->world_size, sizeof(*f->ranks));
+        for (int i = 0; i < plan->world_size; i++)
+                f->ranks[i].joined_ms = -1;
+}
+
+void rank_facts_finish(struct rank_facts *f)
+{
+        free(f->ranks);
+        free(f->steps);
+        f->ranks = NULL;
+        f->steps = NULL;
+}
