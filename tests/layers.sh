@@ -23,7 +23,7 @@ base
 wire wire/env
 pmix
 store/engine store/relay
-head/core head/term head/hosts head/model head/options head/push head/nodes head/ssh/files head/ssh
+head/core head/term head/hosts head/alloc head/model head/options head/push head/nodes head/ssh/files head/ssh
 head/output head/status head/job head/report head
 agent/core agent/files agent/contain agent/rank agent/endpoint agent/nccl agent/tree agent/pmi agent/pmix agent
 client/core client/torchrun client client/backends
@@ -89,9 +89,9 @@ result "every source names its licence in the first line" "$(
     find src include tests examples -name '*.[ch]' -o -name '*.cc' | while read -r f; do
         head -n 1 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"
     done)"
-result "no source file is longer than 800 lines" "$(
+result "no source file but the table of errors is longer than 800 lines" "$(
     find src include tests examples -name '*.[ch]' -o -name '*.cc' | while read -r f; do
-        [ "$(wc -l <"$f")" -le 800 ] || echo "$f"
+        [ "$(wc -l <"$f")" -le 800 ] || [ "${f##*/}" = error_ids.c ] || echo "$f"
     done)"
 result "every header is included once" "$(
     find src include tests -name '*.h' | while read -r f; do

@@ -92,6 +92,8 @@ void hosts_finish(struct hosts *h)
         for (size_t i = 0; i < h->n; i++)
                 host_finish(&h->v[i]);
         free(h->v);
+        free(h->source);
+        free(h->slots_source);
         name_entries_finish(&h->by_name);
         *h = (struct hosts)HOSTS_INIT;
 }

@@ -41,6 +41,9 @@ struct hosts {
         /* Positions by name, private to hosts.c: hosts [0, indexed) have an entry. */
         struct name_entry *by_name;
         size_t indexed;
+        /* Of an allocation (head/alloc/alloc.h), else NULL: "Slurm job 4711", and the variable that
+         * gives the slots, "" = none. */
+        char *source, *slots_source;
 };
 
 enum {

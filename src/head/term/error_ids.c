@@ -148,6 +148,35 @@ const struct error_id error_ids[] = {
           "-w takes more slots of a host than it has",
           "Beside -H, HOST:N in -w takes N of the slots that the hostfile gives the host.",
           "Take fewer slots, or raise slots= in the hostfile." },
+        { 150,
+          "a variable or file of an allocation is missing",
+          "Variables of a resource manager are set, but the one with the nodes is not; or the file with the nodes "
+          "cannot be read. The manager writes it on the first node of the job only.",
+          "Start hnlaunch in the job's script or shell, or name the hosts with -H or -w." },
+        { 151,
+          "a variable of an allocation cannot be read",
+          "The text is none that the resource manager writes: a number is missing or too large, or a list has other "
+          "words than names of nodes.",
+          "Find what sets the variable to another text, or name the hosts with -H or -w." },
+        { 152,
+          "counts of an allocation contradict each other",
+          "The list of nodes has other nodes than the number of nodes or the counts of tasks say. The size of the job "
+          "may have changed, or some of the variables come from another job.",
+          "After a change of a Slurm job's size source the script that scontrol wrote, or name the hosts with -H or "
+          "-w." },
+        { 153,
+          "hnlaunch does not run inside the allocation that --from names",
+          "A variable that the resource manager sets in every job is not set.",
+          "Start hnlaunch inside the allocation, or name the hosts with -H or -w." },
+        { 155,
+          "the variables of an allocation are not of this session",
+          "This machine is neither a node of the job nor the one that submitted it, or the job's time has ended: ssh, "
+          "or an old shell, has handed the variables on.",
+          "Start hnlaunch inside the allocation, name the hosts, or take the allocation with --from." },
+        { 156,
+          "several copies of hnlaunch were started",
+          "srun started hnlaunch once for each task, and each copy would start the whole job.",
+          "Start hnlaunch once: without srun in front." },
         /* reaching nodes, and pushed files */
         { 201,
           "nodes cannot be reached",

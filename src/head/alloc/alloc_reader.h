@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Alloc_reader: what the readers of head/alloc share
+ *
+ * Variables, texts with places in messages, lists of counts, hosts with tasks.
+ */
+#pragma once
+
+#include "head/alloc/alloc.h"
+#include "head/hosts/hostfile_text.h"
+
+enum {
+        HN_ALLOC_MISSING = 150,
+        HN_ALLOC_TEXT = 151,
+        HN_ALLOC_COUNTS = 152,
+        HN_ALLOC_ORIGIN = 155,
+        HN_ALLOC_COPIES = 156,
+        ALLOC_CPUS_MAX = 65535, /* of a node */
+};
+
+/* A reader at work. */
+struct alloc_reader {
+        const struct alloc_input *in;
+        const char *title;  /* of the manager */
+        const char *option; /* its word of --from */
+        struct hosts *hosts;
+        struct diags *diags;
+};
+
+/* The value of a variable as a text with places. */
+struct alloc_text {
+        struct hostfile_text t;
+        char name[64]; /* "$SLURM_JOB_NODELIST" */
+};
+
+/* A number from a text, and where it stands. */
+struct alloc_count {
+        int value;
+        struct text_range at;
+};
+struct alloc_counts {
+        struct alloc_count *v;
+        size_t n, cap;
+};
+
+/* Returns the value of a variable, NULL if it is not set or empty. Lent. */
+const char *alloc_variable(char *const *env, const char *name);
+
+/* Adds the error of a missing variable: @name is not set although @because is. -EINVAL. */
+int alloc_lacks(struct alloc_reader *r, const char *name, const char *because);
+
+/* Opens the value of @name, which must be set. */
+void alloc_text_open(struct alloc_text *t, struct alloc_reader *r, const char *name);
+void alloc_text_finish(struct alloc_text *t); /* fits CLEANUP() */
+/* Adds an error with carets under text[@at]; the pointer is valid until the next message. */
+struct diag *alloc_text_error(struct alloc_text *t, int id, struct text_range at, const char *fmt,
+                              ...) PRINTF(4, 5);
+
+/* Reads a number from 1 to @max at text[*at], and moves *at behind. -EINVAL with an error. */
+int alloc_take_number(struct alloc_text *t, size_t *at, int max, struct alloc_count *ret);
+/* Reads Slurm's "2(x3),1" as 2, 2, 2, 1: numbers up to @max, HOSTS_MAX at most. The same. */
+int alloc_take_counts(struct alloc_text *t, int max, struct alloc_counts *ret);
+void alloc_counts_finish(struct alloc_counts *c); /* fits CLEANUP() */
+
+/* Reads the names of a word, "n[1-4]", at text[@at]: no user, no slots. -EINVAL with an error. */
+int alloc_take_names(struct alloc_text *t, struct text_range at, struct strv *ret);
+
+/* Adds @tasks to the host @name, which text[@at] names; a new one comes last. -EINVAL with an
+ * error: too many hosts, or too many tasks of one. */
+int alloc_add_tasks(struct alloc_reader *r, struct alloc_text *t, struct text_range at,
+                    const char *name, int tasks);
+
+/* Whether two names mean the same machine: any case, and one may lack the domain. */
+bool alloc_same_name(const char *a, const char *b);
+/* Finds the host with this name in that sense; NULL = none. */
+struct host *alloc_find_host(struct hosts *h, const char *name);
+
+/* Each reads one manager's allocation. 0 or -EINVAL with errors. */
+typedef int (*alloc_reader_run)(struct alloc_reader *r);
+int alloc_slurm_read(struct alloc_reader *r);
+int alloc_pbs_read(struct alloc_reader *r);
+
+/* Ends a read: settles slots from tasks, else from @gpus of each node (0 = unknown), and names the
+ * origin: @job is the manager's number of the job, which may be NULL, @tasks_from and @gpus_from
+ * are variables or files. */
+void alloc_settle(struct alloc_reader *r, const char *job, const char *tasks_from, int gpus,
+                  const char *gpus_from);
