@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "base/token.h"
+#include "head/alloc/alloc.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/options/config.h"
@@ -49,11 +50,15 @@ static int load_hosts(struct launch *l)
         }
         for (size_t i = 0; i < o->hostfiles.n; i++)
                 hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
+        if (!o->local && !o->hostfiles.n && !o->hostlists.n)
+                alloc_load(o->from, o->plan.ppn != 0, &l->hosts, &l->diags);
         config_check_hosts(o->settings, &l->hosts, &l->diags);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
                 hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
         if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))
                 filter_choose(&l->hosts, &o->hostlists, &l->diags);
+        if (!l->hosts.source && !o->local && o->from != ALLOC_NONE && !diags_errors(&l->diags))
+                alloc_check_given(o->from, &l->hosts, &l->diags);
         if (!diags_errors(&l->diags))
                 filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
         return diags_errors(&l->diags) ? 65 : 0;
@@ -216,7 +221,8 @@ static void setup_output(struct launch *l)
         po.n_hosts = l->hosts.n;
         po.remote = launch_any_remote(l);
         po.run_id = l->config.run_id;
-        po.source = l->o.local         ? "this machine"
+        po.source = l->hosts.source    ? l->hosts.source
+                    : l->o.local       ? "this machine"
                     : l->o.hostfiles.n ? l->o.hostfiles.v[0]
                                        : "host list";
         l->progress = progress_create(&l->events, &po);

@@ -29,6 +29,7 @@ static const char *const session[] = {
         "MOTD_SHOWN",
         /* of a launcher around this one */
         "SLURM_*",
+        "SLURMD_*",
         "PMI_*",
         "PMIX_*",
         "I_MPI_PMI_LIBRARY", /* of Slurm: it speaks to Slurm only */

@@ -55,13 +55,21 @@ void settings_add_list(struct settings *s, const struct option_def *def, enum le
                         settings_add(s, def, level, one, origin);
 }
 
+/* Whether a value names hosts, so that it replaces those of lower levels. */
+static bool names_hosts(const struct setting *one)
+{
+        return one->def->flags & OPTION_SOURCE ||
+               (one->def->flags & OPTION_ALLOCATION && strcmp(one->value, "auto") != 0 &&
+                strcmp(one->value, "none") != 0);
+}
+
 int settings_level(const struct settings *s, const struct option_def *def)
 {
         int level = -1;
 
         for (size_t i = 0; i < s->n; i++) {
                 bool same_family =
-                        s->v[i].def == def || s->v[i].def->flags & def->flags & OPTION_SOURCE;
+                        s->v[i].def == def || (def->flags & OPTION_SOURCE && names_hosts(&s->v[i]));
 
                 if (same_family)
                         level = MAX(level, (int)s->v[i].level);

@@ -28,11 +28,14 @@ static const char *const kept_here[] = {
         "_", "TERM", "TERM_*", "COLORTERM", "COLUMNS", "LINES", "LS_COLORS", "WINDOWID", "DISPLAY",
         "XAUTHORITY", "WAYLAND_DISPLAY", "SSH_*", "XDG_*", "DBUS_*", "GPG_*", "TMUX*", "STY",
         "SUDO_*", "INVOCATION_ID", "JOURNAL_STREAM", "NOTIFY_SOCKET", "LISTEN_*", "MANAGERPID",
-        "TMPDIR", "CUDA_VISIBLE_DEVICES", "BASH_FUNC_*",
+        "TMPDIR", "BASH_FUNC_*",
+        /* the devices of this host */
+        "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+        "ZE_AFFINITY_MASK", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
         /* other launchers */
         "SLURM_*", "PMI_*", "PMIX_*", "I_MPI_PMI_LIBRARY", "OMPI_COMM_*", "OMPI_MCA_*",
         "MV2_COMM_WORLD_*", "MVP_COMM_WORLD_*", "MPI_LOCAL*", "JSM_*", "PALS_*", "ALPS_APP_*",
-        "FLUX_TASK_*", "PBS_*", "TORCHELASTIC_*",
+        "FLUX_TASK_*", "PBS_*", "SLURMD_*", "TORCHELASTIC_*",
         /* the ranks of an outer hnlaunch or torchrun */
         "HN_*", "HNLAUNCH_*", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK",
         "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
+#include "head/alloc/alloc.h"
 #include "head/core/program.h"
 #include "head/core/ssh_agent.h"
 #include "head/options/config.h"
@@ -183,7 +185,8 @@ static void check_hosts(const struct options *o, struct diags *d)
         const char *stray = stray_option(o);
         struct diag *diag;
 
-        if (o->local || o->hostfiles.n || o->hostlists.n)
+        if (o->local || o->hostfiles.n || o->hostlists.n || o->from > ALLOC_NONE ||
+            (o->from == ALLOC_AUTO && alloc_find(environ) != ALLOC_NONE))
                 return;
         diag = diag_add(d, HN_HOSTS, 64, "no hosts given");
         if (stray)

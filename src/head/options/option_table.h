@@ -31,12 +31,13 @@ enum option_group {
 enum option_action { ACTION_NONE, ACTION_DRY_RUN, ACTION_SET, ACTION_HELP, ACTION_VERSION };
 
 enum {
-        OPTION_PATH = 4,      /* in a file: relative to the file's folder; ~/ is the home */
-        OPTION_SPLIT = 8,     /* in a file: several values, separated by commas */
-        OPTION_GATHER = 16,   /* values of all levels add up instead of replacing each other */
-        OPTION_SOURCE = 32,   /* names hosts: a value on a higher level silences the family */
-        OPTION_HIDDEN = 64,   /* not in help and manual */
-        OPTION_OPTIONAL = 128 /* --name or --name=ARG */
+        OPTION_PATH = 4,         /* in a file: relative to the file's folder; ~/ is the home */
+        OPTION_SPLIT = 8,        /* in a file: several values, separated by commas */
+        OPTION_GATHER = 16,      /* values of all levels add up instead of replacing each other */
+        OPTION_SOURCE = 32,      /* names hosts: a value on a higher level silences the family */
+        OPTION_ALLOCATION = 256, /* any value but auto and none silences that family below, too */
+        OPTION_HIDDEN = 64,      /* not in help and manual */
+        OPTION_OPTIONAL = 128    /* --name or --name=ARG */
 };
 
 /* The values that a project file may give a key (head/options/project_file.h). Every row with a key

@@ -47,7 +47,8 @@ struct options {
         bool local;
         int local_n; /* --local[=N] or --local N; 0 = GPUs, else CPU cores */
         struct strv include, exclude;
-        int nodes; /* 0 = all */
+        unsigned from; /* enum alloc_from of head/alloc/alloc.h */
+        int nodes;     /* 0 = all */
         struct plan_options plan;
         bool gpu_visibility_own;
         /* environment and files */

@@ -106,7 +106,7 @@ static void add_plan_node(struct libscols_table *t, const struct plan_view *v,
                 set_cell(line, COL_MEMORY, xstrdup(memory));
                 set_cell(line, COL_ARCH, xstrdup(inv->arch));
         }
-        if (!h->file || *h->file == '-') /* an option has no lines */
+        if (!h->file || strchr("-$", *h->file)) /* options and variables have no lines */
                 set_cell(line, COL_FROM, xstrdup(h->file ? h->file : ""));
         else
                 set_cell(line, COL_FROM, xasprintf("%s:%d", h->file, h->line));
@@ -185,6 +185,14 @@ static void print_one_rank(FILE *to, const struct plan_view *v)
         fputc('\n', to);
 }
 
+/* Names where the slots of an allocation come from. */
+static const char *slots_origin(const struct hosts *hosts, const struct options *o)
+{
+        return o->plan.ppn            ? "--ppn"
+               : *hosts->slots_source ? hosts->slots_source
+                                      : "the GPUs of each node, else 1";
+}
+
 static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
                              const struct options *o, const struct manifest *manifest,
                              const struct plan_inventory *inventory)
@@ -202,6 +210,8 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
         fputc('\n', to);
         if (o->argv.n)
                 fprintf(to, "program   %s  in  %s\n", program, cwd);
+        if (hosts->source)
+                fprintf(to, "hosts     %s, slots from %s\n", hosts->source, slots_origin(hosts, o));
         if (o->plan.per_node)
                 fprintf(to, "per node  one process, which gets all GPUs and starts the ranks\n");
         if (o->push.n) {
@@ -288,6 +298,10 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "world_size", json_integer(p->world_size));
         json_object_set_new(j, "num_nodes", json_integer(p->num_nodes));
         json_object_set_new(j, "per_node", json_boolean(o->plan.per_node));
+        if (hosts->source) {
+                set_json_text(j, "hosts_from", hosts->source);
+                set_json_text(j, "slots_from", slots_origin(hosts, o));
+        }
         json_object_set_new(j, "probed", json_boolean(inventory != NULL));
         for (size_t i = 0; i < p->n_nodes; i++)
                 json_array_append_new(nodes, json_node(&v, &p->nodes[i]));

@@ -168,6 +168,10 @@ const struct error_id error_ids[] = {
           "hnlaunch does not run inside the allocation that --from names",
           "A variable that the resource manager sets in every job is not set.",
           "Start hnlaunch inside the allocation, or name the hosts with -H or -w." },
+        { 154,
+          "hosts lie outside the allocation (warning)",
+          "Hosts from options or configuration win over the allocation around hnlaunch, which lacks some of them.",
+          "Name no hosts to run on the nodes of the allocation, or say --from none if the others are meant." },
         { 155,
           "the variables of an allocation are not of this session",
           "This machine is neither a node of the job nor the one that submitted it, or the job's time has ended: ssh, "
@@ -594,8 +598,8 @@ const struct error_id error_ids[] = {
           "Use the long option that the message names." },
         { 708,
           "no hosts given",
-          "Neither -H, -w nor --local was given, and no configuration names hosts. Options behind the program belong "
-          "to the program.",
+          "Neither -H, -w nor --local was given, no configuration names hosts, and this is no allocation that --from "
+          "knows. Options behind the program belong to the program.",
           "Say where to run: -H FILE, -w LIST or --local, before the program." },
         { 709,
           "a hostfile is given twice",

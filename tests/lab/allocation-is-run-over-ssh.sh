@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Jobs on the nodes of an allocation, started on its first node as in a batch script, and on a login node as in the
+# shell of salloc. The variables are those that each manager sets; its programs are not there.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+lab_up 4
+
+on() { # NODE VARIABLE=VALUE... -- ARG...: hnlaunch on NODE, inside an allocation
+    local node=$1 env=()
+    shift
+    while [[ $1 != -- ]]; do
+        env+=("$1")
+        shift
+    done
+    run "$LAB" exec "$node" env "${env[@]}" "$LAB_HNLAUNCH" "${@:2}"
+}
+# shellcheck disable=SC2016
+show=(--label none sh -c 'echo "$RANK/$WORLD_SIZE $(hostname) ${CUDA_VISIBLE_DEVICES-no}${ROCR_VISIBLE_DEVICES-}"')
+placed() { # NAME "RANK HOST"...
+    exits "$1: 0" 0
+    is "$1: ranks are on their nodes" "$(sort -n "$OUT" | cut -d' ' -f1,2 | sed 's,/[0-9]*,,' | xargs)" "${*:2}"
+}
+
+slurm=(SLURM_JOB_ID=12 'SLURM_JOB_NODELIST=node[001-004]' SLURM_JOB_NUM_NODES=4 'SLURM_TASKS_PER_NODE=2(x3),1'
+    SLURM_SUBMIT_HOST=head)
+four='0 node001 1 node001 2 node002 3 node002 4 node003 5 node003 6 node004'
+on head "${slurm[@]}" -- "${show[@]}"
+placed 'Slurm from the shell of salloc' "$four"
+has 'the first line names the job' "$ERR" '4 nodes, 7 ranks, Slurm job 12'
+on node001 "${slurm[@]}" SLURMD_NODENAME=node001 CUDA_VISIBLE_DEVICES=3 ROCR_VISIBLE_DEVICES=2 -- "${show[@]}"
+placed 'Slurm in a batch script' "$four"
+is 'the devices of the first node are not those of others' "$(grep -v node001 "$OUT" | grep -vc ' no$')" 0
+is 'nor are those of another maker' "$(grep -c '2$' "$OUT")" "$(grep -c node001 "$OUT")"
+on node003 "${slurm[@]}" -- "${show[@]}"
+placed 'Slurm on a node in the middle' "$four"
+
+printf '%s\n' node002 node004 node002 node004 >"$TMP/nodes"
+on node002 PBS_ENVIRONMENT=PBS_BATCH PBS_JOBID=3.server "PBS_NODEFILE=$TMP/nodes" -- "${show[@]}"
+placed PBS '0 node002 1 node002 2 node004 3 node004'
+
+lab_nothing_left 'nothing is left'
+done_testing

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Inside an allocation no hosts are named: the variables and files of the resource manager are read. What is wrong
+# with them is shown where it stands. Hosts that are named win.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+inside() { # VARIABLE=VALUE... -- ARG...: hnlaunch with these variables
+    local env=()
+    while [[ $1 != -- ]]; do
+        env+=("$1")
+        shift
+    done
+    run env "${env[@]}" "$HNLAUNCH" "${@:2}"
+}
+
+# Ranks by host, as the plan has them: "n1=0-1 n2=2".
+ranks_of_hosts() { awk '$4 ~ /^[0-9]+\/[0-9]+$/ { printf "%s%s=%s", sep, $2, $3; sep = " " }' "$OUT"; }
+
+slurm=(SLURM_JOB_ID=4711 'SLURM_JOB_NODELIST=gpu[01-02],big1' 'SLURM_TASKS_PER_NODE=2(x2),3')
+inside "${slurm[@]}" -- plan true
+exits 'a plan inside Slurm: 0' 0
+is 'nodes and tasks are those of the job, in its order' "$(ranks_of_hosts)" 'gpu01=0-1 gpu02=2-3 big1=4-6'
+has 'the plan names job and variable' "$OUT" 'hosts     Slurm job 4711, slots from SLURM_TASKS_PER_NODE'
+inside "${slurm[@]}" -- plan --ppn 4 true
+is '--ppn wins over tasks' "$(ranks_of_hosts)" 'gpu01=0-3 gpu02=4-7 big1=8-11'
+has 'the plan says so' "$OUT" 'slots from --ppn'
+inside "${slurm[@]}" -- plan --json true
+ok 'the plan as JSON names both' python3 -c '
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["hosts_from"] == "Slurm job 4711" and j["slots_from"] == "SLURM_TASKS_PER_NODE", j
+assert j["nodes"][0]["file"] == "$SLURM_JOB_NODELIST"' "$OUT"
+inside SLURM_JOB_ID=1 "SLURM_JOB_NODELIST=$(hostname)" SLURM_TASKS_PER_NODE=2 -- --label none sh -c 'echo $RANK'
+exits 'a job on this machine alone runs without ssh' 0
+is 'with its tasks as ranks' "$(sort "$OUT" | xargs)" '0 1'
+has 'the first line names the job' "$ERR" '1 node, 2 ranks, Slurm job 1'
+
+printf 'n2\nn1\nn2\n' >nodefile
+pbs=(PBS_ENVIRONMENT=PBS_BATCH PBS_JOBID=9.server "PBS_NODEFILE=$PWD/nodefile")
+inside "${pbs[@]}" -- plan true
+is 'PBS repeats a node for each slot' "$(ranks_of_hosts)" 'n2=0-1 n1=2'
+has 'the plan names the file' "$OUT" 'hosts     PBS job 9.server, slots from PBS_NODEFILE'
+
+# --- options and configuration
+inside "${slurm[@]}" -- plan -w 'gpu[01-03],big1,10.0.0.1' true
+is 'hosts that are named win' "$(ranks_of_hosts)" 'gpu01=0 gpu02=1 gpu03=2 big1=3 10.0.0.1=4'
+has 'those outside are told' "$ERR" 'warning[HN154]: not in the Slurm job 4711: gpu03'
+inside "${slurm[@]}" -- plan -w 'gpu[01-03]' --from none true
+lacks 'but not with --from none' "$ERR" HN154
+inside "${slurm[@]}" -- plan --from none true
+exits '--from none reads no allocation: 64' 64
+has 'so that hosts are missing' "$ERR" 'error[HN708]: no hosts given'
+inside "${slurm[@]}" -- plan --include gpu02 true
+is '--include chooses among the nodes' "$(ranks_of_hosts)" 'gpu02=0-1'
+mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
+printf '[run]\nhosts = elsewhere\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
+inside "${slurm[@]}" -- plan true
+is 'hosts of the configuration win' "$(ranks_of_hosts)" 'elsewhere=0'
+inside "${slurm[@]}" -- plan --from slurm true
+is 'but not over --from on the command line' "$(ranks_of_hosts)" 'gpu01=0-1 gpu02=2-3 big1=4-6'
+inside "${slurm[@]}" -- plan --from none true
+is '--from none leaves them' "$(ranks_of_hosts)" 'elsewhere=0'
+rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
+printf '[run]\nfrom = slurm\n' >.hnlaunch.ini
+inside PATH="$PATH" -- plan true
+exits 'a project file may name the manager' 64
+has 'which must be there' "$ERR" 'error[HN153]: --from slurm, but this is no Slurm allocation: SLURM_JOB_ID is not set'
+rm .hnlaunch.ini
+
+# --- wrong variables
+told() { # NAME TEXT
+    exits "$1: 65" 65
+    has "$1 is told" "$ERR" "$2"
+}
+inside SLURM_JOB_ID=1 'SLURM_JOB_NODELIST=n[1-2],m[7-3]' -- true
+told 'a wrong list of nodes' 'error[HN113]: the range runs backwards'
+has 'at its place' "$ERR" '--> $SLURM_JOB_NODELIST, column 10'
+has 'with the text' "$ERR" '| n[1-2],m[7-3]'
+has 'and marks' "$ERR" '|          ^^^'
+inside SLURM_JOB_ID=1 'SLURM_JOB_NODELIST=n[1-2]' 'SLURM_TASKS_PER_NODE=2(y2)' -- true
+told 'a wrong list of counts' 'error[HN151]: counts are written 2, 2(x3) or 2(x3),1'
+has 'at its place, too' "$ERR" '--> $SLURM_TASKS_PER_NODE, column 2'
+inside SLURM_JOB_ID=1 'SLURM_JOB_NODELIST=n[1-3]' 'SLURM_TASKS_PER_NODE=2(x2)' -- true
+told 'counts that contradict each other' 'error[HN152]: 2 counts for the 3 nodes of SLURM_JOB_NODELIST'
+inside SLURM_JOB_ID=1 -- true
+told 'half a set of variables' 'error[HN150]: SLURM_JOB_NODELIST is not set or empty, but SLURM_JOB_ID is set'
+inside PBS_ENVIRONMENT=x PBS_JOBID=1 PBS_NODEFILE=/nowhere/nodes -- true
+told 'a file that is not there' 'error[HN150]: cannot read the nodes of the PBS allocation from /nowhere/nodes: No such'
+inside SLURM_JOB_ID=$'1\e[31m' 'SLURM_JOB_NODELIST=n1' -- plan true
+lacks 'a job number cannot paint the terminal' "$OUT" $'\e'
+inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- true
+told 'an allocation of another machine' 'error[HN155]: the variables SLURM_* were set on another machine'
+inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- plan --from slurm true
+exits 'which --from slurm takes: 0' 0
+inside "${slurm[@]}" SLURM_JOB_END_TIME=1000000000 -- true
+told 'an allocation that has ended' 'error[HN155]: the time of Slurm job 4711 ended'
+inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 -- true
+exits 'a launch by each task of a step: 64' 64
+has 'it is told' "$ERR" 'error[HN156]: srun starts 4 copies of hnlaunch'
+done_testing
