@@ -19,7 +19,7 @@ result() { # NAME BAD-LINES
 }
 
 ROOMS="
-base
+base base/elf
 wire wire/env
 pmix
 store/engine store/relay

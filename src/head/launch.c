@@ -120,7 +120,7 @@ static int make_plan(struct launch *l)
         if (!rc)
                 rc = launch_setup_check_compat(l);
         if (!rc && l->o.argv.n)
-                launch_setup_choose_mpi(l);
+                launch_mpi_choose(l);
         return rc;
 }
 

@@ -75,6 +75,12 @@ int launch_end_early(struct launch *l, int rc);
 /* Runs the first attempt and each restart. Returns the exit code; the verdict has been told. */
 int launch_run_attempts(struct launch *l);
 
+/* --- launch_mpi.c --- */
+
+/* Looks at the program of several ranks: chooses PMIx for --mpi auto and Open MPI, and notes the
+ * MPI of any. Warns of one with --mpi none, and of two that exclude each other. After the plan. */
+void launch_mpi_choose(struct launch *l);
+
 /* --- launch_setup.c --- */
 
 bool launch_setup_choose_color(const struct options *o);
@@ -85,9 +91,6 @@ int launch_setup_find_cwd(struct launch *l);
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
  * mpirun does. After launch_setup_find_cwd(). */
 void launch_setup_find_program(struct launch *l);
-/* Chooses PMIx for --mpi auto and a program of Open MPI with several ranks, and notes the MPI of
- * any. Warns of one with --mpi none. */
-void launch_setup_choose_mpi(struct launch *l);
 /* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
  * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has
  * PORT_NAMES_MAX ports. */

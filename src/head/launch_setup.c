@@ -19,7 +19,6 @@
 #include "head/hosts/range.h"
 #include "head/launch.h"
 #include "head/model/compat_nodes.h"
-#include "head/mpi_program.h"
 #include "head/nodes/ssh_program.h"
 #include "wire/env/subst.h"
 #include "wire/port_name.h"
@@ -41,36 +40,6 @@ void launch_setup_find_program(struct launch *l)
                 free(*name);
                 *name = here;
         }
-}
-
-static void warn_of_lone_ranks(struct launch *l, const char *program, const char *what)
-{
-        diag_help(diag_warn(&l->diags, 313,
-                            "%s uses MPI (%s), and with --mpi none each of its %d ranks is a world "
-                            "of one",
-                            program, what, l->plan.world_size),
-                  "leave out --mpi none");
-}
-
-/* Chooses PMIx for a program of Open MPI, which does not speak PMI. */
-void launch_setup_choose_mpi(struct launch *l)
-{
-        char *const *argv = l->o.argv.v;
-        CLEANUP(free_textp)
-        char *path = **argv == '/'        ? xstrdup(*argv)
-                     : strchr(*argv, '/') ? xasprintf("%s/%s", l->cwd, *argv)
-                                          : program_find_in_path(*argv);
-        bool several = path && l->plan.world_size > 1 && !l->o.plan.per_node;
-        CLEANUP(free_textp) char *library = several ? mpi_library_of(path) : NULL;
-        CLEANUP(free_textp)
-        char *script = several && !library ? mpi_script_of(path, argv, l->cwd) : NULL;
-        const char *mpi = library ? library : script ? "mpi4py" : "";
-
-        snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
-        if (l->o.mpi == MPI_NONE && *mpi)
-                warn_of_lone_ranks(l, script ? script : *argv, mpi);
-        else if (library && l->o.mpi == MPI_AUTO && mpi_library_is_open_mpi(library))
-                l->o.mpi = MPI_PMIX;
 }
 
 int launch_setup_need_port(struct launch *l, const char *name)

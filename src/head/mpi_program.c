@@ -6,34 +6,15 @@
  */
 #include "head/mpi_program.h"
 
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/elf_libs.h"
+#include "base/elf/elf_closure.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
 enum { SCRIPT_MAX = 1 << 20 };
-
-static bool is_mpi(const char *name)
-{
-        static const char *const patterns[] = { "libmpi.so*",    "libmpi_*.so*",   "libmpich*.so*",
-                                                "libmpicxx.so*", "libmpifort.so*", "libpmpi.so*" };
-
-        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
-                if (fnmatch(patterns[i], name, 0) == 0)
-                        return true;
-        return false;
-}
-
-bool mpi_library_is_open_mpi(const char *library)
-{
-        const char *number = strncmp(library, "libmpi", 6) ? NULL : strstr(library, ".so.");
-
-        return number && atoi(number + 4) >= 20;
-}
 
 static bool imports_mpi(const char *text)
 {
@@ -79,15 +60,36 @@ char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
         return NULL;
 }
 
-char *mpi_library_of(const char *path)
+void mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char *library_path)
 {
-        struct elf_libs libs;
-        char *found = NULL;
+        struct elf_closure c;
 
-        elf_libs_read(&libs, path);
-        for (size_t i = 0; i < libs.needed.n && !found; i++)
-                if (is_mpi(libs.needed.v[i]))
-                        found = xstrdup(libs.needed.v[i]);
-        elf_libs_finish(&libs);
-        return found;
+        *ret = (struct mpi_libraries){ 0 };
+        elf_closure_read(&c, path, library_path);
+        for (size_t i = 0; i < c.n; i++) {
+                enum mpi_family family = mpi_library_family(c.v[i].name);
+                size_t k = family == MPI_FAMILY_MPICH;
+
+                if (family != MPI_FAMILY_NONE && !ret->name)
+                        ret->name = xstrdup(c.v[i].name);
+                if (family <= MPI_FAMILY_ANY || ret->of[k])
+                        continue;
+                ret->of[k] = xstrdup(c.v[i].name);
+                ret->by[k] = c.v[i].by ? xstrdup(c.v[i].by) : NULL;
+                if (!ret->family)
+                        ret->family = family;
+        }
+        if (ret->name && !ret->family)
+                ret->family = MPI_FAMILY_MPICH;
+        elf_closure_finish(&c);
+}
+
+void mpi_libraries_finish(struct mpi_libraries *l)
+{
+        free(l->name);
+        for (size_t i = 0; i < ARRAY_SIZE(l->of); i++) {
+                free(l->of[i]);
+                free(l->by[i]);
+        }
+        *l = (struct mpi_libraries){ 0 };
 }

@@ -6,12 +6,21 @@
 
 #include <stdbool.h>
 
-/* Returns the MPI library linked with the program, for example "libmpi.so.40", malloc'ed. NULL:
- * none, or no ELF file of this machine's word size. */
-char *mpi_library_of(const char *path);
+#include "base/elf/mpi_library.h"
 
-/* Whether @library is of Open MPI 3 to 5, by its number. The others have the ABI of MPICH. */
-bool mpi_library_is_open_mpi(const char *library);
+struct mpi_libraries {
+        char *name;             /* for example "libmpi.so.40"; NULL = no MPI */
+        enum mpi_family family; /* of which MPI_Init() is called, as the loader binds it */
+        char *of[2];            /* name of a library of Open MPI and of MPICH's ABI; NULL = none */
+        char *by[2];            /* the libraries that need these, NULL = the program itself */
+};
+
+/* Looks for MPI among the libraries of the program at @path and those of its libraries, where the
+ * loader of this machine would find them with LD_LIBRARY_PATH=@library_path (NULL = not set).
+ * Everything in @ret is NULL if there is none, or @path is no ELF file of this machine's word
+ * size. */
+void mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char *library_path);
+void mpi_libraries_finish(struct mpi_libraries *l);
 
 /* Returns the Python script run by @argv, or @path itself, if the script imports mpi4py at top
  * level (in a line without indentation); malloc'ed, as named in @argv. A relative script is looked

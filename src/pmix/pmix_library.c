@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/elf_libs.h"
+#include "base/elf/elf_closure.h"
+#include "base/elf/elf_libs.h"
 #include "base/memory.h"
 #include "pmix/old_glibc.h"
 
@@ -114,21 +115,36 @@ static char *find_program(const struct pmix_job *job)
         return NULL;
 }
 
+/* Tries the Open MPI among the libraries of the program, or of its libraries. */
+static bool try_libraries(struct search *s, const char *program)
+{
+        struct elf_closure c;
+        bool found = false;
+
+        elf_closure_read(&c, program, getenv("LD_LIBRARY_PATH"));
+        for (size_t i = 0; i < c.n && !found; i++) {
+                char *path = c.v[i].path;
+
+                if (strcmp(c.v[i].name, LIBMPI) != 0 || !path)
+                        continue;
+                *strrchr(path, '/') = '\0';
+                found = try_open_mpi(s, path);
+        }
+        elf_closure_finish(&c);
+        return found;
+}
+
 static bool try_program(struct search *s)
 {
         CLEANUP(free_textp) char *program = find_program(s->job), *lib = NULL;
-        struct elf_libs libs;
-        bool found = false;
 
         if (!program)
                 return false;
-        elf_libs_read(&libs, program);
-        for (size_t i = 0; i < libs.folders.n && !found; i++)
-                found = try_open_mpi(s, libs.folders.v[i]);
-        elf_libs_finish(&libs);
+        if (try_libraries(s, program))
+                return true;
         *strrchr(program, '/') = '\0';
         lib = xasprintf("%s/../lib", program);
-        return found || try_open_mpi(s, lib);
+        return try_open_mpi(s, lib);
 }
 
 static bool try_loader_folders(struct search *s)

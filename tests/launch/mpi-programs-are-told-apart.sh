@@ -38,6 +38,49 @@ hn plan --local 2 --ranks 0 ./with-libmpi.so.12
 has 'a program of MPICH has PMI' "$OUT" PMI_FD=
 lacks 'and not PMIx' "$OUT" 'PMIX_*='
 
+# MPI behind two other libraries, which the loader finds in its own ways: DT_RPATH of the program serves the libraries of
+# its libraries, DT_RUNPATH does not.
+mkdir deep
+echo 'int MPI_Init(void); int deep(void); int deep(void) { return MPI_Init(); }' >deep.c
+echo 'int deep(void); int middle(void); int middle(void) { return deep(); }' >middle.c
+printf 'int middle(void);\nint main(void) { return middle(); }\n' >outer.c
+cc -shared -fPIC -Wl,-soname,libdeep.so -o deep/libdeep.so deep.c "$PWD/libmpi.so.40"
+cc -shared -fPIC -Wl,-soname,libmiddle.so -o deep/libmiddle.so middle.c "$PWD/deep/libdeep.so"
+for tags in disable enable; do
+    cc -o "outer-$tags" outer.c "$PWD/deep/libmiddle.so" -Wl,-rpath,"\$ORIGIN/deep:$PWD" -Wl,--$tags-new-dtags \
+        -Wl,-rpath-link,"$PWD/deep:$PWD"
+done
+hn plan --local 2 --ranks 0 ./outer-disable
+has 'a library of a library leads to Open MPI: DT_RPATH' "$OUT" 'PMIX_*='
+hn plan --local 2 --ranks 0 ./outer-enable
+lacks 'DT_RUNPATH serves the program only, as for the loader' "$OUT" 'PMIX_*='
+hn plan --local 2 --ranks 0 -x LD_LIBRARY_PATH="$PWD/deep" ./outer-enable
+has 'LD_LIBRARY_PATH of the ranks serves all' "$OUT" 'PMIX_*='
+LD_LIBRARY_PATH=$PWD/deep hn plan --local 2 --ranks 0 ./outer-enable
+has 'so does that of this shell' "$OUT" 'PMIX_*='
+LD_LIBRARY_PATH=$PWD/deep hn plan --local 2 --ranks 0 --unset LD_LIBRARY_PATH ./outer-enable
+lacks 'unless it is unset' "$OUT" 'PMIX_*='
+hn --local 2 --mpi none -x LD_LIBRARY_PATH="$PWD/deep:$PWD" ./outer-enable
+has 'the ranks have the same libraries' "$ERR" 'warning[HN313]: ./outer-enable uses MPI (libmpi.so.40)'
+exits 'and start' 0
+
+# Two MPIs in one process.
+cc -o both -Wl,--no-as-needed outer.c "$PWD/deep/libmiddle.so" "$PWD/libmpich.so.12" -Wl,-rpath,"$PWD/deep:$PWD" \
+    -Wl,--disable-new-dtags
+hn plan --local 2 --ranks 0 ./both
+has 'two MPIs: a warning' "$ERR" 'warning[HN245]: ./both would load two MPI libraries that exclude each other: libmpi.so.40 (Open MPI) and libmpich.so.12'
+has 'which library needs the one' "$ERR" 'note: libdeep.so needs libmpi.so.40'
+has 'and which the other' "$ERR" 'note: ./both needs libmpich.so.12'
+has 'whose functions are called' "$ERR" 'its calls of MPI go to libmpich.so.12, which comes first'
+has 'and what to do' "$ERR" 'build the program and all of its libraries with one MPI'
+has 'PMI is for the first' "$OUT" PMI_FD=
+hn plan --local 1 --ranks 0 ./both
+lacks 'one rank: no word' "$ERR" HN245
+for name in with-libmpi.so.40 with-libmpi.so.12 outer-disable; do
+    hn plan --local 2 --ranks 0 "./$name"
+    lacks "$name has one MPI" "$ERR" HN245
+done
+
 # The fake library asks for nothing: each rank is alone, which is told once.
 hn --local 2 ./with-libmpi.so.12
 exits 'ranks that do not ask for each other: they end well' 0

@@ -369,6 +369,13 @@ const struct error_id error_ids[] = {
           "so the job is aborted.",
           "dmesg on the node tells of a process that ran out of memory. Another libpmix may be named with -x "
           "PMIX_PREFIX=DIR." },
+        { 245,
+          "a program has two MPI libraries that exclude each other (warning)",
+          "The program, or a library that it needs, was built with Open MPI, and another with MPICH, Intel MPI or one "
+          "more of MPICH's ABI. Both come into the same process: calls go to the first, with handles and types of the "
+          "second, so that ranks crash, hang or are worlds of one.",
+          "Build the program and all its libraries with one MPI. ldd PROGRAM lists the libraries; often one of "
+          "LD_LIBRARY_PATH or of a module was built with the other MPI." },
         { 246,
           "the list of nodes does not fit in a variable",
           "--compat slurm gives ranks the names of all nodes, for example in SLURM_JOB_NODELIST. The kernel limits a "

@@ -6,11 +6,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/strv.h"
 
 struct elf_libs {
         struct strv needed;  /* DT_NEEDED, in order */
         struct strv folders; /* DT_RUNPATH, else DT_RPATH, split; $ORIGIN is the file's folder */
+        bool inherited;      /* they are of DT_RPATH: also for libraries of its libraries */
 };
 
 /* Reads @path into @ret, which needs no initialization and elf_libs_finish() in every case. 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/elf_libs.h"
+#include "base/elf/elf_libs.h"
 
 #include <errno.h>
 #include <setjmp.h>

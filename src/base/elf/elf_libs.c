@@ -5,7 +5,7 @@
  * is translated to an offset in the file by the program headers. Only these pieces are read, with
  * limits on each, because the file may be anything.
  */
-#include "base/elf_libs.h"
+#include "base/elf/elf_libs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,6 +118,7 @@ static void read_entries(struct elf_libs *ret, const struct elf *e, const char *
         }
         if (folders && read_string(e, folders, text, sizeof(text)))
                 split_folders(&ret->folders, text, path);
+        ret->inherited = !runpath && ret->folders.n;
 }
 
 int elf_libs_read(struct elf_libs *ret, const char *path)

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects are the program and the libraries found, in the order in which the loader meets them, so
+ * one pass over the growing list visits all. Each knows its parent, the first object that asked for
+ * it: DT_RPATH of the parents counts, too. A file of another word size is passed over as a missing
+ * one. ld.so.cache is read when it is needed first.
+ */
+#include "base/elf/elf_closure.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/elf/elf_libs.h"
+#include "base/elf/loader_cache.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+enum { LIBRARIES_MAX = 512, TRIES_MAX = 20000, CACHE_MAX = 16 << 20 };
+
+struct elf_object {
+        const char *name; /* NULL = the program */
+        struct elf_libs libs;
+        size_t parent; /* of the program: itself */
+};
+
+struct elf_found {
+        char *path;
+        struct elf_libs libs;
+};
+
+struct elf_walk {
+        struct elf_closure *out;
+        struct elf_object *objects;
+        size_t n, cap;
+        struct strv folders; /* of LD_LIBRARY_PATH */
+        char *cache;
+        size_t cache_len;
+        bool cache_is_read;
+        unsigned tries;
+};
+
+static bool is_of_glibc(const char *name)
+{
+        static const char *const patterns[] = { "libc.so.6",    "libm.so.6",     "libpthread.so.0",
+                                                "libdl.so.2",   "librt.so.1",    "libresolv.so.2",
+                                                "libmvec.so.1", "ld-linux*.so.*" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+                if (fnmatch(patterns[i], name, 0) == 0)
+                        return true;
+        return false;
+}
+
+/* Reads @path, which is freed unless it is a library. */
+static bool try_library(struct elf_walk *w, char *path, struct elf_found *to)
+{
+        if (w->tries < TRIES_MAX) {
+                w->tries++;
+                if (elf_libs_read(&to->libs, path) == 0) {
+                        to->path = path;
+                        return true;
+                }
+                elf_libs_finish(&to->libs);
+        }
+        free(path);
+        return false;
+}
+
+static bool try_folders(struct elf_walk *w, const struct strv *folders, const char *name,
+                        struct elf_found *to)
+{
+        for (size_t i = 0; i < folders->n; i++)
+                if (try_library(w, xasprintf("%s/%s", folders->v[i], name), to))
+                        return true;
+        return false;
+}
+
+static bool try_parents(struct elf_walk *w, size_t by, const char *name, struct elf_found *to)
+{
+        const struct elf_object *o = &w->objects[by];
+
+        if (o->libs.folders.n && !o->libs.inherited)
+                return false; /* DT_RUNPATH puts DT_RPATH out of force */
+        for (;; by = o->parent) {
+                o = &w->objects[by];
+                if (o->libs.inherited && try_folders(w, &o->libs.folders, name, to))
+                        return true;
+                if (o->parent == by)
+                        return false;
+        }
+}
+
+static bool try_cache(struct elf_walk *w, const char *name, struct elf_found *to)
+{
+        const char *path;
+        size_t at = 0;
+
+        if (!w->cache_is_read &&
+            fd_read_file("/etc/ld.so.cache", CACHE_MAX, &w->cache, &w->cache_len) < 0)
+                w->cache = NULL;
+        w->cache_is_read = true;
+        while (w->cache && (path = loader_cache_find(w->cache, w->cache_len, name, &at)))
+                if (try_library(w, xstrdup(path), to))
+                        return true;
+        return false;
+}
+
+static bool try_system(struct elf_walk *w, const char *name, struct elf_found *to)
+{
+        static const char *const folders[] = { "/lib64", "/usr/lib64", "/lib", "/usr/lib" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+                if (try_library(w, xasprintf("%s/%s", folders[i], name), to))
+                        return true;
+        return false;
+}
+
+/* Looks for @name, which the object @by needs. */
+static bool find_library(struct elf_walk *w, size_t by, const char *name, struct elf_found *to)
+{
+        const struct elf_libs *libs = &w->objects[by].libs;
+
+        if (strchr(name, '/'))
+                return try_library(w, xstrdup(name), to);
+        return try_parents(w, by, name, to) || try_folders(w, &w->folders, name, to) ||
+               (!libs->inherited && try_folders(w, &libs->folders, name, to)) ||
+               try_cache(w, name, to) || try_system(w, name, to);
+}
+
+static bool is_listed(const struct elf_closure *c, const char *name)
+{
+        for (size_t i = 0; i < c->n; i++)
+                if (!strcmp(c->v[i].name, name))
+                        return true;
+        return false;
+}
+
+static void add_object(struct elf_walk *w, struct elf_object o)
+{
+        w->objects = xgrow(w->objects, w->n, &w->cap, sizeof(o));
+        w->objects[w->n++] = o;
+}
+
+static void add_library(struct elf_walk *w, size_t by, const char *name)
+{
+        struct elf_closure *c = w->out;
+        struct elf_found found = { 0 };
+        struct elf_library l;
+
+        if (is_of_glibc(name) || is_listed(c, name) || c->n == LIBRARIES_MAX)
+                return;
+        l = (struct elf_library){ .name = xstrdup(name), .by = w->objects[by].name };
+        if (find_library(w, by, name, &found)) {
+                l.path = found.path;
+                add_object(w, (struct elf_object){ l.name, found.libs, by });
+        }
+        c->v = xgrow(c->v, c->n, &c->cap, sizeof(l));
+        c->v[c->n++] = l;
+}
+
+static void read_library_path(struct strv *folders, const char *text)
+{
+        CLEANUP(free_textp) char *copy = xstrdup(text ? text : "");
+        char *rest = copy;
+
+        for (char *word; (word = strsep(&rest, ":;"));)
+                if (*word == '/')
+                        strv_push(folders, word);
+}
+
+int elf_closure_read(struct elf_closure *ret, const char *program, const char *library_path)
+{
+        struct elf_walk w = { .out = ret };
+        struct elf_libs libs;
+        int r = elf_libs_read(&libs, program);
+
+        *ret = (struct elf_closure){ 0 };
+        add_object(&w, (struct elf_object){ .libs = libs });
+        read_library_path(&w.folders, library_path);
+        for (size_t i = 0; i < w.n; i++)
+                for (size_t k = 0; k < w.objects[i].libs.needed.n; k++)
+                        add_library(&w, i, w.objects[i].libs.needed.v[k]);
+        for (size_t i = 0; i < w.n; i++)
+                elf_libs_finish(&w.objects[i].libs);
+        free(w.objects);
+        strv_finish(&w.folders);
+        free(w.cache);
+        return r;
+}
+
+void elf_closure_finish(struct elf_closure *c)
+{
+        for (size_t i = 0; i < c->n; i++) {
+                free(c->v[i].name);
+                free(c->v[i].path);
+        }
+        free(c->v);
+        *c = (struct elf_closure){ 0 };
+}

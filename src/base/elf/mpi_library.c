@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/elf/mpi_library.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+enum mpi_family mpi_library_family(const char *name)
+{
+        static const char *const patterns[] = { "libmpi.so*",    "libmpi_*.so*",   "libmpich*.so*",
+                                                "libmpicxx.so*", "libmpifort.so*", "libpmpi.so*" };
+        const char *slash = strrchr(name, '/'), *number;
+
+        name = slash ? slash + 1 : name;
+        if (!strncmp(name, "libmpi_abi.so", 13))
+                return MPI_FAMILY_ANY;
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+                if (fnmatch(patterns[i], name, 0) != 0)
+                        continue;
+                number = strstr(name, ".so.");
+                return number && atoi(number + 4) >= 20 ? MPI_FAMILY_OPEN_MPI : MPI_FAMILY_MPICH;
+        }
+        return MPI_FAMILY_NONE;
+}
+
+const char *mpi_family_name(enum mpi_family family)
+{
+        static const char *const names[] = { "", "MPI", "Open MPI", "MPICH's ABI" };
+
+        return names[family];
+}
