@@ -124,22 +124,22 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .contain = &t->contain,
         };
-        CLEANUP(fd_closep) int pmi = t->pmi ? pmi_link_open(t->pmi, r->rank) : -1;
+        CLEANUP(fd_closep) int pmi = -1;
         struct error err;
         struct worker *w;
+        int ret;
 
-        if (t->pmi && pmi < 0) {
-                agent_refuse(a, r->rank, REFUSED_FORK, -pmi, strerror(-pmi));
-                free(error_file);
-                return pmi;
-        }
-        setup.pass = MAX(pmi, 0);
         subst_arguments(&argv, l, r);
         strv_copy(&env, base);
         worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
         nccl_env_build(&env, l, nccl);
-        if (t->pmi)
-                strv_env_setf(&env, "PMI_FD", "%d", pmi);
+        ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
+        if (ret < 0) {
+                agent_refuse(a, r->rank, REFUSED_FORK, -ret, strerror(-ret));
+                free(error_file);
+                return ret;
+        }
+        setup.pass = MAX(pmi, 0);
         agent_pmix_add_env(a, r->rank, &env);
         if (agent_push_dir(&a->push))
                 strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));

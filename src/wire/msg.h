@@ -195,7 +195,8 @@ enum mpi_kind {
         MPI_NONE,
         MPI_PMI1,
         MPI_PMI2,
-        MPI_PMIX, /* the node's own libpmix: Open MPI */
+        MPI_PMIX,     /* the node's own libpmix: Open MPI */
+        MPI_PMI_PORT, /* PMI-1 at a port of the node, not over an inherited descriptor */
         MPI_KINDS
 };
 

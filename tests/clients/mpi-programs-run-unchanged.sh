@@ -41,7 +41,7 @@ check() { # NAME PROGRAM ENV-ARG...
 # Runs docs/howto/mpi.md from top to bottom: what follows a command is what it prints, in any order.
 page() {
     local line command='' path=$PATH
-    awk '/^```c$/ { getline; file = $2; inside = 1 } /^```$/ { inside = 0 } inside { print > file }' "$ROOT/docs/howto/mpi.md"
+    awk '/^```(c|python)$/ { getline; file = $2; inside = 1 } /^```$/ { inside = 0 } inside { print > file }' "$ROOT/docs/howto/mpi.md"
     PATH=${HNLAUNCH%/*}:$home/bin:$PATH
     while IFS= read -r line <&7; do
         case $line in
@@ -63,6 +63,10 @@ if have mpich5 && "$home/bin/mpicc" -o check5 "$sources/mpi_check.c"; then
     check MPICH "$PWD/check5"
     hn --local 2 --label none sh -c './check5 && ./check5' # older ones close the connection in MPI_Finalize()
     is 'MPICH: two programs of a script' "$RC $(uniq -c "$OUT" | xargs)" '0 2 2 ranks met, 2 to 2 on a node'
+    hn --local 4 --label none --mpi pmi-port ./check5
+    is 'MPICH: four ranks meet at a port' "$RC $(cat "$OUT")" '0 4 ranks met, 4 to 4 on a node'
+    hn --local 3 --mpi pmi-port ./check5 abort 17
+    exits 'MPICH: and the code of MPI_Abort() is the exit code' 17
     hn --local 2 --label none ./check5 spawn
     is 'MPICH: MPI_Comm_spawn() returns an error' "$RC $(cat "$OUT")" '0 spawn was refused'
     cat >sum.py <<'END'
@@ -87,6 +91,8 @@ if have impi large; then
     if [[ -e check5 ]]; then
         check 'Intel MPI' "$PWD/check5" "${intel[@]}"
     fi
+    hn --local 4 --label none --mpi pmi-port "${intel[@]}" "$PWD/check5"
+    is 'Intel MPI: four ranks meet at a port' "$RC $(cat "$OUT")" '0 4 ranks met, 4 to 4 on a node'
     echo 8 >lengths
     hn --local 2 --label none "${intel[@]}" "$home/bin/IMB-MPI1" -npmin 2 -msglen lengths PingPong Allreduce
     exits 'Intel MPI: its benchmarks' 0
@@ -97,6 +103,8 @@ fi
 if have mpich4 large; then
     cc -o check4 "$sources/mpi_check.c" -I"$home/$libs/mpich/include" -L"$home/$libs" -lmpich -Wl,-rpath-link,"$home/$libs"
     check 'MPICH 4.0' "$PWD/check4" -x "LD_LIBRARY_PATH=$home/$libs"
+    hn --local 4 --label none --mpi pmi-port -x "LD_LIBRARY_PATH=$home/$libs" sh -c './check4 && ./check4'
+    is 'MPICH 4.0: two programs of a script at a port' "$RC $(uniq -c "$OUT" | xargs)" '0 2 4 ranks met, 4 to 4 on a node'
 else
     skip 'MPICH 4.0' 'HN_MPI=all fetches it'
 fi

@@ -2,9 +2,10 @@
 /*
  * Four ranks on two nodes speak PMI to the engines of their agents, in front of relays and a real
  * store. The input is steps: a byte with a rank (bits 0 and 1) and a kind (bits 6 and 7: bytes for
- * the rank's engine, as long as the next byte says; the rank leaves; all messages are carried). At
- * the end everything is carried and dropped. Whatever comes: answers are whole messages, a rank
- * that has left or was cut off gets none, and all that goes up decodes (lib/relays.c).
+ * the rank's engine, as long as the next byte says; the rank leaves; all messages are carried).
+ * With bit 5, bytes are instead the first line of a connection to PMI_PORT. At the end everything
+ * is carried and dropped. Whatever comes: answers are whole messages, a rank that has left or was
+ * cut off gets none, and all that goes up decodes (lib/relays.c).
  */
 #include "fuzz.h"
 
@@ -41,6 +42,23 @@ static void on_send(void *ctx, uint32_t index, const void *bytes, size_t len)
         buf_finish(&b);
 }
 
+/* A connection to PMI_PORT, as pmi_link.c takes it. */
+static void claim(struct side *s, const uint8_t *data, size_t n)
+{
+        char line[256];
+        struct error err;
+        int index;
+
+        memcpy(line, data, n);
+        line[n] = '\0';
+        index = pmi_parse_claim(s->pmi, line, n, &err);
+        if (index >= 0 && pmi_may_begin(s->pmi, (uint32_t)index)) {
+                if (s->gone[index])
+                        abort();
+                pmi_begin(s->pmi, (uint32_t)index);
+        }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct relays *rs = relays_create(NODES, PER_NODE);
@@ -71,7 +89,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 } else if (data < end) {
                         n = *data++;
                         n = n < (size_t)(end - data) ? n : (size_t)(end - data);
-                        if (!s->gone[index] && pmi_receive(s->pmi, index, data, n, &err) < 0) {
+                        if (step & 32)
+                                claim(s, data, n);
+                        else if (!s->gone[index] && pmi_receive(s->pmi, index, data, n, &err) < 0) {
                                 s->gone[index] = true;
                                 pmi_left(s->pmi, index);
                         }

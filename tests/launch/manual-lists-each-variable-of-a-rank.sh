@@ -15,6 +15,8 @@ exits 'a plan' 0
 names "$OUT" >given
 run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --mpi pmix true
 names "$OUT" >>given
+run "${bare[@]}" "$HNLAUNCH" -q --local 1 --mpi pmi-port --label none env
+names "$OUT" >>given
 run "${bare[@]}" "$HNLAUNCH" -q --local 2 --push data --label none env
 exits 'a run' 0
 names "$OUT" >>given

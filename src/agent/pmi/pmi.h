@@ -47,6 +47,14 @@ void pmi_destroy(struct pmi *p); /* NULL is fine */
  * connection should be closed. */
 int pmi_receive(struct pmi *p, uint32_t index, const void *bytes, size_t len, struct error *err);
 
+/* A client of PMI_PORT says which rank it is. pmi_parse_claim() takes its first line, without the
+ * LF, and returns the index of the rank, or with @err -EPROTO: another line, or -ENOENT: no such
+ * rank runs here. pmi_may_begin(): the rank has not begun PMI, or a program of it has finalized, so
+ * that the next may begin. pmi_begin() then answers, when the connection is that of the rank. */
+int pmi_parse_claim(const struct pmi *p, char *line, size_t len, struct error *err);
+bool pmi_may_begin(const struct pmi *p, uint32_t index);
+void pmi_begin(struct pmi *p, uint32_t index);
+
 /* The rank's process has ended, and the head is being told. Ranks that wait for this one in a
  * barrier then hear that it failed. */
 void pmi_left(struct pmi *p, uint32_t index);

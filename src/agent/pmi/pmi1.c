@@ -213,6 +213,41 @@ static const struct {
         { "spawn", take_spawn },
 };
 
+/* --- the handshake of PMI_PORT ---------------------------------------------------------------- */
+
+int pmi_parse_claim(const struct pmi *p, char *line, size_t len, struct error *err)
+{
+        struct pmi_command c;
+        int id;
+
+        if (pmi1_parse(&c, line, len) < 0 || strcmp(c.name, "initack") != 0 ||
+            !pmi_find_number(&c, "pmiid", &id))
+                return err_set(err, EPROTO,
+                               "its first message is not that of a client of PMI_PORT");
+        for (uint32_t i = 0; i < p->n_ranks; i++)
+                if ((int64_t)p->ranks[i].rank == id && !p->ranks[i].left)
+                        return (int)i;
+        return err_set(err, ENOENT, "no rank %d runs on this node", id);
+}
+
+bool pmi_may_begin(const struct pmi *p, uint32_t index)
+{
+        const struct pmi_rank *r = &p->ranks[index];
+
+        return (r->state == PMI_NEW || r->state == PMI_FINALIZED) && !r->left;
+}
+
+void pmi_begin(struct pmi *p, uint32_t index)
+{
+        struct pmi_rank *r = &p->ranks[index];
+
+        buf_finish(&r->in);
+        answer_line(r, "cmd=initack rc=0\ncmd=set size=%u\ncmd=set rank=%u\ncmd=set debug=0",
+                    p->world.n_ranks, r->rank);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
 bool pmi1_take(struct pmi_rank *r, char *text, size_t len)
 {
         struct pmi_command c;

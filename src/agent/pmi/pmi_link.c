@@ -3,6 +3,9 @@
  * Answers are written at once: a client has one question at a time and the answer is smaller than
  * the socket's buffer, so a client whose socket is full does not read and loses its connection.
  * Closing is deferred by libuv; the object is freed with the last handle.
+ *
+ * A connection is the agent's end of a socket pair, or one that came to the port (pmi_port.h). A
+ * rank has one at a time; at the port, a program that finalized makes room for the next one.
  */
 #include "agent/pmi/pmi_link.h"
 
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/pmi/pmi.h"
+#include "agent/pmi/pmi_port.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/macros.h"
@@ -27,10 +31,20 @@ enum {
 };
 
 struct pmi_conn {
-        uv_pipe_t pipe; /* .data = this */
+        union {
+                uv_handle_t handle; /* .data = this */
+                uv_stream_t stream;
+                uv_pipe_t pipe;
+                uv_tcp_t tcp;
+        };
+        struct pmi_client *client;
+};
+
+/* A rank. */
+struct pmi_client {
         struct pmi_link *link;
+        struct pmi_conn *conn; /* NULL = not connected */
         uint32_t index, rank;
-        bool open;
         uint64_t heard_ns; /* 0 = never */
 };
 
@@ -38,7 +52,8 @@ struct pmi_link {
         uv_loop_t *loop;
         struct pmi *pmi; /* NULL: being destroyed */
         uint32_t *node_of_rank, *ranks;
-        struct pmi_conn *conns;
+        struct pmi_client *clients;
+        struct pmi_port *port; /* NULL: the ranks inherit descriptors */
         uint32_t n_ranks;
         unsigned handles; /* not closed yet, and 1 until pmi_link_destroy() */
         char buffer[READ_SIZE];
@@ -50,53 +65,54 @@ static void unref_pmi_link(struct pmi_link *link)
                 return;
         free(link->node_of_rank);
         free(link->ranks);
-        free(link->conns);
+        free(link->clients);
         free(link);
 }
 
 static void on_pmi_closed(uv_handle_t *h)
 {
-        const struct pmi_conn *c = h->data;
+        struct pmi_conn *c = h->data;
 
-        unref_pmi_link(c->link);
+        unref_pmi_link(c->client->link);
+        free(c);
 }
 
-static void close_pmi_conn(struct pmi_conn *c)
+static void disconnect_client(struct pmi_client *k)
 {
-        if (!c->open)
+        if (!k->conn)
                 return;
-        c->open = false;
-        uv_close((uv_handle_t *)&c->pipe, on_pmi_closed);
+        uv_close(&k->conn->handle, on_pmi_closed);
+        k->conn = NULL;
 }
 
 static void send_to_pmi_client(void *ctx, uint32_t index, const void *bytes, size_t len)
 {
         struct pmi_link *link = ctx;
-        struct pmi_conn *c = &link->conns[index];
+        struct pmi_client *k = &link->clients[index];
         uv_buf_t piece = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)len);
 
-        if (c->open && uv_try_write((uv_stream_t *)&c->pipe, &piece, 1) != (int)len)
-                close_pmi_conn(c);
+        if (k->conn && uv_try_write(&k->conn->stream, &piece, 1) != (int)len)
+                disconnect_client(k);
 }
 
 /* Hands bytes to the engine; a rank that breaks a rule loses its connection. */
-static void take_pmi_bytes(struct pmi_conn *c, const void *bytes, size_t len)
+static void take_pmi_bytes(struct pmi_client *k, const void *bytes, size_t len)
 {
         struct error err;
 
-        c->heard_ns = uv_now(c->link->loop) * 1000000;
-        if (pmi_receive(c->link->pmi, c->index, bytes, len, &err) == 0)
+        k->heard_ns = uv_now(k->link->loop) * 1000000;
+        if (pmi_receive(k->link->pmi, k->index, bytes, len, &err) == 0)
                 return;
-        log_line(LOG_WARN, "closed the PMI connection of rank %u: %s [HN%d]", c->rank, err.text,
+        log_line(LOG_WARN, "closed the PMI connection of rank %u: %s [HN%d]", k->rank, err.text,
                  HN_PMI_BROKEN);
-        close_pmi_conn(c);
+        disconnect_client(k);
 }
 
 static void on_pmi_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct pmi_conn *c = h->data;
 
-        *ret = uv_buf_init(c->link->buffer, READ_SIZE);
+        *ret = uv_buf_init(c->client->link->buffer, READ_SIZE);
 }
 
 static void on_pmi_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
@@ -104,91 +120,150 @@ static void on_pmi_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
         struct pmi_conn *c = s->data;
 
         if (n > 0)
-                take_pmi_bytes(c, from->base, (size_t)n);
+                take_pmi_bytes(c->client, from->base, (size_t)n);
         else if (n < 0) /* its process, if it ends, is reported first: pmi_link_end() */
-                close_pmi_conn(c);
+                disconnect_client(c->client);
 }
 
-static struct pmi_conn *find_pmi_conn(struct pmi_link *link, uint32_t rank)
+static struct pmi_client *find_pmi_client(struct pmi_link *link, uint32_t rank)
 {
         for (uint32_t i = 0; i < link->n_ranks; i++)
-                if (link->conns[i].rank == rank)
-                        return &link->conns[i];
+                if (link->clients[i].rank == rank)
+                        return &link->clients[i];
         return NULL;
 }
 
-int pmi_link_open(struct pmi_link *link, uint32_t rank)
+/* Makes @fd, a socket, the connection of the rank. It is closed when that fails. */
+static int connect_client(struct pmi_client *k, int fd, bool is_tcp)
 {
-        struct pmi_conn *c = find_pmi_conn(link, rank);
-        int fds[2], theirs, error;
+        struct pmi_conn *c = xcalloc(1, sizeof(*c));
+        int r;
 
-        if (!c || c->open)
-                return -EINVAL;
+        c->client = k;
+        if (is_tcp)
+                uv_tcp_init(k->link->loop, &c->tcp);
+        else
+                uv_pipe_init(k->link->loop, &c->pipe, 0);
+        c->handle.data = c;
+        k->conn = c;
+        k->link->handles++;
+        r = is_tcp ? uv_tcp_open(&c->tcp, fd) : uv_pipe_open(&c->pipe, fd);
+        if (r < 0) {
+                close(fd);
+                disconnect_client(k);
+                return r;
+        }
+        return uv_read_start(&c->stream, on_pmi_alloc, on_pmi_read);
+}
+
+/* --- descriptors that ranks inherit ----------------------------------------------------------- */
+
+/* Returns the rank's end of a new connection. */
+static int open_pair(struct pmi_client *k)
+{
+        int fds[2], theirs, r;
+
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
                 return -errno;
         theirs = fcntl(fds[1], F_DUPFD_CLOEXEC, FIRST_FD);
-        error = errno;
+        r = theirs < 0 ? -errno : 0;
         close(fds[1]);
-        if (theirs < 0) {
+        if (r < 0) {
                 close(fds[0]);
-                return -error;
+                return r;
         }
         fcntl(theirs, F_SETFL, fcntl(theirs, F_GETFL) & ~O_NONBLOCK); /* clients expect to wait */
-        uv_pipe_init(link->loop, &c->pipe, 0);
-        c->pipe.data = c;
-        c->open = true;
-        link->handles++;
-        error = uv_pipe_open(&c->pipe, fds[0]);
-        if (error < 0) {
-                close(fds[0]);
+        r = connect_client(k, fds[0], false);
+        if (r < 0)
                 close(theirs);
-                close_pmi_conn(c);
-                return error;
+        return r < 0 ? r : theirs;
+}
+
+int pmi_link_open(struct pmi_link *link, uint32_t rank, struct strv *env, int *ret_fd)
+{
+        struct pmi_client *k = find_pmi_client(link, rank);
+        int fd;
+
+        *ret_fd = -1;
+        if (!k || k->conn)
+                return -EINVAL;
+        if (link->port) {
+                strv_env_setf(env, "PMI_PORT", "127.0.0.1:%u", pmi_port_number(link->port));
+                return 0;
         }
-        uv_read_start((uv_stream_t *)&c->pipe, on_pmi_alloc, on_pmi_read);
-        return theirs;
+        fd = open_pair(k);
+        if (fd < 0)
+                return fd;
+        *ret_fd = fd;
+        strv_env_setf(env, "PMI_FD", "%d", fd);
+        return 0;
 }
 
 void pmi_link_each(const struct pmi_link *link,
                    void (*fn)(void *ctx, const struct pmi_link_state *state), void *ctx)
 {
         for (uint32_t i = 0; i < link->n_ranks; i++) {
-                const struct pmi_conn *c = &link->conns[i];
+                const struct pmi_client *k = &link->clients[i];
 
-                if (c->open && c->heard_ns)
-                        fn(ctx, &(struct pmi_link_state){ c->rank, c->heard_ns,
+                if (k->conn && k->heard_ns)
+                        fn(ctx, &(struct pmi_link_state){ k->rank, k->heard_ns,
                                                           pmi_waits_for(link->pmi, i) });
         }
 }
 
 /* Reads what is in the socket now. */
-static void catch_up_pmi(struct pmi_conn *c)
+static void catch_up_pmi(struct pmi_client *k)
 {
         char bytes[READ_SIZE];
         uv_os_fd_t fd;
         ssize_t n = 1;
 
-        for (int i = 0; i < LAST_WORDS && n > 0 && c->open; i++) {
-                if (uv_fileno((uv_handle_t *)&c->pipe, &fd) < 0)
+        for (int i = 0; i < LAST_WORDS && n > 0 && k->conn; i++) {
+                if (uv_fileno(&k->conn->handle, &fd) < 0)
                         return;
                 n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
                 if (n > 0)
-                        take_pmi_bytes(c, bytes, (size_t)n);
+                        take_pmi_bytes(k, bytes, (size_t)n);
+                else if (n == 0)
+                        disconnect_client(k);
         }
 }
 
 enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank)
 {
-        struct pmi_conn *c = find_pmi_conn(link, rank);
+        struct pmi_client *k = find_pmi_client(link, rank);
 
-        if (!c)
+        if (!k)
                 return RANK_MPI_UNUSED;
-        catch_up_pmi(c);
-        close_pmi_conn(c);
-        pmi_left(link->pmi, c->index);
-        return pmi_is_unfinished(link->pmi, c->index) ? RANK_MPI_UNFINALIZED
-               : pmi_is_unused(link->pmi, c->index)   ? RANK_MPI_UNUSED
+        catch_up_pmi(k);
+        disconnect_client(k);
+        pmi_left(link->pmi, k->index);
+        return pmi_is_unfinished(link->pmi, k->index) ? RANK_MPI_UNFINALIZED
+               : pmi_is_unused(link->pmi, k->index)   ? RANK_MPI_UNUSED
                                                       : RANK_MPI_FINALIZED;
+}
+
+/* A connection at the port. One that a program has left open after it finalized, or that is closed
+ * at the other end, gives way. */
+static int claim_rank(void *ctx, int fd, char *line, size_t len, struct error *why)
+{
+        struct pmi_link *link = ctx;
+        int index = pmi_parse_claim(link->pmi, line, len, why), r;
+        struct pmi_client *k;
+
+        if (index < 0)
+                return index;
+        k = &link->clients[index];
+        catch_up_pmi(k);
+        if (!pmi_may_begin(link->pmi, k->index) || (k->conn && pmi_is_unused(link->pmi, k->index)))
+                return err_set(why, EBUSY, "rank %u is served already", k->rank);
+        disconnect_client(k);
+        r = connect_client(k, fd, true);
+        if (r < 0)
+                log_line(LOG_WARN, "cannot serve rank %u at PMI_PORT: %s", k->rank, strerror(-r));
+        else
+                pmi_begin(link->pmi, k->index);
+        return 0;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -205,6 +280,17 @@ static bool is_map_of_order(const struct pmi_link *link, const struct launch_ord
                     link->node_of_rank[l->ranks[i].rank] != l->node_rank)
                         return false;
         return n;
+}
+
+static void add_clients(struct pmi_link *link, const struct launch_order *l)
+{
+        link->ranks = xcalloc(l->n_ranks, sizeof(*link->ranks));
+        link->clients = xcalloc(l->n_ranks, sizeof(*link->clients));
+        for (uint32_t i = 0; i < l->n_ranks; i++) {
+                link->ranks[i] = l->ranks[i].rank;
+                link->clients[i] =
+                        (struct pmi_client){ .link = link, .index = i, .rank = l->ranks[i].rank };
+        }
 }
 
 struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const struct launch_order *l,
@@ -224,23 +310,20 @@ struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const str
                 return NULL;
         }
         node_map_text(&l->mpi.map, mapping, sizeof(mapping));
-        link->ranks = xcalloc(l->n_ranks, sizeof(*link->ranks));
-        link->conns = xcalloc(l->n_ranks, sizeof(*link->conns));
-        for (uint32_t i = 0; i < l->n_ranks; i++) {
-                link->ranks[i] = l->ranks[i].rank;
-                link->conns[i] =
-                        (struct pmi_conn){ .link = link, .index = i, .rank = l->ranks[i].rank };
-        }
+        add_clients(link, l);
         config.world = (struct fence_world){ link->node_of_rank, l->world_size, l->num_nodes,
                                              l->node_rank };
         config.ranks = link->ranks;
         config.mapping = mapping;
-        config.only_version1 = l->mpi.kind == MPI_PMI1;
+        config.only_version1 = l->mpi.kind == MPI_PMI1 || l->mpi.kind == MPI_PMI_PORT;
         link->pmi = pmi_create(&config, (struct pmi_ops){ send_to_pmi_client }, link);
-        if (link->pmi)
+        if (!link->pmi)
+                err_set(err, ENOMEM, "out of memory");
+        else if (l->mpi.kind == MPI_PMI_PORT)
+                link->port = pmi_port_open(loop, (struct pmi_port_ops){ claim_rank }, link, err);
+        if (link->pmi && (link->port || l->mpi.kind != MPI_PMI_PORT))
                 return link;
-        unref_pmi_link(link);
-        err_set(err, ENOMEM, "out of memory");
+        pmi_link_destroy(link);
         return NULL;
 }
 
@@ -248,8 +331,9 @@ void pmi_link_destroy(struct pmi_link *link)
 {
         if (!link)
                 return;
+        pmi_port_close(link->port);
         for (uint32_t i = 0; i < link->n_ranks; i++)
-                close_pmi_conn(&link->conns[i]);
+                disconnect_client(&link->clients[i]);
         pmi_destroy(link->pmi);
         link->pmi = NULL;
         unref_pmi_link(link);

@@ -2,8 +2,9 @@
 /*
  * PMI_link: the ranks' connections to the PMI engine
  *
- * Every rank gets one end of a socket pair, named by PMI_FD; the other stays with the agent. One
- * object per attempt. Call everything on the loop's thread.
+ * Every rank gets one end of a socket pair, named by PMI_FD; the other stays with the agent. With
+ * MPI_PMI_PORT the ranks connect to a port instead (pmi_port.h). One object per attempt. Call
+ * everything on the loop's thread.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/strv.h"
 #include "store/relay/relay.h"
 #include "wire/msg.h"
 
@@ -20,16 +22,17 @@ enum { HN_PMI_BROKEN = 605 /* the number of a warning of a rank that breaks the 
 struct pmi_link;
 
 /* @l is borrowed for the call, @relay until pmi_link_destroy(). NULL with @err: the map of @l does
- * not fit its ranks, or no memory. */
+ * not fit its ranks, no port, or no memory. */
 struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const struct launch_order *l,
                                  struct error *err);
 /* Closes the connections; the memory is freed by close callbacks, so let the loop turn once more.
  * The relay is not used any more. NULL is fine. */
 void pmi_link_destroy(struct pmi_link *link);
 
-/* Returns the end for the rank, closed on exec, a number above those that shells and scripts use;
- * the caller closes it. A negative errno: out of descriptors. */
-int pmi_link_open(struct pmi_link *link, uint32_t rank);
+/* Sets in @env what leads the rank to its connection. @ret_fd: the end for the rank, closed on
+ * exec, a number above those that shells and scripts use; the caller closes it. -1: it inherits
+ * none. 0, or a negative errno: out of descriptors. */
+int pmi_link_open(struct pmi_link *link, uint32_t rank, struct strv *env, int *ret_fd);
 
 /* A rank that has spoken. */
 struct pmi_link_state {

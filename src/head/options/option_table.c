@@ -84,7 +84,7 @@ const struct option_def option_table[] = {
           "run.keep", NULL, GROUP_ENV, .parse = value_switch, FIELD(keep), PROJECT(FREE) },
         { "stdin", 0, "auto|none|0|all|FILE", "ranks that read standard input; auto: rank 0 on a terminal, else none",
           "run.stdin", "auto", GROUP_ENV, .parse = value_stdin, FIELD(stdin_mode), PROJECT(REFUSED) },
-        { "mpi", 0, "auto|none|pmi1|pmi2|pmix", "how MPI programs find each other (auto: PMI, of the program's version)",
+        { "mpi", 0, "auto|none|pmi1|pmi2|pmix|pmi-port", "how MPI programs find each other (auto: PMI, of the program's version)",
           "run.mpi", "auto", GROUP_ENV, .parse = value_choice, FIELD(mpi), PROJECT(FREE) },
         /* when */
         { "connect-timeout", 0, "TIME", "for each step of reaching a node",

@@ -123,6 +123,8 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
         strv_env_set(env, "MASTER_PORT", "(free port there)");
         if (l.mpi.kind == MPI_PMIX)
                 strv_env_set(env, "PMIX_*", "(of the node's libpmix)");
+        else if (l.mpi.kind == MPI_PMI_PORT)
+                strv_env_set(env, "PMI_PORT", "127.0.0.1:(free port there)");
         else if (l.mpi.kind != MPI_NONE)
                 strv_env_set(env, "PMI_FD", "(descriptor of the node's agent)");
         for (size_t i = 0; i < v->ports->n; i++) {

@@ -565,10 +565,14 @@ const struct error_id error_ids[] = {
           "Correct gpus= of that line; nvidia-smi -L on the node lists the numbers." },
         { 605,
           "a rank broke the rules of PMI (warning)",
-          "The rank sent bytes over PMI_FD that are no message of PMI-1 or PMI-2, or one that its state does not "
+          "The rank sent bytes to hnlaunch that are no message of PMI-1 or PMI-2, or one that its state does not "
           "allow. Its connection was closed; an MPI library aborts then. A child of the rank that also calls "
           "MPI_Init() speaks over the same descriptor: two programs at once cannot.",
           "Start one MPI program per rank at a time. Unset PMI_FD, PMI_RANK and PMI_SIZE for others." },
+        { 606, "a connection to PMI_PORT was refused (warning)",
+          "With --mpi pmi-port, a process at the port of its node is under another user, names no rank of the node or one "
+          "that is served already, or speaks PMI-2 or no PMI. The message tells which.",
+          "Run MPI programs, also in containers, under the job's user, one per rank at a time; PMI-2 needs --mpi auto." },
         /* options and configuration */
         { 701,
           "unknown option",

@@ -132,7 +132,7 @@ static void set_first_node(struct strv *env, const struct launch_first_node *fir
         }
 }
 
-/* Of PMI; the agent adds PMI_FD, the rank's end of its connection. */
+/* Of PMI; the agent adds PMI_FD, the rank's end of its connection, or PMI_PORT. */
 static void set_pmi(struct rank_env *e, const struct launch_order *l, const struct launch_rank *r)
 {
         if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
@@ -143,6 +143,8 @@ static void set_pmi(struct rank_env *e, const struct launch_order *l, const stru
         strv_env_setf(&e->own, "MPI_LOCALNRANKS", "%u", l->n_ranks);
         if (l->mpi.kind == MPI_PMI2)
                 strv_env_set(&e->own, "PMI_JOBID", l->run_id);
+        if (l->mpi.kind == MPI_PMI_PORT)
+                strv_env_setf(&e->own, "PMI_ID", "%u", r->rank);
 }
 
 /* Of Open MPI. Version 4 asks for a PMIx server only if it believes to be under jsrun, whose

@@ -16,8 +16,8 @@
  * MASTER_PORT are set: the others, which tell a process that it is a rank, and all TORCHELASTIC_*
  * are removed from @env, and OMP_NUM_THREADS is left alone.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
- * Unless l->mpi says none: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS, and for PMI-2
- * PMI_JOBID.
+ * Unless l->mpi says none: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS, for PMI-2
+ * PMI_JOBID, for PMI_PORT PMI_ID.
  * Sets only when missing from @env: OMP_NUM_THREADS to @cores divided by the node's ranks (at least
  * 1), PYTHONUNBUFFERED to 1 unless @l unsets it; when iface is known, GLOO_SOCKET_IFNAME to iface,
  * and on more than one node NCCL_SOCKET_IFNAME to "=" and iface. See wire/env/nccl_env.h for the

@@ -3,6 +3,7 @@
  * The engine of PMI: two nodes with two ranks each, in front of relays and a real store server.
  * Programs of real MPI libraries are in tests/clients.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -402,6 +403,47 @@ static void test_pmi2_can_be_refused(void **state UNUSED)
         init_all();
 }
 
+static int claim(int node, const char *text)
+{
+        struct error err;
+        char line[64];
+        size_t len = (size_t)snprintf(line, sizeof(line), "%s", text);
+
+        return pmi_parse_claim(pmis[node], line, len, &err);
+}
+
+static void test_a_client_of_the_port_names_its_rank(void **state UNUSED)
+{
+        assert_int_equal(claim(1, "cmd=initack pmiid=3"), 1);
+        assert_int_equal(claim(0, "cmd=initack pmiid=3"), -ENOENT); /* of the other node */
+        assert_int_equal(claim(1, "cmd=initack pmiid=-1"), -ENOENT);
+        assert_int_equal(claim(1, "cmd=initack pmiid=4294967299"), -EPROTO);
+        assert_int_equal(claim(1, "cmd=initack pmiid="), -EPROTO);
+        assert_int_equal(claim(1, "cmd=initack"), -EPROTO);
+        assert_int_equal(claim(1, "cmd=init pmi_version=2 pmi_subversion=0"), -EPROTO);
+        assert_int_equal(claim(1, ""), -EPROTO);
+        leave(3);
+        assert_int_equal(claim(1, "cmd=initack pmiid=3"), -ENOENT);
+}
+
+static void test_a_rank_begins_at_the_port(void **state UNUSED)
+{
+        assert_true(pmi_may_begin(pmis[1], 0));
+        pmi_begin(pmis[1], 0);
+        expect(2, "cmd=initack rc=0\ncmd=set size=4\ncmd=set rank=2\ncmd=set debug=0\n");
+        assert_int_equal(say(2, "cmd=in"), 0); /* a program that ends early */
+        assert_true(pmi_may_begin(pmis[1], 0));
+        pmi_begin(pmis[1], 0);
+        buf_clear(&said[2]);
+        ask(2, "cmd=init pmi_version=1 pmi_subversion=1\n",
+            "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n");
+        assert_false(pmi_may_begin(pmis[1], 0));
+        ask(2, "cmd=finalize\n", "cmd=finalize_ack rc=0\n");
+        assert_true(pmi_may_begin(pmis[1], 0));
+        leave(2);
+        assert_false(pmi_may_begin(pmis[1], 0));
+}
+
 static int set_up_version1(void **state)
 {
         *state = &rs;
@@ -429,6 +471,8 @@ int main(void)
                 TEST(test_pmi2_exchanges_keys),
                 TEST(test_pmi2_lengths_may_stand_left),
                 TEST(test_pmi2_waits_for_attributes_of_the_node),
+                TEST(test_a_client_of_the_port_names_its_rank),
+                TEST(test_a_rank_begins_at_the_port),
                 cmocka_unit_test_setup_teardown(test_pmi2_can_be_refused, set_up_version1,
                                                 tear_down_engines),
         };
