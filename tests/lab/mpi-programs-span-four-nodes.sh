@@ -20,6 +20,10 @@ lab_hn -H "$TMP/hosts.txt" --label none --map node "$TMP/check"
 is 'also dealt to the nodes one by one' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'
 lab_hn -H "$TMP/hosts.txt" --label none -n 7 --tree 2 --contain tree "$TMP/check"
 is 'seven in a tree' "$(cat "$OUT")" '7 ranks met, 1 to 2 on a node'
+lab_hn -H "$TMP/hosts.txt" --label none --mpi pmi-port "$TMP/check"
+is 'at a port of each node' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'
+lab_hn -H "$TMP/hosts.txt" --label none --ppn 1 sh -c 'ip -o -4 addr show dev eth0 | grep -c "inet $PMI_HOSTNAME/"'
+is "PMI_HOSTNAME is each node's own address" "$(xargs <"$OUT")" '1 1 1 1'
 lab_hn -H "$TMP/hosts.txt" --label none "$TMP/check" names
 is 'a name is published' "$(cat "$OUT")" 'the name was found'
 lab_hn -H "$TMP/hosts.txt" "$TMP/check" abort 17

@@ -9,6 +9,7 @@
  */
 #include "agent/pmi/pmi_link.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ struct pmi_link {
         struct pmi_client *clients;
         struct pmi_port *port; /* NULL: the ranks inherit descriptors */
         uint32_t n_ranks;
-        unsigned handles; /* not closed yet, and 1 until pmi_link_destroy() */
+        unsigned handles;              /* not closed yet, and 1 until pmi_link_destroy() */
+        char address[INET_ADDRSTRLEN]; /* this node towards rank 0's; "" = not known, or one node */
         char buffer[READ_SIZE];
 };
 
@@ -187,6 +189,8 @@ int pmi_link_open(struct pmi_link *link, uint32_t rank, struct strv *env, int *r
         *ret_fd = -1;
         if (!k || k->conn)
                 return -EINVAL;
+        if (*link->address)
+                strv_env_set(env, "PMI_HOSTNAME", link->address);
         if (link->port) {
                 strv_env_setf(env, "PMI_PORT", "127.0.0.1:%u", pmi_port_number(link->port));
                 return 0;
@@ -282,6 +286,24 @@ static bool is_map_of_order(const struct pmi_link *link, const struct launch_ord
         return n;
 }
 
+/* Finds the address from which this node reaches @to, by its routes; no packet is sent. Only IPv4:
+ * MPICH looks a name up as IPv4 unless it is told otherwise. */
+static void find_own_address(const char *to, char *ret, size_t size)
+{
+        struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(9) };
+        socklen_t len = sizeof(addr);
+        int fd = -1;
+
+        if (inet_pton(AF_INET, to, &addr.sin_addr) == 1)
+                fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return;
+        if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 &&
+            getsockname(fd, (struct sockaddr *)&addr, &len) == 0)
+                inet_ntop(AF_INET, &addr.sin_addr, ret, (socklen_t)size);
+        close(fd);
+}
+
 static void add_clients(struct pmi_link *link, const struct launch_order *l)
 {
         link->ranks = xcalloc(l->n_ranks, sizeof(*link->ranks));
@@ -311,6 +333,8 @@ struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const str
         }
         node_map_text(&l->mpi.map, mapping, sizeof(mapping));
         add_clients(link, l);
+        if (l->num_nodes > 1)
+                find_own_address(l->first_node.addr, link->address, sizeof(link->address));
         config.world = (struct fence_world){ link->node_of_rank, l->world_size, l->num_nodes,
                                              l->node_rank };
         config.ranks = link->ranks;

@@ -84,6 +84,8 @@ static const char environment[] =
         "PMI_ID\n"
         "                                                          instead of PMI_FD with "
         "pmi-port\n"
+        "                       PMI_HOSTNAME                       the node's address, on several "
+        "nodes\n"
         "                       OMPI_COMM_WORLD_RANK,              the same for Open MPI, beside "
         "PMIX_*\n"
         "                       OMPI_COMM_WORLD_SIZE,              and JSM_JSRUN_PORT\n"
