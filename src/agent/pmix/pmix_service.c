@@ -17,6 +17,7 @@
 
 #include "agent/pmi/fence.h"
 #include "agent/pmix/direct_modex.h"
+#include "agent/pmix/pmix_describe.h"
 #include "agent/pmix/pmix_helper.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -283,65 +284,6 @@ static void on_helper_ended(void *ctx)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-/* Writes the maps as PMIx reads them: names of nodes, and "0,1;2,3" for the ranks of each. */
-static void put_maps(const struct pmix_service *p, uint32_t n_nodes, struct buf *nodes,
-                     struct buf *ranks)
-{
-        uint32_t *first = xcalloc(n_nodes, sizeof(*first)); /* rank of each node, plus 1 */
-        uint32_t *last = xcalloc(n_nodes, sizeof(*last));
-        uint32_t *next = xcalloc(p->world_size, sizeof(*next)); /* on the same node */
-
-        for (uint32_t rank = 0; rank < p->world_size; rank++) {
-                uint32_t node = p->node_of_rank[rank];
-
-                *(first[node] ? &next[last[node] - 1] : &first[node]) = rank + 1;
-                last[node] = rank + 1;
-        }
-        for (uint32_t node = 0; node < n_nodes; node++) {
-                buf_printf(nodes, node ? ",node%u" : "node%u", node);
-                buf_appends(ranks, node ? ";" : "");
-                for (uint32_t rank = first[node]; rank; rank = next[rank - 1])
-                        buf_printf(ranks, rank == first[node] ? "%u" : ",%u", rank - 1);
-        }
-        free(first);
-        free(last);
-        free(next);
-}
-
-static void send_job(struct pmix_service *p, const struct pmix_setup *s, char *folder)
-{
-        const struct launch_order *l = s->order;
-        struct buf nodes = BUF_INIT, ranks = BUF_INIT;
-        const char *prefix = strv_env_get(s->base, "PMIX_PREFIX");
-        uint32_t *local = xcalloc(p->n_ranks, sizeof(*local));
-        struct pmix_job job = { .restart = l->restart,
-                                .world_size = l->world_size,
-                                .num_nodes = l->num_nodes,
-                                .node = l->node_rank,
-                                .local = local,
-                                .n_local = p->n_ranks,
-                                .oversubscribed = p->n_ranks > s->cores,
-                                .folder = folder,
-                                .program = l->argv.v[0],
-                                .cwd = l->cwd };
-
-        put_maps(p, l->num_nodes, &nodes, &ranks);
-        for (uint32_t i = 0; i < p->n_ranks; i++)
-                local[i] = p->ranks[i].rank;
-        memcpy(job.run_id, l->run_id, sizeof(job.run_id));
-        if (!prefix)
-                prefix = getenv("PMIX_PREFIX");
-        job.prefix = xstrdup(prefix ? prefix : "");
-        job.nodes = buf_steal(&nodes);
-        job.ranks = buf_steal(&ranks);
-        pmix_job_encode(pmix_helper_out(p->helper), &job);
-        pmix_helper_flush(p->helper);
-        free(job.prefix);
-        free(job.nodes);
-        free(job.ranks);
-        free(local);
-}
-
 static int start_parts(struct pmix_service *p, const struct pmix_setup *s, struct error *err)
 {
         static const struct pmix_helper_ops ops = { .frame = on_helper_frame,
@@ -394,7 +336,8 @@ struct pmix_service *pmix_service_start(const struct pmix_setup *s, struct pmix_
                 pmix_service_end(p);
                 return NULL;
         }
-        send_job(p, s, folder);
+        pmix_describe(pmix_helper_out(p->helper), s, p->node_of_rank, folder);
+        pmix_helper_flush(p->helper);
         return p;
 }
 
