@@ -95,8 +95,8 @@ void launch_setup_find_program(struct launch *l);
  * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has
  * PORT_NAMES_MAX ports. */
 int launch_setup_need_port(struct launch *l, const char *name);
-/* Has the job keep a port for each {port:NAME} in the arguments, and tells with -v which arguments
- * have place-holders. 0, or the exit code: a name is not valid (HN411). */
+/* Has the job keep a port for each {port:NAME} in the arguments and in the label, and tells with -v
+ * which arguments have place-holders. 0, or the exit code: a name is not valid (HN411). */
 int launch_setup_find_ports(struct launch *l);
 /* Checks the files and programs of ssh options. -ENOENT: a required file is missing; diags tell
  * which, with the exit code. */

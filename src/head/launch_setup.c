@@ -52,45 +52,61 @@ int launch_setup_need_port(struct launch *l, const char *name)
         return 0;
 }
 
-static int refuse_port(struct launch *l, size_t argument, const struct subst_piece *p, bool many)
+static int refuse_port(struct launch *l, const char *place, const struct subst_piece *p, bool many)
 {
         struct diag *d = diag_add(&l->diags, 411, 64,
                                   many ? "{port:%.*s} is one port more than a job may have: %d"
                                        : "{port:%.*s} has no valid name",
                                   (int)MIN(p->name_len, (size_t)100), p->name, PORT_NAMES_MAX);
 
-        diag_place(d, "argument %zu: %s", argument, l->o.argv.v[argument]);
+        diag_place(d, "%s", place);
         diag_help(d,
-                  "a name is a lower-case letter and up to %d lower-case letters, digits and _; "
-                  "\\{port:...} stays as it is",
-                  PORT_NAME_MAX - 1);
+                  "a name is a lower-case letter and up to %d lower-case letters, digits and _%s",
+                  PORT_NAME_MAX - 1,
+                  strncmp(place, "--label", 7) ? "; \\{port:...} stays as it is" : "");
         return verdict_nothing_started(l, 64);
+}
+
+/* Has the job keep each port that @text names. 0, or the exit code. */
+static int find_ports_in(struct launch *l, const char *text, const char *place,
+                         struct subst_piece (*read)(const char *text))
+{
+        struct subst_piece p;
+
+        for (const char *c = text; *c; c += p.len) {
+                char name[PORT_NAME_MAX + 1];
+
+                p = read(c);
+                if (p.kind != SUBST_PORT || p.escaped)
+                        continue;
+                if (!port_name_is_valid(p.name, p.name_len))
+                        return refuse_port(l, place, &p, false);
+                snprintf(name, sizeof(name), "%.*s", (int)p.name_len, p.name);
+                if (launch_setup_need_port(l, name) < 0)
+                        return refuse_port(l, place, &p, true);
+        }
+        return 0;
 }
 
 int launch_setup_find_ports(struct launch *l)
 {
         const struct strv *argv = &l->o.argv;
+        int rc = 0;
 
-        for (size_t i = 1; l->o.subst && i < argv->n; i++) {
-                struct subst_piece p;
+        for (size_t i = 1; !rc && l->o.subst && i < argv->n; i++) {
+                CLEANUP(free_textp)
+                char *place = xasprintf("argument %zu: %s", i, argv->v[i]);
 
-                for (const char *c = argv->v[i]; *c; c += p.len) {
-                        char name[PORT_NAME_MAX + 1];
-
-                        p = subst_read(c);
-                        if (p.kind != SUBST_PORT || p.escaped)
-                                continue;
-                        if (!port_name_is_valid(p.name, p.name_len))
-                                return refuse_port(l, i, &p, false);
-                        snprintf(name, sizeof(name), "%.*s", (int)p.name_len, p.name);
-                        if (launch_setup_need_port(l, name) < 0)
-                                return refuse_port(l, i, &p, true);
-                }
-                if (subst_has_any(argv->v[i]))
-                        log_line(LOG_INFO, "place-holders are replaced in argument %zu: %s", i,
-                                 argv->v[i]);
+                rc = find_ports_in(l, argv->v[i], place, subst_read);
+                if (!rc && subst_has_any(argv->v[i]))
+                        log_line(LOG_INFO, "place-holders are replaced in %s", place);
         }
-        return 0;
+        if (!rc && l->o.label == LABEL_TEMPLATE) {
+                CLEANUP(free_textp) char *place = xasprintf("--label %s", l->o.label_template);
+
+                rc = find_ports_in(l, l->o.label_template, place, subst_read_name);
+        }
+        return rc;
 }
 
 static void check_ssh_command(struct launch *l)

@@ -81,4 +81,20 @@ is '--label takes the names' "$(sort "$OUT")" '127.0.0.1/2/0/0/1/2
 127.0.0.1/3/1/1/1/2 
 localhost/0/0/0/0/2 
 localhost/1/1/1/0/2 '
+for listen in network loopback none; do
+    hn -w "$two" --store-listen "$listen" --label '{master_addr}:{master_port}:{port:a}=' \
+        sh -c 'echo "$MASTER_ADDR:$MASTER_PORT:$HN_PORT_A"'
+    is "--store-listen $listen: every rank has a line" "$(wc -l <"$OUT")" 4
+    is "--store-listen $listen: its label shows its addresses and ports" \
+        "$(awk -F= '$1 != $2 || $1 !~ /^[^:]+:[1-9][0-9]*:[1-9][0-9]*$/' "$OUT")" ''
+done
+hn --local 2 --max-restarts 1 --label '{port:a} {stream}|' sh -c 'echo "$HN_PORT_A out|"; exit "$HN_RANK"'
+is 'another attempt has other labels' "$(sort -u "$OUT" | awk -F'[|]' '$1 == $2' | wc -l)" 2
+hn --local 2 --label '{port:Ray} ' true
+exits 'a port of a label needs a valid name: 64' 64
+has 'which is told' "$ERR" 'error[HN411]: {port:Ray} has no valid name'
+has 'with its place' "$ERR" '--label {port:Ray}'
+lacks 'a label knows no backslash' "$ERR" 'stays as it is'
+hn plan -w a:2 --ranks 0 --label '{port:ray} ' -- true
+has 'a plan shows the port of a label' "$OUT" 'HN_PORT_RAY=(free port there)'
 done_testing

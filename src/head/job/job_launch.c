@@ -55,6 +55,25 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
                 j->stderr_error = error;
 }
 
+/* Collects what the nodes will be told of addresses and ports. Malloc'ed. */
+static struct label_network collect_network(const struct job *j)
+{
+        struct label_network net = { .master_ports = xcalloc(j->cluster.n_nodes,
+                                                             sizeof(*net.master_ports)) };
+        struct launch_order m = { 0 };
+
+        job_endpoint_fill_common(j->endpoint, &m);
+        net.first = m.first_node;
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                if (!j->attempt.plan->nodes[i].n_ranks)
+                        continue;
+                job_endpoint_fill(j->endpoint, i, &m);
+                net.master_ports[i] = m.master_port;
+                memcpy(net.master_addr, m.master_addr, sizeof(net.master_addr));
+        }
+        return net;
+}
+
 static void create_printer(struct job *j, const struct job_launch *l, uint32_t window)
 {
         struct printer_options po = l->output;
@@ -65,6 +84,8 @@ static void create_printer(struct job *j, const struct job_launch *l, uint32_t w
         po.fd[MSG_STDERR] = STDERR_FILENO;
         po.append = j->attempt.number > 0;
         po.window = window;
+        if (label_needs_network(po.label))
+                po.net = collect_network(j);
         j->attempt.printer =
                 printer_create(&j->loop, j->attempt.plan, j->config.hosts, &po, ops, j);
         say_through(j->attempt.printer);

@@ -6,29 +6,22 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "wire/msg.h"
+#include "wire/env/subst.h"
 
-enum { HOST, RANK, LOCAL_RANK, LOCAL, NODE_RANK, NUM_NODES, STREAM, FIELDS };
+enum { LABEL_STREAM = SUBST_KINDS, LABEL_KINDS };
 
-static const struct {
-        const char *name;
-        size_t len;
-} label_fields[] = { [HOST] = { "{host}", 6 },
-                     [RANK] = { "{rank}", 6 },
-                     [LOCAL_RANK] = { "{local_rank}", 12 },
-                     [LOCAL] = { "{local}", 7 },
-                     [NODE_RANK] = { "{node_rank}", 11 },
-                     [NUM_NODES] = { "{num_nodes}", 11 },
-                     [STREAM] = { "{stream}", 8 } };
-
-/* Returns the field at @p, or FIELDS. */
-static int field_at(const char *p)
+static struct subst_piece read_label_field(const char *at)
 {
-        int f = 0;
+        static const struct {
+                const char *name;
+                int kind;
+        } own[] = { { "{local}", SUBST_LOCAL_RANK }, { "{stream}", LABEL_STREAM } };
 
-        while (f < FIELDS && strncmp(p, label_fields[f].name, label_fields[f].len) != 0)
-                f++;
-        return f;
+        for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+                if (!strncmp(at, own[i].name, strlen(own[i].name)))
+                        return (struct subst_piece){ .kind = own[i].kind,
+                                                     .len = strlen(own[i].name) };
+        return subst_read_name(at);
 }
 
 size_t label_bad_field(const char **at)
@@ -36,7 +29,7 @@ size_t label_bad_field(const char **at)
         for (const char *p = *at; (p = strchr(p, '{')); p++) {
                 size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
 
-                if (!n || p[n + 1] != '}' || field_at(p) != FIELDS)
+                if (!n || p[n + 1] != '}' || read_label_field(p).kind)
                         continue;
                 *at = p;
                 return n + 2;
@@ -44,42 +37,70 @@ size_t label_bad_field(const char **at)
         return 0;
 }
 
-static const char *rank_host_name(const struct label *p, const struct plan_rank *k)
+bool label_needs_network(const char *label)
 {
-        return p->hosts->v[p->plan->nodes[k->node].host].name;
+        struct subst_piece f;
+
+        for (; label && *label; label += f.len) {
+                f = read_label_field(label);
+                if (f.kind == SUBST_MASTER_ADDR || f.kind == SUBST_MASTER_PORT ||
+                    f.kind == SUBST_PORT)
+                        return true;
+        }
+        return false;
 }
 
-static int label_number(const struct label *p, const struct plan_rank *k, int field)
+/* Returns the text of a field, NULL = it is a number. */
+static const char *label_text(const struct label *p, const struct plan_rank *k, int kind,
+                              uint8_t stream)
 {
-        switch (field) {
-        case RANK:
-                return k->rank;
-        case NODE_RANK:
-                return p->plan->nodes[k->node].node_rank;
-        case NUM_NODES:
-                return p->plan->num_nodes;
+        switch (kind) {
+        case SUBST_HOST:
+                return p->hosts->v[p->plan->nodes[k->node].host].name;
+        case SUBST_MASTER_ADDR:
+                return p->net.master_addr;
+        case LABEL_STREAM:
+                return stream == MSG_STDOUT ? "out" : "err";
         default:
-                return k->local_rank;
+                return NULL;
+        }
+}
+
+/* {port:NAME} is read elsewhere: its number is that of all ranks. */
+static uint32_t label_number(const struct label *p, const struct plan_rank *k, int kind)
+{
+        switch (kind) {
+        case SUBST_RANK:
+                return (uint32_t)k->rank;
+        case SUBST_NODE_RANK:
+                return (uint32_t)p->plan->nodes[k->node].node_rank;
+        case SUBST_NUM_NODES:
+                return (uint32_t)p->plan->num_nodes;
+        case SUBST_MASTER_PORT:
+                return p->net.master_ports[k->node];
+        default:
+                return (uint32_t)k->local_rank;
         }
 }
 
 static char *fill_label(const struct label *p, const struct plan_rank *k, uint8_t stream)
 {
         struct buf b = BUF_INIT;
-        size_t len;
+        struct subst_piece f;
 
-        for (const char *at = p->label; *at; at += len) {
-                int f = field_at(at);
+        for (const char *at = p->label; *at; at += f.len) {
+                const char *text;
 
-                len = f == FIELDS ? 1 : label_fields[f].len;
-                if (f == HOST)
-                        buf_appends(&b, rank_host_name(p, k));
-                else if (f == STREAM)
-                        buf_appends(&b, stream == MSG_STDOUT ? "out" : "err");
-                else if (f == FIELDS)
-                        buf_append(&b, at, 1);
+                f = read_label_field(at);
+                text = label_text(p, k, f.kind, stream);
+                if (!f.kind)
+                        buf_append(&b, at, f.len);
+                else if (text)
+                        buf_appends(&b, text);
+                else if (f.kind == SUBST_PORT)
+                        buf_printf(&b, "%u", subst_port_number(&f, &p->net.first));
                 else
-                        buf_printf(&b, "%d", label_number(p, k, f));
+                        buf_printf(&b, "%u", label_number(p, k, f.kind));
         }
         return buf_steal(&b);
 }
@@ -101,7 +122,7 @@ char *label_make(const struct label *p, int rank, uint8_t stream)
         return wide;
 }
 
-static size_t count_digits(int n)
+static size_t count_digits(uint32_t n)
 {
         size_t d = 1;
 
@@ -111,25 +132,39 @@ static size_t count_digits(int n)
 }
 
 void label_init(struct label *p, const char *label, const struct plan *plan,
-                const struct hosts *hosts)
+                const struct hosts *hosts, struct label_network net)
 {
-        size_t times[FIELDS + 1] = { 0 }, fixed;
+        size_t times[LABEL_KINDS] = { 0 }, fixed = 0;
+        struct subst_piece f;
 
-        *p = (struct label){ label, plan, hosts, 0 };
-        if (!label)
-                return;
-        fixed = strlen(label);
-        for (const char *at = label; *at; at++)
-                times[field_at(at)]++;
-        for (int f = 0; f < FIELDS; f++)
-                fixed -= times[f] * label_fields[f].len;
-        for (int r = 0; r < plan->world_size; r++) {
-                const struct plan_rank *k = &plan->ranks[r];
-                size_t n = fixed + times[HOST] * strlen(rank_host_name(p, k)) +
-                           times[STREAM] * strlen("out");
+        *p = (struct label){ label, plan, hosts, net, 0 };
+        for (const char *at = label; at && *at; at += f.len) {
+                f = read_label_field(at);
+                if (f.kind == SUBST_PORT)
+                        fixed += count_digits(subst_port_number(&f, &net.first));
+                else if (f.kind)
+                        times[f.kind]++;
+                else
+                        fixed += f.len;
+        }
+        for (int r = 0; label && r < plan->world_size; r++) {
+                const struct plan_rank *rank = &plan->ranks[r];
+                size_t n = fixed;
 
-                for (int f = RANK; f < STREAM; f++)
-                        n += times[f] * count_digits(label_number(p, k, f));
+                for (int k = SUBST_RANK; k < LABEL_KINDS; k++) {
+                        const char *text = times[k] ? label_text(p, rank, k, MSG_STDOUT) : NULL;
+
+                        if (times[k])
+                                n += times[k] *
+                                     (text ? strlen(text) : count_digits(label_number(p, rank, k)));
+                }
                 p->width = MAX(p->width, n);
         }
+}
+
+void label_finish(struct label *p)
+{
+        free(p->net.master_ports);
+        free(p->net.first.ports);
+        p->net = (struct label_network){ 0 };
 }

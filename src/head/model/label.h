@@ -2,28 +2,43 @@
 /*
  * Label: the prefix of each line of a rank: --label, filled in
  *
+ * The fields are the names of --subst (wire/env/subst.h), {stream}, and {local} for {local_rank}.
  * All labels of a run have the same width, so that columns line up: the last bar moves to the
  * right.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "head/hosts/hosts.h"
 #include "head/model/plan.h"
+#include "wire/msg.h"
+
+/* The addresses and ports of an attempt. */
+struct label_network {
+        char master_addr[64];
+        uint32_t *master_ports; /* by node, malloc'ed */
+        struct launch_first_node first;
+};
 
 struct label {
-        const char *label; /* template with the fields of label.c; NULL = none */
+        const char *label; /* template; NULL = none */
         const struct plan *plan;
         const struct hosts *hosts;
+        struct label_network net;
         size_t width;
 };
 
-/* Borrows all arguments for the life of @p. Computes the width without making the labels, of which
- * there may be very many. */
+/* Whether the template has a field of struct label_network. */
+bool label_needs_network(const char *label);
+/* Borrows the arguments for the life of @p, and takes over the content of @net, which may be zeroed
+ * unless label_needs_network(). Computes the width without making the labels, of which there may be
+ * very many. */
 void label_init(struct label *p, const char *label, const struct plan *plan,
-                const struct hosts *hosts);
+                const struct hosts *hosts, struct label_network net);
+void label_finish(struct label *p);
 /* Finds the first {word} at or behind *at with an unknown name, sets *at to it and returns the
  * length; 0 = none. */
 size_t label_bad_field(const char **at);

@@ -321,7 +321,8 @@ OPTION_PARSER(value_label)
         if (len)
                 return err_set(err, EINVAL,
                                "has no field `%.*s`; fields are {host} {rank} {local_rank} "
-                               "{node_rank} {num_nodes} {stream}",
+                               "{node_rank} {num_nodes} {master_addr} {master_port} {port:NAME} "
+                               "{stream}",
                                (int)len, bad);
         if (i < 0 && !*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));

@@ -647,7 +647,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
 
         *o = (struct printer){ .loop = loop, .opt = *opt, .ops = ops, .ctx = ctx };
         o->n_ranks = plan->world_size;
-        label_init(&o->prefix, opt->label, plan, hosts);
+        label_init(&o->prefix, opt->label, plan, hosts, opt->net);
         uv_timer_init(loop, &o->timer);
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);
@@ -689,6 +689,7 @@ void printer_destroy(struct printer *o)
                 }
                 free(o->streams[s]);
         }
+        label_finish(&o->prefix);
         sink_destroy(o->out.sink);
         sink_destroy(o->err.sink);
         o->closing = true;

@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "head/core/thread_pool.h"
 #include "head/hosts/hosts.h"
+#include "head/model/label.h"
 #include "head/model/plan.h"
 
 struct printer;
@@ -32,6 +33,7 @@ struct printer_options {
         struct thread_pool *pool; /* writes; borrowed */
         int fd[3];                /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
         const char *label;        /* template, NULL = no prefix: see head/model/label.h */
+        struct label_network net; /* taken over */
         bool raw;                 /* escape sequences of ranks reach a terminal unfiltered */
         bool erase;               /* the terminal can erase a line: states are drawn in place */
         const char *dir;          /* a file per rank and stream, NULL = none */

@@ -16,11 +16,12 @@ static const char *const subst_words[SUBST_KINDS] = {
         [SUBST_HOST] = "host}",
 };
 
-/* Reads a place-holder at the brace @text. */
-static struct subst_piece read_braces(const char *text)
+struct subst_piece subst_read_name(const char *text)
 {
         const char *word = text + 1, *end;
 
+        if (*text != '{')
+                return (struct subst_piece){ .len = 1 };
         for (enum subst_kind k = SUBST_RANK; k < SUBST_PORT; k++)
                 if (!strncmp(word, subst_words[k], strlen(subst_words[k])))
                         return (struct subst_piece){ .kind = k, .len = 1 + strlen(subst_words[k]) };
@@ -35,12 +36,11 @@ static struct subst_piece read_braces(const char *text)
 
 struct subst_piece subst_read(const char *text)
 {
-        struct subst_piece p = { .len = 1 };
+        struct subst_piece p;
 
-        if (*text == '{')
-                return read_braces(text);
-        if (text[0] == '\\' && text[1] == '{')
-                p = read_braces(text + 1);
+        if (*text != '\\')
+                return subst_read_name(text);
+        p = subst_read_name(text + 1);
         if (!p.kind)
                 return (struct subst_piece){ .len = 1 };
         p.escaped = true;
@@ -66,7 +66,7 @@ static void append_port(struct buf *b, uint32_t port)
                 buf_appends(b, "(free port there)");
 }
 
-static uint32_t named_port(const struct launch_first_node *first, const struct subst_piece *p)
+uint32_t subst_port_number(const struct subst_piece *p, const struct launch_first_node *first)
 {
         for (uint32_t i = 0; i < first->n_ports; i++)
                 if (strlen(first->ports[i].name) == p->name_len &&
@@ -101,7 +101,7 @@ static void append_subst_value(struct buf *b, const struct subst_piece *p,
                 buf_appends(b, l->host);
                 break;
         default:
-                append_port(b, named_port(&l->first_node, p));
+                append_port(b, subst_port_number(p, &l->first_node));
         }
 }
 

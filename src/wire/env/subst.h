@@ -6,7 +6,7 @@
  * are replaced; every other brace stays, and a backslash in front of a place-holder is removed
  * instead:
  * \{rank} becomes {rank}. Pure: the agent replaces them before a rank starts, the head looks for
- * them and prints a plan.
+ * them, prints a plan, and takes the same names for labels (head/model/label.h).
  */
 #pragma once
 
@@ -39,6 +39,10 @@ struct subst_piece {
 
 /* Reads the piece at the beginning of @text, which is not empty: a place-holder, or one byte. */
 struct subst_piece subst_read(const char *text);
+/* The same where a backslash means nothing: in a label. */
+struct subst_piece subst_read_name(const char *text);
+/* Returns the number of a SUBST_PORT; 0 = @first does not have it. */
+uint32_t subst_port_number(const struct subst_piece *p, const struct launch_first_node *first);
 /* Whether @text has a place-holder, escaped or not. */
 bool subst_has_any(const char *text);
 

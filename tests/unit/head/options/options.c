@@ -430,7 +430,7 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-w a --chdir --hosts=b p", "write --chdir=--hosts=b" },
                 { "-w a --label {foo} p",
                   "--label has no field `{foo}`; fields are {host} {rank} {local_rank} "
-                  "{node_rank} {num_nodes} {stream}" },
+                  "{node_rank} {num_nodes} {master_addr} {master_port} {port:NAME} {stream}" },
                 { "-w a --label={rank}{Host}: p", "no field `{Host}`" },
                 { "help foo", "there is no help on `foo`" },
                 { "--help=foo", "topics: all hostfile env exit config" },
