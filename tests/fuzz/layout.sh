@@ -9,7 +9,7 @@ set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 n=0 failed=0
-for folder in frame msg store tcpstore_a tcpstore_b; do
+for folder in frame msg pmix_msg store tcpstore_a tcpstore_b; do
     mkdir "$scratch/$folder"
 done
 "$1" "$scratch" || exit 1

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Seeds: writes first inputs for fuzz_frame and fuzz_msg, one of each message, for fuzz_store
- * requests of every kind, and for fuzz_tcpstore_a and _b the commands that PyTorch's Python classes
- * do not let us record
+ * requests of every kind, for fuzz_pmix_msg one of each message, and for fuzz_tcpstore_a and _b the
+ * commands that PyTorch's Python classes do not let us record
  *
- * usage: seeds CORPUS        fills frame, msg, store, tcpstore_a and tcpstore_b in CORPUS
+ * usage: seeds CORPUS        fills frame, msg, pmix_msg, store, tcpstore_a and tcpstore_b in CORPUS
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "wire/codec.h"
 #include "wire/endpoint_msg.h"
 #include "wire/msg.h"
+#include "wire/pmix_msg.h"
 #include "wire/push_msg.h"
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
@@ -276,6 +277,52 @@ static void seed_pushes(struct buf *b)
         write_message(b, "pushed");
 }
 
+static void write_pmix_message(struct buf *b, const char *name)
+{
+        struct buf out = BUF_INIT;
+
+        buf_append(&out, buf_data(b) + 4, buf_len(b) - 4);
+        write_file("pmix_msg", name, &out);
+        buf_finish(&out);
+        buf_clear(b);
+}
+
+static void seed_pmix(struct buf *b)
+{
+        uint32_t ranks[] = { 2, 3 };
+        char *vars[] = { (char *)"PMIX_RANK=2", (char *)"A=", NULL };
+        const struct pmix_job job = { .run_id = "k3f9a",
+                                      .restart = 1,
+                                      .world_size = 4,
+                                      .num_nodes = 2,
+                                      .node = 1,
+                                      .nodes = (char *)"node0,node1",
+                                      .ranks = (char *)"0,1;2,3",
+                                      .local = ranks,
+                                      .n_local = 2,
+                                      .oversubscribed = true,
+                                      .folder = (char *)"/tmp/x",
+                                      .program = (char *)"./a",
+                                      .cwd = (char *)"/",
+                                      .prefix = (char *)"" };
+        const struct pmix_note note = { .id = 7,
+                                        .rank = 3,
+                                        .status = -46,
+                                        .ranks = ranks,
+                                        .n_ranks = 2,
+                                        .data = (const unsigned char *)"blob",
+                                        .len = 4 };
+
+        pmix_job_encode(b, &job);
+        write_pmix_message(b, "job");
+        pmix_env_encode(b, &(struct pmix_env){ .rank = 2, .vars = { vars, 2, 3 } });
+        write_pmix_message(b, "env");
+        pmix_note_encode(b, PMIX_MSG_FENCE, &note);
+        write_pmix_message(b, "fence");
+        pmix_note_encode(b, PMIX_MSG_READY, &(struct pmix_note){ 0 });
+        write_pmix_message(b, "ready");
+}
+
 static void put_request(struct buf *b, uint8_t node, const struct store_request *m)
 {
         struct buf body = BUF_INIT;
@@ -420,6 +467,7 @@ int main(int argc, char **argv)
         corpus = argv[1];
         make_folder("msg");
         make_folder("frame");
+        make_folder("pmix_msg");
         make_folder("store");
         make_folder("tcpstore_a");
         make_folder("tcpstore_b");
@@ -431,6 +479,7 @@ int main(int argc, char **argv)
         seed_branches(&b);
         seed_statuses(&b);
         seed_pushes(&b);
+        seed_pmix(&b);
         seed_store(&b, STORE_NODE, "node");
         seed_store(&b, 1, "client");
         seed_store_lists(&b);
