@@ -6,6 +6,7 @@
  * - launch_connect.c: the nodes: connecting, inventories
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
+ * - launch_via.c: what starts the agents (--via)
  * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
@@ -80,6 +81,12 @@ int launch_run_attempts(struct launch *l);
 /* Looks at the program of several ranks: chooses PMIx for --mpi auto and Open MPI, and notes the
  * MPI of any. Warns of one with --mpi none, and of two that exclude each other. After the plan. */
 void launch_mpi_choose(struct launch *l);
+
+/* --- launch_via.c --- */
+
+/* Checks --via, unless it is ssh: its text, its program, that it fits to the hosts. Errors and
+ * warnings are in diags. */
+void launch_via_check(struct launch *l);
 
 /* --- launch_setup.c --- */
 

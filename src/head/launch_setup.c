@@ -19,6 +19,7 @@
 #include "head/hosts/range.h"
 #include "head/launch.h"
 #include "head/model/compat_nodes.h"
+#include "head/nodes/program_link.h"
 #include "head/nodes/ssh_program.h"
 #include "wire/env/subst.h"
 #include "wire/port_name.h"
@@ -117,7 +118,8 @@ static void check_ssh_command(struct launch *l)
         int error = 0;
         bool path;
 
-        if (!l->o.ssh_command || ssh_program_split(l->o.ssh_command, &words, &err) < 0)
+        if (!l->o.ssh_command || !program_link_is_ssh(l->o.via) ||
+            ssh_program_split(l->o.ssh_command, &words, &err) < 0)
                 return;
         program = words.v[0];
         path = strchr(program, '/');
@@ -153,6 +155,7 @@ int launch_setup_check_ssh(struct launch *l)
                 diag_add(&l->diags, 212, 66, "cannot read the --ssh-config file %s: %s", config,
                          strerror(errno));
         check_ssh_command(l);
+        launch_via_check(l);
         for (size_t i = 0; i < l->o.identities.n; i++)
                 check_identity(l, l->o.identities.v[i]);
         return diags_errors(&l->diags) ? -ENOENT : 0;

@@ -6,6 +6,7 @@
 #include "base/strv.h"
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
+#include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
 
 void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *config,
@@ -61,6 +62,8 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
         };
         if (config->remote)
                 c->remote = config->remote(c->loop, err);
+        else if (!program_link_is_ssh(o->via))
+                c->remote = transport_program_create(c->loop, o->via, c->command, err);
         else if (o->ssh_command)
                 c->remote = transport_command_create(c->loop, &c->ssh, err);
         else

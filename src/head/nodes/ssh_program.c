@@ -29,12 +29,12 @@ int ssh_program_split(const char *text, struct strv *ret, struct error *err)
                 }
                 if (quote) {
                         buf_finish(&word);
-                        return err_set(err, EINVAL, "ssh command: a %c is not closed", quote);
+                        return err_set(err, EINVAL, "a %c is not closed", quote);
                 }
                 strv_push_mem(ret, buf_data(&word), buf_len(&word));
                 buf_finish(&word);
         }
-        return ret->n ? 0 : err_set(err, EINVAL, "the ssh command is empty");
+        return ret->n ? 0 : err_set(err, EINVAL, "it is empty");
 }
 
 void ssh_program_add_options(const struct ssh_options *o, struct strv *argv)

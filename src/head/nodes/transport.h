@@ -7,7 +7,8 @@
  * above, on that descriptor. All callbacks run on the main loop's thread, never from inside the
  * call that opens or closes.
  *
- *   transport_process forks the agent, or the site's own ssh (--ssh-command), over a socketpair
+ *   transport_process forks the agent, the site's own ssh (--ssh-command), or another program
+ *                     (--via), over a socketpair
  *   transport_ssh     libssh, in a small pool of threads
  *   transport_tree    goes through another node's agent (--tree), without a descriptor
  */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transports whose links are processes of this machine, with a socketpair as stdin and stdout: the
- * agent itself, or the site's own ssh (--ssh-command).
+ * agent itself, the site's own ssh (--ssh-command), or another program of the site (--via), whose
+ * shell on the node finds the bootstrap line in its stdin.
  *
  * The process gets a session of its own, so that the terminal's Ctrl-C does not reach it, and only
  * the three standard descriptors. Stderr goes to noise(), the last lines into the failure's
- * evidence. The end of stdin ends the agent, and an ssh that has reached an agent. An ssh that has
- * not is ended by SIGTERM.
+ * evidence. The end of stdin ends the agent, and a program that has reached an agent. A program
+ * that has not is ended by SIGTERM.
  *
  * A link has three handles: the process, a pipe for its stderr, and a timer. The timer fires at
  * once to report opened() or failed() from the loop, and later ends the wait for stderr. ended() is
@@ -22,6 +23,7 @@
 #include "base/macros.h"
 #include "base/memory.h"
 #include "head/core/text_tail.h"
+#include "head/nodes/program_link.h"
 #include "head/nodes/ssh_program.h"
 #include "head/nodes/transport.h"
 
@@ -31,8 +33,11 @@
 struct process_transport {
         struct transport transport;
         uv_loop_t *loop;
-        const struct ssh_options *options; /* NULL: the links are agents of this machine */
+        const struct ssh_options *options; /* of an ssh; else NULL */
         struct strv words;                 /* the agent, or the words of --ssh-command */
+        struct program_link program;       /* of --via */
+        char *bootstrap;                   /* ... the line for its stdin; else NULL */
+        struct strv env;                   /* ... its environment */
 };
 
 enum process_state { PROCESS_STARTING, PROCESS_FAILED, PROCESS_RUNNING, PROCESS_ENDED };
@@ -42,7 +47,7 @@ struct process_link {
         enum process_state state;
         const struct link_callbacks *cb;
         void *ctx;
-        bool is_ssh;
+        const struct process_transport *owner;
         uv_process_t process;
         uv_pipe_t err;
         uv_timer_t timer;
@@ -64,7 +69,10 @@ static void on_process_handle_closed(uv_handle_t *h)
 
 static void end_process_link(struct process_link *p)
 {
-        const char *name = p->is_ssh ? "the ssh command" : "the local agent";
+        bool is_ssh = p->owner->options != NULL;
+        const char *name = p->owner->bootstrap ? p->owner->program.name
+                           : is_ssh            ? "the ssh command"
+                                               : "the local agent";
 
         if (p->state != PROCESS_RUNNING)
                 return;
@@ -78,7 +86,7 @@ static void end_process_link(struct process_link *p)
         else
                 snprintf(p->why.fact, sizeof(p->why.fact), "%s ended with exit code %d", name,
                          p->status);
-        if (p->is_ssh)
+        if (is_ssh)
                 ssh_program_classify(p->status, p->signal, &p->why);
         p->cb->ended(p->ctx, &p->why);
 }
@@ -141,9 +149,10 @@ static void on_process_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *bu
                 end_process_link(p);
 }
 
-/* Starts the process; 0 or a negative errno. */
-static int start_link_process(struct process_link *p, uv_loop_t *loop, char *const argv[])
+/* Starts the process; 0 or a negative errno. The bootstrap line fits into an empty socket. */
+static int start_link_process(struct process_link *p, char *const argv[])
 {
+        const struct process_transport *t = p->owner;
         int fds[2], r = fd_pair(fds);
         uv_stdio_container_t stdio[3] = {
                 { .flags = UV_INHERIT_FD },
@@ -154,6 +163,7 @@ static int start_link_process(struct process_link *p, uv_loop_t *loop, char *con
         uv_process_options_t options = {
                 .file = argv[0],
                 .args = (char **)argv,
+                .env = t->bootstrap ? t->env.v : NULL,
                 .flags = UV_PROCESS_DETACHED,
                 .stdio_count = 3,
                 .stdio = stdio,
@@ -163,11 +173,14 @@ static int start_link_process(struct process_link *p, uv_loop_t *loop, char *con
         if (r < 0)
                 return r;
         stdio[0].data.fd = stdio[1].data.fd = fds[1];
-        r = uv_spawn(loop, &p->process, &options);
+        r = uv_spawn(t->loop, &p->process, &options);
         if (r == 0)
                 r = uv_read_start((uv_stream_t *)&p->err, on_process_alloc, on_process_stderr);
         fd_close(fds[1]);
         p->fd = fds[0];
+        /* A program that has ended already is told by its exit. */
+        if (r == 0 && t->bootstrap)
+                fd_write_all(p->fd, t->bootstrap, strlen(t->bootstrap));
         return r < 0 ? r : fd_set_nonblock(p->fd);
 }
 
@@ -217,7 +230,7 @@ static struct link *open_process_link(struct transport *transport, const struct 
         p->link.transport = transport;
         p->cb = cb;
         p->ctx = ctx;
-        p->is_ssh = t->options != NULL;
+        p->owner = t;
         p->fd = -1;
         p->process.data = p->err.data = p->timer.data = p;
         uv_pipe_init(t->loop, &p->err, 0);
@@ -226,7 +239,11 @@ static struct link *open_process_link(struct transport *transport, const struct 
         strv_copy(&argv, &t->words);
         if (t->options)
                 add_ssh_arguments(t->options, to, &argv);
-        r = start_link_process(p, t->loop, argv.v);
+        if (t->bootstrap) {
+                program_link_arguments(&t->program, to->host, &argv);
+                strv_push(&argv, "/bin/sh");
+        }
+        r = start_link_process(p, argv.v);
         if (r < 0) {
                 p->state = PROCESS_FAILED;
                 p->why.phase = LINK_EXEC;
@@ -256,12 +273,12 @@ static void close_process_link(struct link *l)
 }
 
 /* Ends ssh and what it has started, such as a ProxyCommand: without an answer it would wait for the
- * network, for minutes after hnlaunch has ended. */
+ * network, for minutes after hnlaunch has ended. The same for a program of --via. */
 static void abandon_process_link(struct link *l)
 {
         struct process_link *p = container_of(l, struct process_link, link);
 
-        if (p->is_ssh && p->state != PROCESS_FAILED && !p->exited)
+        if ((p->owner->options || p->owner->bootstrap) && p->state != PROCESS_FAILED && !p->exited)
                 kill(-p->process.pid, SIGTERM); /* a group of its own: UV_PROCESS_DETACHED */
         close_process_link(l);
 }
@@ -271,6 +288,9 @@ static void destroy_process_transport(struct transport *transport)
         struct process_transport *t = container_of(transport, struct process_transport, transport);
 
         strv_finish(&t->words);
+        strv_finish(&t->env);
+        program_link_finish(&t->program);
+        free(t->bootstrap);
         free(t);
 }
 
@@ -302,8 +322,23 @@ struct transport *transport_command_create(uv_loop_t *loop, const struct ssh_opt
 
         t->options = o;
         if (ssh_program_split(o->ssh_command, &t->words, err) < 0) {
+                err_wrap(err, "ssh command");
                 destroy_process_transport(&t->transport);
                 return NULL;
         }
+        return &t->transport;
+}
+
+struct transport *transport_program_create(uv_loop_t *loop, const char *via, const char *command,
+                                           struct error *err)
+{
+        struct process_transport *t = create_process_transport(loop);
+
+        if (program_link_parse(via, &t->program, err) < 0) {
+                destroy_process_transport(&t->transport);
+                return NULL;
+        }
+        t->bootstrap = xasprintf("%s\n", command);
+        program_link_environment(&t->program, &t->env);
         return &t->transport;
 }

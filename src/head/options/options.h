@@ -73,6 +73,7 @@ struct options {
         int64_t node_timeout_ms;
         unsigned contain; /* enum contain_level of wire/msg.h */
         /* ssh */
+        char *via; /* NULL = "auto"; head/nodes/program_link.h */
         char *user, *jump, *ssh_config, *ssh_command;
         struct strv identities;
         int port, fanout;

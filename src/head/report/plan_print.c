@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
+#include "head/nodes/program_link.h"
 #include "head/options/config.h"
 #include "head/report/plan_view.h"
 #include "wire/env_names.h"
@@ -219,6 +220,8 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                 fprintf(to, "push      %s  (%u file%s, %s%s)\n", pushed, manifest->files,
                         manifest->files == 1 ? "" : "s", size, o->keep ? ", kept" : "");
         }
+        if (!program_link_is_ssh(o->via))
+                fprintf(to, "agents    --via %s\n", o->via);
         if (o->iface)
                 fprintf(to, "network   %s\n", o->iface);
         print_exports(to, &v);
@@ -308,6 +311,8 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "nodes", nodes);
         json_object_set_new(j, "argv", json_texts(&o->argv));
         set_json_text(j, "cwd", cwd);
+        if (!program_link_is_ssh(o->via))
+                set_json_text(j, "via", o->via);
         if (o->push.n)
                 json_object_set_new(j, "push",
                                     json_pack("{s:o, s:i, s:I, s:b}", "from", json_texts(&o->push),

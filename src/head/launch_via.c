@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/launch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "head/core/program.h"
+#include "head/nodes/program_link.h"
+
+enum { HN_TEMPLATE = 340, HN_TREE = 341, HN_PROGRAM = 342, HN_NO_JOB = 343, HN_LOGIN = 344 };
+
+static void check_via_program(struct launch *l, const char *program)
+{
+        bool path = strchr(program, '/');
+        int error = 0;
+
+        if (path ? access(program, X_OK) < 0 : !program_in_path(program))
+                error = path ? errno : ENOENT;
+        if (error)
+                diag_help(diag_add(&l->diags, HN_PROGRAM, error == EACCES ? 126 : 127,
+                                   "cannot start `%s`, which starts the agents: %s", program,
+                                   path ? strerror(error) : "not found in PATH"),
+                          "--via %s names it; --via ssh logs in by ssh", l->o.via);
+}
+
+static void warn_of_logins(struct launch *l)
+{
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct host *h = &l->hosts.v[i];
+
+                if (h->local || (!h->user && !h->port))
+                        continue;
+                diag_help(diag_warn(&l->diags, HN_LOGIN,
+                                    "the %s of %s is not used: --via %s does not log in by ssh",
+                                    h->user ? "user" : "port", h->name, l->o.via),
+                          "take it out of the host list");
+                return;
+        }
+}
+
+void launch_via_check(struct launch *l)
+{
+        CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
+        struct error err;
+
+        if (program_link_is_ssh(l->o.via))
+                return;
+        if (program_link_parse(l->o.via, &p, &err) < 0) {
+                diag_help(diag_add(&l->diags, HN_TEMPLATE, 64, "cannot use --via: %s", err.text),
+                          "name the program and its arguments: --via 'docker exec -i {host}'; or "
+                          "one of ssh, srun");
+                return;
+        }
+        if (l->o.tree)
+                diag_help(diag_add(&l->diags, HN_TREE, 64, "--tree and --via %s exclude each other",
+                                   l->o.via),
+                          "--tree is for logins by ssh; leave one of them out");
+        if (p.variable && !getenv(p.variable))
+                diag_help(diag_add(&l->diags, HN_NO_JOB, 69,
+                                   "cannot use --via %s: this is no job of %s (%s is not set)",
+                                   l->o.via, p.manager, p.variable),
+                          "start hnlaunch in an allocation, as in: salloc -N2 hnlaunch ...; or "
+                          "--via ssh");
+        else
+                check_via_program(l, p.words.v[0]);
+        warn_of_logins(l);
+}

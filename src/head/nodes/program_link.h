@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Program link: how a program of the site starts agents (--via), such as srun inside a Slurm job
+ *
+ * The program runs a command on a node and joins its stdin and stdout to the command's, as
+ * `ssh HOST COMMAND` does. A template is the program and its arguments, with {host} for the node:
+ *
+ *   docker exec -i {host}
+ *
+ * A few names stand for templates of hnlaunch's own. The command is always /bin/sh, which takes the
+ * bootstrap line from its stdin, so that no program's own quoting counts.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+#include "head/nodes/transport.h"
+
+struct program_link {
+        const char *name; /* for messages: the name of the way, or the program; borrowed */
+        struct strv words;
+        const char *const *unset; /* patterns of variables that the program must not see, or NULL */
+        const char *variable;     /* exists inside the manager's jobs only; NULL = none */
+        const char *manager;      /* "Slurm", with @variable */
+};
+
+#define PROGRAM_LINK_INIT                                                                          \
+        {                                                                                          \
+                .words = STRV_INIT                                                                 \
+        }
+
+/* Whether @via, the value of --via, means ssh: NULL, "auto" and "ssh" do. */
+bool program_link_is_ssh(const char *via);
+
+/* Reads the value of --via, which stays borrowed; words are split by a shell's rules for blanks,
+ * quotes and backslashes. -EINVAL: a quote is not closed, {host} is missing, or there is no
+ * program. @p begins as PROGRAM_LINK_INIT. */
+int program_link_parse(const char *via, struct program_link *p, struct error *err);
+void program_link_finish(struct program_link *p);
+
+/* Appends the arguments for a node: every {host} is replaced by @host. */
+void program_link_arguments(const struct program_link *p, const char *host, struct strv *argv);
+
+/* Appends this process's environment without the variables of @p->unset. */
+void program_link_environment(const struct program_link *p, struct strv *env);
+
+/* Creates a transport whose links are processes of the program. @via and @command, the bootstrap
+ * line (head/nodes/bootstrap.h), are borrowed for its life. NULL with an -EINVAL of
+ * program_link_parse(). */
+struct transport *transport_program_create(uv_loop_t *loop, const char *via, const char *command,
+                                           struct error *err);

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --via srun inside a job of a real Slurm: agents and ranks live in steps of the job, without any sshd, whatever
+# options of srun the job's variables hold; the user's own srun is not held up; Slurm's words are told.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+# shellcheck source=tests/lib/slurm.sh
+. "$ROOT/tests/lib/slurm.sh" || exit 1
+
+via=("$LAB_HNLAUNCH" --via srun --label none -w 'node[001-004]')
+lab_up 4
+SLURM_GPUS=2
+slurm_up
+for node in node001 node002 node003 node004; do
+    lab sshd $node stop
+done
+
+lab_run salloc -N4 "${via[@]}" --ppn 2 sh -c 'hostname; exit $((RANK == 5 ? 7 : 0))'
+exits 'salloc: the exit code of the rank arrives' 7
+lab_run salloc -N4 "${via[@]}" --ppn 2 hostname
+is 'two ranks on each node, without sshd' "$(grep node0 "$OUT" | sort | uniq -c | xargs)" \
+    '2 node001 2 node002 2 node003 2 node004'
+
+# What a job asks for is not asked once more for each step, and Slurm neither labels nor holds back what agents say.
+cat >job.sh <<END
+#!/bin/bash
+#SBATCH -N4 --ntasks-per-node=2 --cpus-per-task=2 --gpus-per-node=2 --mem-per-cpu=50 -o job.out
+export SLURM_LABELIO=1 SLURM_STDOUTMODE=nowhere SLURM_GPUS=8
+${via[*]@Q} --ppn 1 sh -c 'echo "\$RANK \$CUDA_VISIBLE_DEVICES \${SLURM_PROCID-none}"; head -c 3000000 /dev/urandom >sent.\$RANK; md5sum <sent.\$RANK'
+echo "exit code \$?"
+END
+lab_run sbatch --wait job.sh
+has 'sbatch: a job with its options' job.out 'exit code 0'
+for rank in 0 1 2 3; do
+    has "rank $rank has the GPUs of its node and no number of Slurm" job.out "$rank 0,1 none"
+done
+
+lab_run salloc -N4 "${via[@]}" --ppn 1 --stdin all sh -c 'md5sum' <"$LAB_HNLAUNCH"
+is 'a file arrives on all ranks as it is' "$(sort -u "$OUT" | grep -c -- "$(md5sum <"$LAB_HNLAUNCH")")" 1
+
+# An own step runs while the agents' steps do.
+lab_run salloc -N4 bash -c '"$@" & until test -e ran; do sleep 0.1; done; srun --nodes=4 hostname; : >go; wait' bash "${via[@]}" --ppn 1 sh -c ': >ran; until test -e go; do sleep 0.1; done'
+is "the user's own step is not held up" "$(grep -c node0 "$OUT")" 4
+slurm_nothing_left 'nothing is left'
+
+# Slurm's own words.
+lab_run salloc -N2 -w node001,node002 "${via[@]}" hostname
+exits 'nodes outside of the allocation: 69' 69
+has 'srun says why' "$ERR" 'srun: error:'
+lab_run salloc -N2 -w node001,node002 "$LAB_HNLAUNCH" --via srun -w node001,node002 sh -c 'kill -9 $$'
+exits 'a rank that is killed: its code' 137
+slurm_nothing_left 'nothing is left at the end'
+
+done_testing
