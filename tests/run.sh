@@ -33,7 +33,8 @@ clients/nccl-2.29-works-on-simulated-gpus clients/nccl-2.22-works-on-simulated-g
 clients/nccl-versions-are-compared-before-the-join
 lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged lab/nccl-spans-two-nodes
 lab/own-ranks-meet-under-per-node lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named
-clients/torch-store-stands-random-use clients/torch-training-survives-restarts clients/torch-parts-run-unchanged
+clients/torch-store-stands-random-use clients/torch-groups-follow-one-another
+lab/torch-groups-follow-on-four-nodes clients/torch-training-survives-restarts clients/torch-parts-run-unchanged
 clients/headers-compile-without-warnings clients/howtos-are-true install/agent-for-aarch64-runs-jobs
 ssh/ten-thousand-known-hosts-cost-little launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job
 clients/collectives-are-right-on-random-data clients/jax-programs-find-each-other lab/jax-programs-span-nodes

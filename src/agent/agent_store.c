@@ -70,8 +70,11 @@ void agent_store_start(struct agent_store *s, const struct launch_order *l)
         struct sockaddr_in *four = (struct sockaddr_in *)&s->master;
         struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s->master;
 
-        if (s->tcp)
+        if (s->tcp) {
                 endpoint_tcp_reserve(s->tcp, FDS_OF_AGENT + FDS_OF_RANK * (size_t)l->n_ranks);
+                endpoint_tcp_expect(s->tcp,
+                                    s->tcp_mode == ENDPOINT_LOOPBACK ? l->n_ranks : l->world_size);
+        }
         memset(&s->master, 0, sizeof(s->master));
         ports_release(&s->ports);
         if (!l->agent_store) {

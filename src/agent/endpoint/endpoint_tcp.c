@@ -34,6 +34,7 @@ void endpoint_tcp_unref(struct endpoint_tcp *e)
         if (--e->handles > 0)
                 return;
         peer_check_destroy(e->peer_check);
+        generations_destroy(e->groups.generations);
         free(e);
 }
 
@@ -48,6 +49,7 @@ void endpoint_tcp_forget(struct tcp_conn *c)
         e->conns.n--;
         unfinished_remove(&e->unfinished, &c->part);
         peer_owners_forget(&c->wait);
+        generation_leave(e->groups.generations, &c->group);
         if (c->still)
                 DL_DELETE2(e->still, c, still_link.prev, still_link.next);
         c->still = false;
@@ -78,6 +80,11 @@ void endpoint_tcp_reserve(struct endpoint_tcp *e, size_t fds)
                 tcp_conn_close(e->conns.list->prev); /* the newest */
 }
 
+void endpoint_tcp_expect(struct endpoint_tcp *e, size_t ranks)
+{
+        generations_expect(e->groups.generations, ranks);
+}
+
 /* libuv accepts all waiting connections, and with no descriptor left closes them at once. */
 static void on_connection(uv_stream_t *listener, int status)
 {
@@ -100,6 +107,7 @@ void endpoint_tcp_turn(struct endpoint_tcp *e)
 {
         if (unfinished_turn(&e->unfinished))
                 steer_still_conns(e);
+        tcp_sweep_turn(e);
         tcp_conn_flush(e);
         tcp_conn_forget_shared(e);
         unfinished_arm(&e->unfinished);
@@ -238,6 +246,7 @@ static void apply_order(struct endpoint_tcp *e, const struct endpoint_order *ord
                 e->limits.value = MIN(order->value_max, (uint32_t)STORE_VALUE_MAX);
         memcpy(e->token, order->token, sizeof(e->token));
         e->peer_check = peer_check_create(&order->peers, order->ask_owners);
+        e->groups.generations = generations_create();
         e->told = 0;
         e->unfinished.told = false;
         e->conns.told = false;
@@ -253,12 +262,14 @@ static void close_connections(struct endpoint_tcp *e)
                 tcp_conn_close(c);
         }
         tcp_conn_forget_shared(e);
+        tcp_sweep_end(e);
 }
 
 void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *order)
 {
         close_connections(e);
         peer_check_destroy(e->peer_check);
+        generations_destroy(e->groups.generations);
         apply_order(e, order);
 }
 

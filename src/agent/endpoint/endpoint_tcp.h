@@ -15,6 +15,8 @@
  * (clients up to 2.0 do that after a timeout). A wait that ends because ranks failed is never
  * answered: the client's own limit or the end of the job ends it.
  *
+ * The keys of a second group of PyTorch and of later ones get names of their own (generation.h).
+ *
  * A client loses its connection, and no other client is affected, when it breaks the protocol or a
  * limit, when its ADD meets a value that is not a number, or when a command is incomplete and no
  * byte of it comes for ENDPOINT_TCP_PATIENCE_MS. Incomplete commands of all clients take 64 MiB;
@@ -59,6 +61,9 @@ uint32_t endpoint_tcp_port(const struct endpoint_tcp *e);
 /* Leaves @fds descriptors of the process to others: further connections are turned away, and the
  * newest are closed. At first half of all descriptors are left. */
 void endpoint_tcp_reserve(struct endpoint_tcp *e, size_t fds);
+
+/* Says how many ranks this endpoint serves, before they start. */
+void endpoint_tcp_expect(struct endpoint_tcp *e, size_t ranks);
 
 /* Writes the answers that have gathered. Once in every turn of the loop, behind relay_turn(). */
 void endpoint_tcp_turn(struct endpoint_tcp *e);

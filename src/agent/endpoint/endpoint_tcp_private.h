@@ -5,6 +5,7 @@
  *   endpoint_tcp.c  the listeners and the list of connections
  *   tcp_conn.c      one connection: bytes in and out
  *   tcp_command.c   one connection: commands to the relay and answers back
+ *   tcp_sweep.c     deletes keys of past groups
  *
  * Thousands of connections are idle and own next to no memory: bytes are read into one buffer of
  * the endpoint and parsed there; only the beginning of an incomplete command is kept. Answers
@@ -15,6 +16,7 @@
 #pragma once
 
 #include "agent/endpoint/endpoint_tcp.h"
+#include "agent/endpoint/generation.h"
 #include "agent/endpoint/peer_check.h"
 #include "agent/endpoint/peer_owners.h"
 #include "agent/endpoint/unfinished.h"
@@ -61,8 +63,17 @@ struct tcp_conn {
         size_t first;          /* length of the first piece */
         struct unfinished_part part;
         struct tcp_request request;
+        struct generation_client group;
         bool proven; /* has sent a whole command */
         bool still, parsing, closing;
+};
+
+/* PyTorch's groups, and the deletion of keys of past ones. */
+struct tcp_groups {
+        struct generations *generations;
+        struct relay_client *sweeper; /* NULL = nothing was deleted yet */
+        uint32_t tag;
+        unsigned under_way; /* deletions */
 };
 
 /* A large answer. */
@@ -87,6 +98,7 @@ struct endpoint_tcp {
                 bool told;     /* of one too many */
         } conns;
         struct tcp_conn *still;
+        struct tcp_groups groups;
         struct unfinished unfinished;
         struct tcp_conn *writer;   /* owner of the answers in @out */
         struct tcp_shared *shared; /* of this turn, NULL = none yet */
@@ -124,5 +136,9 @@ void tcp_conn_forget_shared(struct endpoint_tcp *e);
 
 /* Carries out a whole command. */
 void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd);
+/* Deletes what the generations have left over. Once in every turn of the loop. */
+void tcp_sweep_turn(struct endpoint_tcp *e);
+void tcp_sweep_end(struct endpoint_tcp *e); /* for the end of the endpoint or of an attempt */
+
 /* An answer of the relay; @ctx is the connection. */
 void tcp_command_reply(void *ctx, const struct store_reply *reply);

@@ -54,6 +54,21 @@ static void put_tcp_vector(struct tcp_conn *c, struct bytes v)
         tcp_conn_put(c, v.p, v.len);
 }
 
+/* The keys as a client of a later generation knows them. */
+static void send_own_list(struct tcp_conn *c, const struct store_reply *r)
+{
+        struct buf names = BUF_INIT;
+        uint32_t n = generation_list(&c->group, r->value, &names);
+
+        if (buf_failed(&names)) {
+                tcp_conn_fail(c, "out of memory");
+        } else {
+                put_tcp_number(c, n, 8);
+                tcp_conn_put(c, buf_data(&names), buf_len(&names));
+        }
+        buf_finish(&names);
+}
+
 /* Values come from the store in the format of this protocol. */
 static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
 {
@@ -65,6 +80,10 @@ static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
                 tcp_conn_put(c, r->value.p, r->value.len);
                 break;
         case TCPSTORE_LIST_KEYS:
+                if (generation_renames(&c->group)) {
+                        send_own_list(c, r);
+                        break;
+                }
                 put_tcp_number(c, (uint64_t)r->number, 8);
                 tcp_conn_put(c, r->value.p, r->value.len);
                 break;
@@ -192,6 +211,7 @@ void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd)
         struct store_request cancel = { .op = STORE_CANCEL, .tag = c->request.tag };
         bool pending = c->request.pending;
 
+        generation_command(c->endpoint->groups.generations, &c->group, c->peer.addr, cmd);
         if (c->request.state == TCP_WAITING) {
                 c->request.state = TCP_FREE;
                 c->request.pending = false;
