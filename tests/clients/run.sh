@@ -4,12 +4,16 @@
 # Runs all tests with PyTorch programs, one after the other: here and, as root, in the lab.
 #
 # usage: sh tests/clients/run.sh [--torch2|--frameworks] [PATTERN...]
+#        sh tests/clients/run.sh --mpich-suite [FOLDER,...]
 #
 #   --torch2    with the newest PyTorch instead of Debian's: in a virtual environment that is made
 #               at first use (some GB), and with the tests of its new parts
 #   --frameworks
 #               with that PyTorch and Lightning, Accelerate, Transformers, DeepSpeed, Ray, torchft and Monarch (7 GB): their
 #               tests, those of PyTorch parts that they build on, and the pages of docs/howto
+#   --mpich-suite
+#               instead runs all of MPICH's own tests, or some of their folders, under hnlaunch and under MPICH's mpiexec
+#               (hours on two processors), and prints what ends differently
 #   PATTERN     only files whose name matches the shell pattern *PATTERN*
 #
 #   TORCH2_VENV, FRAMEWORKS_VENV
@@ -46,6 +50,11 @@ use_venv() { # FOLDER [FUNCTION]
 }
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests
+if [ "${1-}" = --mpich-suite ]; then
+    bash tests/lib/mpi_kit.sh "$cache/mpi" mpich-tests || exit 1
+    exec python3 tests/clients/mpich_suite.py ${2:+-f "$2"} "$cache/mpi/mpich-tests/mpi" \
+        "${PLAIN:-$PWD/build}/hnlaunch -q --label none -w localhost:64" "$cache/mpi/mpich5/bin/mpiexec"
+fi
 files="tests/launch/pytorch-*.sh tests/clients/torch-*.sh tests/lab/torch-*.sh"
 if [ "${1-}" = --torch2 ]; then
     shift

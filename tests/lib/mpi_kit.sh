@@ -6,8 +6,10 @@
 # usage: mpi_kit.sh FOLDER NAME
 #
 # NAME is mpich5 (PyPI's MPICH with mpicc and mpiexec, 70 MB), impi (PyPI's Intel MPI with its benchmarks, 330 MB):
-# virtual environments FOLDER/NAME with mpi4py; mpich4 (Debian's MPICH, unpacked) or pmi2 (Debian's client of Slurm's
-# PMI-2, unpacked). On failure the last line of stderr says why.
+# virtual environments FOLDER/NAME with mpi4py; mpich4 (Debian's MPICH, unpacked), pmi2 (Debian's client of Slurm's
+# PMI-2, unpacked), or mpich-tests (MPICH's own tests from Debian's source package of 22 MB, configured in
+# FOLDER/mpich-tests/mpi for mpich5, which comes, too; clients/mpich_suite.py compiles its programs). On failure the last
+# line of stderr says why.
 set -u
 kit=$1 name=$2
 mkdir -p "$kit" || exit 1
@@ -26,10 +28,32 @@ packages() { # PACKAGE...
         for deb in ./*.deb; do dpkg -x "$deb" .. || return; done && cd .. && rm -rf debs
 }
 
+# Downloads the source package of the distribution to the current folder, with lists of its own.
+source_package() { # NAME
+    local file apt
+    mkdir -p apt/parts apt/lists/partial || return
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+        [[ ! -f $file ]] || sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$file" >"apt/parts/${file##*/}" || return
+    done
+    apt=(apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/apt/parts"
+        -o Dir::State::lists="$PWD/apt/lists" -o Dir::Cache="$PWD/apt" -o Acquire::Retries=1 -o APT::Sandbox::User=)
+    "${apt[@]}" update >/dev/null
+    "${apt[@]}" source --download-only --only-source "$1" >/dev/null
+}
+
+mpich_tests() {
+    local library=$kit/mpich5
+    bash "$0" "$kit" mpich5 && mkdir -p "$kit/$name" && cd "$kit/$name" && source_package mpich &&
+        tar -xJf mpich_*.orig.tar.xz --strip-components=2 --wildcards --no-wildcards-match-slash '*/test/mpi' && rm -rf apt mpich_* && cd mpi &&
+        ./configure CC="$library/bin/mpicc" --with-mpi="$library" --disable-fortran --disable-cxx --disable-romio >configure.log &&
+        make -s -C dtpools >/dev/null 2>&1 && make -s -C util >/dev/null 2>&1
+}
+
 case $name in
 mpich5) wheels mpich==5.0.2 mpi4py==4.1.2 ;;
 impi) wheels impi-rt==2021.18.1 mpi4py==4.1.2 ;;
 mpich4) packages libmpich12 libmpich-dev mpich libucx0 libslurm38 libgfortran5 libibverbs1 librdmacm1 libnl-3-200 libnl-route-3-200 libhwloc15 ;;
 pmi2) packages libpmi2-0 libpmi2-0-dev ;;
+mpich-tests) mpich_tests ;;
 *) echo "mpi_kit.sh: there is no $name" >&2; false ;;
 esac && : >"$kit/$name/ready"
