@@ -41,7 +41,8 @@ clients/collectives-are-right-on-random-data clients/jax-programs-find-each-othe
 lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is
 install/shells-complete-hnlaunch install/python-wheel-runs-jobs lab/mpi-programs-span-four-nodes
 clients/mpich-tests-end-as-under-mpiexec
-clients/mpi-programs-run-unchanged lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged"
+clients/mpi-programs-run-unchanged lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
+clients/openmpi-programs-of-debian-run-unchanged"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
 lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
 lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks

@@ -3,7 +3,7 @@
 #
 # Programs of real MPI libraries on this machine: their ranks meet, abort and leave as under their own launchers.
 #
-# PyPI's MPICH 5 and Debian's client of PMI-2 are fetched; with HN_MPI=all also Debian's MPICH 4 and Intel MPI, which
+# PyPI's MPICH 5 and Debian's client of PMI-2 are fetched; with MPI_TESTS=long also Debian's MPICH 4 and Intel MPI, which
 # else are used only if they are there.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -15,7 +15,7 @@ libs=usr/lib/$(cc -print-multiarch)
 
 have() { # NAME [large]: sets $home
     home=$kit/$1
-    [[ -e $home/ready || ${2-} != large || ${HN_MPI-} == all ]] || return
+    [[ -e $home/ready || ${2-} != large || ${MPI_TESTS-} == long ]] || return
     bash "$ROOT/tests/lib/mpi_kit.sh" "$kit" "$1" 2>"$TMP/kit.log" || return
 }
 
@@ -79,7 +79,7 @@ END
     hn --local 3 "$home/bin/python" -c 'from mpi4py import MPI; MPI.COMM_WORLD.rank == 1 and MPI.COMM_WORLD.Abort(5); MPI.COMM_WORLD.barrier()'
     exits 'mpi4py: the code of Abort()' 5
     page
-    if [[ ${HN_MPI-} == all ]]; then
+    if [[ ${MPI_TESTS-} == long ]]; then
         hn --local 200 --label none ./check5
         is 'MPICH: 200 ranks' "$(cat "$OUT")" '200 ranks met, 200 to 200 on a node'
     fi
@@ -98,7 +98,7 @@ if have impi large; then
     exits 'Intel MPI: its benchmarks' 0
     has 'run on all ranks' "$OUT" '#processes = 2'
 else
-    skip 'Intel MPI' 'HN_MPI=all fetches it (330 MB)'
+    skip 'Intel MPI' 'MPI_TESTS=long fetches it (330 MB)'
 fi
 if have mpich4 large; then
     cc -o check4 "$sources/mpi_check.c" -I"$home/$libs/mpich/include" -L"$home/$libs" -lmpich -Wl,-rpath-link,"$home/$libs"
@@ -106,7 +106,7 @@ if have mpich4 large; then
     hn --local 4 --label none --mpi pmi-port -x "LD_LIBRARY_PATH=$home/$libs" sh -c './check4 && ./check4'
     is 'MPICH 4.0: two programs of a script at a port' "$RC $(uniq -c "$OUT" | xargs)" '0 2 4 ranks met, 4 to 4 on a node'
 else
-    skip 'MPICH 4.0' 'HN_MPI=all fetches it'
+    skip 'MPICH 4.0' 'MPI_TESTS=long fetches it'
 fi
 if have pmi2 && cc -o pmi2 "$sources/pmi2_check.c" -I"$home/usr/include" -L"$home/$libs" -lpmi2; then
     for kind in auto pmi2; do

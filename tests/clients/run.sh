@@ -3,7 +3,7 @@
 #
 # Runs all tests with PyTorch programs, one after the other: here and, as root, in the lab.
 #
-# usage: sh tests/clients/run.sh [--torch2|--frameworks] [PATTERN...]
+# usage: sh tests/clients/run.sh [--torch2|--frameworks|--mpi] [PATTERN...]
 #        sh tests/clients/run.sh --mpich-suite [FOLDER,...]
 #
 #   --torch2    with the newest PyTorch instead of Debian's: in a virtual environment that is made
@@ -14,6 +14,7 @@
 #   --mpich-suite
 #               instead runs all of MPICH's own tests, or some of their folders, under hnlaunch and under MPICH's mpiexec
 #               (hours on two processors), and prints what ends differently
+#   --mpi       instead, the tests with programs of MPI, with the long parts that a whole run leaves out
 #   PATTERN     only files whose name matches the shell pattern *PATTERN*
 #
 #   TORCH2_VENV, FRAMEWORKS_VENV
@@ -65,6 +66,10 @@ elif [ "${1-}" = --frameworks ]; then
     use_venv "${FRAMEWORKS_VENV:-$cache/frameworks}" add_frameworks
     export TORCH_EXTENSIONS_DIR="$cache/torch_extensions" # what DeepSpeed compiles takes minutes
     files="tests/clients/frameworks/*.sh tests/clients/howtos-are-true.sh"
+elif [ "${1-}" = --mpi ]; then
+    shift
+    export MPI_TESTS=long
+    files="tests/clients/*mpi*.sh tests/lab/*mpi*.sh"
 fi
 
 wanted() { # FILE PATTERN...
