@@ -132,7 +132,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         subst_arguments(&argv, l, r);
         strv_copy(&env, base);
         worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
-        nccl_env_build(&env, l, nccl);
+        setup.older_names = nccl_env_build_all(&env, l, nccl);
         ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
                 agent_refuse(a, r->rank, REFUSED_FORK, -ret, strerror(-ret));

@@ -20,7 +20,14 @@ names "$OUT" >>given
 run "${bare[@]}" "$HNLAUNCH" -q --local 2 --push data --label none env
 exits 'a run' 0
 names "$OUT" >>given
-grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_' given | sort -u >set
+# Two releases of PyTorch read names that others warn of.
+for version in 1.13.1 2.6.0; do
+    mkdir -p "$version/torch"
+    echo "__version__ = '$version'" >"$version/torch/version.py"
+    run "${bare[@]}" "PYTHONPATH=$PWD/$version" "$HNLAUNCH" -q --local 1 --label none env
+    names "$OUT" >>given
+done
+grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_|PYTHONPATH' given | sort -u >set
 ok 'a rank has many variables of hnlaunch' test "$(wc -l <set)" -gt 30
 
 words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|PYTHONUNBUFFERED)\b' | sort -u; }

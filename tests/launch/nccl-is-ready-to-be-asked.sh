@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Each job has a port of its own for NCCL's RAS, and PyTorch's flight recorder is on; the user's settings win.
+# Each job has a port of its own for NCCL's RAS, and PyTorch's flight recorder is on, under the names that the PyTorch of
+# the program reads; the user's settings win.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 unset "${!NCCL_@}" "${!TORCH_@}"
@@ -37,11 +38,34 @@ done
 touch stop
 wait "$job"
 
+# Of an older name PyTorch would warn. Its interpreter is not run: this one is a shell.
 var() { sed -n "s/^$1=//p" rank-0; }
-is 'the recorder is on, under both names' "$(var TORCH_FR_BUFFER_SIZE) $(var TORCH_NCCL_TRACE_BUFFER_SIZE)" '2000 2000'
+interpreter() { # VERSION: of its PyTorch; prints its path
+    local venv=$PWD/venv-$1
+    mkdir -p "$venv/bin" "$venv/lib/python3.11/site-packages/torch"
+    : >"$venv/pyvenv.cfg"
+    cp /bin/sh "$venv/bin/python3.11"
+    ln -sf python3.11 "$venv/bin/python3"
+    echo "__version__ = '$1'" >"$venv/lib/python3.11/site-packages/torch/version.py"
+    echo "$venv/bin/python3.11"
+}
+older='^(NCCL_ASYNC_ERROR_HANDLING|TORCH_NCCL_(TRACE_BUFFER_SIZE|DEBUG_INFO_TEMP_FILE|DUMP_ON_TIMEOUT))='
+hn -q --local 1 "$(interpreter 2.15.0+cu132)" -c 'env >rank-0'
+is 'the recorder is on' "$(var TORCH_FR_BUFFER_SIZE)" 2000
+ok 'under the name that the newest PyTorch reads alone' not grep -Eq "$older" rank-0
+hn -q --local 1 "$(interpreter 1.13.1)" -c 'env >rank-0'
+is 'releases without a recorder know no 3' "$(grep -E "$older" rank-0)" NCCL_ASYNC_ERROR_HANDLING=1
+PATH=$PWD/venv-1.13.1/bin:$PATH hn -q --local 1 /bin/sh -c 'env >rank-0'
+is 'a program that may start Python: the one in PATH counts' "$(grep -E "$older" rank-0)" NCCL_ASYNC_ERROR_HANDLING=1
+PYTHONPATH=$PWD/venv-1.13.1/lib/python3.11/site-packages hn -q --local 1 "$(interpreter 2.15.0)" -c 'env >rank-0'
+is 'PYTHONPATH comes first' "$(grep -E "$older" rank-0)" NCCL_ASYNC_ERROR_HANDLING=1
+TORCH_NCCL_DUMP_ON_TIMEOUT=0 hn -q --local 1 "$(interpreter 2.15.0)" -c 'env >rank-0'
+is 'the older name that a user has set stays' "$(grep -E "$older" rank-0)" TORCH_NCCL_DUMP_ON_TIMEOUT=0
+
+hn -q --local 1 "$(interpreter 2.6.0+cu124)" -c 'env >rank-0'
+is 'PyTorch 2.6 has the recorder under its name' "$(var TORCH_FR_BUFFER_SIZE) $(var TORCH_NCCL_TRACE_BUFFER_SIZE)" '2000 2000'
 is 'it dumps when an operation times out' "$(var TORCH_NCCL_DUMP_ON_TIMEOUT)" 1
 is 'which an abort of the communicators does not prevent' "$(var TORCH_NCCL_ASYNC_ERROR_HANDLING)" 3
-is 'releases without a recorder know no 3' "$(var NCCL_ASYNC_ERROR_HANDLING)" 1
 is 'dumps go to the folder of the job' "$(var TORCH_FR_DUMP_TEMP_FILE)" "$(dirname "$(var HN_STORE)")/nccl_trace_rank_"
 is 'under both names' "$(var TORCH_NCCL_DEBUG_INFO_TEMP_FILE)" "$(var TORCH_FR_DUMP_TEMP_FILE)"
 

@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "agent/rank/limits.h"
+#include "agent/rank/torch_version.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "wire/env/nccl_env.h"
 #include "wire/msg.h"
 
 /* Makes pipes for stdout and stderr, and for stdin if @fed. The agent writes to stdin and reads
@@ -56,14 +58,17 @@ static int attach_streams(struct worker *w, const struct worker_setup *s, int ou
         return w->out[0] && w->out[1] && (w->in || !s->fed) ? 0 : -ENOMEM;
 }
 
-/* In the child. */
+/* In the child, which may wait for a file system. */
 static int enter_worker(void *ctx)
 {
-        const struct contain *c = ctx;
+        const struct worker_setup *s = ctx;
 
         limits_raise_worker();
-        if (c->pidns.keeper)
+        if (s->contain->pidns.keeper)
                 pidns_child(); /* without a /proc of its own the rank is contained as well */
+        if (s->older_names)
+                nccl_env_fit(s->env->v, s->older_names,
+                             torch_version_find(s->argv->v, s->env->v, s->cwd));
         return 0;
 }
 
@@ -78,7 +83,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 .pass = s->pass,
                 .cgroup = MAX(s->contain->cgroup.folder, 0),
                 .enter = enter_worker,
-                .enter_ctx = s->contain,
+                .enter_ctx = (void *)s,
         };
         int r;
 

@@ -33,9 +33,10 @@ struct worker_setup {
         struct uplink *up;
         uint32_t rank, window; /* of each output; 0 = MSG_WINDOW */
         const struct strv *argv, *env;
-        const char *cwd; /* "" = the agent's */
-        bool fed;        /* standard input comes from worker_stdin() */
-        int pass;        /* one more descriptor for the process; 0 = none */
+        const char *cwd;      /* "" = the agent's */
+        bool fed;             /* standard input comes from worker_stdin() */
+        int pass;             /* one more descriptor for the process; 0 = none */
+        unsigned older_names; /* of nccl_env_build_all() */
         struct contain *contain;
 };
 

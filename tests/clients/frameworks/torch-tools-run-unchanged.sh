@@ -14,6 +14,7 @@ torch_needs torch.distributed.debug
 LIMIT=240
 torch_hn --local 4 torch_parts.py "$TMP/parts"
 torch_ok 'parts of torch.distributed on 4 ranks' 4
+lacks 'PyTorch warns of no variable that hnlaunch sets' "$ERR" 'is deprecated; use'
 torch_hn --local 2 torch_debug_server.py
 torch_ok 'the debug server shows keys and stacks' 2
 

@@ -14,19 +14,22 @@
 static const struct nccl_values values = { "127.0.0.1:5000", "/run/job/" NCCL_DUMP_NAME,
                                            "/tmp/job.rank_" };
 
+/* In the order in which they are set; the older ones follow. */
 static const char *const names[] = {
         "NCCL_RAS_ADDR",
         "TORCH_FR_BUFFER_SIZE",
-        "TORCH_NCCL_TRACE_BUFFER_SIZE",
         "TORCH_FR_DUMP_TEMP_FILE",
-        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
         "TORCH_NCCL_DEBUG_INFO_PIPE_FILE",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+        "TORCH_NCCL_TRACE_BUFFER_SIZE",
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
         "TORCH_NCCL_DUMP_ON_TIMEOUT",
         "NCCL_ASYNC_ERROR_HANDLING",
-        "TORCH_NCCL_ASYNC_ERROR_HANDLING",
 };
+enum { N_NEW = 5 };
 
-/* Builds the environment of a rank whose user gives @given (NULL = nothing) and unsets @unset. */
+/* Builds the environment of a rank whose user gives @given (NULL = nothing) and unsets @unset, with
+ * all names. */
 static void build(struct strv *env, const char *given, const char *unset,
                   const struct nccl_values *v)
 {
@@ -36,7 +39,7 @@ static void build(struct strv *env, const char *given, const char *unset,
                 strv_push(env, given);
         if (unset)
                 strv_push(&l.unset, unset);
-        nccl_env_build(env, &l, v);
+        nccl_env_build_all(env, &l, v);
         strv_finish(&l.unset);
 }
 
@@ -45,13 +48,13 @@ static void test_all_names_of_every_release_are_set(void **state UNUSED)
         static const char *const want[ARRAY_SIZE(names)] = {
                 "127.0.0.1:5000",
                 "2000",
-                "2000",
-                "/run/job/nccl_trace_rank_",
                 "/run/job/nccl_trace_rank_",
                 "/tmp/job.rank_",
-                "1",
-                "1",
                 "3",
+                "2000",
+                "/run/job/nccl_trace_rank_",
+                "1",
+                "1",
         };
         struct strv env = STRV_INIT;
 
@@ -59,6 +62,69 @@ static void test_all_names_of_every_release_are_set(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 assert_string_equal(strv_env_get(&env, names[i]), want[i]);
         assert_int_equal(env.n, ARRAY_SIZE(names));
+        strv_finish(&env);
+}
+
+/* Whether @env has the variable. */
+static bool has_name(char *const *env, const char *name)
+{
+        for (; *env; env++)
+                if (!strncmp(*env, name, strlen(name)) && (*env)[strlen(name)] == '=')
+                        return true;
+        return false;
+}
+
+/* Asserts which of the older names are left for @torch: a letter for each, in the order of names[],
+ * "-" = not left. */
+static void assert_left(const char *given, unsigned torch, const char *want)
+{
+        struct launch_order l = { .world_size = 1 };
+        struct strv env = STRV_INIT;
+        char *left[ARRAY_SIZE(names) + 2], got[] = "BTDA";
+        unsigned set;
+
+        if (given)
+                strv_push(&env, given);
+        set = nccl_env_build_all(&env, &l, &values);
+        assert_true(env.n < ARRAY_SIZE(left));
+        memcpy(left, env.v, (env.n + 1) * sizeof(*left));
+        nccl_env_fit(left, set, torch);
+        for (size_t i = 0; i < N_NEW && !given; i++)
+                assert_true(has_name(left, names[i]));
+        for (size_t i = N_NEW; i < ARRAY_SIZE(names); i++)
+                if (!has_name(left, names[i]))
+                        got[i - N_NEW] = '-';
+        assert_string_equal(got, want);
+        strv_finish(&env);
+}
+
+static void test_older_names_are_for_older_releases(void **state UNUSED)
+{
+        assert_left(NULL, 0, "----"); /* not known */
+        assert_left(NULL, TORCH_VERSION(1, 13), "---A");
+        assert_left(NULL, TORCH_VERSION(2, 1), "---A");
+        assert_left(NULL, TORCH_VERSION(2, 2), "BTD-");
+        assert_left(NULL, TORCH_VERSION(2, 7), "BTD-");
+        assert_left(NULL, TORCH_VERSION(2, 8), "----");
+        assert_left(NULL, TORCH_VERSION(2, 15), "----");
+        assert_left(NULL, TORCH_VERSION(3, 0), "----");
+}
+
+static void test_the_users_older_name_stays(void **state UNUSED)
+{
+        assert_left("TORCH_NCCL_TRACE_BUFFER_SIZE=7", TORCH_VERSION(2, 15), "B---");
+        assert_left("NCCL_ASYNC_ERROR_HANDLING=0", TORCH_VERSION(2, 6), "BTDA");
+        assert_left("TORCH_FR_BUFFER_SIZE=7", TORCH_VERSION(2, 6), "-TD-");
+}
+
+static void test_a_plan_has_the_newest_names(void **state UNUSED)
+{
+        struct launch_order l = { .world_size = 1 };
+        struct strv env = STRV_INIT;
+
+        nccl_env_build(&env, &l, &values);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                assert_true((i < N_NEW) == (strv_env_get(&env, names[i]) != NULL));
         strv_finish(&env);
 }
 
@@ -116,7 +182,7 @@ static void test_enabled_ras_and_missing_values(void **state UNUSED)
         strv_finish(&env);
         env = (struct strv)STRV_INIT;
         build(&env, NULL, NULL, &(struct nccl_values){ NULL, NULL, NULL });
-        assert_int_equal(env.n, 5);
+        assert_int_equal(env.n, 5); /* of numbers and switches */
         assert_null(strv_env_get(&env, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"));
         strv_finish(&env);
 }
@@ -125,6 +191,9 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_all_names_of_every_release_are_set),
+                cmocka_unit_test(test_older_names_are_for_older_releases),
+                cmocka_unit_test(test_the_users_older_name_stays),
+                cmocka_unit_test(test_a_plan_has_the_newest_names),
                 cmocka_unit_test(test_the_user_wins_under_either_name),
                 cmocka_unit_test(test_what_the_user_unsets_stays_away),
                 cmocka_unit_test(test_enabled_ras_and_missing_values),

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/rank/torch_version.h"
+#include "base/macros.h"
+
+static char root[] = "/tmp/hntest-torch.XXXXXX";
+
+static void write_file(const char *path, const char *text)
+{
+        char *slash = strrchr(path, '/'), *dir = strndup(path, (size_t)(slash - path)), *command;
+        FILE *to;
+
+        assert_true(asprintf(&command, "mkdir -p %s", dir) > 0);
+        assert_int_equal(system(command), 0);
+        to = fopen(path, "w");
+        assert_non_null(to);
+        fputs(text, to);
+        fclose(to);
+        chmod(path, 0755);
+        free(command);
+        free(dir);
+}
+
+/* An installation in base/, whose python3 leads to python3.11; venv/ and open/ are environments of
+ * it, open/ with its packages. */
+static int set_up(void **state UNUSED)
+{
+        assert_non_null(mkdtemp(root));
+        assert_int_equal(chdir(root), 0);
+        write_file("base/bin/python3.11", "");
+        write_file("base/lib/python3.11/site-packages/torch/version.py",
+                   "from typing import Optional\n\n__all__ = ['__version__', 'debug']\n"
+                   "__version__ = '2.6.0+cu124'\ndebug = False\n");
+        write_file("venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
+        write_file("venv/lib/python3.11/site-packages/torch/version.py",
+                   "__version__ = '2.15.0+cu132'\n");
+        write_file("open/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = true\n");
+        write_file("alone/pyvenv.cfg", "home = /usr/bin\n");
+        write_file("home/.local/lib/python3.11/site-packages/torch/version.py",
+                   "__version__ = '2.2.2'\n");
+        write_file("path/torch/version.py", "__version__ = '1.13.0a0'\n");
+        assert_int_equal(symlink("python3.11", "base/bin/python3"), 0);
+        for (const char *const *venv = (const char *const[]){ "venv", "open", "alone", NULL };
+             *venv; venv++) {
+                char name[64];
+
+                snprintf(name, sizeof(name), "%s/bin", *venv);
+                mkdir(name, 0755);
+                snprintf(name, sizeof(name), "%s/bin/python3", *venv);
+                assert_int_equal(symlink("../../base/bin/python3", name), 0);
+        }
+        return 0;
+}
+
+static int tear_down(void **state UNUSED)
+{
+        char command[64];
+
+        assert_int_equal(chdir("/"), 0);
+        snprintf(command, sizeof(command), "rm -r %s", root);
+        return system(command);
+}
+
+static unsigned find(const char *program, const char *const *env)
+{
+        return torch_version_find((char *const[]){ (char *)program, NULL }, (char *const *)env,
+                                  root);
+}
+
+#define ENV(...)                                                                                   \
+        (const char *const[])                                                                      \
+        {                                                                                          \
+                __VA_ARGS__, NULL                                                                  \
+        }
+
+static void test_the_interpreter_is_the_program(void **state UNUSED)
+{
+        char absolute[PATH_MAX];
+
+        snprintf(absolute, sizeof(absolute), "%s/venv/bin/python3", root);
+        assert_int_equal(find(absolute, ENV("PATH=/bin")), 215);
+        assert_int_equal(find("venv/bin/python3", ENV("PATH=/bin")), 215);
+        assert_int_equal(find("base/bin/python3", ENV("PATH=/bin")), 206);
+        assert_int_equal(find("python3", ENV("PATH=nowhere:venv/bin:base/bin")), 215);
+        assert_int_equal(find("python3.11", ENV("PATH=venv/bin:base/bin")), 206);
+        assert_int_equal(find("python3", ENV("PATH=nowhere")), 0);
+        assert_int_equal(find("python3", ENV("HOME=/")), 0);
+        assert_int_equal(find("no/such/python3", ENV("PATH=venv/bin")), 0);
+}
+
+static void test_folders_are_tried_in_pythons_order(void **state UNUSED)
+{
+        assert_int_equal(find("open/bin/python3", ENV("PATH=/bin")), 206);
+        assert_int_equal(find("alone/bin/python3", ENV("PATH=/bin")), 0);
+        assert_int_equal(find("base/bin/python3", ENV("HOME=home")), 202);
+        assert_int_equal(find("base/bin/python3", ENV("HOME=home", "PYTHONNOUSERSITE=1")), 206);
+        assert_int_equal(find("venv/bin/python3", ENV("HOME=home")), 215);
+        assert_int_equal(find("venv/bin/python3", ENV("PYTHONPATH=:nowhere:path")), 113);
+}
+
+static void test_the_interpreter_of_a_script(void **state UNUSED)
+{
+        char text[PATH_MAX + 32];
+
+        snprintf(text, sizeof(text), "#!%s/venv/bin/python3 -u\nimport torch\n", root);
+        write_file("./tool", text);
+        assert_int_equal(find("./tool", ENV("PATH=base/bin")), 215);
+        write_file("bin/tool", "#! /usr/bin/env python3\n");
+        assert_int_equal(find("tool", ENV("PATH=bin:base/bin")), 206);
+        write_file("./job.sh", "#!/bin/sh\nexec python3 train.py\n");
+        assert_int_equal(find("./job.sh", ENV("PATH=base/bin")), 206);
+        assert_int_equal(find("sh", ENV("PATH=venv/bin:/bin")), 215);
+        assert_int_equal(find("/usr/bin/apptainer", ENV("PATH=venv/bin:/bin")), 0);
+}
+
+static void test_files_may_be_anything(void **state UNUSED)
+{
+        static const char *const odd[] = { "",
+                                           "__version__ = ",
+                                           "__version__ = '",
+                                           "__version__ = '2",
+                                           "__version__ = '2.'",
+                                           "__version__ = 'x.y'",
+                                           "__version__ = '-1.5'",
+                                           "__version__ = '0.4.1'",
+                                           "__version__ = '99999999999999999999.1'" };
+        char *longer = calloc(1, 3 * PATH_MAX);
+
+        for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
+                write_file("odd/torch/version.py", odd[i]);
+                assert_int_equal(find("alone/bin/python3", ENV("PYTHONPATH=odd")), 0);
+        }
+        assert_int_equal(unlink("odd/torch/version.py"), 0);
+        assert_int_equal(mkfifo("odd/torch/version.py", 0600), 0); /* is not waited for */
+        assert_int_equal(find("alone/bin/python3", ENV("PYTHONPATH=odd")), 0);
+        memcpy(longer, "PATH=", 5);
+        memset(longer + 5, 'x', 3 * PATH_MAX - 6);
+        assert_int_equal(find("python3", ENV(longer)), 0);
+        assert_int_equal(find(longer, ENV("PATH=venv/bin")), 215); /* as any unknown program */
+        free(longer);
+        assert_int_equal(find("", ENV("PATH=/nowhere")), 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_interpreter_is_the_program),
+                cmocka_unit_test(test_folders_are_tried_in_pythons_order),
+                cmocka_unit_test(test_the_interpreter_of_a_script),
+                cmocka_unit_test(test_files_may_be_anything),
+        };
+
+        return cmocka_run_group_tests(tests, set_up, tear_down);
+}
