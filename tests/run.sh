@@ -40,7 +40,7 @@ ssh/ten-thousand-known-hosts-cost-little launch/pytorch-runs-unchanged lab/tree-
 clients/collectives-are-right-on-random-data clients/jax-programs-find-each-other lab/jax-programs-span-nodes
 lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is
 install/shells-complete-hnlaunch install/python-wheel-runs-jobs lab/mpi-programs-span-four-nodes
-clients/mpich-tests-end-as-under-mpiexec
+clients/mpich-tests-end-as-under-mpiexec clients/accelerate-and-fabric-run-unchanged
 clients/mpi-programs-run-unchanged lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
 clients/openmpi-programs-of-debian-run-unchanged"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun

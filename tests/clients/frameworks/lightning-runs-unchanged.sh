@@ -11,13 +11,13 @@
 
 torch_needs lightning
 LIMIT=240
-for script in lightning_trainer lightning_fabric; do
+for script in lightning_trainer fabric_loop; do
     torch_hn --local 2 "$script.py" 1 2 "$TMP/$script"
     torch_ok "$script on 2 ranks" 2
 done
 
 lab_up 4 2
-for script in lightning_trainer lightning_fabric; do
+for script in lightning_trainer fabric_loop; do
     torch_lab -H "$TMP/hosts.txt" "$script.py" 4 2 "$TMP/$script.lab"
     torch_ok "$script on 4 nodes x 2" 8
 done

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lightning's Fabric: one's own training loop, collectives, and a checkpoint.
 
-usage: lightning_fabric.py NODES PROCESSES FOLDER
+usage: fabric_loop.py NODES PROCESSES FOLDER
 """
 import os
 import sys
 
-import lightning as L
+try:
+    import lightning as L
+except ImportError:
+    import lightning_fabric as L
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -44,7 +47,7 @@ def main():
     assert rest["steps"] == len(seen) and torch.equal(state["model"].weight, model.module.weight), rest
     fabric.barrier()
     if fabric.is_global_zero:
-        print("lightning_fabric: ok on %d ranks" % ranks, flush=True)
+        print("fabric_loop: ok on %d ranks" % ranks, flush=True)
 
 
 main()
