@@ -69,6 +69,14 @@ if have mpich5 && "$home/bin/mpicc" -o check5 "$sources/mpi_check.c"; then
     exits 'MPICH: and the code of MPI_Abort() is the exit code' 17
     hn --local 2 --label none ./check5 spawn
     is 'MPICH: MPI_Comm_spawn() returns an error' "$RC $(cat "$OUT")" '0 spawn was refused'
+    # Without NOLOCAL the ranks of a node meet in shared memory first.
+    start --local 4 --wait-warn 1s --label none -x MPIR_CVAR_NOLOCAL=1 \
+        sh -c 'until [ "$HN_RANK" != 2 ] || [ -e go ]; do sleep 0.1; done; exec ./check5'
+    ok 'MPICH: ranks that wait in MPI_Init() are told' wait_for grep -q 'HN404.*ranks 0-1,3 wait in barrier `PMI` since' "$ERR"
+    has 'MPICH: with the rank that has not come' "$ERR" 'rank 2 on localhost has not come'
+    touch go
+    finish
+    exits 'MPICH: when it comes the job goes on' 0
     cat >sum.py <<'END'
 from mpi4py import MPI
 world = MPI.COMM_WORLD

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >pmi.py <<'END'
-import os, socket, sys
+import os, socket, sys, time
 conn = socket.socket(fileno=int(os.environ["PMI_FD"]))
 file = conn.makefile("rw", newline="\n")
 rank, size = int(os.environ["PMI_RANK"]), int(os.environ["PMI_SIZE"])
@@ -21,6 +21,8 @@ def get(key):
     return ask("cmd=get kvsname=x key=" + key).partition("value=")[2]
 
 mode = sys.argv[1]
+while mode == "late" and rank == 1 and not os.path.exists(sys.argv[2]):
+    time.sleep(0.05)
 assert ask("cmd=init pmi_version=1 pmi_subversion=1").startswith("cmd=response_to_init rc=0"), "init"
 ask("cmd=put kvsname=x key=%s-%d value=card of %d" % (mode, rank, rank))
 if mode == "alone" and rank == 1:
@@ -53,6 +55,18 @@ for contain in tree cgroup pidns; do
     exits "three ranks meet, contained by $contain" 0
     is 'each sees the others, and has one connection' "$(sort "$OUT")" "$want"
 done
+# --- a rank that is late: the store hears nothing of a node's barrier before it is complete
+for place in '--local 3' '-w localhost:2,127.0.0.1:2'; do
+    # shellcheck disable=SC2086
+    start $place --wait-warn 1s --label none python3 pmi.py late "$PWD/go"
+    ok "$place: a wait for a rank of the node is told" wait_for grep -q 'HN404.* wait.* in barrier `PMI` since' "$ERR"
+    has "$place: with the missing rank" "$ERR" 'rank 1 on localhost has not come'
+    touch go
+    finish
+    exits "$place: when it comes the job goes on" 0
+    rm go
+done
+
 hn --local 2 --label none sh -c 'python3 pmi.py meet && python3 pmi.py meet'
 exits 'programs of a script meet one after the other' 0
 is 'each time' "$(grep -c '^rank' "$OUT")" 4

@@ -66,6 +66,7 @@ struct fence {
         struct fence_group *groups, *all;
         unsigned n_groups;
         uint32_t last_tag;
+        uint32_t shown_tag; /* of fence_show_wait(); 0 = not shown */
 };
 
 static void start_fence_op(struct fence *f, struct fence_group *g);
@@ -378,6 +379,24 @@ int fence_begin(struct fence *f, const uint32_t *ranks, uint32_t n, struct bytes
                 memcpy(op.value, value.p, value.len);
         add_fence_op(f, g, op);
         return 0;
+}
+
+/* Waits for a key that no node sets, until the cancel. */
+void fence_show_wait(struct fence *f, bool shown)
+{
+        struct bytes key = { STORE_OWN_PREFIX "fence/never",
+                             sizeof(STORE_OWN_PREFIX "fence/never") - 1 };
+        struct store_request wait = { .op = STORE_WAIT, .keys = &key, .n_keys = 1 };
+
+        if (shown == (f->shown_tag != 0))
+                return;
+        if (shown)
+                wait.tag = f->shown_tag = take_fence_tag(f);
+        else
+                wait = (struct store_request){ .op = STORE_CANCEL, .tag = f->shown_tag };
+        relay_request(f->client, &wait);
+        if (!shown)
+                f->shown_tag = 0;
 }
 
 void fence_fetch(struct fence *f, struct fence_waiter w)

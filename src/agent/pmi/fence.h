@@ -59,6 +59,10 @@ void fence_destroy(struct fence *f);
 int fence_begin(struct fence *f, const uint32_t *ranks, uint32_t n, struct bytes value,
                 struct fence_waiter w);
 
+/* Lets the store count a waiter of this node, or no more. For members that wait for others of the
+ * same node: the head hears of a fence only when all of them have come. */
+void fence_show_wait(struct fence *f, bool shown);
+
 /* Fetches the values of completed fences of all ranks of the job that were not fetched yet; with
  * none, done is called from inside. */
 void fence_fetch(struct fence *f, struct fence_waiter w);

@@ -255,6 +255,16 @@ const char *pmi_waits_for(const struct pmi *p, uint32_t index)
         return wait == PMI_WAIT_NONE ? NULL : wait == PMI_WAIT_BARRIER ? "BARRIER" : "GET";
 }
 
+bool pmi_show_waits(struct pmi *p)
+{
+        bool waits = p->n_in_barrier && !p->in_fence;
+
+        for (uint32_t i = 0; i < p->n_ranks && !waits; i++)
+                waits = p->ranks[i].wait == PMI_WAIT_NODE_KEY;
+        fence_show_wait(p->fence, waits);
+        return waits;
+}
+
 bool pmi_is_unfinished(const struct pmi *p, uint32_t index)
 {
         const struct pmi_rank *r = &p->ranks[index];

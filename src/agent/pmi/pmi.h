@@ -60,6 +60,9 @@ void pmi_begin(struct pmi *p, uint32_t index);
 void pmi_left(struct pmi *p, uint32_t index);
 /* What the rank waits for, as the name of a request to the store: "BARRIER", "GET"; NULL = not. */
 const char *pmi_waits_for(const struct pmi *p, uint32_t index);
+/* Shows the store that ranks wait for other ranks of this node, so that the head looks for waits
+ * that last (--wait-warn), or that none does any more. Returns whether one does. */
+bool pmi_show_waits(struct pmi *p);
 /* Has the rank begun PMI, and neither finalized it nor aborted the job? An exit after an abort is
  * no surprise, whatever its code: ranks of MPICH 5 were seen to exit with 0 then. */
 bool pmi_is_unfinished(const struct pmi *p, uint32_t index);

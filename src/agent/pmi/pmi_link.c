@@ -28,6 +28,7 @@ enum {
         FIRST_FD = 20, /* scripts use numbers below 10, shells those from 10 on */
         READ_SIZE = 16 << 10,
         LAST_WORDS = 64, /* reads of what an ended rank has sent */
+        LATE_MS = 1000,  /* a wait for another rank of the node is shown to the head */
         MAPPING_SIZE = 1024,
 };
 
@@ -52,6 +53,7 @@ struct pmi_client {
 struct pmi_link {
         uv_loop_t *loop;
         struct pmi *pmi; /* NULL: being destroyed */
+        uv_timer_t late;
         uint32_t *node_of_rank, *ranks;
         struct pmi_client *clients;
         struct pmi_port *port; /* NULL: the ranks inherit descriptors */
@@ -71,6 +73,11 @@ static void unref_pmi_link(struct pmi_link *link)
         free(link);
 }
 
+static void on_late_closed(uv_handle_t *h)
+{
+        unref_pmi_link(h->data);
+}
+
 static void on_pmi_closed(uv_handle_t *h)
 {
         struct pmi_conn *c = h->data;
@@ -87,6 +94,14 @@ static void disconnect_client(struct pmi_client *k)
         k->conn = NULL;
 }
 
+static void on_late(uv_timer_t *t)
+{
+        struct pmi_link *link = t->data;
+
+        if (!pmi_show_waits(link->pmi))
+                uv_timer_stop(t);
+}
+
 static void send_to_pmi_client(void *ctx, uint32_t index, const void *bytes, size_t len)
 {
         struct pmi_link *link = ctx;
@@ -100,11 +115,15 @@ static void send_to_pmi_client(void *ctx, uint32_t index, const void *bytes, siz
 /* Hands bytes to the engine; a rank that breaks a rule loses its connection. */
 static void take_pmi_bytes(struct pmi_client *k, const void *bytes, size_t len)
 {
+        struct pmi_link *link = k->link;
         struct error err;
 
-        k->heard_ns = uv_now(k->link->loop) * 1000000;
-        if (pmi_receive(k->link->pmi, k->index, bytes, len, &err) == 0)
+        k->heard_ns = uv_now(link->loop) * 1000000;
+        if (pmi_receive(link->pmi, k->index, bytes, len, &err) == 0) {
+                if (pmi_waits_for(link->pmi, k->index) && !uv_is_active((uv_handle_t *)&link->late))
+                        uv_timer_start(&link->late, on_late, LATE_MS, LATE_MS);
                 return;
+        }
         log_line(LOG_WARN, "closed the PMI connection of rank %u: %s [HN%d]", k->rank, err.text,
                  HN_PMI_BROKEN);
         disconnect_client(k);
@@ -340,6 +359,8 @@ struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const str
         config.ranks = link->ranks;
         config.mapping = mapping;
         config.only_version1 = l->mpi.kind == MPI_PMI1 || l->mpi.kind == MPI_PMI_PORT;
+        uv_timer_init(loop, &link->late);
+        link->late.data = link;
         link->pmi = pmi_create(&config, (struct pmi_ops){ send_to_pmi_client }, link);
         if (!link->pmi)
                 err_set(err, ENOMEM, "out of memory");
@@ -360,5 +381,5 @@ void pmi_link_destroy(struct pmi_link *link)
                 disconnect_client(&link->clients[i]);
         pmi_destroy(link->pmi);
         link->pmi = NULL;
-        unref_pmi_link(link);
+        uv_close((uv_handle_t *)&link->late, on_late_closed);
 }

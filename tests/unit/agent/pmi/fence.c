@@ -322,6 +322,31 @@ static void test_ranks_neither_see_nor_name_the_keys(void **state UNUSED)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_nodes, tear_down_nodes)
 
+static void test_a_wait_on_the_node_is_shown_to_the_store(void **state UNUSED)
+{
+        const struct store_server *store = relays_store_server(rs);
+
+        for (int times = 0; times < 2; times++) {
+                for (int i = 0; i < NODES; i++)
+                        fence_show_wait(sides[i].fence, true);
+                fence_show_wait(sides[0].fence, true);
+                relays_settle(rs);
+                assert_true(store_server_waiting(store) > 0);
+                fence_show_wait(sides[1].fence, false);
+                relays_settle(rs);
+                assert_true(store_server_waiting(store) > 0);
+                fence_show_wait(sides[0].fence, false);
+                fence_show_wait(sides[2].fence, false);
+                relays_settle(rs);
+                assert_int_equal(store_server_waiting(store), 0);
+        }
+        fence_show_wait(sides[2].fence, true);
+        for (int i = 0; i < NODES; i++)
+                begin(i, "x", false);
+        relays_settle(rs);
+        expect_all("done ");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -336,6 +361,7 @@ int main(void)
                 TEST(test_a_rank_that_left_ends_the_fence),
                 TEST(test_a_value_that_the_store_refuses_fails_here),
                 TEST(test_an_unanswered_fence_can_be_dropped),
+                TEST(test_a_wait_on_the_node_is_shown_to_the_store),
                 TEST(test_ranks_neither_see_nor_name_the_keys),
         };
 
