@@ -16,7 +16,7 @@ struct host_event {
         uint8_t type; /* enum pmix_msg_type; 0 = the end of a call of our own, in note.status */
         struct pmix_note note; /* to be sent to the agent; ranks and data are owned */
         pmix_modex_fn *answer; /* FENCE, WANT: how to answer; else NULL */
-        pmix_op_fn *done;      /* CONNECTED, FINALIZED: releases the rank; NULL = nobody waits */
+        pmix_op_fn *done;      /* CONNECTED, FINALIZED: releases the rank; NULL = none waits */
         void *cbdata;          /* ... and for whom */
 };
 

@@ -47,7 +47,7 @@ struct node_status_conn {
 };
 
 /* A process that a rank has started, with another MASTER_PORT in its environment than the ranks: it
- * looks for a store of its own, which nobody may serve. */
+ * looks for a store of its own, which may not exist. */
 struct node_status_other {
         uint32_t pid; /* 0 = none was found, or looked for */
         uint32_t rank, port;

@@ -26,7 +26,7 @@ HNLAUNCH_RUN_START_TIMEOUT=2s hn --local 2 --label none "$waiting" 0
 exits 'a time from the environment counts as given: 75' 75
 
 hn --local 2 --start-timeout 1s --label none "$waiting" 1 idle
-exits 'a rank that nobody waits for does not end the job' 0
+exits 'a rank that no rank waits for does not end the job' 0
 has 'but it is told' "$ERR" 'warning[HN402]: 1 of 2 ranks did not join within 1s'
 
 hn --local 2 --start-timeout 1s --log-dir busy --label none "$waiting" 1 busy

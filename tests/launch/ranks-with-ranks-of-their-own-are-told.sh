@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Nobody comes to PyTorch's store, and a process below a rank has another MASTER_PORT: the program starts ranks of its
-# own, which wait for a store that nobody serves. That is told once, with the process and --per-node (HN412).
+# No rank comes to PyTorch's store, and a process below a rank has another MASTER_PORT: the program starts ranks of its
+# own, which wait for a store that does not exist. That is told once, with the process and --per-node (HN412).
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 

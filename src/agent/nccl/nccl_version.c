@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The child process inherits nothing but a pipe: another open end of the link to the head would
- * keep the link open. It writes the whole answer at once and ends; nobody waits for it, and the
+ * keep the link open. It writes the whole answer at once and ends; no caller waits for it, and the
  * timer finds the answer. The end of the attempt kills it as any other child.
  */
 #include "agent/nccl/nccl_version.h"

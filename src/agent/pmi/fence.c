@@ -4,7 +4,8 @@
  * of the queue is under way; when it ends, finish_step() calls back and starts the next. An
  * operation goes through SETTING and MEETING (a fence), then FETCHING (with a callback for values,
  * while completed fences of the group are not fetched), one request each but for SET and BARRIER,
- * which leave together: the relay keeps their order, so whoever passes the barrier finds the value.
+ * which leave together: the relay keeps their order, so the value is there when the barrier is
+ * passed.
  *
  * The relay knows the object as a relay of another node (relay.h), because only such a client may
  * name several ranks and use keys of hnlaunch's own. A BARRIER may be answered in parts: each reply

@@ -3,7 +3,7 @@
  * Other_store: processes below the ranks that look for another store than that of the job
  *
  * A program that starts ranks of its own gives them a MASTER_PORT of its own. They inherit
- * TORCHELASTIC_USE_AGENT_STORE, so PyTorch waits there for a store that nobody serves.
+ * TORCHELASTIC_USE_AGENT_STORE, so PyTorch waits there for a store that does not exist.
  */
 #pragma once
 

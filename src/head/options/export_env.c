@@ -128,7 +128,7 @@ static int read_env_file(struct strv *env, const char *what, const char *path, s
 }
 
 /* Reads the file that DeepSpeed's launcher reads, if there is one. That launcher takes one of the
- * working directory, too, which may be a stranger's repository. */
+ * working directory, too, which may be a repository of another author. */
 static int read_deepspeed_env(struct strv *env, const struct options *o, struct diags *diags)
 {
         const char *home = getenv("HOME");

@@ -554,7 +554,7 @@ const struct error_id error_ids[] = {
         { 412,
           "no rank has come to PyTorch's store, and a process below a rank looks for another one (warning)",
           "A program that starts ranks of its own runs as a rank. Its processes have a MASTER_PORT of their own, and "
-          "TORCHELASTIC_USE_AGENT_STORE=True, which they inherit, makes PyTorch wait for a store that nobody serves "
+          "TORCHELASTIC_USE_AGENT_STORE=True, which they inherit, makes PyTorch wait for a store that does not exist "
           "there.",
           "Start the program with --per-node: one process on each node, without the variables of a rank." },
         { 501,

@@ -26,7 +26,7 @@ assert gathered == [k + 1.0 for k in range(n)], gathered
 if "DIE_FIRST" in os.environ and os.environ["HN_RESTART"] == "0":
     if me == 1:
         os._exit(3)
-    multihost_utils.process_allgather(np.zeros(1))  # nobody comes
+    multihost_utils.process_allgather(np.zeros(1))  # the others do not come
     sys.exit("the gather has ended without rank 1")
 
 # One array over the devices of all processes, and a sum that XLA makes a collective of.
