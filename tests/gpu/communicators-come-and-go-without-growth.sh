@@ -21,7 +21,7 @@ declare -A ALLOWED=([heap-KiB]=256 [KiB]=8192)
 churn() { # NAME N ROUNDS
     RC=0
     # shellcheck disable=SC2016
-    timeout -k 5 "$(scaled $((60 + 4 * $3)))" sh -c 'echo $$ >"$0"; exec "$@"' "$TMP/$1.pid" \
+    timeout -k 5 "$(scaled $((60 + 8 * $3)))" sh -c 'echo $$ >"$0"; exec "$@"' "$TMP/$1.pid" \
         "$HNLAUNCH" --local "$2" --oversubscribe --label none -x HNLAUNCH_BACKENDS \
         sh -c '[ "$HN_WORLD_SIZE" -le "$0" ] || export NCCL_HOSTID="$HN_RANK"; exec "$@"' "$GPUS" \
         "$TMP/comm_churn" "$3" "$TMP/$1.pid" >"$TMP/$1.out" 2>"$TMP/$1.err" || RC=$?
