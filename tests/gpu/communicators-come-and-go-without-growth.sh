@@ -4,7 +4,8 @@
 # Communicators, splits of splits and several at once, made and torn down: neither rank nor agent nor head keeps
 # descriptors, threads, memory or keys of them.
 #
-#   HN_CHURN=N     N rounds with four ranks, and 5/3 N with one, of twenty communicators each (default 6)
+#   HN_CHURN=N     N rounds with four ranks, and 5/3 N with one, of twenty communicators each (default 6); a round of
+#                  one rank takes five seconds
 rounds=${HN_CHURN:-6} # the next line unsets it
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
