@@ -43,5 +43,35 @@ printf '%s\n' node002 node004 node002 node004 >"$TMP/nodes"
 on node002 PBS_ENVIRONMENT=PBS_BATCH PBS_JOBID=3.server "PBS_NODEFILE=$TMP/nodes" -- "${show[@]}"
 placed PBS '0 node002 1 node002 2 node004 3 node004'
 
+on node003 LSB_JOBID=4 'LSB_MCPU_HOSTS=node003 2 node001 1' -- "${show[@]}"
+placed LSF '0 node003 1 node003 2 node001'
+
+printf '%s\n' 'node004 1 all.q@node004 UNDEFINED' 'node001 2 all.q@node001 UNDEFINED' >"$TMP/pe"
+on node004 SGE_ROOT=/sge ARC=lx-amd64 JOB_ID=5 "PE_HOSTFILE=$TMP/pe" -- "${show[@]}"
+placed 'Grid Engine' '0 node004 1 node001 2 node001'
+
+cat >"$TMP/flux" <<'END'
+#!/bin/sh
+[ "$*" = 'kvs get resource.R' ] || exit 9
+echo '{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-1"}}],"nodelist":["node[002-003]"]}}'
+END
+chmod +x "$TMP/flux"
+on node002 FLUX_URI=local:///run/flux "PATH=$TMP:$PATH" -- "${show[@]}"
+placed Flux '0 node002 1 node002 2 node003 3 node003'
+
+# The launcher pod has no GPUs, and says so to the container runtime.
+printf 'node001 slots=2\nnode002 slots=2\n' >"$TMP/open-mpi"
+printf 'node001:2\nnode002:2\n' >"$TMP/mpich"
+pod=(K_MPI_JOB_ROLE=launcher NVIDIA_VISIBLE_DEVICES=)
+on head "${pod[@]}" "OMPI_MCA_orte_default_hostfile=$TMP/open-mpi" -- "${show[@]}"
+placed 'MPI Operator, Open MPI' '0 node001 1 node001 2 node002 3 node002'
+on head "${pod[@]}" "HYDRA_HOST_FILE=$TMP/mpich" -- "${show[@]}"
+placed 'MPI Operator, MPICH' '0 node001 1 node001 2 node002 3 node002'
+on node001 "${pod[@]}" "I_MPI_HYDRA_HOST_FILE=$TMP/mpich" -- "${show[@]}"
+placed 'MPI Operator, Intel MPI, the launcher is a worker' '0 node001 1 node001 2 node002 3 node002'
+
+on node001 'SM_HOSTS=["node001","node004"]' SM_CURRENT_HOST=node001 SM_NUM_GPUS=2 -- "${show[@]}"
+placed SageMaker '0 node001 1 node001 2 node004 3 node004'
+
 lab_nothing_left 'nothing is left'
 done_testing

@@ -88,6 +88,18 @@ inside SLURM_JOB_ID=1 -- true
 told 'half a set of variables' 'error[HN150]: SLURM_JOB_NODELIST is not set or empty, but SLURM_JOB_ID is set'
 inside PBS_ENVIRONMENT=x PBS_JOBID=1 PBS_NODEFILE=/nowhere/nodes -- true
 told 'a file that is not there' 'error[HN150]: cannot read the nodes of the PBS allocation from /nowhere/nodes: No such'
+inside SGE_ROOT=/ ARC=x JOB_ID=1 "PE_HOSTFILE=$PWD/nodefile" -- true
+told 'a file with a wrong line' 'error[HN151]: expected a number'
+has 'at its line' "$ERR" "--> $PWD/nodefile:1:3"
+printf '#!/bin/sh\necho "flux-kvs: ERROR: broker is gone" >&2\nexit 1\n' >flux
+chmod +x flux
+inside FLUX_URI=local:///nowhere PATH="$PWD:$PATH" -- true
+exits 'a command of the manager that fails: 69' 69
+has 'what it said is told' "$ERR" \
+    'error[HN157]: cannot read the nodes of the Flux allocation: flux exited with code 1: flux-kvs: ERROR: broker is gone'
+inside SM_HOSTS='["a","b"]' SM_CURRENT_HOST=b -- true
+exits 'the second host of SageMaker: 64' 64
+has 'it is told, too' "$ERR" 'error[HN156]: SageMaker starts hnlaunch on every host, and this is b'
 inside SLURM_JOB_ID=$'1\e[31m' 'SLURM_JOB_NODELIST=n1' -- plan true
 lacks 'a job number cannot paint the terminal' "$OUT" $'\e'
 inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- true

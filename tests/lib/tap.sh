@@ -32,7 +32,7 @@ mkdir "$TMP/work" "$TMP/config" "$TMP/dump"
 cd "$TMP/work" || exit 1
 exec </dev/null
 
-unset "${!HNLAUNCH_@}" "${!SLURM_@}" "${!SLURMD_@}" "${!PBS_@}" "${!LSB_@}" "${!OMPI_@}" "${!HN_@}" NO_COLOR
+unset "${!HNLAUNCH_@}" "${!SLURM_@}" "${!SLURMD_@}" "${!PBS_@}" "${!LSB_@}" FLUX_URI PE_HOSTFILE K_MPI_JOB_ROLE SM_HOSTS TRAINING_JOB_ARN "${!OMPI_@}" "${!HN_@}" NO_COLOR
 export XDG_CONFIG_HOME=$TMP/config XDG_STATE_HOME=$TMP/state DUMP_TO=$TMP/dump TERM=dumb LC_ALL=C.UTF-8
 # Finds the processes of this script wherever they went.
 export TEST_MARK=$BASHPID.$RANDOM$RANDOM

@@ -17,34 +17,60 @@
 
 enum { HN_NOT_INSIDE = 153 };
 
+/* What tells a manager: each of @marks is set, or @also is. NAME=VALUE must have that value. */
 static const struct {
         const char *title, *option;
-        const char *marks[4]; /* variables that are set in each of its allocations */
-        const char *file;     /* variable with the path of a file to read */
+        const char *marks[5], *also;
         alloc_reader_run run;
 } managers[ALLOC_CHOICES] = {
         [ALLOC_SLURM] = { "Slurm", "slurm", { "SLURM_JOB_ID" }, NULL, alloc_slurm_read },
-        [ALLOC_PBS] = { "PBS",
-                        "pbs",
-                        { "PBS_ENVIRONMENT", "PBS_JOBID" },
-                        "PBS_NODEFILE",
-                        alloc_pbs_read },
+        [ALLOC_PBS] = { "PBS", "pbs", { "PBS_ENVIRONMENT", "PBS_JOBID" }, NULL, alloc_pbs_read },
+        [ALLOC_LSF] = { "LSF", "lsf", { "LSB_JOBID" }, NULL, alloc_lsf_read },
+        [ALLOC_SGE] = { "Grid Engine",
+                        "sge",
+                        { "SGE_ROOT", "ARC", "JOB_ID", "PE_HOSTFILE" },
+                        NULL,
+                        alloc_sge_read },
+        [ALLOC_FLUX] = { "Flux", "flux", { "FLUX_URI" }, NULL, alloc_flux_read },
+        [ALLOC_MPI_OPERATOR] = { "MPI Operator",
+                                 "mpi-operator",
+                                 { "K_MPI_JOB_ROLE=launcher" },
+                                 "OMPI_MCA_orte_default_hostfile=" MPI_OPERATOR_HOSTFILE,
+                                 alloc_mpi_operator_read },
+        [ALLOC_SAGEMAKER] = { "SageMaker",
+                              "sagemaker",
+                              { "SM_HOSTS", "SM_CURRENT_HOST" },
+                              "TRAINING_JOB_ARN",
+                              alloc_sagemaker_read },
 };
 
-static bool is_manager_found(enum alloc_from from, char *const *env)
+static bool has_manager_mark(char *const *env, const char *mark)
 {
+        CLEANUP(free_textp) char *name = xstrndup(mark, strcspn(mark, "="));
+        const char *value = alloc_variable(env, name), *want = strchr(mark, '=');
+
+        return value && (!want || !strcmp(value, want + 1));
+}
+
+/* Returns the first mark that is missing, NULL = this manager's variables are set. */
+static const char *find_missing_mark(enum alloc_from from, char *const *env)
+{
+        if (managers[from].also && has_manager_mark(env, managers[from].also))
+                return NULL;
         for (const char *const *m = managers[from].marks; *m; m++)
-                if (!alloc_variable(env, *m))
-                        return false;
-        return true;
+                if (!has_manager_mark(env, *m))
+                        return *m;
+        return NULL;
 }
 
 enum alloc_from alloc_find(char *const *env)
 {
-        static const enum alloc_from order[] = { ALLOC_SLURM, ALLOC_PBS };
+        static const enum alloc_from order[] = { ALLOC_FLUX,     ALLOC_SLURM, ALLOC_PBS,
+                                                 ALLOC_LSF,      ALLOC_SGE,   ALLOC_MPI_OPERATOR,
+                                                 ALLOC_SAGEMAKER };
 
         for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-                if (is_manager_found(order[i], env))
+                if (!find_missing_mark(order[i], env))
                         return order[i];
         return ALLOC_NONE;
 }
@@ -54,54 +80,84 @@ const char *alloc_title(enum alloc_from from)
         return managers[from].title;
 }
 
+/* The hostfile of the launcher pod, wherever the operator mounts it. */
+static const char *find_operator_hostfile(char *const *env)
+{
+        static const char *const names[] = { "OMPI_MCA_orte_default_hostfile",
+                                             "I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (alloc_variable(env, names[i]))
+                        return alloc_variable(env, names[i]);
+        return MPI_OPERATOR_HOSTFILE;
+}
+
 const char *alloc_path(enum alloc_from from, char *const *env)
 {
-        return managers[from].file ? alloc_variable(env, managers[from].file) : NULL;
+        if (find_missing_mark(from, env))
+                return NULL;
+        switch (from) {
+        case ALLOC_PBS:
+                return alloc_variable(env, "PBS_NODEFILE");
+        case ALLOC_LSF:
+                return alloc_variable(env, "LSB_MCPU_HOSTS")
+                               ? NULL
+                               : alloc_variable(env, "LSB_DJOB_HOSTFILE");
+        case ALLOC_SGE:
+                return alloc_variable(env, "PE_HOSTFILE");
+        case ALLOC_MPI_OPERATOR:
+                return find_operator_hostfile(env);
+        case ALLOC_SAGEMAKER:
+                return alloc_variable(env, "SM_HOSTS") ? NULL : SAGEMAKER_CONFIG;
+        default:
+                return NULL;
+        }
+}
+
+const char *const *alloc_command(enum alloc_from from, char *const *env)
+{
+        static const char *const flux[] = { "flux", "kvs", "get", "resource.R", NULL };
+
+        return from == ALLOC_FLUX && !find_missing_mark(from, env) ? flux : NULL;
+}
+
+void alloc_settle_exact(struct alloc_reader *r, const char *job, const char *slots_from)
+{
+        CLEANUP(free_textp) char *shown = printable_text(job ? job : "", PRINTABLE_NOTE);
+
+        for (size_t i = 0; i < r->hosts->n; i++)
+                r->hosts->v[i].slots_given = r->hosts->v[i].slots > 0;
+        r->hosts->source = xasprintf("%s%s%s", r->title, job ? " job " : " allocation", shown);
+        r->hosts->slots_source = xstrdup(slots_from);
 }
 
 void alloc_settle(struct alloc_reader *r, const char *job, const char *tasks_from, int gpus,
                   const char *gpus_from)
 {
-        CLEANUP(free_textp) char *shown = printable_text(job ? job : "", PRINTABLE_NOTE);
         int most = 0;
 
         for (size_t i = 0; i < r->hosts->n && !r->in->ppn; i++)
                 most = MAX(most, r->hosts->v[i].slots);
-        for (size_t i = 0; i < r->hosts->n; i++) {
-                struct host *h = &r->hosts->v[i];
-
-                h->slots = most > 1 ? MAX(h->slots, 1) : gpus;
-                h->slots_given = h->slots > 0;
-        }
-        r->hosts->source = xasprintf("%s%s%s", r->title, job ? " job " : " allocation", shown);
-        r->hosts->slots_source = xstrdup(most > 1 ? tasks_from : gpus ? gpus_from : "");
-}
-
-/* Marks this machine, which needs no ssh. */
-static void mark_own_host(struct hosts *h, const char *name)
-{
-        struct host *own = alloc_find_host(h, name);
-
-        if (own && !own->port && !own->user)
-                own->local = true;
+        for (size_t i = 0; i < r->hosts->n; i++)
+                r->hosts->v[i].slots = most > 1 ? MAX(r->hosts->v[i].slots, 1) : gpus;
+        alloc_settle_exact(r, job, most > 1 ? tasks_from : gpus ? gpus_from : "");
 }
 
 int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts *h, struct diags *d)
 {
         struct alloc_reader r = { in, managers[from].title, managers[from].option, h, d };
+        const char *missing = find_missing_mark(from, in->env);
         int rc;
 
-        for (const char *const *m = managers[from].marks; *m; m++)
-                if (!alloc_variable(in->env, *m)) {
-                        diag_help(diag_add(d, HN_NOT_INSIDE, EX_USAGE,
-                                           "--from %s, but this is no %s allocation: %s is not set",
-                                           r.option, r.title, *m),
-                                  "start hnlaunch inside the allocation, or name the hosts with -H "
-                                  "or -w");
-                        return -EINVAL;
-                }
+        if (missing) {
+                diag_help(diag_add(d, HN_NOT_INSIDE, EX_USAGE,
+                                   "--from %s, but this is no %s allocation: %s is not set",
+                                   r.option, r.title, missing),
+                          "start hnlaunch inside the allocation, or name the hosts with -H or -w");
+                return -EINVAL;
+        }
         rc = managers[from].run(&r);
         if (rc == 0)
-                mark_own_host(h, in->host);
+                alloc_mark_own(h, in->host);
         return rc;
 }

@@ -27,15 +27,22 @@ enum alloc_from {
         ALLOC_NONE,
         ALLOC_SLURM,
         ALLOC_PBS,
+        ALLOC_LSF,
+        ALLOC_SGE,
+        ALLOC_FLUX,
+        ALLOC_MPI_OPERATOR,
+        ALLOC_SAGEMAKER,
         ALLOC_CHOICES,
 };
 
 /* All borrowed. */
 struct alloc_input {
         char *const *env;
-        const char *host;        /* name of this machine */
-        const char *cgroup;      /* text of /proc/self/cgroup; NULL = unknown */
-        const char *path, *text; /* the file of alloc_path(); NULL = none */
+        const char *host;   /* name of this machine */
+        const char *cgroup; /* text of /proc/self/cgroup; NULL = unknown */
+        /* The file of alloc_path() or output of alloc_command(), and a name for it; NULL = none.
+         * The text ends with a NUL behind @len. */
+        const char *path, *text;
         size_t len;
         int64_t now; /* seconds since 1970 */
         bool ppn;    /* --ppn: tasks do not count */
@@ -50,8 +57,11 @@ enum alloc_from alloc_find(char *const *env);
 /* Returns the manager's name for messages: "Slurm". @from is none of auto and none. */
 const char *alloc_title(enum alloc_from from);
 
-/* Returns the path of the file that alloc_read() needs, lent by @env; NULL = none. */
+/* Returns the path of the file that alloc_read() needs, lent by @env; NULL = none, or @env is of no
+ * such allocation. */
 const char *alloc_path(enum alloc_from from, char *const *env);
+/* Returns the command whose output alloc_read() needs, ended by NULL; NULL as above. */
+const char *const *alloc_command(enum alloc_from from, char *const *env);
 
 /* Reads the allocation of @from into the empty list @h, with h->source and h->slots_source. 0, or
  * -EINVAL with errors in @d: this is no such allocation (HN153), a variable is missing (HN150), a
@@ -63,9 +73,10 @@ int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts 
 
 /* Reads the allocation around this process; @from ALLOC_AUTO takes that of alloc_find(), which must
  * be one. @ppn as in struct alloc_input. Returns as alloc_read(), also for a file that cannot be
- * read (HN150). */
+ * read (HN150) and a command of the manager that fails or has not ended after 10 s (HN157). */
 int alloc_load(enum alloc_from from, bool ppn, struct hosts *h, struct diags *d);
 
 /* Warns of hosts in @given that the allocation around this process lacks (HN154). Names are
- * compared, not addresses; an allocation that cannot be read is passed over. */
+ * compared, not addresses. An allocation that cannot be read, or only by a command, is passed over.
+ */
 void alloc_check_given(enum alloc_from from, const struct hosts *given, struct diags *d);

@@ -7,12 +7,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/alloc/alloc_reader.h"
+#include "head/core/program_output.h"
 
 enum {
         HN_OUTSIDE = 154,
+        HN_MANAGER = 157,
+        MANAGER_MS = 10000, /* for its command */
         FILE_MAX = 64 << 20,
 };
 
@@ -20,18 +24,36 @@ enum {
 struct surroundings {
         struct alloc_input in;
         char host[256];
-        char *cgroup, *text;
+        char *cgroup, *text, *command; /* @command: its words, for messages */
 };
 
 static void surroundings_finish(struct surroundings *s)
 {
         free(s->cgroup);
         free(s->text);
+        free(s->command);
 }
 
-/* Reads the file that @from needs, if it needs one. 0, or -errno. */
-static int read_surroundings(struct surroundings *s, enum alloc_from from, bool asked)
+/* Runs the command of a manager. 0, or -errno with @err. */
+static int run_manager(struct surroundings *s, const char *const *argv, struct error *err)
 {
+        struct buf words = BUF_INIT;
+
+        for (const char *const *word = argv; *word; word++)
+                buf_printf(&words, "%s%s", word == argv ? "$(" : " ", *word);
+        buf_appends(&words, ")");
+        s->command = buf_steal(&words);
+        s->in.path = s->command;
+        return program_output(argv, MANAGER_MS, FILE_MAX, &s->text, &s->in.len, err);
+}
+
+/* Reads the file, or runs the command, that @from needs, if it needs one. 0, or -errno; for a
+ * command with a sentence in @err. */
+static int read_surroundings(struct surroundings *s, enum alloc_from from, bool asked,
+                             struct error *err)
+{
+        int r = 0;
+
         *s = (struct surroundings){ .in = { .env = environ,
                                             .host = s->host,
                                             .now = time(NULL),
@@ -42,23 +64,34 @@ static int read_surroundings(struct surroundings *s, enum alloc_from from, bool 
         if (fd_read_file("/proc/self/cgroup", FILE_MAX, &s->cgroup, NULL) < 0)
                 s->cgroup = NULL;
         s->in.cgroup = s->cgroup;
-        if (s->in.path) {
-                int r = fd_read_file(s->in.path, FILE_MAX, &s->text, &s->in.len);
-
-                if (r < 0)
-                        return r;
-        }
+        if (s->in.path)
+                r = fd_read_file(s->in.path, FILE_MAX, &s->text, &s->in.len);
+        else if (alloc_command(from, environ))
+                r = run_manager(s, alloc_command(from, environ), err);
         s->in.text = s->text;
-        return 0;
+        return r;
 }
 
-static int complain_file(enum alloc_from from, const char *path, int error, struct diags *d)
+static int complain_surroundings(enum alloc_from from, const char *path, const struct error *err,
+                                 int error, struct diags *d)
 {
-        struct diag *e = diag_add(d, HN_ALLOC_MISSING, EX_DATAERR,
-                                  "cannot read the nodes of the %s allocation from %s: %s",
-                                  alloc_title(from), path, strerror(error));
+        struct diag *e;
 
-        diag_note(e, "%s writes this file on the first node of the job only", alloc_title(from));
+        if (err->code) {
+                e = diag_add(d, HN_MANAGER, EX_UNAVAILABLE,
+                             "cannot read the nodes of the %s allocation: %s", alloc_title(from),
+                             err->text);
+                diag_note(e, "they are read from %s", path);
+                diag_help(e, "mend what it says, or name the hosts with -H or -w");
+                return -EINVAL;
+        }
+        e = diag_add(d, HN_ALLOC_MISSING, EX_DATAERR,
+                     "cannot read the nodes of the %s allocation from %s: %s", alloc_title(from),
+                     path, strerror(error));
+
+        if (from != ALLOC_MPI_OPERATOR && from != ALLOC_SAGEMAKER)
+                diag_note(e, "%s writes this file on the first node of the job only",
+                          alloc_title(from));
         diag_help(e, "start hnlaunch in the job's script, or name the hosts with -H or -w");
         return -EINVAL;
 }
@@ -67,12 +100,13 @@ int alloc_load(enum alloc_from from, bool ppn, struct hosts *h, struct diags *d)
 {
         CLEANUP(surroundings_finish) struct surroundings s = { 0 };
         bool asked = from != ALLOC_AUTO;
+        struct error err = { 0 };
         int r;
 
         from = asked ? from : alloc_find(environ);
-        r = read_surroundings(&s, from, asked);
+        r = read_surroundings(&s, from, asked, &err);
         if (r < 0)
-                return complain_file(from, s.in.path, -r, d);
+                return complain_surroundings(from, s.in.path, &err, -r, d);
         s.in.ppn = ppn;
         return alloc_read(from, &s.in, h, d);
 }
@@ -91,9 +125,11 @@ void alloc_check_given(enum alloc_from from, const struct hosts *given, struct d
         size_t *outside = xcalloc(given->n, sizeof(*outside)), n = 0;
         bool asked = from != ALLOC_AUTO;
         CLEANUP(free_textp) char *names = NULL;
+        struct error err = { 0 };
 
         from = asked ? from : alloc_find(environ);
-        if (from != ALLOC_NONE && read_surroundings(&s, from, asked) == 0 &&
+        if (from != ALLOC_NONE && !alloc_command(from, environ) &&
+            read_surroundings(&s, from, asked, &err) == 0 &&
             alloc_read(from, &s.in, &own, &ignored) == 0)
                 for (size_t i = 0; i < given->n; i++)
                         if (!given->v[i].local && !is_numeric(given->v[i].name) &&

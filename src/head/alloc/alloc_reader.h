@@ -18,6 +18,9 @@ enum {
         ALLOC_CPUS_MAX = 65535, /* of a node */
 };
 
+#define MPI_OPERATOR_HOSTFILE "/etc/mpi/hostfile"
+#define SAGEMAKER_CONFIG      "/opt/ml/input/config/resourceconfig.json"
+
 /* A reader at work. */
 struct alloc_reader {
         const struct alloc_input *in;
@@ -27,10 +30,17 @@ struct alloc_reader {
         struct diags *diags;
 };
 
-/* The value of a variable as a text with places. */
+/* The value of a variable, or a file, as a text with places. */
 struct alloc_text {
         struct hostfile_text t;
         char name[64]; /* "$SLURM_JOB_NODELIST" */
+};
+
+/* Names of nodes, and the word of the text that has each. */
+struct alloc_names {
+        struct strv names;
+        struct text_range *at;
+        size_t cap;
 };
 
 /* A number from a text, and where it stands. */
@@ -49,8 +59,13 @@ const char *alloc_variable(char *const *env, const char *name);
 /* Adds the error of a missing variable: @name is not set although @because is. -EINVAL. */
 int alloc_lacks(struct alloc_reader *r, const char *name, const char *because);
 
-/* Opens the value of @name, which must be set. */
+/* Opens the value of @name; a variable that is not set is empty. A newline is a blank. */
 void alloc_text_open(struct alloc_text *t, struct alloc_reader *r, const char *name);
+/* Opens a text of one line that messages call @file, both borrowed. */
+void alloc_text_open_string(struct alloc_text *t, struct alloc_reader *r, const char *file,
+                            const char *text);
+/* Opens the file of the input. Messages have the number of the current line, t.line. */
+void alloc_text_open_file(struct alloc_text *t, struct alloc_reader *r);
 void alloc_text_finish(struct alloc_text *t); /* fits CLEANUP() */
 /* Adds an error with carets under text[@at]; the pointer is valid until the next message. */
 struct diag *alloc_text_error(struct alloc_text *t, int id, struct text_range at, const char *fmt,
@@ -58,12 +73,21 @@ struct diag *alloc_text_error(struct alloc_text *t, int id, struct text_range at
 
 /* Reads a number from 1 to @max at text[*at], and moves *at behind. -EINVAL with an error. */
 int alloc_take_number(struct alloc_text *t, size_t *at, int max, struct alloc_count *ret);
+/* Reads a variable that holds one such number and nothing else. The same. */
+int alloc_read_number(struct alloc_reader *r, const char *name, int max, struct alloc_count *ret);
 /* Reads Slurm's "2(x3),1" as 2, 2, 2, 1: numbers up to @max, HOSTS_MAX at most. The same. */
 int alloc_take_counts(struct alloc_text *t, int max, struct alloc_counts *ret);
 void alloc_counts_finish(struct alloc_counts *c); /* fits CLEANUP() */
 
 /* Reads the names of a word, "n[1-4]", at text[@at]: no user, no slots. -EINVAL with an error. */
 int alloc_take_names(struct alloc_text *t, struct text_range at, struct strv *ret);
+
+/* Reads a list of such words, separated by commas or blanks. -EINVAL with an error, also for an
+ * empty list. */
+int alloc_take_list(struct alloc_text *t, struct alloc_names *ret);
+void alloc_names_finish(struct alloc_names *n); /* fits CLEANUP() */
+/* Finds the next word behind text[*at], up to a blank, and moves *at behind it. False: none. */
+bool alloc_next_word(struct alloc_text *t, size_t *at, struct text_range *ret);
 
 /* Adds @tasks to the host @name, which text[@at] names; a new one comes last. -EINVAL with an
  * error: too many hosts, or too many tasks of one. */
@@ -75,13 +99,24 @@ bool alloc_same_name(const char *a, const char *b);
 /* Finds the host with this name in that sense; NULL = none. */
 struct host *alloc_find_host(struct hosts *h, const char *name);
 
+/* Marks the host with this name as this machine, which needs no ssh; NULL and others are ignored.
+ */
+void alloc_mark_own(struct hosts *h, const char *name);
+
 /* Each reads one manager's allocation. 0 or -EINVAL with errors. */
 typedef int (*alloc_reader_run)(struct alloc_reader *r);
 int alloc_slurm_read(struct alloc_reader *r);
 int alloc_pbs_read(struct alloc_reader *r);
+int alloc_lsf_read(struct alloc_reader *r);
+int alloc_sge_read(struct alloc_reader *r);
+int alloc_flux_read(struct alloc_reader *r);
+int alloc_mpi_operator_read(struct alloc_reader *r);
+int alloc_sagemaker_read(struct alloc_reader *r);
 
 /* Ends a read: settles slots from tasks, else from @gpus of each node (0 = unknown), and names the
  * origin: @job is the manager's number of the job, which may be NULL, @tasks_from and @gpus_from
  * are variables or files. */
 void alloc_settle(struct alloc_reader *r, const char *job, const char *tasks_from, int gpus,
                   const char *gpus_from);
+/* The same when each host has its slots already. */
+void alloc_settle_exact(struct alloc_reader *r, const char *job, const char *slots_from);

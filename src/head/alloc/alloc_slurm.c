@@ -57,23 +57,6 @@ static struct slurm_names name_group(struct alloc_reader *r, const char *group, 
         return n;
 }
 
-/* Opens a variable that holds one number and nothing else. */
-static int read_slurm_number(struct alloc_reader *r, const char *name, int max,
-                             struct alloc_count *ret)
-{
-        CLEANUP(alloc_text_finish) struct alloc_text t;
-        size_t at = 0;
-
-        alloc_text_open(&t, r, name);
-        if (alloc_take_number(&t, &at, max, ret) < 0)
-                return -EINVAL;
-        if (!t.t.text[at])
-                return 0;
-        alloc_text_error(&t, HN_ALLOC_TEXT, (struct text_range){ at, t.t.len - at },
-                         "only a number is expected here");
-        return -EINVAL;
-}
-
 /* ---- GPUs ---- */
 
 /* Reads "4", "h100:4" or "h100:2,a100:2": the GPUs of a node in all. */
@@ -118,51 +101,13 @@ static int read_slurm_gpus(struct alloc_reader *r, int *ret, const char **from)
         if (!is_slurm_set(r, *from) || (r->hosts->n > 1 && is_slurm_set(r, "SLURM_GPUS")) ||
             !strcmp(alloc_variable(r->in->env, *from), "0"))
                 return 0;
-        if (read_slurm_number(r, *from, SLOTS_MAX, &here) < 0)
+        if (alloc_read_number(r, *from, SLOTS_MAX, &here) < 0)
                 return -EINVAL;
         *ret = here.value;
         return 0;
 }
 
 /* ---- nodes and tasks ---- */
-
-/* Names of a list with their places. */
-struct slurm_nodes {
-        struct strv names;
-        struct text_range *at; /* by name */
-        size_t cap;
-};
-
-static void slurm_nodes_finish(struct slurm_nodes *n)
-{
-        strv_finish(&n->names);
-        free(n->at);
-}
-
-static int read_slurm_nodes(struct alloc_text *t, struct slurm_nodes *ret)
-{
-        for (size_t at = 0; at < t->t.len; at++) {
-                size_t end = range_find(t->t.text, at, t->t.len, ", \t\n");
-                struct text_range word = { at, end - at };
-                size_t before = ret->names.n;
-
-                if (word.len && alloc_take_names(t, word, &ret->names) < 0)
-                        return -EINVAL;
-                for (size_t i = before; i < ret->names.n; i++) {
-                        ret->at = xgrow(ret->at, i, &ret->cap, sizeof(*ret->at));
-                        ret->at[i] = word;
-                }
-                if (ret->names.n > HOSTS_MAX) {
-                        alloc_text_error(t, HN_ALLOC_TEXT, word, "more than %d nodes", HOSTS_MAX);
-                        return -EINVAL;
-                }
-                at = end;
-        }
-        if (ret->names.n)
-                return 0;
-        alloc_text_error(t, HN_ALLOC_TEXT, (struct text_range){ 0, t->t.len }, "no node is named");
-        return -EINVAL;
-}
 
 /* Compares SLURM_JOB_NUM_NODES with the nodes of the list. */
 static int check_node_number(struct alloc_reader *r, const struct slurm_names *n,
@@ -173,7 +118,7 @@ static int check_node_number(struct alloc_reader *r, const struct slurm_names *n
 
         if (!is_slurm_set(r, n->number))
                 return 0;
-        if (read_slurm_number(r, n->number, HOSTS_MAX, &number) < 0)
+        if (alloc_read_number(r, n->number, HOSTS_MAX, &number) < 0)
                 return -EINVAL;
         if ((size_t)number.value == nodes)
                 return 0;
@@ -211,7 +156,7 @@ static int read_cpus(struct alloc_reader *r, const struct slurm_names *n, size_t
         alloc_text_open(&t, r, n->cpus);
         if (alloc_take_counts(&t, ALLOC_CPUS_MAX, ret) < 0 ||
             (is_slurm_set(r, n->per_task) &&
-             read_slurm_number(r, n->per_task, ALLOC_CPUS_MAX, &per_task) < 0))
+             alloc_read_number(r, n->per_task, ALLOC_CPUS_MAX, &per_task) < 0))
                 return -EINVAL;
         if (ret->n < nodes) {
                 alloc_text_error(&t, HN_ALLOC_COUNTS, (struct text_range){ 0, t.t.len },
@@ -255,12 +200,12 @@ static int read_tasks(struct alloc_reader *r, const struct slurm_names *n, size_
 static int read_group(struct alloc_reader *r, const struct slurm_names *n, bool gpus,
                       const char **from)
 {
-        CLEANUP(slurm_nodes_finish) struct slurm_nodes nodes = { 0 };
+        CLEANUP(alloc_names_finish) struct alloc_names nodes = { 0 };
         CLEANUP(alloc_counts_finish) struct alloc_counts tasks = { 0 };
         CLEANUP(alloc_text_finish) struct alloc_text t;
 
         alloc_text_open(&t, r, n->nodes);
-        if (read_slurm_nodes(&t, &nodes) < 0 || check_node_number(r, n, &t, nodes.names.n) < 0 ||
+        if (alloc_take_list(&t, &nodes) < 0 || check_node_number(r, n, &t, nodes.names.n) < 0 ||
             read_tasks(r, n, nodes.names.n, gpus, &tasks, from) < 0)
                 return -EINVAL;
         for (size_t i = 0; i < nodes.names.n; i++)
@@ -282,7 +227,7 @@ static int read_groups(struct alloc_reader *r, bool gpus, const char **from)
                 return is_slurm_set(r, n.nodes) ? read_group(r, &n, gpus, from)
                                                 : alloc_lacks(r, n.nodes, "SLURM_JOB_ID");
         }
-        if (read_slurm_number(r, het ? "SLURM_HET_SIZE" : "SLURM_PACK_SIZE", GROUPS_MAX, &size) < 0)
+        if (alloc_read_number(r, het ? "SLURM_HET_SIZE" : "SLURM_PACK_SIZE", GROUPS_MAX, &size) < 0)
                 return -EINVAL;
         for (int k = 0; k < size.value; k++) {
                 n = name_group(r, group, k);

@@ -39,14 +39,25 @@ int alloc_lacks(struct alloc_reader *r, const char *name, const char *because)
         return -EINVAL;
 }
 
+void alloc_text_open_string(struct alloc_text *t, struct alloc_reader *r, const char *file,
+                            const char *text)
+{
+        hostfile_text_init(&t->t, file, text, strlen(text), r->diags);
+        t->t.list = true;
+        t->t.n_lines = 1; /* a newline is a blank here */
+}
+
 void alloc_text_open(struct alloc_text *t, struct alloc_reader *r, const char *name)
 {
         const char *value = alloc_variable(r->in->env, name);
 
         snprintf(t->name, sizeof(t->name), "$%s", name);
-        hostfile_text_init(&t->t, t->name, value ? value : "", value ? strlen(value) : 0, r->diags);
-        t->t.list = true;
-        t->t.n_lines = 1; /* a newline is a blank here */
+        alloc_text_open_string(t, r, t->name, value ? value : "");
+}
+
+void alloc_text_open_file(struct alloc_text *t, struct alloc_reader *r)
+{
+        hostfile_text_init(&t->t, r->in->path, r->in->text, r->in->len, r->diags);
 }
 
 void alloc_text_finish(struct alloc_text *t)
@@ -91,6 +102,21 @@ int alloc_take_number(struct alloc_text *t, size_t *at, int max, struct alloc_co
         ret->at = (struct text_range){ from, end - from };
         *at = end;
         return 0;
+}
+
+int alloc_read_number(struct alloc_reader *r, const char *name, int max, struct alloc_count *ret)
+{
+        CLEANUP(alloc_text_finish) struct alloc_text t;
+        size_t at = 0;
+
+        alloc_text_open(&t, r, name);
+        if (alloc_take_number(&t, &at, max, ret) < 0)
+                return -EINVAL;
+        if (!t.t.text[at])
+                return 0;
+        alloc_text_error(&t, HN_ALLOC_TEXT, (struct text_range){ at, t.t.len - at },
+                         "only a number is expected here");
+        return -EINVAL;
 }
 
 void alloc_counts_finish(struct alloc_counts *c)
@@ -169,6 +195,50 @@ int alloc_take_names(struct alloc_text *t, struct text_range at, struct strv *re
         return 0;
 }
 
+void alloc_names_finish(struct alloc_names *n)
+{
+        strv_finish(&n->names);
+        free(n->at);
+        *n = (struct alloc_names){ 0 };
+}
+
+int alloc_take_list(struct alloc_text *t, struct alloc_names *ret)
+{
+        for (size_t at = 0; at < t->t.len; at++) {
+                size_t end = range_find(t->t.text, at, t->t.len, ", \t\n");
+                struct text_range word = { at, end - at };
+                size_t before = ret->names.n;
+
+                if (word.len && alloc_take_names(t, word, &ret->names) < 0)
+                        return -EINVAL;
+                for (size_t i = before; i < ret->names.n; i++) {
+                        ret->at = xgrow(ret->at, i, &ret->cap, sizeof(*ret->at));
+                        ret->at[i] = word;
+                }
+                if (ret->names.n > HOSTS_MAX) {
+                        alloc_text_error(t, HN_ALLOC_TEXT, word, "more than %d nodes", HOSTS_MAX);
+                        return -EINVAL;
+                }
+                at = end;
+        }
+        if (ret->names.n)
+                return 0;
+        alloc_text_error(t, HN_ALLOC_TEXT, (struct text_range){ 0, t->t.len }, "no node is named");
+        return -EINVAL;
+}
+
+bool alloc_next_word(struct alloc_text *t, size_t *at, struct text_range *ret)
+{
+        ret->at = *at;
+        while (ret->at < t->t.len && strchr(" \t\r\n", t->t.text[ret->at]))
+                ret->at++;
+        *at = ret->at;
+        while (*at < t->t.len && !strchr(" \t\r\n", t->t.text[*at]))
+                (*at)++;
+        ret->len = *at - ret->at;
+        return ret->len > 0;
+}
+
 int alloc_add_tasks(struct alloc_reader *r, struct alloc_text *t, struct text_range at,
                     const char *name, int tasks)
 {
@@ -187,8 +257,8 @@ int alloc_add_tasks(struct alloc_reader *r, struct alloc_text *t, struct text_ra
                 host = hosts_add(r->hosts);
                 host->name = xstrdup(name);
                 host->file = xstrdup(t->t.file);
-                host->line = 1;
-                host->col = (int)at.at + 1;
+                host->line = t->t.line;
+                host->col = (int)(at.at - t->t.lines[t->t.line - 1]) + 1;
         }
         host->slots += tasks;
         return 0;
@@ -211,4 +281,12 @@ struct host *alloc_find_host(struct hosts *h, const char *name)
                 if (alloc_same_name(h->v[i].name, name))
                         host = &h->v[i];
         return host;
+}
+
+void alloc_mark_own(struct hosts *h, const char *name)
+{
+        struct host *own = name ? alloc_find_host(h, name) : NULL;
+
+        if (own && !own->port && !own->user)
+                own->local = true;
 }

@@ -179,8 +179,13 @@ const struct error_id error_ids[] = {
           "Start hnlaunch inside the allocation, name the hosts, or take the allocation with --from." },
         { 156,
           "several copies of hnlaunch were started",
-          "srun started hnlaunch once for each task, and each copy would start the whole job.",
+          "srun or flux started hnlaunch once for each task, or SageMaker on each host, and each copy would start the "
+          "whole job.",
           "Start hnlaunch once: without srun in front." },
+        { 157,
+          "the command that lists the nodes of an allocation failed",
+          "The resource manager's program is not in PATH, cannot reach its server, or does not answer.",
+          "Read what the program says in the message, or name the hosts with -H or -w." },
         /* reaching nodes, and pushed files */
         { 201,
           "nodes cannot be reached",

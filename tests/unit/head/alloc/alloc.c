@@ -340,6 +340,202 @@ static void test_pbs(void **state UNUSED)
         CHECK_VECTORS(ALLOC_PBS, vectors);
 }
 
+static void test_lsf(void **state UNUSED)
+{
+        static const struct vector vectors[] = {
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h2 2 h1 1 h2 1" },
+                  .host = "h1",
+                  .want = "h2:3 h1:1(local)" },
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h1 1 h2 1 " },
+                  .host = "h1",
+                  .want = "h1:auto(local) h2:auto" },
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h1 1", "LSB_DJOB_HOSTFILE=nodefile" },
+                  .text = "h3\n",
+                  .host = "h1",
+                  .want = "h1:auto(local)" },
+                { .env = { "LSB_JOBID=3", "LSB_DJOB_HOSTFILE=nodefile", "LSB_HOSTS=h9" },
+                  .text = "h1\nh1\nh2\n",
+                  .host = "h2",
+                  .want = "h1:2 h2:1(local)" },
+                { .env = { "LSB_JOBID=3", "LSB_HOSTS=h1 h1 h2" },
+                  .host = "h2.c",
+                  .want = "h1:2 h2:1(local)" },
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h1 2" },
+                  .want = "HN155: the variables LSB_* were set on another machine" },
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h1 2" }, .asked = true, .want = "h1:2" },
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h1" },
+                  .host = "h1",
+                  .want = "HN151: a number is missing here" },
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h1 h2" },
+                  .host = "h1",
+                  .want = "HN151: expected a number" },
+                { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS= " },
+                  .host = "h1",
+                  .want = "HN151: no host is named" },
+                { .env = { "LSB_JOBID=3" },
+                  .want = "HN150: LSB_MCPU_HOSTS is not set or empty, but LSB_JOBID is set" },
+        };
+
+        CHECK_VECTORS(ALLOC_LSF, vectors);
+}
+
+#define SGE "SGE_ROOT=/sge", "ARC=lx-amd64", "JOB_ID=5", "PE_HOSTFILE=nodefile"
+
+static void test_grid_engine(void **state UNUSED)
+{
+        static const struct vector vectors[] = {
+                { .env = { SGE },
+                  .text = "n1 4 all.q@n1 UNDEFINED\nn2.c 2 all.q@n2 0,0:0,1\n",
+                  .want = "n1:4 n2.c:2" },
+                { .env = { SGE },
+                  .text = "n1 1 a.q@n1 <NULL>\n\n n2 1\r\nn1 2 b.q@n1 x",
+                  .want = "n1:3 n2:1" },
+                { .env = { SGE }, .text = "n1 1 q p\nn2 1 q p\n", .want = "n1:auto n2:auto" },
+                { .env = { SGE }, .text = "n1\n", .want = "HN151: expected a number" },
+                { .env = { SGE },
+                  .text = "n1 4x\n",
+                  .want = "HN151: lines are written HOST SLOTS QUEUE PROCESSORS" },
+                { .env = { SGE },
+                  .text = "n1 9999 q p\n",
+                  .want = "HN151: the number must be 1 to 1024" },
+                { .env = { SGE },
+                  .text = "-x 4 q p\n",
+                  .want = "HN112: a host name must not begin with `-`" },
+                { .env = { SGE }, .text = "\n\n", .want = "HN151: no host is named" },
+                { .env = { "SGE_ROOT=/sge", "ARC=lx", "JOB_ID=5" },
+                  .want = "HN153: --from sge, but this is no Grid Engine allocation: PE_HOSTFILE "
+                          "is "
+                          "not set" },
+        };
+
+        CHECK_VECTORS(ALLOC_SGE, vectors);
+}
+
+#define FLUX "FLUX_URI=local:///tmp/flux"
+#define R_OF(lite, nodes)                                                                          \
+        "{\"version\":1,\"execution\":{\"R_lite\":[" lite "],\"nodelist\":[" nodes "]}}"
+
+static void test_flux(void **state UNUSED)
+{
+        static const struct vector vectors[] = {
+                { .env = { FLUX },
+                  .text = R_OF("{\"rank\":\"0-1\",\"children\":{\"core\":\"0-7\"}}", "\"n[1-2]\""),
+                  .want = "n1:8 n2:8" },
+                { .env = { FLUX },
+                  .text = R_OF("{\"rank\":\"0-1\",\"children\":{\"core\":\"0-7\"}}", "\"n[1-2]\""),
+                  .ppn = true,
+                  .want = "n1:auto n2:auto" },
+                { .env = { FLUX },
+                  .text = R_OF("{\"rank\":\"0,2\",\"children\":{\"core\":\"0-3\",\"gpu\":\"0-1\"}},"
+                               "{\"rank\":\"1\",\"children\":{\"core\":\"[0-3]\",\"gpu\":\"0\"}}",
+                               "\"n[1-2]\",\"m1\""),
+                  .want = "n1:2 n2:1 m1:2" },
+                { .env = { FLUX },
+                  .text = R_OF("{\"rank\":\"0-3\",\"children\":{\"core\":\"0-1\"}}",
+                               "\"vm,vm,vm,vm\""),
+                  .host = "vm",
+                  .want = "vm:8(local)" },
+                { .env = { FLUX },
+                  .text = R_OF("{\"rank\":\"0-2\",\"children\":{\"core\":\"0\"}}", "\"n[1-2]\""),
+                  .want = "HN152: the Flux instance has 3 ranks, but 2 hosts" },
+                { .env = { FLUX },
+                  .text = R_OF("{\"rank\":\"2-0\",\"children\":{\"core\":\"0\"}}", "\"n[1-2]\""),
+                  .want = "HN151: cannot read the resources of the Flux instance: R_lite has no "
+                          "ranks, cores and GPUs" },
+                { .env = { FLUX },
+                  .text = R_OF("{\"rank\":\"0\",\"children\":{\"core\":\"0\"}}", "\"n[1-\""),
+                  .want = "HN113: this `[` has no `]`" },
+                { .env = { FLUX },
+                  .text = "{\"version\":2}",
+                  .want = "HN151: cannot read the resources of the Flux instance: their version is "
+                          "not 1" },
+                { .env = { FLUX },
+                  .text = "{\"version\":1}",
+                  .want = "HN151: cannot read the resources of the Flux instance: nodelist has no "
+                          "hosts" },
+                { .env = { FLUX },
+                  .text = "no such key",
+                  .want = "HN151: cannot read the resources of the Flux instance: they are no JSON "
+                          "text" },
+                { .env = { FLUX, "FLUX_TASK_RANK=1", "FLUX_JOB_SIZE=4" },
+                  .text = "",
+                  .want = "HN156: flux starts 4 copies of hnlaunch, and each would start the whole "
+                          "job" },
+        };
+
+        CHECK_VECTORS(ALLOC_FLUX, vectors);
+}
+
+static void test_mpi_operator(void **state UNUSED)
+{
+#define LAUNCHER "K_MPI_JOB_ROLE=launcher"
+        static const struct vector vectors[] = {
+                { .env = { LAUNCHER },
+                  .text = "pi-worker-0.pi.ns.svc slots=2\npi-worker-1.pi.ns.svc slots=2\n",
+                  .want = "pi-worker-0.pi.ns.svc:2 pi-worker-1.pi.ns.svc:2" },
+                { .env = { LAUNCHER },
+                  .text = "pi-worker-0.pi.ns.svc:2\npi-worker-1.pi.ns.svc:2\n",
+                  .want = "pi-worker-0.pi.ns.svc:2 pi-worker-1.pi.ns.svc:2" },
+                { .env = { LAUNCHER },
+                  .text = "pi-launcher.pi.ns.svc:1\npi-worker-0.pi.ns.svc:1\n",
+                  .host = "pi-launcher",
+                  .want = "pi-launcher.pi.ns.svc:auto(local) pi-worker-0.pi.ns.svc:auto" },
+                { .env = { "OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile" },
+                  .text = "job-node-0-0.job slots=8\n",
+                  .want = "job-node-0-0.job:8" },
+                { .env = { LAUNCHER }, .text = "", .want = "HN108: no hosts in nodefile" },
+                { .env = { LAUNCHER },
+                  .text = "w slots=x\n",
+                  .want = "HN111: `slots` must be a number from 1 to 1024" },
+                { .env = { "K_MPI_JOB_ROLE=worker" },
+                  .want = "HN153: --from mpi-operator, but this is no MPI Operator allocation: "
+                          "K_MPI_JOB_ROLE=launcher is not set" },
+        };
+
+        CHECK_VECTORS(ALLOC_MPI_OPERATOR, vectors);
+}
+
+static void test_sagemaker(void **state UNUSED)
+{
+#define ALGO "SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-1"
+        static const struct vector vectors[] = {
+                { .env = { ALGO, "SM_NUM_GPUS=8" }, .want = "algo-1:8(local) algo-2:8" },
+                { .env = { ALGO, "SM_NUM_GPUS=0" }, .want = "algo-1:auto(local) algo-2:auto" },
+                { .env = { ALGO, "SM_NUM_GPUS=x" }, .want = "HN151: expected a number" },
+                { .env = { "SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2" },
+                  .want = "HN156: SageMaker starts hnlaunch on every host, and this is algo-2" },
+                { .env = { "TRAINING_JOB_ARN=arn:x" },
+                  .text = "{\"current_host\":\"algo-1\",\"hosts\":[\"algo-1\",\"algo-2\"]}",
+                  .want = "algo-1:auto(local) algo-2:auto" },
+                { .env = { "TRAINING_JOB_ARN=arn:x" },
+                  .text = "{}",
+                  .want = "HN151: expected a list of host names" },
+                { .env = { "SM_HOSTS=algo-1", "SM_CURRENT_HOST=algo-1" },
+                  .want = "HN151: expected a JSON text" },
+                { .env = { "SM_HOSTS=[1]", "SM_CURRENT_HOST=algo-1" },
+                  .want = "HN151: expected a list of host names" },
+                { .env = { "SM_HOSTS=[\"-x\"]", "SM_CURRENT_HOST=algo-1" },
+                  .want = "HN112: a host name must not begin with `-`" },
+        };
+
+        CHECK_VECTORS(ALLOC_SAGEMAKER, vectors);
+}
+
+static void test_files_and_commands(void **state UNUSED)
+{
+        static const char *const sge[] = { SGE, NULL }, *const flux[] = { FLUX, NULL },
+                                 *const mpich[] = { LAUNCHER, "HYDRA_HOST_FILE=/h", NULL },
+                                 *const none[] = { "PBS_NODEFILE=x", NULL };
+#define ENV(v) ((char *const *)(uintptr_t)(v))
+        assert_string_equal(alloc_path(ALLOC_SGE, ENV(sge)), "nodefile");
+        assert_string_equal(alloc_path(ALLOC_MPI_OPERATOR, ENV(mpich)), "/h");
+        assert_null(alloc_path(ALLOC_PBS, ENV(none)));
+        assert_null(alloc_path(ALLOC_FLUX, ENV(flux)));
+        assert_string_equal(alloc_command(ALLOC_FLUX, ENV(flux))[0], "flux");
+        assert_null(alloc_command(ALLOC_FLUX, ENV(none)));
+        assert_null(alloc_command(ALLOC_SGE, ENV(sge)));
+}
+
 static void test_the_manager_is_found(void **state UNUSED)
 {
         static const struct {
@@ -353,6 +549,14 @@ static void test_the_manager_is_found(void **state UNUSED)
                 { { "PBS_JOBID=7" }, ALLOC_NONE },
                 { { PBS }, ALLOC_PBS },
                 { { PBS, "SLURM_JOB_ID=7" }, ALLOC_SLURM },
+                { { FLUX, "SLURM_JOB_ID=7" }, ALLOC_FLUX },
+                { { "LSB_JOBID=7" }, ALLOC_LSF },
+                { { SGE }, ALLOC_SGE },
+                { { "SGE_ROOT=/sge", "JOB_ID=7" }, ALLOC_NONE },
+                { { LAUNCHER }, ALLOC_MPI_OPERATOR },
+                { { "K_MPI_JOB_ROLE=worker" }, ALLOC_NONE },
+                { { "OMPI_MCA_orte_default_hostfile=mine" }, ALLOC_NONE },
+                { { ALGO }, ALLOC_SAGEMAKER },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -386,6 +590,12 @@ int main(void)
                 cmocka_unit_test(test_slurm_gpus),
                 cmocka_unit_test(test_slurm_variables_of_elsewhere),
                 cmocka_unit_test(test_pbs),
+                cmocka_unit_test(test_lsf),
+                cmocka_unit_test(test_grid_engine),
+                cmocka_unit_test(test_flux),
+                cmocka_unit_test(test_mpi_operator),
+                cmocka_unit_test(test_sagemaker),
+                cmocka_unit_test(test_files_and_commands),
                 cmocka_unit_test(test_the_manager_is_found),
                 cmocka_unit_test(test_origins_are_named),
         };

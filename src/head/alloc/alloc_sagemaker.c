@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SageMaker: a JSON list in SM_HOSTS, set by its training toolkit; without the toolkit "hosts" and
+ * "current_host" of /opt/ml/input/config/resourceconfig.json. The platform starts the same command
+ * on every host, so that only the first one may go on.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "head/alloc/alloc_reader.h"
+
+static void json_decref_at(json_t **j)
+{
+        json_decref(*j);
+}
+
+/* Adds the hosts of a JSON list. */
+static int add_json_hosts(struct alloc_reader *r, struct alloc_text *t, const json_t *list)
+{
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach(list, i, one)
+        {
+                CLEANUP(strv_finish) struct strv names = STRV_INIT;
+                const char *name = json_string_value(one);
+                const char *at = name ? strstr(t->t.text, name) : NULL;
+                struct text_range range = { at ? (size_t)(at - t->t.text) : 0,
+                                            at ? strlen(name) : t->t.len };
+
+                if (!at) {
+                        alloc_text_error(t, HN_ALLOC_TEXT, range, "expected a list of host names");
+                        return -EINVAL;
+                }
+                if (alloc_take_names(t, range, &names) < 0)
+                        return -EINVAL;
+                for (size_t k = 0; k < names.n; k++)
+                        if (alloc_add_tasks(r, t, range, names.v[k], 1) < 0)
+                                return -EINVAL;
+        }
+        if (r->hosts->n)
+                return 0;
+        alloc_text_error(t, HN_ALLOC_TEXT, (struct text_range){ 0, t->t.len },
+                         "expected a list of host names");
+        return -EINVAL;
+}
+
+/* Refuses all hosts but the first. */
+static int check_first_host(struct alloc_reader *r, const char *own)
+{
+        const char *first = r->hosts->v[0].name;
+        struct diag *d;
+
+        if (r->in->asked || !own || alloc_same_name(first, own))
+                return 0;
+        d = diag_add(r->diags, HN_ALLOC_COPIES, EX_USAGE,
+                     "SageMaker starts hnlaunch on every host, and this is %s", own);
+        diag_help(d, "start hnlaunch on %s only, and an ssh server on the others", first);
+        return -EINVAL;
+}
+
+int alloc_sagemaker_read(struct alloc_reader *r)
+{
+        const struct alloc_input *in = r->in;
+        const char *gpus = alloc_variable(in->env, "SM_NUM_GPUS"), *own;
+        CLEANUP(alloc_text_finish) struct alloc_text t;
+        CLEANUP(json_decref_at) json_t *root = NULL;
+        struct alloc_count n_gpus = { 0 };
+        json_error_t err;
+
+        if (in->path)
+                alloc_text_open_file(&t, r);
+        else
+                alloc_text_open(&t, r, "SM_HOSTS");
+        root = json_loadb(t.t.text, t.t.len, JSON_REJECT_DUPLICATES, &err);
+        if (!root) {
+                alloc_text_error(&t, HN_ALLOC_TEXT, (struct text_range){ 0, t.t.len }, "%s",
+                                 "expected a JSON text");
+                return -EINVAL;
+        }
+        own = in->path ? json_string_value(json_object_get(root, "current_host"))
+                       : alloc_variable(in->env, "SM_CURRENT_HOST");
+        if (add_json_hosts(r, &t, in->path ? json_object_get(root, "hosts") : root) < 0 ||
+            check_first_host(r, own) < 0)
+                return -EINVAL;
+        if (gpus && strcmp(gpus, "0") != 0 &&
+            alloc_read_number(r, "SM_NUM_GPUS", SLOTS_MAX, &n_gpus) < 0)
+                return -EINVAL;
+        alloc_mark_own(r->hosts, own);
+        alloc_settle(r, alloc_variable(in->env, "TRAINING_JOB_NAME"), "", n_gpus.value,
+                     "SM_NUM_GPUS");
+        return 0;
+}

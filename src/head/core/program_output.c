@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/core/program_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "base/spawn.h"
+
+enum { STDERR_MAX = 4096 };
+
+/* One of the program's two streams. */
+struct program_stream {
+        struct buf text;
+        size_t max;
+        int fd, theirs;
+};
+
+static int open_program_stream(struct program_stream *s, size_t max)
+{
+        int fds[2];
+
+        *s = (struct program_stream){ .max = max, .fd = -1, .theirs = -1 };
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+        s->fd = fds[0];
+        s->theirs = fds[1];
+        return 0;
+}
+
+static void program_stream_finish(struct program_stream *s)
+{
+        fd_close(s->fd);
+        fd_close(s->theirs);
+        buf_finish(&s->text);
+}
+
+/* Reads what is there. Beyond the limit nothing is kept, and the length tells. */
+static void read_program_stream(struct program_stream *s)
+{
+        char data[4096];
+        ssize_t n = read(s->fd, data, sizeof(data));
+
+        if (n > 0 && buf_len(&s->text) <= s->max)
+                buf_append(&s->text, data, (size_t)n);
+        else if (n == 0 || (n < 0 && errno != EINTR))
+                s->fd = fd_close(s->fd);
+}
+
+/* Reads both streams to their ends. False: @deadline passed. */
+static bool read_program_streams(struct program_stream s[2], int64_t deadline)
+{
+        while (s[0].fd >= 0 || s[1].fd >= 0) {
+                struct pollfd p[] = { { s[0].fd, POLLIN, 0 }, { s[1].fd, POLLIN, 0 } };
+                int64_t left = deadline - clock_ms();
+
+                if (left <= 0)
+                        return false;
+                if (poll(p, 2, (int)left) <= 0)
+                        continue;
+                for (int i = 0; i < 2; i++)
+                        if (p[i].revents)
+                                read_program_stream(&s[i]);
+        }
+        return true;
+}
+
+/* Puts the last line on standard error into a sentence. */
+static int tell_program_failure(const char *name, int status, struct program_stream *errors,
+                                struct error *err)
+{
+        CLEANUP(free_textp) char *line = NULL;
+        char *text, *last;
+
+        text = buf_steal(&errors->text);
+        for (size_t n = strlen(text); n && strchr(" \r\n", text[n - 1]);)
+                text[--n] = '\0';
+        last = strrchr(text, '\n');
+        line = printable_text(last ? last + 1 : text, PRINTABLE_QUOTE);
+        free(text);
+        if (WIFSIGNALED(status))
+                return err_set(err, EIO, "%s was killed by signal %d", name, WTERMSIG(status));
+        return err_set(err, EIO, "%s exited with code %d%s%s", name, WEXITSTATUS(status),
+                       *line ? ": " : "", line);
+}
+
+/* Waits for the process, if its streams have @ended. Else, and at the deadline, kills its group. */
+static bool wait_for_program(pid_t pid, bool ended, int64_t deadline, int *status)
+{
+        pid_t got = 0;
+
+        while (ended && (got = waitpid(pid, status, WNOHANG)) == 0 && clock_ms() < deadline)
+                poll(NULL, 0, 1);
+        if (got == pid)
+                return true;
+        kill(-pid, SIGKILL);
+        waitpid(pid, status, 0);
+        return false;
+}
+
+int program_output(const char *const *argv, int timeout_ms, size_t max, char **ret_text,
+                   size_t *ret_len, struct error *err)
+{
+        int64_t deadline = clock_ms() + timeout_ms;
+        struct program_stream s[2];
+        int status = 0, r;
+        pid_t pid;
+
+        r = open_program_stream(&s[0], max);
+        r = MIN(r, open_program_stream(&s[1], STDERR_MAX));
+        if (r < 0) {
+                err_set(err, -r, "cannot start %s: %s", *argv, strerror(-r));
+        } else {
+                const struct spawn program = { .argv = (char *const *)(uintptr_t)argv,
+                                               .fds = { SPAWN_NULL, s[0].theirs, s[1].theirs } };
+
+                r = spawn_process(&pid, &program, NULL, err);
+        }
+        s[0].theirs = fd_close(s[0].theirs);
+        s[1].theirs = fd_close(s[1].theirs);
+        if (r == 0) {
+                bool ended = read_program_streams(s, deadline);
+
+                if (!wait_for_program(pid, ended, deadline, &status))
+                        r = err_set(err, ETIMEDOUT, "%s has not ended after %d s", *argv,
+                                    timeout_ms / 1000);
+                else if (status)
+                        r = tell_program_failure(*argv, status, &s[1], err);
+                else if (buf_len(&s[0].text) > max)
+                        r = err_set(err, EFBIG, "%s printed more than %zu bytes", *argv, max);
+        }
+        if (r == 0) {
+                *ret_len = buf_len(&s[0].text);
+                *ret_text = buf_steal(&s[0].text);
+        }
+        program_stream_finish(&s[0]);
+        program_stream_finish(&s[1]);
+        return r;
+}
