@@ -69,6 +69,9 @@ exits 'a project file may name the manager' 64
 has 'which must be there' "$ERR" 'error[HN153]: --from slurm, but this is no Slurm allocation: SLURM_JOB_ID is not set'
 rm .hnlaunch.ini
 
+hn help all
+has 'the help has all managers' "$OUT" '--from auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker'
+
 # --- wrong variables
 told() { # NAME TEXT
     exits "$1: 65" 65

@@ -142,7 +142,7 @@ static const char config[] =
 
 static void print_option_help(const struct option_def *def)
 {
-        char left[64];
+        char left[96];
         int n = def->letter ? snprintf(left, sizeof(left), "  -%c, --%s", def->letter, def->name)
                             : snprintf(left, sizeof(left), "      --%s", def->name);
 
