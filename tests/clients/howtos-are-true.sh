@@ -35,6 +35,7 @@ pages=0
 for page in "$ROOT"/docs/howto/${HOWTO:-*}.md; do
     [[ -e $page ]] || continue
     pages=$((pages + 1))
+    [[ " $(page_words "$page") " != *' slurm '* ]] || continue # lab/slurm-page-is-true.sh
     name=$(basename "$page" .md)
     echo "# $page"
     page_needs "$page"

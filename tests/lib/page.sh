@@ -13,7 +13,8 @@
 # lines are what it prints, in any order, because ranks print in any order; a line "..." stands for any lines.
 # The first line of a page may name its needs: <!-- needs: WORD... -->. A word is the name of a command,
 # python3:MODULE, file:PATH, kit:NAME (Python modules that tests/lib/NAME_kit.sh fetches), or lab:N: the commands then
-# run on the head of N lab nodes, whose names are in hosts.txt.
+# run on the head of N lab nodes, whose names are in hosts.txt. A page that needs slurm is run by
+# lab/slurm-page-is-true.sh.
 
 page_files() { # PAGE
     awk '
