@@ -418,3 +418,13 @@ void agent_quit(struct agent *a, const char *why)
         agent_children_end(a);
         agent_stop(a, SHORT_GRACE_MS);
 }
+
+/* SIGTERM also tells that the guard has died. */
+void agent_signalled(struct agent *a, int signo)
+{
+        if (getenv("HNLAUNCH_MANAGED") && getppid() == a->guard && a->attempt.phase != IDLE &&
+            !a->bye)
+                number_encode(&a->up.out, MSG_SIGNAL, (uint32_t)signo);
+        else
+                agent_quit(a, strsignal(signo));
+}

@@ -27,7 +27,7 @@ static const char about[] =
 
 static void on_signal(uv_signal_t *handle, int signo)
 {
-        agent_quit(handle->data, strsignal(signo));
+        agent_signalled(handle->data, signo);
 }
 
 /* Undoes settings of a login shell: descriptors not meant for workers, and ignored or blocked
@@ -45,7 +45,7 @@ static void reset_process(void)
 
 static int run_agent_loop(struct guard_notes *notes)
 {
-        static const int signals[] = { SIGTERM, SIGHUP, SIGINT };
+        static const int signals[] = { SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGUSR2 };
         uv_signal_t watch[ARRAY_SIZE(signals)];
         struct error err;
         struct agent *a;

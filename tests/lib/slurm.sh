@@ -11,7 +11,9 @@
 #   slurm_empty               succeeds when no job is in the queue and no process of a job on any node (for wait_for)
 #   slurm_nothing_left NAME   a test of that
 #
-# SLURM_GPUS=2 before slurm_up gives each node two GPUs for Slurm (device nodes as /dev/null). All of it is in
+# SLURM_GPUS=2 before slurm_up gives each node two GPUs for Slurm (device nodes as /dev/null). SLURM_PROCTRACK=cgroup
+# keeps jobs in cgroups of version 1, as clusters do: signals then go to the first process of a step only, and no longer
+# to its descendants. It skips the script where there is none, and such scripts run one after the other. All of it is in
 # $TMP/slurm: slurm.conf, logs, the munge key. It ends with the script. Jobs run as root, in the nodes' namespaces.
 
 SLURM_ROOT=$(timeout 150 bash "$ROOT/tests/lib/slurm_kit.sh" \
@@ -44,7 +46,7 @@ SlurmctldPidFile=$SLURM/slurmctld.pid
 SlurmdPidFile=$SLURM/slurmd.%n.pid
 SlurmctldLogFile=$SLURM/slurmctld.log
 SlurmdLogFile=$SLURM/slurmd.%n.log
-ProctrackType=proctrack/linuxproc
+ProctrackType=proctrack/${SLURM_PROCTRACK:-linuxproc}
 TaskPlugin=task/none
 MpiDefault=none
 SchedulerType=sched/backfill
@@ -61,6 +63,14 @@ GresTypes=gpu
 NodeName=$nodes CPUs=$1 RealMemory=1000 State=UNKNOWN $gres
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
+}
+
+# The names of the groups have no room for the test's.
+slurm_use_cgroups() {
+    [[ -w /sys/fs/cgroup/freezer/release_agent ]] || skip_all 'no writable freezer of cgroup version 1'
+    exec {slurm_lock}>"${TMPDIR:-/tmp}/hntest-slurm-cgroups.lock"
+    flock "$slurm_lock"
+    printf 'CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n' >"$SLURM/cgroup.conf"
 }
 
 # Starts a daemon that stays in the foreground. A daemon must not hold the script's descriptors.
@@ -81,6 +91,7 @@ slurm_up() { # [CPUS]
     # Jobs get the environment of the submitter: nothing sets it for them as sshd does.
     export SLURM_CONF=$SLURM/slurm.conf XDG_CACHE_HOME=$TMP/cache
     mkdir -m 755 "$SLURM" "$SLURM/state"
+    [[ -z ${SLURM_PROCTRACK-} ]] || slurm_use_cgroups
     slurm_write_conf "${1:-4}"
     head -c 64 /dev/urandom >"$SLURM/munge.key"
     chmod 400 "$SLURM/munge.key"
@@ -126,6 +137,11 @@ slurm_nothing_left() { # NAME
 }
 
 at_end() {
+    local node nodes=
     ((${#slurm_daemons[@]} == 0)) || kill -KILL "${slurm_daemons[@]}" 2>/dev/null
-    [[ ! -d $LAB_DIR ]] || lab down
+    [[ ! -d $LAB_DIR ]] || { nodes=$(lab hosts plain) && lab down; }
+    [[ -n ${SLURM_PROCTRACK-} ]] || return
+    for node in $nodes; do
+        find /sys/fs/cgroup/*/"slurm_$node" -depth -type d -exec rmdir {} + 2>/dev/null
+    done
 }

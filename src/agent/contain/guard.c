@@ -42,7 +42,7 @@ struct watch {
         int missed; /* ticks since the last beat */
 };
 
-static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT };
+static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGUSR2 };
 
 /* Waits longer each time, because a debugger or an unreachable file server may delay the end of a
  * process for long. */

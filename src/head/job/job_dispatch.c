@@ -372,6 +372,7 @@ static const struct {
         [MSG_TUNNEL] = { IN_ANY, on_tunnel },
         [MSG_LOG] = { IN_ANY, on_log },
         [MSG_LEAVING] = { IN_ANY, on_leaving },
+        [MSG_SIGNAL] = { IN_ANY, job_manager_signal },
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
         [MSG_PROBED] = { IN_ANY, on_probed },

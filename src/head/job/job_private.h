@@ -40,6 +40,7 @@ struct job {
         struct job_config config;
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
+        unsigned usr_signals[2];  /* SIGUSR1 and 2 that came by agents, job_stop.c */
         uv_timer_t ticker;        /* calls config.tick while nodes are connected */
         uv_timer_t limit;         /* --timeout */
         uv_timer_t late;          /* nodes do not end their ranks, or agents do not leave */
@@ -85,5 +86,9 @@ void job_rank_succeeded(struct job *j, int rank);
  * (@number is the errno). @text may be NULL. */
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
 void job_signal_caught(uv_signal_t *s, int signo);
+void job_signal(struct job *j, int signo); /* acts as on a signal to hnlaunch */
+/* Takes SIGNAL of an agent: the manager, such as Slurm, has sent a signal to it, and as a rule to
+ * the agents of all nodes. */
+int job_manager_signal(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* --timeout: shows, then stops the ranks. */
 void job_time_is_over(uv_timer_t *t);

@@ -11,9 +11,11 @@
  */
 #include "head/job/job_private.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
+#include "head/nodes/program_link.h"
 #include "head/status/rank_table_text.h"
 
 enum {
@@ -116,8 +118,11 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
 
 void job_signal_caught(uv_signal_t *s, int signo)
 {
-        struct job *j = s->data;
+        job_signal(s->data, signo);
+}
 
+void job_signal(struct job *j, int signo)
+{
         if (signo == SIGQUIT) {
                 job_status_show(j->status);
         } else if (signo == SIGTSTP) {
@@ -131,6 +136,10 @@ void job_signal_caught(uv_signal_t *s, int signo)
                 attempt_step(&j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
         } else if (j->attempt.outcome.cause.kind == CAUSE_ORDER ||
                    job_state_stops(j->attempt.state)) {
+                /* A manager sends the same order to hnlaunch and to the agents, and SIGKILL later.
+                 */
+                if (signo == SIGTERM && program_link_is_managed(j->config.options->via))
+                        return;
                 if (!attempt_step(&j->attempt, JOB_EV_HURRY))
                         return;
                 stop_nodes(j, 0);
@@ -138,6 +147,35 @@ void job_signal_caught(uv_signal_t *s, int signo)
         } else {
                 job_ordered(j, CAUSE_ORDER, signo, NULL);
         }
+}
+
+/* A SIGUSR that the manager sends reaches the agents of all nodes: the ranks get it with the first
+ * of them, and again only when a node has got it more often than the ranks. */
+static void forward_usr_signal(struct job *j, struct node *n, int signo)
+{
+        size_t i = signo == SIGUSR1 ? 0 : 1;
+
+        if (++n->usr_signals[i] <= j->usr_signals[i])
+                return;
+        j->usr_signals[i]++;
+        job_signal(j, signo);
+}
+
+int job_manager_signal(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        uint32_t signo;
+
+        if (number_decode(&signo, f, err) < 0)
+                return -EPROTO;
+        if (!program_link_is_managed(j->config.options->via))
+                return err_set(err, EPROTO, "message out of turn: SIGNAL without a manager");
+        if (signo == SIGUSR1 || signo == SIGUSR2)
+                forward_usr_signal(j, n, (int)signo);
+        else if (signo != SIGTERM && signo != SIGHUP && signo != SIGINT)
+                return err_set(err, EPROTO, "malformed SIGNAL message");
+        else if (j->attempt.state == JOB_RUNNING)
+                job_signal(j, (int)signo); /* the others of one order change nothing */
+        return 0;
 }
 
 static void reach_time_limit(void *ctx)

@@ -103,6 +103,7 @@ struct node {
         struct node_io *io;
         struct node *next_queued; /* send_queue.c */
         bool queued;              /* send_queue.c */
+        unsigned usr_signals[2];  /* SIGUSR1 and 2 that the agent got, job_stop.c */
 };
 
 /* Initializes @n, zeroed memory of the caller. @host, @agent_binaries and @ops are borrowed for the

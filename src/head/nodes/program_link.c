@@ -88,6 +88,14 @@ int program_link_parse(const char *via, struct program_link *p, struct error *er
         return 0;
 }
 
+bool program_link_is_managed(const char *via)
+{
+        for (size_t i = 0; via && i < ARRAY_SIZE(ways); i++)
+                if (!strcmp(via, ways[i].name))
+                        return true;
+        return false;
+}
+
 void program_link_finish(struct program_link *p)
 {
         strv_finish(&p->words);

@@ -46,6 +46,9 @@ void program_link_arguments(const struct program_link *p, const char *host, stru
 /* Appends this process's environment without the variables of @p->unset. */
 void program_link_environment(const struct program_link *p, struct strv *env);
 
+/* Whether the agents of @via live in a job of a manager, which may send them signals. */
+bool program_link_is_managed(const char *via);
+
 /* Creates a transport whose links are processes of the program. @via and @command, the bootstrap
  * line (head/nodes/bootstrap.h), are borrowed for its life. NULL with an -EINVAL of
  * program_link_parse(). */

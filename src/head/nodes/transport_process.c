@@ -338,7 +338,10 @@ struct transport *transport_program_create(uv_loop_t *loop, const char *via, con
                 destroy_process_transport(&t->transport);
                 return NULL;
         }
-        t->bootstrap = xasprintf("%s\n", command);
+        t->bootstrap = xasprintf(
+                "%s%s\n",
+                program_link_is_managed(via) ? "HNLAUNCH_MANAGED=1; export HNLAUNCH_MANAGED; " : "",
+                command);
         program_link_environment(&t->program, &t->env);
         return &t->transport;
 }
