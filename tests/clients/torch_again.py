@@ -79,7 +79,7 @@ def names(store):
     dist.init_process_group("gloo", timeout=checks.seconds(60))
     group = dist.distributed_c10d._get_default_store()
     group.set("of rank %d" % RANK, "x")
-    dist.barrier()
+    checks.meet(group, "all have set")
     if VERSION >= (2, 10):
         keys = group.list_keys()
         equal("a user's keys in the group", sorted(k for k in keys if k.startswith("of ")),
@@ -87,7 +87,6 @@ def names(store):
         true("addresses of %d ranks: %r" % (WORLD_SIZE, keys), len(keys) >= 2 * WORLD_SIZE)
         other = group.clone()
         equal("a clone's value", other.get("of rank 0"), b"x")
-    dist.barrier()
     true("old keys are deleted: %d are left" % store.num_keys(), store.num_keys() < 60 * WORLD_SIZE)
     checks.meet(store, "all have counted")
     dist.destroy_process_group()
