@@ -17,161 +17,19 @@
 #include "agent/pmi/fence.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "agent/pmi/fence_private.h"
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/memory.h"
 #include "wire/codec.h"
 
-enum {
-        NAME_SIZE = 48,
-        FETCH_KEYS = 1 << 16, /* of a request */
-};
-
-enum fence_step { STEP_WAITING, STEP_MEETING, STEP_FETCHING };
-
-struct fence_op {
-        struct fence_op *prev, *next;
-        struct fence_waiter waiter;
-        bool meets; /* a fence, not only a fetch */
-        enum fence_step step;
-        void *value;
-        size_t len;
-        uint32_t set_tag, tag; /* of the SET and of the request of the step; 0 = none */
-        uint32_t n_missing;    /* local ranks that the barrier has not answered */
-        enum store_status status;
-        char *text;         /* of a failure */
-        uint32_t n_keys;    /* being fetched */
-        uint32_t fetch_max; /* keys of a request; less after an answer that was too large */
-};
-
-struct fence_group {
-        struct fence_group *next;
-        char name[NAME_SIZE];
-        uint32_t *ranks, n_ranks; /* NULL = all of the job */
-        uint32_t *local, n_local;
-        uint32_t *nodes, n_nodes;
-        uint32_t n_completed; /* fences */
-        uint64_t n_fetched;   /* values: those of all nodes for each fence, in order */
-        struct fence_op *ops;
-};
-
-struct fence {
-        struct fence_world world;
-        struct relay_client *client;
-        struct fence_group *groups, *all;
-        unsigned n_groups;
-        uint32_t last_tag;
-        uint32_t shown_tag; /* of fence_show_wait(); 0 = not shown */
-};
+enum { FETCH_KEYS = 1 << 16 /* of a request */ };
 
 static void start_fence_op(struct fence *f, struct fence_group *g);
-
-/* --- groups ----------------------------------------------------------------------------------- */
-
-static uint32_t rank_of_group(const struct fence_group *g, uint32_t i)
-{
-        return g->ranks ? g->ranks[i] : i;
-}
-
-static uint64_t hash_ranks(const uint32_t *ranks, uint32_t n)
-{
-        uint64_t hash = 14695981039346656037U; /* FNV-1a */
-
-        for (uint32_t i = 0; i < n; i++)
-                for (int byte = 0; byte < 4; byte++)
-                        hash = (hash ^ (ranks[i] >> (8 * byte) & 255)) * 1099511628211U;
-        return hash;
-}
-
-/* Notes the nodes of the members, in ascending order, and the local members. */
-static void place_members(const struct fence *f, struct fence_group *g)
-{
-        bool *seen = xcalloc(f->world.n_nodes, sizeof(*seen));
-
-        g->local = xcalloc(g->n_ranks, sizeof(*g->local));
-        for (uint32_t i = 0; i < g->n_ranks; i++) {
-                uint32_t rank = rank_of_group(g, i), node = f->world.node_of_rank[rank];
-
-                g->n_nodes += !seen[node];
-                seen[node] = true;
-                if (node == f->world.node)
-                        g->local[g->n_local++] = rank;
-        }
-        g->nodes = xcalloc(g->n_nodes, sizeof(*g->nodes));
-        for (uint32_t node = 0, n = 0; node < f->world.n_nodes; node++)
-                if (seen[node])
-                        g->nodes[n++] = node;
-        free(seen);
-}
-
-static void free_fence_group(struct fence_group *g)
-{
-        struct fence_op *op, *next;
-
-        DL_FOREACH_SAFE(g->ops, op, next)
-        {
-                free(op->value);
-                free(op->text);
-                free(op);
-        }
-        free(g->ranks);
-        free(g->local);
-        free(g->nodes);
-        free(g);
-}
-
-static struct fence_group *add_fence_group(struct fence *f, const uint32_t *ranks, uint32_t n)
-{
-        struct fence_group *g = xcalloc(1, sizeof(*g));
-
-        g->n_ranks = ranks ? n : f->world.n_ranks;
-        if (ranks) {
-                g->ranks = xcalloc(n, sizeof(*ranks));
-                memcpy(g->ranks, ranks, n * sizeof(*ranks));
-                snprintf(g->name, sizeof(g->name), "fence/%016" PRIx64, hash_ranks(ranks, n));
-        } else {
-                snprintf(g->name, sizeof(g->name), "fence/all");
-        }
-        place_members(f, g);
-        LL_PREPEND(f->groups, g);
-        f->n_groups++;
-        return g;
-}
-
-static bool are_ranks_ascending(const struct fence *f, const uint32_t *ranks, uint32_t n)
-{
-        for (uint32_t i = 0; i < n; i++)
-                if (ranks[i] >= f->world.n_ranks || (i && ranks[i] <= ranks[i - 1]))
-                        return false;
-        return n;
-}
-
-static int find_fence_group(struct fence *f, const uint32_t *ranks, uint32_t n,
-                            struct fence_group **ret)
-{
-        struct fence_group *g;
-
-        *ret = f->all;
-        if (!ranks)
-                return 0;
-        if (!are_ranks_ascending(f, ranks, n))
-                return -EINVAL;
-        LL_FOREACH(f->groups, g)
-        {
-                if (g->ranks && g->n_ranks == n && !memcmp(g->ranks, ranks, n * sizeof(*ranks)))
-                        break;
-        }
-        if (!g && f->n_groups >= FENCE_GROUPS_MAX)
-                return -ENOBUFS;
-        *ret = g ? g : add_fence_group(f, ranks, n);
-        return (*ret)->n_local ? 0 : -EINVAL;
-}
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -371,7 +229,7 @@ int fence_begin(struct fence *f, const uint32_t *ranks, uint32_t n, struct bytes
 {
         struct fence_op op = { .waiter = w, .meets = true, .len = value.len };
         struct fence_group *g;
-        int ret = value.len > STORE_VALUE_MAX ? -EMSGSIZE : find_fence_group(f, ranks, n, &g);
+        int ret = value.len > STORE_VALUE_MAX ? -EMSGSIZE : fence_group_find(f, ranks, n, &g);
 
         if (ret < 0)
                 return ret;
@@ -423,7 +281,7 @@ struct fence *fence_create(struct relay *relay, struct fence_world world)
                 free(f);
                 return NULL;
         }
-        f->all = add_fence_group(f, NULL, 0);
+        f->all = fence_group_add(f, NULL, 0);
         return f;
 }
 
@@ -436,7 +294,7 @@ void fence_destroy(struct fence *f)
         relay_client_destroy(f->client);
         while ((g = f->groups)) {
                 LL_DELETE(f->groups, g);
-                free_fence_group(g);
+                fence_group_free(g);
         }
         free(f);
 }
