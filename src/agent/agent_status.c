@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/core/sockdiag.h"
+#include "agent/pmix/pmix_service.h"
 #include "agent/rank/other_store.h"
 #include "agent/rank/rank_status.h"
 #include "store/engine/key_format.h"
@@ -69,26 +70,46 @@ static void add_client_status(void *ctx, const struct relay_client *c)
         }
 }
 
+static struct node_status_rank *find_rank_status(const struct status_answer *a, uint32_t rank)
+{
+        for (uint32_t i = 0; i < a->m.n_ranks; i++)
+                if (a->m.ranks[i].rank == rank)
+                        return &a->m.ranks[i];
+        return NULL;
+}
+
 /* The names of requests to the store are the words of the messages about waits. */
+static void set_rank_wait(struct node_status_rank *k, const char *op, const char *key, uint32_t ms)
+{
+        if (*k->wait.op)
+                return;
+        snprintf(k->wait.op, sizeof(k->wait.op), "%s", op);
+        snprintf(k->wait.key, sizeof(k->wait.key), "%s", key);
+        k->wait.n_keys = 1;
+        k->wait.ms = ms;
+}
+
 static void add_pmi_status(void *ctx, const struct pmi_link_state *state)
 {
         struct status_answer *a = ctx;
+        struct node_status_rank *k = find_rank_status(a, state->rank);
         uint32_t age_ms = get_age_ms(state->heard_ns, a->now_ns);
 
-        for (uint32_t i = 0; i < a->m.n_ranks; i++) {
-                struct node_status_rank *k = &a->m.ranks[i];
+        if (!k)
+                return;
+        k->said_ms = MIN(k->said_ms, age_ms);
+        k->seen_ms = MIN(k->seen_ms, age_ms);
+        if (state->waits_for)
+                set_rank_wait(k, state->waits_for, "PMI", age_ms);
+}
 
-                if (k->rank != state->rank)
-                        continue;
-                k->said_ms = MIN(k->said_ms, age_ms);
-                k->seen_ms = MIN(k->seen_ms, age_ms);
-                if (!state->waits_for || *k->wait.op)
-                        continue;
-                snprintf(k->wait.op, sizeof(k->wait.op), "%s", state->waits_for);
-                snprintf(k->wait.key, sizeof(k->wait.key), "PMI");
-                k->wait.n_keys = 1;
-                k->wait.ms = age_ms;
-        }
+static void add_pmix_wait(void *ctx, uint32_t rank, uint64_t since_ns)
+{
+        struct status_answer *a = ctx;
+        struct node_status_rank *k = find_rank_status(a, rank);
+
+        if (k)
+                set_rank_wait(k, "BARRIER", "PMIx", get_age_ms(since_ns, a->now_ns));
 }
 
 static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
@@ -170,6 +191,8 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
                 endpoint_unix_each(s->endpoint, add_client_status, &to);
         if (t->pmi)
                 pmi_link_each(t->pmi, add_pmi_status, &to);
+        if (t->pmix.service)
+                pmix_service_each_wait(t->pmix.service, add_pmix_wait, &to);
         if (s->tcp) {
                 endpoint_tcp_each(s->tcp, add_tcp_peer, &to);
                 to.m.rejected = endpoint_tcp_rejected(s->tcp);

@@ -24,6 +24,14 @@ for version in 4 5; do
     hn "${OPENMPI[@]}" --local 3 ./hello leave
     exits "Open MPI $version: a rank that leaves without MPI_Finalize() is a failure" 1
     verdict_has "Open MPI $version: it is named" 'rank 2' 'without MPI_Finalize()'
+    start "${OPENMPI[@]}" --mpi pmix -w localhost:2,127.0.0.1:2 --wait-warn 1s --label none \
+        sh -c 'until [ "$HN_RANK" != 2 ] || [ -e go ]; do sleep 0.1; done; exec ./hello'
+    ok "Open MPI $version: ranks that wait for another node are told" \
+        wait_for grep -q 'HN404.*ranks 0-1 wait in barrier `PMIx` since .*; ranks 2-3 on 127.0.0.1 have not come' "$ERR"
+    touch go
+    finish
+    ok "Open MPI $version: when it comes they meet" hello_is 4 2
+    rm go
     hn "${OPENMPI[@]}" --mpi pmix --local 2 --max-restarts 1 --label none sh -c '[ "$HN_RESTART" = 1 ] || exit 7; exec ./hello'
     ok "Open MPI $version: a restart has a new world" hello_is 2 2
     if unshare --pid --fork true 2>/dev/null; then

@@ -39,6 +39,8 @@ struct pmix_rank {
 struct pmix_fence {
         struct pmix_service *service;
         uint32_t id;
+        bool is_world; /* of all ranks of the job */
+        uint64_t since_ns;
         struct buf values;
 };
 
@@ -209,7 +211,9 @@ static void on_fence(struct pmix_service *p, const struct pmix_note *m)
         struct fence_waiter w = { .value = on_fence_value, .done = on_fence_done, .ctx = f };
         int r = p->n_fences < FENCES_MAX ? 0 : -ENOBUFS;
 
-        *f = (struct pmix_fence){ .service = p, .id = m->id };
+        *f = (struct pmix_fence){
+                .service = p, .id = m->id, .is_world = !m->n_ranks, .since_ns = uv_hrtime()
+        };
         p->fences = xgrow(p->fences, p->n_fences, &p->cap, sizeof(struct pmix_fence *));
         p->fences[p->n_fences++] = f;
         if (r == 0)
@@ -217,6 +221,19 @@ static void on_fence(struct pmix_service *p, const struct pmix_note *m)
                                 (struct bytes){ m->data, m->len }, w);
         if (r < 0)
                 on_fence_done(f, STORE_INVALID, bytes_of(strerror(-r)));
+}
+
+void pmix_service_each_wait(const struct pmix_service *p,
+                            void (*fn)(void *ctx, uint32_t rank, uint64_t since_ns), void *ctx)
+{
+        uint64_t since_ns = UINT64_MAX;
+
+        for (size_t i = 0; i < p->n_fences; i++)
+                if (p->fences[i]->is_world)
+                        since_ns = MIN(since_ns, p->fences[i]->since_ns);
+        for (uint32_t i = 0; i < p->n_ranks && since_ns != UINT64_MAX; i++)
+                if (p->ranks[i].begun && !p->ranks[i].finalized)
+                        fn(ctx, p->ranks[i].rank, since_ns);
 }
 
 /* --- direct modex ----------------------------------------------------------------------------- */

@@ -50,5 +50,10 @@ void pmix_service_abort(struct pmix_service *p, const char *why);
 pid_t pmix_service_pid(const struct pmix_service *p); /* of the helper */
 /* Returns the variables of the rank, lent; NULL = not known. */
 const struct strv *pmix_service_env(const struct pmix_service *p, uint32_t rank);
+/* Calls @fn for each rank that waits for ranks of other nodes in a fence of the whole job, as in
+ * MPI_Init(). libpmix gathers the ranks of a node: until all have come, no wait is known. @since_ns
+ * is a time of uv_hrtime(). */
+void pmix_service_each_wait(const struct pmix_service *p,
+                            void (*fn)(void *ctx, uint32_t rank, uint64_t since_ns), void *ctx);
 /* Returns what a rank that has ended did with PMIx. */
 enum rank_mpi pmix_service_state(struct pmix_service *p, uint32_t rank);
