@@ -59,6 +59,9 @@ static int load_hosts(struct launch *l)
                 filter_choose(&l->hosts, &o->hostlists, &l->diags);
         if (!l->hosts.source && !o->local && o->from != ALLOC_NONE && !diags_errors(&l->diags))
                 alloc_check_given(o->from, &l->hosts, &l->diags);
+        if (l->hosts.source && o->command == COMMAND_RUN && !o->include.n && !o->exclude.n &&
+            !o->nodes)
+                alloc_claim(&l->hosts, &l->diags);
         if (!diags_errors(&l->diags))
                 filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
         return diags_errors(&l->diags) ? 65 : 0;

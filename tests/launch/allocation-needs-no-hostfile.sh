@@ -114,4 +114,24 @@ told 'an allocation that has ended' 'error[HN155]: the time of Slurm job 4711 en
 inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 -- true
 exits 'a launch by each task of a step: 64' 64
 has 'it is told' "$ERR" 'error[HN156]: srun starts 4 copies of hnlaunch'
+
+# --- a second launch
+export SLURM_JOB_ID=$BASHPID "SLURM_JOB_NODELIST=$(hostname)"
+mkfifo go
+start sh -c 'echo up; read -r _ <go'
+ok 'a launch runs' wait_for grep -q up "$OUT"
+second() { run "$HNLAUNCH" "$@"; }
+first=$PID OUT=$TMP/second ERR=$TMP/second.err
+second true
+exits 'a second one in the same allocation runs, too' 0
+has 'with a warning' "$ERR" "warning[HN158]: another hnlaunch runs on the nodes of Slurm job $SLURM_JOB_ID"
+second --nodes 1 true
+lacks 'but none when it chooses nodes' "$ERR" HN158
+PID=$first OUT=$TMP/out ERR=$TMP/err
+echo >go
+finish
+exits 'the first one ends well' 0
+lacks 'without a warning' "$ERR" HN158
+hn true
+lacks 'the end of a launch ends its claim' "$ERR" HN158
 done_testing

@@ -10,7 +10,8 @@
  * Messages point into the variable's text, or name the file's line. All errors exit with 65, but
  * for a manager that is asked for and not there, and a launch of several copies (64).
  *
- * Pure but for alloc_load() and alloc_check_given(). Not for two threads on one list or @d.
+ * Pure but for alloc_load(), alloc_claim() and alloc_check_given(). Not for two threads on one list
+ * or @d.
  */
 #pragma once
 
@@ -75,6 +76,11 @@ int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts 
  * be one. @ppn as in struct alloc_input. Returns as alloc_read(), also for a file that cannot be
  * read (HN150) and a command of the manager that fails or has not ended after 10 s (HN157). */
 int alloc_load(enum alloc_from from, bool ppn, struct hosts *h, struct diags *d);
+
+/* Claims the allocation that alloc_load() read into @h until the process ends. Warns when another
+ * hnlaunch of this user has it, on this machine (HN158). Nothing happens where that cannot be told.
+ */
+void alloc_claim(const struct hosts *h, struct diags *d);
 
 /* Warns of hosts in @given that the allocation around this process lacks (HN154). Names are
  * compared, not addresses. An allocation that cannot be read, or only by a command, is passed over.

@@ -186,6 +186,10 @@ const struct error_id error_ids[] = {
           "the command that lists the nodes of an allocation failed",
           "The resource manager's program is not in PATH, cannot reach its server, or does not answer.",
           "Read what the program says in the message, or name the hosts with -H or -w." },
+        { 158,
+          "another hnlaunch uses the allocation (warning)",
+          "Two launches without a choice of nodes run on all nodes of the same allocation, and share cores and GPUs.",
+          "Give each a part: --nodes, --include, --exclude or -w." },
         /* reaching nodes, and pushed files */
         { 201,
           "nodes cannot be reached",
