@@ -51,5 +51,16 @@ has 'it is told' "$ERR" 'error[HN156]: srun starts 4 copies of hnlaunch'
 lab_run salloc -N2 bash -c 'export SLURM_SUBMIT_HOST=login; "$@"' - "${show[@]}"
 exits 'variables that ssh has brought are not taken' 65
 has 'the reason is told' "$ERR" 'error[HN155]: the variables SLURM_* were set on another machine'
+
+# A job that gives nodes back: scontrol writes a script with the new variables.
+# shellcheck disable=SC2016
+lab_run salloc -N3 --ntasks-per-node=2 bash -c '
+    scontrol update JobId="$SLURM_JOB_ID" NumNodes=2 >&2 && . ./slurm_job_"$SLURM_JOB_ID"_resize.sh >&2 && "$@"' - "${show[@]}"
+placed 'a job that has shrunk' '0 node001 1 node002'
+# shellcheck disable=SC2016
+lab_run salloc -N3 bash -c 'SLURM_JOB_NUM_NODES=2 "$@"' - "${show[@]}"
+exits 'half of the new variables are refused' 65
+has 'with a next step' "$ERR" 'source the script that scontrol wrote'
+
 slurm_nothing_left 'nothing is left on the nodes'
 done_testing
