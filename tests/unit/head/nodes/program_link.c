@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/nodes/program_link.h"
+
+/* Writes the arguments for the node n7 in brackets, or the error. */
+static const char *argument_text(const char *via)
+{
+        static char text[512];
+        struct program_link p = PROGRAM_LINK_INIT;
+        struct strv argv = STRV_INIT;
+        struct error err;
+
+        text[0] = '\0';
+        if (program_link_parse(via, &p, &err) < 0) {
+                snprintf(text, sizeof(text), "%s", err.text);
+        } else {
+                program_link_arguments(&p, "n7", &argv);
+                for (size_t i = 0; i < argv.n; i++)
+                        snprintf(text + strlen(text), sizeof(text) - strlen(text), "[%s]",
+                                 argv.v[i]);
+        }
+        strv_finish(&argv);
+        program_link_finish(&p);
+        return text;
+}
+
+static void test_host_is_filled_in(void **state UNUSED)
+{
+        static const struct {
+                const char *via, *want;
+        } cases[] = {
+                { "docker exec -i {host}", "[docker][exec][-i][n7]" },
+                { "x --node={host}.local '{host} {host}' \"a b\"",
+                  "[x][--node=n7.local][n7 n7][a b]" },
+                { "{host}", "[n7]" },
+                { "x {hos} {{host}}", "[x][{hos}][{n7}]" },
+                { "docker exec", "docker exec has no {host} for the name of the node" },
+                { "", "it is empty" },
+                { "x '{host}", "a ' is not closed" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                assert_string_equal(argument_text(cases[i].via), cases[i].want);
+}
+
+static void test_names_stand_for_ways(void **state UNUSED)
+{
+        struct program_link p = PROGRAM_LINK_INIT;
+        struct error err;
+
+        assert_true(program_link_is_ssh(NULL) && program_link_is_ssh("auto") &&
+                    program_link_is_ssh("ssh"));
+        assert_false(program_link_is_ssh("srun") || program_link_is_ssh("ssh {host}"));
+        assert_true(program_link_is_managed("srun"));
+        assert_false(program_link_is_managed("srun {host}") || program_link_is_managed(NULL));
+        assert_int_equal(program_link_parse("srun", &p, &err), 0);
+        assert_string_equal(p.name, "srun");
+        assert_string_equal(p.variable, "SLURM_JOB_ID");
+        program_link_finish(&p);
+        p = (struct program_link)PROGRAM_LINK_INIT;
+        assert_int_equal(program_link_parse("/opt/bin/enter {host}", &p, &err), 0);
+        assert_string_equal(p.name, "enter");
+        program_link_finish(&p);
+}
+
+/* srun would take variables of the job for options of the step. */
+static void test_options_of_srun_are_not_inherited(void **state UNUSED)
+{
+        struct program_link p = PROGRAM_LINK_INIT;
+        struct strv env = STRV_INIT;
+        struct error err;
+
+        setenv("SLURM_GPUS_PER_NODE", "2", 1);
+        setenv("SLURM_MEM_PER_CPU", "100", 1);
+        setenv("SLURM_LABELIO", "1", 1);
+        setenv("SLURM_JOB_ID", "7", 1);
+        assert_int_equal(program_link_parse("srun", &p, &err), 0);
+        program_link_environment(&p, &env);
+        assert_null(strv_env_get(&env, "SLURM_GPUS_PER_NODE"));
+        assert_null(strv_env_get(&env, "SLURM_MEM_PER_CPU"));
+        assert_null(strv_env_get(&env, "SLURM_LABELIO"));
+        assert_string_equal(strv_env_get(&env, "SLURM_JOB_ID"), "7");
+        strv_finish(&env);
+        program_link_finish(&p);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_host_is_filled_in),
+                cmocka_unit_test(test_names_stand_for_ways),
+                cmocka_unit_test(test_options_of_srun_are_not_inherited),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
