@@ -20,7 +20,7 @@ result() { # NAME BAD-LINES
 
 ROOMS="
 base base/elf
-wire wire/env
+wire wire/env wire/noise
 pmix
 store/engine store/relay
 head/core head/term head/hosts head/alloc head/model head/options head/push head/nodes head/ssh/files head/ssh

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a node that calls may send: the input is a greeting for the head, raw bytes for its stream
+ * of records, and then, properly sealed, a record: such a node knows the secret. A greeting of the
+ * fuzzer never passes, raw bytes never open, and what decodes is in its limits.
+ */
+#include "fuzz.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/noise/dial.h"
+
+static void judge_sealed(struct dial_stream *from, struct dial_stream *to, const uint8_t *data,
+                         size_t size)
+{
+        struct buf wire = BUF_INIT;
+        struct dial_record r;
+        struct dial_join join;
+        struct dial_end end;
+        size_t len = size - 1 < DIAL_DATA_MAX ? size - 1 : DIAL_DATA_MAX;
+
+        dial_put(from, (enum dial_type)data[0], data + 1, len, &wire);
+        if (dial_take(to, &wire, &r) != 1 || r.type != data[0] || r.len != len ||
+            memcmp(r.body, data + 1, len) != 0)
+                abort();
+        if (dial_join_decode(&join, &r) == 0 && (!*join.name || strpbrk(join.name, "/ \033\n")))
+                abort();
+        if (dial_end_decode(&end, &r) == 0 && strlen(end.text) >= sizeof(end.text))
+                abort();
+        buf_consume(&wire, r.whole);
+        if (buf_len(&wire))
+                abort();
+        buf_finish(&wire);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        static const uint8_t psk[NOISE_KEY] = { 1 };
+        uint8_t first[DIAL_GREETING] = { 0 }, second[DIAL_GREETING];
+        struct dial_stream node, head;
+        struct buf raw = BUF_INIT;
+        struct dial_record r;
+
+        if (sodium_init() < 0)
+                abort();
+        memcpy(first, data, size < sizeof(first) ? size : sizeof(first));
+        if (dial_answer(&head, psk, first, second) == 0)
+                abort();
+        dial_greet(&node, psk, first);
+        if (dial_answer(&head, psk, first, second) < 0 || dial_take_answer(&node, second) < 0)
+                abort();
+        if (size)
+                judge_sealed(&node, &head, data, size);
+        buf_append(&raw, data, size);
+        if (dial_take(&head, &raw, &r) == 1)
+                abort();
+        buf_finish(&raw);
+        return 0;
+}
