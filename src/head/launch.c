@@ -18,6 +18,7 @@
 #include "base/strv.h"
 #include "base/token.h"
 #include "head/alloc/alloc.h"
+#include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/options/config.h"
@@ -48,16 +49,19 @@ static int load_hosts(struct launch *l)
                 h->slots = o->local_n;
                 l->o.plan.local = true;
         }
+        if (l->config.dial_in)
+                dial_in_add_hosts(l->config.dial_in, &l->hosts);
         for (size_t i = 0; i < o->hostfiles.n; i++)
                 hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
-        if (!o->local && !o->hostfiles.n && !o->hostlists.n)
+        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n)
                 alloc_load(o->from, o->plan.ppn != 0, &l->hosts, &l->diags);
         config_check_hosts(o->settings, &l->hosts, &l->diags);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
                 hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
         if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))
                 filter_choose(&l->hosts, &o->hostlists, &l->diags);
-        if (!l->hosts.source && !o->local && o->from != ALLOC_NONE && !diags_errors(&l->diags))
+        if (!l->hosts.source && !o->local && !l->config.dial_in && o->from != ALLOC_NONE &&
+            !diags_errors(&l->diags))
                 alloc_check_given(o->from, &l->hosts, &l->diags);
         if (l->hosts.source && o->command == COMMAND_RUN && !o->include.n && !o->exclude.n &&
             !o->nodes)
@@ -224,16 +228,18 @@ static void setup_output(struct launch *l)
         po.n_hosts = l->hosts.n;
         po.remote = launch_any_remote(l);
         po.run_id = l->config.run_id;
-        po.source = l->hosts.source    ? l->hosts.source
-                    : l->o.local       ? "this machine"
-                    : l->o.hostfiles.n ? l->o.hostfiles.v[0]
-                                       : "host list";
+        po.source = l->hosts.source     ? l->hosts.source
+                    : l->o.local        ? "this machine"
+                    : l->config.dial_in ? "--dial-in"
+                    : l->o.hostfiles.n  ? l->o.hostfiles.v[0]
+                                        : "host list";
         l->progress = progress_create(&l->events, &po);
 }
 
 void launch_finish(struct launch *l)
 {
         job_destroy(l->job);
+        free(l->config.dial_in);
         progress_destroy(l->progress);
         run_dir_destroy(l->dir);
         for (size_t i = 0; l->inventory && i < l->hosts.n; i++)
@@ -256,8 +262,11 @@ void launch_finish(struct launch *l)
 
 int launch_run(struct launch *l)
 {
-        int rc = begin_record(l);
+        int rc;
 
+        if (l->o.dial_in && launch_dial_in(l, &rc))
+                return rc;
+        rc = begin_record(l);
         if (rc)
                 return rc;
         rc = load_hosts(l);

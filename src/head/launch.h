@@ -5,6 +5,7 @@
  * - launch.c: the order of steps: hosts, files, connect, plan, attempts
  * - launch_connect.c: the nodes: connecting, inventories
  * - launch_attempts.c: the attempts: files, endpoint, job
+ * - launch_dial_in.c: --dial-in on other nodes than node 0
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_via.c: what starts the agents (--via)
  * - verdict.c: messages, the verdict, the exit code
@@ -60,7 +61,7 @@ void launch_finish(struct launch *l);
 
 /* --- launch_connect.c --- */
 
-/* Whether a node is not this machine. */
+/* Whether a node is to be reached from here: it is not this machine, and does not dial in. */
 bool launch_any_remote(const struct launch *l);
 /* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
  * code. */
@@ -118,6 +119,12 @@ int launch_setup_check_ranks(struct launch *l);
 const char *launch_setup_choose_label(const struct launch *l);
 /* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */
 int launch_setup_choose_stdin(struct launch *l, struct error *err);
+
+/* --- launch_dial_in.c --- */
+
+/* Finds the place of this node (--dial-in). True: the launch is over, with an error or because this
+ * is not node 0 and the job has ended; *ret_code is the exit code. */
+bool launch_dial_in(struct launch *l, int *ret_code);
 
 /* --- verdict.c --- */
 

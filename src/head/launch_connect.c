@@ -35,7 +35,7 @@ static void tick(void *ctx)
 
 bool launch_any_remote(const struct launch *l)
 {
-        for (size_t i = 0; i < l->hosts.n; i++)
+        for (size_t i = 0; i < l->hosts.n && !l->config.dial_in; i++)
                 if (!l->hosts.v[i].local)
                         return true;
         return false;
@@ -66,6 +66,7 @@ static int refuse_transport(struct launch *l, struct error *err)
         char *rest = err->text;
         const char *fact = strsep(&rest, "\n");
         struct diag *d = limit                        ? diag_add(&l->diags, 904, 125, "%s", fact)
+                         : l->config.dial_in          ? diag_add(&l->diags, 323, 69, "%s", fact)
                          : err->code == EPERM && rest ? diag_add(&l->diags, 209, 78, "%s", fact)
                          : err->code == EBADMSG       ? diag_add(&l->diags, 242, 78, "%s", fact)
                          : err->code == ELIBBAD       ? diag_add(&l->diags, 248, 69, "%s", fact)
@@ -75,6 +76,8 @@ static int refuse_transport(struct launch *l, struct error *err)
                 diag_help(d, "%s", rest);
         if (limit)
                 diag_help(d, "%s", limit);
+        else if (l->config.dial_in)
+                diag_help(d, "the other nodes call this port: take another one on every node");
         else if (err->code == ELIBACC && !l->o.ssh_command)
                 diag_help(d, "--ssh-command ssh goes without it");
         return verdict_nothing_started(l, 69);

@@ -17,6 +17,7 @@
 
 #include "base/format.h"
 #include "base/printable.h"
+#include "head/dial_in/dial_in.h"
 #include "head/launch.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
@@ -45,13 +46,25 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
                           "the files of this run are in %s", run_dir_path(l->dir));
 }
 
+/* Has the nodes that dialed in told of the end, and warns of other connections. */
+static void tell_dialed_in(struct launch *l, const char *text, int code)
+{
+        struct dial_in *d = l->config.dial_in;
+
+        if (!d)
+                return;
+        d->end.code = (uint8_t)code;
+        snprintf(d->end.text, sizeof(d->end.text), "%s", text);
+        dial_in_report(d, &l->diags);
+}
+
 int verdict_nothing_started(struct launch *l, int code)
 {
         const struct diag *d = diags_first_error(&l->diags);
         size_t shown = diags_errors(&l->diags), n = shown + diags_hidden(&l->diags);
         int hn = d ? d->id : 0;
         struct error err;
-        char what[700];
+        char what[700], end[720];
 
         if (d && d->exit)
                 code = d->exit;
@@ -73,8 +86,10 @@ int verdict_nothing_started(struct launch *l, int code)
                 diag_warn(&l->diags, 902, "%s", err.text);
         if (l->o.command == COMMAND_RUN)
                 emit_end(l, code, hn, -1, what);
+        snprintf(end, sizeof(end), "%s  (exit %d)", what, code);
+        tell_dialed_in(l, end, code);
         verdict_say(l);
-        say("hnlaunch: %s  (exit %d)\n", what, code);
+        say("hnlaunch: %s\n", end);
         return code;
 }
 
@@ -234,6 +249,7 @@ int verdict_tell(struct launch *l)
         report_failure(&l->diags, l->job, &l->hosts, &l->plan, &l->o);
         report_dumps(&l->diags, l->job);
         code = check_streams(l, record_verdict(l, check_streams(l, code)));
+        tell_dialed_in(l, l->verdict, code);
         verdict_say(l);
         if (!l->o.quiet || code)
                 say("hnlaunch: %s\n", l->verdict);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/strv.h"
+#include "head/dial_in/dial_in.h"
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
 #include "head/nodes/program_link.h"
@@ -60,7 +61,9 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
                 .silence_ms = o->node_timeout_ms * (o->push.n ? HEARTBEAT_PUSH_TIMES : 1),
         };
-        if (config->remote)
+        if (config->dial_in)
+                c->remote = transport_dial_in_create(c->loop, config->dial_in, err);
+        else if (config->remote)
                 c->remote = config->remote(c->loop, err);
         else if (!program_link_is_ssh(o->via))
                 c->remote = transport_program_create(c->loop, o->via, c->command, err);

@@ -66,5 +66,7 @@ void cluster_finish(struct cluster *c);
 int cluster_tree_open(struct cluster *c, struct error *err);
 /* Whether @n failed only because the parent was lost. */
 bool cluster_is_orphan(const struct node *n);
-/* Begins to connect all orphans, now directly. Returns how many. */
-size_t cluster_tree_reconnect(struct cluster *c);
+/* Whether a lost node may be connected again: an orphan, now directly, or one that dials in. */
+bool cluster_can_return(const struct cluster *c, const struct node *n);
+/* Begins to connect all such nodes. Returns how many. */
+size_t cluster_reconnect(struct cluster *c);

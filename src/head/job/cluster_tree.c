@@ -80,14 +80,20 @@ bool cluster_is_orphan(const struct node *n)
         return n->state == NODE_FAILED && n->failure->cause == LINK_PARENT;
 }
 
-size_t cluster_tree_reconnect(struct cluster *c)
+bool cluster_can_return(const struct cluster *c, const struct node *n)
+{
+        return c->options->dial_in ? n->state == NODE_FAILED && !n->host->local
+                                   : c->tree && cluster_is_orphan(n);
+}
+
+size_t cluster_reconnect(struct cluster *c)
 {
         size_t orphans = 0;
 
-        for (size_t i = 0; i < c->n_nodes && c->tree; i++) {
+        for (size_t i = 0; i < c->n_nodes; i++) {
                 struct node *n = &c->nodes[i];
 
-                if (!cluster_is_orphan(n))
+                if (!cluster_can_return(c, n))
                         continue;
                 c->n_carried -= n->parent != NULL;
                 node_renew(n);

@@ -25,6 +25,7 @@
 #include "head/output/printer.h"
 #include "head/term/diag.h"
 
+struct dial_in;
 struct job;
 struct dump_files;
 
@@ -36,6 +37,7 @@ struct job_config {
         /* Creates the transport to all other hosts in place of ssh; NULL = ssh as the options say.
          * The job takes the transport over. NULL with @err: failed. */
         struct transport *(*remote)(uv_loop_t *loop, struct error *err);
+        struct dial_in *dial_in; /* the nodes dial in; NULL = they are reached. Outlives the job */
         struct events *events;
         char run_id[16];
         void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */

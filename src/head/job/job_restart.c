@@ -61,23 +61,27 @@ static bool replace_lost_nodes(struct job *j, struct plan *plan)
         return true;
 }
 
-/* Connects orphans of the tree again. False: an order to end came meanwhile, noticed by the count,
- * because the cause of the last attempt stays. */
-static bool rejoin_orphans(struct job *j)
+/* Connects orphans of the tree again, and nodes that dial in. False: an order to end came
+ * meanwhile, noticed by the count, because the cause of the last attempt stays. */
+static bool rejoin_nodes(struct job *j)
 {
         const struct outcome *o = &j->attempt.outcome;
         size_t happened = outcome_count(o), n;
 
-        for (size_t i = 0; i < j->cluster.n_nodes && j->cluster.tree; i++)
-                if (cluster_is_orphan(&j->cluster.nodes[i])) {
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (cluster_can_return(&j->cluster, &j->cluster.nodes[i])) {
                         job_push_forget(j->push, i);
                         job_endpoint_forget(j->endpoint, i);
                 }
-        n = cluster_tree_reconnect(&j->cluster);
+        n = cluster_reconnect(&j->cluster);
         if (!n)
                 return true;
-        log_line(LOG_WARN, "%zu node%s behind a lost one %s connected directly now", n,
-                 n == 1 ? "" : "s", n == 1 ? "is" : "are");
+        if (j->config.dial_in)
+                log_line(LOG_WARN, "waiting for %zu lost node%s to dial in again", n,
+                         n == 1 ? "" : "s");
+        else
+                log_line(LOG_WARN, "%zu node%s behind a lost one %s connected directly now", n,
+                         n == 1 ? "" : "s", n == 1 ? "is" : "are");
         while (j->cluster.unresolved && outcome_count(o) == happened)
                 uv_run(&j->loop, UV_RUN_ONCE);
         job_tell_logins(j);
@@ -155,7 +159,7 @@ bool job_restart(struct job *j, struct plan *plan)
         uint64_t ms;
 
         if (!may_restart || j->attempt.state == JOB_ENDED ||
-            j->attempt.number >= j->config.options->max_restarts || !rejoin_orphans(j) ||
+            j->attempt.number >= j->config.options->max_restarts || !rejoin_nodes(j) ||
             !replace_lost_nodes(j, plan))
                 return false;
         ms = next_backoff_ms(j);
@@ -170,7 +174,7 @@ bool job_restart(struct job *j, struct plan *plan)
         forget_attempt(j);
         if (ms)
                 sleep_backoff(j, ms);
-        if (outcome_failed(&j->attempt.outcome) || !rejoin_orphans(j))
+        if (outcome_failed(&j->attempt.outcome) || !rejoin_nodes(j))
                 return false;
         if (!replace_lost_nodes(j, plan)) {
                 job_unreachable(j, "a node was lost between two attempts");

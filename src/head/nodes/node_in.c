@@ -47,7 +47,7 @@ static void continue_bootstrap(struct node *n)
                         return;
                 case BOOTSTRAP_UPLOAD:
                         n->uploaded = true;
-                        if (io->stream == STREAM_TUNNEL &&
+                        if (n->parent && io->stream == STREAM_TUNNEL &&
                             !strcmp(io->boot.sent->arch, n->parent->hello.arch))
                                 io->link->transport->ops->upload(io->link);
                         else

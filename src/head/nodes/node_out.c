@@ -138,7 +138,7 @@ void node_common(struct node *n, const struct buf *frame)
 {
         struct node_io *io = n->io;
 
-        if (io->stream == STREAM_TUNNEL && !io->closing && !buf_len(&n->out))
+        if (io->stream == STREAM_TUNNEL && !io->closing && n->parent && !buf_len(&n->out))
                 io->link->transport->ops->common(io->link, buf_len(frame));
         else
                 buf_append(&n->out, buf_data(frame), buf_len(frame));

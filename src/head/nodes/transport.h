@@ -49,6 +49,7 @@ enum link_cause {
         LINK_SPAWN,         /* the local process could not be started */
         LINK_ENDED,         /* after opening: the remote command or the session ended */
         LINK_PARENT,        /* the parent in the tree is not there, or was lost */
+        LINK_ABSENT,        /* the node has not dialed in (--dial-in) */
         LINK_CONFIG,        /* a line of the ssh configuration cannot be obeyed */
         LINK_OTHER,
         LINK_CAUSES,

@@ -71,6 +71,41 @@ static void check_pairs(const struct options *o, struct diags *d)
         }
 }
 
+/* Refuses options that --dial-in leaves nothing to do, and those that need it. */
+static void check_dial_in(const struct options *o, struct diags *d)
+{
+        const struct {
+                const char *name;
+                bool given;
+        } others[] = { { "-H", o->hostfiles.n },
+                       { "-w", o->hostlists.n },
+                       { "--local", o->local },
+                       { "--include", is_on_line(o, "include") },
+                       { "--exclude", is_on_line(o, "exclude") },
+                       { "--tree", is_on_line(o, "tree") },
+                       { "--via", is_on_line(o, "via") },
+                       { "--from", is_on_line(o, "from") && o->from != ALLOC_NONE } };
+        static const char *const parts[] = { "node-rank", "dial-secret" };
+
+        for (size_t i = 0; o->dial_in && i < ARRAY_SIZE(others); i++)
+                if (others[i].given)
+                        diag_help(diag_add(d, HN_CONFLICT, 64,
+                                           "--dial-in and %s exclude each other", others[i].name),
+                                  "with --dial-in the platform has chosen the nodes and started "
+                                  "hnlaunch on each");
+        for (size_t i = 0; !o->dial_in && i < ARRAY_SIZE(parts); i++)
+                if (is_on_line(o, parts[i]))
+                        diag_help(diag_add(d, HN_CONFLICT, 64, "--%s without --dial-in", parts[i]),
+                                  "started on every node: add --dial-in HOST:PORT, the address of "
+                                  "node 0; else "
+                                  "one hnlaunch starts all nodes, with -H or -w");
+        if (o->dial_in && o->command == COMMAND_PLAN)
+                diag_help(diag_add(d, HN_CONFLICT, 64,
+                                   "--dial-in has no plan before the nodes are "
+                                   "there"),
+                          "give a hostfile to see a plan");
+}
+
 /* Refuses options that contradict --per-node. One that comes from a file gives way, unless
  * --per-node comes from a file, too. */
 static void check_per_node(const struct options *o, struct diags *d)
@@ -185,7 +220,7 @@ static void check_hosts(const struct options *o, struct diags *d)
         const char *stray = stray_option(o);
         struct diag *diag;
 
-        if (o->local || o->hostfiles.n || o->hostlists.n || o->from > ALLOC_NONE ||
+        if (o->local || o->hostfiles.n || o->hostlists.n || o->dial_in || o->from > ALLOC_NONE ||
             (o->from == ALLOC_AUTO && alloc_find(environ) != ALLOC_NONE))
                 return;
         diag = diag_add(d, HN_HOSTS, 64, "no hosts given");
@@ -203,6 +238,7 @@ int option_check(const struct options *o, struct diags *d)
 
         check_pairs(o, d);
         check_per_node(o, d);
+        check_dial_in(o, d);
         if (launches && (o->command == COMMAND_PLAN || check_program(o, d) == 0) &&
             check_hostfiles(o, d) == 0)
                 check_hosts(o, d);

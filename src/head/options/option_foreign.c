@@ -20,9 +20,6 @@ const struct option_foreign option_foreigns[] = {
         { "master-addr", 1, true,
           "hnlaunch takes an address of rank 0's node; --iface chooses its network" },
         { "no-python", 0, true, "the program is started as it is, without an interpreter" },
-        { "node-rank", 1, false,
-          "hnlaunch numbers the nodes by itself, in the order of the hosts: one hnlaunch starts "
-          "all of them, with -H or -w" },
         /* mpirun */
         { "allow-run-as-root", 0, true, "root may always use hnlaunch" },
         { "map-by", 1, false, "--map slot or --map node; --ppn N for ppr:N:node" },

@@ -131,12 +131,12 @@ void options_finish(struct options *o)
         struct strv *lists[] = { &o->hostfiles, &o->hostlists, &o->include, &o->exclude,
                                  &o->exports,   &o->env_files, &o->unset,   &o->identities,
                                  &o->push,      &o->argv };
-        char *texts[] = { o->export_mode,   o->chdir,      o->user,
-                          o->jump,          o->via,        o->ssh_config,
-                          o->ssh_command,   o->iface,      o->label_template,
-                          o->stdin_file,    o->show,       o->log_dir,
-                          o->agent,         o->help_topic, o->json_file,
-                          o->local_rank_arg };
+        char *texts[] = { o->export_mode,    o->chdir,      o->user,
+                          o->jump,           o->via,        o->ssh_config,
+                          o->ssh_command,    o->iface,      o->label_template,
+                          o->stdin_file,     o->show,       o->log_dir,
+                          o->agent,          o->help_topic, o->json_file,
+                          o->local_rank_arg, o->dial_in,    o->dial_secret };
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
                 strv_finish(lists[i]);

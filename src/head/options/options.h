@@ -49,6 +49,10 @@ struct options {
         struct strv include, exclude;
         unsigned from; /* enum alloc_from of head/alloc/alloc.h */
         int nodes;     /* 0 = all */
+        char *dial_in; /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
+        int node_rank;
+        char *dial_secret; /* file; NULL = HNLAUNCH_DIAL_SECRET */
+        int64_t dial_timeout_ms;
         struct plan_options plan;
         bool gpu_visibility_own;
         /* environment and files */

@@ -26,6 +26,7 @@ enum section {
         NO_AGENT,
         AGENT_CANNOT_RUN,
         UNREACHABLE,
+        ABSENT,            /* --dial-in */
         CHILD_KEY_UNKNOWN, /* between nodes (--tree) */
         CHILD_DENIED,
         CHILD_UNREACHABLE,
@@ -50,6 +51,7 @@ static enum section failure_section(const struct node *n)
                 [LINK_ENDED] = UNREACHABLE,
                 [LINK_OTHER] = UNREACHABLE,
                 [LINK_PARENT] = CHILD_UNTRIED,
+                [LINK_ABSENT] = ABSENT,
                 [LINK_CONFIG] = CONFIG,
         };
         static const enum section by_refusal[] = {
@@ -106,6 +108,8 @@ static const struct {
         [AGENT_CANNOT_RUN] = { 210, 69, "the agent cannot run on %s",
                                "the agent cannot run on %zu nodes" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
+        [ABSENT] = { 324, 68, "%s has not dialed in", "%zu nodes have not dialed in",
+                     "each node says itself what keeps it; --dial-timeout waits longer" },
         [CHILD_KEY_UNKNOWN] = { 222, 77,
                                 "the host key of %s is not trusted by its parent in the tree",
                                 "host keys of %zu nodes are not trusted by their parents in the "
@@ -185,7 +189,7 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                 diag_help(d, "%s", first->failure->help);
         else if (sections[s].help)
                 diag_help(d, "%s", sections[s].help);
-        if (!all && s != CHILD_UNTRIED)
+        if (!all && s != CHILD_UNTRIED && s != ABSENT)
                 diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", names);
 }
 

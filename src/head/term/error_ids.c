@@ -473,6 +473,51 @@ const struct error_id error_ids[] = {
           "The network of --iface, or iface= or addr= of the hostfile, has no address on the node of rank 0, or "
           "addr= does not resolve here.",
           "Choose an interface or address that the node has; the message lists them." },
+        /* --dial-in */
+        { 321,
+          "nodes dial in without a secret (warning)",
+          "--dial-in was used without --dial-secret and HNLAUNCH_DIAL_SECRET. The connections are encrypted, but any "
+          "program that reaches the port of node 0 can take the place of a node that is not there yet.",
+          "Give every node the same secret, a new one for each job: openssl rand -hex 32." },
+        { 322,
+          "the place of a node that dials in is not complete",
+          "--dial-in is not HOST:PORT, --nodes or --node-rank is missing, or the node rank is not below the number of "
+          "nodes.",
+          "Write --dial-in HOST:PORT --nodes N --node-rank R: the same on every node but for R." },
+        { 323,
+          "node 0 cannot open the port for the other nodes",
+          "Another program uses the port of --dial-in, perhaps another job on this machine, or the user may not open "
+          "it.",
+          "Choose another port above 1023, the same on every node." },
+        { 324,
+          "nodes have not dialed in",
+          "Node 0 waited for --dial-timeout, and the nodes in the message did not connect: hnlaunch was not started "
+          "there, cannot reach the port, or has another secret.",
+          "Look at what hnlaunch says on these nodes. --dial-timeout waits longer." },
+        { 325,
+          "a node cannot reach node 0",
+          "Within --dial-timeout, the name of node 0 did not resolve, its port could not be reached, another program "
+          "answered there, or node 0 has another secret. The message has what happened last.",
+          "See that hnlaunch runs on node 0 and that its port is open between the nodes; compare the secrets." },
+        { 326,
+          "node 0 refused a node",
+          "The node was told of another number of nodes, has a node rank that the job has not, or another version of "
+          "hnlaunch. The exit code is 64 or 76.",
+          "Start the same hnlaunch with the same --nodes on every node." },
+        { 327,
+          "a node lost node 0",
+          "The connection to node 0 ended before the job did: hnlaunch was killed there, its machine or the network "
+          "failed. The ranks of this node were stopped.",
+          "Look at the end of node 0." },
+        { 328,
+          "the secret for dialing in cannot be used",
+          "The file of --dial-secret cannot be read, or the secret is shorter than 16 characters.",
+          "Make a secret for each job: openssl rand -hex 32." },
+        { 331,
+          "other programs connected to the port of --dial-in (warning)",
+          "Connections to node 0 were no node's of the job: they sent another protocol, another secret, nothing, or "
+          "a repeated message. They were closed and did the job no harm; port scanners and health checks do so.",
+          "If a node is missing as well, compare its secret with that of node 0." },
         /* PyTorch's store */
         { 340,
           "the value of --via cannot be used",

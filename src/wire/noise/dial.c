@@ -129,7 +129,6 @@ static void code_dial_join(struct codec *c, struct dial_join *m)
 static void code_dial_end(struct codec *c, struct dial_end *m)
 {
         codec_u8(c, &m->code);
-        codec_u8(c, &m->signal);
         codec_text(c, m->text, sizeof(m->text));
 }
 
@@ -164,13 +163,14 @@ int dial_join_decode(struct dial_join *m, const struct dial_record *r)
         return take_done(&c.in) && *m->name ? 0 : -EPROTO;
 }
 
-void dial_end_put(struct dial_stream *s, const struct dial_end *m, struct buf *out)
+void dial_end_put(struct dial_stream *s, enum dial_type type, const struct dial_end *m,
+                  struct buf *out)
 {
         struct dial_end copy = *m;
         struct buf body = BUF_INIT;
 
         code_dial_end(&CODEC_TO(&body), &copy);
-        dial_put(s, DIAL_END, buf_data(&body), buf_len(&body), out);
+        dial_put(s, type, buf_data(&body), buf_len(&body), out);
         buf_finish(&body);
 }
 
@@ -179,7 +179,7 @@ int dial_end_decode(struct dial_end *m, const struct dial_record *r)
         struct codec c = CODEC_FROM(r->body, r->len);
 
         *m = (struct dial_end){ 0 };
-        if (r->type != DIAL_END)
+        if (r->type != DIAL_END && r->type != DIAL_REFUSED)
                 return -EPROTO;
         code_dial_end(&c, m);
         return take_done(&c.in) ? 0 : -EPROTO;

@@ -11,6 +11,7 @@
  *   WELCOME   head -> node   empty: start the agent
  *   DATA      both           bytes of the stream between head and agent
  *   EXIT      node -> head   the agent has ended; text: how
+ *   REFUSED   head -> node   the last record to a node that cannot join; struct dial_end
  *   END       head -> node   the last record: exit code and text; struct dial_end
  *
  * Engines without descriptors. The psk is a hash of the user's secret, or zeros.
@@ -30,9 +31,10 @@ enum {
         DIAL_DATA_MAX = 32 << 10,                    /* bytes of DATA in a record */
         DIAL_SECRET_MIN = 16,                        /* characters */
         DIAL_NAME_MAX = 64,
+        DIAL_RETRY = 75, /* EX_TEMPFAIL */
 };
 
-enum dial_type { DIAL_JOIN = 1, DIAL_WELCOME, DIAL_DATA, DIAL_EXIT, DIAL_END };
+enum dial_type { DIAL_JOIN = 1, DIAL_WELCOME, DIAL_DATA, DIAL_EXIT, DIAL_REFUSED, DIAL_END };
 
 struct dial_stream {
         struct noise_handshake handshake; /* zeroed after the greetings */
@@ -78,10 +80,12 @@ void dial_join_put(struct dial_stream *s, const struct dial_join *m, struct buf 
 int dial_join_decode(struct dial_join *m, const struct dial_record *r);
 
 struct dial_end {
-        uint8_t code;    /* exit code of the job */
-        uint8_t signal;  /* that ended the head, 0 = none */
-        char text[1024]; /* the verdict, printable */
+        uint8_t code;    /* exit code of the job; DIAL_RETRY in REFUSED: dial again */
+        char text[1024]; /* the verdict or reason, printable */
 };
 
-void dial_end_put(struct dial_stream *s, const struct dial_end *m, struct buf *out);
+/* @type is DIAL_END or DIAL_REFUSED. */
+void dial_end_put(struct dial_stream *s, enum dial_type type, const struct dial_end *m,
+                  struct buf *out);
+/* -EPROTO: of another type, or malformed. */
 int dial_end_decode(struct dial_end *m, const struct dial_record *r);

@@ -120,15 +120,14 @@ static void test_a_join_is_judged(void **state UNUSED)
 
 static void test_an_end_carries_code_and_text(void **state UNUSED)
 {
-        struct dial_end m = { .code = 7, .signal = 15, .text = "failed: rank 3" }, got;
+        struct dial_end m = { .code = 7, .text = "failed: rank 3" }, got;
         struct dial_record r;
 
         meet_streams();
-        dial_end_put(&head, &m, &wire);
+        dial_end_put(&head, DIAL_END, &m, &wire);
         assert_int_equal(dial_take(&node, &wire, &r), 1);
         assert_int_equal(dial_end_decode(&got, &r), 0);
         assert_int_equal(got.code, 7);
-        assert_int_equal(got.signal, 15);
         assert_string_equal(got.text, "failed: rank 3");
         r.type = DIAL_JOIN;
         assert_int_equal(dial_end_decode(&got, &r), -EPROTO);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dial_call: the way of a node into the job, before anything runs there; blocking
+ */
+#pragma once
+
+#include "head/dial_in/dial_in.h"
+
+struct dial_call {
+        int fd; /* of the connection, blocking */
+        struct dial_stream stream;
+        struct buf in; /* bytes behind WELCOME */
+};
+
+/* Connects to node 0 until it takes the node in, and says once in a while what keeps it. 0: WELCOME
+ * has come, and @c is to be closed by dial_call_finish(). 1: the job ended, d->end has how.
+ * -ETIMEDOUT: node 0 was not reached in d->timeout_ms. -ECONNREFUSED: node 0 refused the node, with
+ * the exit code in d->end. -errno with @err. */
+int dial_call(struct dial_call *c, struct dial_in *d, struct error *err);
+void dial_call_finish(struct dial_call *c);

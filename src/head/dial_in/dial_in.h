@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dial-in: the platform starts the same hnlaunch on every node (--dial-in)
+ *
+ * Node 0 is the head, and runs ranks as every node. The other nodes connect to it and run an agent,
+ * whose input and output travel in the connection (wire/noise/dial.h). Above that all is as over
+ * ssh.
+ *
+ *   dial_place.c         who is node 0, which node is this one
+ *   transport_dial_in.c  node 0: the listener, and which connection is which node
+ *   dial_peer.c          node 0: one connection
+ *   dial_call.c          other nodes: connects until node 0 takes the node in
+ *   dial_node.c          other nodes: the agent, and the end of the job
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "head/hosts/hosts.h"
+#include "head/nodes/transport.h"
+#include "head/options/options.h"
+#include "head/term/diag.h"
+#include "wire/noise/dial.h"
+
+struct dial_place {
+        char host[256]; /* of node 0, a name or an address */
+        int port, rank, nodes;
+        const char *source; /* "--dial-in", "Slurm" ... */
+};
+
+/* Connections that were no node's. */
+struct dial_rejects {
+        size_t foreign; /* another protocol or another secret */
+        size_t silent;  /* closed, or no greeting in time */
+        size_t replayed;
+        char last[64]; /* address of the newest */
+};
+
+struct dial_in {
+        struct dial_place place;
+        uint8_t psk[NOISE_KEY]; /* zeros without a secret */
+        bool has_secret;
+        bool quiet;
+        int64_t timeout_ms;  /* for all nodes to come; DURATION_NEVER */
+        int64_t grace_ms;    /* --grace */
+        struct hosts *hosts; /* of node 0: gets the names of the nodes */
+        struct dial_rejects rejects;
+        struct dial_end end; /* what the nodes are told when the transport is destroyed */
+};
+
+/* Reads "HOST:PORT" or "[ADDRESS]:PORT". 0, or -EINVAL with @err. */
+int dial_place_read(struct dial_place *p, const char *text, struct error *err);
+
+/* Fills @d from the options: the place and the secret, of --dial-secret or HNLAUNCH_DIAL_SECRET,
+ * which is removed from the environment. 0, or -EINVAL with an error in @diags. Without a secret
+ * there is a warning. */
+int dial_in_load(struct dial_in *d, const struct options *o, struct diags *diags);
+
+/* Adds a host for each node: node 0 is local, the others have the names node1 ... until they tell
+ * their own. */
+void dial_in_add_hosts(struct dial_in *d, struct hosts *hosts);
+
+/* Warns of connections that were no node's (HN331). */
+void dial_in_report(const struct dial_in *d, struct diags *diags);
+
+/* Creates the transport of node 0, whose links are the nodes that dial in. @d is borrowed until the
+ * transport's handles are closed. NULL with @err: the port cannot be opened. */
+struct transport *transport_dial_in_create(uv_loop_t *loop, struct dial_in *d, struct error *err);
+
+/* Runs another node than node 0 until the job ends. Returns the exit code; a message that remains
+ * to be told is in @diags, else a verdict in @d->end.text. @agent is the path of the agent. */
+int dial_node_run(struct dial_in *d, const char *agent, struct diags *diags);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/dial_in/dial_listener.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "base/memory.h"
+
+enum {
+        GREETING_MS = 10000, /* for a connection to join */
+        CROWDED_MS = 500,    /* ... when others wait for its place */
+};
+
+void dial_listener_reject(struct dial_listener *l, const struct dial_peer *p,
+                          enum dial_peer_fault fault)
+{
+        struct dial_rejects *r = l->rejects;
+
+        r->foreign += fault == PEER_FOREIGN;
+        r->silent += fault == PEER_SILENT;
+        r->replayed += fault == PEER_REPLAYED;
+        snprintf(r->last, sizeof(r->last), "%s", p->address);
+}
+
+/* Returns a free peer of the pool; NULL: none is free. */
+static struct dial_peer *find_free_peer(struct dial_listener *l)
+{
+        for (size_t i = 0; i < DIAL_POOL; i++) {
+                if (!l->pool[i])
+                        l->pool[i] = xcalloc(1, sizeof(*l->pool[i]));
+                if (l->pool[i]->state == PEER_FREE)
+                        return l->pool[i];
+        }
+        return NULL;
+}
+
+static void accept_connection(struct dial_listener *l)
+{
+        struct dial_peer *p = find_free_peer(l);
+
+        l->crowded = !p;
+        if (!p)
+                return;
+        p->ops = l->ops;
+        p->owner = l->owner;
+        p->psk = l->psk;
+        dial_peer_accept(p, (uv_stream_t *)&l->tcp);
+}
+
+static void on_connection(uv_stream_t *s, int status)
+{
+        if (status == 0)
+                accept_connection(s->data);
+}
+
+void dial_listener_tick(struct dial_listener *l)
+{
+        int64_t limit = (int64_t)(l->crowded ? CROWDED_MS : GREETING_MS) * 1000000;
+        int64_t now = clock_ns();
+
+        for (size_t i = 0; i < DIAL_POOL; i++) {
+                struct dial_peer *p = l->pool[i];
+
+                if (!p || (p->state != PEER_GREETING && p->state != PEER_JOINING) ||
+                    now - p->since_ns < limit)
+                        continue;
+                dial_listener_reject(l, p, PEER_SILENT);
+                dial_peer_close(p);
+        }
+}
+
+/* Opens a socket that listens at an address; -errno. */
+static int listen_at(const struct addrinfo *a)
+{
+        int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, r;
+
+        if (fd < 0)
+                return -errno;
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
+                return fd;
+        r = -errno;
+        fd_close(fd);
+        return r;
+}
+
+/* Opens the port at the first address of @host that this machine has. -errno; -EADDRNOTAVAIL: it
+ * has none, or the name does not resolve. */
+static int listen_on(const char *host, int port)
+{
+        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+                                        .ai_flags = host ? 0 : AI_PASSIVE };
+        struct addrinfo *all = NULL;
+        int r = -EADDRNOTAVAIL;
+        char text[16];
+
+        snprintf(text, sizeof(text), "%d", port);
+        if (getaddrinfo(host, text, &hints, &all) != 0)
+                return -EADDRNOTAVAIL;
+        for (struct addrinfo *a = all; a && r < 0 && r != -EADDRINUSE; a = a->ai_next)
+                r = listen_at(a);
+        freeaddrinfo(all);
+        return r;
+}
+
+int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *host, int port,
+                       struct error *err)
+{
+        int fd = listen_on(host, port), r;
+
+        if (fd == -EADDRNOTAVAIL) /* behind a translated address: listen on all */
+                fd = listen_on(NULL, port);
+        if (fd < 0)
+                return err_set(err, -fd, "cannot open port %d of %s for the nodes: %s", port, host,
+                               strerror(-fd));
+        uv_tcp_init(loop, &l->tcp);
+        r = uv_tcp_open(&l->tcp, fd);
+        if (r < 0)
+                fd_close(fd);
+        l->tcp.data = l;
+        if (r == 0)
+                r = uv_listen((uv_stream_t *)&l->tcp, SOMAXCONN, on_connection);
+        if (r == 0)
+                return 0;
+        uv_close((uv_handle_t *)&l->tcp, NULL);
+        return err_set(err, -r, "cannot listen on port %d: %s", port, uv_strerror(r));
+}
+
+void dial_listener_release(struct dial_listener *l, struct dial_peer *p)
+{
+        for (size_t i = 0; i < DIAL_POOL; i++)
+                if (l->pool[i] == p)
+                        l->pool[i] = NULL;
+}
+
+bool dial_listener_closed(struct dial_listener *l, const struct dial_peer *p)
+{
+        bool pooled = false;
+
+        for (size_t i = 0; i < DIAL_POOL; i++)
+                pooled |= l->pool[i] == p;
+        if (l->crowded && !l->closing)
+                accept_connection(l);
+        return pooled;
+}
+
+void dial_listener_close(struct dial_listener *l, uv_close_cb closed)
+{
+        l->closing = true;
+        uv_close((uv_handle_t *)&l->tcp, closed);
+        for (size_t i = 0; i < DIAL_POOL; i++)
+                if (l->pool[i])
+                        dial_peer_close(l->pool[i]);
+}
+
+bool dial_listener_idle(const struct dial_listener *l)
+{
+        for (size_t i = 0; i < DIAL_POOL; i++)
+                if (l->pool[i] && l->pool[i]->state != PEER_FREE)
+                        return false;
+        return true;
+}
+
+void dial_listener_finish(struct dial_listener *l)
+{
+        for (size_t i = 0; i < DIAL_POOL; i++)
+                free(l->pool[i]);
+}

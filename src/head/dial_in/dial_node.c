@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another node than node 0: an agent of this machine, and bytes between it and node 0. Each side is
+ * read no further while too many bytes wait for the other.
+ *
+ * The agent ends when its input does. When it has ended, and its output is at the end, node 0 is
+ * told (EXIT), and may start another one (WELCOME) or end this node (END). Without node 0 the
+ * agent's input is closed, and this node ends behind the agent.
+ *
+ * A platform that ends a job sends TERM to every node. Node 0 then stops all ranks in order, so
+ * this node waits for that as long as it takes; only then, or at the second signal, its agent is
+ * ended.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/macros.h"
+#include "head/dial_in/dial_call.h"
+#include "head/dial_in/dial_peer.h"
+#include "head/output/say.h"
+
+enum {
+        HN_UNREACHED = 325,
+        HN_REFUSED = 326,
+        HN_LOST_HEAD = 327,
+        NODE_SIGNALS = 3,
+        WAITING_MAX = 1 << 20,  /* bytes that wait for a side, above which the other is not read */
+        ORDERLY_MORE_MS = 1000, /* beside the grace time: for node 0 to stop all ranks */
+        PIPE_READ = 64 << 10,
+};
+
+struct dial_node {
+        uv_loop_t loop;
+        struct dial_in *d;
+        struct dial_peer peer;
+        struct transport *local;
+        struct link *agent; /* NULL: none was started */
+        uv_pipe_t pipe;     /* to the agent */
+        bool piped;         /* @pipe is open */
+        bool ended;         /* the agent's process has ended */
+        struct buf out, in_flight;
+        uv_write_t write;
+        bool writing;
+        uv_timer_t orderly;
+        uv_signal_t signals[NODE_SIGNALS];
+        int signo; /* that ends this node, 0 = none */
+        bool over; /* node 0 has said the end, or is lost */
+        bool has_end;
+        char exit_text[160], lost[160], read[PIPE_READ];
+};
+
+static void start_node_agent(struct dial_node *n);
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* Closes the agent's input, which ends it, or this node if there is no agent. */
+static void end_node(struct dial_node *n)
+{
+        n->over = true;
+        if (!n->agent)
+                uv_stop(&n->loop);
+        else if (n->piped && !uv_is_closing((uv_handle_t *)&n->pipe))
+                uv_close((uv_handle_t *)&n->pipe, NULL);
+}
+
+/* Tells node 0 of the agent's end, when no byte of it is left. */
+static void finish_node_agent(struct dial_node *n)
+{
+        bool drained = !n->piped || uv_is_closing((uv_handle_t *)&n->pipe);
+
+        if (!n->agent || !n->ended || !drained)
+                return;
+        link_close(n->agent);
+        n->agent = NULL;
+        n->piped = false;
+        buf_finish(&n->out);
+        if (n->over || n->signo) {
+                uv_stop(&n->loop);
+                return;
+        }
+        dial_peer_send(&n->peer, DIAL_EXIT, n->exit_text, strlen(n->exit_text));
+}
+
+/* --- from node 0 to the agent ----------------------------------------------------------------- */
+
+static void flush_node_pipe(struct dial_node *n);
+
+static void on_pipe_written(uv_write_t *req, int status)
+{
+        struct dial_node *n = req->data;
+
+        n->writing = false;
+        buf_finish(&n->in_flight);
+        if (status < 0)
+                return; /* the agent has ended: its output is read to the end */
+        flush_node_pipe(n);
+        if (buf_len(&n->out) < WAITING_MAX)
+                dial_peer_pause(&n->peer, false);
+}
+
+static void flush_node_pipe(struct dial_node *n)
+{
+        uv_buf_t piece;
+
+        if (n->writing || !n->piped || uv_is_closing((uv_handle_t *)&n->pipe) || !buf_len(&n->out))
+                return;
+        n->in_flight = n->out;
+        n->out = (struct buf)BUF_INIT;
+        piece = uv_buf_init((char *)n->in_flight.mem + n->in_flight.start,
+                            (unsigned)buf_len(&n->in_flight));
+        n->write.data = n;
+        n->writing = uv_write(&n->write, (uv_stream_t *)&n->pipe, &piece, 1, on_pipe_written) == 0;
+}
+
+static void on_node_record(struct dial_peer *p, const struct dial_record *r)
+{
+        struct dial_node *n = p->owner;
+
+        if (r->type == DIAL_DATA && n->agent && !n->over) {
+                buf_append(&n->out, r->body, r->len);
+                flush_node_pipe(n);
+                if (buf_len(&n->out) >= WAITING_MAX)
+                        dial_peer_pause(p, true);
+        } else if (r->type == DIAL_WELCOME && !n->agent) {
+                start_node_agent(n);
+        } else if (dial_end_decode(&n->d->end, r) == 0) {
+                n->has_end = true;
+                end_node(n);
+        }
+}
+
+static void on_head_broken(struct dial_peer *p, enum dial_peer_fault fault UNUSED, const char *text)
+{
+        struct dial_node *n = p->owner;
+
+        if (!n->over)
+                snprintf(n->lost, sizeof(n->lost), "%s", text);
+        end_node(n);
+}
+
+/* --- from the agent to node 0 ----------------------------------------------------------------- */
+
+static void on_pipe_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *ret)
+{
+        struct dial_node *n = h->data;
+
+        *ret = uv_buf_init(n->read, sizeof(n->read));
+}
+
+static void on_pipe_read(uv_stream_t *s, ssize_t got, const uv_buf_t *buf)
+{
+        struct dial_node *n = s->data;
+
+        if (got < 0) {
+                uv_close((uv_handle_t *)s, NULL);
+                finish_node_agent(n);
+        } else if (got > 0) {
+                dial_peer_send(&n->peer, DIAL_DATA, buf->base, (size_t)got);
+                if (dial_peer_waiting(&n->peer) >= WAITING_MAX)
+                        uv_read_stop(s);
+        }
+}
+
+static void on_head_writable(struct dial_peer *p)
+{
+        struct dial_node *n = p->owner;
+
+        if (n->piped && !uv_is_closing((uv_handle_t *)&n->pipe) &&
+            dial_peer_waiting(p) < WAITING_MAX)
+                uv_read_start((uv_stream_t *)&n->pipe, on_pipe_alloc, on_pipe_read);
+}
+
+/* --- the agent -------------------------------------------------------------------------------- */
+
+static void on_agent_ended(void *ctx, const struct link_failure *why)
+{
+        struct dial_node *n = ctx;
+
+        n->ended = true;
+        snprintf(n->exit_text, sizeof(n->exit_text), "%.150s", why->fact);
+        finish_node_agent(n);
+}
+
+static void on_agent_opened(void *ctx, int fd)
+{
+        struct dial_node *n = ctx;
+
+        if (n->over) {
+                fd_close(fd);
+                return;
+        }
+        uv_pipe_init(&n->loop, &n->pipe, 0);
+        n->pipe.data = n;
+        n->piped = true;
+        if (uv_pipe_open(&n->pipe, fd) < 0)
+                fd_close(fd);
+        uv_read_start((uv_stream_t *)&n->pipe, on_pipe_alloc, on_pipe_read);
+        flush_node_pipe(n);
+}
+
+static void on_agent_noise(void *ctx UNUSED, const char *text, size_t len)
+{
+        fwrite(text, 1, len, stderr);
+}
+
+static void start_node_agent(struct dial_node *n)
+{
+        static const struct link_callbacks cb = { .opened = on_agent_opened,
+                                                  .failed = on_agent_ended,
+                                                  .ended = on_agent_ended,
+                                                  .noise = on_agent_noise };
+        const struct link_target here = { .host = "localhost" };
+        struct error err;
+
+        n->ended = false;
+        n->agent = link_open(n->local, &here, &cb, n, &err); /* of a process: never NULL */
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+/* Ends the agent, which tells node 0 why. */
+static void on_orderly_over(uv_timer_t *t)
+{
+        struct dial_node *n = t->data;
+
+        if (n->over || !n->agent)
+                uv_stop(&n->loop);
+        else
+                end_node(n);
+}
+
+static void on_node_signal(uv_signal_t *s, int signo)
+{
+        struct dial_node *n = s->data;
+        bool second = n->signo != 0;
+
+        if (!second && n->agent && !n->over) {
+                n->signo = signo;
+                if (!n->d->quiet)
+                        say("hnlaunch: node %d got SIG%s: waiting for node 0 to stop the ranks\n",
+                            n->d->place.rank, sigabbrev_np(signo));
+                uv_timer_start(&n->orderly, on_orderly_over,
+                               (uint64_t)(n->d->grace_ms + ORDERLY_MORE_MS), 0);
+                return;
+        }
+        n->signo = signo;
+        on_orderly_over(&n->orderly);
+}
+
+static void watch_signals(struct dial_node *n)
+{
+        static const int watched[NODE_SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
+
+        for (size_t i = 0; i < NODE_SIGNALS; i++) {
+                uv_signal_init(&n->loop, &n->signals[i]);
+                n->signals[i].data = n;
+                uv_signal_start(&n->signals[i], on_node_signal, watched[i]);
+                uv_unref((uv_handle_t *)&n->signals[i]);
+        }
+        signal(SIGUSR1, SIG_IGN); /* node 0 gets them, too, and passes them on to all ranks */
+        signal(SIGUSR2, SIG_IGN);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+static void on_head_closed(struct dial_peer *p UNUSED)
+{
+}
+
+static void close_dial_node(struct dial_node *n)
+{
+        dial_peer_close(&n->peer);
+        for (size_t i = 0; i < NODE_SIGNALS; i++)
+                uv_close((uv_handle_t *)&n->signals[i], NULL);
+        uv_close((uv_handle_t *)&n->orderly, NULL);
+        if (n->piped && !uv_is_closing((uv_handle_t *)&n->pipe))
+                uv_close((uv_handle_t *)&n->pipe, NULL);
+        link_close(n->agent);
+        transport_destroy(n->local);
+        uv_run(&n->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&n->loop);
+        buf_finish(&n->out);
+        buf_finish(&n->in_flight);
+}
+
+/* Carries bytes until the end. Returns the exit code. */
+static int carry_node(struct dial_node *n, struct dial_call *call, const char *agent,
+                      struct diags *diags)
+{
+        static const struct dial_peer_ops ops = { .record = on_node_record,
+                                                  .writable = on_head_writable,
+                                                  .broken = on_head_broken,
+                                                  .closed = on_head_closed };
+        const struct dial_place *p = &n->d->place;
+        int code;
+
+        n->peer = (struct dial_peer){ .ops = &ops, .owner = n };
+        uv_timer_init(&n->loop, &n->orderly);
+        n->orderly.data = n;
+        watch_signals(n);
+        n->local = transport_local_create(&n->loop, agent);
+        start_node_agent(n);
+        if (dial_peer_adopt(&n->peer, &n->loop, call->fd, &call->stream, &call->in) == 0)
+                uv_run(&n->loop, UV_RUN_DEFAULT);
+        call->fd = -1; /* the peer's */
+        code = n->has_end ? n->d->end.code : n->signo ? 128 + n->signo : 125;
+        if (!n->has_end && !n->signo)
+                diag_help(diag_add(diags, HN_LOST_HEAD, 125, "lost node 0 at %s port %d: %s",
+                                   p->host, p->port, n->lost),
+                          "its own messages say why it ended; the ranks of this node were stopped");
+        close_dial_node(n);
+        return code;
+}
+
+/* Reports a call that did not succeed. Returns the exit code. */
+static int report_call(const struct dial_in *d, int r, const struct error *err, struct diags *diags)
+{
+        const struct dial_place *p = &d->place;
+        struct diag *di;
+
+        if (r == 1)
+                return d->end.code;
+        if (r == -ECONNREFUSED) {
+                diag_add(diags, HN_REFUSED, d->end.code, "node 0 refused node %d: %s", p->rank,
+                         d->end.text);
+                return d->end.code;
+        }
+        di = diag_add(diags, HN_UNREACHED, 68, "node %d cannot join node 0 at %s port %d: %s",
+                      p->rank, p->host, p->port, err->text);
+        diag_help(di, "does hnlaunch run on node 0, and is the port open? --dial-timeout waits "
+                      "longer");
+        return 68;
+}
+
+int dial_node_run(struct dial_in *d, const char *agent, struct diags *diags)
+{
+        static struct dial_node n; /* with a buffer that is large for a stack */
+        struct dial_call call;
+        struct error err = { 0 };
+        int r = dial_call(&call, d, &err);
+
+        if (r != 0)
+                return report_call(d, r, &err, diags);
+        n.d = d;
+        r = uv_loop_init(&n.loop);
+        if (r < 0) {
+                diag_add(diags, HN_UNREACHED, 125, "cannot start the event loop: %s",
+                         uv_strerror(r));
+                dial_call_finish(&call);
+                return 125;
+        }
+        r = carry_node(&n, &call, agent, diags);
+        dial_call_finish(&call);
+        return r;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A peer reads its greeting into an array of its own. With the right greeting it gets buffers, and
+ * the next bytes are records. Records to the node gather in @out; one write is with libuv at a
+ * time, from @in_flight. A peer that breaks any rule is closed at once, without an answer.
+ */
+#include "head/dial_in/dial_peer.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/macros.h"
+
+enum {
+        DIAL_READ_SIZE = 64 << 10,
+        KEEPALIVE_S = 5, /* a node whose machine vanished while it waits is noticed in 20 s */
+        KEEPALIVE_PROBES = 3,
+};
+
+static void on_peer_closed(uv_handle_t *h)
+{
+        struct dial_peer *p = h->data;
+
+        buf_finish(&p->in);
+        buf_finish(&p->out);
+        buf_finish(&p->in_flight);
+        p->state = PEER_FREE;
+        p->ops->closed(p);
+}
+
+void dial_peer_close(struct dial_peer *p)
+{
+        if (p->state == PEER_FREE || p->state == PEER_CLOSING)
+                return;
+        p->state = PEER_CLOSING;
+        uv_close((uv_handle_t *)&p->tcp, on_peer_closed);
+}
+
+static void break_peer(struct dial_peer *p, enum dial_peer_fault fault, const char *text)
+{
+        if (p->state == PEER_FREE || p->state == PEER_CLOSING)
+                return;
+        p->ops->broken(p, fault, text);
+        dial_peer_close(p);
+}
+
+/* --- to the node ------------------------------------------------------------------------------ */
+
+static void flush_peer(struct dial_peer *p);
+
+static void on_peer_written(uv_write_t *req, int status)
+{
+        struct dial_peer *p = req->data;
+
+        p->writing = false;
+        buf_clear(&p->in_flight);
+        if (status == UV_ECANCELED || p->state == PEER_CLOSING)
+                return;
+        if (status < 0) {
+                break_peer(p, PEER_CLOSED, uv_strerror(status));
+                return;
+        }
+        flush_peer(p);
+        if (p->state == PEER_JOINED && !p->ended)
+                p->ops->writable(p);
+}
+
+/* An error of the first try is left to uv_write(), which reports it from the loop. */
+static void flush_peer(struct dial_peer *p)
+{
+        struct buf empty = p->in_flight;
+        uv_buf_t piece;
+        uv_os_fd_t fd;
+        int r;
+
+        if (buf_failed(&p->out)) { /* the node would miss bytes: its reading ends the peer */
+                if (uv_fileno((uv_handle_t *)&p->tcp, &fd) == 0)
+                        shutdown(fd, SHUT_RDWR);
+                return;
+        }
+        if (p->writing || !buf_len(&p->out))
+                return;
+        piece = uv_buf_init((char *)p->out.mem + p->out.start, (unsigned)buf_len(&p->out));
+        r = uv_try_write((uv_stream_t *)&p->tcp, &piece, 1);
+        if (r > 0)
+                buf_consume(&p->out, (size_t)r);
+        if (!buf_len(&p->out))
+                return;
+        p->in_flight = p->out;
+        p->out = empty;
+        piece = uv_buf_init((char *)p->in_flight.mem + p->in_flight.start,
+                            (unsigned)buf_len(&p->in_flight));
+        p->write.data = p;
+        p->writing = uv_write(&p->write, (uv_stream_t *)&p->tcp, &piece, 1, on_peer_written) == 0;
+}
+
+void dial_peer_send(struct dial_peer *p, enum dial_type type, const void *body, size_t len)
+{
+        if (p->state != PEER_JOINED || p->ended)
+                return;
+        dial_put(&p->stream, type, body, len, &p->out);
+        flush_peer(p);
+}
+
+void dial_peer_end(struct dial_peer *p, enum dial_type type, const struct dial_end *m)
+{
+        if (p->state != PEER_JOINED || p->ended)
+                return;
+        dial_end_put(&p->stream, type, m, &p->out);
+        p->ended = true;
+        p->since_ns = clock_ns();
+        flush_peer(p);
+}
+
+size_t dial_peer_waiting(const struct dial_peer *p)
+{
+        return buf_len(&p->out) + buf_len(&p->in_flight);
+}
+
+/* --- from the node ---------------------------------------------------------------------------- */
+
+static void take_greeting(struct dial_peer *p)
+{
+        uint8_t answer[DIAL_GREETING];
+
+        if (p->got < DIAL_GREETING)
+                return;
+        if (dial_answer(&p->stream, p->psk, p->greeting, answer) < 0) {
+                break_peer(p, PEER_FOREIGN, "another secret or protocol");
+                return;
+        }
+        p->state = PEER_JOINING;
+        buf_append(&p->out, answer, sizeof(answer));
+        flush_peer(p);
+}
+
+static void take_join(struct dial_peer *p, const struct dial_record *r)
+{
+        struct dial_join m;
+
+        if (dial_join_decode(&m, r) < 0) {
+                break_peer(p, PEER_FOREIGN, "a malformed first record");
+                return;
+        }
+        memcpy(p->name, m.name, sizeof(p->name));
+        p->rank = m.rank;
+        p->state = PEER_JOINED;
+        p->ops->joined(p, &m);
+}
+
+static void take_records(struct dial_peer *p)
+{
+        struct dial_record r;
+        int got = 0;
+
+        while ((p->state == PEER_JOINING || p->state == PEER_JOINED) && !p->ended && !p->paused &&
+               (got = dial_take(&p->stream, &p->in, &r)) > 0) {
+                if (p->state == PEER_JOINING)
+                        take_join(p, &r);
+                else
+                        p->ops->record(p, &r);
+                buf_consume(&p->in, r.whole);
+        }
+        if (got < 0)
+                break_peer(p, p->state == PEER_JOINING ? PEER_REPLAYED : PEER_CLOSED,
+                           "a damaged record");
+        if (p->ended)
+                buf_clear(&p->in); /* the node is reading the end */
+        else if (!buf_len(&p->in))
+                buf_finish(&p->in);
+}
+
+static void on_peer_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *ret)
+{
+        struct dial_peer *p = h->data;
+        char *mem;
+
+        if (p->state == PEER_GREETING) {
+                *ret = uv_buf_init((char *)p->greeting + p->got,
+                                   (unsigned)(sizeof(p->greeting) - p->got));
+                return;
+        }
+        mem = buf_reserve(&p->in, DIAL_READ_SIZE);
+        *ret = uv_buf_init(mem, mem ? DIAL_READ_SIZE : 0);
+}
+
+static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf UNUSED)
+{
+        struct dial_peer *p = s->data;
+
+        if (n < 0) {
+                break_peer(p, p->state == PEER_JOINED ? PEER_CLOSED : PEER_SILENT,
+                           n == UV_EOF ? "closed the connection" : uv_strerror((int)n));
+                return;
+        }
+        if (p->state == PEER_GREETING) {
+                p->got += (size_t)n;
+                take_greeting(p);
+                return;
+        }
+        buf_advance(&p->in, (size_t)n);
+        take_records(p);
+}
+
+/* --- the connection --------------------------------------------------------------------------- */
+
+static void read_peer_address(struct dial_peer *p)
+{
+        struct sockaddr_storage a;
+        int len = sizeof(a);
+
+        snprintf(p->address, sizeof(p->address), "an unknown address");
+        if (uv_tcp_getpeername(&p->tcp, (struct sockaddr *)&a, &len) < 0)
+                return;
+        uv_ip_name((struct sockaddr *)&a, p->address, sizeof(p->address));
+}
+
+static void set_keepalive(struct dial_peer *p)
+{
+        uv_os_fd_t fd;
+        int every = KEEPALIVE_S, probes = KEEPALIVE_PROBES;
+
+        uv_tcp_nodelay(&p->tcp, 1);
+        uv_tcp_keepalive(&p->tcp, 1, KEEPALIVE_S);
+        if (uv_fileno((uv_handle_t *)&p->tcp, &fd) == 0) {
+                setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
+                setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+        }
+}
+
+void dial_peer_pause(struct dial_peer *p, bool pause)
+{
+        if (p->state != PEER_JOINED || p->paused == pause)
+                return;
+        p->paused = pause;
+        if (pause) {
+                uv_read_stop((uv_stream_t *)&p->tcp);
+                return;
+        }
+        uv_read_start((uv_stream_t *)&p->tcp, on_peer_alloc, on_peer_read);
+        take_records(p);
+}
+
+int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct dial_stream *stream,
+                    struct buf *in)
+{
+        int r;
+
+        uv_tcp_init(loop, &p->tcp);
+        p->tcp.data = p;
+        p->state = PEER_JOINED;
+        p->stream = *stream;
+        p->in = *in;
+        *in = (struct buf)BUF_INIT;
+        r = uv_tcp_open(&p->tcp, fd);
+        if (r < 0)
+                fd_close(fd);
+        else
+                r = uv_read_start((uv_stream_t *)&p->tcp, on_peer_alloc, on_peer_read);
+        if (r < 0)
+                dial_peer_close(p);
+        return r;
+}
+
+int dial_peer_accept(struct dial_peer *p, uv_stream_t *listener)
+{
+        int r;
+
+        uv_tcp_init(listener->loop, &p->tcp);
+        p->tcp.data = p;
+        p->state = PEER_GREETING;
+        p->writing = p->ended = p->paused = false;
+        p->got = 0;
+        p->since_ns = clock_ns();
+        r = uv_accept(listener, (uv_stream_t *)&p->tcp);
+        if (r == 0) {
+                read_peer_address(p);
+                set_keepalive(p);
+                r = uv_read_start((uv_stream_t *)&p->tcp, on_peer_alloc, on_peer_read);
+        }
+        if (r < 0)
+                dial_peer_close(p);
+        return r;
+}

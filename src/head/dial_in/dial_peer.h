@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dial_peer: one connection of a node to node 0's listener, and the node's end of it
+ *
+ *   FREE -> GREETING -> JOINING -> JOINED -> CLOSING -> FREE
+ *
+ * Before the greeting is proved a peer needs no memory but its own, which the listener keeps for a
+ * bounded number of peers. All callbacks run on the loop's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "wire/noise/dial.h"
+
+enum dial_peer_state {
+        PEER_FREE,
+        PEER_GREETING, /* no bytes, or a part of the greeting */
+        PEER_JOINING,  /* the greeting is right; the first record proves that it is no replay */
+        PEER_JOINED,
+        PEER_CLOSING,
+};
+
+enum dial_peer_fault { PEER_FOREIGN, PEER_SILENT, PEER_REPLAYED, PEER_CLOSED };
+
+struct dial_peer;
+
+struct dial_peer_ops {
+        /* The node has proved the secret, and says who it is. */
+        void (*joined)(struct dial_peer *p, const struct dial_join *m);
+        void (*record)(struct dial_peer *p, const struct dial_record *r); /* of a JOINED peer */
+        void (*writable)(struct dial_peer *p);
+        /* The connection is over: it closes now. @text says why. */
+        void (*broken)(struct dial_peer *p, enum dial_peer_fault fault, const char *text);
+        void (*closed)(struct dial_peer *p); /* FREE again; the last callback */
+};
+
+struct dial_peer {
+        enum dial_peer_state state;
+        const struct dial_peer_ops *ops;
+        void *owner; /* the listener's */
+        const uint8_t *psk;
+        uv_tcp_t tcp;
+        uv_write_t write;
+        bool writing;
+        bool ended;  /* END was put: nothing more is sent */
+        bool paused; /* nothing is read */
+        uint8_t greeting[DIAL_GREETING];
+        size_t got;       /* bytes of @greeting */
+        int64_t since_ns; /* of the connection, or of its end */
+        struct dial_stream stream;
+        struct buf in, out, in_flight;
+        char address[64];
+        char name[DIAL_NAME_MAX];
+        uint32_t rank;
+        LIST_ENTRY(dial_peer) entry; /* the listener's */
+};
+
+/* Accepts a connection of @listener into a FREE peer. 0, or a negative error of libuv: the peer is
+ * closing. */
+int dial_peer_accept(struct dial_peer *p, uv_stream_t *listener);
+/* Makes a FREE peer of the other end of a connection, JOINED: what a node has after its call. @fd
+ * is taken over, and so are the bytes of @in; after the call, from the loop, records come. 0, or a
+ * negative error of libuv: the peer is closing. */
+int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct dial_stream *stream,
+                    struct buf *in);
+/* Stops or goes on reading. */
+void dial_peer_pause(struct dial_peer *p, bool pause);
+/* Sends a record of a JOINED peer. */
+void dial_peer_send(struct dial_peer *p, enum dial_type type, const void *body, size_t len);
+/* Sends the last record, and closes when the node has read it and closed its side. */
+void dial_peer_end(struct dial_peer *p, enum dial_type type, const struct dial_end *m);
+/* Bytes that wait to be sent. */
+size_t dial_peer_waiting(const struct dial_peer *p);
+/* Closes at once; closed() follows. */
+void dial_peer_close(struct dial_peer *p);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Place and secret of a node that was started with --dial-in. The place is what the options say.
+ * The secret is read once and hashed; the variable is overwritten before any process is started, so
+ * that neither ranks nor their /proc/PID/environ have it.
+ */
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/dial_in/dial_in.h"
+#include "head/options/config.h"
+#include "head/options/option_table.h"
+
+#define SECRET_VARIABLE "HNLAUNCH_DIAL_SECRET"
+
+enum { HN_NO_SECRET = 321, HN_PLACE = 322, HN_SECRET = 328, SECRET_FILE_MAX = 4096 };
+
+int dial_place_read(struct dial_place *p, const char *text, struct error *err)
+{
+        const char *colon = strrchr(text, ':');
+        size_t len = colon ? (size_t)(colon - text) : 0;
+        char *end = NULL;
+        long port = colon ? strtol(colon + 1, &end, 10) : 0;
+
+        if (!len || len >= sizeof(p->host) + 2 || !colon[1] || *end || port < 1 || port > 65535)
+                return err_set(err, EINVAL, "needs HOST:PORT of node 0, got `%.300s`", text);
+        if (*text == '[' && text[len - 1] == ']') {
+                text++;
+                len -= 2;
+        } else if (memchr(text, ':', len)) {
+                return err_set(err, EINVAL, "needs brackets around an IPv6 address: [%.*s]:%ld",
+                               (int)MIN(len, (size_t)64), text, port);
+        }
+        if (!len || len >= sizeof(p->host))
+                return err_set(err, EINVAL, "needs HOST:PORT of node 0");
+        snprintf(p->host, sizeof(p->host), "%.*s", (int)len, text);
+        p->port = (int)port;
+        return 0;
+}
+
+/* Takes the place from --dial-in HOST:PORT, --node-rank and --nodes. */
+static int load_place(struct dial_place *p, const struct options *o, struct diags *d)
+{
+        struct error err;
+
+        p->source = "--dial-in";
+        if (dial_place_read(p, o->dial_in, &err) < 0) {
+                diag_add(d, HN_PLACE, 64, "--dial-in %s", err.text);
+                return -EINVAL;
+        }
+        p->nodes = o->nodes;
+        p->rank = o->node_rank;
+        if (!p->nodes || settings_level(o->settings, option_by_name("node-rank")) < 0)
+                diag_help(diag_add(d, HN_PLACE, 64,
+                                   "--dial-in %s needs --nodes N and --node-rank R", o->dial_in),
+                          "the same command on every node, with its own number R from 0 to N-1");
+        else if (p->rank >= p->nodes)
+                diag_help(diag_add(d, HN_PLACE, 64, "--node-rank %d with --nodes %d", p->rank,
+                                   p->nodes),
+                          "node ranks are 0 to %d", p->nodes - 1);
+        else
+                return 0;
+        return -EINVAL;
+}
+
+/* Returns the secret, malloc'ed; NULL: none is given (*ret_failed is false), or an error. */
+static char *find_secret(const struct options *o, struct diags *d, bool *ret_failed)
+{
+        char *variable = getenv(SECRET_VARIABLE), *text = NULL;
+        int r;
+
+        *ret_failed = false;
+        if (variable && !o->dial_secret)
+                text = xstrdup(variable);
+        if (variable) {
+                sodium_memzero(variable, strlen(variable));
+                unsetenv(SECRET_VARIABLE);
+        }
+        if (!o->dial_secret)
+                return text;
+        r = fd_read_file(o->dial_secret, SECRET_FILE_MAX, &text, NULL);
+        if (r == 0)
+                return text;
+        *ret_failed = true;
+        diag_add(d, HN_SECRET, 66, "cannot read the --dial-secret file %s: %s", o->dial_secret,
+                 strerror(-r));
+        return NULL;
+}
+
+static int load_secret(struct dial_in *in, const struct options *o, struct diags *d)
+{
+        bool failed;
+        char *text = find_secret(o, d, &failed);
+        size_t len;
+
+        if (!text)
+                return failed ? -EINVAL : 0;
+        len = strcspn(text, "\r\n");
+        text[len] = '\0';
+        in->has_secret = len >= DIAL_SECRET_MIN;
+        if (in->has_secret)
+                dial_psk(in->psk, text);
+        else
+                diag_help(diag_add(d, HN_SECRET, 78,
+                                   "the dial-in secret has %zu characters, needs %d", len,
+                                   DIAL_SECRET_MIN),
+                          "make one for each job: openssl rand -hex 32");
+        sodium_memzero(text, len);
+        free(text);
+        return in->has_secret ? 0 : -EINVAL;
+}
+
+int dial_in_load(struct dial_in *in, const struct options *o, struct diags *d)
+{
+        *in = (struct dial_in){ .quiet = o->quiet,
+                                .timeout_ms = o->dial_timeout_ms,
+                                .grace_ms = o->grace_ms };
+        if (load_place(&in->place, o, d) < 0 || load_secret(in, o, d) < 0)
+                return -EINVAL;
+        if (!in->has_secret && in->place.rank == 0)
+                diag_help(diag_warn(d, HN_NO_SECRET,
+                                    "dial-in without a secret: whoever reaches port %d of this "
+                                    "node can join the job",
+                                    in->place.port),
+                          "give every node the same " SECRET_VARIABLE
+                          " or --dial-secret FILE: openssl rand -hex 32");
+        return 0;
+}
+
+void dial_in_add_hosts(struct dial_in *in, struct hosts *hosts)
+{
+        in->hosts = hosts;
+        for (int i = 0; i < in->place.nodes; i++) {
+                struct host *h = hosts_add(hosts);
+
+                h->name = xcalloc(1, DIAL_NAME_MAX + 16); /* a node tells its name later */
+                h->file = xstrdup(in->place.source);
+                h->line = i + 1;
+                h->local = i == 0;
+                if (i || gethostname(h->name, DIAL_NAME_MAX - 1) < 0)
+                        snprintf(h->name, DIAL_NAME_MAX, "node%d", i);
+        }
+}
+
+void dial_in_report(const struct dial_in *in, struct diags *d)
+{
+        const struct dial_rejects *r = &in->rejects;
+        size_t n = r->foreign + r->silent + r->replayed;
+        struct diag *di;
+
+        if (!n)
+                return;
+        di = diag_warn(d, 331, "%zu connection%s to port %d %s not from a node of the job", n,
+                       n == 1 ? "" : "s", in->place.port, n == 1 ? "was" : "were");
+        if (r->foreign)
+                diag_row(di, "%zu with another secret or protocol", r->foreign);
+        if (r->silent)
+                diag_row(di, "%zu without a greeting", r->silent);
+        if (r->replayed)
+                diag_row(di, "%zu with a repeated greeting", r->replayed);
+        diag_note(di, "the newest came from %s", r->last);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each node has a seat: its connection, and the link that the job has opened to it. A link opens
+ * when every link that waits has its connection; until then nodes may come, go and come again, and
+ * no agent runs. A node whose agent has ended keeps its seat, and the next link to it starts
+ * another agent there. A node that dials in while its old connection still counts waits beside it.
+ *
+ * The destruction tells each node the end of the job, and waits until the nodes have closed their
+ * connections, LINGER_MS at most. The last closed handle frees the transport.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "base/memory.h"
+#include "head/dial_in/dial_in.h"
+#include "head/dial_in/dial_listener.h"
+#include "head/dial_in/dial_peer.h"
+#include "head/output/say.h"
+#include "wire/msg.h"
+
+enum {
+        TICK_MS = 250,
+        SAY_FIRST_MS = 10000, /* waiting nodes are told after this time, and then each minute */
+        SAY_EVERY_MS = 60000,
+        LINGER_MS = 5000,
+        OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
+};
+
+struct dial_transport;
+
+struct dial_link {
+        struct link link;
+        struct dial_transport *t;
+        const struct link_callbacks *cb;
+        void *ctx;
+        size_t rank;
+        bool open, over; /* opened() was called; the last callback was */
+        int64_t since_ns;
+};
+
+struct dial_seat {
+        struct dial_peer *peer;    /* NULL = the node is not here */
+        struct dial_peer *waiting; /* dialed in while @peer still counts */
+        struct dial_link *link;    /* NULL = none is open */
+        bool running;              /* an agent was started there and has not ended */
+};
+
+struct dial_transport {
+        struct transport transport;
+        uv_loop_t *loop;
+        struct dial_in *d;
+        struct dial_listener listener;
+        bool listening;
+        uv_timer_t ticker, settle;
+        LIST_HEAD(, dial_peer) joined; /* all peers that have joined */
+        struct dial_seat *seats;       /* by node rank; that of node 0 is not used */
+        bool destroying;
+        int64_t begun_ns, said_ns;
+        int handles; /* listener, timers */
+};
+
+static size_t count_pending(const struct dial_transport *t, bool missing)
+{
+        size_t n = 0;
+
+        for (int i = 1; i < t->d->place.nodes; i++) {
+                const struct dial_seat *s = &t->seats[i];
+
+                n += s->link && !s->link->open && !s->link->over && (!missing || !s->peer);
+        }
+        return n;
+}
+
+/* --- what users are told ---------------------------------------------------------------------- */
+
+/* Writes "node 2", or "nodes 1, 3-5". */
+static void name_missing(const struct dial_transport *t, char *to, size_t size)
+{
+        size_t n = count_pending(t, true), len;
+
+        len = (size_t)snprintf(to, size, "node%s", n == 1 ? "" : "s");
+        for (int i = 1; i < t->d->place.nodes && len + 32 < size; i++) {
+                int last = i;
+
+                if (!t->seats[i].link || t->seats[i].link->open || t->seats[i].peer)
+                        continue;
+                while (last + 1 < t->d->place.nodes && t->seats[last + 1].link &&
+                       !t->seats[last + 1].link->open && !t->seats[last + 1].peer)
+                        last++;
+                len += (size_t)snprintf(to + len, size - len, last > i ? "%s %d-%d" : "%s %d",
+                                        to[len - 1] == 'e' || to[len - 1] == 's' ? "" : ",", i,
+                                        last);
+                i = last;
+        }
+        if (len + 32 >= size)
+                snprintf(to + len, size - len, " ...");
+}
+
+static void say_missing(struct dial_transport *t)
+{
+        int64_t now = clock_ns(), ms = (now - t->said_ns) / 1000000;
+        char names[300];
+
+        if (t->d->quiet || !count_pending(t, true) ||
+            ms < (t->said_ns == t->begun_ns ? SAY_FIRST_MS : SAY_EVERY_MS))
+                return;
+        t->said_ns = now;
+        name_missing(t, names, sizeof(names));
+        say("hnlaunch: %zu of %d nodes are here, waiting for %s\n",
+            (size_t)t->d->place.nodes - count_pending(t, true), t->d->place.nodes, names);
+}
+
+/* --- links ------------------------------------------------------------------------------------ */
+
+static void fail_late_links(struct dial_transport *t)
+{
+        struct link_failure why = { .phase = LINK_CONNECTING, .cause = LINK_ABSENT };
+        int64_t now = clock_ns();
+        char limit[32];
+
+        if (t->d->timeout_ms < 0)
+                return;
+        format_duration(limit, sizeof(limit), t->d->timeout_ms * 1000);
+        snprintf(why.fact, sizeof(why.fact), "did not dial in within %s", limit);
+        for (int i = 1; i < t->d->place.nodes; i++) {
+                struct dial_link *l = t->seats[i].link;
+
+                if (!l || l->open || l->over || t->seats[i].peer ||
+                    now - l->since_ns < t->d->timeout_ms * 1000000)
+                        continue;
+                l->over = true;
+                l->cb->failed(l->ctx, &why);
+        }
+}
+
+/* Opens all links that wait, when each has its connection. */
+static void settle_links(struct dial_transport *t)
+{
+        size_t pending = count_pending(t, false);
+
+        if (t->destroying || !pending || count_pending(t, true))
+                return;
+        if (t->said_ns != t->begun_ns && !t->d->quiet)
+                say("hnlaunch: all %d nodes are here\n", t->d->place.nodes);
+        t->said_ns = t->begun_ns;
+        for (int i = 1; i < t->d->place.nodes; i++) {
+                struct dial_seat *s = &t->seats[i];
+
+                if (!s->link || s->link->open || s->link->over)
+                        continue;
+                s->link->open = s->running = true;
+                dial_peer_send(s->peer, DIAL_WELCOME, NULL, 0);
+                s->link->cb->opened(s->link->ctx, -1);
+        }
+}
+
+static void on_settle(uv_timer_t *timer)
+{
+        settle_links(timer->data);
+}
+
+static void end_dial_link(struct dial_link *l, const char *text)
+{
+        struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
+
+        if (!l || !l->open || l->over)
+                return;
+        l->over = true;
+        snprintf(why.fact, sizeof(why.fact), "%s", text);
+        l->cb->ended(l->ctx, &why);
+}
+
+static struct link *open_dial_link(struct transport *transport, const struct link_target *to,
+                                   const struct link_callbacks *cb, void *ctx,
+                                   struct error *err UNUSED)
+{
+        static const struct dial_end lost = { .code = 125,
+                                              .text = "this node was lost to the job" };
+        struct dial_transport *t = container_of(transport, struct dial_transport, transport);
+        struct dial_seat *s = &t->seats[to->number];
+        struct dial_link *l = xcalloc(1, sizeof(*l));
+
+        *l = (struct dial_link){ .link = { transport },
+                                 .t = t,
+                                 .cb = cb,
+                                 .ctx = ctx,
+                                 .rank = to->number,
+                                 .since_ns = clock_ns() };
+        if (s->peer && s->running) { /* the job has given its agent up */
+                dial_peer_end(s->peer, DIAL_END, &lost);
+                s->peer = s->waiting;
+                s->waiting = NULL;
+                s->running = false;
+        }
+        s->link = l;
+        if (count_pending(t, false) == 1)
+                t->begun_ns = t->said_ns = l->since_ns;
+        uv_timer_start(&t->settle, on_settle, 0, 0);
+        return &l->link;
+}
+
+static void close_dial_link(struct link *link)
+{
+        struct dial_link *l = container_of(link, struct dial_link, link);
+
+        l->t->seats[l->rank].link = NULL;
+        free(l);
+}
+
+static void send_dial_link(struct link *link, struct buf *out)
+{
+        struct dial_link *l = container_of(link, struct dial_link, link);
+        struct dial_peer *p = l->t->seats[l->rank].peer;
+
+        if (!l->open || l->over || !p) {
+                buf_clear(out);
+                return;
+        }
+        while (buf_len(out) && dial_peer_waiting(p) < OUT_MAX) {
+                size_t n = MIN(buf_len(out), (size_t)DIAL_DATA_MAX);
+
+                dial_peer_send(p, DIAL_DATA, buf_data(out), n);
+                buf_consume(out, n);
+        }
+}
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+static void refuse_peer(struct dial_peer *p, uint8_t code, const char *fmt, ...) PRINTF(3, 4);
+static void refuse_peer(struct dial_peer *p, uint8_t code, const char *fmt, ...)
+{
+        struct dial_end m = { .code = code };
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(m.text, sizeof(m.text), fmt, ap);
+        va_end(ap);
+        log_line(LOG_INFO, "refused %s at %s: %s", p->name, p->address, m.text);
+        dial_peer_end(p, DIAL_REFUSED, &m);
+}
+
+/* Names the host as the node says, with its rank where another host has the name. */
+static void rename_host(struct dial_transport *t, const struct dial_peer *p)
+{
+        struct hosts *hosts = t->d->hosts;
+        bool twice = false;
+
+        for (size_t i = 0; i < hosts->n; i++)
+                twice |= i != p->rank && !strcmp(hosts->v[i].name, p->name);
+        snprintf(hosts->v[p->rank].name, DIAL_NAME_MAX + 16, twice ? "%s-%u" : "%s", p->name,
+                 p->rank);
+}
+
+static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
+{
+        struct dial_transport *t = p->owner;
+        uint32_t nodes = (uint32_t)t->d->place.nodes;
+        struct dial_seat *s;
+
+        dial_listener_release(&t->listener, p);
+        LIST_INSERT_HEAD(&t->joined, p, entry);
+        if (t->destroying) {
+                dial_peer_end(p, DIAL_END, &t->d->end);
+        } else if (m->version != MSG_VERSION) {
+                refuse_peer(p, 76, "it speaks protocol version %u, node 0 speaks %d", m->version,
+                            MSG_VERSION);
+        } else if (m->nodes != nodes) {
+                refuse_peer(p, 64, "it was told of %u nodes, node 0 of %u", m->nodes, nodes);
+        } else if (!m->rank || m->rank >= nodes) {
+                refuse_peer(p, 64, "its node rank is %u, of 1 to %u", m->rank, nodes - 1);
+        } else {
+                s = &t->seats[m->rank];
+                if (s->peer && (!s->running || s->waiting)) {
+                        refuse_peer(p, DIAL_RETRY, "node rank %u is taken by %s at %s", m->rank,
+                                    s->peer->name, s->peer->address);
+                        return;
+                }
+                *(s->peer ? &s->waiting : &s->peer) = p;
+                log_line(LOG_INFO, "node %u is %s at %s", m->rank, p->name, p->address);
+                rename_host(t, p);
+                settle_links(t);
+        }
+}
+
+static void on_peer_record(struct dial_peer *p, const struct dial_record *r)
+{
+        struct dial_transport *t = p->owner;
+        struct dial_seat *s = &t->seats[p->rank];
+        struct dial_link *l = s->peer == p ? s->link : NULL;
+        char text[200];
+
+        if (r->type == DIAL_DATA) {
+                if (l && l->open && !l->over)
+                        l->cb->received(l->ctx, r->body, r->len);
+        } else if (r->type == DIAL_EXIT && s->peer == p && s->running) {
+                s->running = false;
+                snprintf(text, sizeof(text), "%.*s", (int)MIN(r->len, sizeof(text) - 1),
+                         (const char *)r->body);
+                end_dial_link(l, text);
+        }
+}
+
+static void on_peer_writable(struct dial_peer *p)
+{
+        struct dial_transport *t = p->owner;
+        const struct dial_seat *s = &t->seats[p->rank];
+
+        if (s->peer == p && s->link && s->link->open && !s->link->over)
+                s->link->cb->writable(s->link->ctx);
+}
+
+static void on_peer_broken(struct dial_peer *p, enum dial_peer_fault fault, const char *text)
+{
+        struct dial_transport *t = p->owner;
+        struct dial_seat *s;
+        char why[200];
+
+        if (p->state != PEER_JOINED) {
+                dial_listener_reject(&t->listener, p, fault);
+                return;
+        }
+        s = p->rank < (uint32_t)t->d->place.nodes ? &t->seats[p->rank] : NULL;
+        if (!s || p->ended || t->destroying)
+                return;
+        if (s->waiting == p)
+                s->waiting = NULL;
+        if (s->peer != p)
+                return;
+        s->peer = s->waiting;
+        s->waiting = NULL;
+        s->running = false;
+        snprintf(why, sizeof(why), "connection lost (%s)", text);
+        end_dial_link(s->link, why);
+}
+
+/* Frees the transport after its last handle. */
+static void free_dial_transport(struct dial_transport *t)
+{
+        dial_listener_finish(&t->listener);
+        free(t->seats);
+        free(t);
+}
+
+static void on_dial_handle_closed(uv_handle_t *h)
+{
+        struct dial_transport *t = h->data;
+
+        if (--t->handles == 0)
+                free_dial_transport(t);
+}
+
+static void on_dial_listener_closed(uv_handle_t *h)
+{
+        struct dial_listener *l = h->data;
+        struct dial_transport *t = l->owner;
+
+        if (--t->handles == 0)
+                free_dial_transport(t);
+}
+
+/* Closes the timers when no peer is left: the end of a transport that is destroyed. */
+static void close_when_idle(struct dial_transport *t)
+{
+        if (!t->destroying || !LIST_EMPTY(&t->joined) || !dial_listener_idle(&t->listener) ||
+            uv_is_closing((uv_handle_t *)&t->ticker))
+                return;
+        uv_close((uv_handle_t *)&t->ticker, on_dial_handle_closed);
+        uv_close((uv_handle_t *)&t->settle, on_dial_handle_closed);
+}
+
+static void on_dial_peer_closed(struct dial_peer *p)
+{
+        struct dial_transport *t = p->owner;
+
+        if (!dial_listener_closed(&t->listener, p)) {
+                LIST_REMOVE(p, entry);
+                free(p);
+        }
+        close_when_idle(t);
+}
+
+static const struct dial_peer_ops peer_ops = {
+        .joined = on_peer_joined,
+        .record = on_peer_record,
+        .writable = on_peer_writable,
+        .broken = on_peer_broken,
+        .closed = on_dial_peer_closed,
+};
+
+static void on_dial_tick(uv_timer_t *timer)
+{
+        struct dial_transport *t = timer->data;
+        struct dial_peer *p;
+
+        for (p = LIST_FIRST(&t->joined); p; p = LIST_NEXT(p, entry))
+                if (p->ended && clock_ns() - p->since_ns >= (int64_t)LINGER_MS * 1000000)
+                        dial_peer_close(p);
+        if (t->destroying)
+                return;
+        dial_listener_tick(&t->listener);
+        say_missing(t);
+        fail_late_links(t);
+        settle_links(t);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+static void destroy_dial_transport(struct transport *transport)
+{
+        struct dial_transport *t = container_of(transport, struct dial_transport, transport);
+        struct dial_peer *p;
+
+        t->destroying = true;
+        uv_timer_stop(&t->settle);
+        uv_ref((uv_handle_t *)&t->ticker);
+        if (t->listening)
+                dial_listener_close(&t->listener, on_dial_listener_closed);
+        for (p = LIST_FIRST(&t->joined); p; p = LIST_NEXT(p, entry))
+                dial_peer_end(p, DIAL_END, &t->d->end);
+        close_when_idle(t);
+}
+
+struct transport *transport_dial_in_create(uv_loop_t *loop, struct dial_in *d, struct error *err)
+{
+        static const struct transport_ops ops = { .open = open_dial_link,
+                                                  .close = close_dial_link,
+                                                  .destroy = destroy_dial_transport,
+                                                  .send = send_dial_link };
+        struct dial_transport *t = xcalloc(1, sizeof(*t));
+
+        t->transport.ops = &ops;
+        t->loop = loop;
+        t->d = d;
+        t->seats = xcalloc((size_t)d->place.nodes, sizeof(*t->seats));
+        LIST_INIT(&t->joined);
+        uv_timer_init(loop, &t->ticker);
+        uv_timer_init(loop, &t->settle);
+        t->ticker.data = t->settle.data = t;
+        t->handles = 2;
+        uv_timer_start(&t->ticker, on_dial_tick, TICK_MS, TICK_MS);
+        uv_unref((uv_handle_t *)&t->ticker);
+        t->listener.psk = d->psk;
+        t->listener.rejects = &d->rejects;
+        t->listener.ops = &peer_ops;
+        t->listener.owner = t;
+        t->listening =
+                dial_listener_open(&t->listener, loop, d->place.host, d->place.port, err) == 0;
+        t->handles += t->listening;
+        if (!t->listening) {
+                destroy_dial_transport(&t->transport);
+                return NULL;
+        }
+        return &t->transport;
+}

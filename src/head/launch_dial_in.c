@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "head/dial_in/dial_in.h"
+#include "head/launch.h"
+#include "head/options/config.h"
+#include "head/options/option_table.h"
+#include "head/output/say.h"
+
+/* Runs a node that is not node 0. Returns the exit code. */
+static int run_other_node(struct launch *l)
+{
+        struct dial_in *d = l->config.dial_in;
+        const struct diag *error;
+        struct error err;
+        int code;
+
+        l->o.json = false; /* node 0 has the events */
+        l->streams.color = launch_setup_choose_color(&l->o);
+        l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
+        if (!l->agent)
+                return verdict_nothing_because(l, 102, 69, &err);
+        verdict_say(l);
+        code = dial_node_run(d, l->agent, &l->diags);
+        error = diags_first_error(&l->diags);
+        if (error)
+                snprintf(l->verdict, sizeof(l->verdict), "failed: %.700s  (exit %d)", error->fact,
+                         code);
+        else
+                snprintf(l->verdict, sizeof(l->verdict), "%.800s", d->end.text);
+        verdict_say(l);
+        if (*l->verdict && (!l->o.quiet || code))
+                say("hnlaunch: %s\n", l->verdict);
+        return code;
+}
+
+bool launch_dial_in(struct launch *l, int *ret_code)
+{
+        struct dial_in *d = xcalloc(1, sizeof(*d));
+        bool over = true;
+
+        l->config.dial_in = d;
+        l->streams.color = launch_setup_choose_color(&l->o);
+        if (dial_in_load(d, &l->o, &l->diags) < 0)
+                *ret_code = verdict_nothing_started(l, 64);
+        else if (d->place.rank > 0)
+                *ret_code = run_other_node(l);
+        else
+                over = false;
+        /* Every node has an environment of its own: one node's would replace what the platform has
+         * set there. */
+        if (!over && settings_level(l->o.settings, option_by_name("export")) <= LEVEL_PRESET)
+                l->o.export_mode = xstrdup("NONE");
+        return over;
+}

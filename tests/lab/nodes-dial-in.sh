@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch --dial-in is the command of every node: node 0 is the head, the others connect to it, in any order; all
+# end with the job's exit code. A lost node comes again in the next attempt. No sshd runs.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+lab_up 4
+for n in 1 2 3 4; do lab sshd node00$n stop; done
+export HNLAUNCH_DIAL_SECRET=$RANDOM-of-this-test-$RANDOM
+PLACE=$(lab hosts etc | awk '/node001/ { print $1 }'):29411
+declare -a PIDS
+
+# Starts node R with more options and the program; its output is in out.R and err.R.
+dial() { # R ARG...
+    local r=$1
+    shift
+    "$LAB" exec "node00$((r + 1))" env --default-signal "$LAB_HNLAUNCH" --dial-in "$PLACE" --nodes 4 \
+        --node-rank "$r" --dial-timeout 60s "$@" >"out.$r" 2>"err.$r" &
+    PIDS[r]=$!
+}
+
+codes() { # the exit codes of all four
+    local r code all=
+    for r in 0 1 2 3; do
+        code=0
+        wait "${PIDS[r]}" || code=$?
+        all+="$code "
+    done
+    OUT=out.0 ERR=err.0
+    echo "$all" >codes
+}
+
+waits() { grep -q 'waits for node 0' "err.$1"; }
+listens() { "$LAB" exec node001 bash -c "echo >/dev/tcp/${PLACE/://}" 2>/dev/null; }
+none_left() { [[ -z $(lab ps) ]]; }
+
+# --- in any order ---
+cat >hello.sh <<'EOF'
+echo "rank $RANK of $WORLD_SIZE on $(hostname), node $NODE_RANK, secret ${HNLAUNCH_DIAL_SECRET-none}"
+tr '\0' '\n' </proc/self/environ | grep -c DIAL_SECRET
+exit 0
+EOF
+dial 3 --ppn 2 sh "$PWD/hello.sh"
+dial 1 --ppn 2 sh "$PWD/hello.sh"
+dial 0 --ppn 2 --label none sh "$PWD/hello.sh"
+ok 'node 0 listens' wait_for listens
+dial 2 --ppn 2 sh "$PWD/hello.sh"
+codes
+is 'all nodes end well' "$(cat codes)" '0 0 0 0 '
+for r in 0 1 2 3; do
+    is "node $r has its two ranks" "$(grep -cE "rank ($((2 * r))|$((2 * r + 1))) of 8 on node00$((r + 1)), node $r" out.0)" 2
+done
+is 'the ranks do not get the secret' "$(grep -c 'secret none' out.0)-$(grep -c '^0$' out.0)" 8-8
+has 'the run says where its nodes come from' err.0 '4 nodes, 8 ranks, --dial-in'
+has 'another node ends with the verdict' err.2 'hnlaunch: finished: 8 ranks exited 0'
+lacks 'there is a secret, and no warning' err.0 HN321
+wait_for none_left
+
+# --- one exit code ---
+for r in 0 1 2 3; do
+    dial "$r" sh -c '[ "$RANK" = 2 ] && exit 7; sleep 300'
+done
+codes
+is 'all nodes end with the code of the rank that failed' "$(cat codes)" '7 7 7 7 '
+has 'and with its reason' err.3 'rank 2 on node003 exited with code 7'
+wait_for none_left
+
+# --- a lost node comes again ---
+cat >work.sh <<'EOF'
+echo "rank $RANK attempt $HN_RESTART on $(hostname)"
+[ "$HN_RESTART" = 0 ] && exec sleep 300
+exit 0
+EOF
+for r in 0 1 2 3; do
+    dial "$r" --max-restarts 1 --label none sh "$PWD/work.sh"
+done
+ok 'four ranks are up' wait_for lines_are out.0 4
+lab crash node003
+wait "${PIDS[2]}"
+ok 'node 0 waits for the lost node' wait_for grep -q 'waiting for 1 lost node to dial in again' err.0
+lab boot node003
+dial 2 --max-restarts 1 --label none sh "$PWD/work.sh"
+codes
+is 'the second attempt ends well on all' "$(cat codes)" '0 0 0 0 '
+is 'with all four ranks' "$(grep -c 'attempt 1' out.0)" 4
+wait_for none_left
+
+# --- a platform ends the job: TERM for all ---
+cat >trap.sh <<'EOF'
+trap 'echo "rank $RANK saw TERM"; exit 0' TERM
+echo "rank $RANK is up"
+while :; do sleep 0.1; done
+EOF
+for r in 0 1 2 3; do
+    dial "$r" --label none sh "$PWD/trap.sh"
+done
+ok 'all ranks are up' wait_for lines_are out.0 4
+for r in 4 3 2 1; do
+    "$LAB" exec "node00$r" pkill -TERM -x hnlaunch
+done
+codes
+is 'all nodes end with 143' "$(cat codes)" '143 143 143 143 '
+is 'the ranks ended in order' "$(grep -c 'saw TERM' out.0)" 4
+wait_for none_left
+
+# --- the head is killed ---
+for r in 0 1 2 3; do
+    dial "$r" --label none sh "$PWD/trap.sh"
+done
+ok 'all ranks are up again' wait_for lines_are out.0 4
+"$LAB" exec node001 pkill -KILL -x hnlaunch
+codes
+is 'the nodes know that they lost node 0' "$(cat codes)" '137 125 125 125 '
+has 'and say it' err.2 'HN327'
+lab_nothing_left 'nothing is left'
+done_testing

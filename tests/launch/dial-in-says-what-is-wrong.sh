@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --dial-in with options that do not fit, a bad secret, a port in use, nodes that do not come and nodes that do not
+# fit: each has its message and exit code.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+HOST=127.0.0.1
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# --- the place ---
+for place in 7777 host: :7777 host:0 host:65536 '[]:77' '[::1:77' ::1:77; do
+    hn --dial-in "$place" --nodes 2 --node-rank 0 true
+    exits "--dial-in $place is no place: 64" 64
+    has 'which HN322 says' "$ERR" 'error[HN322]: --dial-in needs'
+done
+hn --dial-in "$HOST:7777" --node-rank 0 true
+exits 'the number of nodes is missing: 64' 64
+has 'which HN322 says, too' "$ERR" 'needs --nodes N and --node-rank R'
+hn --dial-in "$HOST:7777" --nodes 2 true
+has 'so it is when the node rank is missing' "$ERR" 'needs --nodes N and --node-rank R'
+hn --dial-in "$HOST:7777" --nodes 2 --node-rank 2 true
+has 'node ranks are below the number of nodes' "$ERR" 'error[HN322]: --node-rank 2 with --nodes 2'
+hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 -w here true
+exits '-w beside it: 64' 64
+has 'they exclude each other' "$ERR" '--dial-in and -w exclude each other'
+hn --local 1 --node-rank 1 true
+has 'a node rank needs it' "$ERR" '--node-rank without --dial-in'
+hn plan --dial-in "$HOST:7777" --nodes 2 --node-rank 0
+exits 'there is no plan without nodes: 64' 64
+
+# --- the secret ---
+HNLAUNCH_DIAL_SECRET=too-short hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 true
+exits 'a secret of nine characters: 78' 78
+has 'needs 16' "$ERR" 'error[HN328]: the dial-in secret has 9 characters, needs 16'
+hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret none.txt true
+exits 'a file that is not there: 66' 66
+has 'is named' "$ERR" 'error[HN328]: cannot read the --dial-secret file'
+
+# --- the port ---
+PORT=$(free_port)
+python3 -c 'import socket, sys, time
+s = socket.socket()
+s.bind(("127.0.0.1", int(sys.argv[1])))
+s.listen()
+print("up", flush=True)
+time.sleep(600)' "$PORT" >taken &
+TAKEN=$!
+ok 'a port is taken' wait_for lines_are taken 1
+hn --dial-in "$HOST:$PORT" --nodes 2 --node-rank 0 true
+exits 'node 0 cannot have it: 69' 69
+has 'and says which' "$ERR" "error[HN323]: cannot open port $PORT of $HOST for the nodes: Address already in use"
+kill "$TAKEN"
+wait "$TAKEN" 2>/dev/null
+
+# --- nodes that do not come ---
+hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 1s true
+exits 'two nodes do not come: 68' 68
+has 'which is an error' "$ERR" 'error[HN324]: 2 nodes have not dialed in'
+has 'a launch without a secret is warned of' "$ERR" 'warning[HN321]: dial-in without a secret'
+hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s true
+exits 'node 0 is not there: 68' 68
+has 'which the node says' "$ERR" "error[HN325]: node 1 cannot join node 0 at $HOST port $PORT: Connection refused"
+hn --dial-in "name.invalid:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s true
+has 'a name that does not resolve is told' "$ERR" 'HN325'
+
+# --- nodes that do not fit ---
+start --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 600s true
+run_node() { timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 60s "$@" true >node.out 2>node.err; }
+ok 'a node that knows of four nodes is refused' not run_node --nodes 4 --node-rank 1
+has 'with the reason' node.err 'error[HN326]: node 0 refused node 1: it was told of 4 nodes, node 0 of 3'
+timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 60s --nodes 3 --node-rank 1 true >first.out 2>first.err &
+FIRST=$!
+taken_is_told() {
+    timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 1ms --nodes 3 --node-rank 1 true 2>node.err
+    grep -q 'node rank 1 is taken' node.err
+}
+ok 'a second node of the same rank is told so' wait_for taken_is_told
+kill -TERM "$PID"
+finish
+exits 'node 0 was ended: 143' 143
+wait "$FIRST"
+is 'and so was the node that waited' $? 143
+has 'with the last line of node 0' first.err 'nothing was started: interrupted'
+done_testing
