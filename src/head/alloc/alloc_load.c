@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The readers of head/alloc open nothing: read_surroundings() collects what they need, the
+ * variables and the name of this machine, the cgroup of this process, and the file or the output of
+ * the command that the manager has.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,12 +122,36 @@ static bool is_numeric(const char *name)
         return strchr(name, ':') || !name[strspn(name, "0123456789.")];
 }
 
+/* Adds the hosts once more without their domains, so that each look-up takes constant time. */
+static void add_bare_names(struct hosts *h)
+{
+        for (size_t i = 0, n = h->n; i < n; i++)
+                if (strchr(h->v[i].name, '.') && !is_numeric(h->v[i].name)) {
+                        char *bare = xstrndup(h->v[i].name, strcspn(h->v[i].name, "."));
+
+                        hosts_add(h)->name = bare;
+                }
+}
+
+/* Whether @h, @n hosts and bare names behind them, has the host: one of the names may lack its
+ * domain. */
+static bool is_host_inside(struct hosts *h, size_t n, const char *name)
+{
+        CLEANUP(free_textp) char *bare = xstrndup(name, strcspn(name, "."));
+        const struct host *found = hosts_find(h, name);
+
+        if (found || !strcmp(bare, name))
+                return found;
+        found = hosts_find(h, bare);
+        return found && found < h->v + n;
+}
+
 void alloc_check_given(enum alloc_from from, const struct hosts *given, struct diags *d)
 {
         CLEANUP(surroundings_finish) struct surroundings s = { 0 };
         CLEANUP(hosts_finish) struct hosts own = HOSTS_INIT;
         CLEANUP(diags_finish) struct diags ignored = DIAGS_INIT;
-        size_t *outside = xcalloc(given->n, sizeof(*outside)), n = 0;
+        size_t *outside = xcalloc(given->n, sizeof(*outside)), n = 0, nodes = 0;
         bool asked = from != ALLOC_AUTO;
         CLEANUP(free_textp) char *names = NULL;
         struct error err = { 0 };
@@ -130,17 +159,20 @@ void alloc_check_given(enum alloc_from from, const struct hosts *given, struct d
         from = asked ? from : alloc_find(environ);
         if (from != ALLOC_NONE && !alloc_command(from, environ) &&
             read_surroundings(&s, from, asked, &err) == 0 &&
-            alloc_read(from, &s.in, &own, &ignored) == 0)
+            alloc_read(from, &s.in, &own, &ignored) == 0) {
+                nodes = own.n;
+                add_bare_names(&own);
                 for (size_t i = 0; i < given->n; i++)
                         if (!given->v[i].local && !is_numeric(given->v[i].name) &&
-                            !alloc_find_host(&own, given->v[i].name))
+                            !is_host_inside(&own, nodes, given->v[i].name))
                                 outside[n++] = i;
+        }
         if (n) {
                 names = hosts_fold(given, outside, n);
                 diag_help(diag_warn(d, HN_OUTSIDE, "not in the %s: %s", own.source, names),
                           "without hosts that are named, its %zu node%s would be used; --from none "
                           "says that the others are meant",
-                          own.n, own.n == 1 ? "" : "s");
+                          nodes, nodes == 1 ? "" : "s");
         }
         free(outside);
 }

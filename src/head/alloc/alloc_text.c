@@ -275,10 +275,13 @@ bool alloc_same_name(const char *a, const char *b)
 
 struct host *alloc_find_host(struct hosts *h, const char *name)
 {
+        CLEANUP(free_textp) char *bare = xstrndup(name, strcspn(name, "."));
         struct host *host = hosts_find(h, name);
 
+        if (!host && strcmp(bare, name) != 0)
+                return hosts_find(h, bare);
         for (size_t i = 0; !host && i < h->n; i++)
-                if (alloc_same_name(h->v[i].name, name))
+                if (strchr(h->v[i].name, '.') && alloc_same_name(h->v[i].name, name))
                         host = &h->v[i];
         return host;
 }
