@@ -48,7 +48,7 @@ inside "${slurm[@]}" -- plan -w 'gpu[01-03],big1,10.0.0.1' true
 is 'hosts that are named win' "$(ranks_of_hosts)" 'gpu01=0 gpu02=1 gpu03=2 big1=3 10.0.0.1=4'
 has 'those outside are told' "$ERR" 'warning[HN154]: not in the Slurm job 4711: gpu03'
 inside SLURM_JOB_ID=2 'SLURM_JOB_NODELIST=a1.x,b1' -- plan -w a1,b1.y,A1.x,c1,a1.y true
-has 'a name may lack its domain' "$ERR" 'not in the Slurm job 2: a1.y,c1'
+has 'a name may lack its domain' "$ERR" 'not in the Slurm job 2: c1,a1.y'
 inside "${slurm[@]}" -- plan -w 'gpu[01-03]' --from none true
 lacks 'but not with --from none' "$ERR" HN154
 inside "${slurm[@]}" -- plan --from none true
