@@ -161,7 +161,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 static void finish_attempt(struct agent *a)
 {
         drop_workers(&a->attempt);
-        nccl_watch_stop(&a->attempt.nccl);
+        library_watch_stop(&a->attempt.libraries);
         dump_sender_close(&a->attempt.dumps);
         agent_store_end(&a->store);
         pmi_link_destroy(a->attempt.pmi);
@@ -244,6 +244,14 @@ static void send_error_file(struct agent *a, uint32_t rank)
         free(path);
 }
 
+/* Returns the MPI that the rank has loaded, but did not use. */
+static enum rank_mpi mpi_left_unused(const struct library_watch *w)
+{
+        return w->mpi == MPI_FAMILY_OPEN_MPI ? RANK_MPI_UNUSED_OPEN_MPI
+               : w->mpi == MPI_FAMILY_MPICH  ? RANK_MPI_UNUSED_MPICH
+                                             : RANK_MPI_UNUSED;
+}
+
 /* Sends EXITED behind the rank's output, where the head looks for the reason. */
 static void report_exit(struct agent *a, struct worker *w, int status)
 {
@@ -260,6 +268,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
                 m.mpi = pmi_link_end(a->attempt.pmi, w->rank);
         else
                 m.mpi = agent_pmix_state(a, w->rank);
+        if (m.mpi == RANK_MPI_UNUSED && w->pid == a->attempt.libraries.pid)
+                m.mpi = mpi_left_unused(&a->attempt.libraries);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(&a->attempt, &m);
         if (status && w->started)
@@ -267,8 +277,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
         if (status && !m.stopped)
                 send_error_file(a, w->rank);
         exited_encode(&a->up.out, &m);
-        if (w->pid == a->attempt.nccl.pid)
-                nccl_watch_stop(&a->attempt.nccl);
+        if (w->pid == a->attempt.libraries.pid)
+                library_watch_stop(&a->attempt.libraries);
 }
 
 /* --- children --------------------------------------------------------------------------------- */
@@ -330,7 +340,7 @@ void agent_attempt_init(struct agent *a)
                 uv_timer_init(a->loop, timers[i]);
                 timers[i]->data = a;
         }
-        nccl_watch_init(&t->nccl, a->loop, &a->up);
+        library_watch_init(&t->libraries, a->loop, &a->up);
 }
 
 void agent_attempt_close(struct agent *a)
@@ -338,7 +348,7 @@ void agent_attempt_close(struct agent *a)
         struct agent_attempt *t = &a->attempt;
 
         drop_workers(t);
-        nccl_watch_close(&t->nccl);
+        library_watch_close(&t->libraries);
         dump_sender_close(&t->dumps);
         pmi_link_destroy(t->pmi);
         t->pmi = NULL;

@@ -18,7 +18,7 @@
 #include "agent/contain/contain.h"
 #include "agent/contain/oom.h"
 #include "agent/nccl/dump_sender.h"
-#include "agent/nccl/nccl_version.h"
+#include "agent/nccl/library_watch.h"
 #include "agent/pmi/pmi_link.h"
 #include "agent/rank/worker.h"
 #include "wire/msg.h"
@@ -50,8 +50,8 @@ struct agent_attempt {
         struct contain contain;
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
-        struct nccl_watch nccl; /* of the first worker */
-        struct pmi_link *pmi;   /* NULL = none */
+        struct library_watch libraries; /* of the first worker */
+        struct pmi_link *pmi;           /* NULL = none */
         struct agent_pmix pmix;
 };
 

@@ -181,8 +181,8 @@ void agent_start_processes(struct agent *a, const struct launch_order *l, const 
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++)
                 t->refused = start_rank(a, l, &l->ranks[i], base, &nccl) < 0;
         agent_confirm_starts(a, START_MS);
-        if (t->n_workers && t->has_gpus)
-                nccl_watch_start(&t->nccl, t->workers[0]->pid);
+        if (t->n_workers && (t->has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
+                library_watch_start(&t->libraries, t->workers[0]->pid, t->workers[0]->rank);
         if (!t->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);

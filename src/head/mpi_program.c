@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only files are examined, before the start, never processes: a library mapped by a rank is not
- * always used (PyTorch may ship an MPI), and reading a rank's memory map can block for as long as a
- * file server hangs.
+ * Only files are examined, before the start. What a rank loads later is seen by its agent
+ * (agent/nccl/library_watch.h), and told when the rank has ended without the others.
  */
 #include "head/mpi_program.h"
 

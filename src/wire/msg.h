@@ -262,7 +262,14 @@ enum refusal {
 };
 
 /* What a rank did with PMI or PMIx, which MPI_Init() begins and MPI_Finalize() finalizes. */
-enum rank_mpi { RANK_MPI_UNUSED, RANK_MPI_UNFINALIZED, RANK_MPI_FINALIZED, RANK_MPI_STATES };
+enum rank_mpi {
+        RANK_MPI_UNUSED,
+        RANK_MPI_UNFINALIZED,
+        RANK_MPI_FINALIZED,
+        RANK_MPI_UNUSED_OPEN_MPI, /* but it had loaded the library of Open MPI */
+        RANK_MPI_UNUSED_MPICH,    /* or one of MPICH's ABI */
+        RANK_MPI_STATES,
+};
 
 struct started {
         uint32_t rank, pid;

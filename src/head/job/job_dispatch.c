@@ -24,14 +24,13 @@
 #include "base/strv.h"
 #include "head/job/job_owners.h"
 #include "head/model/known_bad.h"
+#include "head/model/lone_rank.h"
 #include "head/nodes/transport_tree.h"
 #include "wire/status_msg.h"
 
 enum { HN_KNOWN_BAD = 408 };
 
 /* --- ranks --- */
-
-enum { HN_LONE_RANK = 407 };
 
 /* Tells the store, and so the peers, about the end of a rank. */
 static void tell_peers(struct job *j, const struct cause *rank, const char *host, int status)
@@ -50,25 +49,23 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
         store_server_rank_failed(j->attempt.store, c.rank, text);
 }
 
-/* Warns of the first rank that used MPI alone. It knows of no other rank, so it ends well. */
+/* Warns of the first rank that used MPI alone. */
 static void tell_lone_rank(struct job *j, const struct exited *e, const char *host)
 {
+        const struct lone_rank r = { .end = e,
+                                     .host = host,
+                                     .mpi = j->config.mpi,
+                                     .kind = j->config.options->mpi,
+                                     .joined = store_server_has_joined(j->attempt.store,
+                                                                       (int)e->rank) };
         struct diags d = DIAGS_INIT;
-        struct diag *di;
 
-        if (!*j->config.mpi || e->status || e->stopped || e->mpi != RANK_MPI_UNUSED)
-                return;
-        di = diag_warn(&d, HN_LONE_RANK,
-                       "rank %u on %s uses MPI (%s), and has ended without asking for the other "
-                       "ranks",
-                       e->rank, host, j->config.mpi);
-        diag_note(di, "it was a world of one, unless it did not call MPI_Init()");
-        diag_help(di, "name the way of its MPI: --mpi pmix for Open MPI, --mpi pmi1 for MPICH and "
-                      "Intel MPI");
-        if (j->config.say)
-                j->config.say(j->config.say_ctx, &d);
+        if (!j->told.lone_rank && lone_rank_warn(&r, &d)) {
+                j->told.lone_rank = true;
+                if (j->config.say)
+                        j->config.say(j->config.say_ctx, &d);
+        }
         diags_finish(&d);
-        *j->config.mpi = '\0'; /* once */
 }
 
 static int on_exited(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -218,9 +215,9 @@ static void warn_known_bad(struct job *j, const struct node *n, const struct ncc
         struct diags d = DIAGS_INIT;
         struct diag *di;
 
-        if (!bad || j->told_known_bad || !j->config.say)
+        if (!bad || j->told.known_bad || !j->config.say)
                 return;
-        j->told_known_bad = true;
+        j->told.known_bad = true;
         di = diag_warn(&d, HN_KNOWN_BAD, "NCCL %u.%u.%u on %s %s", m->version / 10000,
                        m->version / 100 % 100, m->version % 100, n->hello.arch, bad->fact);
         diag_place(di, "%s: %s", n->host->name, m->path);

@@ -36,6 +36,12 @@ struct job_history {
         size_t lost_bytes; /* missing in log files of earlier attempts */
 };
 
+/* Warnings that are told once. */
+struct job_told {
+        bool lone_rank; /* HN407 */
+        bool known_bad; /* HN408 */
+};
+
 struct job {
         struct job_config config;
         uv_loop_t loop;
@@ -53,9 +59,9 @@ struct job {
         struct job_push *push;
         struct job_status *status;
         struct stdin_pump *stdin_pump; /* NULL = nothing is sent to the ranks */
-        bool told_known_bad;           /* HN408 */
-        bool logs_failed;              /* a file of the run directory cannot be written */
-        int stderr_error;              /* errno of the first failed write of output to stderr */
+        struct job_told told;
+        bool logs_failed; /* a file of the run directory cannot be written */
+        int stderr_error; /* errno of the first failed write of output to stderr */
         struct job_history history;
 };
 

@@ -326,6 +326,11 @@ void store_server_rank_failed(struct store_server *r, int rank, const char *text
         store_rank_failed(r->store, rank, text);
 }
 
+bool store_server_has_joined(const struct store_server *r, int rank)
+{
+        return r->has_joined[rank];
+}
+
 void store_server_rank_exited(struct store_server *r, int rank)
 {
         store_rank_exited(r->store, rank);

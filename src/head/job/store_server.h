@@ -60,6 +60,9 @@ int store_server_receive(struct store_server *r, int node, const void *body, siz
  * (Killed)". */
 void store_server_rank_failed(struct store_server *r, int rank, const char *text);
 
+/* Tells whether the rank has spoken to the store in this attempt, also through PMI or PMIx. */
+bool store_server_has_joined(const struct store_server *r, int rank);
+
 /* A rank ended with 0: barriers and other collectives with this rank, now and later, end with "peer
  * failed" and the name of the rank instead of hanging. */
 void store_server_rank_exited(struct store_server *r, int rank);

@@ -380,8 +380,8 @@ const struct error_id error_ids[] = {
           "PMIX_PREFIX=DIR." },
         { 245,
           "a program has two MPI libraries that exclude each other (warning)",
-          "The program, or a library that it needs, was built with Open MPI, and another with MPICH, Intel MPI or one "
-          "more of MPICH's ABI. Both come into the same process: calls go to the first, with handles and types of the "
+          "The program, or a library that it needs or has loaded, was built with Open MPI, and another with MPICH, "
+          "Intel MPI or one more of MPICH's ABI. Both come into the same process: calls go to the first, with handles and types of the "
           "second, so that ranks crash, hang or are worlds of one.",
           "Build the program and all its libraries with one MPI. ldd PROGRAM lists the libraries; often one of "
           "LD_LIBRARY_PATH or of a module was built with the other MPI." },
@@ -575,8 +575,8 @@ const struct error_id error_ids[] = {
           "Look for a path that returns from main(), or calls exit(0), before MPI_Finalize()." },
         { 407,
           "a rank of an MPI program did not ask for the other ranks (warning)",
-          "The program is linked with an MPI library, or is a script that imports mpi4py, and a rank has exited with 0 "
-          "without speaking PMI or PMIx to hnlaunch. Its MPI found no launcher that it knows, and made a world of one: "
+          "The program is linked with an MPI library, is a script that imports mpi4py, or has loaded an MPI later, and a "
+          "rank has exited with 0 without speaking PMI or PMIx to hnlaunch. Its MPI found no launcher that it knows, and made a world of one: "
           "every rank did the whole work. Or the rank did not call MPI_Init().",
           "Name the way of its MPI: --mpi pmix for Open MPI (also for mpi4py with Open MPI), --mpi pmi1 for MPICH and "
           "Intel MPI." },

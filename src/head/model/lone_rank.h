@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lone_rank: a rank that used MPI alone, and ended well because it knew of no other
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "head/term/diag.h"
+#include "wire/msg.h"
+
+struct lone_rank {
+        const struct exited *end;
+        const char *host;
+        const char *mpi; /* of the program, as its file shows; "" = none known */
+        unsigned kind;   /* enum mpi_kind of the launch */
+        bool joined;     /* the rank has found the others in the store */
+};
+
+/* Warns (HN407) of a rank that ended with 0 and did not ask for the others: of a program known to
+ * use MPI, or that had loaded a library which the kind of the launch does not fit, without having
+ * joined the store. False: it is no such rank, and @d is unchanged. */
+bool lone_rank_warn(const struct lone_rank *r, struct diags *d);

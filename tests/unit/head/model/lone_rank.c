@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/lone_rank.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+
+/* Returns what is said of the rank, malloc'ed; "" = nothing. */
+static char *warning_of(const struct lone_rank *r)
+{
+        struct diags d = DIAGS_INIT;
+        char *text = NULL;
+        size_t len;
+        FILE *to = open_memstream(&text, &len);
+
+        bool warned = lone_rank_warn(r, &d);
+
+        assert_int_equal(warned, d.n > 0);
+        diags_print(&d, to, false);
+        assert_int_equal(diags_errors(&d), 0);
+        diags_finish(&d);
+        fclose(to);
+        return text;
+}
+
+static void test_ranks_that_were_alone_are_told(void **state UNUSED)
+{
+        static const struct {
+                uint8_t used;
+                unsigned kind;
+                const char *mpi;
+                bool joined;
+                const char *said; /* a part; "" = nothing at all */
+        } cases[] = {
+                /* programs known by their file */
+                { RANK_MPI_UNUSED, MPI_AUTO, "libmpi.so.12", false, "uses MPI (libmpi.so.12)" },
+                { RANK_MPI_UNUSED, MPI_AUTO, "mpi4py", true, "--mpi pmix for Open MPI" },
+                { RANK_MPI_FINALIZED, MPI_AUTO, "libmpi.so.12", false, "" },
+                { RANK_MPI_UNFINALIZED, MPI_AUTO, "libmpi.so.12", false, "" },
+                { RANK_MPI_UNUSED, MPI_AUTO, "", false, "" },
+                /* libraries that were loaded */
+                { RANK_MPI_UNUSED_OPEN_MPI, MPI_AUTO, "", false, "uses MPI (Open MPI)" },
+                { RANK_MPI_UNUSED_OPEN_MPI, MPI_PMI2, "", false, "its MPI: --mpi pmix\n" },
+                { RANK_MPI_UNUSED_OPEN_MPI, MPI_AUTO, "mpi4py", false, "its MPI: --mpi pmix\n" },
+                { RANK_MPI_UNUSED_OPEN_MPI, MPI_PMIX, "", false, "" },
+                { RANK_MPI_UNUSED_OPEN_MPI, MPI_AUTO, "", true, "" },
+                { RANK_MPI_UNUSED_MPICH, MPI_PMIX, "", false, "its MPI: --mpi pmi1\n" },
+                { RANK_MPI_UNUSED_MPICH, MPI_AUTO, "", false, "" },
+                { RANK_MPI_UNUSED_MPICH, MPI_AUTO, "mpi4py", false, "uses MPI (mpi4py)" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct exited e = { .rank = 3, .mpi = cases[i].used };
+                struct lone_rank r = { &e, "gpu01", cases[i].mpi, cases[i].kind, cases[i].joined };
+                char *said = warning_of(&r);
+
+                if (*cases[i].said) {
+                        assert_non_null(strstr(said, "warning[HN407]: rank 3 on gpu01 "));
+                        assert_non_null(strstr(said, cases[i].said));
+                } else {
+                        assert_string_equal(said, "");
+                }
+                free(said);
+                e.status = 256;
+                said = warning_of(&r);
+                assert_string_equal(said, "");
+                free(said);
+                e.status = 0;
+                e.stopped = 1;
+                said = warning_of(&r);
+                assert_string_equal(said, "");
+                free(said);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_ranks_that_were_alone_are_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
