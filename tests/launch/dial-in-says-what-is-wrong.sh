@@ -66,17 +66,15 @@ hn --dial-in "name.invalid:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s true
 has 'a name that does not resolve is told' "$ERR" 'HN325'
 
 # --- nodes that do not fit ---
-start --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 600s true
+start -v --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 600s true
 run_node() { timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 60s "$@" true >node.out 2>node.err; }
 ok 'a node that knows of four nodes is refused' not run_node --nodes 4 --node-rank 1
 has 'with the reason' node.err 'error[HN326]: node 0 refused node 1: it was told of 4 nodes, node 0 of 3'
 timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 60s --nodes 3 --node-rank 1 true >first.out 2>first.err &
 FIRST=$!
-taken_is_told() {
-    timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 1ms --nodes 3 --node-rank 1 true 2>node.err
-    grep -q 'node rank 1 is taken' node.err
-}
-ok 'a second node of the same rank is told so' wait_for taken_is_told
+ok 'a node joins' wait_for grep -q ': node 1 is ' "$ERR"
+timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 1ms --nodes 3 --node-rank 1 true 2>node.err
+has 'a second node of the same rank is told so' node.err 'node rank 1 is taken'
 kill -TERM "$PID"
 finish
 exits 'node 0 was ended: 143' 143

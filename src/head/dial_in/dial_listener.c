@@ -138,6 +138,8 @@ void dial_listener_release(struct dial_listener *l, struct dial_peer *p)
         for (size_t i = 0; i < DIAL_POOL; i++)
                 if (l->pool[i] == p)
                         l->pool[i] = NULL;
+        if (l->crowded && !l->closing)
+                accept_connection(l);
 }
 
 bool dial_listener_closed(struct dial_listener *l, const struct dial_peer *p)
