@@ -230,7 +230,7 @@ static void setup_output(struct launch *l)
         po.run_id = l->config.run_id;
         po.source = l->hosts.source     ? l->hosts.source
                     : l->o.local        ? "this machine"
-                    : l->config.dial_in ? "--dial-in"
+                    : l->config.dial_in ? l->config.dial_in->place.source
                     : l->o.hostfiles.n  ? l->o.hostfiles.v[0]
                                         : "host list";
         l->progress = progress_create(&l->events, &po);

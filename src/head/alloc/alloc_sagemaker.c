@@ -57,7 +57,10 @@ static int check_first_host(struct alloc_reader *r, const char *own)
                 return 0;
         d = diag_add(r->diags, HN_ALLOC_COPIES, EX_USAGE,
                      "SageMaker starts hnlaunch on every host, and this is %s", own);
-        diag_help(d, "start hnlaunch on %s only, and an ssh server on the others", first);
+        diag_help(d,
+                  "--dial-in auto makes one job of them; or start hnlaunch on %s only, and an ssh "
+                  "server on the others",
+                  first);
         return -EINVAL;
 }
 

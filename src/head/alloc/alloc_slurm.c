@@ -303,7 +303,7 @@ static int check_copies(struct alloc_reader *r)
                      "srun starts %d copies of hnlaunch, and each would start the whole job",
                      atoi(tasks));
         diag_help(d, "start hnlaunch once: in the script of sbatch or the shell of salloc without "
-                     "srun in front");
+                     "srun in front; or one on each node, with --dial-in auto");
         return -EINVAL;
 }
 

@@ -6,7 +6,7 @@
  * whose input and output travel in the connection (wire/noise/dial.h). Above that all is as over
  * ssh.
  *
- *   dial_place.c         who is node 0, which node is this one
+ *   dial_place.c         who is node 0, which node is this one, and the secret
  *   transport_dial_in.c  node 0: the listener, and which connection is which node
  *   dial_peer.c          node 0: one connection
  *   dial_call.c          other nodes: connects until node 0 takes the node in
@@ -19,16 +19,11 @@
 
 #include "base/error.h"
 #include "head/hosts/hosts.h"
+#include "head/model/dial_env.h"
 #include "head/nodes/transport.h"
 #include "head/options/options.h"
 #include "head/term/diag.h"
 #include "wire/noise/dial.h"
-
-struct dial_place {
-        char host[256]; /* of node 0, a name or an address */
-        int port, rank, nodes;
-        const char *source; /* "--dial-in", "Slurm" ... */
-};
 
 /* Connections that were no node's. */
 struct dial_rejects {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Place and secret of a node that was started with --dial-in. The place is what the options say.
+ * Place and secret of a node that was started with --dial-in. The place is what the options or
+ * the platform say.
  * The secret is read once and hashed; the variable is overwritten before any process is started, so
  * that neither ranks nor their /proc/PID/environ have it.
  */
@@ -19,7 +20,13 @@
 
 #define SECRET_VARIABLE "HNLAUNCH_DIAL_SECRET"
 
-enum { HN_NO_SECRET = 321, HN_PLACE = 322, HN_SECRET = 328, SECRET_FILE_MAX = 4096 };
+enum {
+        HN_NO_SECRET = 321,
+        HN_PLACE = 322,
+        HN_SECRET = 328,
+        HN_NO_PLATFORM = 329,
+        SECRET_FILE_MAX = 4096
+};
 
 int dial_place_read(struct dial_place *p, const char *text, struct error *err)
 {
@@ -44,11 +51,33 @@ int dial_place_read(struct dial_place *p, const char *text, struct error *err)
         return 0;
 }
 
+/* Takes the place from what the platform says. */
+static int load_auto_place(struct dial_place *p, struct diags *d)
+{
+        struct error err = { 0 };
+        int r = dial_env_read(p, dial_env_get, NULL, &err);
+
+        if (r == -ENOENT)
+                diag_help(diag_add(d, HN_NO_PLATFORM, 64,
+                                   "--dial-in auto finds no platform in the variables of this "
+                                   "process"),
+                          "it knows Kubeflow Trainer (PET_NNODES), Slurm steps, LeaderWorkerSet, "
+                          "SageMaker, Azure ML, and MASTER_ADDR with RANK and WORLD_SIZE that "
+                          "count nodes; else: --dial-in HOST:PORT --nodes N --node-rank R");
+        else if (r < 0)
+                diag_help(diag_add(d, HN_NO_PLATFORM, 64, "--dial-in auto, %s: %s", p->source,
+                                   err.text),
+                          "or say it: --dial-in HOST:PORT --nodes N --node-rank R");
+        return r < 0 ? -EINVAL : 0;
+}
+
 /* Takes the place from --dial-in HOST:PORT, --node-rank and --nodes. */
 static int load_place(struct dial_place *p, const struct options *o, struct diags *d)
 {
         struct error err;
 
+        if (!strcmp(o->dial_in, "auto"))
+                return load_auto_place(p, d);
         p->source = "--dial-in";
         if (dial_place_read(p, o->dial_in, &err) < 0) {
                 diag_add(d, HN_PLACE, 64, "--dial-in %s", err.text);

@@ -15,12 +15,14 @@
 #include "head/alloc/alloc.h"
 #include "head/core/program.h"
 #include "head/core/ssh_agent.h"
+#include "head/model/dial_env.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 
 enum {
         HN_PER_NODE = 218,
         HN_NO_AGENT = 224,
+        HN_SEVERAL = 330,
         HN_CONFLICT = 704,
         HN_PROGRAM = 705,
         HN_COMMAND = 706,
@@ -231,6 +233,27 @@ static void check_hosts(const struct options *o, struct diags *d)
                   stray ? "; options stand before the program" : "");
 }
 
+/* Refuses a launch of its own on each of several nodes. Without hosts in an allocation, its reader
+ * does (HN156). With hosts only steps of Slurm count, which start this process itself: variables of
+ * other platforms may be those of a shell in a container. */
+static void check_started_once(const struct options *o, struct diags *d)
+{
+        bool hosts = o->hostfiles.n || o->hostlists.n;
+        bool in_allocation = o->from == ALLOC_AUTO && alloc_find(environ) != ALLOC_NONE;
+        struct dial_place p;
+
+        if (o->dial_in || o->local || (!hosts && (o->from > ALLOC_NONE || in_allocation)) ||
+            dial_env_read(&p, dial_env_get, NULL, NULL) < 0 || p.nodes < 2 ||
+            (hosts && strcmp(p.source, "Slurm") != 0))
+                return;
+        diag_help(
+                diag_add(d, HN_SEVERAL, 64,
+                         "%s started hnlaunch on %d nodes, and without --dial-in each is a launch "
+                         "of its own",
+                         p.source, p.nodes),
+                "--dial-in auto makes one job of them; or start hnlaunch once, on one node");
+}
+
 int option_check(const struct options *o, struct diags *d)
 {
         size_t before = diags_errors(d);
@@ -239,8 +262,10 @@ int option_check(const struct options *o, struct diags *d)
         check_pairs(o, d);
         check_per_node(o, d);
         check_dial_in(o, d);
-        if (launches && (o->command == COMMAND_PLAN || check_program(o, d) == 0) &&
-            check_hostfiles(o, d) == 0)
+        if (o->command == COMMAND_RUN)
+                check_started_once(o, d);
+        if (launches && diags_errors(d) == before &&
+            (o->command == COMMAND_PLAN || check_program(o, d) == 0) && check_hostfiles(o, d) == 0)
                 check_hosts(o, d);
         return diags_errors(d) > before ? -EINVAL : 0;
 }

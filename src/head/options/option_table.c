@@ -37,7 +37,7 @@ const struct option_def option_table[] = {
         { "nodes", 0, "N", "use the first N hosts",
           "run.nodes", NULL, GROUP_WHERE,
           .parse = value_nodes, FIELD(nodes), .min = 1, .max = 65536, PROJECT(FREE) },
-        { "dial-in", 0, "HOST:PORT", "started on every node: node 0 is the head there, the others connect",
+        { "dial-in", 0, "auto|HOST:PORT", "started on every node: node 0 is the head there, the others connect",
           "net.dial_in", NULL, GROUP_WHERE, OPTION_SOURCE,
           .parse = value_word, FIELD(dial_in), PROJECT(REFUSED) },
         { "node-rank", 0, "N", "--dial-in: number of this node, from 0",

@@ -181,7 +181,7 @@ const struct error_id error_ids[] = {
           "several copies of hnlaunch were started",
           "srun or flux started hnlaunch once for each task, or SageMaker on each host, and each copy would start the "
           "whole job.",
-          "Start hnlaunch once: without srun in front." },
+          "Start hnlaunch once, without srun in front; or one on each node, with --dial-in auto." },
         { 157,
           "the command that lists the nodes of an allocation failed",
           "The resource manager's program is not in PATH, cannot reach its server, or does not answer.",
@@ -513,6 +513,16 @@ const struct error_id error_ids[] = {
           "the secret for dialing in cannot be used",
           "The file of --dial-secret cannot be read, or the secret is shorter than 16 characters.",
           "Make a secret for each job: openssl rand -hex 32." },
+        { 329,
+          "the platform does not say which node this is",
+          "--dial-in auto found no platform in the environment, or the variables of one are incomplete or contradict "
+          "each other: the message names them. A step of Slurm with several tasks on a node is one such case.",
+          "Start one hnlaunch on each node, or give --dial-in HOST:PORT, --nodes and --node-rank yourself." },
+        { 330,
+          "hnlaunch was started several times for one job",
+          "A step of Slurm or a platform started hnlaunch on several nodes, and without --dial-in each of them would be "
+          "a launch of its own.",
+          "Add --dial-in auto, or start hnlaunch once: outside of srun, on one node." },
         { 331,
           "other programs connected to the port of --dial-in (warning)",
           "Connections to node 0 were no node's of the job: they sent another protocol, another secret, nothing, or "
