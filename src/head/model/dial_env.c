@@ -121,12 +121,13 @@ static int read_slurm_step(const struct dial_vars *v, struct dial_place *p, stru
         const char *list = get_text(v, "SLURM_STEP_NODELIST");
         int job = 0, step = 0, on_node = 0, nodes = 0;
 
-        if (!get_text(v, "SLURM_STEP_ID") || !get_text(v, "SLURM_PROCID"))
+        /* A batch script has the other variables, too, and runs once. */
+        if (!get_text(v, "SLURM_STEP_NUM_TASKS") || !get_text(v, "SLURM_PROCID"))
                 return -ENOENT;
         p->source = "Slurm";
         if (read_count(v, "SLURM_PROCID", NULL, INT32_MAX, &p->rank, err) < 0 ||
-            read_count(v, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", HOSTS_MAX, &p->nodes, err) < 0 ||
-            read_count(v, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", HOSTS_MAX, &nodes, err) < 0 ||
+            read_count(v, "SLURM_STEP_NUM_TASKS", NULL, HOSTS_MAX, &p->nodes, err) < 0 ||
+            read_count(v, "SLURM_STEP_NUM_NODES", NULL, HOSTS_MAX, &nodes, err) < 0 ||
             read_count(v, "SLURM_JOB_ID", NULL, INT32_MAX, &job, err) < 0)
                 return -EINVAL;
         if (read_count(v, "SLURM_STEP_ID", NULL, INT32_MAX, &step, NULL) < 0)

@@ -50,8 +50,8 @@ static void test_each_platform_is_read(void **state UNUSED)
                   "SLURM_STEP_NUM_TASKS=4|SLURM_STEP_NUM_NODES=4|"
                   "SLURM_STEP_NODELIST=rack[0-1]-n[08-09],x7",
                   "Slurm", "rack0-n08", 20000 + 77 * 16 + 1, 3, 4 },
-                { "SLURM_JOB_ID=2000000000|SLURM_STEP_ID=0|SLURM_PROCID=0|SLURM_NTASKS=1|"
-                  "SLURM_NNODES=1|SLURM_STEP_NODELIST=n1",
+                { "SLURM_JOB_ID=2000000000|SLURM_STEP_ID=0|SLURM_PROCID=0|SLURM_STEP_NUM_TASKS=1|"
+                  "SLURM_STEP_NUM_NODES=1|SLURM_STEP_NODELIST=n1",
                   "Slurm", "n1", 20000 + 2000000000L * 16 % 10000, 0, 1 },
                 { "LWS_LEADER_ADDRESS=lws-0.lws.default|LWS_GROUP_SIZE=2|LWS_WORKER_INDEX=1",
                   "LeaderWorkerSet", "lws-0.lws.default", DIAL_PORT, 1, 2 },
@@ -119,7 +119,8 @@ static void test_no_platform_is_no_mistake(void **state UNUSED)
         static const char *const envs[] = {
                 "PATH=/bin",
                 "MASTER_ADDR=a|WORLD_SIZE=2",
-                "SLURM_JOB_ID=7|SLURM_JOB_NODELIST=n[1-2]", /* a batch script, no step */
+                /* a batch script, no step */
+                "SLURM_JOB_ID=7|SLURM_PROCID=0|SLURM_NTASKS=8|SLURM_NNODES=2|SLURM_STEP_ID=0",
                 "PET_NNODES=|RANK=1",
         };
         struct dial_place p;
