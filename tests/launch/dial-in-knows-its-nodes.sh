@@ -52,23 +52,23 @@ else:
     print("open", flush=True)
     node = listener.accept()[0]
     head = call()
-    first, pairs = b"", {node: head, head: node}
+    first, repeated, pairs = b"", False, {node: head, head: node}
     while pairs:
         for s in select.select(list(pairs), [], [])[0]:
             data = s.recv(65536)
-            if s is node and len(first) < 400:
+            if s is node and not repeated:
                 first += data
             if not data:
                 pairs[s].shutdown(socket.SHUT_WR)
                 del pairs[s]
                 continue
             pairs[s].sendall(data)
-            if s is node and len(first) > 100:
+            if len(first) > 100 and not repeated:
                 with call() as again:  # the greeting and JOIN once more
                     again.sendall(first)
                     drained(again)
                     print("repeated", flush=True)
-                first = b" " * 400
+                repeated = True
 END
 
 mkfifo hold
