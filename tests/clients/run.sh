@@ -3,7 +3,7 @@
 #
 # Runs all tests with PyTorch programs, one after the other: here and, as root, in the lab.
 #
-# usage: sh tests/clients/run.sh [--torch2|--frameworks|--mpi] [PATTERN...]
+# usage: sh tests/clients/run.sh [--torch2|--frameworks|--releases|--mpi] [PATTERN...]
 #        sh tests/clients/run.sh --mpich-suite [FOLDER,...]
 #
 #   --torch2    with the newest PyTorch instead of Debian's: in a virtual environment that is made
@@ -11,6 +11,8 @@
 #   --frameworks
 #               with that PyTorch and Lightning, Accelerate, Transformers, DeepSpeed, Ray, torchft and Monarch (7 GB): their
 #               tests, those of PyTorch parts that they build on, and the pages of docs/howto
+#   --releases  with older releases of PyTorch for CUDA, on simulated GPUs: what hnlaunch sets for each of them
+#               (900 MB to fetch for each; RELEASES="2.6.0 2.8.0" chooses)
 #   --mpich-suite
 #               instead runs all of MPICH's own tests, or some of their folders, under hnlaunch and under MPICH's mpiexec
 #               (hours on two processors), and prints what ends differently
@@ -66,6 +68,9 @@ elif [ "${1-}" = --frameworks ]; then
     use_venv "${FRAMEWORKS_VENV:-$cache/frameworks}" add_frameworks
     export TORCH_EXTENSIONS_DIR="$cache/torch_extensions" # what DeepSpeed compiles takes minutes
     files="tests/clients/frameworks/*.sh tests/clients/howtos-are-true.sh"
+elif [ "${1-}" = --releases ]; then
+    shift
+    files="tests/clients/releases/*.sh"
 elif [ "${1-}" = --mpi ]; then
     shift
     export MPI_TESTS=long
@@ -90,7 +95,7 @@ for file in $files; do
     wanted "$file" "$@" || continue
     echo "== $file"
     begin=$(date +%s)
-    timeout -k 15 900 bash "$file" | tee -a "$log"
+    timeout -k 15 1800 bash "$file" | tee -a "$log"
     echo "== $(($(date +%s) - begin)) s"
 done
 awk '
