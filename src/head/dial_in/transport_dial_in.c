@@ -28,6 +28,7 @@ enum {
         SAY_FIRST_MS = 10000, /* waiting nodes are told after this time, and then each minute */
         SAY_EVERY_MS = 60000,
         LINGER_MS = 5000,
+        EXIT_MS = 5000,    /* for an agent to end that the job has given up */
         OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
 };
 
@@ -64,6 +65,13 @@ struct dial_transport {
         int handles; /* listener, timers */
 };
 
+/* Whether a seat whose link waits lacks a connection that can start an agent. A connection of which
+ * the job has given the agent up becomes one when that agent has ended. */
+static bool is_seat_empty(const struct dial_seat *s)
+{
+        return !s->peer || s->running;
+}
+
 static size_t count_pending(const struct dial_transport *t, bool missing)
 {
         size_t n = 0;
@@ -71,7 +79,7 @@ static size_t count_pending(const struct dial_transport *t, bool missing)
         for (int i = 1; i < t->d->place.nodes; i++) {
                 const struct dial_seat *s = &t->seats[i];
 
-                n += s->link && !s->link->open && !s->link->over && (!missing || !s->peer);
+                n += s->link && !s->link->open && !s->link->over && (!missing || is_seat_empty(s));
         }
         return n;
 }
@@ -87,10 +95,10 @@ static void name_missing(const struct dial_transport *t, char *to, size_t size)
         for (int i = 1; i < t->d->place.nodes && len + 32 < size; i++) {
                 int last = i;
 
-                if (!t->seats[i].link || t->seats[i].link->open || t->seats[i].peer)
+                if (!t->seats[i].link || t->seats[i].link->open || !is_seat_empty(&t->seats[i]))
                         continue;
                 while (last + 1 < t->d->place.nodes && t->seats[last + 1].link &&
-                       !t->seats[last + 1].link->open && !t->seats[last + 1].peer)
+                       !t->seats[last + 1].link->open && is_seat_empty(&t->seats[last + 1]))
                         last++;
                 len += (size_t)snprintf(to + len, size - len, last > i ? "%s %d-%d" : "%s %d",
                                         to[len - 1] == 'e' || to[len - 1] == 's' ? "" : ",", i,
@@ -130,7 +138,7 @@ static void fail_late_links(struct dial_transport *t)
         for (int i = 1; i < t->d->place.nodes; i++) {
                 struct dial_link *l = t->seats[i].link;
 
-                if (!l || l->open || l->over || t->seats[i].peer ||
+                if (!l || l->open || l->over || !is_seat_empty(&t->seats[i]) ||
                     now - l->since_ns < t->d->timeout_ms * 1000000)
                         continue;
                 l->over = true;
@@ -175,12 +183,38 @@ static void end_dial_link(struct dial_link *l, const char *text)
         l->cb->ended(l->ctx, &why);
 }
 
+/* Ends the node's connection, of which the job has given the agent up; the one that waits takes its
+ * place. */
+static void give_seat_up(struct dial_seat *s)
+{
+        static const struct dial_end lost = { .code = 125,
+                                              .text = "this node was lost to the job" };
+
+        if (s->peer)
+                dial_peer_end(s->peer, DIAL_END, &lost);
+        s->peer = s->waiting;
+        s->waiting = NULL;
+        s->running = false;
+}
+
+/* Gives up connections whose agents have not ended in time. */
+static void give_up_late_seats(struct dial_transport *t)
+{
+        int64_t limit = clock_ns() - (int64_t)EXIT_MS * 1000000;
+
+        for (int i = 1; i < t->d->place.nodes; i++) {
+                struct dial_seat *s = &t->seats[i];
+
+                if (s->link && !s->link->open && s->peer && s->running &&
+                    (s->waiting || s->link->since_ns < limit))
+                        give_seat_up(s);
+        }
+}
+
 static struct link *open_dial_link(struct transport *transport, const struct link_target *to,
                                    const struct link_callbacks *cb, void *ctx,
                                    struct error *err UNUSED)
 {
-        static const struct dial_end lost = { .code = 125,
-                                              .text = "this node was lost to the job" };
         struct dial_transport *t = container_of(transport, struct dial_transport, transport);
         struct dial_seat *s = &t->seats[to->number];
         struct dial_link *l = xcalloc(1, sizeof(*l));
@@ -191,12 +225,8 @@ static struct link *open_dial_link(struct transport *transport, const struct lin
                                  .ctx = ctx,
                                  .rank = to->number,
                                  .since_ns = clock_ns() };
-        if (s->peer && s->running) { /* the job has given its agent up */
-                dial_peer_end(s->peer, DIAL_END, &lost);
-                s->peer = s->waiting;
-                s->waiting = NULL;
-                s->running = false;
-        }
+        if (s->waiting)
+                give_seat_up(s);
         s->link = l;
         if (count_pending(t, false) == 1)
                 t->begun_ns = t->said_ns = l->since_ns;
@@ -302,6 +332,7 @@ static void on_peer_record(struct dial_peer *p, const struct dial_record *r)
                 snprintf(text, sizeof(text), "%.*s", (int)MIN(r->len, sizeof(text) - 1),
                          (const char *)r->body);
                 end_dial_link(l, text);
+                settle_links(t);
         }
 }
 
@@ -403,6 +434,7 @@ static void on_dial_tick(uv_timer_t *timer)
         if (t->destroying)
                 return;
         dial_listener_tick(&t->listener);
+        give_up_late_seats(t);
         say_missing(t);
         fail_late_links(t);
         settle_links(t);
