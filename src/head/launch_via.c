@@ -50,7 +50,7 @@ void launch_via_check(struct launch *l)
         if (program_link_parse(l->o.via, &p, &err) < 0) {
                 diag_help(diag_add(&l->diags, HN_TEMPLATE, 64, "cannot use --via: %s", err.text),
                           "name the program and its arguments: --via 'docker exec -i {host}'; or "
-                          "one of ssh, srun");
+                          "one of ssh, srun, sge");
                 return;
         }
         if (l->o.tree)
@@ -61,8 +61,8 @@ void launch_via_check(struct launch *l)
                 diag_help(diag_add(&l->diags, HN_NO_JOB, 69,
                                    "cannot use --via %s: this is no job of %s (%s is not set)",
                                    l->o.via, p.manager, p.variable),
-                          "start hnlaunch in an allocation, as in: salloc -N2 hnlaunch ...; or "
-                          "--via ssh");
+                          "start hnlaunch in a job of it (salloc, sbatch, qsub -pe), or use --via "
+                          "ssh");
         else
                 check_via_program(l, p.words.v[0]);
         warn_of_logins(l);

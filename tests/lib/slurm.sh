@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
 # SPDX-License-Identifier: Apache-2.0
 #
 # A real Slurm on the lab's nodes: source after lab.sh. Skips the script when Slurm cannot be fetched.

@@ -39,6 +39,8 @@ static const char *const srun_options[] = {
 };
 
 /*
+ * sge: a task of the job on each node, which the parallel environment must allow (control_slaves).
+ *
  * srun: one step per node beside all others (--overlap). Without -u, Slurm keeps output back until
  * a line is complete; with it, the agent writes to a pseudo-terminal in raw mode.
  */
@@ -51,6 +53,7 @@ static const struct {
           "srun --unbuffered --nodelist={host} --nodes=1 --ntasks=1 --overlap --mem=0 --mpi=none "
           "--cpu-bind=none --export=ALL --chdir=/ --job-name=hnlaunch --quiet",
           srun_options, "SLURM_JOB_ID", "Slurm" },
+        { "sge", "qrsh -inherit {host}", NULL, "PE_HOSTFILE", "Grid Engine" },
 };
 
 bool program_link_is_ssh(const char *via)

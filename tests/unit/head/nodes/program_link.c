@@ -62,7 +62,7 @@ static void test_names_stand_for_ways(void **state UNUSED)
         assert_true(program_link_is_ssh(NULL) && program_link_is_ssh("auto") &&
                     program_link_is_ssh("ssh"));
         assert_false(program_link_is_ssh("srun") || program_link_is_ssh("ssh {host}"));
-        assert_true(program_link_is_managed("srun"));
+        assert_true(program_link_is_managed("srun") && program_link_is_managed("sge"));
         assert_false(program_link_is_managed("srun {host}") || program_link_is_managed(NULL));
         assert_int_equal(program_link_parse("srun", &p, &err), 0);
         assert_string_equal(p.name, "srun");
