@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# docs/howto/sge.md is run from top to bottom with a real Grid Engine on four nodes, and prints what it says.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+# shellcheck source=tests/lib/page.sh
+. "$ROOT/tests/lib/page.sh" || exit 1
+# shellcheck source=tests/lib/sge.sh
+. "$ROOT/tests/lib/sge.sh" || exit 1
+
+export PATH=$PLAIN:$PATH
+lab_up 4
+sge_up
+page_run() { lab_run bash -c "$1"; }
+page_files "$ROOT/docs/howto/sge.md"
+page_commands "$ROOT/docs/howto/sge.md"
+sge_nothing_left 'nothing is left on the nodes'
+done_testing
