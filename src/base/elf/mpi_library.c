@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/elf/mpi_library.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
 
+/* Without fnmatch(), which is large in a static agent. */
 enum mpi_family mpi_library_family(const char *name)
 {
-        static const char *const patterns[] = { "libmpi.so*",    "libmpi_*.so*",   "libmpich*.so*",
-                                                "libmpicxx.so*", "libmpifort.so*", "libpmpi.so*" };
+        static const char *const beginnings[] = { "libmpi.so",    "libmpi_",       "libmpich",
+                                                  "libmpicxx.so", "libmpifort.so", "libpmpi.so" };
         const char *slash = strrchr(name, '/'), *number;
 
         name = slash ? slash + 1 : name;
         if (!strncmp(name, "libmpi_abi.so", 13))
                 return MPI_FAMILY_ANY;
-        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
-                if (fnmatch(patterns[i], name, 0) != 0)
+        for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
+                if (strncmp(name, beginnings[i], strlen(beginnings[i])) != 0 ||
+                    !strstr(name, ".so"))
                         continue;
                 number = strstr(name, ".so.");
                 return number && atoi(number + 4) >= 20 ? MPI_FAMILY_OPEN_MPI : MPI_FAMILY_MPICH;
