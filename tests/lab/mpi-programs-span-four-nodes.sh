@@ -24,6 +24,8 @@ lab_hn -H "$TMP/hosts.txt" --label none --mpi pmi-port "$TMP/check"
 is 'at a port of each node' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'
 lab_hn -H "$TMP/hosts.txt" --label none --ppn 1 sh -c 'ip -o -4 addr show dev eth0 | grep -c "inet $PMI_HOSTNAME/"'
 is "PMI_HOSTNAME is each node's own address" "$(xargs <"$OUT")" '1 1 1 1'
+lab_hn -H "$TMP/hosts.txt" --label none --ppn 1 -x PMI_HOSTNAME=mine sh -c 'echo "$PMI_HOSTNAME"'
+is 'unless the user has set it' "$(xargs <"$OUT")" 'mine mine mine mine'
 lab_hn -H "$TMP/hosts.txt" --label none "$TMP/check" names
 is 'a name is published' "$(cat "$OUT")" 'the name was found'
 lab_hn -H "$TMP/hosts.txt" "$TMP/check" abort 17

@@ -208,7 +208,7 @@ int pmi_link_open(struct pmi_link *link, uint32_t rank, struct strv *env, int *r
         *ret_fd = -1;
         if (!k || k->conn)
                 return -EINVAL;
-        if (*link->address)
+        if (*link->address && !strv_env_get(env, "PMI_HOSTNAME"))
                 strv_env_set(env, "PMI_HOSTNAME", link->address);
         if (link->port) {
                 strv_env_setf(env, "PMI_PORT", "127.0.0.1:%u", pmi_port_number(link->port));

@@ -29,9 +29,10 @@ struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const str
  * The relay is not used any more. NULL is fine. */
 void pmi_link_destroy(struct pmi_link *link);
 
-/* Sets in @env what leads the rank to its connection. @ret_fd: the end for the rank, closed on
- * exec, a number above those that shells and scripts use; the caller closes it. -1: it inherits
- * none. 0, or a negative errno: out of descriptors. */
+/* Sets in @env what leads the rank to its connection, and on several nodes PMI_HOSTNAME unless it
+ * is there. @ret_fd: the end for the rank, closed on exec, a number above those that shells and
+ * scripts use; the caller closes it. -1: it inherits none. 0, or a negative errno: out of
+ * descriptors. */
 int pmi_link_open(struct pmi_link *link, uint32_t rank, struct strv *env, int *ret_fd);
 
 /* A rank that has spoken. */

@@ -127,7 +127,8 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
                 strv_env_set(env, "PMI_PORT", "127.0.0.1:(free port there)");
         else if (l.mpi.kind != MPI_NONE)
                 strv_env_set(env, "PMI_FD", "(descriptor of the node's agent)");
-        if (l.mpi.kind != MPI_NONE && l.mpi.kind != MPI_PMIX && v->p->num_nodes > 1)
+        if (l.mpi.kind != MPI_NONE && l.mpi.kind != MPI_PMIX && v->p->num_nodes > 1 &&
+            !strv_env_get(env, "PMI_HOSTNAME"))
                 strv_env_set(env, "PMI_HOSTNAME", "(address of the node towards rank 0's node)");
         for (size_t i = 0; i < v->ports->n; i++) {
                 CLEANUP(free_textp) char *name = port_name_variable(v->ports->v[i]);
