@@ -95,7 +95,7 @@ for file in $files; do
     wanted "$file" "$@" || continue
     echo "== $file"
     begin=$(date +%s)
-    timeout -k 15 1800 bash "$file" | tee -a "$log"
+    { timeout -k 15 1800 bash "$file" || [ $? = 1 ] || echo "not ok - $file did not come to its end"; } | tee -a "$log"
     echo "== $(($(date +%s) - begin)) s"
 done
 awk '
