@@ -483,13 +483,15 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 transport_tree_cut(c->tree, n);
 }
 
-/* Whether ranks of other nodes may have needed the store at a GONE node that is lost. */
+/* Whether ranks of other nodes may have needed the store at a GONE node that is lost. They may have
+ * failed for that already. */
 static bool was_store_needed(const struct job *j, const struct node *n)
 {
         const struct attempt *a = &j->attempt;
 
         return job_endpoint_serves(j->endpoint, (size_t)n->index) && job_state_runs(a->state) &&
-               j->cluster.running && !(job_state_stops(a->state) && n->heard_ns > a->stopped_ns);
+               (j->cluster.running || outcome_failed(&a->outcome)) &&
+               !(job_state_stops(a->state) && n->heard_ns > a->stopped_ns);
 }
 
 /* The agent of a GONE node has left. */
