@@ -115,7 +115,7 @@ static void on_node_deadline(uv_timer_t *t)
                 return;
         }
         n->refusal = NODE_CANNOT_RUN;
-        node_break(n, LINK_TIMED_OUT, "logged in, but the agent did not answer in time");
+        node_break(n, LINK_TIMED_OUT, "the agent did not answer in time");
 }
 
 static void on_link_opened(void *ctx, int fd)

@@ -230,10 +230,10 @@ const struct error_id error_ids[] = {
           "chmod go-w FILE, or chown it to yourself. --ssh-config none reads no file." },
         { 210,
           "the agent cannot run on a node",
-          "The login works, but the agent did not start or did not answer within --start-timeout: no folder there "
+          "The node was reached, but the agent did not start or did not answer within --start-timeout: no folder there "
           "can hold a program that may be executed, a limit is too low, or the login shell ends or prints too much.",
-          "Read the rows below the message; they quote the node. Try ssh HOST true there. XDG_CACHE_HOME on the node "
-          "can name a folder for the agent." },
+          "Read the rows below the message; they quote the node. Try ssh HOST true, or the command of --via. "
+          "XDG_CACHE_HOME on the node can name a folder for the agent." },
         { 211,
           "the agent on a node speaks another protocol version",
           "hnlaunch and the hnlaunch-agent files on this machine come from different versions.",
