@@ -44,7 +44,7 @@ clients/mpich-tests-end-as-under-mpiexec clients/accelerate-and-fabric-run-uncha
 clients/mpi-programs-run-unchanged lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
 clients/openmpi-programs-of-debian-run-unchanged"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
-lab/sge-tasks-start-the-agents lab/slurm-signals-reach-all-ranks lab/slurm-steps-page-is-true
+lab/sge-tasks-start-the-agents lab/slurm-signals-reach-all-ranks lab/slurm-page-is-true lab/allocation-is-run-over-ssh
 lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
 lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks
 lab/tree-loses-a-subtree-at-once launch/tcp-endpoint-outlives-bad-clients lab/frozen-node-is-shown-as-silent

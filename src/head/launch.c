@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "base/token.h"
-#include "head/alloc/alloc.h"
 #include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
@@ -53,8 +52,10 @@ static int load_hosts(struct launch *l)
                 dial_in_add_hosts(l->config.dial_in, &l->hosts);
         for (size_t i = 0; i < o->hostfiles.n; i++)
                 hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
-        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n)
+        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n) {
                 alloc_load(o->from, o->plan.ppn != 0, &l->hosts, &l->diags);
+                launch_via_choose(l, o->from == ALLOC_AUTO ? alloc_find(environ) : o->from);
+        }
         config_check_hosts(o->settings, &l->hosts, &l->diags);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
                 hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);

@@ -8,8 +8,37 @@
 
 #include "head/core/program.h"
 #include "head/nodes/program_link.h"
+#include "head/options/config.h"
 
 enum { HN_TEMPLATE = 340, HN_TREE = 341, HN_PROGRAM = 342, HN_NO_JOB = 343, HN_LOGIN = 344 };
+
+static bool is_about_ssh(const struct options *o)
+{
+        static const char *const names[] = { "ssh-port", "user",        "identity",
+                                             "jump",     "ssh-command", "ssh-config" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (settings_level(o->settings, option_by_name(names[i])) == LEVEL_LINE)
+                        return true;
+        return o->tree;
+}
+
+void launch_via_choose(struct launch *l, enum alloc_from from)
+{
+        CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
+        const char *way;
+        struct error err;
+
+        /* A step reaches one part of a heterogeneous job only. */
+        if (!l->hosts.source || getenv("SLURM_HET_SIZE") ||
+            (l->o.via && strcmp(l->o.via, "auto") != 0) || is_about_ssh(&l->o))
+                return;
+        way = program_link_of_manager(alloc_title(from));
+        if (!way || program_link_parse(way, &p, &err) < 0 || !program_in_path(p.words.v[0]))
+                return;
+        free(l->o.via);
+        l->o.via = xstrdup(way);
+}
 
 static void check_via_program(struct launch *l, const char *program)
 {

@@ -36,6 +36,7 @@ for page in "$ROOT"/docs/howto/${HOWTO:-*}.md; do
     [[ -e $page ]] || continue
     pages=$((pages + 1))
     [[ " $(page_words "$page") " != *' slurm '* ]] || continue # lab/slurm-page-is-true.sh
+    [[ " $(page_words "$page") " != *' sge '* ]] || continue   # lab/sge-page-is-true.sh
     name=$(basename "$page" .md)
     echo "# $page"
     page_needs "$page"

@@ -23,9 +23,8 @@ has 'it is told' "$ERR" 'error[HN343]: cannot use --via sge: this is no job of G
 cat >job.sh <<END
 #!/bin/bash
 export XDG_CACHE_HOME=$XDG_CACHE_HOME
-hosts=\$(cut -d' ' -f1 "\$PE_HOSTFILE" | paste -sd,)
 export PATH=\$SGE_ROOT/bin/\$ARC:\$PATH
-exec $LAB_HNLAUNCH --via sge -w "\$hosts" --ppn 2 --label none "\$@"
+exec $LAB_HNLAUNCH --ppn 2 --label none "\$@"
 END
 lab_run qsub -sync y -pe hn 6 -cwd -o job.out -e job.err job.sh hostname
 exits 'qsub: a job of six slots' 0

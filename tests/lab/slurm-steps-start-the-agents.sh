@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --via srun inside a job of a real Slurm: agents and ranks live in steps of the job, without any sshd, whatever
+# Inside a job of a real Slurm: agents and ranks live in steps of the job, without any sshd, whatever
 # options of srun the job's variables hold; the user's own srun is not held up; Slurm's words are told.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -10,7 +10,7 @@
 # shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 
-via=("$LAB_HNLAUNCH" --via srun --label none -w 'node[001-004]')
+via=("$LAB_HNLAUNCH" --label none)
 lab_up 4
 SLURM_GPUS=2
 slurm_up
@@ -47,7 +47,7 @@ is "the user's own step is not held up" "$(grep -c node0 "$OUT")" 4
 slurm_nothing_left 'nothing is left'
 
 # Slurm's own words.
-lab_run salloc -N2 -w node001,node002 "${via[@]}" hostname
+lab_run salloc -N2 -w node001,node002 "${via[@]}" --via srun -w 'node[001-004]' hostname
 exits 'nodes outside of the allocation: 69' 69
 has 'srun says why' "$ERR" 'srun: error:'
 lab_run salloc -N2 -w node001,node002 "$LAB_HNLAUNCH" --via srun -w node001,node002 sh -c 'kill -9 $$'

@@ -43,6 +43,30 @@ inside "${pbs[@]}" -- plan true
 is 'PBS repeats a node for each slot' "$(ranks_of_hosts)" 'n2=0-1 n1=2'
 has 'the plan names the file' "$OUT" 'hosts     PBS job 9.server, slots from PBS_NODEFILE'
 
+# --- what starts the agents: the plan says it, no program is started
+lacks 'without its program in PATH nothing of the manager starts agents' "$OUT" --via
+mkdir tools
+ln -s /bin/false tools/srun
+ln -s /bin/false tools/qrsh
+printf 'n1 2 all.q@n1 UNDEFINED\nn2 1 all.q@n2 UNDEFINED\n' >pe_hosts
+sge=(SGE_ROOT=/ ARC=x JOB_ID=5 "PE_HOSTFILE=$PWD/pe_hosts")
+with_tools=("PATH=$PWD/tools:$PATH")
+starters() { awk '$1 == "agents" { print $3 }' "$OUT"; }
+inside "${slurm[@]}" "${with_tools[@]}" -- plan true
+is 'Slurm starts them in its jobs' "$(starters)" srun
+inside "${sge[@]}" "${with_tools[@]}" -- plan true
+is 'Grid Engine starts them in its jobs' "$(starters)" sge
+for ssh in '--via ssh' '--user me' '-p 2222' '--identity key' '--jump gate' '--ssh-config none' '--ssh-command ssh' '--tree 2' \
+    '-w gpu01,gpu02'; do
+    # shellcheck disable=SC2086
+    inside "${slurm[@]}" "${with_tools[@]}" -- plan $ssh true
+    is "with $ssh they start over ssh" "$(starters)" ''
+done
+inside SLURM_HET_SIZE=2 "${slurm[@]}" "${with_tools[@]}" -- plan true
+is 'as in a heterogeneous job' "$(starters)" ''
+inside "${slurm[@]}" "${with_tools[@]}" HNLAUNCH_RUN_VIA=ssh -- plan true
+is 'the configuration wins' "$(starters)" ''
+
 # --- options and configuration
 inside "${slurm[@]}" -- plan -w 'gpu[01-03],big1,10.0.0.1' true
 is 'hosts that are named win' "$(ranks_of_hosts)" 'gpu01=0 gpu02=1 gpu03=2 big1=3 10.0.0.1=4'

@@ -61,6 +61,14 @@ bool program_link_is_ssh(const char *via)
         return !via || !strcmp(via, "auto") || !strcmp(via, "ssh");
 }
 
+const char *program_link_of_manager(const char *manager)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+                if (!strcmp(manager, ways[i].manager))
+                        return ways[i].name;
+        return NULL;
+}
+
 static bool has_host_mark(const struct strv *words)
 {
         for (size_t i = 0; i < words->n; i++)

@@ -34,6 +34,9 @@ struct program_link {
 /* Whether @via, the value of --via, means ssh: NULL, "auto" and "ssh" do. */
 bool program_link_is_ssh(const char *via);
 
+/* Returns the value of --via for agents in the jobs of a manager ("Slurm"), NULL = none. */
+const char *program_link_of_manager(const char *manager);
+
 /* Reads the value of --via, which stays borrowed; words are split by a shell's rules for blanks,
  * quotes and backslashes. -EINVAL: a quote is not closed, {host} is missing, or there is no
  * program. @p begins as PROGRAM_LINK_INIT. */
