@@ -15,6 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/contain/guard.h"
+#include "agent/core/call_home.h"
 #include "agent/rank/limits.h"
 #include "base/fd.h"
 #include "base/macros.h"
@@ -79,6 +80,12 @@ static int run_agent_loop(struct guard_notes *notes)
         return 0;
 }
 
+static int run_guarded_agent(void)
+{
+        reset_process();
+        return guard_run(run_agent_loop);
+}
+
 int main(int argc, char **argv)
 {
         struct stat st;
@@ -96,10 +103,11 @@ int main(int argc, char **argv)
                 printf("%jd\n", (intmax_t)st.st_size);
                 return 0;
         }
+        if (argc == 2 && !strcmp(argv[1], "--call"))
+                return call_home(run_guarded_agent);
         if (argc > 1 || isatty(STDIN_FILENO)) {
                 fputs(about, stderr);
                 return EX_USAGE;
         }
-        reset_process();
-        return guard_run(run_agent_loop);
+        return run_guarded_agent();
 }

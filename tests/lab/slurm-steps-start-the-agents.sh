@@ -54,4 +54,15 @@ lab_run salloc -N2 -w node001,node002 "$LAB_HNLAUNCH" --via srun -w node001,node
 exits 'a rank that is killed: its code' 137
 slurm_nothing_left 'nothing is left at the end'
 
+: >"$OUT"
+lab run salloc -N3 -w 'node[001-003]' --no-kill "${via[@]}" --node-timeout 3s sh -c 'echo up; exec sleep 1000' >"$OUT" 2>"$ERR" &
+PID=$!
+ok 'three ranks run' wait_for lines_are "$OUT" 3
+lab crash node003
+finish
+exits 'a node crashes: 125' 125
+has 'it is named' "$ERR" 'error[HN310]: lost node node003'
+others_are_empty() { ! lab exec node001 pgrep -f 'sleep 1000|--call' && ! lab exec node002 pgrep -f 'sleep 1000|--call'; }
+ok 'nothing is left on the others' wait_for others_are_empty
+
 done_testing

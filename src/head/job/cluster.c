@@ -61,10 +61,16 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
                 .silence_ms = o->node_timeout_ms * (o->push.n ? HEARTBEAT_PUSH_TIMES : 1),
         };
+        c->call = (struct call_options){ .via = o->via,
+                                         .agent = config->agent_path,
+                                         .hosts = c->hosts->n,
+                                         .deadline_ms = o->start_timeout_ms };
         if (config->dial_in)
                 c->remote = transport_dial_in_create(c->loop, config->dial_in, err);
         else if (config->remote)
                 c->remote = config->remote(c->loop, err);
+        else if (program_link_calls(o->via))
+                c->remote = transport_call_create(c->loop, &c->call, err);
         else if (!program_link_is_ssh(o->via))
                 c->remote = transport_program_create(c->loop, o->via, c->command, err);
         else if (o->ssh_command)

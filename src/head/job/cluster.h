@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/strv.h"
+#include "head/dial_in/transport_call.h"
 #include "head/model/events.h"
 #include "head/nodes/node.h"
 #include "head/nodes/send_queue.h"
@@ -34,6 +35,7 @@ struct cluster {
         size_t n_carried;                        /* reached through the agents of other nodes */
         struct transport *local, *remote, *tree; /* NULL = not needed */
         struct ssh_options ssh;
+        struct call_options call;
         char *command;                     /* the remote command of ssh */
         struct send_queue send_queue;      /* sends n->out at the end of a turn of the loop */
         struct strv notices[LINK_NOTICES]; /* about logins, not yet told */

@@ -22,6 +22,10 @@ static const char *const srun_options[] = {
         "SLURM_STDOUTMODE",
         "SLURM_STDERRMODE",
         "SLURM_EXPORT_ENV",
+        "SLURM_BCAST*",
+        "SLURM_COMPRESS",
+        "SLURM_SEND_LIBS",
+        "SLURM_IMMEDIATE",
         "SLURM_TIMELIMIT",
         "SLURM_WAIT",
         "SLURM_EXACT",
@@ -41,19 +45,21 @@ static const char *const srun_options[] = {
 /*
  * sge: a task of the job on each node, which the parallel environment must allow (control_slaves).
  *
- * srun: one step per node beside all others (--overlap). Without -u, Slurm keeps output back until
- * a line is complete; with it, the agent writes to a pseudo-terminal in raw mode.
+ * srun: one step for all nodes, beside all others (--overlap). Slurm copies the agent to the nodes,
+ * lets the step live when a node or a task is lost, and does not end it behind its first task.
  */
 static const struct {
         const char *name, *template;
         const char *const *unset;
         const char *variable, *manager;
+        bool calls;
 } ways[] = {
         { "srun",
-          "srun --unbuffered --nodelist={host} --nodes=1 --ntasks=1 --overlap --mem=0 --mpi=none "
-          "--cpu-bind=none --export=ALL --chdir=/ --job-name=hnlaunch --quiet",
-          srun_options, "SLURM_JOB_ID", "Slurm" },
-        { "sge", "qrsh -inherit {host}", NULL, "PE_HOSTFILE", "Grid Engine" },
+          "srun --nodelist={hosts} --nodes={count} --ntasks={count} --ntasks-per-node=1 --overlap "
+          "--mem=0 --mpi=none --cpu-bind=none --export=ALL --chdir=/ --job-name=hnlaunch --quiet "
+          "--no-kill --kill-on-bad-exit=0 --wait=0 --bcast={copy}",
+          srun_options, "SLURM_JOB_ID", "Slurm", true },
+        { "sge", "qrsh -inherit {host}", NULL, "PE_HOSTFILE", "Grid Engine", false },
 };
 
 bool program_link_is_ssh(const char *via)
@@ -91,7 +97,7 @@ int program_link_parse(const char *via, struct program_link *p, struct error *er
         }
         if (ssh_program_split(text, &p->words, err) < 0)
                 return -EINVAL;
-        if (!has_host_mark(&p->words))
+        if (text == via && !has_host_mark(&p->words))
                 return err_set(err, EINVAL, "%s has no " HOST_MARK " for the name of the node",
                                via);
         slash = strrchr(p->words.v[0], '/');
@@ -107,22 +113,55 @@ bool program_link_is_managed(const char *via)
         return false;
 }
 
+bool program_link_calls(const char *via)
+{
+        for (size_t i = 0; via && i < ARRAY_SIZE(ways); i++)
+                if (!strcmp(via, ways[i].name))
+                        return ways[i].calls;
+        return false;
+}
+
 void program_link_finish(struct program_link *p)
 {
         strv_finish(&p->words);
 }
 
-void program_link_arguments(const struct program_link *p, const char *host, struct strv *argv)
+/* Appends what the place-holder at the front of @text stands for. Returns its length, 0: there is
+ * none. */
+static size_t fill_mark(const char *text, const struct program_marks *marks, struct buf *to)
+{
+        const struct {
+                const char *name, *value;
+        } known[] = { { HOST_MARK, marks->host },
+                      { "{hosts}", marks->hosts },
+                      { "{copy}", marks->copy } };
+        static const char count[] = "{count}";
+
+        for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+                if (known[i].value && !strncmp(text, known[i].name, strlen(known[i].name))) {
+                        buf_appends(to, known[i].value);
+                        return strlen(known[i].name);
+                }
+        if (!marks->hosts || strncmp(text, count, sizeof(count) - 1) != 0)
+                return 0;
+        buf_printf(to, "%zu", marks->count);
+        return sizeof(count) - 1;
+}
+
+void program_link_arguments(const struct program_link *p, const struct program_marks *marks,
+                            struct strv *argv)
 {
         for (size_t i = 0; i < p->words.n; i++) {
-                const char *text = p->words.v[i], *mark;
                 struct buf word = BUF_INIT;
+                size_t n;
 
-                for (; (mark = strstr(text, HOST_MARK)); text = mark + strlen(HOST_MARK)) {
-                        buf_append(&word, text, (size_t)(mark - text));
-                        buf_append(&word, host, strlen(host));
+                for (const char *c = p->words.v[i]; *c; c += n) {
+                        n = fill_mark(c, marks, &word);
+                        if (n == 0) {
+                                buf_append(&word, c, 1);
+                                n = 1;
+                        }
                 }
-                buf_append(&word, text, strlen(text));
                 strv_push_mem(argv, buf_data(&word), buf_len(&word));
                 buf_finish(&word);
         }

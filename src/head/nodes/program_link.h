@@ -7,8 +7,9 @@
  *
  *   docker exec -i {host}
  *
- * A few names stand for templates of hnlaunch's own. The command is always /bin/sh, which takes the
- * bootstrap line from its stdin, so that no program's own quoting counts.
+ * A few names stand for templates of hnlaunch's own. The command is /bin/sh, which takes the
+ * bootstrap line from its stdin, so that no program's own quoting counts; or, where one start
+ * serves all nodes, the agent itself.
  */
 #pragma once
 
@@ -43,8 +44,21 @@ const char *program_link_of_manager(const char *manager);
 int program_link_parse(const char *via, struct program_link *p, struct error *err);
 void program_link_finish(struct program_link *p);
 
-/* Appends the arguments for a node: every {host} is replaced by @host. */
-void program_link_arguments(const struct program_link *p, const char *host, struct strv *argv);
+/* What place-holders in the words stand for. Borrowed. */
+struct program_marks {
+        const char *host;  /* {host}: the node */
+        const char *hosts; /* {hosts}: all nodes, with commas between */
+        size_t count;      /* {count}: ... their number */
+        const char *copy;  /* {copy}: path for a copy of the agent on the nodes */
+};
+
+/* Appends the arguments, with place-holders replaced. */
+void program_link_arguments(const struct program_link *p, const struct program_marks *marks,
+                            struct strv *argv);
+
+/* Whether one start of the program serves all nodes, whose agents call the head
+ * (head/dial_in/transport_call.h). */
+bool program_link_calls(const char *via);
 
 /* Appends this process's environment without the variables of @p->unset. */
 void program_link_environment(const struct program_link *p, struct strv *env);

@@ -240,7 +240,8 @@ static struct link *open_process_link(struct transport *transport, const struct 
         if (t->options)
                 add_ssh_arguments(t->options, to, &argv);
         if (t->bootstrap) {
-                program_link_arguments(&t->program, to->host, &argv);
+                program_link_arguments(&t->program, &(struct program_marks){ .host = to->host },
+                                       &argv);
                 strv_push(&argv, "/bin/sh");
         }
         r = start_link_process(p, argv.v);

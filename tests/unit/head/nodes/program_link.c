@@ -25,7 +25,7 @@ static const char *argument_text(const char *via)
         if (program_link_parse(via, &p, &err) < 0) {
                 snprintf(text, sizeof(text), "%s", err.text);
         } else {
-                program_link_arguments(&p, "n7", &argv);
+                program_link_arguments(&p, &(struct program_marks){ .host = "n7" }, &argv);
                 for (size_t i = 0; i < argv.n; i++)
                         snprintf(text + strlen(text), sizeof(text) - strlen(text), "[%s]",
                                  argv.v[i]);
@@ -45,6 +45,8 @@ static void test_host_is_filled_in(void **state UNUSED)
                   "[x][--node=n7.local][n7 n7][a b]" },
                 { "{host}", "[n7]" },
                 { "x {hos} {{host}}", "[x][{hos}][{n7}]" },
+                { "docker exec {hosts}",
+                  "docker exec {hosts} has no {host} for the name of the node" },
                 { "docker exec", "docker exec has no {host} for the name of the node" },
                 { "", "it is empty" },
                 { "x '{host}", "a ' is not closed" },

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls up to WELCOME block, with deadlines. Then carry_bytes() turns a loop of poll(): each
+ * side is read no further while CARRY_MAX bytes wait for the other. The agent's end is told to the
+ * head (EXIT); the head's end, or its loss, closes the agent's input, which ends the agent.
+ */
+#include "agent/core/call_home.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "wire/msg.h"
+#include "wire/noise/dial.h"
+
+enum {
+        CONNECT_MS = 5000, /* for an address */
+        ANSWER_MS = 30000, /* for bytes of the head's greeting */
+        TRIES = 5,         /* of all addresses */
+        RETRY_MS = 1000,
+        END_MS = 10000,      /* for the head to answer EXIT */
+        CARRY_MAX = 1 << 20, /* bytes that wait for a side, above which the other is not read */
+        CARRY_READ = 64 << 10,
+        ADDRESSES_MAX = 1024,
+};
+
+struct call {
+        int net, pair, signals; /* -1 = closed */
+        struct dial_stream stream;
+        struct buf in;                /* sealed records from the head */
+        struct buf to_agent, to_head; /* the latter sealed */
+        pid_t agent;
+        bool ended; /* the agent's process */
+        int status; /* ... as of waitpid() */
+        bool told;  /* ... and the head was told */
+        int64_t told_ms;
+        bool over; /* the head has said the end, or is lost */
+};
+
+static const char *const variables[] = { "HNLAUNCH_CALL", "HNLAUNCH_CALL_SECRET",
+                                         "HNLAUNCH_CALL_NAME", "HNLAUNCH_CALL_REMOVE" };
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+/* Waits until @fd is ready. 0, or -ETIMEDOUT. */
+static int await_ready(int fd, short events, int ms)
+{
+        struct pollfd p = { .fd = fd, .events = events };
+        int r;
+
+        do
+                r = poll(&p, 1, ms);
+        while (r < 0 && errno == EINTR);
+        return r > 0 ? 0 : -ETIMEDOUT;
+}
+
+/* Reads a numeric address. Its length, 0: it is none. */
+static socklen_t read_address(const char *text, int port, struct sockaddr_storage *to)
+{
+        struct sockaddr_in *v4 = (struct sockaddr_in *)to;
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
+
+        memset(to, 0, sizeof(*to));
+        if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+                v4->sin_family = AF_INET;
+                v4->sin_port = htons((uint16_t)port);
+                return sizeof(*v4);
+        }
+        if (inet_pton(AF_INET6, text, &v6->sin6_addr) != 1)
+                return 0;
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
+        return sizeof(*v6);
+}
+
+/* Connects to an address; a non-blocking descriptor, or -errno. */
+static int connect_numeric(const char *text, int port)
+{
+        struct sockaddr_storage a;
+        socklen_t len = read_address(text, port, &a), size = sizeof(int);
+        int fd, on = 1, error = 0;
+
+        if (!len)
+                return -EINVAL;
+        fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, (struct sockaddr *)&a, len) < 0) {
+                if (errno != EINPROGRESS)
+                        error = errno;
+                else if (await_ready(fd, POLLOUT, CONNECT_MS) < 0)
+                        error = ETIMEDOUT;
+                else
+                        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+        }
+        if (error) {
+                fd_close(fd);
+                return -error;
+        }
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        return fd;
+}
+
+/* Connects to the first of the head's addresses that answers. A descriptor, or -errno with @err,
+ * which has each address's reason. */
+static int connect_head(const char *place, struct error *err)
+{
+        char copy[ADDRESSES_MAX], why[ADDRESSES_MAX], *rest = copy, *word;
+        size_t len = 0;
+        int port, fd = -1;
+
+        snprintf(copy, sizeof(copy), "%s", place);
+        word = strsep(&rest, " ");
+        port = atoi(word);
+        why[0] = '\0';
+        while (fd < 0 && (word = strsep(&rest, " "))) {
+                fd = connect_numeric(word, port);
+                if (fd < 0 && len + 100 < sizeof(why))
+                        len += (size_t)snprintf(why + len, sizeof(why) - len, "%s%.50s: %s",
+                                                len ? "; " : "", word, strerror(-fd));
+        }
+        return fd >= 0 ? fd : err_set(err, ECONNREFUSED, "port %d: %s", port, why);
+}
+
+/* Waits for bytes of the head, -1: as long as it takes, and appends them to c->in. 0, or -errno
+ * with
+ * @err. */
+static int await_head_bytes(struct call *c, int timeout_ms, struct error *err)
+{
+        char *to = buf_reserve(&c->in, CARRY_READ);
+        ssize_t n;
+
+        if (!to)
+                return err_set(err, ENOMEM, "out of memory");
+        if (await_ready(c->net, POLLIN, timeout_ms) < 0)
+                return err_set(err, ETIMEDOUT, "the head does not answer");
+        n = read(c->net, to, CARRY_READ);
+        if (n <= 0)
+                return err_set(err, ECONNRESET, "the head closed the connection");
+        buf_advance(&c->in, (size_t)n);
+        return 0;
+}
+
+/* Exchanges the greetings. 0, or -errno with @err. */
+static int greet_head(struct call *c, const uint8_t *psk, struct error *err)
+{
+        uint8_t greeting[DIAL_GREETING];
+
+        dial_greet(&c->stream, psk, greeting);
+        if (write(c->net, greeting, sizeof(greeting)) != (ssize_t)sizeof(greeting))
+                return err_set(err, ECONNRESET, "the head closed the connection");
+        while (buf_len(&c->in) < sizeof(greeting))
+                if (await_head_bytes(c, ANSWER_MS, err) < 0)
+                        return -err->code;
+        if (dial_take_answer(&c->stream, buf_data(&c->in)) < 0)
+                return err_set(err, EACCES, "what answers there is not the head of this job");
+        buf_consume(&c->in, sizeof(greeting));
+        return 0;
+}
+
+static int join_head(struct call *c, const char *name, struct error *err)
+{
+        struct dial_join m = { .version = MSG_VERSION };
+        struct buf out = BUF_INIT;
+        bool sent;
+
+        if (name)
+                snprintf(m.name, sizeof(m.name), "%s", name);
+        else if (gethostname(m.name, sizeof(m.name) - 1) < 0 || !*m.name)
+                snprintf(m.name, sizeof(m.name), "unnamed");
+        dial_join_put(&c->stream, &m, &out);
+        sent = write(c->net, buf_data(&out), buf_len(&out)) == (ssize_t)buf_len(&out);
+        buf_finish(&out);
+        return sent ? 0 : err_set(err, ECONNRESET, "the head closed the connection");
+}
+
+/* Waits for the head to take the node in, which it does when it has heard of all. 0, or -errno with
+ * @err. */
+static int await_head(struct call *c, struct error *err)
+{
+        for (;;) {
+                struct dial_record rec;
+                struct dial_end end;
+                int r = dial_take(&c->stream, &c->in, &rec);
+
+                if (r < 0)
+                        return err_set(err, EBADMSG, "the head sent a damaged record");
+                if (r > 0 && rec.type == DIAL_WELCOME) {
+                        buf_consume(&c->in, rec.whole);
+                        return 0;
+                }
+                if (r > 0)
+                        return dial_end_decode(&end, &rec) < 0
+                                       ? err_set(err, EPROTO, "the head sent another record")
+                                       : err_set(err, EACCES, "%s", end.text);
+                if (await_head_bytes(c, -1, err) < 0)
+                        return -err->code;
+        }
+}
+
+static int call_head(struct call *c, const char *place, const char *secret, const char *name,
+                     struct error *err)
+{
+        uint8_t psk[NOISE_KEY];
+        int r = -1;
+
+        dial_psk(psk, secret);
+        for (int i = 0; r < 0 && i < TRIES; i++) {
+                if (i)
+                        usleep(RETRY_MS * 1000);
+                c->net = connect_head(place, err);
+                r = c->net < 0 ? -1 : greet_head(c, psk, err);
+                if (r < 0) {
+                        c->net = fd_close(c->net);
+                        buf_clear(&c->in);
+                }
+        }
+        sodium_memzero(psk, sizeof(psk));
+        if (r == 0)
+                r = join_head(c, name, err);
+        return r == 0 ? await_head(c, err) : -1;
+}
+
+/* --- carrying --------------------------------------------------------------------------------- */
+
+/* Reads up to CARRY_READ bytes of @fd to the end of @to. 1, 0 at the end or after an error. */
+static int read_some(int fd, struct buf *to)
+{
+        char *at = buf_reserve(to, CARRY_READ);
+        ssize_t n = at ? read(fd, at, CARRY_READ) : 0;
+
+        if (n > 0)
+                buf_advance(to, (size_t)n);
+        return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* Writes what @fd takes. 0, or -1: it is closed. */
+static int write_some(int fd, struct buf *from)
+{
+        ssize_t n = send(fd, buf_data(from), buf_len(from), MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n > 0)
+                buf_consume(from, (size_t)n);
+        return n >= 0 || errno == EAGAIN || errno == EINTR ? 0 : -1;
+}
+
+static void lose_head(struct call *c)
+{
+        c->over = true;
+        c->net = fd_close(c->net);
+}
+
+static void take_head_records(struct call *c)
+{
+        struct dial_record rec;
+        struct dial_end end;
+        int r;
+
+        while (!c->over && (r = dial_take(&c->stream, &c->in, &rec)) != 0) {
+                if (r < 0) {
+                        lose_head(c);
+                        return;
+                }
+                if (rec.type == DIAL_DATA && c->pair >= 0)
+                        buf_append(&c->to_agent, rec.body, rec.len);
+                else if (dial_end_decode(&end, &rec) == 0)
+                        c->over = true;
+                buf_consume(&c->in, rec.whole);
+        }
+}
+
+static void take_agent_bytes(struct call *c)
+{
+        struct buf plain = BUF_INIT;
+
+        if (!read_some(c->pair, &plain))
+                c->pair = fd_close(c->pair);
+        if (buf_len(&plain) && !c->over)
+                dial_put(&c->stream, DIAL_DATA, buf_data(&plain), buf_len(&plain), &c->to_head);
+        buf_finish(&plain);
+}
+
+static void take_call_signals(struct call *c)
+{
+        struct signalfd_siginfo s;
+
+        while (read(c->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
+                if (s.ssi_signo != SIGCHLD)
+                        kill(c->agent, (int)s.ssi_signo);
+                else if (waitpid(c->agent, &c->status, WNOHANG) == c->agent)
+                        c->ended = true;
+        }
+}
+
+/* Tells the head of the agent's end, when no byte of the agent is left. */
+static void tell_end(struct call *c)
+{
+        char text[160];
+
+        if (c->told || !c->ended || c->pair >= 0 || c->over)
+                return;
+        if (WIFSIGNALED(c->status))
+                snprintf(text, sizeof(text), "the agent was killed by signal %d (%s)",
+                         WTERMSIG(c->status), strsignal(WTERMSIG(c->status)));
+        else
+                snprintf(text, sizeof(text), "the agent ended with exit code %d",
+                         WEXITSTATUS(c->status));
+        dial_put(&c->stream, DIAL_EXIT, text, strlen(text), &c->to_head);
+        c->told = true;
+        c->told_ms = clock_ms();
+}
+
+static void carry_bytes(struct call *c)
+{
+        while (!c->ended || (!c->over && (!c->told || clock_ms() - c->told_ms < END_MS))) {
+                struct pollfd p[] = {
+                        { .fd = c->signals, .events = POLLIN },
+                        { .fd = c->net,
+                          .events = (short)((buf_len(&c->to_agent) < CARRY_MAX ? POLLIN : 0) |
+                                            (buf_len(&c->to_head) ? POLLOUT : 0)) },
+                        { .fd = c->pair,
+                          .events = (short)((buf_len(&c->to_head) < CARRY_MAX ? POLLIN : 0) |
+                                            (buf_len(&c->to_agent) ? POLLOUT : 0)) },
+                };
+
+                if (poll(p, ARRAY_SIZE(p), c->told ? END_MS : -1) < 0 && errno != EINTR)
+                        return;
+                if (p[0].revents)
+                        take_call_signals(c);
+                if (p[1].revents & (POLLIN | POLLHUP | POLLERR)) {
+                        if (!read_some(c->net, &c->in))
+                                lose_head(c);
+                        else
+                                take_head_records(c);
+                }
+                if (c->net >= 0 && (p[1].revents & POLLOUT) && write_some(c->net, &c->to_head) < 0)
+                        lose_head(c);
+                if (p[2].revents & (POLLIN | POLLHUP | POLLERR))
+                        take_agent_bytes(c);
+                if (c->pair >= 0 && (p[2].revents & POLLOUT))
+                        write_some(c->pair, &c->to_agent);
+                if (c->over && c->pair >= 0 && !buf_len(&c->to_agent))
+                        c->pair = fd_close(c->pair); /* ends the agent */
+                tell_end(c);
+        }
+}
+
+/* --- the agent -------------------------------------------------------------------------------- */
+
+static void block_call_signals(struct call *c)
+{
+        static const int taken[] = { SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGUSR2 };
+        sigset_t set;
+
+        sigemptyset(&set);
+        for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+                sigaddset(&set, taken[i]);
+        signal(SIGCHLD, SIG_DFL);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Starts the agent. It has a process group of its own: a manager's signal to this one comes to it
+ * once. 0, or -errno. */
+static int start_agent(struct call *c, int (*agent)(void))
+{
+        int fds[2], r = fd_pair(fds);
+
+        if (r < 0)
+                return r;
+        c->agent = fork();
+        if (c->agent < 0) {
+                r = -errno;
+                fd_close(fds[0]);
+                fd_close(fds[1]);
+                return r;
+        }
+        if (c->agent == 0) {
+                fd_close(c->net);
+                fd_close(c->signals);
+                fd_close(fds[0]);
+                setpgid(0, 0);
+                if (dup2(fds[1], STDIN_FILENO) < 0 || dup2(fds[1], STDOUT_FILENO) < 0)
+                        exit(EX_OSERR);
+                fd_close(fds[1]);
+                exit(agent());
+        }
+        fd_close(fds[1]);
+        c->pair = fds[0];
+        return fd_set_nonblock(c->pair);
+}
+
+/* Runs the agent until the job ends. Returns an exit code. */
+static int run_called_agent(struct call *c, int (*agent)(void))
+{
+        int r;
+
+        block_call_signals(c);
+        r = start_agent(c, agent);
+        if (r < 0) {
+                fprintf(stderr, "hnlaunch-agent: cannot start the agent: %s\n", strerror(-r));
+                return EX_OSERR;
+        }
+        take_head_records(c);
+        carry_bytes(c);
+        return 0;
+}
+
+/* Returns the value of a variable, a copy, and removes it from the environment and from
+ * /proc/PID/environ. NULL: it is not set. */
+static char *take_variable(const char *name)
+{
+        char *value = getenv(name), *copy = value ? strdup(value) : NULL;
+
+        if (value)
+                sodium_memzero(value, strlen(value));
+        unsetenv(name);
+        return copy;
+}
+
+/* Removes the copy of this program that the manager has made for it. */
+static void remove_copy(const char *path)
+{
+        char own[ADDRESSES_MAX];
+        ssize_t n = path ? readlink("/proc/self/exe", own, sizeof(own) - 1) : -1;
+
+        if (n > 0) {
+                own[n] = '\0';
+                if (!strcmp(own, path))
+                        unlink(path);
+        }
+}
+
+int call_home(int (*agent)(void))
+{
+        struct call c = { .net = -1, .pair = -1, .signals = -1 };
+        struct error err = { 0 };
+        char *values[ARRAY_SIZE(variables)];
+        int code = EX_UNAVAILABLE, r;
+        const char *name;
+
+        if (sodium_init() < 0)
+                return EX_OSERR;
+        for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+                values[i] = take_variable(variables[i]);
+        name = values[2] ? values[2] : getenv("SLURMD_NODENAME");
+        if (!values[0] || !values[1]) {
+                fputs("hnlaunch-agent: --call is for hnlaunch, which says where to call\n", stderr);
+                return EX_USAGE;
+        }
+        r = call_head(&c, values[0], values[1], name, &err);
+        remove_copy(values[3]);
+        if (r < 0)
+                fprintf(stderr, "hnlaunch-agent: cannot call the head: %s\n", err.text);
+        sodium_memzero(values[1], strlen(values[1]));
+        for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+                free(values[i]);
+        if (r == 0)
+                code = run_called_agent(&c, agent);
+        fd_close(c.net);
+        fd_close(c.signals);
+        buf_finish(&c.in);
+        buf_finish(&c.to_agent);
+        buf_finish(&c.to_head);
+        return code;
+}

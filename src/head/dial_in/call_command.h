@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call_command: the process that starts agents on many nodes, such as srun
+ *
+ * It gets a group of its own, nothing on its standard input, and the variables that tell agents
+ * where to call (agent/core/call_home.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "head/nodes/program_link.h"
+#include "wire/noise/noise.h"
+
+struct call_command {
+        uv_process_t process;
+        uv_pipe_t err;
+        const char *name; /* for messages */
+        bool exited, stderr_ended, killed;
+        int status, signal;
+        char words[1024]; /* the end of its stderr */
+        char text[4096];
+        void *owner;
+        /* The process has exited, and its stderr was read. */
+        void (*ended)(struct call_command *c, const char *fact);
+};
+
+struct call_start {
+        const struct program_link *program;
+        const char *agent; /* path */
+        const char *hosts; /* names, with commas between */
+        size_t count;      /* ... their number */
+        const char *first; /* one of them: the way to it decides which address comes first */
+        int port;          /* that is open for the agents */
+};
+
+/* Starts the process. The secret for the agents becomes @ret_psk. Returns the number of handles
+ * that call_command_close() closes. A process that cannot be started has exited, with the reason in
+ * c->words. */
+int call_command_start(struct call_command *c, uv_loop_t *loop, const struct call_start *start,
+                       uint8_t ret_psk[NOISE_KEY]);
+/* Ends it by SIGTERM, the second time by SIGKILL. */
+void call_command_kill(struct call_command *c);
+/* Closes the handles, when ended; @closed is called for each, whose data is the owner. */
+void call_command_close(struct call_command *c, uv_close_cb closed);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transport_call: one command of a manager starts all agents, and they connect to the head
+ *
+ * Links that are opened in one turn of the loop make a round: a listener on a port of its own, a
+ * secret of its own, and one process of the command (--via srun). Each agent calls the listener
+ * (agent/core/call_home.h), says its node's name, and is joined to that node's link. The port
+ * closes when all have called. A link fails when its node has not called in time, or the command
+ * has ended before; the last lines of the command's stderr say why.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "head/nodes/transport.h"
+
+struct call_options {
+        const char *via;     /* a value of --via that program_link_calls() */
+        const char *agent;   /* path of the agent, also on this machine */
+        size_t hosts;        /* numbers of links are below */
+        int64_t deadline_ms; /* for a node to call; DURATION_NEVER */
+};
+
+/* @o and its texts are borrowed for the transport's life. NULL with @err. */
+struct transport *transport_call_create(uv_loop_t *loop, const struct call_options *o,
+                                        struct error *err);
