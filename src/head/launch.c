@@ -33,6 +33,21 @@ enum { RUN_ID_LEN = 5 }; /* 25 bits */
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
+/* The pods of an MPIJob start in any order, and their names resolve late. */
+enum { OPERATOR_RETRY_MS = 5 * 60 * 1000 };
+
+/* Takes the hosts of the allocation, and what else depends on its kind. */
+static void load_allocation(struct launch *l)
+{
+        enum alloc_from from = l->o.from == ALLOC_AUTO ? alloc_find(environ) : l->o.from;
+
+        alloc_load(l->o.from, l->o.plan.ppn != 0, &l->hosts, &l->diags);
+        launch_via_choose(l, from);
+        if (from == ALLOC_MPI_OPERATOR &&
+            settings_level(l->o.settings, option_by_name("connect-retry")) <= LEVEL_PRESET)
+                l->o.connect_retry_ms = OPERATOR_RETRY_MS;
+}
+
 /* Returns 0, or the exit code with messages in diags. */
 static int load_hosts(struct launch *l)
 {
@@ -52,10 +67,8 @@ static int load_hosts(struct launch *l)
                 dial_in_add_hosts(l->config.dial_in, &l->hosts);
         for (size_t i = 0; i < o->hostfiles.n; i++)
                 hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
-        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n) {
-                alloc_load(o->from, o->plan.ppn != 0, &l->hosts, &l->diags);
-                launch_via_choose(l, o->from == ALLOC_AUTO ? alloc_find(environ) : o->from);
-        }
+        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n)
+                load_allocation(l);
         config_check_hosts(o->settings, &l->hosts, &l->diags);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
                 hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/job/cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
+
+enum { RETRY_FIRST_MS = 1000, RETRY_MOST_MS = 8000 }; /* between the tries */
 
 void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *config,
                   const struct node_ops *ops, void *ctx)
@@ -18,6 +25,9 @@ void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *c
         c->hosts = config->hosts;
         c->events = config->events;
         send_queue_init(&c->send_queue, loop);
+        uv_timer_init(loop, &c->retry.timer);
+        c->retry.timer.data = c;
+        c->retry.pause_ms = RETRY_FIRST_MS;
         c->n_nodes = c->hosts->n;
         c->nodes = xcalloc(c->n_nodes, sizeof(*c->nodes));
         for (size_t i = 0; i < c->n_nodes; i++)
@@ -91,6 +101,67 @@ void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int r
                                                .text = text });
 }
 
+/* --- connecting ------------------------------------------------------------------------------- */
+
+void cluster_connect(struct cluster *c)
+{
+        c->unresolved = c->n_nodes;
+        c->retry.until_ns = clock_ns() + c->options->connect_retry_ms * 1000000;
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
+                struct transport *t = n->host->local ? c->local : n->parent ? c->tree : c->remote;
+
+                node_connect(n, t, c->options->user, c->options->start_timeout_ms);
+        }
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+        struct cluster *c = timer->data;
+
+        c->retry.pause_ms = MIN(2 * c->retry.pause_ms, (uint64_t)RETRY_MOST_MS);
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
+
+                if (!n->again)
+                        continue;
+                node_renew(n);
+                node_connect(n, c->remote, c->options->user, c->options->start_timeout_ms);
+        }
+}
+
+/* Whether time may mend the failure: the node, its name or its ssh server may not be there yet, nor
+ * the user's key. */
+static bool is_early_failure(const struct link_failure *why)
+{
+        static const bool early[LINK_CAUSES] = {
+                [LINK_NO_NAME] = true,     [LINK_TIMED_OUT] = true, [LINK_REFUSED] = true,
+                [LINK_UNREACHABLE] = true, [LINK_DROPPED] = true,   [LINK_DENIED] = true,
+        };
+
+        return early[why->cause] && why->phase < LINK_OPEN;
+}
+
+bool cluster_try_again(struct cluster *c, struct node *n)
+{
+        struct link_failure *why = n->failure;
+        size_t len = strlen(why->fact);
+        char span[32];
+
+        if (!c->options->connect_retry_ms || n->host->local || n->parent || !is_early_failure(why))
+                return false;
+        if (clock_ns() >= c->retry.until_ns) {
+                format_duration(span, sizeof(span), c->options->connect_retry_ms * 1000);
+                snprintf(why->fact + len, sizeof(why->fact) - len, ", tried for %s", span);
+                return false;
+        }
+        log_line(LOG_INFO, "%s: %s; it is tried again", n->host->name, why->fact);
+        n->again = true;
+        if (!uv_is_active((uv_handle_t *)&c->retry.timer))
+                uv_timer_start(&c->retry.timer, on_retry, c->retry.pause_ms, 0);
+        return true;
+}
+
 struct node *cluster_each_running(const struct cluster *c, struct node *last)
 {
         struct node *end = c->nodes + c->n_nodes;
@@ -112,6 +183,7 @@ void cluster_close(struct cluster *c)
         transport_destroy(c->remote);
         transport_destroy(c->tree);
         uv_close((uv_handle_t *)&c->send_queue.prepare, NULL);
+        uv_close((uv_handle_t *)&c->retry.timer, NULL);
 }
 
 void cluster_finish(struct cluster *c)

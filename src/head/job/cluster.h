@@ -23,6 +23,13 @@
 struct heartbeat;
 struct job_config;
 
+/* Nodes that cannot be reached yet are tried again (--connect-retry). */
+struct node_retry {
+        uv_timer_t timer;
+        uint64_t pause_ms;
+        int64_t until_ns; /* of clock_ns() */
+};
+
 struct cluster {
         uv_loop_t *loop;
         const struct options *options;
@@ -39,7 +46,8 @@ struct cluster {
         char *command;                     /* the remote command of ssh */
         struct send_queue send_queue;      /* sends n->out at the end of a turn of the loop */
         struct strv notices[LINK_NOTICES]; /* about logins, not yet told */
-        struct heartbeat *heartbeat;       /* told when a parent reports the silence of a node */
+        struct node_retry retry;
+        struct heartbeat *heartbeat; /* told when a parent reports the silence of a node */
 };
 
 /* Creates the nodes; @ops are called with @ctx. Everything in @config is borrowed. */
@@ -53,6 +61,12 @@ void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data);
 /* Emits an event with the name of the node's host. @node and @rank: -1 = none. */
 void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int rank, int64_t value,
                   const char *text);
+
+/* Begins to connect all nodes. */
+void cluster_connect(struct cluster *c);
+/* Whether a node that cannot be reached will be tried again (--connect-retry): then its failure is
+ * none yet. */
+bool cluster_try_again(struct cluster *c, struct node *n);
 
 /* Returns the next RUNNING node after @last (NULL = the first), or NULL after the last. */
 struct node *cluster_each_running(const struct cluster *c, struct node *last);

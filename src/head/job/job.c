@@ -173,13 +173,7 @@ int job_connect(struct job *j)
         if (j->config.tick)
                 uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
         attempt_step(&j->attempt, JOB_EV_CONNECT);
-        c->unresolved = c->n_nodes;
-        for (size_t i = 0; i < c->n_nodes; i++) {
-                struct node *n = &c->nodes[i];
-                struct transport *t = n->host->local ? c->local : n->parent ? c->tree : c->remote;
-
-                node_connect(n, t, c->options->user, c->options->start_timeout_ms);
-        }
+        cluster_connect(c);
         while (c->unresolved && !outcome_failed(&j->attempt.outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->ticker);

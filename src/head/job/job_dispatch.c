@@ -464,6 +464,8 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 c->running--;
                 break;
         case NODE_FAILED:
+                if (j->attempt.state == JOB_CONNECTING && cluster_try_again(c, n))
+                        return;
                 c->failed++;
                 job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
                 if (was == NODE_RUNNING) {

@@ -302,7 +302,7 @@ void node_renew(struct node *n)
         io->stream = STREAM_NONE; /* was a tunnel, which holds no descriptor */
         n->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
         n->parent = NULL;
-        n->has_children = n->uploaded = n->ended = false;
+        n->has_children = n->uploaded = n->ended = n->again = false;
         n->refusal = NODE_NOT_REFUSED;
         n->state = NODE_NEW;
 }

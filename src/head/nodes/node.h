@@ -87,6 +87,7 @@ struct node {
         bool has_children;   /* the node is itself a parent */
         bool uploaded;       /* the agent's binary was sent */
         bool ended;          /* the agent has exited: nothing more will be received */
+        bool again;          /* FAILED, and tried again soon (cluster_try_again()) */
         bool needed;         /* watched, or a parent of a watched node; see heartbeat.c */
         enum node_state state;
         enum node_refusal refusal;
@@ -115,7 +116,8 @@ void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *ho
  * immediate failure. @greet_ms is the time allowed from the open link to HELLO. */
 void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms);
 
-/* Makes a FAILED node NEW again, without a parent. Only for a node lost with the parent. */
+/* Makes a FAILED node NEW again, without a parent. Only for a node lost with the parent, or whose
+ * link has never been open. */
 void node_renew(struct node *n);
 
 /* Makes a GONE node READY for another attempt, or FAILED if the link has ended meanwhile. */

@@ -96,6 +96,8 @@ const struct option_def option_table[] = {
         { "mpi", 0, "auto|none|pmi1|pmi2|pmix|pmi-port", "how MPI programs find each other (auto: PMI, of the program's version)",
           "run.mpi", "auto", GROUP_ENV, .parse = value_choice, FIELD(mpi), PROJECT(FREE) },
         /* when */
+        { "connect-retry", 0, "TIME", "try nodes that cannot be reached yet again for so long",
+          "ssh.connect_retry", "0", GROUP_WHEN, .parse = value_span, FIELD(connect_retry_ms), PROJECT(FREE) },
         { "connect-timeout", 0, "TIME", "for each step of reaching a node",
           "ssh.connect_timeout", "10s", GROUP_WHEN,
           .parse = value_span, FIELD(connect_timeout_ms), .min = 1, PROJECT(FREE) },

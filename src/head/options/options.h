@@ -69,7 +69,8 @@ struct options {
         char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
         unsigned mpi;     /* enum mpi_kind of wire/msg.h */
         /* when: milliseconds */
-        int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
+        int64_t connect_timeout_ms, connect_retry_ms, start_timeout_ms, timeout_ms, grace_ms,
+                wait_warn_ms;
         bool start_timeout_given; /* not the built-in value */
         enum on_failure on_failure;
         enum success success;
