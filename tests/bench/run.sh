@@ -51,6 +51,7 @@ over_ssh() { # NAME COMMAND...
         --json "$folder/local.json"
     bench scale tests/bench/scale $(either '--nodes 100,1000 --repeats 1' '--edges --ends --idle 10') \
         --json "$folder/scale.json"
+    bench calls "$BUILD/tests/bench/calls" $(either '1000 3' '10000 5')
     bench store tests/bench/store $(either '--load --ops get --clients 64 --sockets unix --repeats 3' '') \
         --json "$folder/store.json"
     over_ssh launch tests/bench/launch $(either '--nodes 1,2,4,8,16 --repeats 3' '--nodes 1,2,4,8,16,32,64,128') \
