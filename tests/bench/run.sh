@@ -56,6 +56,7 @@ over_ssh() { # NAME COMMAND...
         --json "$folder/store.json"
     over_ssh launch tests/bench/launch $(either '--nodes 1,2,4,8,16 --repeats 3' '--nodes 1,2,4,8,16,32,64,128') \
         --json "$folder/launch.json"
+    over_ssh inside_slurm tests/bench/inside_slurm $(either '1 8' '')
     over_ssh staging tests/bench/staging/run.sh -b "$BUILD" -n "$(either '1 4' '1 2 4 8')" -o "$folder/staging.json"
     bench failure tests/bench/failure $(either '--repeats 2' '') $([ "$(id -u)" = 0 ] || echo '--skip lab') \
         --json "$folder/failure.json"
