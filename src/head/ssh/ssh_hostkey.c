@@ -2,9 +2,9 @@
 /*
  * ssh_hostkey_session() sets the algorithm lists of the target. ssh_hostkey_check()
  * compares the offered key in this order: revoked (by RevokedHostKeys, or an unreadable list),
- * known, changed or marked as revoked, unknown. Only an unknown key may be accepted (--host-key
- * accept-new), which appends a line to known_hosts. Every refusal names cause, fact, evidence and
- * help of struct link_failure.
+ * known, changed or marked as revoked, unknown. Only an unknown key may be accepted: when it is the
+ * user's own login key, or with --host-key accept-new, which appends a line to known_hosts. Every
+ * refusal names cause, fact, evidence and help of struct link_failure.
  */
 #include "head/ssh/ssh_hostkey.h"
 
@@ -77,6 +77,7 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
 }
 
 struct offered_key {
+        ssh_key key;
         const char *type;
         char *blob;
         struct ssh_key_name name;
@@ -166,6 +167,16 @@ static int refuse_revoked_key(const struct offered_key *key, const char *where, 
         return -1;
 }
 
+/* Whether the server has proved that it has a private key with which the user logs in: the user, or
+ * what has made the job (MPI Operator), has given it the key. */
+static bool is_users_key(const struct ssh_target *target, ssh_key key)
+{
+        for (size_t i = 0; i < target->offers_n; i++)
+                if (!ssh_key_cmp(key, target->offers[i]->key, SSH_KEY_CMP_PUBLIC))
+                        return true;
+        return false;
+}
+
 static int classify_hostkey(struct ssh_site *site, const struct ssh_target *target,
                             const struct offered_key *key, char *ret_stored, size_t size,
                             struct link_failure *why)
@@ -182,7 +193,8 @@ static int classify_hostkey(struct ssh_site *site, const struct ssh_target *targ
                 return refuse_revoked_key(key, where, trouble, why);
         verdict = known_set_check(&target->known, key->type, key->blob, where, sizeof(where),
                                   &known_blob);
-        if (verdict == KNOWN_OK)
+        if (verdict == KNOWN_OK ||
+            (verdict == KNOWN_UNKNOWN && !target->known.unread && is_users_key(target, key->key)))
                 return 0;
         if (verdict != KNOWN_UNKNOWN ||
             (!ssh_site_options(site)->accept_new && !target->known.unread))
@@ -218,6 +230,7 @@ int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ss
                 snprintf(why->fact, sizeof(why->fact), "cannot read the host key");
                 return -1;
         }
+        offered.key = key;
         offered.type = ssh_key_type_to_char(ssh_key_type(key));
         ssh_key_describe(key, &offered.name);
         r = classify_hostkey(site, target, &offered, ret_stored, size, why);
