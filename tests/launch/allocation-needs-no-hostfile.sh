@@ -96,7 +96,7 @@ has 'which must be there' "$ERR" 'error[HN153]: --from slurm, but this is no Slu
 rm .hnlaunch.ini
 
 hn help all
-has 'the help has all managers' "$OUT" '--from auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker'
+has 'the help has all managers' "$OUT" '--from auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker|ray'
 
 # --- wrong variables
 told() { # NAME TEXT

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/alloc/alloc_reader.h"
+#include "head/core/ray_module.h"
 
 enum { HN_NOT_INSIDE = 153 };
 
@@ -42,6 +43,7 @@ static const struct {
                               { "SM_HOSTS", "SM_CURRENT_HOST" },
                               "TRAINING_JOB_ARN",
                               alloc_sagemaker_read },
+        [ALLOC_RAY] = { "Ray", "ray", { NULL }, NULL, alloc_ray_read },
 };
 
 static bool has_manager_mark(char *const *env, const char *mark)
@@ -116,8 +118,11 @@ const char *alloc_path(enum alloc_from from, char *const *env)
 
 const char *const *alloc_command(enum alloc_from from, char *const *env)
 {
-        static const char *const flux[] = { "flux", "kvs", "get", "resource.R", NULL };
+        static const char *const flux[] = { "flux", "kvs", "get", "resource.R", NULL },
+                                 *const ray[] = { "python3", "-c", RAY_MODULE_CODE, "nodes", NULL };
 
+        if (from == ALLOC_RAY)
+                return ray;
         return from == ALLOC_FLUX && !find_missing_mark(from, env) ? flux : NULL;
 }
 

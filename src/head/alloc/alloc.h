@@ -33,6 +33,7 @@ enum alloc_from {
         ALLOC_FLUX,
         ALLOC_MPI_OPERATOR,
         ALLOC_SAGEMAKER,
+        ALLOC_RAY,
         ALLOC_CHOICES,
 };
 
@@ -52,7 +53,7 @@ struct alloc_input {
 };
 
 /* Returns the manager whose allocation @env describes, ALLOC_NONE without one. The innermost of
- * several: a manager can run inside the allocation of another. */
+ * several: a manager can run inside the allocation of another. Never ALLOC_RAY. */
 enum alloc_from alloc_find(char *const *env);
 
 /* Returns the manager's name for messages: "Slurm". @from is none of auto and none. */
@@ -74,7 +75,7 @@ int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts 
 
 /* Reads the allocation around this process; @from ALLOC_AUTO takes that of alloc_find(), which must
  * be one. @ppn as in struct alloc_input. Returns as alloc_read(), also for a file that cannot be
- * read (HN150) and a command of the manager that fails or has not ended after 10 s (HN157). */
+ * read (HN150) and a command of the manager that fails or has not ended in time (HN157). */
 int alloc_load(enum alloc_from from, bool ppn, struct hosts *h, struct diags *d);
 
 /* Claims the allocation that alloc_load() read into @h until the process ends. Warns when another

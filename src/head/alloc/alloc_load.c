@@ -22,8 +22,12 @@ enum {
         HN_OUTSIDE = 154,
         HN_MANAGER = 157,
         MANAGER_MS = 10000, /* for its command */
+        RAY_MS = 60000,     /* ... which imports Ray, and ends by itself before */
         FILE_MAX = 64 << 20,
 };
+
+/* For messages: its words as a user would write them. */
+#define RAY_NAME "$(python3 -m hnlaunch._ray nodes)"
 
 /* What surrounds this process. */
 struct surroundings {
@@ -40,16 +44,18 @@ static void surroundings_finish(struct surroundings *s)
 }
 
 /* Runs the command of a manager. 0, or -errno with @err. */
-static int run_manager(struct surroundings *s, const char *const *argv, struct error *err)
+static int run_manager(struct surroundings *s, enum alloc_from from, struct error *err)
 {
+        const char *const *argv = alloc_command(from, environ);
         struct buf words = BUF_INIT;
 
         for (const char *const *word = argv; *word; word++)
                 buf_printf(&words, "%s%s", word == argv ? "$(" : " ", *word);
         buf_appends(&words, ")");
         s->command = buf_steal(&words);
-        s->in.path = s->command;
-        return program_output(argv, MANAGER_MS, FILE_MAX, &s->text, &s->in.len, err);
+        s->in.path = from == ALLOC_RAY ? RAY_NAME : s->command;
+        return program_output(argv, from == ALLOC_RAY ? RAY_MS : MANAGER_MS, FILE_MAX, &s->text,
+                              &s->in.len, err);
 }
 
 /* Reads the file, or runs the command, that @from needs, if it needs one. 0, or -errno; for a
@@ -72,7 +78,7 @@ static int read_surroundings(struct surroundings *s, enum alloc_from from, bool 
         if (s->in.path)
                 r = fd_read_file(s->in.path, FILE_MAX, &s->text, &s->in.len);
         else if (alloc_command(from, environ))
-                r = run_manager(s, alloc_command(from, environ), err);
+                r = run_manager(s, from, err);
         s->in.text = s->text;
         return r;
 }
@@ -84,8 +90,8 @@ static int complain_surroundings(enum alloc_from from, const char *path, const s
 
         if (err->code) {
                 e = diag_add(d, HN_MANAGER, EX_UNAVAILABLE,
-                             "cannot read the nodes of the %s allocation: %s", alloc_title(from),
-                             err->text);
+                             "cannot read the nodes of the %s %s: %s", alloc_title(from),
+                             from == ALLOC_RAY ? "cluster" : "allocation", err->text);
                 diag_note(e, "they are read from %s", path);
                 diag_help(e, "mend what it says, or name the hosts with -H or -w");
                 return -EINVAL;

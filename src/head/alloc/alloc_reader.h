@@ -112,6 +112,7 @@ int alloc_sge_read(struct alloc_reader *r);
 int alloc_flux_read(struct alloc_reader *r);
 int alloc_mpi_operator_read(struct alloc_reader *r);
 int alloc_sagemaker_read(struct alloc_reader *r);
+int alloc_ray_read(struct alloc_reader *r);
 
 /* Ends a read: settles slots from tasks, else from @gpus of each node (0 = unknown), and names the
  * origin: @job is the manager's number of the job, which may be NULL, @tasks_from and @gpus_from

@@ -184,7 +184,8 @@ const struct error_id error_ids[] = {
           "Start hnlaunch once, without srun in front; or one on each node, with --dial-in auto." },
         { 157,
           "the command that lists the nodes of an allocation failed",
-          "The resource manager's program is not in PATH, cannot reach its server, or does not answer.",
+          "The resource manager's program is not in PATH, cannot reach its server, or does not answer. Of Ray it is "
+          "python3, which needs the modules ray and hnlaunch.",
           "Read what the program says in the message, or name the hosts with -H or -w." },
         { 158,
           "another hnlaunch uses the allocation (warning)",

@@ -521,6 +521,53 @@ static void test_sagemaker(void **state UNUSED)
         CHECK_VECTORS(ALLOC_SAGEMAKER, vectors);
 }
 
+static void test_ray(void **state UNUSED)
+{
+#define RAY_NODES(nodes) "{\"version\":1,\"nodes\":[" nodes "]}"
+#define RAY_NODE(name, gpus, cpus)                                                                 \
+        "{\"name\":\"" name "\",\"address\":\"10.0.0.1\",\"id\":\"24b7\",\"gpus\":" gpus           \
+        ",\"cpus\":" cpus "}"
+        static const struct vector vectors[] = {
+                { .text = RAY_NODES(RAY_NODE("n1", "2", "8") "," RAY_NODE("n2", "4", "8")),
+                  .want = "n1:2 n2:4" },
+                { .text = RAY_NODES(RAY_NODE("n1", "2", "8")), .ppn = true, .want = "n1:2" },
+                { .text = RAY_NODES(RAY_NODE("login", "0", "8") "," RAY_NODE("n2", "4", "8")),
+                  .want = "n2:4" },
+                { .text = RAY_NODES(RAY_NODE("login", "0", "0") "," RAY_NODE("n2", "0", "8")),
+                  .want = "n2:8" },
+                { .text = RAY_NODES(RAY_NODE("n1", "0", "2") "," RAY_NODE("n2", "0", "8")),
+                  .ppn = true,
+                  .want = "n1:auto n2:auto" },
+                { .text = RAY_NODES(RAY_NODE("login", "0", "1")), .want = "login:auto(local)" },
+                { .text = RAY_NODES(RAY_NODE("10.0.0.1", "1", "1")), .want = "10.0.0.1:1" },
+                { .text = RAY_NODES(RAY_NODE("n1", "0", "0")),
+                  .want = "HN152: no node of the Ray cluster has GPUs or CPUs" },
+                { .text = RAY_NODES(""),
+                  .want = "HN152: no node of the Ray cluster has GPUs or CPUs" },
+                { .text = RAY_NODES(RAY_NODE("n1", "-1", "0")),
+                  .want = "HN151: cannot read the nodes of the Ray cluster: a node has no name, "
+                          "gpus "
+                          "and cpus" },
+                { .text = RAY_NODES("7"),
+                  .want = "HN151: cannot read the nodes of the Ray cluster: a node has no name, "
+                          "gpus "
+                          "and cpus" },
+                { .text = RAY_NODES(RAY_NODE("n[1-2]", "1", "0")),
+                  .want = "HN151: cannot read the nodes of the Ray cluster: a name is a list of "
+                          "names" },
+                { .text = RAY_NODES(RAY_NODE("-n", "1", "0")),
+                  .want = "HN112: a host name must not begin with `-`" },
+                { .text = "{\"version\":2,\"nodes\":[]}",
+                  .want = "HN151: cannot read the nodes of the Ray cluster: their version is not "
+                          "1" },
+                { .text = "ray is not up",
+                  .want = "HN151: cannot read the nodes of the Ray cluster: they are no JSON "
+                          "text" },
+        };
+
+        CHECK_VECTORS(ALLOC_RAY, vectors);
+}
+
 static void test_files_and_commands(void **state UNUSED)
 {
         static const char *const sge[] = { SGE, NULL }, *const flux[] = { FLUX, NULL },
@@ -534,6 +581,7 @@ static void test_files_and_commands(void **state UNUSED)
         assert_string_equal(alloc_command(ALLOC_FLUX, ENV(flux))[0], "flux");
         assert_null(alloc_command(ALLOC_FLUX, ENV(none)));
         assert_null(alloc_command(ALLOC_SGE, ENV(sge)));
+        assert_string_equal(alloc_command(ALLOC_RAY, ENV(none))[0], "python3");
 }
 
 static void test_the_manager_is_found(void **state UNUSED)
@@ -595,6 +643,7 @@ int main(void)
                 cmocka_unit_test(test_flux),
                 cmocka_unit_test(test_mpi_operator),
                 cmocka_unit_test(test_sagemaker),
+                cmocka_unit_test(test_ray),
                 cmocka_unit_test(test_files_and_commands),
                 cmocka_unit_test(test_the_manager_is_found),
                 cmocka_unit_test(test_origins_are_named),
