@@ -86,11 +86,11 @@ void launch_mpi_choose(struct launch *l);
 
 /* --- launch_via.c --- */
 
+/* Resolves --via auto for hosts of the allocation of @from: the manager's own way, where its
+ * program is in PATH and no option on the command line is about ssh. With Ray no host is local. */
+void launch_via_choose(struct launch *l, enum alloc_from from);
 /* Checks --via, unless it is ssh: its text, its program, that it fits to the hosts. Errors and
  * warnings are in diags. */
-/* Resolves --via auto for hosts of the allocation of @from: the manager's own way, where its
- * program is in PATH and no option on the command line is about ssh. */
-void launch_via_choose(struct launch *l, enum alloc_from from);
 void launch_via_check(struct launch *l);
 
 /* --- launch_setup.c --- */

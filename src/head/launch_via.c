@@ -23,14 +23,23 @@ static bool is_about_ssh(const struct options *o)
         return o->tree;
 }
 
-void launch_via_choose(struct launch *l, enum alloc_from from)
+/* Has this machine's node, too, get its agent from Ray, which else knows nothing of its GPUs' use.
+ */
+static void leave_none_local(struct launch *l)
+{
+        for (size_t i = 0; i < l->hosts.n; i++)
+                l->hosts.v[i].local = false;
+}
+
+/* Resolves --via auto. */
+static void choose_way(struct launch *l, enum alloc_from from)
 {
         CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
         const char *way;
         struct error err;
 
         /* A step reaches one part of a heterogeneous job only. */
-        if (!l->hosts.source || getenv("SLURM_HET_SIZE") ||
+        if ((from == ALLOC_SLURM && getenv("SLURM_HET_SIZE")) ||
             (l->o.via && strcmp(l->o.via, "auto") != 0) || is_about_ssh(&l->o))
                 return;
         way = program_link_of_manager(alloc_title(from));
@@ -38,6 +47,15 @@ void launch_via_choose(struct launch *l, enum alloc_from from)
                 return;
         free(l->o.via);
         l->o.via = xstrdup(way);
+}
+
+void launch_via_choose(struct launch *l, enum alloc_from from)
+{
+        if (!l->hosts.source)
+                return;
+        choose_way(l, from);
+        if (from == ALLOC_RAY && l->o.via && !strcmp(l->o.via, "ray"))
+                leave_none_local(l);
 }
 
 static void check_via_program(struct launch *l, const char *program)
@@ -79,7 +97,7 @@ void launch_via_check(struct launch *l)
         if (program_link_parse(l->o.via, &p, &err) < 0) {
                 diag_help(diag_add(&l->diags, HN_TEMPLATE, 64, "cannot use --via: %s", err.text),
                           "name the program and its arguments: --via 'docker exec -i {host}'; or "
-                          "one of ssh, srun, sge");
+                          "one of ssh, srun, sge, ray");
                 return;
         }
         if (l->o.tree)

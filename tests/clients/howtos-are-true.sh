@@ -37,6 +37,7 @@ for page in "$ROOT"/docs/howto/${HOWTO:-*}.md; do
     pages=$((pages + 1))
     [[ " $(page_words "$page") " != *' slurm '* ]] || continue # lab/slurm-page-is-true.sh
     [[ " $(page_words "$page") " != *' sge '* ]] || continue   # lab/sge-page-is-true.sh
+    [[ " $(page_words "$page") " != *' ray-cluster '* ]] || continue # frameworks/ray-cluster-runs-jobs.sh
     name=$(basename "$page" .md)
     echo "# $page"
     page_needs "$page"

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
+#include "head/core/ray_module.h"
 #include "head/nodes/ssh_program.h"
 
 #define HOST_MARK "{host}"
@@ -47,6 +48,8 @@ static const char *const srun_options[] = {
  *
  * srun: one step for all nodes, beside all others (--overlap). Slurm copies the agent to the nodes,
  * lets the step live when a node or a task is lost, and does not end it behind its first task.
+ *
+ * ray: a task of Ray on each node (packaging/python/hnlaunch/_ray.py).
  */
 static const struct {
         const char *name, *template;
@@ -60,6 +63,8 @@ static const struct {
           "--no-kill --kill-on-bad-exit=0 --wait=0 --bcast={copy}",
           srun_options, "SLURM_JOB_ID", "Slurm", true },
         { "sge", "qrsh -inherit {host}", NULL, "PE_HOSTFILE", "Grid Engine", false },
+        { "ray", "python3 -c '" RAY_MODULE_CODE "' start --nodes {hosts} --", NULL, NULL, "Ray",
+          true },
 };
 
 bool program_link_is_ssh(const char *via)
@@ -85,7 +90,7 @@ static bool has_host_mark(const struct strv *words)
 
 int program_link_parse(const char *via, struct program_link *p, struct error *err)
 {
-        const char *text = via, *slash;
+        const char *text = via, *slash, *name = NULL;
 
         for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
                 if (strcmp(via, ways[i].name) != 0)
@@ -94,6 +99,7 @@ int program_link_parse(const char *via, struct program_link *p, struct error *er
                 p->unset = ways[i].unset;
                 p->variable = ways[i].variable;
                 p->manager = ways[i].manager;
+                name = ways[i].calls ? via : NULL;
         }
         if (ssh_program_split(text, &p->words, err) < 0)
                 return -EINVAL;
@@ -101,7 +107,7 @@ int program_link_parse(const char *via, struct program_link *p, struct error *er
                 return err_set(err, EINVAL, "%s has no " HOST_MARK " for the name of the node",
                                via);
         slash = strrchr(p->words.v[0], '/');
-        p->name = slash ? slash + 1 : p->words.v[0];
+        p->name = name ? name : slash ? slash + 1 : p->words.v[0];
         return 0;
 }
 

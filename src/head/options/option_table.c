@@ -127,7 +127,7 @@ const struct option_def option_table[] = {
         { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, .parse = value_choice, FIELD(contain), PROJECT(REFUSED) },
         /* ssh */
-        { "via", 0, "auto|ssh|srun|sge|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
+        { "via", 0, "auto|ssh|srun|sge|ray|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
           "run.via", "auto", GROUP_SSH, .parse = value_text, FIELD(via), PROJECT(REFUSED) },
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
           "ssh.port", NULL, GROUP_SSH, .parse = value_number, FIELD(port), .min = 1, .max = 65535, PROJECT(REFUSED) },

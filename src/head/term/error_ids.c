@@ -532,7 +532,7 @@ const struct error_id error_ids[] = {
         /* PyTorch's store */
         { 340,
           "the value of --via cannot be used",
-          "It is none of the names that hnlaunch knows, and as a command it has no {host}, or a quote is not closed.",
+          "It is none of the names that hnlaunch knows (ssh, srun, sge, ray), and as a command it has no {host}, or a quote is not closed.",
           "Write the program with its arguments, and {host} for the node: --via 'docker exec -i {host}'." },
         { 341,
           "--tree beside --via",

@@ -65,10 +65,18 @@ static void test_names_stand_for_ways(void **state UNUSED)
                     program_link_is_ssh("ssh"));
         assert_false(program_link_is_ssh("srun") || program_link_is_ssh("ssh {host}"));
         assert_true(program_link_is_managed("srun") && program_link_is_managed("sge"));
+        assert_true(program_link_calls("srun") && program_link_calls("ray"));
+        assert_false(program_link_calls("sge") || program_link_calls("x {host}"));
         assert_false(program_link_is_managed("srun {host}") || program_link_is_managed(NULL));
         assert_int_equal(program_link_parse("srun", &p, &err), 0);
         assert_string_equal(p.name, "srun");
         assert_string_equal(p.variable, "SLURM_JOB_ID");
+        program_link_finish(&p);
+        p = (struct program_link)PROGRAM_LINK_INIT;
+        assert_int_equal(program_link_parse("ray", &p, &err), 0);
+        assert_string_equal(p.name, "ray");
+        assert_string_equal(p.words.v[0], "python3");
+        assert_null(p.variable);
         program_link_finish(&p);
         p = (struct program_link)PROGRAM_LINK_INIT;
         assert_int_equal(program_link_parse("/opt/bin/enter {host}", &p, &err), 0);
