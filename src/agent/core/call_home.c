@@ -96,7 +96,7 @@ static int connect_numeric(const char *text, int port)
 {
         struct sockaddr_storage a;
         socklen_t len = read_address(text, port, &a), size = sizeof(int);
-        int fd, on = 1, error = 0;
+        int fd, on = 1, idle = 5, probes = 3, error = 0;
 
         if (!len)
                 return -EINVAL;
@@ -116,7 +116,12 @@ static int connect_numeric(const char *text, int port)
                 return -error;
         }
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        /* While it waits for the other nodes, only this tells it that the head's machine is gone.
+         */
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
         return fd;
 }
 

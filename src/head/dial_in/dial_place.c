@@ -154,8 +154,8 @@ int dial_in_load(struct dial_in *in, const struct options *o, struct diags *d)
                 return -EINVAL;
         if (!in->has_secret && in->place.rank == 0)
                 diag_help(diag_warn(d, HN_NO_SECRET,
-                                    "dial-in without a secret: whoever reaches port %d of this "
-                                    "node can join the job",
+                                    "dial-in without a secret: every program that reaches port %d "
+                                    "of this node can join the job",
                                     in->place.port),
                           "give every node the same " SECRET_VARIABLE
                           " or --dial-secret FILE: openssl rand -hex 32");
