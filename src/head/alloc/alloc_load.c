@@ -15,8 +15,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/program_output.h"
 #include "head/alloc/alloc_reader.h"
-#include "head/core/program_output.h"
 
 enum {
         HN_OUTSIDE = 154,
@@ -54,8 +54,8 @@ static int run_manager(struct surroundings *s, enum alloc_from from, struct erro
         buf_appends(&words, ")");
         s->command = buf_steal(&words);
         s->in.path = from == ALLOC_RAY ? RAY_NAME : s->command;
-        return program_output(argv, from == ALLOC_RAY ? RAY_MS : MANAGER_MS, FILE_MAX, &s->text,
-                              &s->in.len, err);
+        return program_output(argv, SPAWN_NULL, from == ALLOC_RAY ? RAY_MS : MANAGER_MS, FILE_MAX,
+                              &s->text, &s->in.len, err);
 }
 
 /* Reads the file, or runs the command, that @from needs, if it needs one. 0, or -errno; for a

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "head/core/program_output.h"
+#include "base/program_output.h"
 
 enum { LONG_MS = 600000, MAX = 200000 };
 
@@ -22,7 +22,7 @@ static int run_shell(const char *script, int timeout_ms, char **ret, struct erro
         int r;
 
         *err = (struct error){ 0 };
-        r = program_output(argv, timeout_ms, MAX, ret, &len, err);
+        r = program_output(argv, SPAWN_NULL, timeout_ms, MAX, ret, &len, err);
         if (r == 0)
                 assert_int_equal(strlen(*ret), len);
         errno = 0;
@@ -65,7 +65,8 @@ static void test_failures_are_told(void **state UNUSED)
         assert_string_equal(err.text, "sh was killed by signal 9");
         assert_int_equal(run_shell("cat /dev/zero | head -c 300000", LONG_MS, &text, &err), -EFBIG);
         assert_string_equal(err.text, "sh printed more than 200000 bytes");
-        assert_int_equal(program_output(none, LONG_MS, MAX, &text, &len, &err), -ENOENT);
+        assert_int_equal(program_output(none, SPAWN_NULL, LONG_MS, MAX, &text, &len, &err),
+                         -ENOENT);
         assert_string_equal(err.text, "cannot find 'no-such-program-here' in PATH");
 }
 

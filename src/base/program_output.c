@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/core/program_output.h"
+#include "base/program_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "base/spawn.h"
 
 enum { STDERR_MAX = 4096 };
 
@@ -110,7 +109,7 @@ static bool wait_for_program(pid_t pid, bool ended, int64_t deadline, int *statu
         return false;
 }
 
-int program_output(const char *const *argv, int timeout_ms, size_t max, char **ret_text,
+int program_output(const char *const *argv, int in, int timeout_ms, size_t max, char **ret_text,
                    size_t *ret_len, struct error *err)
 {
         int64_t deadline = clock_ms() + timeout_ms;
@@ -124,7 +123,7 @@ int program_output(const char *const *argv, int timeout_ms, size_t max, char **r
                 err_set(err, -r, "cannot start %s: %s", *argv, strerror(-r));
         } else {
                 const struct spawn program = { .argv = (char *const *)(uintptr_t)argv,
-                                               .fds = { SPAWN_NULL, s[0].theirs, s[1].theirs } };
+                                               .fds = { in, s[0].theirs, s[1].theirs } };
 
                 r = spawn_process(&pid, &program, NULL, err);
         }
