@@ -25,7 +25,7 @@ pmix
 store/engine store/relay
 head/core head/term head/hosts head/alloc head/model head/options head/push head/nodes head/ssh/files head/ssh
 head/output head/status head/dial_in head/job head/report head
-agent/core agent/files agent/contain agent/rank agent/endpoint agent/nccl agent/tree agent/pmi agent/pmix agent
+agent/container agent/core agent/files agent/contain agent/rank agent/endpoint agent/nccl agent/tree agent/pmi agent/pmix agent
 client/core client/torchrun client client/backends
 "
 FILES_IN_A_ROOM=30

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agent_private.h"
 #include "agent/endpoint/port.h"
@@ -120,7 +121,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .window = l->window,
                 .argv = &argv,
                 .env = &env,
-                .cwd = l->cwd,
+                .cwd = l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd,
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .contain = &t->contain,
         };

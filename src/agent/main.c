@@ -4,6 +4,7 @@
  */
 #include <linux/close_range.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "agent/agent.h"
 #include "agent/contain/guard.h"
+#include "agent/container/container.h"
 #include "agent/core/call_home.h"
 #include "agent/rank/limits.h"
 #include "base/fd.h"
@@ -86,6 +88,19 @@ static int run_guarded_agent(void)
         return guard_run(run_agent_loop);
 }
 
+static int run_agent(void)
+{
+        return container_is_ordered() ? container_enter() : run_guarded_agent();
+}
+
+/* Goes on inside of a container. */
+static int run_agent_inside(bool remove)
+{
+        int code = container_arrive(remove);
+
+        return code ? code : run_guarded_agent();
+}
+
 int main(int argc, char **argv)
 {
         struct stat st;
@@ -104,10 +119,12 @@ int main(int argc, char **argv)
                 return 0;
         }
         if (argc == 2 && !strcmp(argv[1], "--call"))
-                return call_home(run_guarded_agent);
+                return call_home(run_agent);
+        if (argc > 1 && !strcmp(argv[1], "--inside"))
+                return run_agent_inside(argc > 2);
         if (argc > 1 || isatty(STDIN_FILENO)) {
                 fputs(about, stderr);
                 return EX_USAGE;
         }
-        return run_guarded_agent();
+        return run_agent();
 }

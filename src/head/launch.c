@@ -269,6 +269,7 @@ void launch_finish(struct launch *l)
         options_finish(&l->o);
         diags_finish(&l->diags);
         free(l->cwd);
+        free(l->config.container);
         free(l->here);
         free(l->agent);
         free(l->streams.shown);
@@ -292,6 +293,7 @@ int launch_run(struct launch *l)
         rc = launch_setup_find_cwd(l);
         if (rc)
                 return rc;
+        launch_container_order(l);
         launch_setup_find_program(l);
         if (compat_env_needs_jax_port((uint8_t)l->o.compat))
                 launch_setup_need_port(l, COMPAT_JAX_PORT);

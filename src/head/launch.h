@@ -7,6 +7,7 @@
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_dial_in.c: --dial-in on other nodes than node 0
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
+ * - launch_container.c: what agents enter before they start ranks (--container)
  * - launch_via.c: what starts the agents (--via)
  * - verdict.c: messages, the verdict, the exit code
  *
@@ -84,6 +85,11 @@ int launch_run_attempts(struct launch *l);
  * MPI of any. Warns of one with --mpi none, and of two that exclude each other. After the plan. */
 void launch_mpi_choose(struct launch *l);
 
+/* --- launch_container.c --- */
+
+/* Sets l->config.container. After launch_setup_find_cwd(). */
+void launch_container_order(struct launch *l);
+
 /* --- launch_via.c --- */
 
 /* Resolves --via auto for hosts of the allocation of @from: the manager's own way, where its
@@ -101,7 +107,7 @@ bool launch_setup_understands_escapes(void);
 /* Sets here and cwd. 0, or the exit code: the current directory is gone, but needed. */
 int launch_setup_find_cwd(struct launch *l);
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
- * mpirun does. After launch_setup_find_cwd(). */
+ * mpirun does, unless the ranks are in containers. After launch_setup_find_cwd(). */
 void launch_setup_find_program(struct launch *l);
 /* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
  * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has

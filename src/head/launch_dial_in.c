@@ -22,7 +22,11 @@ static int run_other_node(struct launch *l)
         if (!l->agent)
                 return verdict_nothing_because(l, 102, 69, &err);
         verdict_say(l);
-        code = dial_node_run(d, l->agent, &l->diags);
+        code = launch_setup_find_cwd(l);
+        if (code)
+                return code;
+        launch_container_order(l);
+        code = dial_node_run(d, l->agent, l->config.container, &l->diags);
         error = diags_first_error(&l->diags);
         if (error)
                 snprintf(l->verdict, sizeof(l->verdict), "failed: %.700s  (exit %d)", error->fact,

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/core/program.h"
+#include "head/core/shell_words.h"
 #include "head/hosts/range.h"
 #include "head/launch.h"
 #include "head/model/compat_nodes.h"
@@ -31,8 +32,8 @@ void launch_setup_find_program(struct launch *l)
         char **name = l->o.argv.v;
         CLEANUP(free_textp) char *full = NULL;
 
-        /* `hnlaunch plan` may be called without a program. */
-        if (!name || strchr(*name, '/') || program_in_path(*name))
+        /* `hnlaunch plan` may be called without a program. A container's programs are elsewhere. */
+        if (!name || l->o.container.kind || strchr(*name, '/') || program_in_path(*name))
                 return;
         full = xasprintf("%s/%s", l->cwd, *name);
         if (access(full, F_OK) == 0) {
@@ -94,6 +95,8 @@ int launch_setup_find_ports(struct launch *l)
         const struct strv *argv = &l->o.argv;
         int rc = 0;
 
+        for (size_t i = 0; !rc && i < l->o.wrap.n; i++)
+                rc = find_ports_in(l, l->o.wrap.v[i], "--wrap", subst_read);
         for (size_t i = 1; !rc && l->o.subst && i < argv->n; i++) {
                 CLEANUP(free_textp)
                 char *place = xasprintf("argument %zu: %s", i, argv->v[i]);
@@ -119,7 +122,7 @@ static void check_ssh_command(struct launch *l)
         bool path;
 
         if (!l->o.ssh_command || !program_link_is_ssh(l->o.via) ||
-            ssh_program_split(l->o.ssh_command, &words, &err) < 0)
+            shell_words_split(l->o.ssh_command, &words, &err) < 0)
                 return;
         program = words.v[0];
         path = strchr(program, '/');

@@ -191,6 +191,7 @@ static void code_common(struct codec *c, struct launch_order *m)
         code_mpi_order(c, &m->mpi);
         codec_bool(c, &m->arguments.subst);
         codec_text(c, m->arguments.local_rank, sizeof(m->arguments.local_rank));
+        codec_strv(c, &m->arguments.wrap, MSG_MAX_STRINGS, MSG_MAX_STRING);
 }
 
 static void code_launch_rank(struct codec *c, struct launch_rank *k)
@@ -221,6 +222,7 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
         codec_text(c, m->iface, sizeof(m->iface));
         codec_text(c, m->host, sizeof(m->host));
         codec_str(c, &m->cwd, MSG_MAX_STRING);
+        codec_bool(c, &m->cwd_optional);
         codec_str(c, &m->program, MSG_MAX_STRING);
         CODEC_ARRAY(c, m->ranks, m->n_ranks, MAX_RANKS, code_launch_rank);
 }

@@ -162,6 +162,7 @@ enum { LOCAL_RANK_OPTION_MAX = 64 };
 struct launch_arguments {
         bool subst;                                 /* place-holders are replaced */
         char local_rank[LOCAL_RANK_OPTION_MAX + 1]; /* an option to append with =N; "" = none */
+        struct strv wrap; /* words in front of argv (--wrap), always with place-holders replaced */
 };
 
 /* The way a node's processes are kept together, see agent/contain/contain.h. */
@@ -235,7 +236,8 @@ struct launch_order {
                 char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
                 bool set_visible;    /* set CUDA_VISIBLE_DEVICES: a part of the GPUs */
                 bool keep_dumps;     /* send the content of dumps, too */
-                char *cwd;           /* "" = the login directory */
+                char *cwd;           /* "" = the login directory, or the container's */
+                bool cwd_optional;   /* if it does not exist: as "" */
                 char *program;       /* replaces argv[0]; "" = argv[0] */
                 struct launch_rank *ranks; /* ordered by local rank */
                 uint32_t n_ranks;

@@ -105,6 +105,7 @@ static void seed_launch(struct buf *b)
         strv_push(&m.argv, "");
         strv_push(&m.env, "A=b");
         strv_push(&m.unset, "SLURM_*");
+        strv_push(&m.arguments.wrap, "env");
         common_encode(b, &m);
         write_message(b, "common");
         launch_order_encode(b, &m);
@@ -114,6 +115,7 @@ static void seed_launch(struct buf *b)
         strv_finish(&m.argv);
         strv_finish(&m.env);
         strv_finish(&m.unset);
+        strv_finish(&m.arguments.wrap);
 }
 
 static void seed_small_ones(struct buf *b)

@@ -145,11 +145,11 @@ class Agent:
         body += _bytes(first_node) + struct.pack("<I", len(ports))
         body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)
         body += struct.pack("<BI", 1, 0)  # no MPI
-        body += struct.pack("<B", subst) + _bytes(local_rank)
+        body += struct.pack("<B", subst) + _bytes(local_rank) + _list([])  # no --wrap
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
         body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)
-        body += _bytes(iface) + _bytes(host) + _bytes(cwd) + _bytes(program) + struct.pack("<I", ranks)
+        body += _bytes(iface) + _bytes(host) + _bytes(cwd) + b"\0" + _bytes(program) + struct.pack("<I", ranks)
         for rank in range(ranks):
             mine = gpus[rank] if gpus else []
             body += struct.pack("<III", rank, rank, len(mine))

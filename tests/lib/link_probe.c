@@ -327,7 +327,7 @@ int main(int argc, char **argv)
                 return 2;
         loop = uv_default_loop();
         if (strcmp(argv[optind], "local") == 0)
-                transport = transport_local_create(loop, o.command);
+                transport = transport_local_create(loop, o.command, NULL);
         else if (strcmp(argv[optind], "command") == 0)
                 transport = transport_command_create(loop, &o, &err);
         else

@@ -61,12 +61,13 @@ class Order:
                         r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]) +
                         r.choice([text("") + u32(0), text("::1") + u32(1) + text("jax") + u32(r.choice([1, 65535]))]) +
                         r.choice(MPI) +
-                        bytes([r.randrange(2)]) + text(r.choice(["", "--local_rank"])))
+                        bytes([r.randrange(2)]) + text(r.choice(["", "--local_rank"])) +
+                        texts(r.choice([[], [], ["env", "A={rank}"]])))
 
     def launch(self):
         r = self.r
         body = u32(0) + text(r.choice(["127.0.0.1", "::1", "", "n0"])) + u32(29500, r.choice([0, 60000]))
-        body += bytes([r.randrange(8)]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + text(r.choice(["", "", "./x"]))
+        body += bytes([r.randrange(8)]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + text(r.choice(["", "", "./x"]))
         ranks = r.choice([[], [0], [0, 1], [1], [0, 0], [3, 2, 1, 0]])
         return LAUNCH, body + u32(len(ranks)) + b"".join(u32(k, i, 0) for i, k in enumerate(ranks))
 

@@ -23,6 +23,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "agent/container/container.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -473,14 +474,16 @@ int call_home(int (*agent)(void))
                 return EX_USAGE;
         }
         r = call_head(&c, values[0], values[1], name, &err);
-        remove_copy(values[3]);
+        if (r < 0 || !container_is_ordered()) /* which mounts or copies it */
+                remove_copy(values[3]);
         if (r < 0)
                 fprintf(stderr, "hnlaunch-agent: cannot call the head: %s\n", err.text);
         sodium_memzero(values[1], strlen(values[1]));
-        for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-                free(values[i]);
         if (r == 0)
                 code = run_called_agent(&c, agent);
+        remove_copy(values[3]);
+        for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+                free(values[i]);
         fd_close(c.net);
         fd_close(c.signals);
         buf_finish(&c.in);

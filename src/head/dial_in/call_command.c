@@ -18,6 +18,7 @@
 #include "base/strv.h"
 #include "base/token.h"
 #include "head/core/text_tail.h"
+#include "wire/env/container_order.h"
 #include "wire/noise/dial.h"
 
 enum {
@@ -145,6 +146,8 @@ static void add_call_environment(const struct call_start *start, const char *cop
         strv_pushf(env, "HNLAUNCH_CALL_SECRET=%s", secret);
         strv_pushf(env, "HNLAUNCH_CALL_REMOVE=%s", copy);
         strv_push(env, "HNLAUNCH_MANAGED=1");
+        if (start->container)
+                strv_env_set(env, CONTAINER_ORDER, start->container);
         sodium_memzero(secret, sizeof(secret));
 }
 

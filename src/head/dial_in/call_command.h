@@ -30,11 +30,12 @@ struct call_command {
 
 struct call_start {
         const struct program_link *program;
-        const char *agent; /* path */
-        const char *hosts; /* names, with commas between */
-        size_t count;      /* ... their number */
-        const char *first; /* one of them: the way to it decides which address comes first */
-        int port;          /* that is open for the agents */
+        const char *agent;     /* path */
+        const char *container; /* container_order_encode(); NULL = none */
+        const char *hosts;     /* names, with commas between */
+        size_t count;          /* ... their number */
+        const char *first;     /* one of them: the way to it decides which address comes first */
+        int port;              /* that is open for the agents */
 };
 
 /* Starts the process. The secret for the agents becomes @ret_psk. Returns the number of handles

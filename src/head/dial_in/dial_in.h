@@ -65,5 +65,6 @@ void dial_in_report(const struct dial_in *d, struct diags *diags);
 struct transport *transport_dial_in_create(uv_loop_t *loop, struct dial_in *d, struct error *err);
 
 /* Runs another node than node 0 until the job ends. Returns the exit code; a message that remains
- * to be told is in @diags, else a verdict in @d->end.text. @agent is the path of the agent. */
-int dial_node_run(struct dial_in *d, const char *agent, struct diags *diags);
+ * to be told is in @diags, else a verdict in @d->end.text. @agent is the path of the agent,
+ * @container its order (container_order_encode()), or NULL. */
+int dial_node_run(struct dial_in *d, const char *agent, const char *container, struct diags *diags);

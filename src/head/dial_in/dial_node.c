@@ -287,8 +287,7 @@ static void close_dial_node(struct dial_node *n)
 }
 
 /* Carries bytes until the end. Returns the exit code. */
-static int carry_node(struct dial_node *n, struct dial_call *call, const char *agent,
-                      struct diags *diags)
+static int carry_node(struct dial_node *n, struct dial_call *call, struct diags *diags)
 {
         static const struct dial_peer_ops ops = { .record = on_node_record,
                                                   .writable = on_head_writable,
@@ -301,7 +300,6 @@ static int carry_node(struct dial_node *n, struct dial_call *call, const char *a
         uv_timer_init(&n->loop, &n->orderly);
         n->orderly.data = n;
         watch_signals(n);
-        n->local = transport_local_create(&n->loop, agent);
         start_node_agent(n);
         if (dial_peer_adopt(&n->peer, &n->loop, call->fd, &call->stream, &call->in) == 0)
                 uv_run(&n->loop, UV_RUN_DEFAULT);
@@ -335,7 +333,7 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
         return 68;
 }
 
-int dial_node_run(struct dial_in *d, const char *agent, struct diags *diags)
+int dial_node_run(struct dial_in *d, const char *agent, const char *container, struct diags *diags)
 {
         static struct dial_node n; /* with a buffer that is large for a stack */
         struct dial_call call;
@@ -352,7 +350,8 @@ int dial_node_run(struct dial_in *d, const char *agent, struct diags *diags)
                 dial_call_finish(&call);
                 return 125;
         }
-        r = carry_node(&n, &call, agent, diags);
+        n.local = transport_local_create(&n.loop, agent, container);
+        r = carry_node(&n, &call, diags);
         dial_call_finish(&call);
         return r;
 }

@@ -448,6 +448,7 @@ static void start_round(struct call_round *r)
         CLEANUP(buf_finish) struct buf hosts = BUF_INIT;
         struct call_start start = { .program = &r->t->program,
                                     .agent = r->t->o->agent,
+                                    .container = r->t->o->container,
                                     .first = find_round_link(r, 0)->host };
         struct error err = { 0 };
         struct call_link *l;

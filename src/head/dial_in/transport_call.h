@@ -17,10 +17,11 @@
 #include "head/nodes/transport.h"
 
 struct call_options {
-        const char *via;     /* a value of --via that program_link_calls() */
-        const char *agent;   /* path of the agent, also on this machine */
-        size_t hosts;        /* numbers of links are below */
-        int64_t deadline_ms; /* for a node to call; DURATION_NEVER */
+        const char *via;       /* a value of --via that program_link_calls() */
+        const char *agent;     /* path of the agent, also on this machine */
+        const char *container; /* for the agents, container_order_encode(); NULL = none */
+        size_t hosts;          /* numbers of links are below */
+        int64_t deadline_ms;   /* for a node to call; DURATION_NEVER */
 };
 
 /* @o and its texts are borrowed for the transport's life. NULL with @err. */

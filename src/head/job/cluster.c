@@ -51,11 +51,12 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 if (!c->hosts->v[i].local)
                         any_remote = true;
                 else if (!c->local)
-                        c->local = transport_local_create(c->loop, config->agent_path);
+                        c->local = transport_local_create(c->loop, config->agent_path,
+                                                          config->container);
         }
         if (!any_remote)
                 return 0;
-        c->command = bootstrap_command(config->agent_binaries);
+        c->command = bootstrap_command(config->agent_binaries, config->container);
         c->ssh = (struct ssh_options){
                 .command = c->command,
                 .config_file = o->ssh_config,
@@ -73,6 +74,7 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
         };
         c->call = (struct call_options){ .via = o->via,
                                          .agent = config->agent_path,
+                                         .container = config->container,
                                          .hosts = c->hosts->n,
                                          .deadline_ms = o->start_timeout_ms };
         if (config->dial_in)

@@ -34,6 +34,7 @@ struct job_config {
         const struct hosts *hosts;
         const struct agent_binaries *agent_binaries;
         const char *agent_path; /* for hosts of this machine */
+        char *container;        /* for agents, container_order_encode(); NULL = none */
         /* Creates the transport to all other hosts in place of ssh; NULL = ssh as the options say.
          * The job takes the transport over. NULL with @err: failed. */
         struct transport *(*remote)(uv_loop_t *loop, struct error *err);

@@ -251,6 +251,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
         job_endpoint_fill_common(j->endpoint, m);
         m->arguments.subst = o->subst;
+        strv_copy(&m->arguments.wrap, &o->wrap);
         if (o->local_rank_arg)
                 snprintf(m->arguments.local_rank, sizeof(m->arguments.local_rank), "%s",
                          o->local_rank_arg);
@@ -265,6 +266,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         bool moved = pushed && !l->cwd_given; /* ranks start among the pushed files */
 
         m->cwd = xstrdup(moved ? pushed->folder : l->cwd);
+        m->cwd_optional = j->config.options->container.kind && !moved && !l->cwd_given;
         m->program = moved && l->program ? xasprintf("./%s", l->program) : xstrdup("");
         job_endpoint_fill(j->endpoint, (size_t)n->index, m);
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
@@ -341,6 +343,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         order_nodes(j, l, &m);
         node_map_finish(&m.mpi.map);
         strv_finish(&m.argv);
+        strv_finish(&m.arguments.wrap);
         launch_compat_finish(&m.compat);
         free(m.first_node.ports);
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "wire/env/container_order.h"
 #include "wire/msg.h"
 
 #define MARK_NEED "HNLAUNCH-NEED "
@@ -68,7 +69,7 @@ static const char script[] =
         "echo \"" MARK_FAIL "no folder for the agent is writable and executable: tried $c $r "
         "/var/tmp /dev/shm\"; exit 1";
 
-char *bootstrap_command(const struct agent_binaries *set)
+char *bootstrap_command(const struct agent_binaries *set, const char *container)
 {
         char *cases = xstrdup(""), *body, *line;
 
@@ -84,7 +85,10 @@ char *bootstrap_command(const struct agent_binaries *set)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         body = xasprintf(script, cases);
 #pragma GCC diagnostic pop
-        line = xasprintf("exec /bin/sh -c '%s'", body);
+        line = container ? xasprintf("exec /bin/sh -c '" CONTAINER_ORDER
+                                     "=\"%s\"; export " CONTAINER_ORDER "; %s'",
+                                     container, body)
+                         : xasprintf("exec /bin/sh -c '%s'", body);
         free(cases);
         free(body);
         return line;
@@ -128,7 +132,7 @@ static bool take_mark_line(struct buf *in, const char *mark, char *to, size_t si
 int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
                    struct error *err)
 {
-        static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL };
+        static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL, CONTAINER_MARK };
         size_t first = buf_len(in), at;
         char line[LINE_MAX_LEN], names[64];
         int which = -1;
@@ -158,6 +162,8 @@ int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct
                                          marks[which]);
         if (which == 2)
                 return err_set(err, EPROTO, "%s", line);
+        if (which == 3)
+                return err_set(err, ENOTSUP, "%s", line);
         if (b->sent)
                 return err_set(err, EPROTO, "the agent was sent, but requested again");
         b->sent = agent_binary_for(set, line);

@@ -8,6 +8,7 @@
  *
  *   HNLAUNCH-NEED x86_64     <- the head answers with exactly that agent's bytes
  *   HNLAUNCH-FAIL <reason>   <- no folder is suitable
+ *   HNLAUNCH-CONTAINER <reason>  <- the agent cannot enter the ordered container
  *   HNLAUNCH-AGENT           <- MSG_MAGIC, the agent runs; frames follow
  *
  * The output of login scripts before any of these is noise, kept for the error message.
@@ -20,8 +21,10 @@
 #include "base/error.h"
 #include "head/nodes/agent_binary.h"
 
-/* Returns the remote command line, malloc'ed. The variable parts are machines, hashes and sizes. */
-char *bootstrap_command(const struct agent_binaries *set);
+/* Returns the remote command line, malloc'ed. The variable parts are machines, hashes and sizes,
+ * and
+ * @container, the order as of container_order_encode(), or NULL. */
+char *bootstrap_command(const struct agent_binaries *set, const char *container);
 
 /* Begins zeroed; the owner frees @noise. */
 struct bootstrap {
@@ -34,6 +37,6 @@ enum { BOOTSTRAP_MORE = 0, BOOTSTRAP_UPLOAD = 1, BOOTSTRAP_GREETED = 2 };
 
 /* Consumes noise and marks from @in. MORE: wait for more bytes. UPLOAD: send b->sent, then call
  * again. GREETED: frames follow in @in. -ENOEXEC: @set has no agent for that machine. -EPROTO with
- * the reason: the agent cannot run there. */
+ * the reason: the agent cannot run there; -ENOTSUP: not in the container. */
 int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
                    struct error *err);

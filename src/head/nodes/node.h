@@ -50,6 +50,7 @@ enum node_refusal {
         NODE_MALFORMED,     /* ops.message() found a message malformed or out of turn */
         NODE_NO_AGENT,      /* there is no agent for the machine */
         NODE_CANNOT_RUN,    /* the login works, the agent does not start */
+        NODE_NO_CONTAINER,  /* ... or not in the container */
 };
 
 enum {

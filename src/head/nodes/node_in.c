@@ -63,6 +63,10 @@ static void continue_bootstrap(struct node *n)
                         n->refusal = NODE_NO_AGENT;
                         node_break(n, LINK_OTHER, "%s", err.text);
                         return;
+                case -ENOTSUP:
+                        n->refusal = NODE_NO_CONTAINER;
+                        node_break(n, LINK_OTHER, "%s", err.text);
+                        return;
                 default:
                         n->refusal = NODE_CANNOT_RUN;
                         node_break(n, LINK_OTHER, "%s", err.text);

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "head/core/ray_module.h"
-#include "head/nodes/ssh_program.h"
+#include "head/core/shell_words.h"
 
 #define HOST_MARK "{host}"
 
@@ -101,7 +101,7 @@ int program_link_parse(const char *via, struct program_link *p, struct error *er
                 p->manager = ways[i].manager;
                 name = ways[i].calls ? via : NULL;
         }
-        if (ssh_program_split(text, &p->words, err) < 0)
+        if (shell_words_split(text, &p->words, err) < 0)
                 return -EINVAL;
         if (text == via && !has_host_mark(&p->words))
                 return err_set(err, EINVAL, "%s has no " HOST_MARK " for the name of the node",

@@ -5,37 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-
 /* Exit code of ssh for every failure before the remote command. */
 #define SSH_FAILED 255
-
-int ssh_program_split(const char *text, struct strv *ret, struct error *err)
-{
-        if (!text)
-                text = "ssh";
-        for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
-                struct buf word = BUF_INIT;
-                char quote = 0;
-
-                for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
-                        if (quote ? *text == quote : *text == '\'' || *text == '"') {
-                                quote = quote ? 0 : *text;
-                                continue;
-                        }
-                        if (*text == '\\' && quote != '\'' && text[1])
-                                text++;
-                        buf_append(&word, text, 1);
-                }
-                if (quote) {
-                        buf_finish(&word);
-                        return err_set(err, EINVAL, "a %c is not closed", quote);
-                }
-                strv_push_mem(ret, buf_data(&word), buf_len(&word));
-                buf_finish(&word);
-        }
-        return ret->n ? 0 : err_set(err, EINVAL, "it is empty");
-}
 
 void ssh_program_add_options(const struct ssh_options *o, struct strv *argv)
 {

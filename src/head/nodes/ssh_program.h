@@ -6,10 +6,6 @@
 
 #include "head/nodes/transport.h"
 
-/* Splits "ssh -o ..." into words by a shell's rules for blanks, quotes and backslashes. NULL is
- * "ssh". -EINVAL: an open quote, or no word at all. */
-int ssh_program_split(const char *text, struct strv *ret, struct error *err);
-
 /* Appends options: ask no questions, accept the same host keys as the ssh transport. */
 void ssh_program_add_options(const struct ssh_options *o, struct strv *argv);
 

@@ -191,7 +191,8 @@ struct ssh_options {
 };
 
 /* Creates a transport whose links execute @program, the agent. */
-struct transport *transport_local_create(uv_loop_t *loop, const char *program);
+struct transport *transport_local_create(uv_loop_t *loop, const char *program,
+                                         const char *container);
 /* In a module of its own, loaded by head/nodes/ssh_loader.h. */
 PUBLIC struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,
                                               struct error *err);

@@ -22,13 +22,17 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
+#include "head/core/shell_words.h"
 #include "head/core/text_tail.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_program.h"
 #include "head/nodes/transport.h"
+#include "wire/env/container_order.h"
 
 /* How long the stderr may stay open after the exit: another process may hold it. */
 #define DRAIN_MS 200
+
+extern char **environ;
 
 struct process_transport {
         struct transport transport;
@@ -37,7 +41,7 @@ struct process_transport {
         struct strv words;                 /* the agent, or the words of --ssh-command */
         struct program_link program;       /* of --via */
         char *bootstrap;                   /* ... the line for its stdin; else NULL */
-        struct strv env;                   /* ... its environment */
+        struct strv env;                   /* empty = this process's */
 };
 
 enum process_state { PROCESS_STARTING, PROCESS_FAILED, PROCESS_RUNNING, PROCESS_ENDED };
@@ -163,7 +167,7 @@ static int start_link_process(struct process_link *p, char *const argv[])
         uv_process_options_t options = {
                 .file = argv[0],
                 .args = (char **)argv,
-                .env = t->bootstrap ? t->env.v : NULL,
+                .env = t->env.n ? t->env.v : NULL,
                 .flags = UV_PROCESS_DETACHED,
                 .stdio_count = 3,
                 .stdio = stdio,
@@ -308,11 +312,17 @@ static struct process_transport *create_process_transport(uv_loop_t *loop)
         return t;
 }
 
-struct transport *transport_local_create(uv_loop_t *loop, const char *program)
+struct transport *transport_local_create(uv_loop_t *loop, const char *program,
+                                         const char *container)
 {
         struct process_transport *t = create_process_transport(loop);
 
         strv_push(&t->words, program);
+        if (container) {
+                for (char **e = environ; *e; e++)
+                        strv_push(&t->env, *e);
+                strv_env_set(&t->env, CONTAINER_ORDER, container);
+        }
         return &t->transport;
 }
 
@@ -322,7 +332,7 @@ struct transport *transport_command_create(uv_loop_t *loop, const struct ssh_opt
         struct process_transport *t = create_process_transport(loop);
 
         t->options = o;
-        if (ssh_program_split(o->ssh_command, &t->words, err) < 0) {
+        if (shell_words_split(o->ssh_command ? o->ssh_command : "ssh", &t->words, err) < 0) {
                 err_wrap(err, "ssh command");
                 destroy_process_transport(&t->transport);
                 return NULL;

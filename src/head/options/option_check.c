@@ -58,6 +58,14 @@ static void check_pairs(const struct options *o, struct diags *d)
         } else if (o->keep && !o->push.n && is_on_line(o, "keep")) {
                 diag_help(diag_add(d, HN_CONFLICT, 64, "--keep without --push"),
                           "--keep leaves pushed files on the nodes: add --push FILE");
+        } else if (o->container.args.n && !o->container.kind && is_on_line(o, "container-arg")) {
+                diag_help(diag_add(d, HN_CONFLICT, 64, "--container-arg without --container"),
+                          "it is an argument for the program that makes the container: add "
+                          "--container KIND:IMAGE");
+        } else if (o->container.kind && o->tree) {
+                diag_help(
+                        diag_add(d, HN_CONFLICT, 64, "--tree and --container exclude each other"),
+                        "agents in containers cannot log in to other nodes; leave one of them out");
         } else if (o->tree_forward && !o->tree && is_on_line(o, "tree-auth")) {
                 diag_help(diag_add(d, HN_CONFLICT, 64, "--tree-auth without --tree"),
                           "it says how nodes log in to nodes: add --tree K");

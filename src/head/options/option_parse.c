@@ -6,6 +6,7 @@
  * the option's row; messages continue the sentence "--name ...".
  */
 #include "head/options/option_parse.h"
+#include "head/core/shell_words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -47,6 +48,7 @@ const char *value_noun(const struct option_def *def)
                 { "SPEC", "a host list" },
                 { "HOST", "a host" },
                 { "CMD", "a command" },
+                { "ARG", "an argument" },
         };
 
         if (!strcmp(def->arg, "LIST"))
@@ -107,6 +109,33 @@ OPTION_PARSER(value_env)
                 return err_set(err, EINVAL,
                                "needs NAME, a pattern such as 'NCCL_*', or NAME=VALUE");
         return value_list(field, def, text, err);
+}
+
+OPTION_PARSER(value_words)
+{
+        struct strv words = STRV_INIT;
+        struct error why;
+
+        if (shell_words_split(text, &words, &why) < 0) {
+                strv_finish(&words);
+                return err_set(err, EINVAL, "needs %s: %s", value_noun(def), why.text);
+        }
+        strv_finish(field);
+        *(struct strv *)field = words;
+        return 0;
+}
+
+OPTION_PARSER(value_container)
+{
+        struct container_order o = { 0 }, *to = field;
+        struct error why;
+
+        (void)def;
+        if (strcmp(text, "none") != 0 && container_order_parse(&o, text, &why) < 0)
+                return err_set(err, EINVAL, "needs KIND:IMAGE, or exec:CONTAINER: %s", why.text);
+        to->kind = o.kind;
+        replace_text(&to->name, o.name);
+        return 0;
 }
 
 OPTION_PARSER(value_switch)

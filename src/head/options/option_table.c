@@ -95,6 +95,13 @@ const struct option_def option_table[] = {
           "run.stdin", "auto", GROUP_ENV, .parse = value_stdin, FIELD(stdin_mode), PROJECT(REFUSED) },
         { "mpi", 0, "auto|none|pmi1|pmi2|pmix|pmi-port", "how MPI programs find each other (auto: PMI, of the program's version)",
           "run.mpi", "auto", GROUP_ENV, .parse = value_choice, FIELD(mpi), PROJECT(FREE) },
+        { "container", 0, "KIND:NAME", "run the ranks in docker:IMAGE, podman:, apptainer:, charliecloud:, or exec:CONTAINER",
+          "run.container", "none", GROUP_ENV, .parse = value_container, FIELD(container), PROJECT(REFUSED) },
+        { "container-arg", 0, "ARG", "one more argument for the program of --container: -v=/data:/data; may be repeated",
+          "run.container_arg", NULL, GROUP_ENV, OPTION_SPLIT,
+          .parse = value_list, FIELD(container.args), PROJECT(REFUSED) },
+        { "wrap", 0, "CMD", "put this command with its arguments in front of the program: 'numactl -l --'",
+          "run.wrap", NULL, GROUP_ENV, .parse = value_words, FIELD(wrap), PROJECT(REFUSED) },
         /* when */
         { "connect-retry", 0, "TIME", "try nodes that cannot be reached yet again for so long",
           "ssh.connect_retry", "0", GROUP_WHEN, .parse = value_span, FIELD(connect_retry_ms), PROJECT(FREE) },

@@ -117,6 +117,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 r = option_check(o, diags);
         if (r == 0 && o->compat == COMPAT_DEEPSPEED && !o->local_rank_arg)
                 r = option_apply(o, option_by_name("local-rank-arg"), "", &err);
+        if (o->container.kind && !o->export_mode)
+                o->export_mode = xstrdup("NONE"); /* this shell's PATH is not the image's */
         if (r == 0 && o->plan.per_node) {
                 o->subst = true;
                 o->plan.ppn = 0;
@@ -130,7 +132,7 @@ void options_finish(struct options *o)
 {
         struct strv *lists[] = { &o->hostfiles, &o->hostlists, &o->include, &o->exclude,
                                  &o->exports,   &o->env_files, &o->unset,   &o->identities,
-                                 &o->push,      &o->argv };
+                                 &o->push,      &o->argv,      &o->wrap };
         char *texts[] = { o->export_mode,    o->chdir,      o->user,
                           o->jump,           o->via,        o->ssh_config,
                           o->ssh_command,    o->iface,      o->label_template,
@@ -142,6 +144,7 @@ void options_finish(struct options *o)
                 strv_finish(lists[i]);
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
                 free(texts[i]);
+        container_order_finish(&o->container);
         intlist_finish(&o->ranks);
         if (o->settings)
                 settings_finish(o->settings);

@@ -15,6 +15,7 @@
 #include "head/hosts/hosts.h"
 #include "head/model/plan.h"
 #include "head/term/diag.h"
+#include "wire/env/container_order.h"
 
 enum command {
         COMMAND_RUN,
@@ -66,8 +67,10 @@ struct options {
         struct strv push;     /* files and folders for the nodes, in order */
         bool keep;            /* ... and keep after the job */
         enum stdin_mode stdin_mode;
-        char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
-        unsigned mpi;     /* enum mpi_kind of wire/msg.h */
+        char *stdin_file;                 /* of STDIN_FILE: rank 0 reads it */
+        unsigned mpi;                     /* enum mpi_kind of wire/msg.h */
+        struct container_order container; /* without a folder */
+        struct strv wrap;                 /* words in front of the program */
         /* when: milliseconds */
         int64_t connect_timeout_ms, connect_retry_ms, start_timeout_ms, timeout_ms, grace_ms,
                 wait_warn_ms;

@@ -222,6 +222,9 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
         }
         if (!program_link_is_ssh(o->via))
                 fprintf(to, "agents    --via %s\n", o->via);
+        if (o->container.kind)
+                fprintf(to, "container %s:%s\n", container_kind_name(o->container.kind),
+                        o->container.name);
         if (o->iface)
                 fprintf(to, "network   %s\n", o->iface);
         print_exports(to, &v);
@@ -313,6 +316,10 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         set_json_text(j, "cwd", cwd);
         if (!program_link_is_ssh(o->via))
                 set_json_text(j, "via", o->via);
+        if (o->container.kind)
+                json_object_set_new(j, "container",
+                                    json_sprintf("%s:%s", container_kind_name(o->container.kind),
+                                                 o->container.name));
         if (o->push.n)
                 json_object_set_new(j, "push",
                                     json_pack("{s:o, s:i, s:I, s:b}", "from", json_texts(&o->push),

@@ -41,6 +41,7 @@ static void fill_arguments(const struct plan_view *v, struct launch_order *l)
 
         strv_copy(&l->argv, &v->o->argv);
         l->arguments.subst = v->o->subst;
+        strv_copy(&l->arguments.wrap, &v->o->wrap);
         if (v->o->local_rank_arg)
                 snprintf(l->arguments.local_rank, sizeof(l->arguments.local_rank), "%s",
                          v->o->local_rank_arg);
@@ -152,7 +153,7 @@ static void print_arguments(FILE *to, const struct plan_view *v, int rank)
         CLEANUP(free_textp) char *text = NULL;
         struct launch_order l;
 
-        if (!v->o->argv.n || (!v->o->subst && !v->o->local_rank_arg))
+        if (!v->o->argv.n || (!v->o->subst && !v->o->local_rank_arg && !v->o->wrap.n))
                 return;
         fill_launch(v, &v->p->nodes[r->node], &l);
         subst_arguments(&argv, &l, &l.ranks[r->local_rank]);

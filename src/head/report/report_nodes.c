@@ -25,6 +25,7 @@ enum section {
         MALFORMED,
         NO_AGENT,
         AGENT_CANNOT_RUN,
+        NO_CONTAINER,
         UNREACHABLE,
         ABSENT,            /* --dial-in */
         CHILD_KEY_UNKNOWN, /* between nodes (--tree) */
@@ -55,10 +56,9 @@ static enum section failure_section(const struct node *n)
                 [LINK_CONFIG] = CONFIG,
         };
         static const enum section by_refusal[] = {
-                [NODE_WRONG_VERSION] = VERSION,
-                [NODE_MALFORMED] = MALFORMED,
-                [NODE_NO_AGENT] = NO_AGENT,
-                [NODE_CANNOT_RUN] = AGENT_CANNOT_RUN,
+                [NODE_WRONG_VERSION] = VERSION,     [NODE_MALFORMED] = MALFORMED,
+                [NODE_NO_AGENT] = NO_AGENT,         [NODE_CANNOT_RUN] = AGENT_CANNOT_RUN,
+                [NODE_NO_CONTAINER] = NO_CONTAINER,
         };
         static const enum section between[SECTIONS] = {
                 [CONFIG] = CONFIG,
@@ -107,6 +107,10 @@ static const struct {
                        "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES" },
         [AGENT_CANNOT_RUN] = { 210, 69, "the agent cannot run on %s",
                                "the agent cannot run on %zu nodes" },
+        [NO_CONTAINER] = { 249, 69, "the container of %s cannot be entered",
+                           "the containers of %zu nodes cannot be entered",
+                           "try it there by hand; hnlaunch pulls no image and starts no daemon; "
+                           "hnlaunch(1), CONTAINERS" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
         [ABSENT] = { 324, 68, "%s has not dialed in", "%zu nodes have not dialed in",
                      "each node says itself what keeps it; --dial-timeout waits longer" },

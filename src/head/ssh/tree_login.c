@@ -6,6 +6,7 @@
  * with revoked keys marked. A site (ssh_target.h) reads the files.
  */
 #include "head/nodes/tree_login.h"
+#include "head/core/shell_words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static struct tree_login *create_tree_login(const struct ssh_options *o, struct 
 {
         struct tree_login *login = xcalloc(1, sizeof(*login));
 
-        if (ssh_program_split(o->ssh_command, &login->words, err) == 0 &&
+        if (shell_words_split(o->ssh_command ? o->ssh_command : "ssh", &login->words, err) == 0 &&
             ssh_site_create(&login->site, o, err) == 0)
                 return login;
         free_tree_login(login);

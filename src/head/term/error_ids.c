@@ -402,6 +402,12 @@ const struct error_id error_ids[] = {
           "The libssh that this machine loads is older than 0.10.6. Such versions can be made to skip the check of a "
           "signature, to run a command from a host name, and to lose messages of a handshake.",
           "Update libssh on this machine. --ssh-command ssh uses the site's ssh in its place." },
+        { 249,
+          "the container of a node cannot be entered",
+          "The program of --container is not installed on the node, its daemon does not answer, the user may not use "
+          "it, it has no such image or container, or the image is for another type of machine.",
+          "Read the words of that program in the message, and try it on the node by hand. Pull or build the image on "
+          "every node; hnlaunch does neither." },
         { 301,
           "the ranks are more than the slots",
           "-n asks for more ranks than the hosts have slots, or --include and --exclude left no slot.",

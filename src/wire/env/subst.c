@@ -124,6 +124,8 @@ static char *expand_text(const char *text, const struct launch_order *l,
 
 void subst_arguments(struct strv *argv, const struct launch_order *l, const struct launch_rank *r)
 {
+        for (size_t i = 0; i < l->arguments.wrap.n; i++)
+                strv_push_take(argv, expand_text(l->arguments.wrap.v[i], l, r));
         for (size_t i = 0; i < l->argv.n; i++)
                 if (i && l->arguments.subst && subst_has_any(l->argv.v[i]))
                         strv_push_take(argv, expand_text(l->argv.v[i], l, r));

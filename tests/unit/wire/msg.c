@@ -112,6 +112,7 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .set_visible = true,
                                   .keep_dumps = true,
                                   .cwd = xstrdup("/home/\xff"),
+                                  .cwd_optional = true,
                                   .program = xstrdup("./b.out"),
                                   .stdin_rank = UINT32_MAX,
                                   .first_node = { .addr = "fe80::1", ports, ARRAY_SIZE(ports) },
@@ -124,6 +125,8 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
         strv_push(&m.argv, "two\nlines");
         strv_push(&m.env, "A=\x01\xfe");
         strv_push(&m.unset, "SLURM_*");
+        strv_push(&m.arguments.wrap, "env");
+        strv_push(&m.arguments.wrap, "--");
         m.compat.family = COMPAT_SLURM;
         m.compat.n_nodes = 2;
         m.compat.nodes = xcalloc(2, sizeof(*m.compat.nodes));
@@ -139,6 +142,7 @@ static void free_sample(struct launch_order *m)
         strv_finish(&m->argv);
         strv_finish(&m->env);
         strv_finish(&m->unset);
+        strv_finish(&m->arguments.wrap);
         launch_compat_finish(&m->compat);
 }
 
@@ -173,6 +177,9 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_string_equal(out.host, "gpu001");
         assert_true(out.arguments.subst);
         assert_string_equal(out.arguments.local_rank, "--local_rank");
+        assert_int_equal(out.arguments.wrap.n, 2);
+        assert_string_equal(out.arguments.wrap.v[1], "--");
+        assert_true(out.cwd_optional);
         assert_string_equal(out.iface, "ib0");
         assert_true(out.set_visible);
         assert_true(out.keep_dumps);

@@ -103,6 +103,19 @@ static void test_the_reason_of_a_full_disk_is_told(void **state UNUSED)
         buf_finish(&in);
 }
 
+static void test_a_container_that_cannot_be_entered_is_told(void **state UNUSED)
+{
+        struct bootstrap b = { 0 };
+        struct buf in = BUF_INIT;
+        struct error err;
+
+        assert_int_equal(feed(&b, &in, "motd\nHNLAUNCH-CONTAINER no image\n", &err),
+                         -95); /* -ENOTSUP */
+        assert_string_equal(err.text, "no image");
+        buf_finish(&b.noise);
+        buf_finish(&in);
+}
+
 static void test_the_noise_kept_is_bounded(void **state UNUSED)
 {
         struct bootstrap b = { 0 };
@@ -120,13 +133,20 @@ static void test_the_noise_kept_is_bounded(void **state UNUSED)
 
 static void test_the_command_is_safe_in_every_login_shell(void **state UNUSED)
 {
-        char *line = bootstrap_command(&agent_binaries), *body = strchr(line, '\'');
+        static const char *const containers[] = { NULL, "docker:a%20b /p" };
 
-        assert_non_null(body);
-        assert_ptr_equal(strrchr(line, '\''), line + strlen(line) - 1);
-        body[strlen(body) - 1] = '\0';
-        assert_null(strpbrk(body + 1, "'\\\n!"));
-        free(line);
+        for (size_t i = 0; i < ARRAY_SIZE(containers); i++) {
+                char *line = bootstrap_command(&agent_binaries, containers[i]);
+                char *body = strchr(line, '\'');
+
+                assert_non_null(body);
+                assert_ptr_equal(strrchr(line, '\''), line + strlen(line) - 1);
+                body[strlen(body) - 1] = '\0';
+                assert_null(strpbrk(body + 1, "'\\\n!"));
+                assert_int_equal(strstr(line, "HNLAUNCH_ENTER=\"docker:a%20b /p\"") != NULL,
+                                 i == 1);
+                free(line);
+        }
 }
 
 int main(void)
@@ -137,6 +157,7 @@ int main(void)
                 cmocka_unit_test(test_a_node_gets_the_agent_of_its_machine),
                 cmocka_unit_test(test_a_machine_without_an_agent_is_refused_by_name),
                 cmocka_unit_test(test_the_reason_of_a_full_disk_is_told),
+                cmocka_unit_test(test_a_container_that_cannot_be_entered_is_told),
                 cmocka_unit_test(test_the_noise_kept_is_bounded),
                 cmocka_unit_test(test_the_command_is_safe_in_every_login_shell),
         };

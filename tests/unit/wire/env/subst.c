@@ -90,6 +90,28 @@ static void test_nothing_is_replaced_unasked(void **state UNUSED)
         strv_finish(&l.argv);
 }
 
+/* The words of --wrap come first, with place-holders replaced in any case. */
+static void test_a_wrapper_stands_in_front(void **state UNUSED)
+{
+        struct strv argv = STRV_INIT;
+        struct launch_order l = order();
+
+        l.arguments = (struct launch_arguments){ 0 };
+        strv_push(&l.arguments.wrap, "env");
+        strv_push(&l.arguments.wrap, "A={rank}");
+        strv_push(&l.argv, "prog");
+        strv_push(&l.argv, "{rank}");
+        subst_arguments(&argv, &l, &rank);
+        assert_int_equal(argv.n, 4);
+        assert_string_equal(argv.v[0], "env");
+        assert_string_equal(argv.v[1], "A=9");
+        assert_string_equal(argv.v[2], "prog");
+        assert_string_equal(argv.v[3], "{rank}");
+        strv_finish(&argv);
+        strv_finish(&l.argv);
+        strv_finish(&l.arguments.wrap);
+}
+
 static void test_a_port_is_found_with_its_name(void **state UNUSED)
 {
         struct subst_piece p = subst_read("{port:Any Thing}...");
@@ -112,6 +134,7 @@ int main(void)
                 cmocka_unit_test(test_other_braces_stay),
                 cmocka_unit_test(test_a_backslash_keeps_a_place_holder),
                 cmocka_unit_test(test_nothing_is_replaced_unasked),
+                cmocka_unit_test(test_a_wrapper_stands_in_front),
                 cmocka_unit_test(test_a_port_is_found_with_its_name),
         };
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/core/shell_words.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+int shell_words_split(const char *text, struct strv *ret, struct error *err)
+{
+        for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+                struct buf word = BUF_INIT;
+                char quote = 0;
+
+                for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
+                        if (quote ? *text == quote : *text == '\'' || *text == '"') {
+                                quote = quote ? 0 : *text;
+                                continue;
+                        }
+                        if (*text == '\\' && quote != '\'' && text[1])
+                                text++;
+                        buf_append(&word, text, 1);
+                }
+                if (quote) {
+                        buf_finish(&word);
+                        return err_set(err, EINVAL, "a %c is not closed", quote);
+                }
+                strv_push_mem(ret, buf_data(&word), buf_len(&word));
+                buf_finish(&word);
+        }
+        return ret->n ? 0 : err_set(err, EINVAL, "it is empty");
+}
