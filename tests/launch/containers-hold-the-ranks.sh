@@ -49,15 +49,22 @@ both_up() { [[ $(grep -c up "$OUT") == 2 ]]; }
 is_ended_by() { # NAME CONTAINER COMMAND...
     start --local 2 --container "$2" --grace 1s sh -c "$stubborn"
     wait_for both_up
-    "${@:3}"
+    ok "$1: it is done" "${@:3}"
     finish
     ok "$1: the job fails" test "$RC" -gt 0
     nothing_left "$1: no process of hnlaunch is left"
     ok "$1: nor one of the ranks" wait_for no_stubborn
     ok "$1: no container is left" wait_for no_engine_process
 }
-kill_client() { pkill -KILL -f "^$1 (run|exec) .*hnlaunch" || pkill -KILL -f "^[^ ]*$1 (run|exec) .*hnlaunch"; }
-kill_agent() { pkill -KILL -n -f 'hnlaunch-agent[^ ]* --inside|fd/9 --inside'; } # the newest is the guard's child
+# Only processes of this script's job: other tests have agents and containers, too.
+kill_client() { # PROGRAM
+    local pid killed=1
+    for pid in $(marked); do
+        ! tr '\0' ' ' <"/proc/$pid/cmdline" | grep -qE "^([^ ]*/)?$1 (run|exec) " || { kill -KILL "$pid" && killed=0; }
+    done
+    return $killed
+}
+kill_agent() { kill -KILL "$(ps -o ppid= -p "$(pgrep -o -f "^sh -c .*stubborn-$$")")"; } # the parent of the first rank
 stop_head() { kill -INT "$PID"; }
 kill_head() { kill -KILL "$PID"; }
 

@@ -474,7 +474,7 @@ int call_home(int (*agent)(void))
                 return EX_USAGE;
         }
         r = call_head(&c, values[0], values[1], name, &err);
-        if (r < 0 || !container_is_ordered()) /* which mounts or copies it */
+        if (r < 0 || !container_is_ordered()) /* a container mounts or copies the file later */
                 remove_copy(values[3]);
         if (r < 0)
                 fprintf(stderr, "hnlaunch-agent: cannot call the head: %s\n", err.text);

@@ -71,8 +71,6 @@ static char *take_word(const char *text, size_t len)
                 }
                 high = i + 2 < len ? hex_digit(text[i + 1]) : -1;
                 low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-                if (i + 2 == len - 1 && high < 0)
-                        high = low = -1;
                 if (high < 0 || low < 0) {
                         free(word);
                         return NULL;

@@ -44,5 +44,5 @@ int container_order_decode(struct container_order *o, const char *text, struct e
 
 void container_order_finish(struct container_order *o);
 
-/* Returns "docker"; the program of a kind has the same name, but for charliecloud. */
+/* Returns "docker". */
 const char *container_kind_name(enum container_kind kind);
