@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent_private.h"
+#include "agent/pmi/pmi_library_file.h"
 #include "agent/pmix/pmix_service.h"
 #include "base/log.h"
 
@@ -91,27 +92,17 @@ void agent_pmix_end(struct agent *a)
         agent_update_contain(a);
 }
 
-/* Open MPI keeps shared memory in /dev/shm and forgets it when ranks are killed: if the job's
- * folder is there, too, it is put into the folder, which is removed in any case. */
-static void place_segments(const char *folder, struct strv *env)
-{
-        static const char *const names[] = { "OMPI_MCA_btl_vader_backing_directory",
-                                             "OMPI_MCA_btl_sm_backing_directory" };
-
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (!strncmp(folder, "/dev/shm/", 9) && !strv_env_get(env, names[i]))
-                        strv_env_setf(env, names[i], "%s/pmix/session", folder);
-}
-
 void agent_pmix_add_env(const struct agent *a, uint32_t rank, struct strv *env)
 {
         const struct pmix_service *service = a->attempt.pmix.service;
         const struct strv *vars = service ? pmix_service_env(service, rank) : NULL;
 
+        CLEANUP(free_textp) char *session = xasprintf("%s/pmix/session", a->dir.path);
+
         if (!vars)
                 return;
         strv_env_merge(env, vars);
-        place_segments(a->dir.path, env);
+        open_mpi_place_segments(env, session);
 }
 
 enum rank_mpi agent_pmix_state(const struct agent *a, uint32_t rank)

@@ -14,6 +14,7 @@
 
 #include "agent/agent_private.h"
 #include "agent/endpoint/port.h"
+#include "agent/pmi/pmi_library_file.h"
 #include "agent/rank/base_env.h"
 #include "agent/rank/limits.h"
 #include "base/fd.h"
@@ -141,6 +142,8 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 return ret;
         }
         setup.pass = MAX(pmi, 0);
+        if (l->mpi.kind == MPI_PMI1)
+                pmi_library_add_env(&env, a->dir.path, l);
         agent_pmix_add_env(a, r->rank, &env);
         if (agent_push_dir(&a->push))
                 strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
@@ -165,6 +168,8 @@ static int open_attempt(struct agent *a, const struct launch_order *l, struct er
                 return -err->code;
         if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return 0;
+        if (l->mpi.kind == MPI_PMI1)
+                pmi_library_write(a->dir.path);
         t->pmi = pmi_link_create(a->loop, a->store.relay, l, err);
         if (t->pmi)
                 return 0;

@@ -24,6 +24,10 @@ for version in 4 5; do
     lab_hn "${OPENMPI[@]}" -x OMPI_MCA_pmix_base_async_modex=1 -x OMPI_MCA_opal_pmix_collect_all_data=0 \
         -x OMPI_MCA_pmix_base_collect_data=0 -H "$TMP/hosts.txt" --label none ./hello
     ok "Open MPI $version: data of ranks on request" hello_is 8 2
+    if [[ $version == 4 ]]; then
+        lab_hn "${OPENMPI[@]}" --mpi pmi1 -H "$TMP/hosts.txt" --map node --label none ./hello
+        ok "Open MPI $version: by PMI-1, with ranks that go round the nodes" hello_is 8 2
+    fi
     lab_hn "${OPENMPI[@]}" -H "$TMP/hosts.txt" ./hello abort 42
     exits "Open MPI $version: MPI_Abort's code is the exit code" 42
     verdict_has "Open MPI $version: the rank is named" 'rank 7' node004

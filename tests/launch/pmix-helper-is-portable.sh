@@ -23,4 +23,10 @@ import sys
 helper, agent = (open(path, "rb").read() for path in sys.argv[1:])
 sys.exit(helper not in agent)
 END
+
+# The library for Open MPI 3 and 4 is loaded into ranks.
+library=$PLAIN/src/pmix/libhnlaunch-pmi.so
+is 'the library of PMI-1 needs no other' "$(readelf -d "$library" | grep -c NEEDED)" 0
+is 'and no version of a symbol' "$(objdump -T "$library" | grep -c GLIBC)" 0
+is 'its functions are those of PMI-1' "$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -vc '^PMI_')" 0
 done_testing

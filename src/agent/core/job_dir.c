@@ -76,7 +76,7 @@ static bool is_own_file(const char *name)
 /* Of a rank that did as hnlaunch asked: error files, dumps, and what libpmix and Open MPI keep. */
 static bool is_expected_file(const char *name)
 {
-        return !strncmp(name, "error-", 6) || !strcmp(name, "pmix") ||
+        return !strncmp(name, "error-", 6) || !strcmp(name, "pmix") || !strcmp(name, "pmi") ||
                !strncmp(name, NCCL_DUMP_NAME, sizeof(NCCL_DUMP_NAME) - 1);
 }
 

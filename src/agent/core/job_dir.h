@@ -24,7 +24,7 @@ int job_dir_create(struct job_dir *d, struct error *err);
 /* Removes what ranks have put there, folders with their contents, but follows no link and enters no
  * other mount. Not all of it if there are more than some thousands of files. Returns how many
  * entries are left, 0 = none, with the errno of the first in *ret_error; *ret_removed: the removed
- * ones, but for error files, dumps and the folder pmix. */
+ * ones, but for error files, dumps and the folders pmi and pmix. */
 size_t job_dir_clear(struct job_dir *d, size_t *ret_removed, int *ret_error);
 /* Removes the folder with all files, in the same way, but not what the last job_dir_clear() has
  * left; and the FIFOs. Frees the names. 0, also for a folder that was not made; or -errno: it is

@@ -35,8 +35,8 @@ static const char *const kept_here[] = {
         /* other launchers */
         "SLURM_*", "PMI_*", "PMIX_*", "I_MPI_PMI_LIBRARY", "OMPI_COMM_*", "OMPI_MCA_*",
         "MV2_COMM_WORLD_*", "MVP_COMM_WORLD_*", "MPI_LOCAL*", "JSM_*", "PALS_*", "ALPS_APP_*",
-        "FLUX_TASK_*", "PBS_*", "SLURMD_*", "LSB_*", "PE_HOSTFILE", "FLUX_URI", "K_MPI_JOB_ROLE",
-        "TORCHELASTIC_*",
+        "FLUX_TASK_*", "FLUX_JOB_ID", "FLUX_PMI_LIBRARY_PATH", "PBS_*", "SLURMD_*", "LSB_*",
+        "PE_HOSTFILE", "FLUX_URI", "K_MPI_JOB_ROLE", "TORCHELASTIC_*",
         /* the ranks of an outer hnlaunch or torchrun */
         "HN_*", "HNLAUNCH_*", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK",
         "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"
