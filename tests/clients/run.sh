@@ -5,6 +5,7 @@
 #
 # usage: sh tests/clients/run.sh [--torch2|--frameworks|--releases|--mpi] [PATTERN...]
 #        sh tests/clients/run.sh --mpich-suite [FOLDER,...]
+#        sh tests/clients/run.sh --slurm RELEASE [PATTERN...]
 #
 #   --torch2    with the newest PyTorch instead of Debian's: in a virtual environment that is made
 #               at first use (some GB), and with the tests of its new parts
@@ -16,6 +17,7 @@
 #   --mpich-suite
 #               instead runs all of MPICH's own tests, or some of their folders, under hnlaunch and under MPICH's mpiexec
 #               (hours on two processors), and prints what ends differently
+#   --slurm     instead, the tests with Slurm, with that of another release of Debian (trixie: 24.11); patchelf must be there
 #   --mpi       instead, the tests with programs of MPI, with the long parts that a whole run leaves out
 #   PATTERN     only files whose name matches the shell pattern *PATTERN*
 #
@@ -71,6 +73,10 @@ elif [ "${1-}" = --frameworks ]; then
 elif [ "${1-}" = --releases ]; then
     shift
     files="tests/clients/releases/*.sh"
+elif [ "${1-}" = --slurm ] && [ -n "${2-}" ]; then
+    export TEST_SLURM="$2"
+    shift 2
+    files="tests/lab/slurm-*.sh"
 elif [ "${1-}" = --mpi ]; then
     shift
     export MPI_TESTS=long

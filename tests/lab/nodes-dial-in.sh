@@ -10,6 +10,7 @@
 
 lab_up 4
 for n in 1 2 3 4; do lab sshd node00$n stop; done
+export XDG_CACHE_HOME=$TMP/cache
 export HNLAUNCH_DIAL_SECRET=$RANDOM-of-this-test-$RANDOM
 PLACE=$(lab hosts etc | awk '/node001/ { print $1 }'):29411
 declare -a PIDS
@@ -59,6 +60,27 @@ has 'the run says where its nodes come from' err.0 '4 nodes, 8 ranks, --dial-in'
 has 'another node ends with the verdict' err.2 'hnlaunch: finished: 8 ranks exited 0'
 lacks 'there is a secret, and no warning' err.0 HN321
 wait_for none_left
+
+# --- files come from node 0, which alone has them ---
+mkdir -p data/empty
+echo 'of node 0' >data/word
+head -c 3000000 /dev/urandom >data/bytes
+want=$(md5sum <data/bytes | cut -c1-32)
+for n in 2 3 4; do
+    lab exec node00$n mount -t tmpfs none data
+done
+for r in 0 1 2 3; do
+    dial "$r" --push data --label none sh -c 'test -d data/empty && cat data/word && md5sum <data/bytes | cut -c1-32'
+done
+codes
+is '--push: all nodes end well' "$(cat codes)" '0 0 0 0 '
+is 'all ranks have the files of node 0' "$(sort out.0 | uniq -c | xargs)" "4 $want 4 of node 0"
+has 'three nodes were sent them' err.0 'push 3/3'
+wait_for none_left
+ok 'the copies are gone' not grep -rqs 'of node 0' "$XDG_CACHE_HOME"
+for n in 2 3 4; do
+    lab exec node00$n umount data
+done
 
 # --- one exit code ---
 for r in 0 1 2 3; do

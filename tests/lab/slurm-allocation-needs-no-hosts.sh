@@ -54,7 +54,7 @@ has 'the reason is told' "$ERR" 'error[HN155]: the variables SLURM_* were set on
 
 # A job that gives nodes back: scontrol writes a script with the new variables.
 # shellcheck disable=SC2016
-lab_run salloc -N3 --ntasks-per-node=2 bash -c '
+lab_run salloc -N3 bash -c '
     scontrol update JobId="$SLURM_JOB_ID" NumNodes=2 >&2 && . ./slurm_job_"$SLURM_JOB_ID"_resize.sh >&2 && "$@"' - "${show[@]}"
 placed 'a job that has shrunk' '0 node001 1 node002'
 # shellcheck disable=SC2016

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --via srun, and what Slurm does to a job: scancel and a step that is cancelled stop the ranks in order on all nodes,
-# USR1 reaches each rank once, the time limit and a lost node leave nothing behind.
+# USR1 reaches each rank once, and a job of a higher priority takes the nodes.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -12,6 +12,7 @@
 
 lab_up 4
 SLURM_PROCTRACK=cgroup
+SLURM_PREEMPT=30
 slurm_up
 cat >rank <<'END'
 #!/bin/bash
@@ -30,6 +31,7 @@ chmod +x rank job
 
 four() { [[ $(grep -c "rank . $1" job.out) == 4 ]]; }
 begin() { # COMMAND...: submits the job and waits for its ranks
+    : >job.out
     : >job.out
     lab run "$@" >job.out 2>&1 &
     wait_for four runs || fail "four ranks run: $*"
@@ -65,5 +67,13 @@ lab run scancel "$(slurm_job)"
 ok 'sbatch, scancel: each rank saves its state' wait_for four saved
 slurm_nothing_left 'nothing is left'
 has 'the verdict' job.out '(exit 143)'
+
+begin salloc -N4 --exclusive ./job
+lab_run srun -p urgent -N4 --exclusive hostname
+exits 'preemption: a job of a higher priority runs' 0
+wait_for grep -q '(exit 143)' job.out
+is 'preemption: each rank saves its state' "$(grep -c saved job.out)" 4
+has 'preemption: 143' job.out 'SIGTERM  (exit 143)'
+slurm_nothing_left 'preemption leaves nothing'
 
 done_testing

@@ -38,6 +38,15 @@ for rank in 0 1 2 3; do
     has "rank $rank has the GPUs of its node and no number of Slurm" job.out "$rank 0,1 none"
 done
 
+# Agents have all GPUs of the job, however it asked for them. Before 23.11 a step cannot tell with --gpus.
+for asked in --gpus-per-task=1 --gpus-per-node=2 --gres=gpu:2 --gpus=8; do
+    [[ $asked != --gpus=8 || $(srun --version) != *' 22.'* ]] || continue
+    lab_run salloc -N4 --ntasks-per-node=2 $asked "${via[@]}" --ppn 1 sh -c 'echo "GPUs $CUDA_VISIBLE_DEVICES"'
+    is "salloc $asked: each node has all GPUs of the job" "$(sort "$OUT" | uniq -c | xargs)" '4 GPUs 0,1'
+done
+lab_run salloc -N4 --ntasks-per-node=2 --gpus-per-task=1 "${via[@]}" --via srun -w node001 --ppn 1 sh -c 'echo "$(hostname) $CUDA_VISIBLE_DEVICES"'
+is 'on one of the nodes, too' "$(cat "$OUT")" 'node001 0,1'
+
 lab_run salloc -N4 "${via[@]}" --ppn 1 --stdin all sh -c 'md5sum' <"$LAB_HNLAUNCH"
 is 'a file arrives on all ranks as it is' "$(sort -u "$OUT" | grep -c -- "$(md5sum <"$LAB_HNLAUNCH")")" 1
 
@@ -54,7 +63,47 @@ lab_run salloc -N2 -w node001,node002 "$LAB_HNLAUNCH" --via srun -w node001,node
 exits 'a rank that is killed: its code' 137
 slurm_nothing_left 'nothing is left at the end'
 
+# srun itself. It is two processes, of which the younger one ends the step when the older one dies.
+cat >rank.sh <<'END'
+trap 'exit 3' TERM
+echo up
+until test -e "$1"; do sleep 0.05; done
+END
+begin() { # FILE: starts a job whose ranks end when the file is there
+    : >"$OUT"
+    : >"$OUT"
+    : >"$ERR"
+    lab run salloc -N4 "${via[@]}" --ppn 1 sh "$PWD/rank.sh" "$PWD/$1" >"$OUT" 2>"$ERR" &
+    PID=$!
+    wait_for lines_are "$OUT" 4 || fail "four ranks run: $1"
+}
+# The older process is the one whose parent is hnlaunch.
+srun_pids() { lab ps head | awk '/ srun .*--job-name=hnlaunch/ { parent[$2] = $3 } END { for (p in parent) print parent[p] in parent, p }' | sort -n | cut -d' ' -f2; }
+srun_ended() { [[ -z $(srun_pids) ]]; }
+begin killed
+# shellcheck disable=SC2046
+ok 'srun is killed as a whole' kill -KILL $(srun_pids)
+ok 'it is gone' wait_for srun_ended
+: >killed
+finish
+exits 'the ranks go on' 0
+begin never
+ok 'the older process is killed' kill -KILL "$(srun_pids | head -n 1)"
+finish
+exits 'Slurm ends the step: 125' 125
+has 'srun is named' "$ERR" 'after srun was killed by signal 9'
+begin never
+ok 'srun gets TERM' kill -TERM "$(srun_pids | head -n 1)"
+finish
+exits 'Slurm cancels the step: 125' 125
+has 'it is named' "$ERR" 'Slurm cancelled its step'
+has 'with the words of Slurm' "$ERR" 'CANCELLED AT'
+lacks 'no node is to blame' "$ERR" '--exclude'
+slurm_nothing_left 'nothing is left of them'
+
 : >"$OUT"
+: >"$OUT"
+: >"$ERR"
 lab run salloc -N3 -w 'node[001-003]' --no-kill "${via[@]}" --node-timeout 3s sh -c 'echo up; exec sleep 1000' >"$OUT" 2>"$ERR" &
 PID=$!
 ok 'three ranks run' wait_for lines_are "$OUT" 3

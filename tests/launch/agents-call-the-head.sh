@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-# ABSENT is a node without an agent. Each agent waits for the file "go" if HOLD is set.
+# ABSENT is a node without an agent. Each agent waits for the file "go" if HOLD is set. SAY is said when all have ended.
 mkdir bin
 cat >bin/srun <<'END'
 #!/usr/bin/env bash
@@ -26,6 +26,7 @@ for node in "${nodes[@]}"; do
     [[ $node == "$ABSENT" ]] || HNLAUNCH_CALL_NAME=$node "$copy" "${@:2}" &
 done
 wait
+[[ -z $SAY ]] || echo "$SAY" >&2
 END
 chmod +x bin/srun
 export PATH=$PWD/bin:$PATH SLURM_JOB_ID=1
@@ -50,6 +51,8 @@ hn "${via[@]}" -w n1 --label none --stdin given sh -c 'tee back'
 exits 'three megabytes go both ways' 0
 same 'to the rank' given back
 same 'and from it' given "$OUT"
+hn "${via[@]}" -w n1,n2 --pull back:home true
+same 'and home at the end' given home/n2/back
 
 # --- networks
 isolated() { # NAME COMMANDS: in a network of its own, which the commands set up
@@ -139,6 +142,14 @@ die 'the process that carries the bytes is killed: the node is lost' KILL 125 fi
 has 'it is told' "$ERR" 'connection lost'
 die 'the agent is killed: the node is lost' KILL 125 first_agent
 has 'it is told' "$ERR" 'its agent was ended (killed by signal 9, Killed)'
+cancelled='slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***'
+SAY=$cancelled die 'all agents are killed' KILL 125 agents
+has 'srun says why, a moment later' "$ERR" ': Slurm cancelled its step due to preemption'
+has '... in words that are quoted' "$ERR" "$cancelled"
+lacks '... and no node is to blame' "$ERR" '--exclude'
+start_and_caller() { pgrep -P "$PID" -f bin/srun && first_caller; }
+die 'srun and an agent are killed' KILL 125 start_and_caller
+has 'both are told' "$ERR" ', after srun was killed by signal 9 (Killed)'
 the_head() { echo "$PID"; }
 die 'Ctrl-C stops the job' INT 130 the_head
 die 'the head is killed: the agents end' KILL 137 the_head

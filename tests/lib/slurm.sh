@@ -11,13 +11,15 @@
 #   slurm_empty               succeeds when no job is in the queue and no process of a job on any node (for wait_for)
 #   slurm_nothing_left NAME   a test of that
 #
+# TEST_SLURM=RELEASE in the environment takes the Slurm of another release of Debian (tests/lib/slurm_kit.sh).
 # SLURM_GPUS=2 before slurm_up gives each node two GPUs for Slurm (device nodes as /dev/null). SLURM_PROCTRACK=cgroup
 # keeps jobs in cgroups of version 1, as clusters do: signals then go to the first process of a step only, and no longer
-# to its descendants. It skips the script where there is none, and such scripts run one after the other. All of it is in
+# to its descendants. SLURM_PREEMPT=5: jobs of the partition urgent take the nodes of others, which have 5 s after TERM.
+# SLURM_PROCTRACK=cgroup skips the script where there is none, and such scripts run one after the other. All of it is in
 # $TMP/slurm: slurm.conf, logs, the munge key. It ends with the script. Jobs run as root, in the nodes' namespaces.
 
-SLURM_ROOT=$(timeout 150 bash "$ROOT/tests/lib/slurm_kit.sh" \
-    "${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/slurm" 2>"$TMP/slurm.log") ||
+SLURM_ROOT=$(timeout ${TEST_SLURM:+1}150 bash "$ROOT/tests/lib/slurm_kit.sh" \
+    "${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/slurm${TEST_SLURM:+-$TEST_SLURM}" "${TEST_SLURM-}" 2>"$TMP/slurm.log") ||
     skip_all "no Slurm: $(tail -n 1 "$TMP/slurm.log" | cut -c1-160)"
 SLURM=$TMP/slurm
 slurm_daemons=()
@@ -50,7 +52,7 @@ ProctrackType=proctrack/${SLURM_PROCTRACK:-linuxproc}
 TaskPlugin=task/none
 MpiDefault=none
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,sched_min_interval=0
+SchedulerParameters=bf_interval=1,sched_min_interval=0,permit_job_expansion
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
@@ -61,7 +63,12 @@ SlurmdTimeout=${SLURM_NODE_TIMEOUT:-300}
 MessageTimeout=60
 GresTypes=gpu
 NodeName=$nodes CPUs=$1 RealMemory=1000 State=UNKNOWN $gres
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 ${SLURM_PREEMPT:+PreemptMode=CANCEL GraceTime=$SLURM_PREEMPT}
+END
+    [[ -z ${SLURM_PREEMPT-} ]] || cat >>"$SLURM/slurm.conf" <<END
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
 END
 }
 

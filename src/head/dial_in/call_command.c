@@ -82,17 +82,22 @@ static void list_addresses(struct strv *to, const char *host)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
+void call_command_describe(const struct call_command *c, char *to, size_t size)
+{
+        if (c->signal)
+                snprintf(to, size, "%s was killed by signal %d (%s)", c->name, c->signal,
+                         strsignal(c->signal));
+        else
+                snprintf(to, size, "%s ended with exit code %d", c->name, c->status);
+}
+
 static void end_command(struct call_command *c)
 {
         char fact[160];
 
         if (!c->exited || !c->stderr_ended)
                 return;
-        if (c->signal)
-                snprintf(fact, sizeof(fact), "%s was killed by signal %d (%s)", c->name, c->signal,
-                         strsignal(c->signal));
-        else
-                snprintf(fact, sizeof(fact), "%s ended with exit code %d", c->name, c->status);
+        call_command_describe(c, fact, sizeof(fact));
         c->ended(c, fact);
 }
 
@@ -121,6 +126,7 @@ static void on_command_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *bu
                 text_tail_add(c->words, sizeof(c->words), buf->base, (size_t)n);
                 log_line(LOG_DEBUG, "%s says: %.*s", c->name,
                          (int)(buf->base[n - 1] == '\n' ? n - 1 : n), buf->base);
+                c->said(c);
         } else if (n < 0) {
                 uv_read_stop(stream);
                 c->stderr_ended = true;

@@ -24,6 +24,8 @@ struct call_command {
         char words[1024]; /* the end of its stderr */
         char text[4096];
         void *owner;
+        /* More of its stderr is in @words. */
+        void (*said)(struct call_command *c);
         /* The process has exited, and its stderr was read. */
         void (*ended)(struct call_command *c, const char *fact);
 };
@@ -45,5 +47,7 @@ int call_command_start(struct call_command *c, uv_loop_t *loop, const struct cal
                        uint8_t ret_psk[NOISE_KEY]);
 /* Ends it by SIGTERM, the second time by SIGKILL. */
 void call_command_kill(struct call_command *c);
+/* Writes how the process ended, when it has: "srun was killed by signal 9 (Killed)". */
+void call_command_describe(const struct call_command *c, char *to, size_t size);
 /* Closes the handles, when ended; @closed is called for each, whose data is the owner. */
 void call_command_close(struct call_command *c, uv_close_cb closed);

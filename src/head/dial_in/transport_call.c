@@ -8,6 +8,10 @@
  * A link that is closed ends its connection with END, behind which the agent leaves. The command
  * ends behind the last agent. One whose agents have not called is ended by SIGTERM, as is one that
  * is still there LINGER_MS after the transport was destroyed.
+ *
+ * Why an agent failed, or was ended by the manager, is on the command's stderr, often a moment
+ * after the agent's end. So the loss is held back until the command has told the reason or ended,
+ * LOSS_MS at most.
  */
 #include "head/dial_in/transport_call.h"
 
@@ -31,6 +35,7 @@
 enum {
         CALL_TICK_MS = 250,
         CALL_LINGER_MS = 5000,
+        CALL_LOSS_MS = 500,
         CALL_OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
 };
 
@@ -47,7 +52,9 @@ struct call_link {
         size_t number;
         struct dial_peer *peer; /* NULL: has not called */
         bool open, over;        /* opened() was called; the last callback was */
-        UT_hash_handle hh;      /* by @host */
+        int64_t lost_ns;        /* 0: not lost; else the loss waits for the command's reason */
+        char loss[200];
+        UT_hash_handle hh; /* by @host */
 };
 
 struct call_round {
@@ -174,13 +181,27 @@ static void fail_absent_links(struct call_round *r, const char *fact)
         snprintf(why.evidence, sizeof(why.evidence), "%s", r->command.words);
         for (size_t i = 0; (l = find_round_link(r, i));) {
                 i = l->number + 1; /* failed() may close the link */
-                if (l->peer || l->over)
+                if (l->peer || l->open || l->over)
                         continue;
                 l->over = true;
                 r->absent--;
                 l->cb->failed(l->ctx, &why);
         }
         settle_round(r);
+}
+
+/* Adds that the command was killed: a manager may then end the agents. */
+static void blame_command(const struct call_command *c, struct link_failure *why)
+{
+        size_t n = strlen(why->fact);
+
+        if (!c->exited || !c->signal || c->killed)
+                return;
+        n += (size_t)snprintf(why->fact + n, sizeof(why->fact) - n, ", after ");
+        call_command_describe(c, why->fact + n, sizeof(why->fact) - n);
+        snprintf(why->help, sizeof(why->help),
+                 "%s must live as long as the job; `dmesg` here tells of a lack of memory",
+                 c->name);
 }
 
 static void end_call_link(struct call_link *l, const char *text)
@@ -192,10 +213,64 @@ static void end_call_link(struct call_link *l, const char *text)
         l->over = true;
         snprintf(why.fact, sizeof(why.fact), "%s", text);
         snprintf(why.evidence, sizeof(why.evidence), "%s", l->round->command.words);
+        blame_command(&l->round->command, &why);
+        program_link_classify(&l->t->program, &why);
         if (l->open)
                 l->cb->ended(l->ctx, &why);
         else
                 l->cb->failed(l->ctx, &why);
+}
+
+static void start_ticking(struct call_round *r);
+
+/* Whether the command has said why agents end. */
+static bool has_told_reason(const struct call_round *r)
+{
+        struct link_failure why = { .phase = LINK_OPEN };
+
+        snprintf(why.evidence, sizeof(why.evidence), "%s", r->command.words);
+        return program_link_classify(&r->t->program, &why);
+}
+
+/* Ends a link whose agent is lost, now or when the command has told the reason. */
+static void lose_call_link(struct call_link *l, const char *text)
+{
+        struct call_round *r = l->round;
+
+        if (!l->open || l->over || r->command.exited || has_told_reason(r)) {
+                end_call_link(l, text);
+                return;
+        }
+        if (l->lost_ns)
+                return;
+        l->lost_ns = clock_ns();
+        snprintf(l->loss, sizeof(l->loss), "%s", text);
+        start_ticking(r);
+}
+
+/* Ends the links that were lost @ms ago or earlier. Returns whether one is still held back. */
+static bool end_lost_links(struct call_round *r, int64_t ms)
+{
+        int64_t last_ns = clock_ns() - ms * 1000000;
+        struct call_link *l;
+        bool held = false;
+
+        for (size_t i = 0; (l = find_round_link(r, i));) {
+                i = l->number + 1; /* ended() may close the link */
+                if (!l->lost_ns || l->over)
+                        continue;
+                if (l->lost_ns <= last_ns)
+                        end_call_link(l, l->loss);
+                else
+                        held = true;
+        }
+        return held;
+}
+
+static void on_command_said(struct call_command *c)
+{
+        if (has_told_reason(c->owner))
+                end_lost_links(c->owner, 0);
 }
 
 static void on_round_tick(uv_timer_t *timer)
@@ -204,7 +279,7 @@ static void on_round_tick(uv_timer_t *timer)
         int64_t now = clock_ns();
         struct dial_peer *p;
         char limit[32], fact[96];
-        bool ending = false;
+        bool ending = end_lost_links(r, CALL_LOSS_MS);
 
         for (p = LIST_FIRST(&r->joined); p; p = LIST_NEXT(p, entry)) {
                 ending |= p->ended;
@@ -257,7 +332,7 @@ static void close_call_link(struct link *link)
         struct call_link *l = container_of(link, struct call_link, link);
         struct call_round *r = l->round;
 
-        if (r && !l->peer && !l->over)
+        if (r && !l->peer && !l->open && !l->over)
                 r->absent--;
         if (l->peer) {
                 dial_peer_end(l->peer, DIAL_END, &end);
@@ -325,7 +400,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
         p->rank = (uint32_t)r->t->o->hosts; /* of no link */
         if (m->version != MSG_VERSION)
                 refuse_call(p, "the agent has another version than hnlaunch");
-        else if (!l || l->peer || l->over)
+        else if (!l || l->peer || l->open || l->over)
                 refuse_call(p, l ? "another agent of this node is there"
                                  : "this node is none of those that are waited for");
         if (p->ended)
@@ -357,7 +432,10 @@ static void on_call_record(struct dial_peer *p, const struct dial_record *rec)
         } else if (rec->type == DIAL_EXIT) {
                 snprintf(text, sizeof(text), "%.*s", (int)MIN(rec->len, sizeof(text) - 1),
                          (const char *)rec->body);
-                end_call_link(l, text);
+                if (!strcmp(text, "the agent ended with exit code 0"))
+                        end_call_link(l, text);
+                else
+                        lose_call_link(l, text);
         }
 }
 
@@ -384,7 +462,7 @@ static void on_call_broken(struct dial_peer *p, enum dial_peer_fault fault, cons
                 return;
         l->peer = NULL;
         snprintf(why, sizeof(why), "connection lost (%s)", text);
-        end_call_link(l, why);
+        lose_call_link(l, why);
 }
 
 static void on_call_closed(struct dial_peer *p)
@@ -439,6 +517,7 @@ static int open_round_port(struct call_round *r, struct error *err)
 static void on_command_ended(struct call_command *c, const char *fact)
 {
         log_line(LOG_INFO, "%s", fact);
+        end_lost_links(c->owner, 0);
         fail_absent_links(c->owner, fact);
 }
 
@@ -484,6 +563,7 @@ static void make_round(struct call_transport *t)
         LIST_INSERT_HEAD(&t->rounds, r, entry);
         r->since_ns = clock_ns();
         r->command.owner = r;
+        r->command.said = on_command_said;
         r->command.ended = on_command_ended;
         uv_timer_init(t->loop, &r->timer);
         r->timer.data = r;

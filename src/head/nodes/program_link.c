@@ -2,6 +2,7 @@
 #include "head/nodes/program_link.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -9,7 +10,8 @@
 #include "head/core/ray_module.h"
 #include "head/core/shell_words.h"
 
-#define HOST_MARK "{host}"
+#define HOST_MARK    "{host}"
+#define SHARING_MARK "{sharing}"
 
 extern char **environ;
 
@@ -35,6 +37,8 @@ static const char *const srun_options[] = {
         "SLURM_DISTRIBUTION",
         "SLURM_CPUS_PER_TASK",
         "SLURM_TRES_PER_TASK",
+        "SLURM_TRES_BIND",
+        "SLURM_GPU_BIND",
         "SLURM_GPUS",
         "SLURM_GPUS_PER_*",
         "SLURM_NTASKS_PER_*",
@@ -46,8 +50,9 @@ static const char *const srun_options[] = {
 /*
  * sge: a task of the job on each node, which the parallel environment must allow (control_slaves).
  *
- * srun: one step for all nodes, beside all others (--overlap). Slurm copies the agent to the nodes,
- * lets the step live when a node or a task is lost, and does not end it behind its first task.
+ * srun: one step for all nodes, beside all others (add_srun_sharing()). Slurm copies the agent to
+ * the nodes, lets the step live when a node or a task is lost, and does not end it behind its first
+ * task.
  *
  * ray: a task of Ray on each node (packaging/python/hnlaunch/_ray.py).
  */
@@ -58,8 +63,9 @@ static const struct {
         bool calls;
 } ways[] = {
         { "srun",
-          "srun --nodelist={hosts} --nodes={count} --ntasks={count} --ntasks-per-node=1 --overlap "
-          "--mem=0 --mpi=none --cpu-bind=none --export=ALL --chdir=/ --job-name=hnlaunch --quiet "
+          "srun --nodelist={hosts} --nodes={count} --ntasks={count} "
+          "--ntasks-per-node=1 " SHARING_MARK
+          " --mpi=none --cpu-bind=none --export=ALL --chdir=/ --job-name=hnlaunch --quiet "
           "--no-kill --kill-on-bad-exit=0 --wait=0 --bcast={copy}",
           srun_options, "SLURM_JOB_ID", "Slurm", true },
         { "sge", "qrsh -inherit {host}", NULL, "PE_HOSTFILE", "Grid Engine", false },
@@ -154,6 +160,39 @@ static size_t fill_mark(const char *text, const struct program_marks *marks, str
         return sizeof(count) - 1;
 }
 
+/* The number in a variable such as "2" or "a100:2"; 0 = not set. */
+static unsigned long env_count(const char *name)
+{
+        const char *value = getenv(name), *colon = value ? strrchr(value, ':') : NULL;
+
+        return value ? strtoul(colon ? colon + 1 : value, NULL, 10) : 0;
+}
+
+/*
+ * Adds the options with which the step of the agents has all CPUs, memory and GPUs of the job on
+ * its nodes, and takes none from other steps. That is an external launcher's step: Slurm has it
+ * from 23.11 on and tells launchers so by these variables. Before, the step overlaps; in a job with
+ * GPUs by task it would get one on each node, so it asks for those of as many tasks as each node
+ * has, "2(x4)". Nodes with unlike numbers of tasks would refuse any number.
+ */
+static void add_srun_sharing(struct strv *argv)
+{
+        static const char launcher[] = "--external-launcher";
+        const char *prte = getenv("PRTE_MCA_plm_slurm_args"),
+                   *tasks = getenv("SLURM_TASKS_PER_NODE");
+        const char *ompi = getenv("OMPI_MCA_plm_slurm_args");
+        unsigned long gpus = env_count("SLURM_GPUS_PER_TASK") * env_count("SLURM_TASKS_PER_NODE");
+
+        if ((prte && strstr(prte, launcher)) || (ompi && strstr(ompi, launcher))) {
+                strv_push(argv, launcher);
+                return;
+        }
+        strv_push(argv, "--overlap");
+        strv_push(argv, "--mem=0");
+        if (gpus && !strchr(tasks, ','))
+                strv_pushf(argv, "--gpus-per-node=%lu", gpus);
+}
+
 void program_link_arguments(const struct program_link *p, const struct program_marks *marks,
                             struct strv *argv)
 {
@@ -161,6 +200,10 @@ void program_link_arguments(const struct program_link *p, const struct program_m
                 struct buf word = BUF_INIT;
                 size_t n;
 
+                if (p->variable && !strcmp(p->words.v[i], SHARING_MARK)) {
+                        add_srun_sharing(argv);
+                        continue;
+                }
                 for (const char *c = p->words.v[i]; *c; c += n) {
                         n = fill_mark(c, marks, &word);
                         if (n == 0) {
@@ -171,6 +214,35 @@ void program_link_arguments(const struct program_link *p, const struct program_m
                 strv_push_mem(argv, buf_data(&word), buf_len(&word));
                 buf_finish(&word);
         }
+}
+
+/* Slurm: "*** STEP 1.0 ON node001 CANCELLED AT 2026-11-23T17:38:41 DUE TO TIME LIMIT ***". */
+bool program_link_classify(const struct program_link *p, struct link_failure *why)
+{
+        static const char due[] = " DUE TO ";
+        const char *said = strstr(why->evidence, " CANCELLED AT "), *reason, *end;
+        const char *job = p->variable ? getenv(p->variable) : NULL;
+        size_t len = 0, n;
+
+        if (!p->manager || strcmp(p->manager, "Slurm") != 0 || !said)
+                return false;
+        end = said + strcspn(said, "\n");
+        reason = strstr(said, due);
+        if (reason && reason < end) {
+                reason += sizeof(due) - 1;
+                len = strcspn(reason, "*\n");
+                len -= len > 0 && reason[len - 1] == ' ';
+        }
+        n = (size_t)snprintf(why->fact, sizeof(why->fact), "Slurm cancelled its step%s%.*s",
+                             len ? " due to " : "", (int)MIN(len, 60), len ? reason : "");
+        for (char *c = why->fact + n - MIN(len, 60); len && *c; c++)
+                if (*c >= 'A' && *c <= 'Z')
+                        *c = (char)(*c - 'A' + 'a');
+        snprintf(why->help, sizeof(why->help),
+                 "scancel does this, the end of srun, and a limit of the job; `scontrol show job "
+                 "%s` may tell which",
+                 job ? job : "ID");
+        return true;
 }
 
 void program_link_environment(const struct program_link *p, struct strv *env)

@@ -60,6 +60,10 @@ void program_link_arguments(const struct program_link *p, const struct program_m
  * (head/dial_in/transport_call.h). */
 bool program_link_calls(const char *via);
 
+/* Sets fact and help of @why when its evidence, the program's stderr, says that the manager has
+ * ended the agents. Returns whether it does. */
+bool program_link_classify(const struct program_link *p, struct link_failure *why);
+
 /* Appends this process's environment without the variables of @p->unset. */
 void program_link_environment(const struct program_link *p, struct strv *env);
 

@@ -56,6 +56,82 @@ static void test_host_is_filled_in(void **state UNUSED)
                 assert_string_equal(argument_text(cases[i].via), cases[i].want);
 }
 
+/* Returns the words of srun between the number of tasks on a node and the kind of MPI. */
+static const char *sharing_text(void)
+{
+        static char text[128];
+        struct program_marks marks = { .hosts = "n1,n2", .count = 2, .copy = "/tmp/x" };
+        struct program_link p = PROGRAM_LINK_INIT;
+        struct strv argv = STRV_INIT;
+        struct error err;
+        size_t i = 0;
+
+        text[0] = '\0';
+        assert_int_equal(program_link_parse("srun", &p, &err), 0);
+        program_link_arguments(&p, &marks, &argv);
+        while (strcmp(argv.v[i], "--ntasks-per-node=1") != 0)
+                i++;
+        for (i++; strcmp(argv.v[i], "--mpi=none") != 0; i++)
+                snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ", argv.v[i]);
+        strv_finish(&argv);
+        program_link_finish(&p);
+        return text;
+}
+
+static void test_step_has_all_of_the_job(void **state UNUSED)
+{
+        static const struct {
+                const char *name, *value, *want;
+        } cases[] = {
+                { "SLURM_TASKS_PER_NODE", "2(x4)", "--overlap --mem=0 " },
+                { "SLURM_GPUS_PER_TASK", "2", "--overlap --mem=0 --gpus-per-node=4 " },
+                { "SLURM_GPUS_PER_TASK", "a100:1", "--overlap --mem=0 --gpus-per-node=2 " },
+                { "SLURM_TASKS_PER_NODE", "2(x3),1", "--overlap --mem=0 " },
+                { "OMPI_MCA_plm_slurm_args", "-v", "--overlap --mem=0 " },
+                { "OMPI_MCA_plm_slurm_args", "--external-launcher", "--external-launcher " },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                setenv(cases[i].name, cases[i].value, 1);
+                assert_string_equal(sharing_text(), cases[i].want);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                unsetenv(cases[i].name);
+}
+
+static void test_cancelled_steps_are_known(void **state UNUSED)
+{
+        static const struct {
+                const char *via, *said, *want;
+        } cases[] = {
+                { "srun",
+                  "slurmstepd-n1: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-23T17:38:41 ***\n",
+                  "Slurm cancelled its step" },
+                { "srun",
+                  "x\nslurmstepd: error: *** JOB 1 ON n1 CANCELLED AT X DUE TO TIME LIMIT ***\ny",
+                  "Slurm cancelled its step due to time limit" },
+                { "srun", "*** STEP 1.0 ON n1 CANCELLED AT X ***\nDUE TO Y",
+                  "Slurm cancelled its step" },
+                { "srun", "*** STEP 1.0 ON n1 CANCELLED AT X DUE TO ", "Slurm cancelled its step" },
+                { "srun", "srun: error: n1: task 0: Killed", "lost" },
+                { "sge", "*** STEP 1.0 ON n1 CANCELLED AT X ***", "lost" },
+                { "x {host}", "*** STEP 1.0 ON n1 CANCELLED AT X ***", "lost" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct program_link p = PROGRAM_LINK_INIT;
+                struct link_failure why = { .fact = "lost" };
+                struct error err;
+
+                assert_int_equal(program_link_parse(cases[i].via, &p, &err), 0);
+                snprintf(why.evidence, sizeof(why.evidence), "%s", cases[i].said);
+                program_link_classify(&p, &why);
+                assert_string_equal(why.fact, cases[i].want);
+                assert_int_equal(*why.help != 0, strcmp(cases[i].want, "lost") != 0);
+                program_link_finish(&p);
+        }
+}
+
 static void test_names_stand_for_ways(void **state UNUSED)
 {
         struct program_link p = PROGRAM_LINK_INIT;
@@ -109,6 +185,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_host_is_filled_in),
+                cmocka_unit_test(test_step_has_all_of_the_job),
+                cmocka_unit_test(test_cancelled_steps_are_known),
                 cmocka_unit_test(test_names_stand_for_ways),
                 cmocka_unit_test(test_options_of_srun_are_not_inherited),
         };
