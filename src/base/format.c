@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/macros.h"
 
@@ -32,4 +33,14 @@ void format_size(char *to, size_t size, uint64_t bytes)
         }
         snprintf(to, size, "%.*f %s", unit && n < 100 ? 1 : 0, n,
                  bytes == 1 ? "byte" : units[unit]);
+}
+
+void format_time_of_day(char *to, size_t size, int64_t us)
+{
+        time_t t = (time_t)(us / 1000000);
+        struct tm tm;
+
+        localtime_r(&t, &tm);
+        snprintf(to, size, "%02d:%02d:%02d.%03d", tm.tm_hour, tm.tm_min, tm.tm_sec,
+                 (int)(us % 1000000 / 1000));
 }

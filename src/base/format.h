@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format: durations and sizes for people
+ * Format: durations, sizes and times of day for people
  *
  * Each writes at most @size bytes into @to, NUL included; 32 are enough.
  */
@@ -11,3 +11,5 @@
 
 void format_duration(char *to, size_t size, int64_t us); /* "340ms", "1.1s", "8m41s", "2h05m" */
 void format_size(char *to, size_t size, uint64_t bytes); /* "340 bytes", "1.2 GB"; units of 1000 */
+/* "17:04:05.123", local time; @us since 1970. */
+void format_time_of_day(char *to, size_t size, int64_t us);

@@ -238,6 +238,22 @@ static int open_report(int ret_fds[2])
         return ret_fds[1] < 0 ? -errno : 0;
 }
 
+pid_t fork_without_signals(void)
+{
+        sigset_t all, before;
+        pid_t pid;
+        int error;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        pid = fork();
+        error = errno;
+        if (pid)
+                pthread_sigmask(SIG_SETMASK, &before, NULL);
+        errno = error;
+        return pid;
+}
+
 static pid_t fork_child(struct spawn_child *c)
 {
         struct clone_args args = { .flags = CLONE_INTO_CGROUP,

@@ -38,6 +38,11 @@ struct spawn {
         void *enter_ctx;
 };
 
+/* As fork(2), for a child that goes on in this program: all signals are blocked in it, until it has
+ * handlers of its own. Those of an event loop write to a pipe that both share, and a signal to the
+ * child would be one to the parent. */
+pid_t fork_without_signals(void);
+
 /*
  * Starts the program with default signal handlers, an empty signal mask, and only @fds, @pass and
  * the parent's descriptors without close-on-exec. It leads its own session and process group, both

@@ -61,7 +61,11 @@ static const char *const names[256] = {
         [MSG_PORTS] = "PORTS",
         [MSG_PORTS_HELD] = "PORTS_HELD",
         [MSG_DUMP] = "DUMP",
+        [MSG_PULL] = "PULL",
+        [MSG_PULLED] = "PULLED",
         [MSG_NCCL] = "NCCL",
+        [MSG_INSPECT] = "INSPECT",
+        [MSG_INSPECTED] = "INSPECTED",
 };
 
 const char *msg_name(uint8_t type)

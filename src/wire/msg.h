@@ -47,6 +47,8 @@ enum msg_type {
         MSG_LOOK = 15,   /* as OFFER, for the manifest sent before */
         MSG_COMMON = 16, /* the part that the LAUNCHes of all nodes share */
         MSG_PORTS = 17,  /* hold so many free ports until the ranks start; answered by PORTS_HELD */
+        MSG_INSPECT = 18, /* looks closer at ranks, see wire/status_msg.h; answered by INSPECTED */
+        MSG_PULL = 19,    /* send files of ended ranks, see wire/push_msg.h; answered by PULLED */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -67,8 +69,10 @@ enum msg_type {
         MSG_PING_REQUEST =
                 48, /* asks for a keepalive; answered by PING of the head or of the parent */
         MSG_PORTS_HELD = 49, /* the ports, see wire/endpoint_msg.h */
+        MSG_INSPECTED = 50,  /* one of the ranks */
         MSG_DUMP = 60, /* a part of a dump of PyTorch's flight recorder; after the node's EXITED */
         MSG_NCCL = 61, /* the NCCL of a rank; once for an attempt */
+        MSG_PULLED = 62, /* a part of the files that PULL asks for */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes to or from a child agent, see wire/tree_msg.h */

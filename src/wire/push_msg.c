@@ -119,3 +119,29 @@ static void code_pushed(struct codec *c, struct pushed *m)
 
 DEFINE_OWNING_MESSAGE(push_want, MSG_WANT)
 DEFINE_PLAIN_MESSAGE(pushed, MSG_PUSHED)
+
+/* --- --pull ----------------------------------------------------------------------------------- */
+
+static void code_pull_order(struct codec *c, struct pull_order *m)
+{
+        codec_strv(c, &m->paths, PULL_PATHS_MAX, PUSH_PATH_MAX);
+        codec_strv(c, &m->skip, PULL_PATHS_MAX, PUSH_PATH_MAX);
+}
+
+static void code_pulled(struct codec *c, struct pulled *m)
+{
+        codec_u8(c, &m->kind);
+        codec_require(c, m->kind >= PULL_FOLDER && m->kind < PULL_KINDS);
+        codec_u32(c, &m->item);
+        codec_u32(c, &m->mode);
+        codec_require(c, m->mode <= MODE_MAX);
+        codec_u32(c, &m->error);
+        codec_str(c, &m->path, PUSH_PATH_MAX);
+        if (c->op == CODEC_DECODE)
+                codec_require(c, m->path && (!*m->path || push_path_is_safe(m->path)));
+        codec_rest(c, &m->data, &m->len);
+        codec_require(c, m->len <= PULL_PART_MAX);
+}
+
+DEFINE_OWNING_MESSAGE(pull_order, MSG_PULL)
+DEFINE_OWNING_MESSAGE(pulled, MSG_PULLED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Push_msg: how a program and its files come to a node before the ranks start
+ * Push_msg: how a program and its files come to a node before the ranks start,
  *
  *   OFFER ->            the manifest: every folder, file (with its SHA-256) and link
  *         <- WANT       the missing files, or the node of this run that fetches them
@@ -9,7 +9,12 @@
  *         <- PUSHED     everything is in place and checked, or a failure
  *   LOOK  ->            look again: the other node has finished, or fetch the files here
  *
- * Content is addressed by its hash, so CHUNKs may come from another sender than the OFFER.
+ * and how files come from a node when its ranks have ended (--pull):
+ *
+ *   PULL  ->              the paths
+ *         <- PULLED ...   folders, files, links, and what is left there; the last one is PULL_END
+ *
+ * Pushed content is addressed by its hash, so CHUNKs may come from another sender than the OFFER.
  * Decoded structs own their strings and arrays; x_finish() frees them.
  */
 #pragma once
@@ -18,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strv.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
 
@@ -31,6 +37,12 @@ enum {
         PUSH_CHUNK_MAX = 256 << 10,          /* bytes of a CHUNK */
         PUSH_CHUNK_HEAD = FRAME_HEADER + 12, /* bytes of a CHUNK's frame before the data */
         PUSH_CHUNK_COST = 64,                /* credit taken by a CHUNK beside the data */
+};
+
+enum {
+        PULL_PATHS_MAX = 1024,
+        PULL_PART_MAX = 128 << 10,  /* bytes of a file in a PULLED */
+        PULL_ENTRIES_MAX = 1000000, /* of a node */
 };
 
 enum push_kind { PUSH_FOLDER = 1, PUSH_FILE, PUSH_LINK };
@@ -88,6 +100,39 @@ struct pushed {
         char folder[1024];   /* the place of the files, also after a failure */
         char what[256];      /* after a failure: the step that failed, with the path; may be cut */
 };
+
+struct pull_order {
+        struct strv paths; /* relative ones start at the working directory of the ranks */
+        struct strv
+                skip; /* folders of the head that are passed over, where the node has them, too */
+};
+
+enum pull_kind {
+        PULL_FOLDER = 1, /* comes before its contents */
+        PULL_FILE,       /* begins a file, which PULL_FILE_END ends before anything else comes */
+        PULL_BYTES,
+        PULL_FILE_END, /* @error ESTALE: it became shorter while it was read */
+        PULL_LINK,     /* @data: where it leads */
+        PULL_LEFT,     /* stays on the node: @error, 0 = neither file nor folder nor link */
+        PULL_END,
+        PULL_KINDS,
+};
+
+struct pulled {
+        uint8_t kind;              /* enum pull_kind */
+        uint32_t item;             /* index of PULL's path */
+        uint32_t mode, error;      /* permission bits; errno */
+        char *path;                /* below PULL's path; "" = that path itself */
+        const unsigned char *data; /* lent by the frame */
+        size_t len;
+};
+
+void pull_order_encode(struct buf *b, const struct pull_order *m);
+int pull_order_decode(struct pull_order *m, const struct frame *f, struct error *err);
+void pull_order_finish(struct pull_order *m);
+void pulled_encode(struct buf *b, const struct pulled *m);
+int pulled_decode(struct pulled *m, const struct frame *f, struct error *err);
+void pulled_finish(struct pulled *m);
 
 void push_offer_encode(struct buf *b, const struct push_offer *m);
 int push_offer_decode(struct push_offer *m, const struct frame *f, struct error *err);

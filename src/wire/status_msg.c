@@ -52,3 +52,34 @@ static void code_node_status(struct codec *c, struct node_status *m)
 }
 
 DEFINE_OWNING_MESSAGE(node_status, MSG_STATUS)
+
+/* --- INSPECT, INSPECTED ----------------------------------------------------------------------- */
+
+static void code_inspect_order(struct codec *c, struct inspect_order *m)
+{
+        codec_u32(c, &m->number);
+        codec_u8(c, &m->what);
+        codec_require(c, m->what <= INSPECT_STACKS);
+        codec_u32(c, &m->limit_ms);
+        codec_u32_array(c, &m->ranks, &m->n_ranks, RANKS_MAX);
+}
+
+static void code_inspected(struct codec *c, struct inspected *m)
+{
+        codec_u32(c, &m->number);
+        codec_u32(c, &m->left);
+        codec_u32(c, &m->rank);
+        codec_u32(c, &m->pid);
+        codec_u8(c, &m->state);
+        codec_u32(c, &m->cpu_permille);
+        codec_u32(c, &m->io_kib);
+        codec_text(c, m->name, sizeof(m->name));
+        codec_text(c, m->channel, sizeof(m->channel));
+        codec_text(c, m->blocked, sizeof(m->blocked));
+        codec_text(c, m->source, sizeof(m->source));
+        codec_text(c, m->problem, sizeof(m->problem));
+        codec_str(c, &m->stack, INSPECT_STACK_MAX);
+}
+
+DEFINE_OWNING_MESSAGE(inspect_order, MSG_INSPECT)
+DEFINE_OWNING_MESSAGE(inspected, MSG_INSPECTED)

@@ -4,6 +4,9 @@
  *
  * Sent only when the head asks (STATUS_REQUEST carries a number that the STATUS repeats), so
  * nothing is spent while all is well. Times are ages in milliseconds, so no clocks are compared.
+ *
+ * INSPECT asks for what costs more, for `hnlaunch why`: the processor time of a second, or the
+ * stacks of some ranks. Each rank is answered by an INSPECTED of its own as soon as it is known.
  */
 #pragma once
 
@@ -63,6 +66,44 @@ struct node_status {
         uint32_t n_conns;
         struct node_status_other other; /* looked for while no rank of the node has joined */
 };
+
+enum inspect_what {
+        INSPECT_CPU,    /* all ranks of the node, for a second */
+        INSPECT_STACKS, /* the named ranks */
+};
+
+struct inspect_order {
+        uint32_t number; /* for the answers */
+        uint8_t what;    /* enum inspect_what */
+        uint32_t limit_ms;
+        uint32_t *ranks; /* of INSPECT_STACKS, the most important first */
+        uint32_t n_ranks;
+};
+
+enum { INSPECT_STACK_MAX = 32 << 10 };
+
+struct inspected {
+        uint32_t number;
+        uint32_t left; /* answers to this order that are still to come */
+        uint32_t rank; /* UINT32_MAX: none, the order is done */
+        uint32_t pid;  /* of the process that was looked at: the rank's, or the one it waits for */
+        uint8_t state; /* its letter, as in struct node_status_rank; 0 = it has ended */
+        uint32_t cpu_permille; /* of a core, in that second; STATUS_NEVER = not measured */
+        uint32_t io_kib;       /* read and written in that second, by system calls and to disks */
+        char name[16];         /* of its program, as in /proc/pid/comm */
+        char channel[32];
+        char blocked[160]; /* by which file: "read /tmp/fifo"; "" = by none, or not known */
+        char source[16];   /* the tool that printed the stack: "py-spy"; "" = there is no stack */
+        char problem[200]; /* why there is none */
+        char *stack;
+};
+
+void inspect_order_encode(struct buf *b, const struct inspect_order *m);
+int inspect_order_decode(struct inspect_order *m, const struct frame *f, struct error *err);
+void inspect_order_finish(struct inspect_order *m);
+void inspected_encode(struct buf *b, const struct inspected *m);
+int inspected_decode(struct inspected *m, const struct frame *f, struct error *err);
+void inspected_finish(struct inspected *m);
 
 void node_status_encode(struct buf *b, const struct node_status *m);
 int node_status_decode(struct node_status *m, const struct frame *f, struct error *err);

@@ -40,6 +40,32 @@ AGAIN(tunnel)
 AGAIN(push_look)
 AGAIN(pushed)
 
+static int pull_order_again(const struct frame *f, struct buf *to)
+{
+        struct pull_order m;
+        struct error err;
+        int r = pull_order_decode(&m, f, &err);
+
+        if (r == 0) {
+                pull_order_encode(to, &m);
+                pull_order_finish(&m);
+        }
+        return r;
+}
+
+static int pulled_again(const struct frame *f, struct buf *to)
+{
+        struct pulled m;
+        struct error err;
+        int r = pulled_decode(&m, f, &err);
+
+        if (r == 0) {
+                pulled_encode(to, &m);
+                pulled_finish(&m);
+        }
+        return r;
+}
+
 static int push_chunk_again(const struct frame *f, struct buf *to)
 {
         struct push_chunk m;
@@ -103,6 +129,8 @@ AGAIN_OWNED(probed)
 AGAIN_OWNED(owners_request)
 AGAIN_OWNED(owners)
 AGAIN_OWNED(node_status)
+AGAIN_OWNED(inspect_order)
+AGAIN_OWNED(inspected)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
 AGAIN_OWNED(push_want)
@@ -171,6 +199,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_ENDPOINT_OPENED] = endpoint_opened_again,
         [MSG_PROBED] = probed_again,
         [MSG_STATUS] = node_status_again,
+        [MSG_INSPECT] = inspect_order_again,
+        [MSG_INSPECTED] = inspected_again,
         [MSG_LEAVING] = leaving_again,
         [MSG_REPORT] = rank_bytes_again,
         [MSG_DUMP] = dump_again,
@@ -184,6 +214,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_WANT] = push_want_again,
         [MSG_TAKEN] = number_again,
         [MSG_PUSHED] = pushed_again,
+        [MSG_PULL] = pull_order_again,
+        [MSG_PULLED] = pulled_again,
         [MSG_COMMON] = common_again,
         [MSG_PORTS] = number_again,
         [MSG_PORTS_HELD] = ports_held_again,

@@ -238,6 +238,23 @@ static void seed_statuses(struct buf *b)
                 &(struct node_status){
                         .number = 5, .ranks = &rank, .n_ranks = 1, .conns = &conn, .n_conns = 1 });
         write_message(b, "status");
+        inspect_order_encode(b, &(struct inspect_order){ .number = 5,
+                                                         .what = INSPECT_STACKS,
+                                                         .limit_ms = 1000,
+                                                         .ranks = (uint32_t[]){ 3, 1 },
+                                                         .n_ranks = 2 });
+        write_message(b, "inspect");
+        inspected_encode(b, &(struct inspected){ .number = 5,
+                                                 .left = 1,
+                                                 .rank = 3,
+                                                 .pid = 7,
+                                                 .state = 'S',
+                                                 .io_kib = 65,
+                                                 .name = "python3",
+                                                 .blocked = "read /tmp/fifo",
+                                                 .source = "py-spy",
+                                                 .stack = (char[]){ "f (a.py:1)\n" } });
+        write_message(b, "inspected");
         leaving_encode(b, "SIGTERM");
         write_message(b, "leaving");
         rank_bytes_encode(b, MSG_REPORT, 1, "{}", 2);
@@ -264,6 +281,7 @@ static void seed_pushes(struct buf *b)
                 .error = ENOSPC, .free_bytes = 9, .folder = "/f", .what = "no room"
         };
         uint32_t wanted[] = { 1, 2 };
+        char *strings[] = { data, x };
 
         push_offer_encode(b, &offer);
         write_message(b, "offer");
@@ -277,6 +295,11 @@ static void seed_pushes(struct buf *b)
         write_message(b, "taken");
         pushed_encode(b, &full);
         write_message(b, "pushed");
+        pull_order_encode(b, &(struct pull_order){ { strings, 1, 1 }, { strings + 1, 1, 1 } });
+        write_message(b, "pull");
+        pulled_encode(b,
+                      &(struct pulled){ PULL_LINK, 1, 0777, 0, l, (const unsigned char *)"x", 1 });
+        write_message(b, "pulled");
 }
 
 static void write_pmix_message(struct buf *b, const char *name)

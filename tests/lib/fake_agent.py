@@ -15,6 +15,7 @@ EARLY    what it says when it is asked for ENDPOINT, before it has an order: nam
 ORDERED  what it says when it has one; FLOOD:N = N bytes of output of rank 0 and then the file $FLOODED,
          CREDIT:N = rank 0 has read N bytes of standard input, GET:N = it asks the store N times for a value of 8 MiB
          and never reads again, till hnlaunch has ended
+PULLED   what it answers to PULL
 TEXT     what it says in each field that holds a text; STATUS requests are answered with it, too
 """
 
@@ -134,6 +135,7 @@ MESSAGES = {
     "PROBED": (PROBED, u32(0)),
     "PORTS_HELD": (49, u32(1, 40001) + text("")),
     "STATUS": (STATUS, u32(1, 0, 0, 0, 0, 0, 0, 0)),
+    "INSPECTED": (50, u32(1, 0, 0, 4711) + b"S" + u32(0, 0) + 6 * text("")),
     "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
     "DUMP": (DUMP, u32(0) + struct.pack("<QQ", 4, 0) + b"dump"),
     "DUMP-TOLD": (DUMP, u32(0) + struct.pack("<QQ", 4, 0)),
@@ -142,6 +144,19 @@ MESSAGES = {
     "DUMP-SHORT": (DUMP, u32(0) + struct.pack("<QQ", 8, 0) + b"dump"),
     "DUMP-BEYOND": (DUMP, u32(0) + struct.pack("<QQ", 2, 0) + b"dump"),
     "NCCL": (61, u32(int(os.environ.get("NCCL_CODE", 22809))) + text("/lib/libnccl.so.2")),
+    "PULLED": (62, b"\1" + u32(0, 0o755, 0) + text("")),
+    "PULLED-FILE": (62, b"\2" + u32(0, 0o644, 0) + text("f")),
+    "PULLED-BYTES": (62, b"\3" + u32(0, 0, 0) + text("") + b"bytes"),
+    "PULLED-FILE-END": (62, b"\4" + u32(0, 0, 0) + text("")),
+    "PULLED-SHORT": (62, b"\4" + u32(0, 0, 116) + text("")),
+    "PULLED-BAD": (62, b"\4" + u32(0, 0, 5) + text("")),
+    "PULLED-LINK": (62, b"\5" + u32(0, 0o777, 0) + text("way") + b"f"),
+    "PULLED-LINK-OUT": (62, b"\5" + u32(0, 0o777, 0) + text("d/out") + b"../../f"),
+    "PULLED-BEHIND-LINK": (62, b"\2" + u32(0, 0o644, 0) + text("way/f")),
+    "PULLED-OUT": (62, b"\2" + u32(0, 0o644, 0) + text("../../outside")),
+    "PULLED-NAME": (62, b"\6" + u32(0, 0, 13) + text(TEXT[:90] if TEXT else "n")),
+    "PULLED-ITEM": (62, b"\1" + u32(9, 0o755, 0) + text("")),
+    "PULLED-END": (62, b"\7" + u32(0, 0, 0) + text("")),
     "WANT": (45, u32(0xFFFFFFFF, 1, 0)),
     "TAKEN": (46, u32(1000)),
     "PUSHED": (47, u32(0) + bytes(8) + text("/tmp") + text("")),
@@ -191,6 +206,8 @@ for kind, body in frames():
     if kind == ENDPOINT:
         say_of_rank(os.environ.get("EARLY", "").split())
         answer(kind, "ENDPOINT_OPENED", lambda words: answer_endpoint(*words))
+    elif kind == 19: # PULL
+        say_of_rank(os.environ.get("PULLED", "").split())
     elif kind == STATUS_REQUEST and TEXT:
         answer_status(body.take("I"))
     elif kind == PROBE:

@@ -34,6 +34,7 @@ struct store {
         char *failure;             /* text of the first failure */
         struct entry_table table;
         struct pending_table pending;
+        uint64_t in_vain;          /* pending requests that were given up */
         struct wait_group *groups; /* of waits, by keys_id */
         struct collective *collectives;
         /* The last positive answer for a keys_id, valid while @at is table.presence. */

@@ -46,6 +46,7 @@ void pending_remove(struct pending_table *t, struct pending_request *p)
 {
         struct pending_owner *o = p->home;
 
+        t->removed++;
         HASH_DEL(t->all, p);
         DL_DELETE(o->list, p);
         if (o->list)

@@ -28,6 +28,7 @@ struct pending_request {
 struct pending_table {
         struct pending_owner *owners;
         struct pending_request *all;
+        uint64_t removed; /* so far */
 };
 
 /* Adds @p, which is zero but for the fields of others. -ENOMEM. */

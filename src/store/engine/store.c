@@ -87,9 +87,10 @@ static void on_cancel(struct store *s, struct request_id id, const struct store_
 {
         struct pending_request *p = pending_find(&s->pending, id.owner, id.tag);
 
-        /* NULL: answered while the CANCEL was under way. */
-        if (p)
-                kinds[p->kind].cancel(s, p);
+        if (!p)
+                return; /* answered while the CANCEL was under way */
+        s->in_vain++;
+        kinds[p->kind].cancel(s, p);
 }
 
 static store_handler *const on[] = {
@@ -128,8 +129,10 @@ void store_forget(struct store *s, uint64_t owner)
 {
         struct pending_request *p;
 
-        while ((p = pending_first(&s->pending, owner)))
+        while ((p = pending_first(&s->pending, owner))) {
+                s->in_vain++;
                 kinds[p->kind].drop(s, p);
+        }
 }
 
 /* --- ends of ranks ---------------------------------------------------------------------------- */
@@ -183,6 +186,11 @@ size_t store_used(const struct store *s)
 size_t store_waiting(const struct store *s)
 {
         return HASH_COUNT(s->pending.all);
+}
+
+uint64_t store_met(const struct store *s)
+{
+        return s->pending.removed - s->in_vain;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */

@@ -68,3 +68,6 @@ void store_limit(struct store *s, size_t bytes);
 size_t store_used(const struct store *s); /* bytes, as the limit counts them */
 
 size_t store_waiting(const struct store *s); /* number of pending requests */
+/* Number of pending requests so far that were answered because of another request: not those that
+ * were cancelled or forgotten. */
+uint64_t store_met(const struct store *s);

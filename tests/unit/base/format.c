@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -40,11 +41,22 @@ static void test_sizes_are_readable(void **state UNUSED)
         assert_string_equal(text, "123 GB");
 }
 
+static void test_times_of_day_have_milliseconds(void **state UNUSED)
+{
+        char text[32];
+
+        setenv("TZ", "XXX-2", 1);
+        format_time_of_day(text, sizeof(text), INT64_C(1700000000007999));
+        assert_string_equal(text, "00:13:20.007");
+        unsetenv("TZ");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_durations_are_short_words),
                 cmocka_unit_test(test_sizes_are_readable),
+                cmocka_unit_test(test_times_of_day_have_milliseconds),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

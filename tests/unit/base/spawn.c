@@ -388,6 +388,39 @@ static void test_a_start_that_takes_long_can_be_looked_at(void **state UNUSED)
         fd_close(fds[1]);
 }
 
+static int handled[2]; /* a pipe, as that of an event loop */
+
+static void tell_pipe(int signo)
+{
+        char byte = (char)signo;
+
+        (void)!write(handled[1], &byte, 1);
+}
+
+static void test_a_signal_to_a_forked_child_is_none_to_the_parent(void **state UNUSED)
+{
+        struct sigaction sa = { .sa_handler = tell_pipe }, before;
+        char byte;
+        pid_t pid;
+
+        assert_int_equal(pipe2(handled, O_CLOEXEC | O_NONBLOCK), 0);
+        assert_int_equal(sigaction(SIGTERM, &sa, &before), 0);
+        pid = fork_without_signals();
+        if (!pid) {
+                raise(SIGTERM);
+                _exit(0);
+        }
+        assert_true(pid > 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(read(handled[0], &byte, 1), -1);
+        /* The parent goes on as before. */
+        raise(SIGTERM);
+        assert_int_equal(read(handled[0], &byte, 1), 1);
+        sigaction(SIGTERM, &before, NULL);
+        fd_close(handled[0]);
+        fd_close(handled[1]);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -406,6 +439,7 @@ int main(void)
                 cmocka_unit_test(test_a_child_dies_with_its_parent),
                 cmocka_unit_test(test_a_group_without_births_is_joined),
                 cmocka_unit_test(test_a_start_that_takes_long_can_be_looked_at),
+                cmocka_unit_test(test_a_signal_to_a_forked_child_is_none_to_the_parent),
         };
 
         return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -192,6 +192,66 @@ static void test_short_messages_come_back(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_a_pull_comes_back(void **state UNUSED)
+{
+        char *words[] = { (char *)"out", (char *)"/abs", (char *)"/home/pulled" };
+        struct pull_order order = { { words, 2, 2 }, { words + 2, 1, 1 } }, got;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        pull_order_encode(&b, &order);
+        f = whole(&b);
+        assert_int_equal(f.type, MSG_PULL);
+        assert_int_equal(pull_order_decode(&got, &f, NULL), 0);
+        assert_int_equal(got.paths.n, 2);
+        assert_string_equal(got.paths.v[1], "/abs");
+        assert_string_equal(got.skip.v[0], "/home/pulled");
+        pull_order_finish(&got);
+        buf_finish(&b);
+}
+
+static void test_pulled_paths_stay_below(void **state UNUSED)
+{
+        static const struct {
+                uint8_t kind;
+                uint32_t mode;
+                const char *path;
+                bool good;
+        } rows[] = {
+                { PULL_FILE, 0644, "a/b", true },   { PULL_FILE, 0644, "", true },
+                { PULL_FILE, 0644, "..", false },   { PULL_FILE, 0644, "a/../b", false },
+                { PULL_FILE, 0644, "/etc", false }, { PULL_FILE, 0644, "a//b", false },
+                { PULL_FILE, 0644, "a/", false },   { PULL_FILE, 0644, ".", false },
+                { PULL_FILE, 010000, "a", false },  { 0, 0, "a", false },
+                { PULL_KINDS, 0, "a", false },      { PULL_END, 0, "", true },
+                { PULL_FILE, 0644, "a\nb", true },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct pulled in = { .kind = rows[i].kind,
+                                     .item = 7,
+                                     .mode = rows[i].mode,
+                                     .path = (char *)rows[i].path,
+                                     .data = (const unsigned char *)"xyz",
+                                     .len = 3 };
+                struct buf b = BUF_INIT;
+                struct pulled got;
+                struct frame f;
+                struct error err;
+
+                pulled_encode(&b, &in);
+                f = whole(&b);
+                assert_int_equal(pulled_decode(&got, &f, &err), rows[i].good ? 0 : -EPROTO);
+                if (rows[i].good) {
+                        assert_string_equal(got.path, rows[i].path);
+                        assert_int_equal(got.item, 7);
+                        assert_int_equal(got.len, 3);
+                        pulled_finish(&got);
+                }
+                buf_finish(&b);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -202,6 +262,8 @@ int main(void)
                 cmocka_unit_test(test_a_want_comes_back_in_order),
                 cmocka_unit_test(test_a_chunk_is_filled_in_place),
                 cmocka_unit_test(test_short_messages_come_back),
+                cmocka_unit_test(test_a_pull_comes_back),
+                cmocka_unit_test(test_pulled_paths_stay_below),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

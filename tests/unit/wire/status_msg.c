@@ -102,6 +102,63 @@ static void test_a_status_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_an_inspection_comes_back_as_sent(void **state UNUSED)
+{
+        const struct inspect_order order = { .number = 5,
+                                             .what = INSPECT_STACKS,
+                                             .limit_ms = 12000,
+                                             .ranks = (uint32_t[]){ 70000, 1 },
+                                             .n_ranks = 2 };
+        const struct inspected answer = { .number = 5,
+                                          .left = 63,
+                                          .rank = 70000,
+                                          .pid = 4194304,
+                                          .state = 'D',
+                                          .cpu_permille = STATUS_NEVER,
+                                          .io_kib = 70001,
+                                          .name = "python3",
+                                          .channel = "nfs_wait_on_request",
+                                          .blocked = "read /tmp/fifo",
+                                          .source = "py-spy",
+                                          .problem = "not installed: gdb",
+                                          .stack = (char[]){ "f (a.py:1)\n" } };
+        struct inspect_order o;
+        struct inspected a;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        inspect_order_encode(&b, &order);
+        assert_int_equal(frame_peek(&b, &f, NULL), 1);
+        assert_int_equal(inspect_order_decode(&o, &f, NULL), 0);
+        assert_int_equal(o.number, 5);
+        assert_int_equal(o.what, INSPECT_STACKS);
+        assert_int_equal(o.limit_ms, 12000);
+        assert_int_equal(o.n_ranks, 2);
+        assert_int_equal(o.ranks[0], 70000);
+        inspect_order_finish(&o);
+        frame_consume(&b, &f);
+
+        inspected_encode(&b, &answer);
+        assert_int_equal(frame_peek(&b, &f, NULL), 1);
+        assert_int_equal(inspected_decode(&a, &f, NULL), 0);
+        assert_int_equal(a.left, 63);
+        assert_int_equal(a.rank, 70000);
+        assert_int_equal(a.pid, 4194304);
+        assert_int_equal(a.state, 'D');
+        assert_int_equal(a.cpu_permille, STATUS_NEVER);
+        assert_int_equal(a.io_kib, 70001);
+        assert_string_equal(a.name, answer.name);
+        assert_string_equal(a.channel, answer.channel);
+        assert_string_equal(a.blocked, answer.blocked);
+        assert_string_equal(a.source, answer.source);
+        assert_string_equal(a.problem, answer.problem);
+        assert_string_equal(a.stack, answer.stack);
+        inspected_finish(&a);
+        f.len--;
+        assert_int_equal(inspected_decode(&a, &f, NULL), -EPROTO);
+        buf_finish(&b);
+}
+
 static void test_a_status_may_be_empty(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
@@ -196,6 +253,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_status_comes_back_as_sent),
+                cmocka_unit_test(test_an_inspection_comes_back_as_sent),
                 cmocka_unit_test(test_a_status_may_be_empty),
                 cmocka_unit_test(test_every_shorter_or_longer_status_is_malformed),
                 cmocka_unit_test(test_a_rank_has_at_most_the_ports_of_a_message),

@@ -164,6 +164,7 @@ static void test_a_push_ends_the_wait_of_one(void **state UNUSED)
              { 7, STORE_PUSH, "q", "c", .said = "4 ok -1 | 7 ok 3" },
              { 8, STORE_SET, "other", "x", .said = "3 ok -1 | 8 ok" },
              { 1, STORE_CANCEL, .said = "1 timeout key `q` is not there" });
+        assert_int_equal(store_met(s), 3);
         assert_int_equal(store_waiting(s), 0);
         store_destroy(s);
 }
@@ -268,8 +269,10 @@ static void test_what_is_forgotten_gets_no_answer(void **state UNUSED)
              { 4, STORE_WAIT, "k", .said = "", .owner = 9 });
         store_forget(s, NODE);
         assert_int_equal(store_waiting(s), 2);
+        assert_int_equal(store_met(s), 0);
         PLAY(s, { 5, STORE_SET, "k", "v", .said = "9/4 ok | 5 ok" },
              { 6, STORE_COUNT, "c", .number = 2, .said = "9/3 ok 3 | 6 ok 3" });
+        assert_int_equal(store_met(s), 3);
         store_destroy(s);
 }
 
