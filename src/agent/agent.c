@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/agent_inspect.h"
 #include "agent/agent_private.h"
 #include "agent/agent_status.h"
 #include "agent/inventory.h"
@@ -197,13 +198,32 @@ static void on_ping(struct agent *a, const struct frame *f)
 static void on_bye(struct agent *a, const struct frame *f UNUSED)
 {
         a->bye = true;
+        pull_sender_stop(&a->pull);
         if (a->attempt.phase == IDLE)
                 agent_push_close(&a->push);
+}
+
+/* The ranks have ended: the head orders this behind the last GONE. */
+static void on_pull(struct agent *a, const struct frame *f)
+{
+        struct pull_order m;
+        struct error err;
+
+        if (pull_order_decode(&m, f, &err) < 0)
+                log_line(LOG_WARN, "%s", err.text);
+        else if (a->attempt.phase == IDLE)
+                pull_sender_begin(&a->pull, &m);
+        pull_order_finish(&m);
 }
 
 static void on_status_request(struct agent *a, const struct frame *f)
 {
         agent_status_send(&a->up, &a->attempt, &a->store, f);
+}
+
+static void on_inspect(struct agent *a, const struct frame *f)
+{
+        agent_inspect(&a->attempt, f);
 }
 
 static void on_store(struct agent *a, const struct frame *f)
@@ -226,8 +246,10 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_STDIN] = on_stdin,
                 [MSG_PING] = on_ping,
                 [MSG_BYE] = on_bye,
+                [MSG_PULL] = on_pull,
                 [MSG_STORE] = on_store,
                 [MSG_STATUS_REQUEST] = on_status_request,
+                [MSG_INSPECT] = on_inspect,
                 [MSG_CHILD_AGENT] = agent_on_child_agent,
                 [MSG_PRUNE] = agent_on_prune,
                 [MSG_TUNNEL] = agent_on_tunnel,
@@ -299,6 +321,7 @@ static void on_turn(void *ctx)
 
         agent_store_turn(&a->store);
         agent_advance(a);
+        pull_sender_turn(&a->pull, &a->up);
 }
 
 /* Stops the loop when nothing else keeps the agent: no attempt, no child agent. */
@@ -351,6 +374,7 @@ static void init_handles(struct agent *a)
         uv_signal_init(a->loop, &a->child_signal);
         a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
         agent_attempt_init(a);
+        pull_sender_init(&a->pull, a->loop);
         if (a->notes) {
                 a->up.unsent = &a->notes->unsent;
                 uv_timer_start(&a->heartbeat, on_heartbeat, a->notes->beat_ms, a->notes->beat_ms);
@@ -399,6 +423,7 @@ void agent_destroy(struct agent *a)
         agent_children_close(a);
         agent_store_close(&a->store);
         agent_push_close(&a->push);
+        pull_sender_close(&a->pull);
         uv_close((uv_handle_t *)&a->head.timer, NULL);
         uv_close((uv_handle_t *)&a->heartbeat, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);

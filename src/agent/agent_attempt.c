@@ -66,13 +66,27 @@ void agent_kill_ranks(struct agent_attempt *t)
 
 static void reap_children(struct agent *a);
 
+/* Finds the ranks that leave by themselves: one closes its connections, and so fails its peers,
+ * long before it can be reaped on a busy node. */
+static void mark_leaving(struct agent_attempt *t)
+{
+        struct proc_stat p;
+
+        for (size_t i = 0; i < t->n_workers; i++)
+                if (!t->workers[i]->reaped && proc_read_stat(&p, t->workers[i]->pid))
+                        t->workers[i]->left = p.is_ending;
+}
+
 void agent_stop(struct agent *a, uint32_t grace_ms)
 {
         struct agent_attempt *t = &a->attempt;
 
         if (t->phase == IDLE || t->phase >= KILLING)
                 return;
+        inspection_stop(&t->inspection);
         agent_pmix_cancel(a);
+        if (t->phase < TERMINATING)
+                mark_leaving(t);
         if (!grace_ms) {
                 agent_kill_ranks(t);
                 return;
@@ -181,6 +195,7 @@ void agent_advance(struct agent *a)
         if (t->phase == IDLE || t->n_alive || t->pmix.waiting ||
             uv_is_active((uv_handle_t *)&t->recheck))
                 return;
+        inspection_stop(&t->inspection);
         if (t->phase != DRAINING) {
                 bool any = contain_any(&t->contain), marked = !any && contain_sweep(&t->contain);
 
@@ -260,8 +275,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
                 .pid = (uint32_t)w->pid,
                 .status = (uint32_t)status,
                 .mono_ns = uv_hrtime(),
-                .stopped = a->attempt.phase >= TERMINATING,
-                .killed = a->attempt.phase == KILLING,
+                .stopped = a->attempt.phase >= TERMINATING && !w->left,
+                .killed = a->attempt.phase == KILLING && !w->left,
         };
 
         if (a->attempt.pmi)
@@ -303,6 +318,7 @@ static void reap_children(struct agent *a)
                         w = find_worker(t, pid);
                 }
                 if (!w) {
+                        inspection_reaped(&t->inspection, pid);
                         agent_child_reaped(a, pid, status);
                         continue;
                 }
@@ -341,6 +357,7 @@ void agent_attempt_init(struct agent *a)
                 timers[i]->data = a;
         }
         library_watch_init(&t->libraries, a->loop, &a->up);
+        inspection_init(&t->inspection, a->loop, &a->up);
 }
 
 void agent_attempt_close(struct agent *a)
@@ -349,6 +366,7 @@ void agent_attempt_close(struct agent *a)
 
         drop_workers(t);
         library_watch_close(&t->libraries);
+        inspection_close(&t->inspection);
         dump_sender_close(&t->dumps);
         pmi_link_destroy(t->pmi);
         t->pmi = NULL;

@@ -17,6 +17,7 @@
 #include "agent/agent_pmix.h"
 #include "agent/contain/contain.h"
 #include "agent/contain/oom.h"
+#include "agent/inspect/inspection.h"
 #include "agent/nccl/dump_sender.h"
 #include "agent/nccl/library_watch.h"
 #include "agent/pmi/pmi_link.h"
@@ -51,7 +52,8 @@ struct agent_attempt {
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
         struct library_watch libraries; /* of the first worker */
-        struct pmi_link *pmi;           /* NULL = none */
+        struct inspection inspection;
+        struct pmi_link *pmi; /* NULL = none */
         struct agent_pmix pmix;
 };
 

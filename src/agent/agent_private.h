@@ -19,6 +19,7 @@
 #include "agent/contain/guard.h"
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
+#include "agent/files/pull_sender.h"
 
 enum { SHORT_GRACE_MS = 2000 /* for leftovers, and when the head is lost */ };
 
@@ -43,6 +44,7 @@ struct agent {
         struct agent_store store;
         struct agent_children children;
         struct agent_push push;
+        struct pull_sender pull;
         bool bye; /* leave when idle */
 };
 

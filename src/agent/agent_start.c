@@ -122,7 +122,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .window = l->window,
                 .argv = &argv,
                 .env = &env,
-                .cwd = l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd,
+                .cwd = a->pull.cwd,
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .contain = &t->contain,
         };
@@ -214,6 +214,8 @@ void agent_start_ranks(struct agent *a, struct launch_order *l)
         oom_read(&t->oom, t->contain.cgroup.path);
         t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .fd = -1 };
         a->head.limit_ms = l->silence_ms;
+        free(a->pull.cwd);
+        a->pull.cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);
         t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         t->phase = RUNNING;

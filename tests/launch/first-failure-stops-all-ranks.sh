@@ -43,6 +43,33 @@ hn --local 4 sh -c '
     exit 12'
 exits 'the first failure decides, not the lowest rank' 11
 
+# Rank 0 is slow to end: it gives much memory back, and shares a processor with a busy loop. Rank 1 fails meanwhile.
+cat >slow_end.py <<'END'
+import os, signal
+if os.environ["RANK"] == "0":
+    memory = bytearray(os.urandom(1 << 20)) * 400
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    if os.fork() == 0:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        while True:
+            pass
+    with open("new", "w") as f:
+        f.write(str(os.getpid()))
+    os.rename("new", "ending")
+    os.kill(os.getpid(), signal.SIGSEGV)
+while not os.path.exists("ending"):
+    pass
+stat = "/proc/" + open("ending").read() + "/stat"
+while os.path.exists(stat) and not int(open(stat).read().split(")")[1].split()[6]) & 4:
+    pass
+os._exit(14)
+END
+hn --local 2 python3 slow_end.py
+exits 'a rank that was ending when others failed is the first failure' 139
+verdict_has 'and named' 'rank 0'
+nothing_left 'its children are gone'
+
 hn --local 3 sh -c 'if [ $RANK = 1 ]; then echo "the reason" >&2; exit 5; fi; exec sleep 60'
 has 'what the culprit said on stderr is shown' "$ERR" 'the reason'
 has 'an error block tells about rank 1' "$ERR" 'error[HN'

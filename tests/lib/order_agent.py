@@ -19,7 +19,7 @@ from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LA
                        PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS)
 from waiting import wait_for
 
-STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK, LOOK, TUNNEL = 10, 11, 12, 13, 14, 15, 65
+STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK, LOOK, INSPECT, PULL, TUNNEL = 10, 11, 12, 13, 14, 15, 18, 19, 65
 REPLY, EVENT = 128, 129
 MARK = "ORDER_MARK"
 
@@ -100,6 +100,10 @@ class Order:
     def status(self):
         return STATUS_REQUEST, u32(self.number())
 
+    def inspect(self):
+        ranks = self.r.choice([[], [0], [0, 1], [0, 0, 7, 2**32 - 1]])
+        return INSPECT, u32(self.number()) + bytes([self.r.randrange(3)]) + u32(self.number(), len(ranks), *ranks)
+
     def child(self):
         return CHILD_AGENT, (u32(self.r.randrange(1, 4), self.r.choice([0, 1, 9])) + bytes([self.r.randrange(2)]) +
                              texts(self.r.choice(CHILDREN)) + text("n1") + text(self.r.choice(["", "n1 ssh-ed25519 AAAA\n"])))
@@ -132,6 +136,9 @@ class Order:
     def look(self):
         return LOOK, bytes([self.r.randrange(2)])
 
+    def pull(self):
+        return PULL, texts(self.r.choice([[self.folder], ["nothing", self.folder], ["/dev/null"], []])) + texts(self.r.choice([[], [self.folder]]))
+
     def store(self):
         head = u32(self.r.choice([0, 1, 2, 2**32 - 1]))
         if self.r.randrange(2):
@@ -142,11 +149,11 @@ class Order:
                        self.r.choice([u32(0), u32(1, 0)]) + text("") + text(self.r.choice(["", "value"])))
 
     def nonsense(self):
-        return self.r.choice([0, 1, 5, 9, 11, 13, 14, 18, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
+        return self.r.choice([0, 1, 5, 9, 11, 13, 14, 20, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
 
     def any(self):
-        names = ["common", "launch", "launch", "launch", "signal", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status",
-                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "store", "nonsense"]
+        names = ["common", "launch", "launch", "launch", "signal", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
+                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "nonsense"]
         return getattr(self, self.r.choice(names))()
 
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/spawn.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -72,22 +73,17 @@ static void run_keeper(int alive)
         _exit(0);
 }
 
-/* Blocks signals until the keeper has its own handlers: the loop's would reach the agent. */
 static int start_keeper(struct pidns *p)
 {
-        sigset_t all, before;
         int fds[2];
 
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
-        sigfillset(&all);
-        sigprocmask(SIG_SETMASK, &all, &before);
-        p->keeper = fork();
+        p->keeper = fork_without_signals();
         if (!p->keeper) {
                 close(fds[1]);
                 run_keeper(fds[0]);
         }
-        sigprocmask(SIG_SETMASK, &before, NULL);
         fd_close(fds[0]);
         if (p->keeper > 0)
                 return 0; /* our end of the pipe stays open as long as we live */

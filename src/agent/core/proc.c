@@ -32,6 +32,10 @@ enum {
         EXEC_TRIES = 1000,  /* ... and at a missing environment */
 };
 
+/* Flags of the kernel's include/linux/sched.h: PF_EXITING, PF_POSTCOREDUMP (a thread waits for the
+ * dump of another one), PF_SIGNALED. */
+enum { ENDING_FLAGS = 0x4 | 0x8 | 0x400 };
+
 void pids_finish(struct pids *p)
 {
         free(p->v);
@@ -111,17 +115,18 @@ bool proc_read(pid_t pid, const char *file, char *to, size_t size)
 bool proc_parse_stat(struct proc_stat *p, const char *line)
 {
         const char *behind = strrchr(line, ')'), *state;
-        uint64_t pid, parent, session, user, system;
+        uint64_t pid, parent, session, flags, user, system;
 
         if (!behind || !proc_number(line, 0, &pid) || !(state = proc_word(++behind, 0)) ||
             !proc_number(behind, 1, &parent) || !proc_number(behind, 3, &session) ||
-            !proc_number(behind, 11, &user) || !proc_number(behind, 12, &system) ||
-            !proc_number(behind, 19, &p->start_ticks))
+            !proc_number(behind, 6, &flags) || !proc_number(behind, 11, &user) ||
+            !proc_number(behind, 12, &system) || !proc_number(behind, 19, &p->start_ticks))
                 return false;
         p->state = *state;
         p->pid = (pid_t)pid;
         p->parent = (pid_t)parent;
         p->session = (pid_t)session;
+        p->is_ending = flags & ENDING_FLAGS;
         p->cpu_ticks = user + system;
         if (!proc_number(behind, 47, &p->env_start) || !proc_number(behind, 48, &p->env_end))
                 p->env_start = p->env_end = 0;

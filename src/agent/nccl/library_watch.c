@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/spawn.h"
 #include "wire/msg.h"
 
 enum {
@@ -133,7 +134,7 @@ static void begin_look(struct library_watch *w)
         w->looks++;
         if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
                 return;
-        child = fork();
+        child = fork_without_signals();
         if (!child) {
                 look_and_answer(w->pid, fds[1]);
                 _exit(0);

@@ -42,6 +42,8 @@ static const char *const session[] = {
         "PALS_*",
         "ALPS_APP_*",
         "FLUX_TASK_*",
+        "FLUX_JOB_ID",
+        "FLUX_PMI_LIBRARY_PATH",
         "TORCHELASTIC_*",
         "HN_*",
         "HNLAUNCH_*",

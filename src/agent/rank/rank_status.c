@@ -105,6 +105,15 @@ static const struct proc_stat *find_busy_process(const struct proc_stat *v, size
         return p;
 }
 
+const struct proc_stat *rank_status_busy(const struct rank_status_scan *s, pid_t worker,
+                                         char *channel, size_t size)
+{
+        size_t n;
+        const struct proc_stat *v = rank_status_session(s, worker, &n);
+
+        return v ? find_busy_process(v, n, worker, channel, size) : NULL;
+}
+
 static uint32_t clamp_status(uint64_t v)
 {
         return (uint32_t)MIN(v, (uint64_t)STATUS_NEVER - 1);
@@ -114,10 +123,10 @@ void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct nod
 {
         uint64_t start = s->now_ticks, cpu = 0, age;
         size_t n;
-        const struct proc_stat *v = rank_status_session(s, worker, &n), *p;
+        const struct proc_stat *v = rank_status_session(s, worker, &n);
+        const struct proc_stat *p = rank_status_busy(s, worker, to->channel, sizeof(to->channel));
 
         to->pid = (uint32_t)worker;
-        p = v ? find_busy_process(v, n, worker, to->channel, sizeof(to->channel)) : NULL;
         to->state = p ? (uint8_t)p->state : 0;
         if (!p)
                 return;

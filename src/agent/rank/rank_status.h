@@ -34,5 +34,10 @@ void rank_status_scan_finish(struct rank_status_scan *s);
 const struct proc_stat *rank_status_session(const struct rank_status_scan *s, pid_t worker,
                                             size_t *ret_n);
 
+/* Finds the process that the rank works in: the worker or, while the worker waits for a child, the
+ * newest descendant. Writes its wait channel. NULL = it has ended. */
+const struct proc_stat *rank_status_busy(const struct rank_status_scan *s, pid_t worker,
+                                         char *channel, size_t size);
+
 /* Fills pid, state, started_ms, cpu_percent and channel of @to; state 0 when it has ended. */
 void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct node_status_rank *to);

@@ -20,6 +20,7 @@ struct worker {
         uint32_t rank;
         pid_t pid;            /* also session and process group */
         bool reaped, started; /* @started: the program is executed */
+        bool left;            /* was ending when the order to stop came */
         struct spawning spawning;
         char *program, *cwd;
         struct stream *out[2];   /* stdout, stderr; NULL = ended */

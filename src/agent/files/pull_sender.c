@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * take_step() sends one message: a part of the open file, the next entry of the innermost open
+ * folder, the next path of the order, or the end. @levels are the folders on the way to it.
+ */
+#include "agent/files/pull_sender.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "wire/msg.h"
+
+enum {
+        MODE_BITS = 0777,
+        AGAIN_MS = 1, /* nothing else tells that the uplink has room after its turn */
+};
+
+void pull_sender_init(struct pull_sender *s, uv_loop_t *loop)
+{
+        *s = (struct pull_sender){ .fd = -1 };
+        uv_timer_init(loop, &s->again);
+}
+
+static void leave_level(struct pull_sender *s)
+{
+        closedir(s->levels[--s->n_levels].dir);
+}
+
+void pull_sender_stop(struct pull_sender *s)
+{
+        while (s->n_levels)
+                leave_level(s);
+        s->fd = fd_close(s->fd);
+        buf_finish(&s->path);
+        pull_order_finish(&s->order);
+        free(s->part);
+        s->part = NULL;
+        s->busy = false;
+        uv_timer_stop(&s->again);
+}
+
+void pull_sender_begin(struct pull_sender *s, struct pull_order *order)
+{
+        pull_sender_stop(s);
+        s->order = *order;
+        *order = (struct pull_order){ .paths = STRV_INIT };
+        s->part = xcalloc(PULL_PART_MAX, 1);
+        s->item = s->entries = 0;
+        s->inside = false;
+        s->busy = true;
+}
+
+void pull_sender_close(struct pull_sender *s)
+{
+        pull_sender_stop(s);
+        free(s->cwd);
+        s->cwd = NULL;
+        uv_close((uv_handle_t *)&s->again, NULL);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void send_pulled(struct pull_sender *s, struct uplink *up, struct pulled m)
+{
+        CLEANUP(free_textp)
+        char *path = xstrndup((const char *)buf_data(&s->path), buf_len(&s->path));
+        bool named = m.kind != PULL_BYTES && m.kind != PULL_FILE_END && m.kind != PULL_END;
+
+        m.item = s->item;
+        m.path = named ? path : (char *)"";
+        pulled_encode(&up->out, &m);
+}
+
+static void send_left(struct pull_sender *s, struct uplink *up, int error)
+{
+        send_pulled(s, up, (struct pulled){ .kind = PULL_LEFT, .error = (uint32_t)error });
+}
+
+static void end_sent_file(struct pull_sender *s, struct uplink *up, int error)
+{
+        s->fd = fd_close(s->fd);
+        send_pulled(s, up, (struct pulled){ .kind = PULL_FILE_END, .error = (uint32_t)error });
+}
+
+static void send_bytes(struct pull_sender *s, struct uplink *up)
+{
+        ssize_t n = read(s->fd, s->part, MIN((uint64_t)PULL_PART_MAX, s->left));
+
+        if (n <= 0) {
+                end_sent_file(s, up, n < 0 ? errno : ESTALE);
+                return;
+        }
+        send_pulled(s, up,
+                    (struct pulled){ .kind = PULL_BYTES, .data = s->part, .len = (size_t)n });
+        s->left -= (uint64_t)n;
+        if (!s->left)
+                end_sent_file(s, up, 0);
+}
+
+/* --- what is found ---------------------------------------------------------------------------- */
+
+/* Whether the folder is one that the head writes into: it shares a file system with this node. */
+static bool is_skipped(const struct pull_sender *s, const struct stat *st)
+{
+        struct stat skip;
+
+        for (size_t i = 0; i < s->order.skip.n; i++)
+                if (stat(s->order.skip.v[i], &skip) == 0 && skip.st_dev == st->st_dev &&
+                    skip.st_ino == st->st_ino)
+                        return true;
+        return false;
+}
+
+/* Begins to send a file or folder. Takes over @fd. */
+static void begin_entry(struct pull_sender *s, struct uplink *up, int fd)
+{
+        struct pulled m = { 0 };
+        struct stat st;
+        DIR *dir;
+
+        if (fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))) {
+                fd_close(fd);
+                send_left(s, up, 0);
+                return;
+        }
+        if (S_ISDIR(st.st_mode) && is_skipped(s, &st)) {
+                fd_close(fd);
+                return;
+        }
+        m.mode = st.st_mode & MODE_BITS;
+        m.kind = S_ISREG(st.st_mode) ? PULL_FILE : PULL_FOLDER;
+        if (m.kind == PULL_FILE) {
+                send_pulled(s, up, m);
+                s->fd = fd;
+                s->left = (uint64_t)st.st_size;
+                if (!s->left)
+                        end_sent_file(s, up, 0);
+                return;
+        }
+        dir = s->n_levels < PULL_DEPTH ? fdopendir(fd) : NULL;
+        if (!dir) {
+                int error = s->n_levels < PULL_DEPTH ? errno : ELOOP;
+
+                fd_close(fd);
+                send_left(s, up, error);
+                return;
+        }
+        send_pulled(s, up, m);
+        s->levels[s->n_levels].dir = dir;
+        s->levels[s->n_levels++].len = buf_len(&s->path);
+}
+
+static void send_link(struct pull_sender *s, struct uplink *up, int dir, const char *name)
+{
+        unsigned char to[PUSH_PATH_MAX];
+        ssize_t n = readlinkat(dir, name, (char *)to, sizeof(to));
+
+        if (n < 0)
+                send_left(s, up, errno);
+        else
+                send_pulled(s, up,
+                            (struct pulled){ .kind = PULL_LINK, .data = to, .len = (size_t)n });
+}
+
+/* Opens a file or folder without waiting for the writer of a pipe. */
+static void open_entry(struct pull_sender *s, struct uplink *up, int dir, const char *name,
+                       int flags)
+{
+        int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+
+        if (fd >= 0)
+                begin_entry(s, up, fd);
+        else
+                send_left(s, up, errno);
+}
+
+static void send_dir_entry(struct pull_sender *s, struct uplink *up, int dir, const char *name)
+{
+        struct stat st;
+
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                send_left(s, up, errno);
+        else if (S_ISLNK(st.st_mode))
+                send_link(s, up, dir, name);
+        else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+                open_entry(s, up, dir, name, O_NOFOLLOW);
+        else
+                send_left(s, up, 0);
+}
+
+/* Sends the next entry of the innermost folder, or leaves the folder. */
+static void read_level(struct pull_sender *s, struct uplink *up)
+{
+        DIR *dir = s->levels[s->n_levels - 1].dir;
+        size_t len = s->levels[s->n_levels - 1].len;
+        struct dirent *entry;
+        int error;
+
+        buf_truncate(&s->path, len);
+        errno = 0;
+        entry = readdir(dir);
+        if (!entry) {
+                if (errno)
+                        send_left(s, up, errno);
+                leave_level(s);
+                return;
+        }
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+                return;
+        if (len)
+                buf_appends(&s->path, "/");
+        buf_appends(&s->path, entry->d_name);
+        error = buf_len(&s->path) > PUSH_PATH_MAX  ? ENAMETOOLONG
+                : ++s->entries >= PULL_ENTRIES_MAX ? E2BIG
+                                                   : 0;
+        if (!error) {
+                send_dir_entry(s, up, dirfd(dir), entry->d_name);
+                return;
+        }
+        buf_truncate(&s->path, len);
+        send_left(s, up, error);
+        leave_level(s);
+}
+
+static void begin_item(struct pull_sender *s, struct uplink *up)
+{
+        const char *path = s->order.paths.v[s->item];
+        CLEANUP(fd_closep) int cwd = -1;
+
+        buf_clear(&s->path);
+        if (s->cwd && *path != '/')
+                cwd = open(*s->cwd ? s->cwd : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (cwd < 0 && *path != '/')
+                send_left(s, up, s->cwd ? errno : ENOENT);
+        else
+                open_entry(s, up, cwd, path, 0);
+}
+
+static void take_step(struct pull_sender *s, struct uplink *up)
+{
+        if (s->fd >= 0) {
+                send_bytes(s, up);
+        } else if (s->n_levels) {
+                read_level(s, up);
+        } else if (s->inside) {
+                s->inside = false;
+                s->item++;
+        } else if (s->item < s->order.paths.n) {
+                s->inside = true;
+                begin_item(s, up);
+        } else {
+                s->item = 0;
+                send_pulled(s, up, (struct pulled){ .kind = PULL_END });
+                pull_sender_stop(s);
+        }
+}
+
+static void on_again(uv_timer_t *t UNUSED)
+{
+}
+
+void pull_sender_turn(struct pull_sender *s, struct uplink *up)
+{
+        if (s->busy && up->lost)
+                pull_sender_stop(s);
+        while (s->busy && !uplink_full(up))
+                take_step(s, up);
+        if (s->busy && !uv_is_active((uv_handle_t *)&s->again))
+                uv_timer_start(&s->again, on_again, AGAIN_MS, 0);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocked: the file or process that a sleeping process waits for
+ *
+ * By /proc/PID/syscall and /proc/PID/fd, which the kernel shows to those who may trace the process.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Parses the text of a syscall file. Returns the name of a call that waits for one file, with the
+ * descriptor in *@ret_fd (-1 = it names none, as open); NULL for other calls. */
+const char *blocked_call(const char *text, int *ret_fd);
+/* Writes "read /tmp/fifo", "flock /data/lock" or "open"; "" when no such call is known. */
+void blocked_find(pid_t pid, char *to, size_t size);

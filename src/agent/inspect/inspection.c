@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/inspect/inspection.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/spawn.h"
+
+enum { LOOK_MS = 10 };
+
+/* --- in the child ----------------------------------------------------------------------------- */
+
+/* Replaces all descriptors but @to by /dev/null: the links of the agent must end with the agent.
+ * The numbers stay taken, because libuv closes some of them again in each further child
+ * (pthread_atfork). */
+static void keep_only_answers(int to)
+{
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        DIR *fds = opendir("/proc/self/fd");
+        struct dirent *entry;
+
+        while (null >= 0 && fds && (entry = readdir(fds))) {
+                int fd = (int)strtol(entry->d_name, NULL, 10);
+
+                if (*entry->d_name != '.' && fd != to && fd != null && fd != dirfd(fds))
+                        dup3(null, fd, O_CLOEXEC);
+        }
+        if (fds)
+                closedir(fds);
+        fcntl(to, F_SETFL, 0); /* blocking */
+}
+
+static void reset_inspector_signals(void)
+{
+        struct sigaction dfl = { .sa_handler = SIG_DFL };
+        sigset_t none;
+
+        for (int i = 1; i < NSIG; i++)
+                sigaction(i, &dfl, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void be_inspector(const struct inspect_order *o,
+                                   const struct inspector_rank *ranks, size_t n, int to,
+                                   pid_t parent)
+{
+        log_set_sink(NULL, NULL);
+        reset_inspector_signals();
+        keep_only_answers(to);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() == parent)
+                inspector_run(o, ranks, n, to);
+        _exit(0);
+}
+
+/* --- in the agent ----------------------------------------------------------------------------- */
+
+/* Hands whole frames on. */
+static void pass_answers(struct inspection *s)
+{
+        struct frame f;
+        struct error err;
+
+        while (frame_peek(&s->in, &f, &err) > 0) {
+                size_t len = FRAME_HEADER + f.len;
+
+                buf_append(&s->up->out, buf_data(&s->in), len);
+                buf_consume(&s->in, len);
+        }
+}
+
+static void on_inspection_look(uv_timer_t *timer)
+{
+        struct inspection *s = timer->data;
+        ssize_t n = -1;
+        void *room;
+
+        while (s->fd >= 0 && !uplink_full(s->up) && (room = buf_reserve(&s->in, 4096)) &&
+               (n = read(s->fd, room, 4096)) > 0)
+                buf_advance(&s->in, (size_t)n);
+        if (n == 0)
+                s->fd = fd_close(s->fd);
+        pass_answers(s);
+        if (s->fd < 0)
+                uv_timer_stop(timer);
+}
+
+void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up)
+{
+        *s = (struct inspection){ .up = up, .fd = -1 };
+        uv_timer_init(loop, &s->timer);
+        s->timer.data = s;
+}
+
+void inspection_start(struct inspection *s, const struct inspect_order *o,
+                      const struct inspector_rank *ranks, size_t n)
+{
+        pid_t parent = getpid();
+        int fds[2];
+
+        inspection_stop(s);
+        if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+                return;
+        s->pid = fork_without_signals();
+        if (!s->pid)
+                be_inspector(o, ranks, n, fds[1], parent);
+        fd_close(fds[1]);
+        if (s->pid < 0) {
+                s->pid = 0;
+                fd_close(fds[0]);
+                return;
+        }
+        s->fd = fds[0];
+        uv_timer_start(&s->timer, on_inspection_look, LOOK_MS, LOOK_MS);
+}
+
+void inspection_stop(struct inspection *s)
+{
+        if (s->pid)
+                kill(s->pid, SIGTERM);
+        s->pid = 0;
+        s->fd = fd_close(s->fd);
+        buf_finish(&s->in);
+        uv_timer_stop(&s->timer);
+}
+
+void inspection_reaped(struct inspection *s, pid_t pid)
+{
+        if (s->pid == pid)
+                s->pid = 0;
+}
+
+void inspection_close(struct inspection *s)
+{
+        inspection_stop(s);
+        uv_close((uv_handle_t *)&s->timer, NULL);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inspection: runs the inspector in a child process and hands its answers to the head
+ *
+ * The child is no part of an attempt, and must not hold up the end of one: inspection_stop() before
+ * that. A new order ends the one before.
+ */
+#pragma once
+
+#include <sys/types.h>
+#include <uv.h>
+
+#include "agent/core/uplink.h"
+#include "agent/inspect/inspector.h"
+#include "base/buf.h"
+
+struct inspection {
+        uv_timer_t timer; /* looks at the pipe while a child runs */
+        struct uplink *up;
+        struct buf in; /* the beginning of an answer */
+        pid_t pid;     /* 0 = no child runs */
+        int fd;        /* its answers, -1 = at the end */
+};
+
+void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up);
+/* Copies what it needs. Without a process more the ranks are not answered. */
+void inspection_start(struct inspection *s, const struct inspect_order *o,
+                      const struct inspector_rank *ranks, size_t n);
+/* Tells the child to kill its tools and to end; SIGCHLD reports that. */
+void inspection_stop(struct inspection *s);
+/* The child @pid was reaped; another child is ignored. */
+void inspection_reaped(struct inspection *s, pid_t pid);
+void inspection_close(struct inspection *s); /* let the loop turn once more */

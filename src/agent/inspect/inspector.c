@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processor time, and bytes read and written: two walks over /proc, a second apart; a rank is a
+ * whole session.
+ *
+ * Stacks: RUNS_MAX ranks are looked at at once, in the order of the order. Each takes the tools one
+ * after another until one prints a stack. A process that is stopped, traced or in an
+ * uninterruptible wait is left to py-spy, which needs no ptrace stop: another tool would change its
+ * state or hang. The kernel's stack (/proc/PID/stack), which only root may read, is the last
+ * resort.
+ */
+#include "agent/inspect/inspector.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/proc.h"
+#include "agent/inspect/blocked.h"
+#include "agent/inspect/stack_tool.h"
+#include "agent/rank/rank_status.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/printable.h"
+
+enum {
+        RUNS_MAX = 4, /* tools at once */
+        TOOL_MS = 10000,
+        CPU_MS = 1000,
+        STACKS_MAX = 64, /* of a node in an order */
+        POLL_MS = 20,
+};
+
+static volatile sig_atomic_t terminated;
+
+static void note_term(int signo)
+{
+        terminated = signo;
+}
+
+static void send_inspected(int to, struct inspected *m)
+{
+        struct buf b = BUF_INIT;
+
+        inspected_encode(&b, m);
+        fd_write_all(to, buf_data(&b), buf_len(&b));
+        buf_finish(&b);
+        inspected_finish(m);
+}
+
+/* Fills what /proc tells of the process that the rank works in. */
+static void look_at_rank(const struct rank_status_scan *s, const struct inspector_rank *r,
+                         struct inspected *m)
+{
+        const struct proc_stat *p =
+                r->pid ? rank_status_busy(s, r->pid, m->channel, sizeof(m->channel)) : NULL;
+
+        m->rank = r->rank;
+        m->cpu_permille = STATUS_NEVER;
+        if (!p || p->state == 'Z' || p->state == 'X')
+                return;
+        m->pid = (uint32_t)p->pid;
+        m->state = (uint8_t)p->state;
+        if (proc_read(p->pid, "comm", m->name, sizeof(m->name)))
+                m->name[strcspn(m->name, "\n")] = '\0';
+        printable_mask(m->name);
+        if (p->state != 'R')
+                blocked_find(p->pid, m->blocked, sizeof(m->blocked));
+}
+
+/* --- processor time --------------------------------------------------------------------------- */
+
+/* Adds what the processes have used since the first scan; processes that have come count whole. */
+static uint64_t session_ticks(const struct rank_status_scan *before,
+                              const struct rank_status_scan *after, pid_t worker)
+{
+        size_t n, k;
+        const struct proc_stat *now = rank_status_session(after, worker, &n);
+        const struct proc_stat *old = rank_status_session(before, worker, &k);
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                uint64_t used = now[i].cpu_ticks;
+
+                for (size_t j = 0; j < k; j++)
+                        if (old[j].pid == now[i].pid && old[j].start_ticks == now[i].start_ticks)
+                                used -= MIN(used, old[j].cpu_ticks);
+                sum += used;
+        }
+        return sum;
+}
+
+/* Returns the bytes that the living processes have read and written so far: by system calls, which
+ * count when they return, and from and to disks, which counts meanwhile. Source: proc(5). */
+static uint64_t session_bytes(const struct rank_status_scan *s, pid_t worker)
+{
+        static const char *const names[] = { "rchar: ", "wchar: ", "\nread_bytes: ",
+                                             "\nwrite_bytes: " };
+        size_t n;
+        const struct proc_stat *v = rank_status_session(s, worker, &n);
+        uint64_t sum = 0;
+        char text[512];
+
+        for (size_t i = 0; i < n; i++) {
+                if (!proc_read(v[i].pid, "io", text, sizeof(text)))
+                        continue;
+                for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+                        const char *at = strstr(text, names[k]);
+
+                        sum += at ? strtoull(at + strlen(names[k]), NULL, 10) : 0;
+                }
+        }
+        return sum;
+}
+
+static void measure_ranks(const struct inspect_order *o, const struct inspector_rank *ranks,
+                          size_t n, int to)
+{
+        struct rank_status_scan before, after;
+        uint64_t ticks, *bytes = xcalloc(n, sizeof(*bytes));
+
+        rank_status_scan(&before);
+        for (size_t i = 0; i < n; i++)
+                bytes[i] = session_bytes(&before, ranks[i].pid);
+        for (int64_t until = clock_ms() + CPU_MS; !terminated && clock_ms() < until;)
+                poll(NULL, 0, (int)MAX(until - clock_ms(), INT64_C(1)));
+        rank_status_scan(&after);
+        ticks = MAX(after.now_ticks - before.now_ticks, UINT64_C(1));
+        for (size_t i = 0; i < n && !terminated; i++) {
+                struct inspected m = { .number = o->number, .left = (uint32_t)(n - i - 1) };
+
+                look_at_rank(&after, &ranks[i], &m);
+                if (m.pid) {
+                        uint64_t now = session_bytes(&after, ranks[i].pid);
+
+                        m.cpu_permille = (uint32_t)(session_ticks(&before, &after, ranks[i].pid) *
+                                                    1000 / ticks);
+                        m.io_kib = (uint32_t)MIN((now - MIN(now, bytes[i])) >> 10,
+                                                 (uint64_t)UINT32_MAX);
+                }
+                send_inspected(to, &m);
+        }
+        rank_status_scan_finish(&before);
+        rank_status_scan_finish(&after);
+        free(bytes);
+}
+
+/* --- stacks ----------------------------------------------------------------------------------- */
+
+/* A rank whose stack is being taken. */
+struct stack_job {
+        struct inspected m; /* .pid 0 = the place is free */
+        enum stack_tool tool;
+        struct stack_run run;
+        bool is_python, may_stop;
+        char missing[64]; /* names of tools that are not installed */
+};
+
+static void add_problem(struct inspected *m, const char *text)
+{
+        size_t len = strlen(m->problem);
+
+        snprintf(m->problem + len, sizeof(m->problem) - len, "%s%s", len ? "; " : "", text);
+}
+
+static void add_missing_tool(struct stack_job *j, enum stack_tool tool)
+{
+        size_t len = strlen(j->missing);
+
+        snprintf(j->missing + len, sizeof(j->missing) - len, "%s%s", len ? ", " : "",
+                 stack_tool_name(tool));
+}
+
+/* Starts the next tool of this rank. False: there is none. */
+static bool start_next_tool(struct stack_job *j, int64_t until)
+{
+        for (; j->tool < STACK_TOOLS; j->tool++) {
+                CLEANUP(free_textp) char *path = NULL;
+                char why[160];
+
+                if (j->tool == STACK_TOOL_PY_SPY ? !j->is_python : !j->may_stop)
+                        continue;
+                path = stack_tool_find(j->tool, (pid_t)j->m.pid);
+                if (!path) {
+                        add_missing_tool(j, j->tool);
+                        continue;
+                }
+                if (stack_run_start(&j->run, j->tool, path, (pid_t)j->m.pid,
+                                    MIN(until, clock_ms() + TOOL_MS)))
+                        return true;
+                stack_run_explain(&j->run, j->tool, why, sizeof(why));
+                add_problem(&j->m, why);
+                buf_finish(&j->run.errors);
+        }
+        return false;
+}
+
+static bool has_frames(const struct stack_job *j)
+{
+        size_t n = buf_len(&j->run.text);
+        const char *text = (const char *)buf_data(&j->run.text);
+
+        if (j->tool == STACK_TOOL_PY_SPY)
+                return memmem(text, n, "\n    ", 5);
+        return memmem(text, n, "#0 ", 3);
+}
+
+static void take_kernel_stack(struct inspected *m)
+{
+        char text[4096];
+
+        if (!proc_read((pid_t)m->pid, "stack", text, sizeof(text)))
+                return;
+        m->stack = xstrdup(text);
+        snprintf(m->source, sizeof(m->source), "kernel");
+}
+
+static void finish_stack_job(struct stack_job *j)
+{
+        if (*j->m.source) {
+                *j->m.problem = '\0';
+                return;
+        }
+        if (!j->may_stop && !j->is_python)
+                add_problem(&j->m, "a stopped process is not traced");
+        if (*j->missing) {
+                char why[128];
+
+                snprintf(why, sizeof(why), "not installed: %s", j->missing);
+                add_problem(&j->m, why);
+        }
+        take_kernel_stack(&j->m);
+}
+
+/* Takes the output of a tool that has ended. True: the rank is done. */
+static bool take_tool_output(struct stack_job *j, int64_t until)
+{
+        char why[160];
+
+        if (has_frames(j)) {
+                /* A NUL would end the text early, and is no part of a stack. */
+                j->m.stack = buf_steal(&j->run.text);
+                snprintf(j->m.source, sizeof(j->m.source), "%s", stack_tool_name(j->tool));
+        } else {
+                stack_run_explain(&j->run, j->tool, why, sizeof(why));
+                add_problem(&j->m, why);
+        }
+        stack_run_finish(&j->run);
+        buf_finish(&j->run.errors);
+        j->tool++;
+        return *j->m.source || !start_next_tool(j, until);
+}
+
+static void begin_stack_job(struct stack_job *j, const struct inspect_order *o,
+                            const struct rank_status_scan *s, const struct inspector_rank *r,
+                            size_t place)
+{
+        memset(j, 0, sizeof(*j));
+        j->m.number = o->number;
+        look_at_rank(s, r, &j->m);
+        if (!j->m.pid)
+                return;
+        j->is_python = stack_tool_is_python((pid_t)j->m.pid);
+        j->may_stop = j->m.state == 'R' || j->m.state == 'S';
+        if (place >= STACKS_MAX) {
+                add_problem(&j->m, "only 64 stacks of a node are taken");
+                j->tool = STACK_TOOLS;
+        }
+}
+
+/* Waits until a tool has printed something, or for a moment. */
+static void wait_for_tools(const struct stack_job *jobs)
+{
+        struct pollfd p[2 * RUNS_MAX];
+        nfds_t n = 0;
+
+        for (int i = 0; i < RUNS_MAX; i++)
+                if (jobs[i].run.pid) {
+                        if (jobs[i].run.out >= 0)
+                                p[n++] = (struct pollfd){ .fd = jobs[i].run.out, .events = POLLIN };
+                        if (jobs[i].run.err >= 0)
+                                p[n++] = (struct pollfd){ .fd = jobs[i].run.err, .events = POLLIN };
+                }
+        poll(n ? p : NULL, n, POLL_MS);
+}
+
+static void take_stacks(const struct inspect_order *o, const struct inspector_rank *ranks, size_t n,
+                        int to)
+{
+        struct stack_job jobs[RUNS_MAX] = { 0 };
+        int64_t until = clock_ms() + o->limit_ms;
+        struct rank_status_scan scan;
+        size_t next = 0, left = n;
+
+        rank_status_scan(&scan);
+        while (left && !terminated) {
+                for (int i = 0; i < RUNS_MAX; i++) {
+                        struct stack_job *j = &jobs[i];
+                        bool done =
+                                j->run.pid && stack_run_step(&j->run) && take_tool_output(j, until);
+
+                        if (!j->run.pid && !done && next < n) {
+                                begin_stack_job(j, o, &scan, &ranks[next], next);
+                                next++;
+                                done = !j->m.pid || !start_next_tool(j, until);
+                        }
+                        if (done) {
+                                finish_stack_job(j);
+                                j->m.left = (uint32_t)--left;
+                                send_inspected(to, &j->m);
+                        }
+                }
+                if (left)
+                        wait_for_tools(jobs);
+        }
+        for (int i = 0; i < RUNS_MAX; i++) {
+                if (jobs[i].run.pid)
+                        stack_run_finish(&jobs[i].run);
+                buf_finish(&jobs[i].run.errors);
+                inspected_finish(&jobs[i].m);
+        }
+        rank_status_scan_finish(&scan);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+void inspector_run(const struct inspect_order *o, const struct inspector_rank *ranks, size_t n,
+                   int to)
+{
+        struct inspected none = { .number = o->number, .rank = UINT32_MAX };
+
+        signal(SIGTERM, note_term);
+        unsetenv("DEBUGINFOD_URLS"); /* tools would load files from the network first */
+        if (!n)
+                send_inspected(to, &none);
+        else if (o->what == INSPECT_CPU)
+                measure_ranks(o, ranks, n, to);
+        else
+                take_stacks(o, ranks, n, to);
+}

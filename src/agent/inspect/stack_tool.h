@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stack_tool: programs of the node that print the stacks of a running process
+ *
+ * - py-spy, for Python: reads memory and never stops the process
+ * - eu-stack, gdb: stop it for the time of the reading, by ptrace
+ *
+ * They run with a time limit and bounded output, and are killed with their group at its end. The
+ * kernel lets a process go on whose tracer dies. A stop signal that the tracer has sent may be left
+ * over, so SIGCONT follows a kill.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+enum stack_tool { STACK_TOOL_PY_SPY, STACK_TOOL_EU_STACK, STACK_TOOL_GDB, STACK_TOOLS };
+
+const char *stack_tool_name(enum stack_tool tool);
+
+struct stack_run {
+        pid_t pid;        /* of the tool; 0 = none runs */
+        pid_t traced;     /* the process that it looks at */
+        bool was_stopped; /* before the tool began */
+        int out, err;     /* its streams, -1 = at the end */
+        int64_t until;    /* clock_ms() */
+        struct buf text, errors;
+};
+
+/* Whether the process is an interpreter of Python. */
+bool stack_tool_is_python(pid_t pid);
+
+/* Finds @tool for the process: py-spy in the PATH and the virtual environment that a process of our
+ * user was started with, too. Returns the path, malloc'ed; NULL = it is not installed. */
+char *stack_tool_find(enum stack_tool tool, pid_t pid);
+
+/* Starts the tool at @path. False: it cannot be started, and the reason is in .errors. */
+bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path, pid_t traced,
+                     int64_t until);
+/* Reads what is there. True: the tool has ended, or was killed at its time limit, which .errors
+ * tells. */
+bool stack_run_step(struct stack_run *r);
+/* Kills the tool, if it runs, and frees all. */
+void stack_run_finish(struct stack_run *r);
+
+/* Why there is no stack: writes a sentence without numbers of processes, so that equal reasons of
+ * many ranks are equal texts. */
+void stack_run_explain(const struct stack_run *r, enum stack_tool tool, char *to, size_t size);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file that a call waits for, from what Linux 6.18 has written to /proc/PID/syscall. */
+#include "agent/inspect/blocked.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void assert_call(const char *text, const char *name, int fd)
+{
+        const char *got;
+        int got_fd = -2;
+
+        got = blocked_call(text, &got_fd);
+        if (!name) {
+                assert_null(got);
+                return;
+        }
+        assert_string_equal(got, name);
+        assert_int_equal(got_fd, fd);
+}
+
+static void test_calls_name_their_files(void **state)
+{
+        char text[64];
+
+        (void)state;
+        snprintf(text, sizeof(text), "%d 0x1f 0x7ffe875d585b 0x1 0x7fe2d14d5b60 0x0", SYS_read);
+        assert_call(text, "read", 31);
+        snprintf(text, sizeof(text), "%d 0x3 0x2 0x0", SYS_flock);
+        assert_call(text, "lock", 3);
+        snprintf(text, sizeof(text), "%d 0xffffff9c 0x7f9e7ddf19a0 0x80000", SYS_openat);
+        assert_call(text, "open a file", -1);
+        snprintf(text, sizeof(text), "%d 0x7f9e7ddf19a0", SYS_futex);
+        assert_call(text, NULL, 0);
+        assert_call("running", NULL, 0);
+        assert_call("-1 0x7ffd53ad7da0 0x7f9e7df16011", NULL, 0);
+        assert_call("", NULL, 0);
+}
+
+static void test_a_process_that_reads_is_told(void **state)
+{
+        char want[64], got[160] = "", link[64];
+        int fds[2], status;
+        ssize_t n;
+        pid_t pid;
+
+        (void)state;
+        assert_int_equal(pipe(fds), 0);
+        pid = fork();
+        if (!pid)
+                _exit(read(fds[0], got, 1) != 1);
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fds[0]);
+        memcpy(want, "read ", 5);
+        n = readlink(link, want + 5, sizeof(want) - 6);
+        assert_true(n > 0);
+        want[5 + n] = '\0';
+        /* Until the child has come to its read; where the kernel does not tell, never. */
+        for (int i = 0; i < 2000 && strcmp(got, want) != 0; i++) {
+                blocked_find(pid, got, sizeof(got));
+                usleep(1000);
+        }
+        if (access("/proc/self/syscall", R_OK) == 0)
+                assert_string_equal(got, want);
+        assert_int_equal(write(fds[1], "x", 1), 1);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_calls_name_their_files),
+                cmocka_unit_test(test_a_process_that_reads_is_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
