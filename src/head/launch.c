@@ -16,20 +16,20 @@
 
 #include "base/log.h"
 #include "base/strv.h"
-#include "base/token.h"
 #include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
+#include "head/metrics/metrics.h"
+#include "head/model/step_lines.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
+#include "head/pull/pull.h"
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
 #include "wire/env/compat_env.h"
 #include "wire/env_names.h"
-
-enum { RUN_ID_LEN = 5 }; /* 25 bits */
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
@@ -195,15 +195,23 @@ static int run_job(struct launch *l)
         if (launch_setup_choose_stdin(l, &err) < 0)
                 return verdict_nothing_because(l, 124, 66, &err);
         rc = pack_files(l);
+        if (!rc && l->o.pull.n) {
+                l->config.pull =
+                        pull_create(&l->o.pull, l->here, l->config.run_id, l->hosts.n, &l->diags);
+                rc = l->config.pull ? 0 : verdict_nothing_started(l, 64);
+        }
         if (!rc)
                 rc = launch_connect(l);
         if (!rc)
                 rc = make_plan(l);
         if (!rc)
                 rc = launch_setup_choose_shown(l);
+        if (!rc)
+                rc = launch_setup_choose_ranks(l);
         if (rc)
                 return rc;
-        if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, &err) < 0)
+        if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
+                              &err) < 0)
                 return verdict_nothing_because(l, 903, 73, &err);
         report_locked_memory(&l->diags, l->job, &l->hosts);
         verdict_say(l);
@@ -211,19 +219,6 @@ static int run_job(struct launch *l)
 }
 
 /* --- from the first line to the last ---------------------------------------------------------- */
-
-/* Names the run and opens the records. First of all: every later failure is recorded. */
-static int begin_record(struct launch *l)
-{
-        struct error err;
-
-        token_make(l->config.run_id, RUN_ID_LEN);
-        if (l->o.command != COMMAND_RUN)
-                return 0;
-        l->dir = run_dir_create(&l->events, l->o.log_dir, l->config.run_id, l->o.json,
-                                l->o.json_file, &err);
-        return l->dir ? 0 : verdict_nothing_because(l, 903, 73, &err);
-}
 
 static void setup_output(struct launch *l)
 {
@@ -252,8 +247,16 @@ static void setup_output(struct launch *l)
 
 void launch_finish(struct launch *l)
 {
+        run_socket_close(l->listeners.socket);
+        launch_metrics_close(l);
+        progress_rest(l->progress);
+        launch_detach_finish(l);
+        launch_why_close(l);
         job_destroy(l->job);
+        launch_why_free(l);
         free(l->config.dial_in);
+        pull_destroy(l->config.pull);
+        metrics_destroy(l->listeners.metrics);
         progress_destroy(l->progress);
         run_dir_destroy(l->dir);
         for (size_t i = 0; l->inventory && i < l->hosts.n; i++)
@@ -273,20 +276,22 @@ void launch_finish(struct launch *l)
         free(l->here);
         free(l->agent);
         free(l->streams.shown);
+        step_lines_destroy(l->streams.steps);
 }
 
 int launch_run(struct launch *l)
 {
         int rc;
 
-        if (l->o.dial_in && launch_dial_in(l, &rc))
+        if (launch_detach_begin(l, &rc) || (l->o.dial_in && launch_dial_in(l, &rc)))
                 return rc;
-        rc = begin_record(l);
+        rc = launch_record_begin(l);
         if (rc)
                 return rc;
         rc = load_hosts(l);
         if (rc) {
-                l->where = l->o.hostfiles.n == 1 && !l->o.hostlists.n ? l->o.hostfiles.v[0] : NULL;
+                l->end.where =
+                        l->o.hostfiles.n == 1 && !l->o.hostlists.n ? l->o.hostfiles.v[0] : NULL;
                 return verdict_nothing_started(l, rc);
         }
         setup_output(l);

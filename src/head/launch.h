@@ -9,6 +9,11 @@
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_container.c: what agents enter before they start ranks (--container)
  * - launch_via.c: what starts the agents (--via)
+ * - launch_record.c: records of the run, and other commands' requests
+ * - launch_detach.c: a run without its terminal (--detach, --on-hup)
+ * - launch_why.c: the evidence for `hnlaunch why`
+ * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
+ * - launch_metrics.c: metrics of the run (--metrics)
  * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
@@ -25,12 +30,31 @@
 #include "head/options/options.h"
 #include "head/output/run_dir.h"
 #include "head/push/manifest.h"
+#include "head/run/run_socket.h"
+
+struct launch_detach;
+struct why_finding;
 
 /* The standard streams of hnlaunch. */
 struct launch_streams {
         bool color;   /* of messages on stderr */
         bool *shown;  /* by rank: shown on the terminal; NULL = all */
-        int stdin_fd; /* standard input of the ranks, -1 = nothing */
+        int stdin_fd; /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
+        struct launch_detach *detach; /* NULL = hnlaunch ends with its terminal */
+        struct step_lines *steps;     /* reads the output; NULL = no --progress-re */
+};
+
+/* What others may ask while the run goes on. */
+struct launch_listeners {
+        struct run_socket *socket; /* NULL = none */
+        struct metrics *metrics;   /* NULL = no --metrics */
+        struct metrics_server *metrics_server;
+};
+
+/* How a launch ends. */
+struct launch_end {
+        const char *where; /* the only hostfile, for messages about its errors; else NULL */
+        char verdict[900];
 };
 
 /* The state of a launch, freed by launch_finish(). */
@@ -52,8 +76,8 @@ struct launch {
         struct run_dir *dir;
         struct job *job;
         struct job_config config;
-        const char *where; /* the only hostfile, for messages about its errors; else NULL */
-        char verdict[900];
+        struct launch_listeners listeners;
+        struct launch_end end;
 };
 
 /* Launches, or shows the plan of a launch. Options and events must be set. Returns the exit code;
@@ -78,6 +102,59 @@ int launch_end_early(struct launch *l, int rc);
 
 /* Runs the first attempt and each restart. Returns the exit code; the verdict has been told. */
 int launch_run_attempts(struct launch *l);
+
+/* --- launch_record.c --- */
+
+/* Opens the records of the run. 0, or the exit code. */
+int launch_record_begin(struct launch *l);
+/* Lets `hnlaunch ps`, `stop`, `signal` and `wait` reach the run, whose job there is; a failure is a
+ * warning. */
+void launch_record_listen(struct launch *l);
+/* Begins to write the records: the ranks have been ordered to start. */
+void launch_record_open(struct launch *l);
+/* Waits for the records, and answers those who wait for the end. */
+void launch_record_end(struct launch *l, int code);
+
+/* --- launch_detach.c --- */
+
+/* Prepares for --detach and --on-hup. True: this is the process that the user has started, the run
+ * goes on in another one or could not be launched, and *ret_code is the exit code. */
+bool launch_detach_begin(struct launch *l, int *ret_code);
+/* Keeps what a rank has written; @ctx is the launch. False: there is no room for more. */
+bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len);
+/* The records have been opened. */
+void launch_detach_records(struct launch *l);
+/* Whether the run has no terminal any longer. */
+bool launch_is_detached(const struct launch *l);
+/* Before job_destroy(). */
+void launch_detach_finish(struct launch *l);
+
+/* --- launch_why.c --- */
+
+/* Has the job serve launch_why_ask(), before job_create(). */
+void launch_why_init(struct launch *l);
+/* Looks which rank keeps the others waiting, and tells those that ask at the socket, and @here on
+ * the terminal. */
+void launch_why_ask(struct launch *l, bool here);
+/* Ends a look; before job_destroy(). */
+void launch_why_close(struct launch *l);
+void launch_why_free(struct launch *l); /* after it */
+
+/* --- launch_hang.c --- */
+
+/* A look that --hang-after has begun is over: tells a hang, keeps the stacks, and does as --on-hang
+ * says. */
+void launch_hang_found(struct launch *l, const struct why_finding *f, const json_t *answer);
+/* The last look before the ranks are stopped is over: keeps the stacks, and tells a hang, or where
+ * the ranks are. */
+void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer);
+
+/* --- launch_metrics.c --- */
+
+/* Begins to serve the metrics, after job_create(). 0, or the exit code: cannot listen (HN334). */
+int launch_metrics_begin(struct launch *l);
+/* Stops; before job_destroy(). */
+void launch_metrics_close(struct launch *l);
 
 /* --- launch_mpi.c --- */
 
@@ -125,6 +202,8 @@ int launch_setup_check_compat(struct launch *l);
  * exit code: a rank does not exist. */
 int launch_setup_choose_shown(struct launch *l);
 int launch_setup_check_ranks(struct launch *l);
+/* Has the ranks that --ranks leaves out exit with 0 in place of the program. Returns as above. */
+int launch_setup_choose_ranks(struct launch *l);
 /* Returns the template of the prefix, lent; NULL = no prefix. */
 const char *launch_setup_choose_label(const struct launch *l);
 /* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */

@@ -11,6 +11,9 @@
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/launch.h"
+#include "head/model/step_lines.h"
+#include "head/output/progress.h"
+#include "head/output/say.h"
 #include "head/report/report.h"
 
 /* Brings the files of --push to the nodes, then opens the store's endpoint, reached by all nodes
@@ -67,6 +70,13 @@ static int prepare_again(struct launch *l)
         return rc;
 }
 
+static void on_line_step(void *ctx, int rank, int64_t step, int64_t total)
+{
+        struct launch *l = ctx;
+
+        job_line_step(l->job, rank, step, total);
+}
+
 /* Starts the ranks and waits until all have ended and their output is written. */
 static void run_attempt(struct launch *l)
 {
@@ -84,13 +94,23 @@ static void run_attempt(struct launch *l)
                             .label = launch_setup_choose_label(l),
                             .shown = l->streams.shown,
                             .raw = l->o.raw,
-                            .erase = launch_setup_understands_escapes() },
+                            .timestamps = l->o.timestamps,
+                            .fold = l->o.fold && l->plan.world_size > 1,
+                            .erase = launch_setup_understands_escapes(),
+                            .record = launch_record_output,
+                            .record_ctx = l },
                 .on_stderr = l->o.json && !l->o.json_file,
                 .stdin_fd = l->streams.stdin_fd,
                 .stdin_all = l->o.stdin_mode == STDIN_ALL,
         };
 
+        step_lines_destroy(l->streams.steps);
+        l->streams.steps = l->o.progress_re ? step_lines_create(l->o.progress_re,
+                                                                l->plan.world_size, on_line_step, l)
+                                            : NULL;
+        progress_run(l->progress, job_loop(l->job), &l->plan, &l->hosts);
         job_launch(l->job, &order);
+        launch_record_open(l);
         job_wait(l->job);
 }
 
@@ -109,6 +129,12 @@ int launch_run_attempts(struct launch *l)
         while (job_restart(l->job, &l->plan))
                 if (!prepare_again(l))
                         run_attempt(l);
+        if (l->config.pull) {
+                if (!l->o.quiet)
+                        say("hnlaunch: bringing files home (--pull); Ctrl-C leaves them on the "
+                            "nodes\n");
+                job_pull(l->job);
+        }
         job_leave(l->job);
         return verdict_tell(l);
 }

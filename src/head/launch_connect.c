@@ -130,10 +130,15 @@ int launch_connect(struct launch *l)
         l->config.tick_ctx = l->progress;
         l->config.say = say_now;
         l->config.say_ctx = l;
-        l->config.tell_joins = l->o.json || l->o.log_dir;
+        l->config.tell_joins = l->o.json || (l->dir && run_dir_path(l->dir));
+        launch_why_init(l);
         l->job = job_create(&l->config, &err);
         if (!l->job)
                 return refuse_transport(l, &err);
+        launch_record_listen(l);
+        rc = launch_metrics_begin(l);
+        if (rc)
+                return rc;
         rc = job_connect(l->job);
         if (rc)
                 return launch_end_early(l, rc);

@@ -29,13 +29,13 @@ static int run_other_node(struct launch *l)
         code = dial_node_run(d, l->agent, l->config.container, &l->diags);
         error = diags_first_error(&l->diags);
         if (error)
-                snprintf(l->verdict, sizeof(l->verdict), "failed: %.700s  (exit %d)", error->fact,
-                         code);
+                snprintf(l->end.verdict, sizeof(l->end.verdict), "failed: %.700s  (exit %d)",
+                         error->fact, code);
         else
-                snprintf(l->verdict, sizeof(l->verdict), "%.800s", d->end.text);
+                snprintf(l->end.verdict, sizeof(l->end.verdict), "%.800s", d->end.text);
         verdict_say(l);
-        if (*l->verdict && (!l->o.quiet || code))
-                say("hnlaunch: %s\n", l->verdict);
+        if (*l->end.verdict && (!l->o.quiet || code))
+                say("hnlaunch: %s\n", l->end.verdict);
         return code;
 }
 

@@ -181,14 +181,14 @@ int launch_setup_find_cwd(struct launch *l)
         const char *to = l->o.chdir;
 
         l->here = getcwd(NULL, 0);
-        if (!l->here && (!to || *to != '/' || l->o.push.n))
+        if (!l->here && (!to || *to != '/' || l->o.push.n || l->o.pull.n))
                 return refuse_cwd(l, errno);
         if (to && *to == '/')
                 l->cwd = xstrdup(to);
         else
                 l->cwd = to ? xasprintf("%s/%s", l->here, to) : xstrdup(l->here);
         if (!l->here)
-                l->here = xstrdup("/"); /* unused: no --push */
+                l->here = xstrdup("/"); /* unused: neither --push nor --pull */
         return 0;
 }
 
@@ -212,6 +212,27 @@ int launch_setup_check_ranks(struct launch *l)
                 text = intlist_fold(ranks);
                 return refuse_ranks(l, "--ranks", text);
         }
+        return 0;
+}
+
+int launch_setup_choose_ranks(struct launch *l)
+{
+        static const char script[] = "case \" $0 \" in *\" $HN_RANK \"*) exec \"$@\" ;; esac";
+        struct strv words = STRV_INIT;
+        struct buf ranks = BUF_INIT;
+        int rc = launch_setup_check_ranks(l);
+
+        if (rc || !l->o.ranks.n)
+                return rc;
+        for (size_t i = 0; i < l->o.ranks.n; i++)
+                buf_printf(&ranks, i ? " %d" : "%d", l->o.ranks.v[i]);
+        strv_push(&words, "/bin/sh");
+        strv_push(&words, "-c");
+        strv_push(&words, script);
+        strv_push_take(&words, buf_steal(&ranks));
+        strv_copy(&words, &l->o.wrap);
+        strv_finish(&l->o.wrap);
+        l->o.wrap = words;
         return 0;
 }
 
@@ -239,9 +260,10 @@ int launch_setup_choose_shown(struct launch *l)
         struct range_error e;
         bool good;
 
-        if (!l->o.show || !strcmp(l->o.show, "all"))
+        if (l->o.detach || (l->o.show && strcmp(l->o.show, "all") != 0))
+                l->streams.shown = xcalloc((size_t)n, sizeof(*l->streams.shown));
+        if (l->o.detach || !l->streams.shown)
                 return 0;
-        l->streams.shown = xcalloc((size_t)n, sizeof(*l->streams.shown));
         good = range_numbers(l->o.show, strlen(l->o.show), n - 1, &ranks, &e) == 0;
         for (size_t i = 0; i < ranks.n && good; i++)
                 l->streams.shown[ranks.v[i]] = true;
@@ -251,11 +273,9 @@ int launch_setup_choose_shown(struct launch *l)
 
 const char *launch_setup_choose_label(const struct launch *l)
 {
-        if (l->o.label == LABEL_NONE || (l->o.label == LABEL_AUTO && l->plan.world_size == 1))
-                return NULL;
-        if (l->o.label == LABEL_TEMPLATE)
-                return l->o.label_template;
-        return l->plan.num_nodes > 1 ? "{host}:{rank} | " : "{rank} | ";
+        return l->o.label == LABEL_NONE       ? NULL
+               : l->o.label == LABEL_TEMPLATE ? l->o.label_template
+                                              : label_default(&l->plan);
 }
 
 /* With `auto`, a background job of a terminal reads nothing: the first read would stop the job. */
@@ -280,11 +300,11 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err)
                 l->streams.stdin_fd = fd;
                 break;
         case STDIN_AUTO:
-                if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())
+                if (!l->o.detach && isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())
                         l->streams.stdin_fd = STDIN_FILENO;
                 break;
         default:
-                l->streams.stdin_fd = STDIN_FILENO;
+                l->streams.stdin_fd = l->o.detach ? JOB_STDIN_LATER : STDIN_FILENO;
         }
         return 0;
 }

@@ -15,6 +15,7 @@
 #include "head/launch.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
+#include "head/run_commands.h"
 
 enum { HN_ABORTED = 908 };
 
@@ -32,12 +33,22 @@ static void on_abort(int signo UNUSED)
         const char *why = errno ? strerrordesc_np(errno) : NULL;
 
         why = why ? why : "an internal error";
+        run_socket_abandon();
         put_last_words("error[HN908]: hnlaunch cannot go on: ");
         put_last_words(why);
         put_last_words("\nhnlaunch: failed: hnlaunch cannot go on: ");
         put_last_words(why);
         put_last_words("  (exit 125)\n");
         _exit(125);
+}
+
+static int do_run_command(struct launch *l)
+{
+        int rc = run_commands_do(&l->o, &l->diags);
+
+        l->streams.color = launch_setup_choose_color(&l->o);
+        verdict_say(l);
+        return rc;
 }
 
 static int dispatch_command(struct launch *l, int argc, char **argv)
@@ -66,6 +77,15 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
                 config_print(l->o.settings, l->o.json, stdout);
                 verdict_say(l);
                 return 0;
+        case COMMAND_PS:
+        case COMMAND_STOP:
+        case COMMAND_SIGNAL:
+        case COMMAND_WAIT:
+        case COMMAND_ATTACH:
+        case COMMAND_RERUN:
+        case COMMAND_LOGS:
+        case COMMAND_WHY:
+                return do_run_command(l);
         default:
                 return launch_run(l);
         }

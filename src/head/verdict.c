@@ -3,7 +3,7 @@
  * Three layers decide the exit code of a job, in this order; a later layer replaces only 0:
  *
  * 1. the outcome of the ranks (outcome_exit_code())
- * 2. output, events or the summary missing in the run directory: 73
+ * 2. output, events or the summary missing in the run directory, or files of --pull: 73
  * 3. unwritable standard output or error: 73, or 141 for a closed pipe
  *
  * A deciding layer also replaces the sentence in launch.verdict. The sentence goes into
@@ -20,6 +20,7 @@
 #include "head/dial_in/dial_in.h"
 #include "head/launch.h"
 #include "head/output/say.h"
+#include "head/pull/pull.h"
 #include "head/report/report.h"
 
 void verdict_say(struct launch *l)
@@ -34,7 +35,7 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
         struct error err;
 
         if (!l->dir && l->o.json)
-                l->dir = run_dir_create(&l->events, NULL, "", true, l->o.json_file, &err);
+                l->dir = run_dir_create(&l->events, NULL, "", true, l->o.json_file, NULL, &err);
         events_emit(&l->events, (struct event){ .kind = EVENT_RUN_END,
                                                 .node = -1,
                                                 .rank = rank,
@@ -68,12 +69,13 @@ int verdict_nothing_started(struct launch *l, int code)
 
         if (d && d->exit)
                 code = d->exit;
-        if (n > shown && l->where)
+        if (n > shown && l->end.where)
                 snprintf(what, sizeof(what),
                          "%zu errors in %s, the first %zu are shown, nothing was started", n,
-                         l->where, shown);
-        else if (n > 1 && l->where)
-                snprintf(what, sizeof(what), "%zu errors in %s, nothing was started", n, l->where);
+                         l->end.where, shown);
+        else if (n > 1 && l->end.where)
+                snprintf(what, sizeof(what), "%zu errors in %s, nothing was started", n,
+                         l->end.where);
         else if (n > 1)
                 snprintf(what, sizeof(what), "nothing was started: %s, and %zu more error%s",
                          d->fact, n - 1, n == 2 ? "" : "s");
@@ -88,6 +90,8 @@ int verdict_nothing_started(struct launch *l, int code)
                 emit_end(l, code, hn, -1, what);
         snprintf(end, sizeof(end), "%s  (exit %d)", what, code);
         tell_dialed_in(l, end, code);
+        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s", end);
+        launch_record_end(l, code);
         verdict_say(l);
         say("hnlaunch: %s\n", end);
         return code;
@@ -111,7 +115,7 @@ int verdict_close_stdout(struct launch *l, int code)
         if (error == EPIPE)
                 return 128 + SIGPIPE;
         err_set(&err, error, "cannot write to standard output: %s", strerror(error));
-        if (!*l->verdict)
+        if (!*l->end.verdict)
                 return verdict_nothing_because(l, 905, 73, &err);
         say("hnlaunch: %s  (exit 73)\n", err.text); /* only close() reported the error */
         return 73;
@@ -138,7 +142,7 @@ static void write_verdict(struct launch *l, int code)
         if (earlier)
                 snprintf(attempt, sizeof(attempt), " (attempt %zu)", earlier + 1);
         if (o->killed && (o->cause.kind == CAUSE_ORDER || o->cause.kind == CAUSE_TIMEOUT ||
-                          o->cause.kind == CAUSE_NONE))
+                          o->cause.kind == CAUSE_HANG || o->cause.kind == CAUSE_NONE))
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
                          o->killed, o->killed == 1 ? "" : "s");
         if (!outcome_failed(o)) {
@@ -148,21 +152,22 @@ static void write_verdict(struct launch *l, int code)
                 if (o->stopped)
                         snprintf(stopped, sizeof(stopped), "; %zu rank%s stopped", o->stopped,
                                  o->stopped == 1 ? " was" : "s were");
-                snprintf(l->verdict, sizeof(l->verdict), "finished: %s exited 0 in %s%s%s%s", ranks,
-                         took, attempt, stopped, killed);
+                snprintf(l->end.verdict, sizeof(l->end.verdict),
+                         "finished: %s exited 0 in %s%s%s%s", ranks, took, attempt, stopped,
+                         killed);
                 return;
         }
         job_sentence(l->job, &o->cause, what, sizeof(what));
-        snprintf(l->verdict, sizeof(l->verdict), "%s after %s%s: %s%s  (exit %d)",
+        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s after %s%s: %s%s  (exit %d)",
                  o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what, killed,
                  code);
-        printable_end(l->verdict, sizeof(l->verdict));
+        printable_end(l->end.verdict, sizeof(l->end.verdict));
 }
 
 /* Returns the exit code of a job with successful ranks, but incomplete records. */
 static int fail_records(struct launch *l, const char *what)
 {
-        snprintf(l->verdict, sizeof(l->verdict),
+        snprintf(l->end.verdict, sizeof(l->end.verdict),
                  "%s exited 0, but the %s could not be written  (exit 73)",
                  is_rank0s_success(l) ? "rank 0" : "all ranks", what);
         return 73;
@@ -185,16 +190,28 @@ static int check_lost_output(struct launch *l, int code)
         return code ? code : fail_records(l, "log folder");
 }
 
+/* Tells what --pull brought home. Files that are missing decide the exit code only if @code is 0.
+ */
+static int check_pulled(struct launch *l, int code)
+{
+        if (!pull_report(l->config.pull, &l->diags, code ? 0 : 73) || code)
+                return code;
+        snprintf(l->end.verdict, sizeof(l->end.verdict),
+                 "%s exited 0, but files could not be brought home (--pull)  (exit 73)",
+                 is_rank0s_success(l) ? "rank 0" : "all ranks");
+        return 73;
+}
+
 static int check_streams(struct launch *l, int code)
 {
-        int error = say_stdout_error();
+        int error = launch_is_detached(l) ? 0 : say_stdout_error();
         const char *stream = error ? "output" : "error";
 
         error = error ? error : job_stderr_error(l->job);
         if (!error || code)
                 return code;
         code = error == EPIPE ? 128 + SIGPIPE : 73; /* a closed pipe counts as death by SIGPIPE */
-        snprintf(l->verdict, sizeof(l->verdict),
+        snprintf(l->end.verdict, sizeof(l->end.verdict),
                  "%s exited 0, but standard %s could not be written: %s  (exit %d)",
                  is_rank0s_success(l) ? "rank 0" : "all ranks", stream, strerror(error), code);
         return code;
@@ -217,7 +234,7 @@ static int write_summary(struct launch *l, int code, int hn)
 {
         struct error err;
 
-        if (run_dir_write_summary(l->dir, job_outcome(l->job), &l->hosts, code, hn, l->verdict,
+        if (run_dir_write_summary(l->dir, job_outcome(l->job), &l->hosts, code, hn, l->end.verdict,
                                   events_now_us(&l->events), &err) == 0)
                 return code;
         diag_warn(&l->diags, 902, "%s", err.text);
@@ -233,7 +250,7 @@ static int record_verdict(struct launch *l, int code)
         bool told = false;
 
         code = recorded = write_summary(l, check_events(l, code, &told), hn);
-        emit_end(l, code, hn, o->cause.kind ? o->cause.rank : -1, l->verdict);
+        emit_end(l, code, hn, o->cause.kind ? o->cause.rank : -1, l->end.verdict);
         code = check_events(l, code, &told);
         /* run.end itself could not be written: the summary shall say what the exit code says. */
         return code == recorded ? code : write_summary(l, code, hn);
@@ -245,18 +262,22 @@ int verdict_tell(struct launch *l)
 
         write_verdict(l, code);
         code = check_lost_output(l, code);
+        code = check_pulled(l, code);
         job_last_diags(l->job, &l->diags);
         report_failure(&l->diags, l->job, &l->hosts, &l->plan, &l->o);
         report_dumps(&l->diags, l->job);
         code = check_streams(l, record_verdict(l, check_streams(l, code)));
-        tell_dialed_in(l, l->verdict, code);
+        tell_dialed_in(l, l->end.verdict, code);
+        verdict_say(l);
+        launch_record_end(l, code);
         verdict_say(l);
         if (!l->o.quiet || code)
-                say("hnlaunch: %s\n", l->verdict);
+                say("hnlaunch: %s\n", l->end.verdict);
         if (job_hurried(l->job)) {
                 /* A thread may be blocked in a write without a reader: exit() would wait.
                  */
                 fflush(stderr);
+                run_socket_abandon();
                 _exit(code);
         }
         return code;

@@ -22,6 +22,7 @@ stty cols $1
 echo \$\$ >pid
 exec $HNLAUNCH -w $2 --ssh-command ./slow-ssh --connect-timeout 600s --start-timeout 600s true
 EOF2
+    : >tty
     script -qefc 'sh job.sh' /dev/null >tty 2>&1 &
     wait_for draws_are 3
     if [[ -n ${3-} ]]; then

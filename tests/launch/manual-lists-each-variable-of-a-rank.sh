@@ -17,6 +17,8 @@ run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --mpi pmix true
 names "$OUT" >>given
 run "${bare[@]}" "$HNLAUNCH" -q --local 1 --mpi pmi-port --label none env
 names "$OUT" >>given
+run "${bare[@]}" "$HNLAUNCH" -q --local 1 --mpi pmi1 --label none env
+names "$OUT" >>given
 run "${bare[@]}" "$HNLAUNCH" -q --local 2 --push data --label none env
 exits 'a run' 0
 names "$OUT" >>given

@@ -313,7 +313,8 @@ class Run:
             left += glob.glob(self.path(folder + '/*')) + glob.glob(self.path(folder + '/.[!.]*'))
         left = [path for path in left if path != self.path('run/hnlaunch')]  # where ~/.cache will not do
         for top, _, files in [*os.walk(self.path('cache')), *os.walk(self.path('run/hnlaunch'))]:
-            left += [os.path.join(top, f) for f in files if not re.fullmatch(r'agent-[0-9a-f]+', f)]
+            # A socket that a hnlaunch without memory or random bytes leaves is removed by the next ps.
+            left += [os.path.join(top, f) for f in files if not re.fullmatch(r'agent-[0-9a-f]+|[a-z2-9]{5}\.sock', f)]
         for top, _, files in os.walk(self.path('work/logs')):
             left += [os.path.join(top, f) for f in files
                      if not re.fullmatch(r'rank-\d+\.(out|err)|(summary|run)\.json|events\.ndjson|latest', f)]

@@ -23,9 +23,11 @@
 #include "base/strv.h"
 #include "head/job/job_private.h"
 #include "head/output/say.h"
+#include "head/pull/pull.h"
 
 enum {
         TICK_MS = 100,
+        PULL_LOOK_MS = 1000,
         LEAVE_MS = 2000,       /* for agents to leave after the end */
         LEAVE_PUSH_MS = 15000, /* the same with files to remove */
         LOOP_FDS = 8,          /* for libuv */
@@ -219,6 +221,39 @@ void job_wait(struct job *j)
         heartbeat_stop(&j->heartbeat);
 }
 
+static void on_pull_look(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        pull_look(j->config.pull);
+}
+
+void job_pull(struct job *j)
+{
+        struct pull *p = j->config.pull;
+
+        uv_timer_stop(&j->limit);
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (!j->attempt.plan->nodes[i].n_ranks)
+                        continue;
+                if (j->attempt.state == JOB_ENDED) {
+                        pull_lost(p, n, "hnlaunch was told to end at once");
+                } else if ((n->state == NODE_GONE || n->state == NODE_READY) && !n->ended) {
+                        pull_ask(p, n);
+                        node_flush(n);
+                } else {
+                        pull_lost(p, n, "the node was lost");
+                }
+        }
+        uv_timer_start(&j->late, on_pull_look, PULL_LOOK_MS, PULL_LOOK_MS);
+        uv_ref((uv_handle_t *)&j->late);
+        while (pull_waits(p))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        uv_timer_stop(&j->late);
+}
+
 static void on_leave_over(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -292,6 +327,37 @@ void job_destroy(struct job *j)
 const struct node *job_node(const struct job *j, size_t host)
 {
         return &j->cluster.nodes[host];
+}
+
+const char *job_doing(const struct job *j)
+{
+        enum job_state state = j->attempt.state;
+
+        return job_state_stops(state)  ? "stopping"
+               : job_state_runs(state) ? "running"
+               : state < JOB_RUNNING   ? "connecting"
+                                       : "ending";
+}
+
+int job_lend_stdin(struct job *j, int fd, struct error *err)
+{
+        return stdin_pump_lend(j->stdin_pump, fd, err);
+}
+
+void job_end_stdin(struct job *j)
+{
+        stdin_pump_end(j->stdin_pump);
+}
+
+void job_release_output(struct job *j)
+{
+        if (j->attempt.printer)
+                printer_release(j->attempt.printer);
+}
+
+uv_loop_t *job_loop(struct job *j)
+{
+        return &j->loop;
 }
 
 const struct pushed *job_pushed(const struct job *j, size_t node)

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <uv.h>
 
 #include "base/error.h"
 #include "head/model/events.h"
@@ -28,6 +29,22 @@
 struct dial_in;
 struct job;
 struct dump_files;
+struct inspect_order;
+struct inspected;
+struct rank_table;
+struct pull;
+
+/* What asks job_inspect(). */
+struct job_why {
+        void (*ask)(void *ctx);   /* Ctrl-\ was given twice within 3 s */
+        void (*quiet)(void *ctx); /* no rank has done anything for --hang-after; may be NULL */
+        /* The ranks are about to be stopped: --timeout is over, or one has waited in vain. True:
+         * job_end_look() follows soon. May be NULL. */
+        bool (*last)(void *ctx);
+        /* An answer, which may be taken over. */
+        void (*inspected)(void *ctx, int node, struct inspected *m);
+        void *ctx;
+};
 
 struct job_config {
         const struct options *options;
@@ -40,6 +57,7 @@ struct job_config {
         struct transport *(*remote)(uv_loop_t *loop, struct error *err);
         struct dial_in *dial_in; /* the nodes dial in; NULL = they are reached. Outlives the job */
         struct events *events;
+        struct pull *pull; /* what job_pull() brings home; NULL = nothing */
         char run_id[16];
         void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */
         void *tick_ctx;
@@ -49,6 +67,10 @@ struct job_config {
         struct strv ports; /* names of ports that the ranks need on rank 0's node */
         char mpi[64];      /* the MPI of a program that has several ranks, "" = none known */
         bool tell_joins;   /* EVENT_RANK_JOINED is worth asking the nodes */
+        /* The terminal has hung up. The job goes on, and tells no write error from then on. Gets
+         * say_ctx. NULL: SIGHUP ends the job. */
+        void (*hung_up)(void *ctx);
+        struct job_why why;
 };
 
 enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */
@@ -60,6 +82,8 @@ struct job *job_create(const struct job_config *c, struct error *err);
 int job_connect(struct job *j);
 const struct node *job_node(const struct job *j, size_t host);
 
+enum { JOB_STDIN_LATER = -2 }; /* what job_lend_stdin() lends */
+
 struct job_launch {
         const struct plan *plan;
         const struct strv *env, *unset; /* from export_env_collect() */
@@ -69,8 +93,8 @@ struct job_launch {
         const char *program;           /* path of argv[0] among pushed files, NULL = argv[0] */
         struct printer_options output; /* without pool, fd, append and window */
         bool on_stderr;                /* all output of ranks: stdout is for events */
-        int stdin_fd;                  /* standard input of ranks, borrowed; -1 = none */
-        bool stdin_all;                /* for every rank, else rank 0 */
+        int stdin_fd;   /* standard input of ranks, borrowed; -1 = none, JOB_STDIN_LATER */
+        bool stdin_all; /* for every rank, else rank 0 */
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until
@@ -86,8 +110,37 @@ void job_wait(struct job *j);
 bool job_restart(struct job *j, struct plan *plan);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
+/* Brings the files of --pull home from the nodes of the last attempt. A signal ends it. */
+void job_pull(struct job *j);
 /* The agents leave. */
 void job_leave(struct job *j);
+
+/* Orders of the user from elsewhere, at any time until job_destroy(): to stop the ranks, with the
+ * grace time of the options (@grace_ms -1) or another; a signal to all ranks. */
+void job_order_stop(struct job *j, int64_t grace_ms);
+void job_signal_ranks(struct job *j, int signo);
+void job_show_status(struct job *j); /* as Ctrl-\ */
+/* A line of output has told a step of the rank (--progress-re). While the ranks run. */
+void job_line_step(struct job *j, int rank, int64_t step, int64_t total);
+/* Lends the ranks the stream socket @fd as standard input, as stdin_pump_lend() (stdin_pump.h), and
+ * sends them the end of it. */
+int job_lend_stdin(struct job *j, int fd, struct error *err);
+void job_end_stdin(struct job *j);
+void job_release_output(struct job *j); /* printer_release() */
+/* Asks for the table of all ranks, as job_status_take_table(). */
+bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_table *t), void *ctx);
+/* Orders a closer look at ranks of a node, whose answers are for config.why. The numbers of
+ * orders must not fall. False: no ranks run there. */
+bool job_inspect(struct job *j, size_t node, const struct inspect_order *o);
+/* A look begun by config.why.quiet() has found a hang. False: a rank has done something meanwhile.
+ */
+bool job_still_hangs(struct job *j);
+/* Follows it: emits EVENT_HANG with @text and the first odd @rank (-1 = none), and ends the attempt
+ * as --on-hang says. */
+void job_hangs(struct job *j, int rank, const char *text);
+void job_end_look(struct job *j); /* stops the ranks, after the look of config.why.last() */
+const char *job_doing(const struct job *j); /* "connecting", "running", "stopping", "ending" */
+uv_loop_t *job_loop(struct job *j);
 
 const struct outcome *job_outcome(const struct job *j);
 /* How the attempts before the last ended, a sentence each. */

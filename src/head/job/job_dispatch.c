@@ -26,6 +26,7 @@
 #include "head/model/known_bad.h"
 #include "head/model/lone_rank.h"
 #include "head/nodes/transport_tree.h"
+#include "head/pull/pull.h"
 #include "wire/status_msg.h"
 
 enum { HN_KNOWN_BAD = 408 };
@@ -142,6 +143,8 @@ static int on_output(struct job *j, struct node *n, const struct frame *f, struc
                                "granted",
                                m.len, m.rank, granted);
         printer_put(j->attempt.printer, (int)m.rank, m.stream, m.data, m.len);
+        if (m.len)
+                job_status_output(j->status);
         return 0;
 }
 
@@ -272,6 +275,22 @@ static int on_status(struct job *j, struct node *n, const struct frame *f, struc
         return asked ? 0 : err_set(err, EPROTO, "message out of turn: STATUS without a request");
 }
 
+static int on_inspected(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        const struct plan *plan = j->attempt.plan;
+        struct inspected m;
+        bool valid;
+
+        if (inspected_decode(&m, f, err) < 0)
+                return -EPROTO;
+        valid = m.number && m.number <= j->orders.inspections &&
+                (m.rank == UINT32_MAX || (plan && m.rank < (uint32_t)plan->world_size));
+        if (valid && j->config.why.inspected)
+                j->config.why.inspected(j->config.why.ctx, n->index, &m);
+        inspected_finish(&m);
+        return valid ? 0 : err_set(err, EPROTO, "message out of turn: INSPECTED without a request");
+}
+
 static int on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
                               struct error *err)
 {
@@ -301,6 +320,11 @@ static int on_taken(struct job *j, struct node *n, const struct frame *f, struct
 static int on_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         return job_push_pushed(j->push, n, f, err);
+}
+
+static int on_pulled(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return pull_take(j->config.pull, n, f, err);
 }
 
 static int on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
@@ -371,6 +395,7 @@ static const struct {
         [MSG_LEAVING] = { IN_ANY, on_leaving },
         [MSG_SIGNAL] = { IN_ANY, job_manager_signal },
         [MSG_STATUS] = { IN_ANY, on_status },
+        [MSG_INSPECTED] = { IN_ANY, on_inspected },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
         [MSG_PROBED] = { IN_ANY, on_probed },
         [MSG_PORTS_HELD] = { IN_ANY, on_ports_held },
@@ -379,6 +404,7 @@ static const struct {
         [MSG_WANT] = { IN_READY, on_want },
         [MSG_TAKEN] = { IN_READY, on_taken },
         [MSG_PUSHED] = { IN_ANY, on_pushed },
+        [MSG_PULLED] = { IN_ANY, on_pulled },
         [MSG_PING_REQUEST] = { IN_ANY, on_ping_request },
 };
 
@@ -467,6 +493,8 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 if (j->attempt.state == JOB_CONNECTING && cluster_try_again(c, n))
                         return;
                 c->failed++;
+                if (pull_waits(j->config.pull))
+                        pull_lost(j->config.pull, n, "the node was lost");
                 job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
                 if (was == NODE_RUNNING) {
                         c->running--;
@@ -502,6 +530,8 @@ static void on_node_left(void *ctx, struct node *n)
         struct job *j = ctx;
 
         job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
+        if (pull_waits(j->config.pull))
+                pull_lost(j->config.pull, n, "the node was lost");
         if (was_store_needed(j, n))
                 lose_node(j, n);
         if (j->cluster.tree)

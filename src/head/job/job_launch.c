@@ -45,6 +45,9 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
         struct job *j = ctx;
         char text[512];
 
+        /* A write to a terminal that has hung up fails before SIGHUP comes. */
+        if (stream && (j->orders.hung_up || (error == EIO && job_outlive_terminal(j))))
+                return;
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
         if (stream == MSG_STDOUT)
                 job_ordered(j, CAUSE_STDOUT, error, text);
@@ -125,6 +128,11 @@ static void on_rank_progress(void *ctx, int rank, int64_t step, int64_t total, c
         struct job *j = ctx;
 
         job_status_progress(j->status, rank, step, total, note);
+}
+
+void job_line_step(struct job *j, int rank, int64_t step, int64_t total)
+{
+        job_status_line_step(j->status, rank, step, total);
 }
 
 static void on_rank_report(void *ctx, int rank, const char *kind, const char *text)
@@ -245,9 +253,9 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->env = *l->env;
         m->unset = *l->unset;
         fill_mpi(j, &m->mpi);
-        m->stdin_rank = l->stdin_fd < 0 || j->attempt.number ? MSG_NO_RANK
-                        : l->stdin_all                       ? MSG_EVERY_RANK
-                                                             : 0;
+        m->stdin_rank = l->stdin_fd == -1 || j->attempt.number ? MSG_NO_RANK
+                        : l->stdin_all                         ? MSG_EVERY_RANK
+                                                               : 0;
         compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
         job_endpoint_fill_common(j->endpoint, m);
         m->arguments.subst = o->subst;
@@ -325,6 +333,15 @@ static void order_nodes(struct job *j, const struct job_launch *l, struct launch
         }
 }
 
+static void start_stdin(struct job *j, const struct job_launch *l)
+{
+        j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_all);
+        if (j->config.hung_up)
+                stdin_pump_outlive_terminal(j->stdin_pump);
+        if (l->stdin_fd >= 0)
+                stdin_pump_read(j->stdin_pump, l->stdin_fd);
+}
+
 void job_launch(struct job *j, const struct job_launch *l)
 {
         const struct options *o = j->config.options;
@@ -350,7 +367,6 @@ void job_launch(struct job *j, const struct job_launch *l)
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
         heartbeat_start(&j->heartbeat, false);
         job_status_launched(j->status);
-        if (l->stdin_fd >= 0 && !j->attempt.number)
-                j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_fd,
-                                                  l->stdin_all);
+        if (l->stdin_fd != -1 && !j->attempt.number)
+                start_stdin(j, l);
 }

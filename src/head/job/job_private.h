@@ -36,6 +36,17 @@ struct job_history {
         size_t lost_bytes; /* missing in log files of earlier attempts */
 };
 
+/* Orders from elsewhere, job_stop.c. */
+struct job_orders {
+        unsigned usr_signals[2]; /* SIGUSR1 and 2 that came by agents */
+        bool has_grace;
+        uint32_t grace_ms;    /* in place of --grace */
+        bool hung_up;         /* the terminal is gone, and the job goes on */
+        uint32_t inspections; /* the newest number of job_inspect() */
+        int64_t shown_ms;     /* clock of the last Ctrl-\ */
+        int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
+};
+
 /* Warnings that are told once. */
 struct job_told {
         bool lone_rank; /* HN407 */
@@ -46,7 +57,7 @@ struct job {
         struct job_config config;
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
-        unsigned usr_signals[2];  /* SIGUSR1 and 2 that came by agents, job_stop.c */
+        struct job_orders orders;
         uv_timer_t ticker;        /* calls config.tick while nodes are connected */
         uv_timer_t limit;         /* --timeout */
         uv_timer_t late;          /* nodes do not end their ranks, or agents do not leave */
@@ -93,8 +104,10 @@ void job_rank_succeeded(struct job *j, int rank);
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
 void job_signal_caught(uv_signal_t *s, int signo);
 void job_signal(struct job *j, int signo); /* acts as on a signal to hnlaunch */
+/* The terminal has hung up. False: the job ends with it. */
+bool job_outlive_terminal(struct job *j);
 /* Takes SIGNAL of an agent: the manager, such as Slurm, has sent a signal to it, and as a rule to
  * the agents of all nodes. */
 int job_manager_signal(struct job *j, struct node *n, const struct frame *f, struct error *err);
-/* --timeout: shows, then stops the ranks. */
+/* --timeout: shows and looks where the ranks are, then stops them. */
 void job_time_is_over(uv_timer_t *t);

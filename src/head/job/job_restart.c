@@ -154,7 +154,8 @@ bool job_restart(struct job *j, struct plan *plan)
 {
         const struct cause *c = &j->attempt.outcome.cause;
         bool may_restart = c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT ||
-                           c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_NODE;
+                           c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_NODE ||
+                           (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
         char why[640], text[800], pause[32];
         uint64_t ms;
 

@@ -4,7 +4,8 @@
  * table; a further reason meanwhile is added to the same round. finish_round() runs when the last
  * answer has come, or after ANSWER_MS, and tells the result for each reason.
  *
- * Three timers begin rounds:
+ * The timer quiet sees whether a rank has done anything (--hang-after); when none has for long,
+ * config.why takes a closer look. Three timers begin rounds:
  * - join: --start-timeout. Warns of missing ranks, or, if the user set the time, ends the job when
  *   a rank waits.
  * - look: compares the number of waiting requests in the store every quarter of --wait-warn. The
@@ -24,6 +25,7 @@
 #include "head/job/store_server.h"
 #include "head/status/rank_facts.h"
 #include "head/status/rank_table.h"
+#include "head/why/hang_watch.h"
 #include "wire/status_msg.h"
 
 enum {
@@ -36,7 +38,7 @@ enum {
 };
 
 /* Reasons for a round. */
-enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8, FOR_EVENTS = 16 };
+enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8, FOR_EVENTS = 16, FOR_TABLE = 32 };
 
 /* A round of questions. */
 struct status_round {
@@ -48,13 +50,16 @@ struct status_round {
         struct rank_table table;
         void (*done)(void *ctx); /* FOR_END */
         void *ctx;
+        void (*take)(void *ctx, const struct rank_table *t); /* FOR_TABLE */
+        void *take_ctx;
 };
 
 struct job_status {
         struct cluster *cluster;
         struct attempt *attempt;
         const struct job_config *config;
-        uv_timer_t join, look, seek;
+        uv_timer_t join, look, seek, quiet;
+        struct hang_watch hang;
         struct status_round round;
         bool asked_joins;
         bool told_missing;              /* as a warning: only once */
@@ -177,7 +182,7 @@ static void finish_round(uv_timer_t *t)
         const struct hello **hellos = xcalloc(c->n_nodes, sizeof(const struct hello *));
         bool runs = job_state_runs(s->attempt->state);
         /* Between two attempts there is no store, and no rank is missing. */
-        unsigned reasons = runs ? r->reasons : r->reasons & (FOR_ALL | FOR_END);
+        unsigned reasons = runs ? r->reasons : r->reasons & (FOR_ALL | FOR_END | FOR_TABLE);
         struct diags d = DIAGS_INIT;
 
         uv_timer_stop(t);
@@ -192,6 +197,8 @@ static void finish_round(uv_timer_t *t)
                 rank_table_tell_all(&r->table, &d, attempt_age_ms(s->attempt));
                 say_status(s, &d);
         }
+        if (reasons & FOR_TABLE)
+                r->take(r->take_ctx, &r->table);
         if (reasons & FOR_JOINS)
                 tell_joins(s);
         if (reasons & FOR_WAITS)
@@ -309,10 +316,27 @@ static void on_seek(uv_timer_t *t)
         }
 }
 
+static void on_quiet(uv_timer_t *t)
+{
+        struct job_status *s = t->data;
+
+        if (s->attempt->state == JOB_RUNNING &&
+            hang_watch_due(&s->hang, clock_ms(), store_server_met(s->attempt->store)))
+                s->config->why.quiet(s->config->why.ctx);
+}
+
+/* A look at a fraction of the time costs nothing, and finds its end early enough. */
+static void start_look(uv_timer_t *t, uv_timer_cb fn, int64_t time_ms)
+{
+        int64_t period = MAX(MIN(time_ms / 4, LOOK_MAX_MS), LOOK_MIN_MS);
+
+        uv_timer_start(t, fn, (uint64_t)period, (uint64_t)period);
+}
+
 void job_status_launched(struct job_status *s)
 {
         const struct options *o = s->cluster->options;
-        int64_t warn = o->wait_warn_ms, period;
+        int64_t warn = o->wait_warn_ms;
 
         rank_facts_begin(&s->facts, s->attempt->plan, s->cluster->hosts, s->cluster->events);
         s->asked_joins = s->told_missing = false;
@@ -327,27 +351,47 @@ void job_status_launched(struct job_status *s)
                                (uint64_t)MAX(o->start_timeout_ms, ROUND_MIN_MS));
         if (s->config->tell_joins && o->store_listen != STORE_LISTEN_NONE)
                 uv_timer_start(&s->seek, on_seek, SEEK_MIN_MS, SEEK_MIN_MS);
-        if (warn <= 0)
-                return;
-        period = MAX(MIN(warn / 4, LOOK_MAX_MS), LOOK_MIN_MS);
-        uv_timer_start(&s->look, on_look, (uint64_t)period, (uint64_t)period);
+        if (warn > 0)
+                start_look(&s->look, on_look, warn);
+        hang_watch_begin(&s->hang, o->hang_after_ms, clock_ms());
+        if (o->hang_after_ms > 0 && s->attempt->plan->world_size > 1 && s->config->why.quiet)
+                start_look(&s->quiet, on_quiet, o->hang_after_ms);
 }
 
 /* --- ranks --- */
 
+void job_status_output(struct job_status *s)
+{
+        hang_watch_alive(&s->hang);
+}
+
+bool job_status_hangs(struct job_status *s)
+{
+        return s->attempt->state == JOB_RUNNING &&
+               hang_watch_found(&s->hang, store_server_met(s->attempt->store));
+}
+
 void job_status_joined(struct job_status *s, int rank)
 {
+        hang_watch_alive(&s->hang);
         rank_facts_joined(&s->facts, rank, (int64_t)attempt_age_ms(s->attempt));
 }
 
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note)
 {
+        hang_watch_alive(&s->hang);
         rank_facts_progress(&s->facts, rank, step, total, note);
+}
+
+void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t total)
+{
+        rank_facts_line_step(&s->facts, rank, step, total);
 }
 
 void job_status_ended(struct job_status *s, int rank)
 {
+        hang_watch_alive(&s->hang);
         rank_facts_ended(&s->facts, rank);
 }
 
@@ -385,6 +429,17 @@ void job_status_show_last(struct job_status *s, void (*done)(void *ctx), void *c
         ask_nodes(s, FOR_ALL | FOR_END);
 }
 
+bool job_status_take_table(struct job_status *s,
+                           void (*take)(void *ctx, const struct rank_table *t), void *ctx)
+{
+        if (!job_state_runs(s->attempt->state))
+                return false;
+        s->round.take = take;
+        s->round.take_ctx = ctx;
+        ask_nodes(s, FOR_TABLE);
+        return true;
+}
+
 void job_status_move_last(struct job_status *s, struct diags *to)
 {
         diags_move(to, &s->last);
@@ -404,6 +459,7 @@ struct job_status *job_status_create(struct cluster *c, struct attempt *a,
         cluster_init_timer(c, &s->join, s);
         cluster_init_timer(c, &s->look, s);
         cluster_init_timer(c, &s->seek, s);
+        cluster_init_timer(c, &s->quiet, s);
         return s;
 }
 
@@ -413,6 +469,7 @@ void job_status_close(struct job_status *s)
         uv_close((uv_handle_t *)&s->join, NULL);
         uv_close((uv_handle_t *)&s->look, NULL);
         uv_close((uv_handle_t *)&s->seek, NULL);
+        uv_close((uv_handle_t *)&s->quiet, NULL);
 }
 
 void job_status_free(struct job_status *s)

@@ -17,6 +17,7 @@ struct cluster;
 struct job_config;
 struct job_status;
 struct node_status;
+struct rank_table;
 
 /* All pointers are borrowed. */
 struct job_status *job_status_create(struct cluster *c, struct attempt *a,
@@ -27,10 +28,17 @@ void job_status_free(struct job_status *s);
 
 /* The ranks were started: the clocks begin, anew for another attempt. */
 void job_status_launched(struct job_status *s);
+void job_status_output(struct job_status *s); /* a rank has written */
 void job_status_joined(struct job_status *s, int rank);
 void job_status_ended(struct job_status *s, int rank);
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note);
+/* A line of the rank has told a step; one from hn_progress() wins. */
+void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t total);
+
+/* A look that config.why.quiet() has begun has found a hang. False: a rank has done something
+ * meanwhile, or the ranks do not run. */
+bool job_status_hangs(struct job_status *s);
 
 /* Takes the answer of @node; late answers are ignored. False: to a request never made. */
 bool job_status_take(struct job_status *s, int node, const struct node_status *answer);
@@ -40,6 +48,11 @@ bool job_status_take(struct job_status *s, int node, const struct node_status *a
 void job_status_show(struct job_status *s);
 /* Shows all ranks; then, unless all have ended meanwhile, @done(@ctx). */
 void job_status_show_last(struct job_status *s, void (*done)(void *ctx), void *ctx);
+
+/* Hands the table of all ranks to @take, when all nodes have answered or a second is over. False:
+ * no ranks run. */
+bool job_status_take_table(struct job_status *s,
+                           void (*take)(void *ctx, const struct rank_table *t), void *ctx);
 
 /* Moves the message of a job ended by missing ranks (CAUSE_JOIN) to the end of @to. */
 void job_status_move_last(struct job_status *s, struct diags *to);

@@ -15,13 +15,16 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "head/nodes/program_link.h"
+#include "head/pull/pull.h"
 #include "head/status/rank_table_text.h"
 
 enum {
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
+        WHY_MS = 3000,   /* between two Ctrl-\ */
         HURRY_MS = 1000, /* after the second order; output may be stuck for ever */
 };
 
@@ -63,7 +66,8 @@ static void on_late_look(uv_timer_t *t)
 /* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
 static void stop_job(struct job *j, const char *why)
 {
-        uint64_t grace_ms = (uint64_t)j->config.options->grace_ms;
+        uint64_t grace_ms =
+                j->orders.has_grace ? j->orders.grace_ms : (uint64_t)j->config.options->grace_ms;
 
         if (!attempt_step(&j->attempt, JOB_EV_STOP))
                 return;
@@ -76,6 +80,14 @@ static void stop_job(struct job *j, const char *why)
         uv_timer_start(&j->late, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
 }
 
+/* Looks where the ranks are; job_end_look() stops them. False: no look is possible. */
+static bool look_before_stop(struct job *j)
+{
+        j->orders.looked_at = j->attempt.number;
+        return j->attempt.state == JOB_RUNNING && !j->config.options->quiet && j->config.why.last &&
+               j->config.why.last(j->config.why.ctx);
+}
+
 void job_failed(void *ctx, bool is_cause)
 {
         struct job *j = ctx;
@@ -86,6 +98,8 @@ void job_failed(void *ctx, bool is_cause)
             (j->config.options->on_failure == FAILURE_CONTINUE &&
              job_state_runs(j->attempt.state) &&
              (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_SIGNAL)))
+                return;
+        if (c->waited && look_before_stop(j))
                 return;
         job_sentence(j, c, why, sizeof(why));
         stop_job(j, why);
@@ -105,6 +119,7 @@ void job_rank_succeeded(struct job *j, int rank)
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
         struct cause c = { .kind = kind, .rank = -1, .node = -1 };
+        char why[640];
 
         if (kind == CAUSE_ORDER)
                 c.signal = number;
@@ -113,7 +128,8 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
         attempt_fail(&j->attempt, &c);
-        stop_job(j, "ordered");
+        job_sentence(j, &c, why, sizeof(why)); /* is no cause if ranks have failed before */
+        stop_job(j, why);
 }
 
 void job_signal_caught(uv_signal_t *s, int signo)
@@ -121,17 +137,80 @@ void job_signal_caught(uv_signal_t *s, int signo)
         job_signal(s->data, signo);
 }
 
+void job_signal_ranks(struct job *j, int signo)
+{
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+                number_encode(&n->out, MSG_SIGNAL, (uint32_t)signo);
+                node_flush(n);
+        }
+}
+
+void job_order_stop(struct job *j, int64_t grace_ms)
+{
+        if (grace_ms >= 0) {
+                j->orders.has_grace = true;
+                j->orders.grace_ms = (uint32_t)MIN(grace_ms, INT64_C(1) << 31);
+        }
+        job_signal(j, SIGTERM);
+}
+
+bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_table *t), void *ctx)
+{
+        return job_status_take_table(j->status, take, ctx);
+}
+
+bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
+{
+        struct node *n = &j->cluster.nodes[node];
+
+        if (n->state != NODE_RUNNING)
+                return false;
+        j->orders.inspections = MAX(j->orders.inspections, o->number);
+        inspect_order_encode(&n->out, o);
+        node_flush(n);
+        return true;
+}
+
+/* Ctrl-\, and once more within 3 s. */
+static void show_ranks(struct job *j)
+{
+        int64_t now = clock_ms();
+        bool again = j->orders.shown_ms && now - j->orders.shown_ms < WHY_MS;
+
+        j->orders.shown_ms = again ? 0 : now;
+        if (again && j->config.why.ask)
+                j->config.why.ask(j->config.why.ctx);
+        else
+                job_status_show(j->status);
+}
+
+void job_show_status(struct job *j)
+{
+        job_signal(j, SIGQUIT);
+}
+
+bool job_outlive_terminal(struct job *j)
+{
+        if (!j->config.hung_up)
+                return false;
+        stdin_pump_leave_terminal(j->stdin_pump);
+        j->orders.hung_up = true;
+        j->config.hung_up(j->config.say_ctx);
+        return true;
+}
+
 void job_signal(struct job *j, int signo)
 {
-        if (signo == SIGQUIT) {
-                job_status_show(j->status);
+        if (signo == SIGHUP && job_outlive_terminal(j)) {
+                log_line(LOG_INFO, "SIGHUP: the run goes on");
+        } else if (signo == SIGQUIT) {
+                show_ranks(j);
         } else if (signo == SIGTSTP) {
                 heartbeat_suspend(&j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
-                for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
-                        number_encode(&n->out, MSG_SIGNAL, (uint32_t)signo);
-                        node_flush(n);
-                }
+                job_signal_ranks(j, signo);
+        } else if (pull_waits(j->config.pull)) {
+                pull_cancel(j->config.pull, "interrupted");
         } else if (j->attempt.state == JOB_LEAVING) {
                 attempt_step(&j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
         } else if (j->attempt.outcome.cause.kind == CAUSE_ORDER ||
@@ -155,9 +234,9 @@ static void forward_usr_signal(struct job *j, struct node *n, int signo)
 {
         size_t i = signo == SIGUSR1 ? 0 : 1;
 
-        if (++n->usr_signals[i] <= j->usr_signals[i])
+        if (++n->usr_signals[i] <= j->orders.usr_signals[i])
                 return;
-        j->usr_signals[i]++;
+        j->orders.usr_signals[i]++;
         job_signal(j, signo);
 }
 
@@ -178,14 +257,59 @@ int job_manager_signal(struct job *j, struct node *n, const struct frame *f, str
         return 0;
 }
 
-static void reach_time_limit(void *ctx)
+bool job_still_hangs(struct job *j)
 {
-        struct job *j = ctx;
+        return job_status_hangs(j->status);
+}
+
+void job_hangs(struct job *j, int rank, const char *text)
+{
+        const struct options *o = j->config.options;
+        char why[640];
+
+        cluster_emit(&j->cluster, EVENT_HANG, -1, rank, o->hang_after_ms, text);
+        snprintf(why, sizeof(why), "the ranks hang: %s", text);
+        if (o->on_hang != HANG_REPORT)
+                job_ordered(j, CAUSE_HANG, 0, why);
+}
+
+static void describe_time_limit(const struct job *j, char *to, size_t size)
+{
+        snprintf(to, size, "time limit of %s reached (--timeout)",
+                 rank_span((uint64_t)j->config.options->timeout_ms).text);
+}
+
+static void reach_time_limit(struct job *j)
+{
         char text[128];
 
-        snprintf(text, sizeof(text), "time limit of %s reached (--timeout)",
-                 rank_span((uint64_t)j->config.options->timeout_ms).text);
+        describe_time_limit(j, text, sizeof(text));
         job_ordered(j, CAUSE_TIMEOUT, 0, text);
+}
+
+/* The time is over now, also if the ranks end during the look. */
+static void look_before_limit(void *ctx)
+{
+        struct job *j = ctx;
+        struct cause c = { .kind = CAUSE_TIMEOUT, .rank = -1, .node = -1 };
+
+        if (!look_before_stop(j)) {
+                reach_time_limit(j);
+                return;
+        }
+        describe_time_limit(j, c.text, sizeof(c.text));
+        outcome_happened(&j->attempt.outcome, &c);
+}
+
+/* Meanwhile all ranks may have ended, and another attempt may have begun. */
+void job_end_look(struct job *j)
+{
+        char why[640];
+
+        if (!job_state_runs(j->attempt.state) || j->attempt.number != j->orders.looked_at)
+                return;
+        job_sentence(j, &j->attempt.outcome.cause, why, sizeof(why));
+        stop_job(j, why);
 }
 
 void job_time_is_over(uv_timer_t *t)
@@ -193,7 +317,7 @@ void job_time_is_over(uv_timer_t *t)
         struct job *j = t->data;
 
         if (j->attempt.state == JOB_RUNNING && !j->config.options->quiet)
-                job_status_show_last(j->status, reach_time_limit, j);
+                job_status_show_last(j->status, look_before_limit, j);
         else
                 reach_time_limit(j);
 }

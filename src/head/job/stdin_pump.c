@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Terminals and pipes are read by the loop. A regular file, which poll() always calls readable, is
- * read by a thread of the pool, piece by piece.
+ * Terminals, pipes and sockets are read by the loop. A regular file, which poll() always calls
+ * readable, is read by a thread of the pool, piece by piece. A source is freed when its handle is
+ * closed, or its read in the thread is over.
  *
  * taken[] counts by rank the bytes for which the agent has sent a CREDIT. The pump is paused while
  * sent - min(taken) is a window or more; a rank without interest counts as UINT64_MAX. After the
@@ -11,17 +12,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 
-struct stdin_pump {
-        struct cluster *cluster;
-        const struct attempt *attempt;
-        bool all; /* every rank is sent the bytes, else rank 0 */
-        uint64_t sent, *taken;
-        struct thread_pool *pool;
+struct stdin_source {
+        struct stdin_pump *pump; /* NULL = left */
         union {
                 uv_handle_t handle;
                 uv_stream_t stream;
@@ -30,45 +28,58 @@ struct stdin_pump {
         } h;
         struct thread_pool_work work;
         ssize_t got; /* by the last read of a file */
-        bool is_file, reading, closing, paused, ended;
+        bool is_file, reading, lent;
         int fd;
         char buffer[32768];
 };
 
-static void read_next_piece(struct stdin_pump *p);
+struct stdin_pump {
+        struct cluster *cluster;
+        const struct attempt *attempt;
+        bool all; /* every rank is sent the bytes, else rank 0 */
+        uint64_t sent, *taken;
+        struct thread_pool *pool;
+        struct stdin_source *source; /* NULL = none now */
+        bool paused;
+        bool ended;  /* the ranks were sent the end */
+        bool ending; /* the end follows the lent source */
+        bool outlives_terminal;
+};
+
+static void read_next_piece(struct stdin_source *s);
+
+static void on_source_closed(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+static void leave_source(struct stdin_pump *p)
+{
+        struct stdin_source *s = p->source;
+
+        p->source = NULL;
+        if (!s)
+                return;
+        s->pump = NULL;
+        if (!s->is_file)
+                uv_close(&s->h.handle, on_source_closed);
+        else if (!s->reading)
+                free(s);
+}
 
 static void provide_buffer(uv_handle_t *h, size_t size UNUSED, uv_buf_t *ret)
 {
-        struct stdin_pump *p = h->data;
+        struct stdin_source *s = h->data;
 
-        *ret = uv_buf_init(p->buffer, sizeof(p->buffer));
+        *ret = uv_buf_init(s->buffer, sizeof(s->buffer));
 }
 
-static void send_stdin(struct node *n, uint32_t rank, const void *data, size_t len)
-{
-        rank_bytes_encode(&n->out, MSG_STDIN, rank, data, len);
-        node_flush(n);
-}
-
-/* Sends a piece; @len 0 = the end. */
-static void pump_piece(struct stdin_pump *p, const void *data, size_t len);
-
-static void on_stdin(uv_stream_t *s, ssize_t got, const uv_buf_t *b)
-{
-        struct stdin_pump *p = s->data;
-
-        if (got > 0) {
-                pump_piece(p, b->base, (size_t)got);
-        } else if (got < 0) {
-                p->ended = true;
-                uv_read_stop(s);
-                pump_piece(p, NULL, 0);
-        }
-}
+static void on_stdin(uv_stream_t *stream, ssize_t got, const uv_buf_t *b);
 
 /* Pauses while the slowest rank has a full window of bytes under way. */
 static void update_pause(struct stdin_pump *p)
 {
+        struct stdin_source *s = p->source;
         uint64_t least = p->sent;
         bool paused;
 
@@ -78,20 +89,28 @@ static void update_pause(struct stdin_pump *p)
         if (p->paused == paused)
                 return;
         p->paused = paused;
-        if (p->ended)
+        if (!s)
                 return;
-        if (p->is_file && !paused && !p->reading)
-                read_next_piece(p);
-        else if (!p->is_file && paused)
-                uv_read_stop(&p->h.stream);
-        else if (!p->is_file)
-                uv_read_start(&p->h.stream, provide_buffer, on_stdin);
+        if (s->is_file && !paused && !s->reading)
+                read_next_piece(s);
+        else if (!s->is_file && paused)
+                uv_read_stop(&s->h.stream);
+        else if (!s->is_file)
+                uv_read_start(&s->h.stream, provide_buffer, on_stdin);
 }
 
+static void send_stdin(struct node *n, uint32_t rank, const void *data, size_t len)
+{
+        rank_bytes_encode(&n->out, MSG_STDIN, rank, data, len);
+        node_flush(n);
+}
+
+/* Sends a piece; @len 0 = the end. */
 static void pump_piece(struct stdin_pump *p, const void *data, size_t len)
 {
         struct node *first = &p->cluster->nodes[p->attempt->plan->ranks[0].node];
 
+        p->ended |= !len;
         if (p->all)
                 for (struct node *n = NULL; (n = cluster_each_running(p->cluster, n));)
                         send_stdin(n, MSG_EVERY_RANK, data, len);
@@ -101,76 +120,157 @@ static void pump_piece(struct stdin_pump *p, const void *data, size_t len)
         update_pause(p);
 }
 
+static bool has_hung_up(int fd)
+{
+        struct termios t;
+
+        return tcgetattr(fd, &t) < 0 && errno == EIO;
+}
+
+/* The source has come to its end. */
+static void end_source(struct stdin_pump *p)
+{
+        struct stdin_source *s = p->source;
+        bool stays = s->lent ? !p->ending : p->outlives_terminal && has_hung_up(s->fd);
+
+        leave_source(p);
+        if (!stays)
+                pump_piece(p, NULL, 0);
+}
+
+static void on_stdin(uv_stream_t *stream, ssize_t got, const uv_buf_t *b)
+{
+        struct stdin_source *s = stream->data;
+
+        if (got > 0)
+                pump_piece(s->pump, b->base, (size_t)got);
+        else if (got < 0)
+                end_source(s->pump);
+}
+
 /* In a thread. */
 static void read_piece(struct thread_pool_work *w)
 {
-        struct stdin_pump *p = container_of(w, struct stdin_pump, work);
+        struct stdin_source *s = container_of(w, struct stdin_source, work);
 
-        p->got = read(p->fd, p->buffer, sizeof(p->buffer));
-}
-
-static void free_pump(struct stdin_pump *p)
-{
-        free(p->taken);
-        free(p);
+        s->got = read(s->fd, s->buffer, sizeof(s->buffer));
 }
 
 static void on_piece(struct thread_pool_work *w, int status UNUSED)
 {
-        struct stdin_pump *p = container_of(w, struct stdin_pump, work);
+        struct stdin_source *s = container_of(w, struct stdin_source, work);
+        struct stdin_pump *p = s->pump;
 
-        p->reading = false;
-        if (p->closing) {
-                free_pump(p);
-                return;
+        s->reading = false;
+        if (!p) {
+                free(s);
+        } else if (s->got <= 0) {
+                end_source(p);
+        } else {
+                pump_piece(p, s->buffer, (size_t)s->got);
+                if (!p->paused && !s->reading)
+                        read_next_piece(s);
         }
-        pump_piece(p, p->buffer, p->got > 0 ? (size_t)p->got : 0);
-        p->ended = p->got <= 0;
-        if (!p->ended && !p->paused)
-                read_next_piece(p);
 }
 
-static void read_next_piece(struct stdin_pump *p)
+static void read_next_piece(struct stdin_source *s)
 {
-        p->reading = true;
-        p->work = (struct thread_pool_work){ .run = read_piece, .done = on_piece };
-        thread_pool_run(p->pool, &p->work);
+        s->reading = true;
+        s->work = (struct thread_pool_work){ .run = read_piece, .done = on_piece };
+        thread_pool_run(s->pump->pool, &s->work);
+}
+
+/* Opens the handle for the kind of @fd; a negative errno. */
+static int open_source(struct stdin_source *s, uv_loop_t *loop, int fd)
+{
+        int r;
+
+        switch (uv_guess_handle(fd)) {
+        case UV_TTY:
+                return uv_tty_init(loop, &s->h.tty, fd, 1);
+        case UV_NAMED_PIPE:
+                r = uv_pipe_init(loop, &s->h.pipe, 0);
+                return r ? r : uv_pipe_open(&s->h.pipe, s->lent ? fd : dup(fd));
+        default:
+                s->is_file = true;
+                return 0;
+        }
+}
+
+/* Begins to read. A negative errno: @fd cannot be read. */
+static int begin_source(struct stdin_pump *p, int fd, bool lent)
+{
+        struct stdin_source *s = xcalloc(1, sizeof(*s));
+        int r;
+
+        *s = (struct stdin_source){ .pump = p, .fd = fd, .lent = lent };
+        r = open_source(s, p->cluster->loop, fd);
+        if (r) {
+                free(s);
+                return r;
+        }
+        p->source = s;
+        if (!s->is_file)
+                s->h.handle.data = s;
+        if (!p->paused && s->is_file)
+                read_next_piece(s);
+        else if (!p->paused)
+                uv_read_start(&s->h.stream, provide_buffer, on_stdin);
+        return 0;
 }
 
 struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
-                                     struct thread_pool *pool, int fd, bool all)
+                                     struct thread_pool *pool, bool all)
 {
         struct stdin_pump *p = xcalloc(1, sizeof(*p));
-        int r = -1;
 
         p->cluster = c;
         p->attempt = a;
         p->all = all;
         p->taken = xcalloc((size_t)a->plan->world_size, sizeof(*p->taken));
         p->pool = pool;
-        p->fd = fd;
-        switch (uv_guess_handle(fd)) {
-        case UV_TTY:
-                r = uv_tty_init(c->loop, &p->h.tty, fd, 1);
-                break;
-        case UV_NAMED_PIPE:
-                r = uv_pipe_init(c->loop, &p->h.pipe, 0);
-                if (!r)
-                        r = uv_pipe_open(&p->h.pipe, dup(fd));
-                break;
-        default:
-                p->is_file = true;
-                read_next_piece(p);
-                return p;
-        }
-        if (r) {
-                pump_piece(p, NULL, 0);
-                free_pump(p);
-                return NULL;
-        }
-        p->h.handle.data = p;
-        uv_read_start(&p->h.stream, provide_buffer, on_stdin);
         return p;
+}
+
+void stdin_pump_read(struct stdin_pump *p, int fd)
+{
+        if (begin_source(p, fd, false) < 0)
+                pump_piece(p, NULL, 0);
+}
+
+int stdin_pump_lend(struct stdin_pump *p, int fd, struct error *err)
+{
+        int r = !p          ? err_set(err, ENOENT, "its ranks have no standard input")
+                : p->source ? err_set(err, EBUSY, "its ranks have another standard input")
+                : p->ended  ? err_set(err, EPIPE, "the standard input of its ranks has ended")
+                            : 0;
+
+        if (r == 0 && begin_source(p, fd, true) < 0)
+                r = err_set(err, EIO, "cannot read the connection");
+        if (r < 0)
+                close(fd);
+        return r;
+}
+
+void stdin_pump_end(struct stdin_pump *p)
+{
+        if (!p || p->ended)
+                return;
+        p->ending = true;
+        if (!p->source)
+                pump_piece(p, NULL, 0);
+}
+
+void stdin_pump_leave_terminal(struct stdin_pump *p)
+{
+        if (p && p->source && !p->source->is_file && p->source->h.handle.type == UV_TTY)
+                leave_source(p);
+}
+
+void stdin_pump_outlive_terminal(struct stdin_pump *p)
+{
+        if (p)
+                p->outlives_terminal = true;
 }
 
 int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes)
@@ -194,18 +294,11 @@ void stdin_pump_left(struct stdin_pump *p, int rank)
         update_pause(p);
 }
 
-static void on_closed(uv_handle_t *h)
-{
-        free_pump(h->data);
-}
-
 void stdin_pump_destroy(struct stdin_pump *p)
 {
         if (!p)
                 return;
-        p->closing = true;
-        if (!p->is_file)
-                uv_close(&p->h.handle, on_closed);
-        else if (!p->reading)
-                free_pump(p);
+        leave_source(p);
+        free(p->taken);
+        free(p);
 }

@@ -3,24 +3,42 @@
  * Stdin pump: reads a terminal, pipe or file, for rank 0 or for every rank
  *
  * The bytes are read once and, for every rank, sent once per node. Reading pauses while the slowest
- * reading rank has a full window of bytes (MSG_WINDOW) under way. Main loop's thread only.
+ * reading rank has a full window of bytes (MSG_WINDOW) under way.
+ *
+ * A run that lives without its terminal has one source after the other: that of each `hnlaunch
+ * attach`. Such a source ends without an end for the ranks. Main loop's thread only.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "head/core/thread_pool.h"
 
 struct attempt;
 struct cluster;
 struct stdin_pump;
 
-/* Begins to read @fd for rank 0, or for all ranks. All pointers and @fd are borrowed. NULL: @fd
- * cannot be read, and the ranks were sent the end. */
+/* Makes a pump for rank 0, or for all ranks. All pointers are borrowed. */
 struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
-                                     struct thread_pool *pool, int fd, bool all);
-/* @rank has read so many bytes more. -EPROTO: more than were sent. NULL is fine, here and below. */
+                                     struct thread_pool *pool, bool all);
+/* Begins to read @fd, which is borrowed, and whose end is the end for the ranks. What cannot be
+ * read ends at once. */
+void stdin_pump_read(struct stdin_pump *p, int fd);
+
+/* Begins to read the stream socket @fd in place of a source that was left, and takes it over; its
+ * end is no end for the ranks. -errno with @err: NULL, or another source is there (-EBUSY), or the
+ * ranks were sent the end (-EPIPE); @fd is closed. */
+int stdin_pump_lend(struct stdin_pump *p, int fd, struct error *err);
+/* Sends the ranks the end, behind the bytes that the source of stdin_pump_lend() still has. */
+void stdin_pump_end(struct stdin_pump *p);
+/* Has a terminal that hangs up be left; without it, that is the end for the ranks. */
+void stdin_pump_outlive_terminal(struct stdin_pump *p);
+/* Leaves a terminal, without an end for the ranks. NULL is fine, here and below. */
+void stdin_pump_leave_terminal(struct stdin_pump *p);
+
+/* @rank has read so many bytes more. -EPROTO: more than were sent. */
 int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes);
 /* @rank reads no more, and is not waited for. */
 void stdin_pump_left(struct stdin_pump *p, int rank);

@@ -373,6 +373,11 @@ size_t store_server_waiting(const struct store_server *r)
         return store_waiting(r->store);
 }
 
+uint64_t store_server_met(const struct store_server *r)
+{
+        return store_met(r->store);
+}
+
 struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
                                          struct topology topology)
 {

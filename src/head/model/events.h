@@ -28,11 +28,12 @@ enum event_kind {
         EVENT_RANK_PROGRESS,  /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_MISSING,   /* has not joined in time */
         EVENT_STALLED,        /* ranks wait for long: value = milliseconds, text */
-        EVENT_RANK_EXITED,    /* value = exit code, or -signal */
-        EVENT_RANK_REPORT,    /* hn_report_error(): text */
-        EVENT_STOP,           /* the job shall stop: text = reason */
-        EVENT_RESTART,        /* value = next attempt, text = reason */
-        EVENT_NODE_REPLACED,  /* the ranks of a lost node move: text = new host */
+        EVENT_HANG, /* a hang was found: rank = the first odd one, value = milliseconds, text */
+        EVENT_RANK_EXITED,   /* value = exit code, or -signal */
+        EVENT_RANK_REPORT,   /* hn_report_error(): text */
+        EVENT_STOP,          /* the job shall stop: text = reason */
+        EVENT_RESTART,       /* value = next attempt, text = reason */
+        EVENT_NODE_REPLACED, /* the ranks of a lost node move: text = new host */
         EVENT_RUN_END, /* value = exit code, count = HN number, rank = first cause, text = verdict
                         */
         EVENT_KINDS,
@@ -49,7 +50,7 @@ struct event {
 
 typedef void (*event_listener)(void *ctx, const struct event *e);
 
-enum { EVENTS_LISTENERS = 4 };
+enum { EVENTS_LISTENERS = 6 };
 
 struct events {
         int64_t start_ns;

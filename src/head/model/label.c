@@ -37,6 +37,13 @@ size_t label_bad_field(const char **at)
         return 0;
 }
 
+const char *label_default(const struct plan *plan)
+{
+        if (plan->world_size == 1)
+                return NULL;
+        return plan->num_nodes > 1 ? "{host}:{rank} | " : "{rank} | ";
+}
+
 bool label_needs_network(const char *label)
 {
         struct subst_piece f;

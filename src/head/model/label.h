@@ -31,6 +31,8 @@ struct label {
         size_t width;
 };
 
+/* Returns the template of --label auto, lent; NULL = no prefix. */
+const char *label_default(const struct plan *plan);
 /* Whether the template has a field of struct label_network. */
 bool label_needs_network(const char *label);
 /* Borrows the arguments for the life of @p, and takes over the content of @net, which may be zeroed

@@ -52,10 +52,11 @@ void outcome_finish(struct outcome *o)
 static int cause_weight(const struct outcome *o, const struct cause *c)
 {
         static const int weights[CAUSE_KINDS] = {
-                [CAUSE_NONE] = 100,    [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
-                [CAUSE_STDOUT] = OURS, [CAUSE_JOIN] = OURS,  [CAUSE_REFUSED] = 1,
-                [CAUSE_NETWORK] = 2,   [CAUSE_NODE] = 2,     [CAUSE_SIGNAL] = 3,
-                [CAUSE_ABORT] = 4,     [CAUSE_EXIT] = 6,     [CAUSE_UNFINALIZED] = 3,
+                [CAUSE_NONE] = 100,      [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
+                [CAUSE_STDOUT] = OURS,   [CAUSE_JOIN] = OURS,  [CAUSE_HANG] = OURS,
+                [CAUSE_REFUSED] = 1,     [CAUSE_NETWORK] = 2,  [CAUSE_NODE] = 2,
+                [CAUSE_SIGNAL] = 3,      [CAUSE_ABORT] = 4,    [CAUSE_EXIT] = 6,
+                [CAUSE_UNFINALIZED] = 3,
         };
 
         if (c->kind == CAUSE_EXIT && c->echo)
@@ -322,6 +323,28 @@ static void set_quote(struct cause *c, enum quote quote, struct text_slice from)
         c->quote = quote;
 }
 
+static bool tells_any(const char *words, const char *const *patterns, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (strstr(words, patterns[i]))
+                        return true;
+        return false;
+}
+
+/* Whether a text tells that a collective has timed out: the watchdog of PyTorch's NCCL, Gloo, and
+ * PyTorch's store. The other ranks may still be where they keep each other waiting. */
+static bool tells_of_wait(const char *words)
+{
+        static const char *const patterns[] = {
+                "Watchdog caught collective operation timeout",
+                "milliseconds before timing out",
+                "Timed out waiting ",
+                "wait timeout after ",
+        };
+
+        return tells_any(words, patterns, ARRAY_SIZE(patterns));
+}
+
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 {
         const struct rank_report *t = outcome_find_report(o, c->rank);
@@ -329,6 +352,7 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 
         *c->text = '\0';
         c->quote = QUOTE_NONE;
+        c->waited = tells_of_wait(words) || (t && tells_of_wait(t->said));
         if (t) {
                 /* The name of an exception needs no prefix. */
                 text.p = t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8);
@@ -367,10 +391,7 @@ static bool tells_of_peer(const char *words)
                 "failed to connect, willRetry",
         };
 
-        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
-                if (strstr(words, patterns[i]))
-                        return true;
-        return false;
+        return tells_any(words, patterns, ARRAY_SIZE(patterns));
 }
 
 static void add_same_rank(struct outcome *o, int rank)
@@ -468,6 +489,7 @@ int outcome_exit_code(const struct outcome *o)
         case CAUSE_NONE:
                 return 0;
         case CAUSE_TIMEOUT:
+        case CAUSE_HANG:
                 return 124;
         case CAUSE_JOIN:
                 return 75;

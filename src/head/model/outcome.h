@@ -20,6 +20,7 @@ enum cause_kind {
         CAUSE_TIMEOUT, /* --timeout */
         CAUSE_STDOUT,  /* stdout cannot be written: @error, EPIPE = the reader is gone */
         CAUSE_JOIN,    /* ranks did not join in time: @text is the sentence */
+        CAUSE_HANG,    /* --on-hang: @text is the sentence */
         CAUSE_REFUSED, /* a program could not be started; @error */
         CAUSE_NODE,    /* a node was lost */
         CAUSE_NETWORK, /* all nodes at once: probably the network of this machine */
@@ -45,6 +46,7 @@ struct cause {
         int code, signal, error;
         bool core;    /* dumped core */
         bool echo;    /* the last lines tell of another's failure */
+        bool waited;  /* the last lines tell that it has waited for others in vain */
         unsigned why; /* enum refusal of wire/msg.h */
         uint32_t pid;
         /* On the head's clock, nanoseconds, and the error bound, from the round trips of pings. The

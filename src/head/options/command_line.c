@@ -233,7 +233,10 @@ static int take_letters(struct line *l, const char *word)
         int r = 0;
 
         for (const char *c = word + 1; *c && !ends_line(l->o); c++) {
-                const struct option_def *def = option_by_letter(*c);
+                /* The letter has other meanings in other launchers. */
+                bool is_follow = *c == 'f' && l->o->command == COMMAND_LOGS;
+                const struct option_def *def =
+                        is_follow ? option_by_name("follow") : option_by_letter(*c);
                 bool last = !c[1] || (def && needs_value(def));
 
                 if (!def)

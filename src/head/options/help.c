@@ -22,11 +22,13 @@ static const char screen[] =
         "  -x NAME[=V]     export variable   --timeout 2h  stop then\n"
         "  --push FILE     copy it there first   --keep     and leave it there\n"
         "  --show RANKS    ranks to print    --log-dir DIR  output in files\n"
-        "  --dry-run       show the plan     -v -q     more, less\n"
+        "  --dry-run       show the plan     --detach  give the terminal back\n"
+        "  -v -q           more, less\n"
         "\n"
         "Options stand before the program; everything after it is the program's.\n"
         "\n"
         "commands: run (default)  plan  config  explain  help  version\n"
+        "  of runs: ps  attach  logs  why  stop  signal  wait  rerun\n"
         "more: hnlaunch --help    topics: hnlaunch --help hostfile | env | exit | config\n";
 
 static const char hostfile[] =
@@ -86,6 +88,10 @@ static const char environment[] =
         "pmi-port\n"
         "                       PMI_HOSTNAME                       the node's address, on several "
         "nodes\n"
+        "                       FLUX_PMI_LIBRARY_PATH,             PMI-1 for Open MPI 3 and 4: see "
+        "--mpi "
+        "pmi1\n"
+        "                       FLUX_JOB_ID, HNLAUNCH_PMI_CLIQUE\n"
         "                       OMPI_COMM_WORLD_RANK,              the same for Open MPI, beside "
         "PMIX_*\n"
         "                       OMPI_COMM_WORLD_SIZE,              and JSM_JSRUN_PORT\n"

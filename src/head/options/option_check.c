@@ -15,7 +15,9 @@
 #include "head/alloc/alloc.h"
 #include "head/core/program.h"
 #include "head/core/ssh_agent.h"
+#include "head/metrics/metrics_server.h"
 #include "head/model/dial_env.h"
+#include "head/model/step_lines.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 
@@ -23,6 +25,8 @@ enum {
         HN_PER_NODE = 218,
         HN_NO_AGENT = 224,
         HN_SEVERAL = 330,
+        HN_PROGRESS_RE = 332,
+        HN_METRICS = 333,
         HN_CONFLICT = 704,
         HN_PROGRAM = 705,
         HN_COMMAND = 706,
@@ -42,12 +46,21 @@ static void check_pairs(const struct options *o, struct diags *d)
         struct diag *diag;
         int fd;
 
-        if (o->command == COMMAND_RUN && (o->probe || o->ranks.n))
-                diag_help(
-                        diag_add(d, HN_CONFLICT, 64, "%s is an option of plan",
-                                 o->probe ? "--probe" : "--ranks"),
-                        "hnlaunch plan ..., or add --dry-run; --show picks the ranks whose output "
-                        "you see");
+        if (o->command == COMMAND_RUN && o->probe)
+                diag_help(diag_add(d, HN_CONFLICT, 64, "--probe is an option of plan"),
+                          "hnlaunch plan ..., or add --dry-run");
+        if (o->command != COMMAND_LOGS &&
+            (o->logs.follow || o->logs.only_stderr || o->logs.pattern || o->logs.since_ms))
+                diag_help(diag_add(d, HN_CONFLICT, 64, "--%s is an option of logs",
+                                   o->logs.follow        ? "follow"
+                                   : o->logs.only_stderr ? "stderr"
+                                   : o->logs.pattern     ? "grep"
+                                                         : "since"),
+                          "hnlaunch logs prints the output of a run");
+        if (o->on_hang == HANG_RESTART && !o->max_restarts)
+                diag_help(diag_add(d, HN_CONFLICT, 64,
+                                   "--on-hang restart needs a number of restarts"),
+                          "add --max-restarts N, or take --on-hang stop");
         if (o->local && (o->hostfiles.n || o->hostlists.n)) {
                 diag = diag_add(d, HN_CONFLICT, 64, "--local and %s exclude each other",
                                 o->hostfiles.n ? "-H" : "-w");
@@ -79,6 +92,23 @@ static void check_pairs(const struct options *o, struct diags *d)
                 else
                         fd_close(fd);
         }
+}
+
+/* Refuses options that leave the output of a run without a terminal no place, or no reader. */
+static void check_detach(const struct options *o, struct diags *d)
+{
+        bool none = o->log_dir && !strcmp(o->log_dir, "none");
+        const char *name = o->detach ? "--detach" : "--on-hup detach";
+        const char *other = none                                    ? "--log-dir none"
+                            : o->detach && o->json && !o->json_file ? "--json"
+                            : o->detach && o->dial_in               ? "--dial-in"
+                                                                    : NULL;
+
+        if (o->command == COMMAND_RUN && (o->detach || o->on_hup == HUP_DETACH) && other)
+                diag_help(diag_add(d, HN_CONFLICT, 64, "%s and %s exclude each other", name, other),
+                          none         ? "hnlaunch attach reads the records: keep them"
+                          : o->dial_in ? "start hnlaunch on the nodes without --detach"
+                                       : "--json FILE writes the events to a file");
 }
 
 /* Refuses options that --dial-in leaves nothing to do, and those that need it. */
@@ -114,6 +144,30 @@ static void check_dial_in(const struct options *o, struct diags *d)
                                    "--dial-in has no plan before the nodes are "
                                    "there"),
                           "give a hostfile to see a plan");
+}
+
+/* Refuses an expression of --progress-re that cannot find steps. */
+static void check_progress_re(const struct options *o, struct diags *d)
+{
+        struct error err;
+
+        if (o->progress_re && step_lines_check(o->progress_re, &err) < 0)
+                diag_help(diag_add(d, HN_PROGRESS_RE, 64, "cannot use --progress-re '%s': %s",
+                                   o->progress_re, err.text),
+                          "an extended regular expression, as for grep -E, with groups around the "
+                          "step and the total: 'step ([0-9]+)/([0-9]+)'");
+}
+
+static void check_metrics(const struct options *o, struct diags *d)
+{
+        struct metrics_address a;
+        struct error err;
+
+        if (o->metrics && metrics_address_parse(&a, o->metrics, &err) < 0)
+                diag_help(diag_add(d, HN_METRICS, 64, "cannot use --metrics %s: %s", o->metrics,
+                                   err.text),
+                          "--metrics 9400 serves this machine only, --metrics 0.0.0.0:9400 every "
+                          "machine that can reach it; port 0 is any free port");
 }
 
 /* Refuses options that contradict --per-node. One that comes from a file gives way, unless
@@ -159,7 +213,8 @@ static int check_program(const struct options *o, struct diags *d)
         for (size_t i = 0; i < option_command_count; i++) {
                 size_t distance = diag_distance(word, option_commands[i].name);
 
-                if (distance >= best)
+                /* Every short word is close to a short command. */
+                if (distance >= MIN(best, strlen(option_commands[i].name) - 1))
                         continue;
                 best = distance;
                 near = option_commands[i].name;
@@ -270,6 +325,11 @@ int option_check(const struct options *o, struct diags *d)
         check_pairs(o, d);
         check_per_node(o, d);
         check_dial_in(o, d);
+        check_detach(o, d);
+        if (launches) {
+                check_progress_re(o, d);
+                check_metrics(o, d);
+        }
         if (o->command == COMMAND_RUN)
                 check_started_once(o, d);
         if (launches && diags_errors(d) == before &&

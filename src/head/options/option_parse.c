@@ -49,6 +49,7 @@ const char *value_noun(const struct option_def *def)
                 { "HOST", "a host" },
                 { "CMD", "a command" },
                 { "ARG", "an argument" },
+                { "RE", "an extended regular expression" },
         };
 
         if (!strcmp(def->arg, "LIST"))
@@ -389,8 +390,14 @@ OPTION_PARSER(value_export)
 
 OPTION_PARSER(value_ranks)
 {
+        struct intlist ranks = { 0 };
+
         (void)def;
-        return check_rank_list(text, field, err);
+        if (check_rank_list(text, &ranks, err) < 0)
+                return -EINVAL;
+        intlist_finish(field);
+        *(struct intlist *)field = ranks;
+        return 0;
 }
 
 OPTION_PARSER(value_more)

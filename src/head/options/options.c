@@ -87,6 +87,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 if (option_table[i].preset)
                         settings_add(s, &option_table[i], LEVEL_PRESET, option_table[i].preset,
                                      "built in");
+        for (int i = 1; i < argc; i++)
+                strv_push(&o->line, argv[i]);
         r = command_line_read(o, argc, argv, ignored, diags);
         if (r < 0 || o->command == COMMAND_EXPLAIN)
                 apply_json(o);
@@ -132,13 +134,15 @@ void options_finish(struct options *o)
 {
         struct strv *lists[] = { &o->hostfiles, &o->hostlists, &o->include, &o->exclude,
                                  &o->exports,   &o->env_files, &o->unset,   &o->identities,
-                                 &o->push,      &o->argv,      &o->wrap };
-        char *texts[] = { o->export_mode,    o->chdir,      o->user,
-                          o->jump,           o->via,        o->ssh_config,
-                          o->ssh_command,    o->iface,      o->label_template,
-                          o->stdin_file,     o->show,       o->log_dir,
-                          o->agent,          o->help_topic, o->json_file,
-                          o->local_rank_arg, o->dial_in,    o->dial_secret };
+                                 &o->push,      &o->pull,      &o->argv,    &o->wrap,
+                                 &o->line };
+        char *texts[] = {
+                o->export_mode,  o->chdir,          o->user,    o->jump,           o->via,
+                o->ssh_config,   o->ssh_command,    o->iface,   o->label_template, o->stdin_file,
+                o->show,         o->log_dir,        o->agent,   o->help_topic,     o->json_file,
+                o->logs.pattern, o->local_rank_arg, o->dial_in, o->dial_secret,    o->progress_re,
+                o->metrics
+        };
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
                 strv_finish(lists[i]);

@@ -20,6 +20,14 @@
 enum command {
         COMMAND_RUN,
         COMMAND_PLAN,
+        COMMAND_PS,
+        COMMAND_STOP,
+        COMMAND_SIGNAL,
+        COMMAND_WAIT,
+        COMMAND_ATTACH,
+        COMMAND_RERUN,
+        COMMAND_LOGS,
+        COMMAND_WHY,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,
@@ -30,12 +38,21 @@ enum tristate { AUTO, YES, NO };
 enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0, STDIN_ALL, STDIN_FILE };
 enum store_listen { STORE_LISTEN_NETWORK, STORE_LISTEN_LOOPBACK, STORE_LISTEN_NONE };
 enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
+enum on_hang { HANG_REPORT, HANG_STOP, HANG_RESTART };
+enum on_hup { HUP_STOP, HUP_DETACH };
 enum success { SUCCESS_ALL, SUCCESS_RANK0 };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
 
 enum { DURATION_NEVER = -1 }; /* of the *_ms fields */
 
 struct settings; /* head/options/config.h */
+
+/* Of COMMAND_LOGS. */
+struct log_options {
+        bool follow, only_stderr;
+        char *pattern;    /* extended regular expression; NULL = every line */
+        int64_t since_ms; /* only lines of so much time; 0 = all */
+};
 
 struct options {
         enum command command;
@@ -66,6 +83,7 @@ struct options {
         char *chdir;          /* NULL = this directory */
         struct strv push;     /* files and folders for the nodes, in order */
         bool keep;            /* ... and keep after the job */
+        struct strv pull;     /* PATH[:DEST]: brought home at the end */
         enum stdin_mode stdin_mode;
         char *stdin_file;                 /* of STDIN_FILE: rank 0 reads it */
         unsigned mpi;                     /* enum mpi_kind of wire/msg.h */
@@ -73,9 +91,12 @@ struct options {
         struct strv wrap;                 /* words in front of the program */
         /* when: milliseconds */
         int64_t connect_timeout_ms, connect_retry_ms, start_timeout_ms, timeout_ms, grace_ms,
-                wait_warn_ms;
+                wait_warn_ms, hang_after_ms;
         bool start_timeout_given; /* not the built-in value */
         enum on_failure on_failure;
+        enum on_hang on_hang;
+        enum on_hup on_hup;
+        bool detach;
         enum success success;
         int max_restarts;
         int64_t node_timeout_ms;
@@ -93,22 +114,29 @@ struct options {
         enum store_listen store_listen;
         int64_t store_size;    /* bytes */
         bool store_peers_node; /* the store admits every user of the job's nodes */
+        char *metrics; /* where they are served, head/metrics/metrics_server.h; NULL = nowhere */
         /* output */
         bool raw;
+        bool timestamps, fold; /* of logs, too */
         enum label_mode label;
         char *label_template;
         char *show;      /* NULL = all; "all", "0", or rank list */
-        char *log_dir;   /* NULL = none */
+        char *log_dir;   /* NULL = the user's state folder, "none" = none */
+        int log_keep;    /* runs in the state folder */
         char *json_file; /* of @json: NULL = standard output */
         enum tristate color;
         enum progress_mode progress;
+        char *progress_re; /* has a step of lines of output as group; NULL = none */
         bool quiet, json, strict_config;
         int verbose;
+        bool without_bad;     /* rerun --without-bad */
         bool probe;           /* plan --probe */
-        struct intlist ranks; /* plan --ranks */
-        char *agent;          /* --agent FILE, hidden: another agent binary */
-        char *help_topic;     /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
-        struct strv argv;     /* the program and its arguments; numbers of COMMAND_EXPLAIN */
+        struct intlist ranks; /* --ranks of run, plan, logs and rerun */
+        struct log_options logs;
+        char *agent;      /* --agent FILE, hidden: another agent binary */
+        char *help_topic; /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
+        struct strv argv; /* the program and its arguments; words of another command */
+        struct strv line; /* the whole command line without the first word */
 };
 
 /* Reads configuration and command line, and checks that the command has its hosts and its program

@@ -23,9 +23,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "head/model/label.h"
+#include "head/output/line_fold.h"
 #include "head/output/sink.h"
+#include "head/output/stream_line.h"
 #include "head/term/columns.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
@@ -38,19 +41,8 @@ enum {
         KEEP = 4096,       /* memory kept by a stream without bytes */
         LONG_LINE = 65536, /* a longer line is written in pieces by the owner */
         PARTIAL_MS = 200,
-        REDRAW_MS = 500, /* between two states of a line */
-};
-
-/* The present line of a stream on the terminal. */
-struct stream_line {
-        char *prefix;
-        size_t prefix_len;
-        size_t columns;    /* of the line so far */
-        uint64_t drawn_ms; /* when the last state of a line was drawn, 0 = never */
-        bool redraws;      /* redrawn lines get special care */
-        bool drawn;        /* the line so far is a state: whole enough to be left */
-        bool mid_line;     /* the last byte on the terminal was not a newline */
-        bool returned;     /* that byte was a carriage return, behind the prefix */
+        FOLD_MIN_MS = 10, /* between two looks at held lines */
+        REDRAW_MS = 500,  /* between two states of a line */
 };
 
 struct printer_stream {
@@ -70,8 +62,11 @@ struct printer_stream {
 };
 
 struct terminal {
+        struct printer *o;
         struct sink *sink;
+        struct line_fold *fold;       /* whole lines on their way to the sink; NULL = no --fold */
         bool is_tty;                  /* unfinished lines are shown */
+        bool live;                    /* the last line is that of printer_draw_live() */
         struct printer_stream *owner; /* in the middle of a line */
         struct printer_stream *first,
                 **last; /* streams with something to write, in order of arrival */
@@ -79,8 +74,8 @@ struct terminal {
 
 struct printer {
         uv_loop_t *loop;
-        uv_timer_t timer;
-        bool timing, closing, flushing;
+        uv_timer_t timer, fold_timer;
+        bool timing, closing, flushing, held;
         struct printer_options opt;
         struct printer_ops ops;
         void *ctx;
@@ -101,7 +96,7 @@ static void credit_stream(struct printer_stream *st)
 {
         uint64_t written = MIN(st->shown, st->filed), due = written - st->credited;
 
-        if (!due || (due < st->o->opt.window / 4 && st->came - written > 0))
+        if (!due || st->o->held || (due < st->o->opt.window / 4 && st->came - written > 0))
                 return;
         if (st->came - st->credited < st->o->opt.window / 4)
                 return; /* far from the end of the window: the message can be saved */
@@ -160,94 +155,6 @@ static void queue_stream(struct printer_stream *st)
         t->last = &st->next;
 }
 
-/* Appends a part of a line. The prefix is repeated behind a carriage return: the text there would
- * else be shown in its place. */
-static void add_returning_text(struct printer_stream *st, struct buf *lines, const unsigned char *p,
-                               const unsigned char *end)
-{
-        const unsigned char *next;
-
-        for (; p < end; p = next) {
-                next = memchr(p, '\r', (size_t)(end - p));
-                next = next ? next + 1 : end;
-                if (st->line.returned && *p != '\r' && *p != '\n')
-                        buf_append(lines, st->line.prefix, st->line.prefix_len);
-                buf_append(lines, p, (size_t)(next - p));
-                st->line.returned = next[-1] == '\r';
-        }
-}
-
-/* Appends each line behind the prefix. */
-static void add_prefixed_lines(struct printer_stream *st, struct buf *lines, const unsigned char *p,
-                               size_t n)
-{
-        const unsigned char *end = p + n, *nl;
-        bool returns = !st->o->opt.raw && (st->line.returned || memchr(p, '\r', n));
-
-        buf_reserve(lines, n + n / 4);
-        for (; p < end; p = nl) {
-                nl = memchr(p, '\n', (size_t)(end - p));
-                nl = nl ? nl + 1 : end;
-                if (!st->line.mid_line) {
-                        buf_append(lines, st->line.prefix, st->line.prefix_len);
-                        st->line.returned = false;
-                }
-                if (returns)
-                        add_returning_text(st, lines, p, nl);
-                else
-                        buf_append(lines, p, (size_t)(nl - p));
-                st->line.mid_line = nl[-1] != '\n';
-        }
-}
-
-/* Draws only the last of the states in these bytes. @ends: a newline follows. */
-static void draw_line(struct printer_stream *st, struct buf *to, const unsigned char *p, size_t n,
-                      bool ends)
-{
-        const struct printer *o = st->o;
-        ssize_t cr;
-
-        n = redraw_body(p, n);
-        cr = redraw_last(p, n);
-        if (cr >= 0) {
-                p += cr + 1;
-                n -= (size_t)cr + 1;
-                n = redraw_is_blank(p, n) ? 0 : n;
-                /* The state before is erased; where the terminal cannot erase, its line ends. */
-                if (st->line.mid_line && o->opt.erase &&
-                    st->line.columns < columns_of_terminal(o->opt.fd[st->number]))
-                        buf_appends(to, "\r\033[K");
-                else if (st->line.mid_line)
-                        buf_appends(to, "\n");
-                st->line.mid_line = false;
-                st->line.drawn = true;
-        }
-        if (!st->line.mid_line && (n || ends)) {
-                buf_append(to, st->line.prefix, st->line.prefix_len);
-                st->line.columns = columns_count(st->line.prefix, st->line.prefix_len);
-        }
-        buf_append(to, p, n);
-        st->line.columns += columns_count((const char *)p, n);
-        st->line.mid_line = (st->line.mid_line || n) && !ends;
-        if (ends)
-                buf_append(to, "\n", 1);
-        st->line.drawn = st->line.drawn && st->line.mid_line;
-}
-
-static void draw_lines(struct printer_stream *st, struct buf *to, const unsigned char *p, size_t n)
-{
-        const unsigned char *end = p + n, *nl;
-
-        for (; p < end; p = nl + 1) {
-                nl = memchr(p, '\n', (size_t)(end - p));
-                draw_line(st, to, p, (size_t)((nl ? nl : end) - p), nl != NULL);
-                if (!nl)
-                        break;
-        }
-        if (st->line.mid_line)
-                escapes_pause(st->escapes, to);
-}
-
 /* Updates n_waiting; to be called after each change of the waiting bytes. */
 static void count_waiting(struct printer_stream *st)
 {
@@ -279,14 +186,7 @@ static void write_bytes(struct printer_stream *st, const unsigned char *p, size_
                 len = buf_len(&clean);
         }
         to = sink_begin(t->sink);
-        if (st->line.redraws) {
-                draw_lines(st, to, p, len);
-        } else if (st->line.prefix_len) {
-                add_prefixed_lines(st, to, p, len);
-        } else if (len) {
-                buf_append(to, p, len);
-                st->line.mid_line = p[len - 1] != '\n';
-        }
+        stream_line_add(&st->line, to, p, len);
         sink_end(t->sink, st, n);
 }
 
@@ -311,7 +211,7 @@ static size_t ready_bytes(const struct printer_stream *st, const unsigned char *
 {
         const unsigned char *nl = n ? memrchr(p, '\n', n) : NULL;
         size_t lines = nl ? (size_t)(nl + 1 - p) : 0;
-        bool alone = st->o->n_ranks == 1 && !st->line.prefix_len;
+        bool alone = st->o->n_ranks == 1 && !stream_line_is_labelled(&st->line);
 
         if (st->line.redraws && !st->ended && !st->o->flushing)
                 return lines + ready_states(st, p + lines, n - lines);
@@ -328,13 +228,20 @@ static size_t ready_waiting(const struct printer_stream *st)
 
 static void restart_timer(struct printer *o);
 
+static void erase_live(struct terminal *t)
+{
+        if (t->live)
+                sink_erase_line(t->sink);
+        t->live = false;
+}
+
 /* Ends the line left unfinished by the owner, if there is an owner. */
 static void break_owned_line(struct terminal *t)
 {
         struct printer_stream *st = t->owner;
 
         t->owner = NULL;
-        if (st && (st->line.prefix_len || st->line.drawn) && st->line.mid_line) {
+        if (st && (stream_line_is_labelled(&st->line) || st->line.drawn) && st->line.mid_line) {
                 sink_put(t->sink, "\n", 1, NULL, 0);
                 st->line.mid_line = st->line.drawn = false;
         }
@@ -349,12 +256,13 @@ static struct printer_stream *line_holder(const struct terminal *t)
 
 /* Shows bytes of the stream, on a new line or after the unfinished line of this stream; @more bytes
  * wait. */
-static void show_next(struct printer_stream *st, const unsigned char *p, size_t n, size_t more)
+static void show_bytes(struct printer_stream *st, const unsigned char *p, size_t n, size_t more)
 {
         struct terminal *t = st->o->terminals[st->number];
 
         if (!n)
                 return;
+        erase_live(t);
         if (t->owner != st)
                 break_owned_line(t);
         write_bytes(st, p, n);
@@ -363,6 +271,64 @@ static void show_next(struct printer_stream *st, const unsigned char *p, size_t 
         if (st->line.drawn)
                 st->line.drawn_ms = MAX(uv_now(st->o->loop), (uint64_t)1);
         t->owner = st->line.mid_line ? st : NULL;
+}
+
+/* Shows a line that several ranks may have written, as the lowest of them would. */
+static void show_folded(void *ctx, const struct folded_line *line)
+{
+        struct terminal *t = ctx;
+        struct printer_stream **streams = t->o->streams[line->kind],
+                              *st = streams[line->ranks.v[0]];
+        CLEANUP(free_textp) char *ranks = line->ranks.n > 1 ? intlist_fold(&line->ranks) : NULL;
+        CLEANUP(free_textp) char *prefix = ranks ? xasprintf("%s | ", ranks) : NULL;
+        const struct stream_line own = st->line;
+
+        st->line.us = line->us;
+        if (prefix && own.prefix_len) {
+                st->line.prefix = prefix;
+                st->line.prefix_len = strlen(prefix);
+        }
+        show_bytes(st, (const unsigned char *)line->text, line->len, 0);
+        st->line.prefix = own.prefix;
+        st->line.prefix_len = own.prefix_len;
+        st->line.us = own.us;
+        for (size_t i = 1; i < line->ranks.n; i++) {
+                CLEANUP(buf_finish) struct buf unseen = BUF_INIT;
+                struct printer_stream *other = streams[line->ranks.v[i]];
+
+                if (other->escapes) /* their state depends on every byte */
+                        escapes_filter(other->escapes, &unseen, line->text, line->len,
+                                       !other->line.redraws);
+                sink_put(t->sink, "", 0, other, line->len);
+        }
+}
+
+/* With --fold, whole lines wait for the same lines of other ranks; other bytes follow the lines of
+ * their rank that wait. */
+static void fold_lines(struct printer_stream *st, const unsigned char *p, size_t n, size_t more)
+{
+        struct line_fold *f = st->o->terminals[st->number]->fold;
+        const unsigned char *end = p + n, *nl;
+
+        for (; p < end; p = nl) {
+                nl = memchr(p, '\n', (size_t)(end - p));
+                nl = nl ? nl + 1 : end;
+                if (nl[-1] == '\n' && !st->line.mid_line && !memchr(p, '\r', (size_t)(nl - p))) {
+                        line_fold_add(f, clock_ns() / 1000, st->rank, st->number, p,
+                                      (size_t)(nl - p));
+                        continue;
+                }
+                line_fold_end_rank(f, st->rank);
+                show_bytes(st, p, (size_t)(nl - p), nl == end ? more : 0);
+        }
+}
+
+static void show_next(struct printer_stream *st, const unsigned char *p, size_t n, size_t more)
+{
+        if (st->o->terminals[st->number]->fold)
+                fold_lines(st, p, n, more);
+        else
+                show_bytes(st, p, n, more);
 }
 
 /* Skips states already replaced by a later state: a progress bar must not wait for the terminal. */
@@ -416,6 +382,12 @@ static void serve_terminal(struct terminal *t)
         }
 }
 
+/* Whether lines wait for the end of the owner's line. */
+static bool others_wait(const struct terminal *t)
+{
+        return t->first || (t->fold && line_fold_oldest(t->fold) != INT64_MAX);
+}
+
 /* After a moment without new bytes: shows unfinished lines, and breaks the line of a pausing owner.
  */
 static void on_moment_passed(uv_timer_t *timer)
@@ -426,7 +398,7 @@ static void on_moment_passed(uv_timer_t *timer)
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
                 struct terminal *t = o->terminals[s];
 
-                if (t->owner && t->owner->idle && t->first)
+                if (t->owner && t->owner->idle && others_wait(t))
                         break_owned_line(t);
                 for (int r = 0; r < o->n_ranks; r++) {
                         struct printer_stream *st = o->streams[s][r];
@@ -452,12 +424,40 @@ static void restart_timer(struct printer *o)
         bool needed = false;
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                needed |= line_holder(o->terminals[s]) && o->terminals[s]->first;
+                needed |= line_holder(o->terminals[s]) && others_wait(o->terminals[s]);
         needed |= o->n_waiting > 0;
         if (!needed || o->timing || o->closing)
                 return;
         o->timing = true;
         uv_timer_start(&o->timer, on_moment_passed, PARTIAL_MS, 0);
+}
+
+static void restart_fold_timer(struct printer *o);
+
+static void on_fold_due(uv_timer_t *timer)
+{
+        struct printer *o = timer->data;
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                if (!line_holder(o->terminals[s]))
+                        line_fold_end_until(o->terminals[s]->fold,
+                                            clock_ns() / 1000 - LINE_FOLD_US);
+        restart_fold_timer(o);
+}
+
+/* The timer runs only while folded lines are held. */
+static void restart_fold_timer(struct printer *o)
+{
+        int64_t oldest, ms;
+
+        if (!o->opt.fold || o->closing || uv_is_active((uv_handle_t *)&o->fold_timer))
+                return;
+        oldest = MIN(line_fold_oldest(o->terminals[MSG_STDOUT]->fold),
+                     line_fold_oldest(o->terminals[MSG_STDERR]->fold));
+        if (oldest == INT64_MAX)
+                return;
+        ms = (oldest + LINE_FOLD_US - clock_ns() / 1000) / 1000;
+        uv_timer_start(&o->fold_timer, on_fold_due, (uint64_t)MAX(ms, (int64_t)FOLD_MIN_MS), 0);
 }
 
 /* --- streams --- */
@@ -486,9 +486,14 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
         *st = (struct printer_stream){ .o = o, .rank = rank, .number = number };
         st->line.prefix = label_make(&o->prefix, rank, number);
         st->line.prefix_len = strlen(st->line.prefix);
+        st->line.timed = o->opt.timestamps;
+        st->line.raw = o->opt.raw;
+        st->line.erase = o->opt.erase;
+        st->line.fd = o->opt.fd[number];
         if (o->terminals[number]->is_tty && !o->opt.raw) {
                 st->escapes = xcalloc(1, sizeof(*st->escapes));
-                st->line.redraws = o->n_ranks > 1 || st->line.prefix_len;
+                st->line.escapes = st->escapes;
+                st->line.redraws = o->n_ranks > 1 || stream_line_is_labelled(&st->line);
         }
         if (o->opt.dir)
                 open_rank_file(st);
@@ -529,6 +534,8 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         if (!st)
                 st = open_printer_stream(o, rank, stream);
         keep_newest(st, data, len);
+        if (o->opt.record && len)
+                o->held |= !o->opt.record(o->opt.record_ctx, rank, stream, data, len);
         st->came += len;
         if (st->file && len)
                 sink_put(st->file, data, len, st, len);
@@ -541,6 +548,8 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         st->idle = false;
         st->ended |= !len;
+        if (o->opt.timestamps)
+                st->line.us = clock_ns() / 1000;
         /* Bytes that may go out at once are not copied to waiting. */
         if (!buf_len(&st->waiting) && (!line_holder(t) || t->owner == st)) {
                 passed = ready_bytes(st, data, len);
@@ -553,19 +562,46 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
                 queue_stream(st);
         serve_terminal(t);
         restart_timer(o);
+        restart_fold_timer(o);
 }
 
 void printer_tell(struct printer *o, const char *text, size_t len)
 {
         struct terminal *t = o->terminals[MSG_STDERR];
 
+        if (t->fold && !line_holder(t))
+                line_fold_end_all(t->fold); /* what ranks wrote before stands above */
         if (t->owner)
                 t->owner->line.mid_line = t->owner->line.drawn = false;
         t->owner = NULL;
+        erase_live(t);
         if (sink_is_mid_line(t->sink))
                 sink_put(t->sink, "\n", 1, NULL, 0);
         sink_put(t->sink, text, len, NULL, 0);
         serve_terminal(t);
+}
+
+void printer_draw_live(struct printer *o, const char *text)
+{
+        struct terminal *t = o->terminals[MSG_STDERR];
+        size_t columns = columns_of_terminal(o->opt.fd[MSG_STDERR]), n;
+
+        if (!t->is_tty || !o->opt.erase || o->flushing || t->owner || t->first ||
+            sink_pending(t->sink) || (!t->live && sink_is_mid_line(t->sink)))
+                return;
+        erase_live(t);
+        n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
+        sink_put(t->sink, text, n, NULL, 0);
+        t->live = n;
+}
+
+void printer_release(struct printer *o)
+{
+        o->held = false;
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks; r++)
+                        if (o->streams[s][r])
+                                credit_stream(o->streams[s][r]);
 }
 
 bool printer_is_mid_line(const struct printer *o)
@@ -581,6 +617,11 @@ void printer_flush(struct printer *o)
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks; r++)
                         printer_put(o, r, (uint8_t)s, "", 0);
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                if (o->terminals[s]->fold)
+                        line_fold_end_all(o->terminals[s]->fold);
+                erase_live(o->terminals[s]);
+        }
 }
 
 static const struct sink *find_rank_file(const struct printer *o, int stream, int rank)
@@ -631,9 +672,22 @@ bool printer_same_file(int a, int b)
                sa.st_ino == sb.st_ino;
 }
 
+static int count_shown(const struct printer *o)
+{
+        int n = 0;
+
+        for (int r = 0; r < o->n_ranks; r++)
+                n += !o->opt.shown || o->opt.shown[r];
+        return n;
+}
+
 static void open_terminal(struct printer *o, int stream, struct terminal *t)
 {
+        t->o = o;
         t->last = &t->first;
+        if (o->opt.fold)
+                t->fold = line_fold_create(o->n_ranks, count_shown(o), o->opt.window / 4,
+                                           show_folded, t);
         t->is_tty = isatty(o->opt.fd[stream]);
         t->sink = sink_create(o->opt.pool, o->opt.fd[stream], false,
                               (struct sink_ops){ on_terminal_written, on_terminal_broken }, o);
@@ -651,6 +705,9 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         uv_timer_init(loop, &o->timer);
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);
+        uv_timer_init(loop, &o->fold_timer);
+        o->fold_timer.data = o;
+        uv_unref((uv_handle_t *)&o->fold_timer);
         open_terminal(o, MSG_STDOUT, &o->out);
         if (printer_same_file(opt->fd[MSG_STDOUT], opt->fd[MSG_STDERR]))
                 o->terminals[MSG_STDERR] = &o->out;
@@ -668,6 +725,13 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
 static void on_timer_closed(uv_handle_t *h)
 {
         free(h->data);
+}
+
+static void on_fold_timer_closed(uv_handle_t *h)
+{
+        struct printer *o = h->data;
+
+        uv_close((uv_handle_t *)&o->timer, on_timer_closed);
 }
 
 void printer_destroy(struct printer *o)
@@ -690,8 +754,11 @@ void printer_destroy(struct printer *o)
                 free(o->streams[s]);
         }
         label_finish(&o->prefix);
+        line_fold_destroy(o->out.fold);
+        line_fold_destroy(o->err.fold);
         sink_destroy(o->out.sink);
         sink_destroy(o->err.sink);
         o->closing = true;
-        uv_close((uv_handle_t *)&o->timer, on_timer_closed);
+        uv_timer_stop(&o->timer);
+        uv_close((uv_handle_t *)&o->fold_timer, on_fold_timer_closed);
 }

@@ -12,8 +12,10 @@
  *
  * On a terminal, of a line drawn again and again (redraw.h) the last state is shown, at most every
  * half second: in place as long as no other rank writes, else on a new line; the prefix stays.
- * Intermediate states are skipped. A lone rank without a prefix draws freely. Main loop's thread
- * only.
+ * Intermediate states are skipped. A lone rank without a prefix draws freely.
+ *
+ * With --fold, whole lines are held for LINE_FOLD_US, until the same lines of other ranks have
+ * joined them (line_fold.h). Main loop's thread only.
  */
 #pragma once
 
@@ -35,11 +37,17 @@ struct printer_options {
         const char *label;        /* template, NULL = no prefix: see head/model/label.h */
         struct label_network net; /* taken over */
         bool raw;                 /* escape sequences of ranks reach a terminal unfiltered */
+        bool timestamps;          /* the time in front of each line */
+        bool fold;                /* equal lines of several ranks once */
         bool erase;               /* the terminal can erase a line: states are drawn in place */
         const char *dir;          /* a file per rank and stream, NULL = none */
         bool append;              /* the files exist and are continued */
         const bool *shown;        /* by rank: reaches the terminal; NULL = all */
         uint32_t window;          /* credit window per stream */
+        /* Gets all bytes as they come; lent. False: no more are granted until printer_release().
+         * NULL = not wanted. */
+        bool (*record)(void *ctx, int rank, uint8_t stream, const void *data, size_t len);
+        void *record_ctx;
 };
 
 struct printer_ops {
@@ -62,12 +70,19 @@ size_t printer_granted(const struct printer *o, int rank, uint8_t stream);
  * line is written unchanged. @data is never NULL. */
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len);
 
+/* Grants what was held back since record() returned false. */
+void printer_release(struct printer *o);
+
 /* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the
  * report. */
 char *printer_last_words(const struct printer *o, int rank, uint8_t stream);
 
 /* Writes lines of hnlaunch to stderr's destination, beginning on a new line. */
 void printer_tell(struct printer *o, const char *text, size_t len);
+/* Draws a line at the bottom of stderr's terminal, which the next output erases; cut off to the
+ * terminal's width. Does nothing while output waits or a line is unfinished, nor where a line
+ * cannot be erased. */
+void printer_draw_live(struct printer *o, const char *text);
 bool printer_same_file(int a, int b); /* of two descriptors */
 bool printer_is_mid_line(
         const struct printer *o); /* the destination of stderr ends within a line */

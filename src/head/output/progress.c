@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 #include "head/nodes/transport.h"
+#include "head/output/live_line.h"
 #include "head/output/say.h"
 #include "head/term/columns.h"
 
@@ -42,6 +43,7 @@ struct progress {
         int64_t connect_us, spawn_us, last_us;
         int64_t ranks, started;
         struct push_progress push;
+        struct live_line *live; /* while ranks run */
 };
 
 /* " ✔ connect    64/64    slowest gpu031 0.9s    1.1s", or a plain line. */
@@ -280,6 +282,27 @@ struct progress *progress_create(struct events *es, const struct progress_option
         p->nodes = xcalloc(o->n_hosts, sizeof(*p->nodes));
         events_listen(es, on_event, p);
         return p;
+}
+
+void progress_run(struct progress *p, uv_loop_t *loop, const struct plan *plan,
+                  const struct hosts *hosts)
+{
+        if (p && !p->live && !p->o.quiet)
+                p->live = live_line_create(loop, p->es, plan, hosts, p->o.tty);
+}
+
+void progress_output(struct progress *p, int rank, uint8_t stream, const void *data, size_t len)
+{
+        if (p)
+                live_line_output(p->live, rank, stream, data, len);
+}
+
+void progress_rest(struct progress *p)
+{
+        if (!p)
+                return;
+        live_line_close(p->live);
+        p->live = NULL;
 }
 
 void progress_destroy(struct progress *p)

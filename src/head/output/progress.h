@@ -8,9 +8,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <uv.h>
 
+#include "head/hosts/hosts.h"
 #include "head/model/events.h"
+#include "head/model/plan.h"
 
 struct progress;
 
@@ -27,4 +31,12 @@ struct progress_options {
 struct progress *progress_create(struct events *es, const struct progress_options *o);
 /* Updates the line about connecting nodes; to be called ten times a second. NULL is fine. */
 void progress_tick(struct progress *p);
+/* The ranks have been ordered to start: from now on a line tells what goes on (live_line.h). Again
+ * for a restart it does nothing. NULL is fine, here and below. */
+void progress_run(struct progress *p, uv_loop_t *loop, const struct plan *plan,
+                  const struct hosts *hosts);
+/* A rank has written. */
+void progress_output(struct progress *p, int rank, uint8_t stream, const void *data, size_t len);
+/* Ends that line, after the last event and before the loop ends. */
+void progress_rest(struct progress *p);
 void progress_destroy(struct progress *p);

@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "head/core/json_text.h"
 #include "head/output/say.h"
+#include "head/run/run_folders.h"
 
 /* A file of event lines. */
 struct event_file {
@@ -35,15 +36,23 @@ struct run_dir {
         int link_error;                 /* errno of DIR/latest */
         struct event_file ndjson, json; /* of the folder, of --json=FILE */
         bool to_stdout;
+        struct recorder *recorder; /* NULL = none */
 };
 
-static void format_timestamp(char *to, size_t size)
+/* Of the time @ago_ns ago. */
+static void format_timestamp(char *to, size_t size, int64_t ago_ns)
 {
         struct timespec t;
         struct tm tm;
         size_t n;
 
         clock_gettime(CLOCK_REALTIME, &t);
+        t.tv_sec -= ago_ns / 1000000000;
+        t.tv_nsec -= ago_ns % 1000000000;
+        if (t.tv_nsec < 0) {
+                t.tv_sec--;
+                t.tv_nsec += 1000000000;
+        }
         gmtime_r(&t.tv_sec, &tm);
         n = strftime(to, size, "%Y-%m-%dT%H:%M:%S", &tm);
         snprintf(to + n, size - n, ".%06ldZ", t.tv_nsec / 1000);
@@ -92,6 +101,8 @@ static void write_event(struct run_dir *r, json_t *j)
 
         write_flushed(&r->ndjson, line);
         write_flushed(&r->json, line);
+        if (r->recorder)
+                recorder_put(r->recorder, RECORD_EVENTS, line, strlen(line));
         if (r->to_stdout)
                 say_to_stdout(line);
         free(line);
@@ -104,7 +115,8 @@ static void on_event(void *ctx, const struct event *e)
                 [EVENT_RUN_START] = "ranks",    [EVENT_PUSH_START] = "bytes",
                 [EVENT_NODE_PUSHED] = "bytes",  [EVENT_RANK_STARTED] = "pid",
                 [EVENT_RANK_PROGRESS] = "step", [EVENT_RESTART] = "attempt",
-                [EVENT_STALLED] = "ms",         [EVENT_RUN_END] = "code",
+                [EVENT_STALLED] = "ms",         [EVENT_HANG] = "ms",
+                [EVENT_RUN_END] = "code",
         };
         struct run_dir *r = ctx;
         char t[48];
@@ -113,7 +125,7 @@ static void on_event(void *ctx, const struct event *e)
         if (e->kind == EVENT_NODE_PHASE || e->kind == EVENT_PUSH_PROGRESS ||
             e->kind == EVENT_PUSH_HASHING)
                 return; /* for progress lines only */
-        format_timestamp(t, sizeof(t));
+        format_timestamp(t, sizeof(t), 0);
         j = json_pack("{s:i, s:s, s:I, s:s}", "v", 1, "t", t, "us", (json_int_t)e->us, "ev",
                       event_name(e->kind));
         if (e->kind == EVENT_RUN_START)
@@ -186,11 +198,12 @@ static int create_run_folder(struct run_dir *r, const char *dir, struct error *e
 }
 
 struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
-                               const char *json_file, struct error *err)
+                               const char *json_file, struct recorder *recorder, struct error *err)
 {
         struct run_dir *r = xcalloc(1, sizeof(*r));
 
         r->run_id = xstrdup(run_id);
+        r->recorder = recorder;
         r->to_stdout = json && !json_file;
         if ((json && json_file &&
              open_event_file(&r->json, xstrdup(json_file), 0666, "events to ", err) < 0) ||
@@ -198,7 +211,7 @@ struct run_dir *run_dir_create(struct events *es, const char *dir, const char *r
                 run_dir_destroy(r);
                 return NULL;
         }
-        if (dir || json)
+        if (dir || json || recorder)
                 events_listen(es, on_event, r);
         return r;
 }
@@ -206,6 +219,17 @@ struct run_dir *run_dir_create(struct events *es, const char *dir, const char *r
 const char *run_dir_path(const struct run_dir *r)
 {
         return r->path;
+}
+
+struct recorder *run_dir_recorder(const struct run_dir *r)
+{
+        return r ? r->recorder : NULL;
+}
+
+void run_dir_open_records(struct run_dir *r)
+{
+        if (r->recorder)
+                recorder_open(r->recorder);
 }
 
 int run_dir_events_error(const struct run_dir *r, struct error *err)
@@ -226,30 +250,71 @@ int run_dir_link_error(const struct run_dir *r, struct error *err)
 }
 
 /* Takes @j. */
-static int write_json(struct run_dir *r, const char *name, json_t *j, struct error *err)
+static int write_json(struct run_dir *r, enum record record, const char *name, json_t *j,
+                      struct error *err)
 {
-        char *path = xasprintf("%s/%s", r->path, name);
-        FILE *to = open_new_file(path, 0600);
-        bool good = to && json_write_plain(j, to);
+        char *path = r->path ? xasprintf("%s/%s", r->path, name) : NULL;
+        FILE *to = path ? open_new_file(path, 0600) : NULL;
+        bool good = !path || (to && json_write_plain(j, to));
         int rc = 0;
 
         if ((to && fclose(to) != 0) || !good)
                 rc = err_set(err, errno ? errno : EIO, "cannot write %s: %s", path,
                              strerror(errno));
+        if (r->recorder) {
+                CLEANUP(free_textp) char *text = json_dump_plain(j, JSON_INDENT(2));
+
+                recorder_put(r->recorder, record, text, strlen(text));
+        }
         free(path);
         json_decref(j);
         return rc;
 }
 
+/* The line without values of -x: they may be secrets. */
+static json_t *make_json_line(const struct options *o)
+{
+        size_t own = o->line.n - MIN(o->argv.n, o->line.n);
+        json_t *words = json_array();
+
+        for (size_t i = 0; i < o->line.n; i++) {
+                const char *word = o->line.v[i], *last = i ? o->line.v[i - 1] : "";
+                bool is_long = !strncmp(word, "--env=", 6);
+                bool is_env = i < own && (is_long || !strncmp(word, "-x", 2) ||
+                                          !strcmp(last, "-x") || !strcmp(last, "--env"));
+                const char *eq = is_env ? strchr(word + (is_long ? 6 : 0), '=') : NULL;
+                CLEANUP(free_textp) char *name = eq ? xstrndup(word, (size_t)(eq - word)) : NULL;
+
+                json_array_append_new(words, json_text(name ? name : word));
+        }
+        return words;
+}
+
+json_t *run_dir_describe(const struct options *o, const char *run_id, const char *cwd,
+                         int64_t start_ns)
+{
+        CLEANUP(free_textp) char *here = getcwd(NULL, 0);
+        struct error err;
+        CLEANUP(free_textp) char *folder = run_folders_sockets(false, &err);
+        CLEANUP(free_textp) char *socket = folder ? run_folders_socket(folder, run_id) : NULL;
+        char t[48], host[256] = "";
+
+        format_timestamp(t, sizeof(t), clock_ns() - start_ns);
+        gethostname(host, sizeof(host) - 1);
+        return json_pack("{s:i, s:s, s:s, s:o, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "v", 1, "run",
+                         run_id, "version", HNLAUNCH_VERSION, "host", json_text(host), "pid",
+                         (int)getpid(), "started", t, "argv", json_texts(&o->argv), "cwd",
+                         json_text(cwd), "line", make_json_line(o), "directory", json_text(here),
+                         "socket", json_text(socket));
+}
+
 int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
-                      const struct plan *plan, const char *cwd, struct error *err)
+                      const struct plan *plan, const char *cwd, int64_t start_ns, struct error *err)
 {
         json_t *j, *nodes;
-        char t[48];
 
-        if (!r->path)
+        if (!r->path && !r->recorder)
                 return 0;
-        format_timestamp(t, sizeof(t));
         nodes = json_array();
         for (size_t i = 0; i < plan->n_nodes; i++) {
                 const struct plan_node *n = &plan->nodes[i];
@@ -260,11 +325,17 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
                                          "ranks", json_numbers(n->ranks.v, n->ranks.n), "gpus",
                                          json_numbers(n->gpus.v, n->gpus.n)));
         }
-        j = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o}", "v", 1, "run", r->run_id,
-                      "version", HNLAUNCH_VERSION, "started", t, "argv", json_texts(&o->argv),
-                      "cwd", json_text(cwd), "world_size", plan->world_size, "num_nodes",
-                      plan->num_nodes, "nodes", nodes);
-        return write_json(r, "run.json", j, err);
+        j = run_dir_describe(o, r->run_id, cwd, start_ns);
+        json_object_set_new(j, "world_size", json_integer(plan->world_size));
+        json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
+        json_object_set_new(j, "nodes", nodes);
+        json_object_set_new(
+                j, "label",
+                o->label == LABEL_AUTO
+                        ? json_null()
+                        : json_text(o->label == LABEL_TEMPLATE ? o->label_template : ""));
+        json_object_set_new(j, "show", json_text(o->show ? o->show : "all"));
+        return write_json(r, RECORD_RUN, "run.json", j, err);
 }
 
 static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
@@ -306,7 +377,7 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
 
         o = o ? o : &nothing;
         c = &o->cause;
-        if (!r->path)
+        if (!r->path && !r->recorder)
                 return 0;
         j = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o, s:I}", "v", 1, "run", r->run_id, "origin",
                       origin, "code", code, "hn", make_json_hn(hn), "verdict", json_text(verdict),
@@ -324,13 +395,14 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
                 json_array_append_new(failures, make_json_failure(o, &o->seen[i], hosts));
         json_object_set_new(j, "failures", failures);
-        return write_json(r, "summary.json", j, err);
+        return write_json(r, RECORD_SUMMARY, "summary.json", j, err);
 }
 
 void run_dir_destroy(struct run_dir *r)
 {
         if (!r)
                 return;
+        recorder_destroy(r->recorder);
         if (r->ndjson.to)
                 fclose(r->ndjson.to);
         if (r->json.to)

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -23,19 +24,29 @@
 #include "head/model/outcome.h"
 #include "head/model/plan.h"
 #include "head/options/options.h"
+#include "head/run/recorder.h"
 
 struct run_dir;
 
 /* Creates the directory and begins to listen. @dir NULL: no directory; @json: event lines to
- * @json_file, NULL = stdout. NULL with @err: the directory or a file cannot be written (exit 73).
- */
+ * @json_file, NULL = stdout; @recorder, NULL = none: keeps the same records, and is taken over.
+ * NULL with @err: the directory or a file cannot be written (exit 73). */
 struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
-                               const char *json_file, struct error *err);
+                               const char *json_file, struct recorder *recorder, struct error *err);
 const char *run_dir_path(const struct run_dir *r); /* of the run's directory, NULL = none; lent */
+struct recorder *run_dir_recorder(const struct run_dir *r); /* lent; NULL = none, also for NULL */
+void run_dir_open_records(struct run_dir *r);               /* the ranks have been started */
 
-/* Writes run.json. 0 or -errno with @err. */
+/* What run.json says about the launch alone: run, version, host, pid, started, argv and cwd of the
+ * ranks, line (hnlaunch's own command line, without values of -x), the directory where it was
+ * given, and the path of its socket. A new reference. @start_ns: the start on clock_ns(). */
+json_t *run_dir_describe(const struct options *o, const char *run_id, const char *cwd,
+                         int64_t start_ns);
+
+/* Writes run.json. @start_ns as above. 0 or -errno with @err. */
 int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
-                      const struct plan *plan, const char *cwd, struct error *err);
+                      const struct plan *plan, const char *cwd, int64_t start_ns,
+                      struct error *err);
 /* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none. */
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
                           int code, int hn, const char *verdict, int64_t us, struct error *err);

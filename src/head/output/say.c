@@ -18,14 +18,22 @@ static struct {
         bool unfinished;         /* the output of ranks ended within a line */
         bool live;               /* the live line is shown */
         int stdout_error;        /* errno of the first failed write */
+        void (*copy)(void *ctx, const char *text, size_t len); /* NULL = none */
+        void *copy_ctx;
 } own;
 
-/* stdio forgets the errno of a failed write, and drops the bytes. */
+/* stdio forgets the errno of a write that has failed before, and drops the bytes. Another write
+ * fails in the same way; an empty one would not. */
 int say_stdout_error(void)
 {
+        bool failed = ferror(stdout);
+
         errno = 0;
-        if ((fflush(stdout) || ferror(stdout)) && !own.stdout_error)
+        if ((fflush(stdout) || failed) && !own.stdout_error) {
+                if (!errno)
+                        (void)!write(STDOUT_FILENO, "\n", 1);
                 own.stdout_error = errno ? errno : EIO;
+        }
         return own.stdout_error;
 }
 
@@ -45,8 +53,16 @@ static void begin_stderr_line(void)
         own.unfinished = false;
 }
 
+void say_copy_to(void (*copy)(void *ctx, const char *text, size_t len), void *ctx)
+{
+        own.copy = copy;
+        own.copy_ctx = ctx;
+}
+
 static void put_text(const char *text, size_t n)
 {
+        if (own.copy && n)
+                own.copy(own.copy_ctx, text, n);
         if (own.printer && n) {
                 printer_tell(own.printer, text, n);
         } else if (n) {
@@ -60,6 +76,10 @@ void say_live(const char *text)
 {
         size_t columns = columns_of_terminal(STDERR_FILENO), n;
 
+        if (own.printer) {
+                printer_draw_live(own.printer, text);
+                return;
+        }
         n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
         begin_stderr_line();
         fwrite(text, 1, n, stderr);

@@ -19,6 +19,9 @@ struct printer;
 /* From now on texts go through @p, as the output of ranks; NULL: directly to stderr. */
 void say_through(struct printer *p);
 
+/* Has every text but the live line copied; NULL = no longer. The text is lent. */
+void say_copy_to(void (*copy)(void *ctx, const char *text, size_t len), void *ctx);
+
 /* Writes whole lines, with a newline at the end. */
 void say(const char *fmt, ...) PRINTF(1, 2);
 void say_diags(const struct diags *d, bool color);
@@ -30,6 +33,6 @@ int say_stdout_error(void);
 void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
 
 /* Shows the live line, to be replaced by the next text of any kind. @text has no newline; an end
- * beyond the terminal's width is cut off. Not while ranks write. */
+ * beyond the terminal's width is cut off. While ranks write, as printer_draw_live(). */
 void say_live(const char *text);
 void say_erase(void); /* erases the live line */

@@ -173,6 +173,12 @@ void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_ta
         sink_end(s, tag, n_tag);
 }
 
+void sink_erase_line(struct sink *s)
+{
+        sink_put(s, "\r\033[K", 4, NULL, 0);
+        s->mid_line = false;
+}
+
 bool sink_is_mid_line(const struct sink *s)
 {
         return s->mid_line;

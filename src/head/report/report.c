@@ -19,6 +19,7 @@
 #include "base/printable.h"
 #include "base/strv.h"
 #include "head/hosts/host_groups.h"
+#include "head/nodes/program_link.h"
 #include "wire/msg.h"
 
 /* Adds a row with a title, and below the last @n lines of a text. */
@@ -303,6 +304,18 @@ static void add_compat_help(struct diag *d, const struct job *j, int rank, const
                              "hnlaunch.jax_cluster before jax.distributed.initialize()");
 }
 
+/* Adds what the program that started the agents said before the node was lost. */
+static void add_program_rows(struct diag *d, const struct link_failure *why, const char *via)
+{
+        enum { LINES = 4 };
+        char title[64];
+
+        if (!why || !program_link_calls(via))
+                return;
+        snprintf(title, sizeof(title), "last lines of the stderr of %.30s:", via);
+        add_last_rows(d, title, why->evidence, LINES);
+}
+
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o)
 {
@@ -311,6 +324,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         const struct outcome *out = job_outcome(j);
         const struct cause *c = &out->cause;
         const char *host = c->node >= 0 ? hosts->v[c->node].name : "";
+        const struct node *lost = c->kind == CAUSE_NODE ? job_node(j, (size_t)c->node) : NULL;
         struct diag *di;
 
         if (!cause_ids[c->kind])
@@ -322,6 +336,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
         if (outcome_is_workers(out))
                 add_rank_evidence(di, j, out, host);
+        if (lost)
+                add_program_rows(di, lost->failure, o->via);
         note_consequences(di, j, out, hosts);
         if (earlier->n > EARLIER)
                 diag_note(di, "%zu earlier attempts are not listed", earlier->n - EARLIER);
@@ -336,6 +352,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                           "check `ip addr` here and try `ping %s`; the nodes end their ranks after "
                           "the same silence",
                           hosts->v[0].name);
-        if (c->kind == CAUSE_NODE && hosts->n > 1)
+        if (lost && lost->failure && *lost->failure->help)
+                diag_help(di, "%s", lost->failure->help);
+        else if (lost && hosts->n > 1)
                 diag_help(di, "start without it: --exclude %s", host);
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -17,6 +18,7 @@ struct rank_step {
         int64_t step, total, told_ns;
         char note[NOTE_MAX + 1];
         bool known, untold; /* untold: not yet an event */
+        bool reported;      /* by hn_progress(): lines count no longer */
 };
 
 struct rank_fact {
@@ -51,23 +53,40 @@ static void emit_rank_step(struct rank_facts *f, int rank)
 
 /* A program may report a thousand steps a second: at most an event a second is made, and another of
  * the last report. */
-void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t total,
-                         const char *note)
+static void take_rank_step(struct rank_facts *f, int rank, const struct rank_step *new)
 {
         struct rank_step *k;
 
-        if (step < 0 || f->ranks[rank].ended)
+        if (new->step < 0 || (f->ranks[rank].ended && new->reported))
                 return;
         if (!f->steps)
                 f->steps = xcalloc((size_t)f->plan->world_size, sizeof(*f->steps));
         k = &f->steps[rank];
-        k->step = step;
-        k->total = MAX(total, 0);
-        snprintf(k->note, sizeof(k->note), "%s", note);
+        if (k->reported && !new->reported)
+                return;
+        k->step = new->step;
+        k->total = MAX(new->total, 0);
+        k->reported = new->reported;
+        memcpy(k->note, new->note, sizeof(k->note));
         k->untold = true;
-        if (!k->known || clock_ns() - k->told_ns >= STEP_GAP_MS * INT64_C(1000000))
+        if (!k->known || f->ranks[rank].ended ||
+            clock_ns() - k->told_ns >= STEP_GAP_MS * INT64_C(1000000))
                 emit_rank_step(f, rank);
         k->known = true;
+}
+
+void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t total,
+                         const char *note)
+{
+        struct rank_step new = { .step = step, .total = total, .reported = true };
+
+        snprintf(new.note, sizeof(new.note), "%s", note);
+        take_rank_step(f, rank, &new);
+}
+
+void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t total)
+{
+        take_rank_step(f, rank, &(struct rank_step){ .step = step, .total = total });
 }
 
 void rank_facts_ended(struct rank_facts *f, int rank)

@@ -38,6 +38,9 @@ void rank_facts_joined(struct rank_facts *f, int rank, int64_t ms);
  * more of the last report. @note is copied and cut to 80 bytes. */
 void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t total,
                          const char *note);
+/* Takes a step that a line of the rank has told (--progress-re), unless the rank has reported one
+ * with hn_progress(). The last lines come behind the end of a rank: each is an event then. */
+void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t total);
 void rank_facts_ended(struct rank_facts *f, int rank);
 
 /* Enters all facts in a table for the same plan. The notes are lent until the next report. */

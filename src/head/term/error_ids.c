@@ -372,7 +372,8 @@ const struct error_id error_ids[] = {
           "None could be loaded: the message names where it was looked for. It is looked for in $PMIX_PREFIX, beside "
           "the Open MPI that the program would load, and where the loader of the node looks.",
           "Install libpmix on the node (libpmix2 of Debian), or name the folder above its lib with -x "
-          "PMIX_PREFIX=DIR. For a program of MPICH, --mpi pmi1." },
+          "PMIX_PREFIX=DIR. For a program of MPICH, and for Open MPI 3 and 4 with their component for Flux (ompi_info "
+          "names it), --mpi pmi1." },
         { 244,
           "the PMIx service of a node has ended before its ranks (warning)",
           "The process hnlaunch-pmix was killed, or failed inside libpmix. Ranks that wait for it would wait for ever, "
@@ -449,7 +450,8 @@ const struct error_id error_ids[] = {
         { 310,
           "a node was lost",
           "The connection to its agent ended, nothing was heard from the node for longer than --node-timeout (cable, "
-          "power, kernel hang), or its agent sent a malformed message. The message tells which.",
+          "power, kernel hang), its agent sent a malformed message, or Slurm cancelled the step of the agents. The message "
+          "tells which.",
           "Look at the node, and start without it: --exclude HOST. --max-restarts with a spare host goes on by "
           "itself." },
         { 311,
@@ -535,6 +537,21 @@ const struct error_id error_ids[] = {
           "Connections to node 0 were no node's of the job: they sent another protocol, another secret, nothing, or "
           "a repeated message. They were closed and did the job no harm; port scanners and health checks do so.",
           "If a node is missing as well, compare its secret with that of node 0." },
+        { 332,
+          "the expression of --progress-re cannot be used",
+          "It is no extended regular expression (POSIX, as for grep -E), or has no group, in parentheses, that could be the "
+          "step. There are no \\d and no (?:...) in these expressions.",
+          "Write [0-9]+ for a number, and a backslash in front of a bracket that stands for itself: "
+          "--progress-re 'step ([0-9]+)/([0-9]+)'." },
+        { 333,
+          "the address of --metrics cannot be used",
+          "It is none of PORT, HOST:PORT and [V6]:PORT, with a port from 0 to 65535.",
+          "--metrics 9400 serves this machine only; 0.0.0.0:9400, or [::]:9400, every machine that can reach it." },
+        { 334,
+          "the metrics cannot be served",
+          "Another program listens at the port of --metrics, the port is below 1024, or the address is none of this "
+          "machine. Nothing was started.",
+          "Take another port, or port 0, which is any free one: a line at the start has the address then." },
         /* PyTorch's store */
         { 340,
           "the value of --via cannot be used",
@@ -747,6 +764,79 @@ const struct error_id error_ids[] = {
           "unknown error number or exit code",
           "The word behind explain is neither HN and a number of this list nor an exit code from 0 to 255.",
           "hnlaunch explain lists all numbers." },
+        /* runs */
+        { 801,
+          "no such run",
+          "No run of yours has this id, or several begin with it. A run is found while it goes on on this machine, and "
+          "afterwards by its records, until newer runs take their place (--log-keep).",
+          "hnlaunch ps lists your runs. A beginning of an id is enough where it is the only one." },
+        { 802,
+          "the run has ended",
+          "A run that has ended takes no orders. The message has its verdict.",
+          "hnlaunch rerun RUN starts it once more." },
+        { 803,
+          "the run does not answer",
+          "Its hnlaunch was killed or is stopped (SIGSTOP), or this machine is very busy. Exit code 125 if it was killed: "
+          "then its ranks have ended, too.",
+          "hnlaunch ps shows whether it goes on." },
+        { 804,
+          "the run is on another machine",
+          "The home is shared with another login node, where the run was started. Orders are obeyed only there.",
+          "Give the command on the machine that the message names." },
+        { 805,
+          "the records of the run are incomplete (warning)",
+          "They could not be written to the user's state folder: it is full, read-only or too slow. The ranks, their output on the "
+          "terminal, and the exit code are not affected. Where output came faster than 8 MiB in a second, the gap is only marked in "
+          "the records.",
+          "Make room in ${XDG_STATE_HOME:-~/.local/state}/hnlaunch, name another folder with --log-dir, or keep no records "
+          "with --log-dir none." },
+        { 806,
+          "other commands cannot see the run (warning)",
+          "hnlaunch cannot make the socket for `hnlaunch ps`, `stop`, `signal` and `wait` in $XDG_RUNTIME_DIR/hnlaunch or "
+          "/tmp/hnlaunch-UID: the folder belongs to another user, or the file system is full. The run goes on.",
+          "Remove what is in the way." },
+        { 807,
+          "the run cannot be started once more",
+          "Its records have no command line, the folder in which it was started is gone, or no host is known for "
+          "--without-bad to leave out.",
+          "Start it by its own command." },
+        { 808,
+          "the command takes other words",
+          "ps, stop, signal, wait, why and rerun are commands of hnlaunch, with the words that the message shows.",
+          "A program of such a name is started by hnlaunch run NAME." },
+        { 809,
+          "there is no such recorded output",
+          "The run was started with --log-dir none, or has no rank as chosen by --ranks and --host. One with --log-dir DIR keeps "
+          "a file for each rank, without times: --follow, --since, --timestamps and --fold do not work for it.",
+          "The message names the ranks of the run, or the option to leave out." },
+        { 810,
+          "a pattern cannot be used",
+          "The text behind --grep is no extended regular expression.",
+          "Put a backslash in front of a bracket that stands for itself." },
+        { 811,
+          "the ranks hang (warning)",
+          "For --hang-after no rank has written, reported a step, joined or ended, and no rank has got from the store what it "
+          "waits for. Two looks a second apart then found ranks that wait for others, and none that computes, reads or writes. "
+          "The message names the ranks that wait, what for, the ranks that do not, and where these are.",
+          "Look at the odd ranks first: hang.txt in the records of the run has the stacks of all. --on-hang stop ends such a run, "
+          "--on-hang restart starts it again, --hang-after 0 never looks." },
+        { 820,
+          "--detach inside an allocation",
+          "The resource manager ends the allocation, with all that runs in it, when the script or shell of the allocation "
+          "ends.",
+          "Leave --detach out, and let the script wait for hnlaunch. Outside of an allocation, start the run on a login node." },
+        { 821,
+          "logind ends the run when you log out (warning)",
+          "KillUserProcesses=yes in logind.conf has systemd-logind end all processes of a login session with it.",
+          "loginctl enable-linger once, then start the run outside of the session: systemd-run --user --scope hnlaunch ..." },
+        { 822,
+          "the output of a run without a terminal has no place",
+          "With --detach and --on-hup detach the records in the home have the output, and the user has no home.",
+          "Set HOME or XDG_STATE_HOME." },
+        { 823,
+          "a process for --detach cannot be started",
+          "The kernel refuses another process or pipe. The message has its reason.",
+          "Raise the limit of processes or descriptors (ulimit -u, ulimit -n)." },
         /* records and limits */
         { 901,
           "output of ranks is missing in the log folder",
@@ -793,6 +883,24 @@ const struct error_id error_ids[] = {
           "A dump that a rank has written could not be stored below --log-dir, or is larger than 32 MiB. Other dumps, "
           "logs and the exit code are not affected.",
           "Make room on the file system of --log-dir, or set TORCH_FR_BUFFER_SIZE to a smaller number than 2000." },
+        { 910,
+          "files of --pull could not be brought home",
+          "A node was lost, a path is on no node, a file could not be read there or not be written here, or the transfer was "
+          "interrupted. The message names the first of them. Other files came. A warning when the job failed for "
+          "another reason.",
+          "Make room at DEST, or copy the files from the nodes by hand." },
+        { 911,
+          "something below a path of --pull stayed on its node (warning)",
+          "Pipes, sockets, devices, and links that do not stay within the path are not brought home.",
+          "Give the file that a link leads to as a path of its own." },
+        { 912,
+          "a path of --pull cannot be used",
+          "The path has no last name, as / or a path that ends in .., or two paths would have the same place in one DEST.",
+          "Name a file or folder, or . for the whole working directory; give another DEST: --pull PATH:DEST." },
+        { 913,
+          "the folder of --pull cannot be written to",
+          "DEST, or the folder in which it would be made, cannot be written to. Nothing was started.",
+          "Choose another folder: --pull PATH:DEST." },
 };
 
 const struct error_id exit_ids[] = {
@@ -809,18 +917,19 @@ const struct error_id exit_ids[] = {
           "A hostfile or a file of --env-file has an error, or two hosts are the same machine (HN309).",
           "Correct the lines that the messages show." },
         { 66,
-          "a file cannot be read",
+          "a file cannot be read, or there is no such run",
           "A hostfile, a file of --env-file, --stdin, --ssh-config or --push, or the current directory cannot be "
-          "read.",
-          "Check the path in the message." },
+          "read; or stop, signal, wait or rerun name a run that is not known.",
+          "Check the path in the message, or see hnlaunch ps." },
         { 68,
           "a node cannot be reached",
           "Nodes did not answer, or closed the connection. Nothing was started.",
           "Try ssh HOST true, and leave nodes out that are down: --exclude HOST." },
         { 69,
-          "not enough slots or GPUs, or a node cannot reach PyTorch's store",
+          "not enough slots or GPUs, a node cannot reach PyTorch's store, or a run takes no orders",
           "The plan does not fit the hosts, a node lacks what the job needs (an agent, room for pushed files, the "
-          "working directory), or the nodes do not reach the store.",
+          "working directory), or the nodes do not reach the store. Of stop and signal: the run has ended, or is on another "
+          "machine.",
           "The error above the last line names the node and the next step." },
         { 73,
           "logs, events, standard output or error cannot be written, also when all ranks exited 0",
@@ -845,7 +954,7 @@ const struct error_id exit_ids[] = {
           "safe to use.",
           "hnlaunch config shows every value with its origin, and the errors." },
         { 124,
-          "--timeout passed",
+          "--timeout passed, or the ranks hung (--on-hang)",
           "The job took longer than --timeout, and its ranks were stopped.",
           "Raise --timeout, or let the program save its state when SIGTERM comes." },
         { 125,

@@ -14,6 +14,7 @@ const char *error_ids_title(int number)
                 [5] = "Ranks",
                 [6] = "GPUs",
                 [7] = "Options and configuration",
+                [8] = "Runs",
                 [9] = "Records and limits",
         };
         size_t i = (size_t)number / 100;

@@ -61,6 +61,9 @@ def main():
     assert again.state.global_step == 12, again.state.global_step
     if again.is_world_process_zero():
         print("hf_trainer: ok on %d ranks, loss %.3f" % (ranks, loss), flush=True)
+    if dist.is_initialized():
+        # An interpreter that exits with threads of Gloo may abort: "terminate called without an active exception".
+        dist.destroy_process_group()
 
 
 main()

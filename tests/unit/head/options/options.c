@@ -407,7 +407,6 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-w a plan", "`plan` is a command, and commands come first" },
                 { "-w a run prog", "hnlaunch run OPTIONS..." },
                 { "check -w a", "no hosts given" },
-                { "logs -w a", "no hosts given" },
                 { "prog --hostfile h", "`--hostfile` after `prog` was passed to prog" },
                 { "prog -w=h", "no hosts given" },
                 { "-w a", "no program" },

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A timer reads what the recorder has added. A connection to the run waits for its end, which comes
+ * after the last record; another one stays open as long as this command is attached.
+ */
+#include "head/attach/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/attach/attach_input.h"
+#include "head/hosts/range.h"
+#include "head/output/printer.h"
+#include "head/output/say.h"
+#include "head/run/output_file.h"
+#include "head/run/run_folders.h"
+#include "head/term/diag.h"
+
+enum {
+        HN_NO_ANSWER = 803,
+        HN_NO_RECORDS = 805,
+        HN_NO_OUTPUT = 809,
+        LOOK_MS = 50,
+        RECORD_MS = 5000,
+        ORDER_MS = 10000,
+        PENDING_MAX = 4 << 20, /* bytes that wait for the terminal */
+        AGAIN = 64 << 10,      /* bytes before the end of a terminal, which it may not have shown */
+        PLACES = 1024,
+};
+
+static const int attach_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+struct attach {
+        const struct options *o;
+        const struct run *run;
+        char *folder; /* of the records */
+        uv_loop_t loop;
+        uv_timer_t look;
+        uv_signal_t signals[ARRAY_SIZE(attach_signals)];
+        uv_pipe_t end; /* the answer to "wait" */
+        bool has_end;  /* @end is open */
+        int attached;  /* the connection of "attach", -1 = none */
+        bool owner;
+        struct thread_pool *pool;
+        struct plan plan;
+        struct hosts hosts;
+        struct printer *printer;
+        struct output_file file;
+        struct attach_input *input;
+        struct attach_question *question;
+        json_t *answer;
+        struct attach_result {
+                bool over, broken; /* broken: stdout cannot be written */
+                int code;
+                char text[1000]; /* the last line, "" = none */
+                struct buf line; /* what has come of the answer to "wait" */
+        } result;
+};
+
+/* --- where the output was left ---------------------------------------------------------------- */
+
+static char *shown_path(const struct attach *a)
+{
+        return xasprintf("%s/shown", a->folder);
+}
+
+/* The place that the last attached command has left. False: there was none. */
+static bool load_shown_place(const struct attach *a, struct output_place *ret)
+{
+        CLEANUP(free_textp) char *path = shown_path(a);
+        FILE *f = fopen(path, "re");
+        unsigned long long file, at;
+        bool good = f && fscanf(f, "%llu %llu", &file, &at) == 2;
+
+        if (f)
+                fclose(f);
+        if (good)
+                *ret = (struct output_place){ (ino_t)file, (off_t)at };
+        return good;
+}
+
+/* A place that cannot be kept is no error: then the next command shows more than it must. */
+static void save_shown_place(const struct attach *a)
+{
+        CLEANUP(free_textp) char *path = shown_path(a);
+        struct output_place place = output_file_tell(&a->file);
+        FILE *f = fopen(path, "we");
+
+        if (!f)
+                return;
+        fprintf(f, "%llu %llu\n", (unsigned long long)place.file, (unsigned long long)place.at);
+        fclose(f);
+}
+
+/* Finds where the terminal of the run has ended, or the end of the output, less AGAIN bytes. */
+static struct output_place find_first_place(const struct attach *a)
+{
+        struct {
+                struct output_place place;
+                uint64_t len;
+        } ring[PLACES];
+        struct output_file f;
+        struct output_piece p;
+        size_t first = 0, n = 0;
+        uint64_t total = 0;
+        bool more = true;
+
+        output_file_open(&f, a->folder, (struct output_place){ 0 });
+        while (more) {
+                struct output_place place = output_file_tell(&f);
+
+                more = output_file_next(&f, &p) && p.kind != OUTPUT_DETACHED;
+                while (n && (n == PLACES || total - ring[first].len >= AGAIN)) {
+                        total -= ring[first].len;
+                        first = (first + 1) % PLACES;
+                        n--;
+                }
+                ring[(first + n) % PLACES].place = place;
+                ring[(first + n++) % PLACES].len = more ? p.len : 0;
+                total += more ? p.len : 0;
+        }
+        output_file_finish(&f);
+        return ring[first].place;
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static void end_attach(struct attach *a, int code)
+{
+        a->result.over = true;
+        a->result.code = code;
+        uv_stop(&a->loop);
+}
+
+static void print_piece(struct attach *a, const struct output_piece *p)
+{
+        if (p->kind == OUTPUT_GAP)
+                say("(%llu bytes of output were not kept here)\n", (unsigned long long)p->len);
+        else if (p->kind == OUTPUT_BYTES && p->rank < 0)
+                printer_tell(a->printer, p->bytes, p->len);
+        else if (p->kind == OUTPUT_BYTES && p->rank < a->plan.world_size && p->len)
+                printer_put(a->printer, p->rank, p->stream, p->bytes, p->len);
+}
+
+/* Prints what there is, as far as the terminal keeps up. True: all of it. */
+static bool print_new(struct attach *a)
+{
+        struct output_piece p;
+
+        while (printer_pending(a->printer) < PENDING_MAX) {
+                if (!output_file_next(&a->file, &p))
+                        return true;
+                print_piece(a, &p);
+        }
+        return false;
+}
+
+static void on_look(uv_timer_t *t)
+{
+        struct attach *a = t->data;
+
+        if (!a->question && print_new(a) && a->answer)
+                end_attach(a, (int)json_integer_value(json_object_get(a->answer, "code")));
+}
+
+static void on_attach_credit(void *ctx UNUSED, int rank UNUSED, uint8_t stream UNUSED,
+                             uint32_t bytes UNUSED)
+{
+}
+
+static void on_attach_broken(void *ctx, uint8_t stream, const char *what, int error)
+{
+        struct attach *a = ctx;
+
+        if (stream != MSG_STDOUT || a->result.broken)
+                return;
+        a->result.broken = true;
+        snprintf(a->result.text, sizeof(a->result.text), "cannot write to %s: %s", what,
+                 strerror(error));
+        end_attach(a, error == EPIPE ? 128 + SIGPIPE : 73);
+}
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
+static void provide_end_buffer(uv_handle_t *h UNUSED, size_t hint UNUSED, uv_buf_t *buf)
+{
+        static char piece[2048];
+
+        *buf = uv_buf_init(piece, sizeof(piece));
+}
+
+/* The end of the run, or of hnlaunch. */
+static void on_end(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+        struct attach *a = s->data;
+
+        if (n > 0)
+                buf_append(&a->result.line, buf->base, (size_t)n);
+        if (n == 0 || (n > 0 && !memchr(buf->base, '\n', (size_t)n)))
+                return;
+        uv_read_stop(s);
+        a->answer = json_loadb((const char *)buf_data(&a->result.line), buf_len(&a->result.line), 0,
+                               NULL);
+        if (!json_is_object(a->answer)) {
+                json_decref(a->answer);
+                a->answer = json_pack("{s:i, s:s}", "code", 125, "verdict",
+                                      "failed: its hnlaunch was killed  (exit 125)");
+        }
+}
+
+static void send_order(struct attach *a, const char *what)
+{
+        struct error err;
+        json_t *answer = run_ask(a->run->socket, json_pack("{s:s}", "do", what), ORDER_MS, &err);
+
+        if (!answer && !a->answer)
+                say("hnlaunch: run %s does not answer: %s\n", a->run->id, err.text);
+        json_decref(answer);
+}
+
+static void on_answer(void *ctx, int key)
+{
+        struct attach *a = ctx;
+
+        attach_ask_end(a->question);
+        a->question = NULL;
+        if (key == 's' || key == 'S')
+                send_order(a, "stop");
+        else if (key == 'd' || key == 'D' || !key)
+                end_attach(a, 0);
+        else
+                say("hnlaunch: goes on\n");
+}
+
+static void on_attach_signal(uv_signal_t *s, int signo)
+{
+        struct attach *a = s->data;
+        bool asks = signo == SIGINT && !a->question && !a->answer && attach_input_has_terminal();
+
+        if (a->result.over)
+                _exit(128 + signo); /* the terminal does not take the rest */
+        if (signo == SIGQUIT) {
+                if (a->question) /* output waits for its answer */
+                        on_answer(a, signo);
+                if (!a->answer)
+                        send_order(a, "status");
+                return;
+        }
+        if (asks)
+                a->question = attach_ask(&a->loop, a->input, on_answer, a);
+        if (asks && a->question) {
+                say("hnlaunch: run %s: d detaches, s stops the run, another key goes on\n",
+                    a->run->id);
+                return;
+        }
+        end_attach(a, signo == SIGINT && a->question ? 0 : 128 + signo);
+}
+
+/* Connects to the run. False: it has ended meanwhile, or does not answer. */
+static bool connect_attach(struct attach *a, struct error *err)
+{
+        json_t *answer;
+        int fd;
+
+        a->attached = run_request(a->run->socket, json_pack("{s:s}", "do", "attach"), err);
+        answer = a->attached < 0 ? NULL : run_answer(a->attached, ORDER_MS, err);
+        a->owner = json_is_true(json_object_get(answer, "owner"));
+        json_decref(answer);
+        fd = answer ? run_request(a->run->socket, json_pack("{s:s}", "do", "wait"), err) : -1;
+        if (fd < 0)
+                return false;
+        uv_pipe_init(&a->loop, &a->end, 0);
+        a->end.data = a;
+        a->has_end = true;
+        uv_pipe_open(&a->end, fd);
+        uv_read_start((uv_stream_t *)&a->end, provide_end_buffer, on_end);
+        return true;
+}
+
+/* Gives the run the standard input that --stdin names; `auto`: a terminal. */
+static void open_input(struct attach *a)
+{
+        const struct options *o = a->o;
+        struct error err;
+        int fd = STDIN_FILENO;
+
+        if (!a->owner || a->answer || o->stdin_mode == STDIN_NONE ||
+            (o->stdin_mode == STDIN_AUTO && !attach_input_has_terminal()))
+                return;
+        if (o->stdin_mode == STDIN_FILE && (fd = open(o->stdin_file, O_RDONLY | O_CLOEXEC)) < 0) {
+                say("hnlaunch: cannot read --stdin %s: %s\n", o->stdin_file, strerror(errno));
+                return;
+        }
+        a->input = attach_input_open(&a->loop, a->run->socket, fd, &err);
+        if (!a->input && o->stdin_mode != STDIN_AUTO)
+                say("hnlaunch: run %s takes no input: %s\n", a->run->id, err.text);
+}
+
+/* --- the ranks -------------------------------------------------------------------------------- */
+
+/* Fills plan and hosts from run.json. False: it has no ranks. */
+static bool load_ranks(struct attach *a, const json_t *record)
+{
+        json_int_t n = json_integer_value(json_object_get(record, "world_size"));
+        const json_t *nodes = json_object_get(record, "nodes"), *node, *rank;
+        size_t i, k;
+
+        if (n <= 0 || n > PLAN_MAX_RANKS)
+                return false;
+        a->plan.world_size = (int)n;
+        a->plan.num_nodes = (int)json_integer_value(json_object_get(record, "num_nodes"));
+        a->plan.ranks = xcalloc((size_t)n, sizeof(*a->plan.ranks));
+        a->plan.n_nodes = json_array_size(nodes);
+        a->plan.nodes = xcalloc(a->plan.n_nodes, sizeof(*a->plan.nodes));
+        json_array_foreach(nodes, i, node)
+        {
+                const char *name = json_string_value(json_object_get(node, "host"));
+
+                hosts_add(&a->hosts)->name = xstrdup(name ? name : "");
+                a->plan.nodes[i].host = i;
+                a->plan.nodes[i].node_rank =
+                        (int)json_integer_value(json_object_get(node, "node_rank"));
+                json_array_foreach(json_object_get(node, "ranks"), k, rank)
+                {
+                        json_int_t r = json_integer_value(rank);
+
+                        if (r >= 0 && r < n)
+                                a->plan.ranks[r] = (struct plan_rank){ .rank = (int)r,
+                                                                       .local_rank = (int)k,
+                                                                       .node = (int)i };
+                }
+        }
+        return a->plan.n_nodes;
+}
+
+static bool *choose_shown(const struct attach *a, const json_t *record)
+{
+        const char *show =
+                a->o->show ? a->o->show : json_string_value(json_object_get(record, "show"));
+        struct intlist ranks = { 0 };
+        struct range_error e;
+        bool *shown = NULL;
+
+        if (!show || !strcmp(show, "all") ||
+            range_numbers(show, strlen(show), a->plan.world_size - 1, &ranks, &e) < 0)
+                return NULL;
+        shown = xcalloc((size_t)a->plan.world_size, sizeof(*shown));
+        for (size_t i = 0; i < ranks.n; i++)
+                shown[ranks.v[i]] = true;
+        intlist_finish(&ranks);
+        return shown;
+}
+
+/* Returns the template of the run, or of this command line; lent. */
+static const char *choose_template(const struct attach *a, const json_t *record)
+{
+        const char *recorded = json_string_value(json_object_get(record, "label"));
+
+        if (a->o->label == LABEL_NONE)
+                return NULL;
+        if (a->o->label == LABEL_TEMPLATE)
+                recorded = a->o->label_template;
+        if (!recorded || label_needs_network(recorded))
+                return label_default(&a->plan);
+        return *recorded ? recorded : NULL;
+}
+
+/* --- from the first byte to the last ---------------------------------------------------------- */
+
+static void follow_run(struct attach *a, const json_t *record)
+{
+        bool *shown = choose_shown(a, record);
+        struct printer_options po = {
+                .pool = a->pool,
+                .fd = { [MSG_STDOUT] = STDOUT_FILENO, [MSG_STDERR] = STDERR_FILENO },
+                .label = choose_template(a, record),
+                .raw = a->o->raw,
+                .erase = isatty(STDOUT_FILENO),
+                .shown = shown,
+                .window = UINT32_MAX
+        };
+        struct printer_ops ops = { on_attach_credit, on_attach_broken };
+
+        a->printer = printer_create(&a->loop, &a->plan, &a->hosts, &po, ops, a);
+        say_through(a->printer);
+        open_input(a);
+        uv_timer_start(&a->look, on_look, 0, LOOK_MS);
+        uv_run(&a->loop, UV_RUN_DEFAULT);
+        uv_timer_stop(&a->look);
+        attach_ask_end(a->question);
+        attach_input_close(a->input);
+        printer_flush(a->printer);
+        while (printer_pending(a->printer))
+                uv_run(&a->loop, UV_RUN_ONCE);
+        say_through(NULL);
+        printer_destroy(a->printer);
+        free(shown);
+        if (a->owner && !a->result.broken)
+                save_shown_place(a);
+}
+
+/* Whether a signal was ignored at the start, as left by nohup. */
+static bool is_ignored(int signo)
+{
+        struct sigaction was;
+
+        return signo != SIGTERM && sigaction(signo, NULL, &was) == 0 && was.sa_handler == SIG_IGN;
+}
+
+static int open_attach(struct attach *a, struct error *err)
+{
+        int r = uv_loop_init(&a->loop);
+
+        if (r < 0)
+                return err_set(err, -r, "cannot start the event loop: %s", strerror(-r));
+        a->pool = thread_pool_create(&a->loop, 1, err);
+        uv_timer_init(&a->loop, &a->look);
+        a->look.data = a;
+        for (size_t i = 0; i < ARRAY_SIZE(attach_signals); i++) {
+                uv_signal_init(&a->loop, &a->signals[i]);
+                a->signals[i].data = a;
+                if (!is_ignored(attach_signals[i]))
+                        uv_signal_start(&a->signals[i], on_attach_signal, attach_signals[i]);
+                uv_unref((uv_handle_t *)&a->signals[i]);
+        }
+        return 0;
+}
+
+static void close_attach(struct attach *a)
+{
+        uv_close((uv_handle_t *)&a->look, NULL);
+        for (size_t i = 0; i < ARRAY_SIZE(attach_signals); i++)
+                uv_close((uv_handle_t *)&a->signals[i], NULL);
+        if (a->has_end)
+                uv_close((uv_handle_t *)&a->end, NULL);
+        fd_close(a->attached);
+        thread_pool_close(a->pool);
+        uv_run(&a->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&a->loop);
+        output_file_finish(&a->file);
+        plan_finish(&a->plan);
+        hosts_finish(&a->hosts);
+        json_decref(a->answer);
+        buf_finish(&a->result.line);
+        free(a->folder);
+}
+
+/* Loads run.json, which is there soon after the ranks have been ordered to start. NULL: it does not
+ * come. */
+static json_t *await_record(const struct attach *a)
+{
+        CLEANUP(free_textp) char *name = xasprintf("%s/run.json", a->folder);
+        json_t *record;
+        struct error err;
+        int looks = 0;
+
+        while (!(record = json_load_file(name, 0, NULL)) && a->run->state == RUN_GOES_ON &&
+               looks < RECORD_MS / LOOK_MS) {
+                json_t *info =
+                        run_ask(a->run->socket, json_pack("{s:s}", "do", "info"), ORDER_MS, &err);
+                const char *state = json_string_value(json_object_get(info, "state"));
+
+                looks += !state || strcmp(state, "connecting") != 0;
+                json_decref(info);
+                usleep(LOOK_MS * 1000);
+        }
+        return record;
+}
+
+static void tell_attach_end(const struct attach *a, struct diags *d)
+{
+        const char *verdict = json_string_value(json_object_get(a->answer, "verdict"));
+        const char *missing = json_string_value(json_object_get(a->answer, "incomplete"));
+
+        if (missing)
+                diag_warn(d, HN_NO_RECORDS, "the records of run %s are incomplete: %s", a->run->id,
+                          missing);
+        if (*a->result.text)
+                diag_tell(d, "%s", a->result.text);
+        else if (verdict)
+                diag_tell(d, "run %s: %s", a->run->id, verdict);
+        else if (!a->o->quiet)
+                diag_tell(d, "run %s goes on: hnlaunch attach %s", a->run->id, a->run->id);
+}
+
+int attach_run(const struct options *o, const struct run *r, struct diags *d)
+{
+        CLEANUP(free_textp) char *records = run_folders_records();
+        struct attach a = { .o = o, .run = r, .attached = -1, .hosts = HOSTS_INIT };
+        struct output_place place;
+        struct error err = { 0 };
+        json_t *record;
+        int code = 66;
+
+        a.folder = xasprintf("%s/%s", records ? records : "", r->id);
+        record = await_record(&a);
+        if (open_attach(&a, &err) < 0) {
+                diag_add(d, HN_NO_ANSWER, 125, "%s", err.text);
+                json_decref(record);
+                free(a.folder);
+                return 125;
+        }
+        if (r->state == RUN_ENDED)
+                a.answer = json_incref(r->summary);
+        if (!load_ranks(&a, record)) {
+                diag_add(d, HN_NO_OUTPUT, code, "there is no recorded output of run %s", r->id);
+        } else if (!a.answer && !connect_attach(&a, &err) &&
+                   !(a.answer = run_load_summary(r->id))) {
+                code = 69;
+                diag_add(d, HN_NO_ANSWER, code, "run %s does not answer: %s", r->id, err.text);
+        } else {
+                a.owner |= a.answer != NULL; /* the run has ended: no other one is attached */
+                if (!load_shown_place(&a, &place))
+                        place = find_first_place(&a);
+                output_file_open(&a.file, a.folder, place);
+                follow_run(&a, record);
+                tell_attach_end(&a, d);
+                code = a.result.code;
+        }
+        json_decref(record);
+        close_attach(&a);
+        return code;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run may live without its terminal: from its start (--detach), or when the terminal hangs up
+ * (--on-hup detach). Then the records have the only copy of its output: no part is left out, and
+ * ranks that write faster than the disk wait. `hnlaunch attach` shows it.
+ *
+ * With --detach a child is the hnlaunch that launches. It stays in the terminal's session while it
+ * connects, so that questions for passwords and Ctrl-C reach it, and leaves it when all ranks have
+ * been started. The parent waits for that, or for the child's end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "head/launch.h"
+#include "head/metrics/metrics.h"
+#include "head/model/step_lines.h"
+#include "head/output/progress.h"
+#include "head/output/say.h"
+#include "head/run/logind.h"
+#include "head/run/recorder.h"
+
+enum { HN_IN_ALLOCATION = 820, HN_LOGIND = 821, HN_NO_FORK = 823 };
+
+/* The streams of a run that has no terminal, or may lose it. */
+struct launch_detach {
+        struct launch *launch;
+        int report;      /* --detach: a byte to the parent when all ranks have been started; -1 */
+        int to_start;    /* ranks that have not been started */
+        bool alone;      /* there is no terminal any longer */
+        bool has_room;   /* @room and @limit are open handles */
+        uv_async_t room; /* the recorder has room again */
+        uv_timer_t limit;
+        int open; /* handles that are not closed */
+};
+
+/* --- output without a terminal ---------------------------------------------------------------- */
+
+static void release_output(struct launch_detach *a)
+{
+        uv_timer_stop(&a->limit);
+        job_release_output(a->launch->job);
+}
+
+static void on_room(uv_async_t *h)
+{
+        release_output(h->data);
+}
+
+static void on_room_limit(uv_timer_t *t)
+{
+        release_output(t->data);
+}
+
+static void tell_room(void *ctx)
+{
+        struct launch_detach *a = ctx;
+
+        uv_async_send(&a->room);
+}
+
+static void stand_alone(struct launch_detach *a)
+{
+        struct recorder *r = run_dir_recorder(a->launch->dir);
+        uv_loop_t *loop = job_loop(a->launch->job);
+
+        if (a->alone)
+                return;
+        a->alone = true;
+        if (!r || uv_async_init(loop, &a->room, on_room) < 0)
+                return;
+        uv_timer_init(loop, &a->limit);
+        a->room.data = a->limit.data = a;
+        uv_unref((uv_handle_t *)&a->room);
+        a->has_room = true;
+        a->open = 2;
+        recorder_stand_alone(r, events_now_us(&a->launch->events),
+                             (struct recorder_room){ tell_room, a });
+}
+
+/* Puts /dev/null in the place of descriptors: of all, or of those that are the terminal. */
+static void leave_streams(bool all)
+{
+        CLEANUP(fd_closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+                if (all || isatty(fd) || errno == EIO)
+                        dup2(null, fd);
+}
+
+bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len)
+{
+        struct launch *l = ctx;
+        struct launch_detach *a = l->streams.detach;
+        bool room;
+
+        metrics_output(l->listeners.metrics, rank, stream, len);
+        step_lines_put(l->streams.steps, rank, stream, data, len);
+        progress_output(l->progress, rank, stream, data, len);
+        room = recorder_put_output(run_dir_recorder(l->dir), events_now_us(&l->events), rank,
+                                   stream, data, len);
+
+        if (!room && a && a->has_room && !uv_is_active((uv_handle_t *)&a->limit))
+                uv_timer_start(&a->limit, on_room_limit, RECORDER_SLOW_MS, 0);
+        return room || !a || !a->has_room;
+}
+
+bool launch_is_detached(const struct launch *l)
+{
+        return l->streams.detach && l->streams.detach->alone;
+}
+
+static void on_hang_up(void *ctx)
+{
+        struct launch *l = ctx;
+
+        if (launch_is_detached(l))
+                return;
+        leave_streams(false);
+        setsid(); /* fails for the leader of a process group, which has no terminal any longer */
+        stand_alone(l->streams.detach);
+        say("hnlaunch: the terminal is gone, and the run goes on (--on-hup detach)\n");
+}
+
+/* --- --detach --------------------------------------------------------------------------------- */
+
+static pid_t detached_child;
+
+/* The keys of a terminal reach the child as well. */
+static void forward_signal(int signo, siginfo_t *info, void *context UNUSED)
+{
+        if (info->si_code == SI_USER)
+                kill(detached_child, signo);
+}
+
+/* Waits in the parent until all ranks have been started, or the child has ended. */
+static int await_start(struct launch *l, pid_t child, int report)
+{
+        static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+        struct sigaction forward = { .sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO };
+        char id[sizeof(l->config.run_id)] = "";
+        int status = 0;
+        ssize_t n;
+
+        detached_child = child;
+        for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+                sigaction(forwarded[i], &forward, NULL);
+        do
+                n = read(report, id, sizeof(id) - 1);
+        while (n < 0 && errno == EINTR);
+        if (n > 0) {
+                if (!isatty(STDOUT_FILENO))
+                        printf("%s\n", id);
+                if (!l->o.quiet)
+                        say("hnlaunch: run %s goes on without this terminal: hnlaunch attach %s\n",
+                            id, id);
+                return 0;
+        }
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (!WIFSIGNALED(status))
+                return WEXITSTATUS(status);
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+        return 128 + WTERMSIG(status);
+}
+
+static void on_launch_event(void *ctx, const struct event *e)
+{
+        struct launch *l = ctx;
+        struct launch_detach *a = l->streams.detach;
+
+        if (e->kind == EVENT_RUN_START)
+                a->to_start = (int)e->value;
+        if (e->kind != EVENT_RANK_STARTED || a->report < 0 || --a->to_start > 0)
+                return;
+        prctl(PR_SET_PDEATHSIG, 0);
+        setsid();
+        if (write(a->report, l->config.run_id, strlen(l->config.run_id)) < 0)
+                log_line(LOG_INFO, "hnlaunch --detach was killed, the run goes on");
+        fd_close(a->report);
+        a->report = -1;
+        leave_streams(true);
+}
+
+static void warn_of_logind(struct launch *l)
+{
+        if (logind_ends_processes())
+                diag_help(diag_warn(&l->diags, HN_LOGIND,
+                                    "logind ends this run when you log out "
+                                    "(KillUserProcesses=yes in logind.conf)"),
+                          "loginctl enable-linger, then systemd-run --user --scope hnlaunch ...");
+}
+
+bool launch_detach_begin(struct launch *l, int *ret_code)
+{
+        enum alloc_from from = alloc_find(environ);
+        struct launch_detach *a;
+        int report[2] = { -1, -1 };
+        struct error err;
+        pid_t pid = 0;
+
+        if (l->o.command != COMMAND_RUN || (!l->o.detach && l->o.on_hup == HUP_STOP))
+                return false;
+        if (l->o.detach && from != ALLOC_NONE) {
+                diag_help(
+                        diag_add(&l->diags, HN_IN_ALLOCATION, 64,
+                                 "--detach inside an allocation of %s", alloc_title(from)),
+                        "the allocation ends with its script, and the run with it: leave --detach "
+                        "out");
+                *ret_code = verdict_nothing_started(l, 64);
+                return true;
+        }
+        warn_of_logind(l);
+        if (l->o.detach) {
+                fflush(NULL);
+                pid = pipe2(report, O_CLOEXEC) < 0 ? -1 : fork();
+        }
+        if (pid < 0) {
+                err_set(&err, errno, "cannot start a process for --detach: %s", strerror(errno));
+                fd_close(report[0]);
+                fd_close(report[1]);
+                *ret_code = verdict_nothing_because(l, HN_NO_FORK, 125, &err);
+                return true;
+        }
+        if (pid) {
+                fd_close(report[1]);
+                diags_finish(&l->diags); /* the child tells them */
+                *ret_code = await_start(l, pid, report[0]);
+                fd_close(report[0]);
+                return true;
+        }
+        fd_close(report[0]);
+        a = xcalloc(1, sizeof(*a));
+        *a = (struct launch_detach){ .launch = l, .report = report[1] };
+        l->streams.detach = a;
+        l->config.hung_up = on_hang_up;
+        if (l->o.detach) {
+                prctl(PR_SET_PDEATHSIG, SIGTERM);
+                events_listen(&l->events, on_launch_event, l);
+        }
+        return false;
+}
+
+void launch_detach_records(struct launch *l)
+{
+        if (l->o.detach)
+                stand_alone(l->streams.detach);
+}
+
+static void on_detach_closed(uv_handle_t *h)
+{
+        struct launch_detach *a = h->data;
+
+        if (--a->open == 0)
+                free(a);
+}
+
+void launch_detach_finish(struct launch *l)
+{
+        struct launch_detach *a = l->streams.detach;
+
+        if (!a)
+                return;
+        fd_close(a->report);
+        l->streams.detach = NULL;
+        if (!a->has_room) {
+                free(a);
+                return;
+        }
+        uv_close((uv_handle_t *)&a->room, on_detach_closed);
+        uv_close((uv_handle_t *)&a->limit, on_detach_closed);
+}

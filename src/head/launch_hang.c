@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stacks go to the file hang.txt of the records, by the recorder's thread: a slow disk holds
+ * nothing up.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "head/launch.h"
+#include "head/output/say.h"
+#include "head/run/recorder.h"
+#include "head/run/run_folders.h"
+#include "head/why/why.h"
+#include "head/why/why_tell.h"
+
+/* Keeps all stacks, and notes at @d where. Stacks are text of the ranks' nodes: made harmless for a
+ * terminal. */
+static void keep_stacks(struct launch *l, const json_t *answer, struct diag *d)
+{
+        const char *report = json_string_value(json_object_get(answer, "report"));
+        CLEANUP(free_textp) char *folder = run_folders_records(), *text = NULL;
+        struct recorder *r = run_dir_recorder(l->dir);
+        size_t len;
+        FILE *f = r && folder && report ? open_memstream(&text, &len) : NULL;
+
+        if (!f)
+                return;
+        printable_write(f, report, strlen(report));
+        if (fclose(f))
+                return;
+        recorder_put(r, RECORD_HANG, text, len);
+        diag_note(d, "all stacks are in %s/%s/hang.txt", folder, l->config.run_id);
+}
+
+void launch_hang_found(struct launch *l, const struct why_finding *f, const json_t *answer)
+{
+        bool hangs = f->kind != WHY_NO_HANG && f->is_sure;
+        struct diags d = DIAGS_INIT;
+        struct diag *di;
+        char age[32];
+
+        format_duration(age, sizeof(age), l->o.hang_after_ms * 1000);
+        if (!hangs)
+                log_line(LOG_INFO, "no rank has gone on for %s, but %s", age, f->text);
+        if (!hangs || !job_still_hangs(l->job))
+                return;
+        di = why_warn(answer, l->o.hang_after_ms, &d);
+        keep_stacks(l, answer, di);
+        if (l->o.on_hang == HANG_REPORT)
+                diag_help(di,
+                          "hnlaunch why %s looks once more; --on-hang stop ends such a run, "
+                          "--on-hang restart starts it again",
+                          l->config.run_id);
+        say_diags(&d, l->streams.color);
+        diags_finish(&d);
+        job_hangs(l->job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
+}
+
+void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer)
+{
+        struct diags d = DIAGS_INIT;
+
+        keep_stacks(l, answer,
+                    f->kind == WHY_NO_HANG ? why_tell_rows(answer, &d) : why_tell(answer, &d));
+        say_diags(&d, l->streams.color);
+        diags_finish(&d);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each run has a socket while it lasts, and records below the user's state folder, or in --log-dir
+ * with a link there. Neither may harm the run: what fails is one warning.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/token.h"
+#include "head/core/json_text.h"
+#include "head/launch.h"
+#include "head/output/say.h"
+#include "head/run/recorder.h"
+#include "head/run/run_folders.h"
+
+enum {
+        HN_NO_RECORDS = 805,
+        HN_NO_SOCKET = 806,
+        HN_NO_PLACE = 822,
+        RUN_ID_LEN = 5, /* 25 bits */
+        RECORDS_MS = 2000,
+};
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static char *find_log_folder(const char *path)
+{
+        CLEANUP(free_textp) char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+
+        return here ? xasprintf("%s/%s", here, path) : xstrdup(path);
+}
+
+static struct recorder *make_recorder(const struct launch *l, const char *log_dir)
+{
+        CLEANUP(free_textp) char *folder = run_folders_records();
+        CLEANUP(free_textp) char *dir = log_dir ? find_log_folder(log_dir) : NULL;
+        CLEANUP(free_textp)
+        char *elsewhere = dir ? xasprintf("%s/%s", dir, l->config.run_id) : NULL;
+        struct recorder_keep keep = { l->o.log_keep, INT64_C(2) << 30 };
+
+        return folder ? recorder_create(folder, l->config.run_id, elsewhere, keep) : NULL;
+}
+
+int launch_record_begin(struct launch *l)
+{
+        bool none = l->o.log_dir && !strcmp(l->o.log_dir, "none");
+        const char *dir = none ? NULL : l->o.log_dir;
+        struct recorder *recorder = NULL;
+        struct error err;
+
+        token_make(l->config.run_id, RUN_ID_LEN);
+        if (l->o.command != COMMAND_RUN)
+                return 0;
+        if (!none)
+                recorder = make_recorder(l, dir);
+        if (l->streams.detach && !recorder) {
+                diag_help(diag_add(&l->diags, HN_NO_PLACE, 69,
+                                   "there is no home for the output of a run without a terminal"),
+                          "set HOME, or leave --detach and --on-hup out");
+                return verdict_nothing_started(l, 69);
+        }
+        l->dir = run_dir_create(&l->events, dir, l->config.run_id, l->o.json, l->o.json_file,
+                                recorder, &err);
+        return l->dir ? 0 : verdict_nothing_because(l, 903, 73, &err);
+}
+
+/* Keeps a message of hnlaunch, for `hnlaunch attach`. */
+static void record_message(void *ctx, const char *text, size_t len)
+{
+        struct launch *l = ctx;
+
+        recorder_put_output(run_dir_recorder(l->dir), events_now_us(&l->events), -1, MSG_STDERR,
+                            text, len);
+}
+
+void launch_record_open(struct launch *l)
+{
+        run_dir_open_records(l->dir);
+        say_copy_to(record_message, l);
+        launch_detach_records(l);
+}
+
+void launch_record_end(struct launch *l, int code)
+{
+        struct recorder *r = run_dir_recorder(l->dir);
+        struct error err = { 0 };
+
+        say_copy_to(NULL, NULL);
+        if (r && recorder_finish(r, RECORDS_MS, &err) < 0)
+                diag_help(diag_warn(&l->diags, HN_NO_RECORDS,
+                                    "the records of this run are incomplete: %s", err.text),
+                          "--log-dir none keeps none, --log-dir DIR keeps them elsewhere");
+        run_socket_tell_end(l->listeners.socket, code, l->end.verdict, err.code ? err.text : NULL);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static json_t *describe_launch(void *ctx)
+{
+        const struct launch *l = ctx;
+        json_t *j = run_dir_describe(&l->o, l->config.run_id, l->cwd, l->events.start_ns);
+
+        json_object_set_new(j, "state", json_string(job_doing(l->job)));
+        json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(&l->events)));
+        json_object_set_new(
+                j, "num_nodes",
+                json_integer(l->plan.n_nodes ? l->plan.num_nodes : (json_int_t)l->hosts.n));
+        json_object_set_new(j, "world_size", json_integer(l->plan.world_size));
+        json_object_set_new(j, "detached", json_boolean(launch_is_detached(l)));
+        return j;
+}
+
+static void stop_launch(void *ctx, int64_t grace_ms)
+{
+        struct launch *l = ctx;
+
+        job_order_stop(l->job, grace_ms);
+}
+
+static void signal_launch(void *ctx, int signo)
+{
+        struct launch *l = ctx;
+
+        job_signal_ranks(l->job, signo);
+}
+
+static void show_status(void *ctx)
+{
+        struct launch *l = ctx;
+
+        job_show_status(l->job);
+}
+
+static int lend_stdin(void *ctx, int fd, struct error *err)
+{
+        struct launch *l = ctx;
+
+        return job_lend_stdin(l->job, fd, err);
+}
+
+static void end_stdin(void *ctx)
+{
+        struct launch *l = ctx;
+
+        job_end_stdin(l->job);
+}
+
+static void explain_launch(void *ctx)
+{
+        launch_why_ask(ctx, false);
+}
+
+void launch_record_listen(struct launch *l)
+{
+        static const struct run_socket_ops ops = { describe_launch, stop_launch, signal_launch,
+                                                   show_status,     lend_stdin,  end_stdin,
+                                                   explain_launch };
+        struct error err = { 0 };
+
+        if (l->o.command != COMMAND_RUN)
+                return;
+        /* Another run that ends may remove the folder in between. */
+        for (int i = 0; i < 2 && !l->listeners.socket && (!i || err.code == ENOENT); i++) {
+                CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);
+                CLEANUP(free_textp)
+                char *path = folder ? run_folders_socket(folder, l->config.run_id) : NULL;
+
+                if (path)
+                        l->listeners.socket = run_socket_open(job_loop(l->job), path, ops, l, &err);
+        }
+        if (!l->listeners.socket)
+                diag_warn(&l->diags, HN_NO_SOCKET, "hnlaunch ps and stop cannot see this run: %s",
+                          err.text);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look has three steps, each with a limit of time:
+ *
+ * 1. the table of all ranks (store, state) and, at once, their processor time of a second
+ * 2. the stacks of the outliers, and of two ranks that wait; of all ranks of a small world
+ * 3. a second later, all stacks, those of step 2 once more, and the table once more: a rank that is
+ * elsewhere by then, or has begun to wait anew, goes on
+ *
+ * Before ranks are stopped because the time of the job is over, or because one has waited for the
+ * others in vain, step 1 is followed by the stacks of all ranks, in 3 s altogether.
+ *
+ * After the first step the clients at the socket get what is known so far, if that is a hang, after
+ * the third the answer. A node that does not answer in time ends no step early and holds none up
+ * for long.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "head/core/json_text.h"
+#include "head/launch.h"
+#include "head/output/say.h"
+#include "head/status/rank_table.h"
+#include "head/status/rank_table_text.h"
+#include "head/why/why.h"
+#include "head/why/why_tell.h"
+
+enum {
+        LOOK_MS = 3000,
+        LAST_LOOK_MS = 1500, /* each of two steps before the ranks are stopped */
+        FIRST_STACKS_MS = 12000,
+        ALL_STACKS_MS = 30000,
+        ANSWER_MS = 1000, /* beyond the limit of an order */
+        OUTLIERS_MAX = 16,
+        NORMAL_RANKS = 2,
+        SMALL_WORLD = 16,
+        GAP_MS = 1000,         /* between two looks at a rank */
+        CLOCK_SLACK_MS = 1100, /* ages are as old as the last answer of a round */
+};
+
+enum why_step { WHY_CLOSED, WHY_IDLE, WHY_LOOKING, WHY_FIRST_STACKS, WHY_PAUSE, WHY_ALL_STACKS };
+
+struct launch_why {
+        struct launch *l;
+        uv_timer_t timer; /* the limit of a step */
+        bool has_timer;
+        bool here;    /* the terminal waits for the answer, too */
+        bool unasked; /* no rank has done anything for --hang-after */
+        bool last;    /* the ranks are stopped after this look */
+        enum why_step step;
+        bool has_table;
+        int64_t table_ms; /* clock of the first table */
+        int64_t first_ms; /* of the first stacks */
+        uint32_t number;  /* of the newest order */
+        bool *asked;      /* by node: answers are still to come */
+        size_t n_asked;
+        struct why_rank *ranks;
+        size_t n;
+};
+
+static void drop_why_ranks(struct launch_why *w)
+{
+        for (size_t i = 0; i < w->n; i++)
+                why_rank_finish(&w->ranks[i]);
+        free(w->ranks);
+        free(w->asked);
+        w->ranks = NULL;
+        w->asked = NULL;
+        w->n = w->n_asked = 0;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+/* Hands an answer to all that wait. Takes @answer. */
+static void tell_why(struct launch_why *w, json_t *answer, bool last)
+{
+        struct diags d = DIAGS_INIT;
+
+        json_object_set_new(answer, "run", json_string(w->l->config.run_id));
+        if (last && w->here) {
+                why_tell(answer, &d);
+                say_diags(&d, w->l->streams.color);
+                diags_finish(&d);
+        }
+        if (last) {
+                w->step = WHY_IDLE;
+                w->here = w->unasked = false;
+        }
+        run_socket_tell_why(w->l->listeners.socket, answer, last);
+        json_decref(answer);
+}
+
+static void answer_why(struct launch_why *w, bool last)
+{
+        struct why_finding f;
+        json_t *answer;
+
+        why_find(w->ranks, w->n, &f);
+        if (!last && f.kind == WHY_NO_HANG) { /* stacks may tell another story */
+                why_finding_finish(&f);
+                return;
+        }
+        answer = why_describe(&f, w->ranks, w->n);
+        if (last) {
+                CLEANUP(free_textp) char *report = why_report(&f, w->ranks, w->n);
+
+                json_object_set_new(answer, "report", json_text(report));
+        } else {
+                json_object_set_new(answer, "more", json_true());
+        }
+        if (last && w->unasked)
+                launch_hang_found(w->l, &f, answer);
+        if (last && w->last)
+                launch_hang_last(w->l, &f, answer);
+        why_finding_finish(&f);
+        tell_why(w, answer, last);
+}
+
+/* --- orders ----------------------------------------------------------------------------------- */
+
+static int node_of(const struct launch_why *w, size_t rank)
+{
+        return w->l->plan.ranks[rank].node;
+}
+
+/* Orders the chosen living ranks of each node to be looked at; NULL = all. Before the first table
+ * all count as living. */
+static void order_look(struct launch_why *w, enum inspect_what what, const bool *chosen,
+                       uint32_t limit_ms)
+{
+        size_t n_nodes = w->l->plan.n_nodes;
+        struct inspect_order *orders = xcalloc(n_nodes, sizeof(*orders));
+
+        w->number++;
+        w->n_asked = 0;
+        memset(w->asked, 0, n_nodes * sizeof(*w->asked));
+        for (size_t i = 0; i < w->n; i++) {
+                struct inspect_order *o = &orders[node_of(w, i)];
+
+                if ((chosen && !chosen[i]) || w->ranks[i].life != WHY_ALIVE)
+                        continue;
+                o->ranks = xrealloc(o->ranks, o->n_ranks + 1, sizeof(*o->ranks));
+                o->ranks[o->n_ranks++] = (uint32_t)i;
+        }
+        for (size_t i = 0; i < n_nodes; i++) {
+                if (orders[i].n_ranks) {
+                        orders[i].number = w->number;
+                        orders[i].what = what;
+                        orders[i].limit_ms = limit_ms;
+                        w->asked[i] = job_inspect(w->l->job, i, &orders[i]);
+                        w->n_asked += w->asked[i];
+                }
+                inspect_order_finish(&orders[i]);
+        }
+        free(orders);
+}
+
+static void on_step_over(uv_timer_t *timer);
+static void take_table(void *ctx, const struct rank_table *t);
+
+static void begin_stacks(struct launch_why *w, enum why_step step, const bool *chosen, int limit_ms)
+{
+        w->step = step;
+        w->has_table = step == WHY_FIRST_STACKS || !job_take_table(w->l->job, take_table, w);
+        order_look(w, INSPECT_STACKS, chosen, (uint32_t)limit_ms);
+        if (!w->last)
+                limit_ms += ANSWER_MS;
+        uv_timer_start(&w->timer, on_step_over, w->n_asked ? (uint64_t)limit_ms : 0, 0);
+}
+
+/* Chooses the outliers and two ranks that wait or, without these, the first that live. */
+static void choose_first_ranks(struct launch_why *w, bool *chosen)
+{
+        struct why_finding f;
+        size_t normal = 0;
+
+        for (size_t i = 0; i < w->n && w->n <= SMALL_WORLD; i++)
+                chosen[i] = true;
+        why_find(w->ranks, w->n, &f);
+        for (size_t i = 0; i < f.outliers.n && i < OUTLIERS_MAX; i++)
+                chosen[f.outliers.v[i]] = true;
+        for (int waiting = 1; waiting >= 0; waiting--)
+                for (size_t i = 0; i < w->n && normal < NORMAL_RANKS; i++)
+                        if (w->ranks[i].life == WHY_ALIVE && w->ranks[i].waits == waiting &&
+                            !chosen[i]) {
+                                chosen[i] = true;
+                                normal++;
+                        }
+        why_finding_finish(&f);
+}
+
+static void end_step(struct launch_why *w)
+{
+        bool *chosen;
+
+        switch (w->step) {
+        case WHY_LOOKING:
+                if (w->last) {
+                        begin_stacks(w, WHY_ALL_STACKS, NULL, LAST_LOOK_MS);
+                        break;
+                }
+                answer_why(w, false);
+                chosen = xcalloc(w->n, sizeof(*chosen));
+                choose_first_ranks(w, chosen);
+                w->first_ms = clock_ms();
+                begin_stacks(w, WHY_FIRST_STACKS, chosen, FIRST_STACKS_MS);
+                free(chosen);
+                break;
+        case WHY_FIRST_STACKS:
+                w->step = WHY_PAUSE;
+                uv_timer_start(&w->timer, on_step_over,
+                               (uint64_t)MAX(w->first_ms + GAP_MS - clock_ms(), INT64_C(0)), 0);
+                break;
+        case WHY_PAUSE:
+                begin_stacks(w, WHY_ALL_STACKS, NULL, ALL_STACKS_MS);
+                break;
+        case WHY_ALL_STACKS:
+                uv_timer_stop(&w->timer);
+                answer_why(w, true);
+                drop_why_ranks(w);
+                if (w->last)
+                        job_end_look(w->l->job);
+                w->last = false;
+                break;
+        case WHY_CLOSED:
+        case WHY_IDLE:
+                break;
+        }
+}
+
+static void on_step_over(uv_timer_t *timer)
+{
+        end_step(timer->data);
+}
+
+/* --- evidence --------------------------------------------------------------------------------- */
+
+static void take_row(struct why_rank *to, const struct rank_row *r)
+{
+        static const enum why_life lives[] = {
+                [RANK_ROW_SILENT] = WHY_SILENT,
+                [RANK_ROW_ALIVE] = WHY_ALIVE,
+                [RANK_ROW_ENDED] = WHY_ENDED,
+                [RANK_ROW_UNKNOWN] = WHY_NOT_STARTED,
+        };
+
+        to->life = lives[r->known];
+        if (r->known == RANK_ROW_ALIVE && !r->k.state)
+                to->life = WHY_ENDED;
+        *to->wait = '\0';
+        if (!rank_row_waits(r))
+                return;
+        rank_table_what_for(&r->k.wait, to->wait, sizeof(to->wait));
+        to->wait_ms = r->k.wait.ms;
+}
+
+/* Whether a rank has got ahead since the first table, @before_ms ago: it waited for @wait then and
+ * does not now, or it has begun to wait since. */
+static bool has_come_through(const char *wait, const struct why_rank *now, int64_t before_ms)
+{
+        if (now->life != WHY_ALIVE)
+                return false;
+        if (*wait && strcmp(wait, now->wait) != 0)
+                return true;
+        return *now->wait && (int64_t)now->wait_ms < before_ms;
+}
+
+static void take_table(void *ctx, const struct rank_table *t)
+{
+        struct launch_why *w = ctx;
+        bool again = w->step == WHY_ALL_STACKS;
+        int64_t before_ms = clock_ms() - w->table_ms;
+
+        if (w->has_table || (!again && w->step != WHY_LOOKING))
+                return;
+        for (size_t i = 0; i < t->n && i < w->n; i++) {
+                struct why_rank *r = &w->ranks[i];
+                char wait[sizeof(r->wait)];
+
+                memcpy(wait, r->wait, sizeof(wait));
+                take_row(r, &t->rows[i]);
+                if (again && has_come_through(wait, r, before_ms - CLOCK_SLACK_MS))
+                        r->moved = true;
+        }
+        w->has_table = true;
+        w->table_ms = again ? w->table_ms : clock_ms();
+        if (!w->n_asked)
+                end_step(w);
+}
+
+static void take_inspected(void *ctx, int node, struct inspected *m)
+{
+        struct launch_why *w = ctx;
+        bool done = !m->left;
+
+        if (w->step <= WHY_IDLE || m->number != w->number || !w->asked[node])
+                return;
+        if (m->rank < w->n && node_of(w, m->rank) == node)
+                why_rank_take(&w->ranks[m->rank], m);
+        w->asked[node] = !done;
+        w->n_asked -= done;
+        if (!w->n_asked && w->has_table)
+                end_step(w);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+static void on_second_quit(void *ctx)
+{
+        struct launch_why *w = ctx;
+
+        launch_why_ask(w->l, true);
+}
+
+static bool on_last_look(void *ctx);
+
+static void on_quiet_job(void *ctx)
+{
+        struct launch_why *w = ctx;
+
+        w->unasked = true;
+        launch_why_ask(w->l, false);
+}
+
+void launch_why_init(struct launch *l)
+{
+        struct launch_why *w = xcalloc(1, sizeof(*w));
+
+        w->l = l;
+        w->step = WHY_IDLE;
+        l->config.why.ask = on_second_quit;
+        l->config.why.quiet = on_quiet_job;
+        l->config.why.last = on_last_look;
+        l->config.why.inspected = take_inspected;
+        l->config.why.ctx = w;
+}
+
+static void begin_why(struct launch_why *w)
+{
+        const struct plan *plan = &w->l->plan;
+
+        if (!w->has_timer) {
+                uv_timer_init(job_loop(w->l->job), &w->timer);
+                uv_unref((uv_handle_t *)&w->timer);
+                w->timer.data = w;
+                w->has_timer = true;
+        }
+        w->n = (size_t)plan->world_size;
+        w->ranks = xcalloc(w->n, sizeof(*w->ranks));
+        w->asked = xcalloc(plan->n_nodes, sizeof(*w->asked));
+        for (size_t i = 0; i < w->n; i++) {
+                w->ranks[i].rank = (int)i;
+                w->ranks[i].host = w->l->hosts.v[plan->nodes[plan->ranks[i].node].host].name;
+        }
+        w->step = WHY_LOOKING;
+        w->has_table = false;
+        order_look(w, INSPECT_CPU, NULL, LOOK_MS);
+        uv_timer_start(&w->timer, on_step_over, w->last ? LAST_LOOK_MS : LOOK_MS, 0);
+}
+
+static bool on_last_look(void *ctx)
+{
+        struct launch_why *w = ctx;
+
+        if (w->last)
+                return true;
+        if (w->step != WHY_IDLE || !job_take_table(w->l->job, take_table, w))
+                return false;
+        w->last = true;
+        begin_why(w);
+        return true;
+}
+
+void launch_why_ask(struct launch *l, bool here)
+{
+        struct launch_why *w = l->config.why.ctx;
+
+        w->here |= here;
+        if (w->step != WHY_IDLE)
+                return; /* the answer is on its way */
+        if (l->job && job_take_table(l->job, take_table, w))
+                begin_why(w);
+        else
+                tell_why(w,
+                         json_pack("{s:i, s:s, s:s, s:[], s:[], s:[], s:[]}", "v", 1, "kind",
+                                   "no ranks", "text", "no ranks run", "outliers", "rows",
+                                   "problems", "ranks"),
+                         true);
+}
+
+void launch_why_close(struct launch *l)
+{
+        struct launch_why *w = l->config.why.ctx;
+
+        if (!w)
+                return;
+        drop_why_ranks(w);
+        w->step = WHY_CLOSED;
+        if (w->has_timer)
+                uv_close((uv_handle_t *)&w->timer, NULL);
+}
+
+void launch_why_free(struct launch *l)
+{
+        free(l->config.why.ctx);
+        l->config.why.ctx = NULL;
+}

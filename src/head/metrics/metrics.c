@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The format wants all lines of a metric behind one another, so the ranks are gone through once for
+ * each. Labels of a rank are the same in all of them.
+ */
+#include "head/metrics/metrics.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "wire/msg.h"
+
+enum metrics_end {
+        METRICS_WAITS,
+        METRICS_RUNS,
+        METRICS_SUCCEEDED,
+        METRICS_FAILED,
+        METRICS_STOPPED
+};
+
+struct metrics_rank {
+        enum metrics_end end;
+        int64_t step, total; /* step -1 = none told */
+        int64_t written_us;  /* the last output; -1 = none */
+        uint64_t bytes[2];
+};
+
+struct metrics {
+        struct metrics_source s;
+        struct metrics_rank *ranks;
+        int n_ranks;
+        int64_t attempt;
+        bool stopping;
+};
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+static void make_metrics_ranks(struct metrics *m)
+{
+        free(m->ranks);
+        m->n_ranks = m->s.plan->world_size;
+        m->ranks = xcalloc((size_t)m->n_ranks, sizeof(*m->ranks));
+        for (int r = 0; r < m->n_ranks; r++)
+                m->ranks[r] = (struct metrics_rank){ .step = -1, .written_us = -1 };
+}
+
+static void begin_metrics_attempt(struct metrics *m, int64_t attempt)
+{
+        m->attempt = attempt;
+        m->stopping = false;
+        for (int r = 0; r < m->n_ranks; r++) {
+                m->ranks[r].end = METRICS_WAITS;
+                m->ranks[r].step = -1;
+        }
+}
+
+/* Ranks of a lost node have no end of their own. */
+static void lose_metrics_node(struct metrics *m, int node)
+{
+        for (int r = 0; r < m->n_ranks; r++)
+                if (m->s.plan->ranks[r].node == node && m->ranks[r].end <= METRICS_RUNS)
+                        m->ranks[r].end = METRICS_FAILED;
+}
+
+static void on_metrics_event(void *ctx, const struct event *e)
+{
+        struct metrics *m = ctx;
+        struct metrics_rank *r = e->rank >= 0 && e->rank < m->n_ranks ? &m->ranks[e->rank] : NULL;
+
+        if (e->kind == EVENT_RUN_START) {
+                make_metrics_ranks(m);
+        } else if (e->kind == EVENT_STOP) {
+                m->stopping = true;
+        } else if (e->kind == EVENT_RESTART) {
+                begin_metrics_attempt(m, e->value);
+        } else if (e->kind == EVENT_NODE_LOST) {
+                lose_metrics_node(m, e->node);
+        } else if (e->kind == EVENT_RANK_STARTED && r) {
+                r->end = METRICS_RUNS;
+        } else if (e->kind == EVENT_RANK_EXITED && r) {
+                r->end = !e->value     ? METRICS_SUCCEEDED
+                         : m->stopping ? METRICS_STOPPED
+                                       : METRICS_FAILED;
+        } else if (e->kind == EVENT_RANK_PROGRESS && r) {
+                r->step = e->value;
+                r->total = e->count;
+        }
+}
+
+void metrics_output(struct metrics *m, int rank, uint8_t stream, size_t bytes)
+{
+        if (!m || rank < 0 || rank >= m->n_ranks)
+                return;
+        m->ranks[rank].bytes[stream == MSG_STDERR] += bytes;
+        m->ranks[rank].written_us = events_now_us(m->s.events);
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+static void add_head(struct buf *b, const char *name, const char *type, const char *help)
+{
+        buf_printf(b, "# HELP hnlaunch_%s %s\n# TYPE hnlaunch_%s %s\n", name, help, name, type);
+}
+
+/* Appends the value of a label, between quotes. */
+static void add_value(struct buf *b, const char *text)
+{
+        size_t plain;
+
+        buf_appends(b, "\"");
+        for (; *text; text += plain + (text[plain] != '\0')) {
+                plain = strcspn(text, "\n\"\\");
+                buf_append(b, text, plain);
+                if (text[plain])
+                        buf_printf(b, "\\%c", text[plain] == '\n' ? 'n' : text[plain]);
+        }
+        buf_appends(b, "\"");
+}
+
+/* Appends the name and the labels of a rank, but for the closing brace. */
+static void add_rank(const struct metrics *m, struct buf *b, const char *name, int rank)
+{
+        const struct plan *plan = m->s.plan;
+
+        buf_printf(b, "hnlaunch_%s{rank=\"%d\",host=", name, rank);
+        add_value(b, m->s.hosts->v[plan->nodes[plan->ranks[rank].node].host].name);
+}
+
+/* Appends a time of the event stream as seconds since 1970. */
+static void add_date(const struct metrics *m, struct buf *b, int64_t us)
+{
+        us += m->s.start_us;
+        buf_printf(b, " %" PRId64 ".%03d\n", us / 1000000, (int)(us / 1000 % 1000));
+}
+
+static void add_run_facts(const struct metrics *m, struct buf *b)
+{
+        add_head(b, "info", "gauge", "The run and the version of hnlaunch.");
+        buf_appends(b, "hnlaunch_info{run=");
+        add_value(b, m->s.run_id);
+        buf_appends(b, ",version=");
+        add_value(b, m->s.version);
+        buf_appends(b, "} 1\n");
+        add_head(b, "start_time_seconds", "gauge", "Start of hnlaunch, since 1970.");
+        buf_appends(b, "hnlaunch_start_time_seconds");
+        add_date(m, b, 0);
+        add_head(b, "attempt", "gauge", "Number of the attempt, from 0.");
+        buf_printf(b, "hnlaunch_attempt %" PRId64 "\n", m->attempt);
+}
+
+static void add_nodes(const struct metrics *m, struct buf *b)
+{
+        static const char *const names[METRICS_STATES] = {
+                [METRICS_CONNECTING] = "connecting",
+                [METRICS_READY] = "ready",
+                [METRICS_RUNNING] = "running",
+                [METRICS_ENDED] = "ended",
+                [METRICS_LOST] = "lost",
+        };
+        size_t counts[METRICS_STATES] = { 0 };
+
+        for (size_t i = 0; i < m->s.hosts->n; i++)
+                counts[m->s.node(m->s.ctx, i).state]++;
+        add_head(b, "nodes", "gauge", "Nodes by state.");
+        for (int i = 0; i < METRICS_STATES; i++)
+                buf_printf(b, "hnlaunch_nodes{state=\"%s\"} %zu\n", names[i], counts[i]);
+        add_head(b, "node_last_heard_timestamp_seconds", "gauge",
+                 "When the newest byte came from a node that is not lost, since 1970.");
+        for (size_t i = 0; i < m->s.hosts->n; i++) {
+                struct metrics_node n = m->s.node(m->s.ctx, i);
+
+                if (n.heard_us < 0 || n.state == METRICS_CONNECTING || n.state == METRICS_LOST)
+                        continue;
+                buf_appends(b, "hnlaunch_node_last_heard_timestamp_seconds{host=");
+                add_value(b, m->s.hosts->v[i].name);
+                buf_appends(b, "}");
+                add_date(m, b, n.heard_us);
+        }
+}
+
+static void add_rank_counts(const struct metrics *m, struct buf *b)
+{
+        static const char *const names[] = { "waiting", "running", "succeeded", "failed",
+                                             "stopped" };
+        int counts[ARRAY_SIZE(names)] = { 0 };
+
+        for (int r = 0; r < m->n_ranks; r++)
+                counts[m->ranks[r].end]++;
+        add_head(b, "ranks", "gauge", "Ranks of the attempt by state.");
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                buf_printf(b, "hnlaunch_ranks{state=\"%s\"} %d\n", names[i], counts[i]);
+}
+
+static void add_rank_steps(const struct metrics *m, struct buf *b)
+{
+        add_head(b, "rank_step", "gauge", "The step that a rank has told last.");
+        for (int r = 0; r < m->n_ranks; r++)
+                if (m->ranks[r].step >= 0) {
+                        add_rank(m, b, "rank_step", r);
+                        buf_printf(b, "} %" PRId64 "\n", m->ranks[r].step);
+                }
+        add_head(b, "rank_steps_expected", "gauge", "The number of steps that a rank will take.");
+        for (int r = 0; r < m->n_ranks; r++)
+                if (m->ranks[r].step >= 0 && m->ranks[r].total > 0) {
+                        add_rank(m, b, "rank_steps_expected", r);
+                        buf_printf(b, "} %" PRId64 "\n", m->ranks[r].total);
+                }
+}
+
+static void add_rank_output(const struct metrics *m, struct buf *b)
+{
+        static const char *const streams[] = { "stdout", "stderr" };
+
+        add_head(b, "rank_output_bytes_total", "counter", "Bytes that a rank has written.");
+        for (int r = 0; r < m->n_ranks; r++)
+                for (int s = 0; s < 2; s++) {
+                        add_rank(m, b, "rank_output_bytes_total", r);
+                        buf_printf(b, ",stream=\"%s\"} %" PRIu64 "\n", streams[s],
+                                   m->ranks[r].bytes[s]);
+                }
+        add_head(b, "rank_last_output_timestamp_seconds", "gauge",
+                 "When a rank has written last, since 1970.");
+        for (int r = 0; r < m->n_ranks; r++)
+                if (m->ranks[r].written_us >= 0) {
+                        add_rank(m, b, "rank_last_output_timestamp_seconds", r);
+                        buf_appends(b, "}");
+                        add_date(m, b, m->ranks[r].written_us);
+                }
+}
+
+void metrics_text(const struct metrics *m, struct buf *to)
+{
+        add_run_facts(m, to);
+        add_nodes(m, to);
+        add_rank_counts(m, to);
+        add_rank_steps(m, to);
+        add_rank_output(m, to);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+struct metrics *metrics_create(const struct metrics_source *s)
+{
+        struct metrics *m = xcalloc(1, sizeof(*m));
+
+        m->s = *s;
+        events_listen(s->events, on_metrics_event, m);
+        return m;
+}
+
+void metrics_destroy(struct metrics *m)
+{
+        if (m)
+                free(m->ranks);
+        free(m);
+}

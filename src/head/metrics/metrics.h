@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metrics: what the head knows of a run, in the text format 0.0.4 of Prometheus
+ *
+ * Listens to the event stream and is told of output; no node is asked. Counters of bytes go on over
+ * restarts, steps and states of ranks begin anew. Pure, main thread only.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "head/hosts/hosts.h"
+#include "head/model/events.h"
+#include "head/model/plan.h"
+
+enum metrics_state {
+        METRICS_CONNECTING,
+        METRICS_READY,   /* no rank runs there */
+        METRICS_RUNNING, /* ranks run, or have been ordered */
+        METRICS_ENDED,   /* nothing of the attempt is left there */
+        METRICS_LOST,    /* or not reached */
+        METRICS_STATES,
+};
+
+/* What a caller knows of a host's node. */
+struct metrics_node {
+        enum metrics_state state;
+        int64_t heard_us; /* since the start of hnlaunch; below 0 = never */
+};
+
+struct metrics_source {
+        const char *run_id, *version;
+        int64_t start_us; /* of hnlaunch, since 1970 */
+        struct events *events;
+        const struct plan *plan; /* has ranks from EVENT_RUN_START on */
+        const struct hosts *hosts;
+        struct metrics_node (*node)(void *ctx, size_t host);
+        void *ctx;
+};
+
+struct metrics;
+
+/* All pointers are borrowed, and must live as long as the event stream. */
+struct metrics *metrics_create(const struct metrics_source *s);
+/* A rank has written to a stream (MSG_STDOUT, MSG_STDERR). NULL is fine, here and in destroy. */
+void metrics_output(struct metrics *m, int rank, uint8_t stream, size_t bytes);
+/* Appends the text. */
+void metrics_text(const struct metrics *m, struct buf *to);
+/* After the last event. */
+void metrics_destroy(struct metrics *m);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line that came whole is copied to the stack, because regexec() wants a NUL behind it. Only the
+ * beginning of an unfinished line takes memory, until its end comes.
+ *
+ * Matching a line costs about 2 us, so each line of a flood would cost more than all else that is
+ * done with it. Of lines that come at once the newest are matched first, and the first match ends
+ * the search.
+ */
+#include "head/model/step_lines.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "wire/msg.h"
+
+enum { STREAMS = 2, GROUPS = 10, DIGITS_MAX = 18 };
+
+struct step_line {
+        struct buf begun; /* of the unfinished line */
+        bool too_long;    /* the rest of the line is passed over */
+};
+
+struct step_lines {
+        regex_t re;
+        int ranks;
+        step_found found;
+        void *ctx;
+        struct step_line *lines; /* by rank and stream */
+};
+
+int step_lines_check(const char *re, struct error *err)
+{
+        char why[128];
+        regex_t compiled;
+        int r = regcomp(&compiled, re, REG_EXTENDED);
+
+        if (r) {
+                regerror(r, &compiled, why, sizeof(why));
+                return err_set(err, EINVAL, "%s", why);
+        }
+        r = compiled.re_nsub ? 0 : err_set(err, EINVAL, "it has no group for the step");
+        regfree(&compiled);
+        return r;
+}
+
+/* Reads a group that is a decimal number. */
+static bool read_step_group(const char *line, const regmatch_t *m, int64_t *ret)
+{
+        if (m->rm_so < 0 || m->rm_eo == m->rm_so || m->rm_eo - m->rm_so > DIGITS_MAX)
+                return false;
+        for (regoff_t i = m->rm_so; i < m->rm_eo; i++)
+                if (!isdigit((unsigned char)line[i]))
+                        return false;
+        *ret = strtoll(line + m->rm_so, NULL, 10);
+        return true;
+}
+
+/* Returns whether the line has a step. */
+static bool match_line(struct step_lines *s, int rank, const void *text, size_t len)
+{
+        char line[STEP_LINE_MAX + 1];
+        int64_t numbers[2] = { 0 };
+        regmatch_t m[GROUPS];
+        int n = 0;
+
+        if (!len || len > STEP_LINE_MAX)
+                return false;
+        memcpy(line, text, len);
+        line[len] = '\0';
+        if (regexec(&s->re, line, GROUPS, m, 0) != 0)
+                return false;
+        for (int i = 1; i < GROUPS && n < 2; i++)
+                n += read_step_group(line, &m[i], &numbers[n]);
+        if (n)
+                s->found(s->ctx, rank, numbers[0], numbers[1]);
+        return n;
+}
+
+static bool ends_step_line(char c)
+{
+        return c == '\n' || c == '\r';
+}
+
+/* Matches ended lines from the newest on, until one has a step. */
+static bool match_newest_line(struct step_lines *s, int rank, const char *p, const char *end)
+{
+        bool found = false;
+
+        for (int n = 0; p < end && n < STEP_LINES_AT_ONCE && !found; n++) {
+                const char *to = end - 1;
+
+                for (end = to; end > p && !ends_step_line(end[-1]);)
+                        end--;
+                found = match_line(s, rank, end, (size_t)(to - end));
+        }
+        return found;
+}
+
+/* Takes the end of the unfinished line, and matches it. */
+static void end_step_line(struct step_lines *s, int rank, struct step_line *l, const char *p,
+                          size_t n)
+{
+        if (l->too_long || buf_len(&l->begun) + n > STEP_LINE_MAX)
+                return;
+        if (buf_len(&l->begun)) {
+                buf_append(&l->begun, p, n);
+                p = (const char *)buf_data(&l->begun);
+                n = buf_len(&l->begun);
+        }
+        match_line(s, rank, p, n);
+}
+
+void step_lines_put(struct step_lines *s, int rank, uint8_t stream, const void *data, size_t len)
+{
+        const char *p = data, *end = p + len, *first = p, *rest = end;
+        struct step_line *l;
+
+        if (!s || rank < 0 || rank >= s->ranks)
+                return;
+        l = &s->lines[rank * STREAMS + (stream == MSG_STDERR)];
+        while (first < end && !ends_step_line(*first))
+                first++;
+        if (first < end) {
+                while (!ends_step_line(rest[-1]))
+                        rest--;
+                if (!match_newest_line(s, rank, first + 1, rest))
+                        end_step_line(s, rank, l, p, (size_t)(first - p));
+                buf_finish(&l->begun);
+                l->too_long = false;
+                p = rest;
+        }
+        l->too_long |= buf_len(&l->begun) + (size_t)(end - p) > STEP_LINE_MAX;
+        if (l->too_long)
+                buf_finish(&l->begun);
+        else if (p < end)
+                buf_append(&l->begun, p, (size_t)(end - p));
+}
+
+struct step_lines *step_lines_create(const char *re, int ranks, step_found found, void *ctx)
+{
+        struct step_lines *s = xcalloc(1, sizeof(*s));
+
+        *s = (struct step_lines){ .ranks = ranks, .found = found, .ctx = ctx };
+        s->lines = xcalloc((size_t)ranks * STREAMS, sizeof(*s->lines));
+        if (regcomp(&s->re, re, REG_EXTENDED) == 0)
+                return s;
+        free(s->lines);
+        free(s);
+        return NULL;
+}
+
+void step_lines_destroy(struct step_lines *s)
+{
+        if (!s)
+                return;
+        for (int i = 0; i < s->ranks * STREAMS; i++)
+                buf_finish(&s->lines[i].begun);
+        regfree(&s->re);
+        free(s->lines);
+        free(s);
+}

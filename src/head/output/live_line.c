@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/output/live_line.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/format.h"
+#include "base/memory.h"
+#include "head/output/say.h"
+#include "head/term/columns.h"
+#include "head/term/escapes.h"
+#include "head/term/redraw.h"
+
+enum {
+        TICK_MS = 1000,
+        PLAIN_TICKS = 60,
+        QUIET_US = 10000000, /* output is missed */
+        RATE_TICKS = 10,     /* over which steps are counted */
+        BAR_MAX = 1024,      /* bytes of a bar, colours included */
+        BAR_COLUMNS = 160,
+};
+
+struct live_step {
+        int64_t step; /* -1 = none reported */
+        bool ended;
+};
+
+/* The last state of a line that a rank draws again and again. */
+struct live_bar {
+        int rank;
+        uint8_t stream;
+        size_t len; /* 0 = none is drawn */
+        char text[BAR_MAX];
+};
+
+struct live_line {
+        uv_timer_t timer;
+        struct events *es;
+        const struct plan *plan;
+        const struct hosts *hosts;
+        bool tty, closed;
+        struct live_step *ranks; /* by rank */
+        int running;
+        int64_t total;
+        int64_t ticks;
+        int64_t past[RATE_TICKS]; /* the least step at the last ticks; -1 = none */
+        uint64_t bytes;           /* since the last tick */
+        int64_t written_us;       /* the last output */
+        struct live_bar bar;
+};
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+static void add_steps(struct buf *b, const struct live_facts *f)
+{
+        char left[32];
+
+        buf_printf(b, "  step %" PRId64, f->least);
+        if (f->most > f->least)
+                buf_printf(b, "-%" PRId64, f->most);
+        if (f->total)
+                buf_printf(b, " of %" PRId64, f->total);
+        if (f->most > f->least && f->ranks > 1)
+                buf_printf(b, ", rank %d on %s is the last", f->slowest, f->host);
+        if (f->rate <= 0)
+                return;
+        buf_printf(b, f->rate < 10 ? "  %.1f/s" : "  %.0f/s", f->rate);
+        if (f->total > f->least) {
+                format_duration(left, sizeof(left),
+                                (int64_t)((double)(f->total - f->least) / f->rate) * 1000000);
+                buf_printf(b, "  %s left", left);
+        }
+}
+
+/* Appends a bar without colours and control characters. */
+static void add_bar(struct buf *b, const struct live_facts *f)
+{
+        CLEANUP(buf_finish) struct buf text = BUF_INIT, plain = BUF_INIT;
+        struct escapes e = ESCAPES_INIT;
+        const char *p, *end, *c;
+        size_t n;
+
+        escapes_filter(&e, &text, f->bar, f->bar_len, false);
+        p = (const char *)buf_data(&text);
+        end = p + buf_len(&text);
+        for (; p < end; p = c) { /* only ESC [ ... m is left of the sequences */
+                for (c = p; c < end && (unsigned char)*c >= ' ';)
+                        c++;
+                buf_append(&plain, p, (size_t)(c - p));
+                if (c < end && *c == '\033')
+                        while (c < end && *c != 'm')
+                                c++;
+                else if (c < end)
+                        buf_append(&plain, " ", 1);
+                c += c < end;
+        }
+        p = (const char *)buf_data(&plain);
+        n = buf_len(&plain);
+        for (; n && *p == ' '; n--)
+                p++;
+        for (; n && p[n - 1] == ' ';)
+                n--;
+        if (!n)
+                return;
+        buf_printf(b, "  rank %d: ", f->bar_rank);
+        buf_append(b, p, columns_fitting(p, n, BAR_COLUMNS));
+}
+
+char *live_line_text(const struct live_facts *f)
+{
+        struct buf b = BUF_INIT;
+        char text[32];
+
+        format_duration(text, sizeof(text), f->us);
+        buf_printf(&b, "%s", text);
+        if (f->steps)
+                add_steps(&b, f);
+        else
+                buf_printf(&b, "  %d rank%s", f->ranks, f->ranks == 1 ? "" : "s");
+        if (f->bytes) {
+                format_size(text, sizeof(text), f->bytes);
+                buf_printf(&b, "  output %s/s", text);
+        } else if (f->silent_us >= QUIET_US) {
+                format_duration(text, sizeof(text), f->silent_us);
+                buf_printf(&b, "  no output for %s", text);
+        }
+        if (f->bar && !f->steps)
+                add_bar(&b, f);
+        return buf_steal(&b);
+}
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+static struct live_facts collect_facts(struct live_line *l)
+{
+        struct live_facts f = { .us = events_now_us(l->es),
+                                .ranks = l->running,
+                                .total = l->total,
+                                .bytes = l->bytes,
+                                .host = "" };
+        int64_t before;
+
+        f.silent_us = f.us - l->written_us;
+        for (int r = 0; r < l->plan->world_size; r++) {
+                int64_t step = l->ranks[r].step;
+
+                if (step < 0)
+                        continue;
+                if (!f.steps || step < f.least) {
+                        f.least = step;
+                        f.slowest = r;
+                }
+                f.most = MAX(f.most, step);
+                f.steps++;
+        }
+        if (!f.steps) {
+                f.bar = l->bar.len ? l->bar.text : NULL;
+                f.bar_len = l->bar.len;
+                f.bar_rank = l->bar.rank;
+                return f;
+        }
+        f.host = l->hosts->v[l->plan->nodes[l->plan->ranks[f.slowest].node].host].name;
+        before = l->past[l->ticks % RATE_TICKS];
+        if (before >= 0 && f.least > before)
+                f.rate = (double)(f.least - before) / RATE_TICKS;
+        l->past[l->ticks % RATE_TICKS] = f.least;
+        return f;
+}
+
+static void on_live_event(void *ctx, const struct event *e)
+{
+        struct live_line *l = ctx;
+        bool is_rank = e->rank >= 0 && e->rank < l->plan->world_size;
+
+        if (l->closed)
+                return;
+        if (e->kind == EVENT_RANK_STARTED && is_rank) {
+                l->ranks[e->rank] = (struct live_step){ .step = -1 };
+                l->running++;
+        } else if (e->kind == EVENT_RANK_EXITED && is_rank && !l->ranks[e->rank].ended) {
+                l->ranks[e->rank].ended = true;
+                l->running--;
+                if (e->rank == l->bar.rank)
+                        l->bar.len = 0;
+        } else if (e->kind == EVENT_RANK_PROGRESS && is_rank) {
+                l->ranks[e->rank].step = e->value;
+                l->total = e->count;
+        } else if (e->kind == EVENT_RESTART) {
+                l->running = 0;
+                l->bar.len = 0;
+        }
+}
+
+static void on_live_tick(uv_timer_t *t)
+{
+        struct live_line *l = t->data;
+        struct live_facts f = collect_facts(l);
+
+        l->ticks++;
+        l->bytes = 0;
+        if (l->running <= 0 || (!l->tty && l->ticks % PLAIN_TICKS))
+                return;
+        CLEANUP(free_textp) char *text = live_line_text(&f);
+
+        if (l->tty)
+                say_live(text);
+        else
+                say("hnlaunch: %s\n", text);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const struct plan *plan,
+                                   const struct hosts *hosts, bool tty)
+{
+        struct live_line *l = xcalloc(1, sizeof(*l));
+
+        *l = (struct live_line){ .es = es, .plan = plan, .hosts = hosts, .tty = tty };
+        l->ranks = xcalloc((size_t)plan->world_size, sizeof(*l->ranks));
+        for (int r = 0; r < plan->world_size; r++)
+                l->ranks[r] = (struct live_step){ .step = -1, .ended = true };
+        for (int i = 0; i < RATE_TICKS; i++)
+                l->past[i] = -1;
+        uv_timer_init(loop, &l->timer);
+        l->timer.data = l;
+        uv_unref((uv_handle_t *)&l->timer);
+        uv_timer_start(&l->timer, on_live_tick, TICK_MS, TICK_MS);
+        events_listen(es, on_live_event, l);
+        return l;
+}
+
+/* Keeps the newest state of a bar: text between carriage returns, behind the last newline. */
+static void take_bar(struct live_bar *bar, int rank, uint8_t stream, const char *data, size_t len)
+{
+        const char *nl = memrchr(data, '\n', len), *p = nl ? nl + 1 : data;
+        size_t n = len - (size_t)(p - data), body = redraw_body((const unsigned char *)p, n);
+        ssize_t cr = redraw_last((const unsigned char *)p, body);
+
+        if (bar->len && rank > bar->rank)
+                return;
+        if (nl && rank == bar->rank && stream == bar->stream)
+                bar->len = 0;
+        if (cr < 0 && body == n)
+                return;
+        p += cr + 1;
+        body -= (size_t)(cr + 1);
+        if (redraw_is_blank((const unsigned char *)p, body))
+                return;
+        bar->rank = rank;
+        bar->stream = stream;
+        bar->len = MIN(body, sizeof(bar->text));
+        memcpy(bar->text, p, bar->len);
+}
+
+void live_line_output(struct live_line *l, int rank, uint8_t stream, const void *data, size_t len)
+{
+        if (!l)
+                return;
+        l->bytes += len;
+        l->written_us = events_now_us(l->es);
+        take_bar(&l->bar, rank, stream, data, len);
+}
+
+static void on_live_closed(uv_handle_t *h)
+{
+        struct live_line *l = h->data;
+
+        free(l->ranks);
+        free(l);
+}
+
+void live_line_close(struct live_line *l)
+{
+        if (!l)
+                return;
+        l->closed = true;
+        uv_close((uv_handle_t *)&l->timer, on_live_closed);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Live line: what goes on while the ranks run
+ *
+ * On a terminal a line at the bottom, drawn once a second and erased by the next output; elsewhere
+ * a line a minute. While no rank has told a step, it has the progress bar of the lowest rank that
+ * draws one. Listens to the event stream. Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "head/hosts/hosts.h"
+#include "head/model/events.h"
+#include "head/model/plan.h"
+
+/* What the line tells. */
+struct live_facts {
+        int64_t us; /* since the start of hnlaunch */
+        int ranks;  /* that run */
+        int steps;  /* ranks that have reported a step; 0: the next fields mean nothing */
+        int64_t least, most, total; /* steps; total 0 = unknown */
+        int slowest;                /* rank with the least step */
+        const char *host;           /* of that rank */
+        double rate;                /* steps in a second of the slowest rank; 0 = unknown */
+        uint64_t bytes;             /* of output in the last second */
+        int64_t silent_us;          /* since the last output */
+        const char *bar;            /* bytes of a progress bar, shown without steps; NULL = none */
+        size_t bar_len;
+        int bar_rank;
+};
+
+/* Returns the text of the line without an end of line, malloc'ed. Pure. */
+char *live_line_text(const struct live_facts *f);
+
+struct live_line;
+
+/* Begins to show the line: on a terminal (@tty) or not. All pointers are borrowed. */
+struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const struct plan *plan,
+                                   const struct hosts *hosts, bool tty);
+/* A rank has written. NULL is fine, here and below. */
+void live_line_output(struct live_line *l, int rank, uint8_t stream, const void *data, size_t len);
+/* Ends the line; the memory is freed when the loop turns. */
+void live_line_close(struct live_line *l);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stream_line: the lines of a stream as they stand on the terminal, behind their labels
+ *
+ * The present line may be unfinished, and may be a state of a line that is drawn again and again:
+ * then only the last state is added.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "head/term/escapes.h"
+
+struct stream_line {
+        /* set by the caller */
+        char *prefix;
+        size_t prefix_len;
+        bool timed;              /* the time stands before the prefix (--timestamps): */
+        int64_t us;              /* when its newest bytes came, by clock_ns() */
+        bool raw, erase;         /* as in struct printer_options */
+        int fd;                  /* of the terminal */
+        struct escapes *escapes; /* of the stream, NULL = not filtered; the bytes are filtered */
+        bool redraws;            /* redrawn lines get special care */
+        uint64_t drawn_ms;       /* when the last state of a line was drawn, 0 = never */
+        /* the line so far */
+        size_t columns;
+        bool drawn;    /* it is a state: whole enough to be left */
+        bool mid_line; /* the last byte on the terminal was not a newline */
+        bool returned; /* that byte was a carriage return, behind the prefix */
+        /* the time as text */
+        int64_t time_us; /* of @us, 0 = none yet */
+        char time[32];
+};
+
+static inline bool stream_line_is_labelled(const struct stream_line *l)
+{
+        return l->prefix_len || l->timed;
+}
+
+/* Appends the next @n bytes of the stream to @to. */
+void stream_line_add(struct stream_line *l, struct buf *to, const unsigned char *p, size_t n);

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each node sends one thing after the other, so there is at most one open file per node. A failure
+ * that will meet every file (a full disk) ends all; another one costs its file only. What is
+ * missing is kept as a line each for the report, at most ROWS.
+ */
+#include "head/pull/pull.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/format.h"
+#include "base/memory.h"
+#include "head/pull/pull_write.h"
+#include "wire/push_msg.h"
+
+enum {
+        HN_NOT_PULLED = 910,
+        HN_PULL_LEFT = 911,
+        HN_PULL_PATH = 912,
+        HN_PULL_DEST = 913,
+        ROWS = 8,
+        SILENT_S = 60,
+        NODE_ENTRIES = 2 * PULL_ENTRIES_MAX, /* with what was left there */
+};
+
+#define PULL_BYTES_MAX (UINT64_C(1) << 40) /* of a job */
+
+struct pull_item {
+        char *path, *dest;
+        char *skip;        /* in which files brought home are; not brought home again */
+        const char *place; /* in DEST/HOST; part of @path, "" = DEST/HOST itself */
+        bool found;        /* on a node */
+};
+
+/* What did not come. */
+struct pull_rows {
+        struct strv v; /* the first of them */
+        size_t n;
+};
+
+struct pull_node {
+        bool asked, waits;
+        int *roots; /* by item, -1 = not made yet; NULL = none */
+        struct pull_file file;
+        bool skips; /* the rest of a file that could not be written */
+        uint32_t item, entries;
+        char *path; /* of the file */
+        int64_t heard_ns;
+};
+
+struct pull {
+        struct pull_item *items;
+        size_t n_items, n_nodes, n_waiting;
+        struct pull_node *nodes;
+        bool cancelled;
+        size_t files, came; /* came: nodes of which something came */
+        uint64_t bytes;
+        struct pull_rows missing, left;
+};
+
+/* --- PATH[:DEST] ------------------------------------------------------------------------------ */
+
+/* Finds the place of a path in DEST/HOST: a relative one keeps it, another has its last name.
+ * Removes slashes at the end of @path. NULL: it has no name. */
+static const char *find_place(char *path)
+{
+        const char *last;
+        size_t n = strlen(path);
+
+        while (n > 1 && path[n - 1] == '/')
+                path[--n] = '\0';
+        while (!strncmp(path, "./", 2))
+                memmove(path, path + 2, strlen(path + 2) + 1);
+        if (!strcmp(path, "."))
+                return path + 1;
+        if (push_path_is_safe(path))
+                return path;
+        last = strrchr(path, '/');
+        return last && push_path_is_safe(last + 1) ? last + 1 : NULL;
+}
+
+/* Whether the folder, or the one in which it will be made, can be written to. */
+static int check_dest(const char *dest)
+{
+        CLEANUP(free_textp) char *path = xstrdup(dest);
+        char *slash;
+
+        while (access(path, F_OK) < 0 && errno == ENOENT && (slash = strrchr(path, '/')) &&
+               slash > path)
+                *slash = '\0';
+        return access(path, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+static void free_item(struct pull_item *item)
+{
+        free(item->path);
+        free(item->dest);
+        free(item->skip);
+}
+
+static bool is_taken(const struct pull *p, const struct pull_item *item)
+{
+        for (size_t i = 0; i < p->n_items; i++)
+                if (!strcmp(p->items[i].dest, item->dest) &&
+                    !strcmp(p->items[i].place, item->place))
+                        return true;
+        return false;
+}
+
+static int add_item(struct pull *p, const char *word, const char *here, const char *run_id,
+                    struct diags *d)
+{
+        struct pull_item *item = &p->items[p->n_items];
+        const char *colon = strrchr(word, ':');
+        const char *dest = colon && colon[1] ? colon + 1 : NULL;
+        int r;
+
+        item->path = xstrndup(word, colon ? (size_t)(colon - word) : strlen(word));
+        item->dest = dest && *dest == '/' ? xstrdup(dest)
+                     : dest               ? xasprintf("%s/%s", here, dest)
+                                          : xasprintf("%s/pulled/%s", here, run_id);
+        item->skip = dest ? xstrdup(item->dest) : xasprintf("%s/pulled", here);
+        item->place = *item->path ? find_place(item->path) : NULL;
+        if (!item->place || strlen(item->path) > PUSH_PATH_MAX) {
+                diag_help(diag_add(d, HN_PULL_PATH, 64, "--pull %s: the path has no name", word),
+                          "give a file or folder, such as out/log.txt, or `.` for all of the "
+                          "ranks' working directory");
+        } else if (is_taken(p, item)) {
+                diag_help(diag_add(d, HN_PULL_PATH, 64,
+                                   "--pull %s: another --pull has the same place", word),
+                          "give one of them another DEST: --pull PATH:DEST");
+        } else if ((r = check_dest(item->dest)) < 0) {
+                diag_help(diag_add(d, HN_PULL_DEST, 73, "--pull: cannot write to %s: %s",
+                                   item->dest, strerror(-r)),
+                          "choose another folder: --pull PATH:DEST");
+        } else {
+                p->n_items++;
+                return 0;
+        }
+        free_item(item);
+        return -EINVAL;
+}
+
+struct pull *pull_create(const struct strv *words, const char *here, const char *run_id,
+                         size_t n_nodes, struct diags *d)
+{
+        struct pull *p = xcalloc(1, sizeof(*p));
+        bool good = true;
+
+        p->items = xcalloc(words->n, sizeof(*p->items));
+        p->nodes = xcalloc(n_nodes, sizeof(*p->nodes));
+        p->n_nodes = n_nodes;
+        for (size_t i = 0; i < n_nodes; i++)
+                p->nodes[i].file = (struct pull_file)PULL_FILE_INIT;
+        for (size_t i = 0; i < words->n; i++)
+                good &= add_item(p, words->v[i], here, run_id, d) == 0;
+        if (good)
+                return p;
+        pull_destroy(p);
+        return NULL;
+}
+
+/* Drops an unfinished file, and closes the folders. */
+static void finish_pull_node(const struct pull *p, struct pull_node *n)
+{
+        pull_write_end(&n->file, false);
+        for (size_t i = 0; n->roots && i < p->n_items; i++)
+                fd_close(n->roots[i]);
+        free(n->roots);
+        free(n->path);
+        n->roots = NULL;
+        n->path = NULL;
+}
+
+void pull_destroy(struct pull *p)
+{
+        if (!p)
+                return;
+        for (size_t i = 0; i < p->n_nodes; i++)
+                finish_pull_node(p, &p->nodes[i]);
+        for (size_t i = 0; i < p->n_items; i++)
+                free_item(&p->items[i]);
+        strv_finish(&p->missing.v);
+        strv_finish(&p->left.v);
+        free(p->items);
+        free(p->nodes);
+        free(p);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static void add_pull_row(struct pull_rows *rows, const char *fmt, ...) PRINTF(2, 3);
+
+static void add_pull_row(struct pull_rows *rows, const char *fmt, ...)
+{
+        va_list ap;
+
+        if (rows->n++ >= ROWS)
+                return;
+        va_start(ap, fmt);
+        strv_push_take(&rows->v, xvasprintf(fmt, ap));
+        va_end(ap);
+}
+
+static void stop_waiting(struct pull *p, struct pull_node *n)
+{
+        n->waits = false;
+        p->n_waiting--;
+        finish_pull_node(p, n);
+}
+
+void pull_ask(struct pull *p, struct node *n)
+{
+        struct pull_node *m = &p->nodes[n->index];
+        struct pull_order order = { .paths = STRV_INIT };
+
+        for (size_t i = 0; i < p->n_items; i++) {
+                strv_push(&order.paths, p->items[i].path);
+                if (!strv_has(&order.skip, p->items[i].skip))
+                        strv_push(&order.skip, p->items[i].skip);
+        }
+        pull_order_encode(&n->out, &order);
+        strv_finish(&order.paths);
+        strv_finish(&order.skip);
+        m->asked = m->waits = true;
+        m->heard_ns = clock_ns();
+        p->n_waiting++;
+}
+
+void pull_lost(struct pull *p, const struct node *n, const char *why)
+{
+        struct pull_node *m = &p->nodes[n->index];
+
+        if (m->asked && !m->waits)
+                return;
+        add_pull_row(&p->missing, "%s: %s", n->host->name, why);
+        if (m->waits)
+                stop_waiting(p, m);
+        m->asked = true;
+}
+
+void pull_look(struct pull *p)
+{
+        int64_t since = clock_ns() - SILENT_S * INT64_C(1000000000);
+
+        for (size_t i = 0; i < p->n_nodes; i++)
+                if (p->nodes[i].waits && p->nodes[i].heard_ns < since) {
+                        add_pull_row(&p->missing, "node %zu has sent nothing for %d s", i,
+                                     SILENT_S);
+                        stop_waiting(p, &p->nodes[i]);
+                }
+}
+
+bool pull_waits(const struct pull *p)
+{
+        return p && p->n_waiting;
+}
+
+void pull_cancel(struct pull *p, const char *why)
+{
+        size_t n = p->n_waiting;
+
+        p->cancelled = true;
+        for (size_t i = 0; i < p->n_nodes; i++)
+                if (p->nodes[i].waits)
+                        stop_waiting(p, &p->nodes[i]);
+        if (n)
+                add_pull_row(&p->missing, "of %zu node%s: %s", n, n == 1 ? "" : "s", why);
+}
+
+/* --- PULLED ----------------------------------------------------------------------------------- */
+
+/* Whether every other file would fail, too. */
+static bool ends_all(int error)
+{
+        return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO ||
+               error == EFBIG || error == ENFILE || error == EMFILE;
+}
+
+static char *name_place(const struct pull_item *item, const char *path)
+{
+        return xasprintf("%s%s%s", item->place, *item->place && *path ? "/" : "", path);
+}
+
+/* Notes that something was not written. */
+static void fail_write(struct pull *p, const struct node *n, const char *path, int error)
+{
+        const struct pull_item *item = &p->items[p->nodes[n->index].item];
+        CLEANUP(free_textp) char *place = name_place(item, path);
+
+        add_pull_row(&p->missing, "cannot write %s/%s/%s: %s", item->dest, n->host->name, place,
+                     error == EFBIG ? "more than 1 TiB came" : strerror(error));
+        if (ends_all(error))
+                pull_cancel(p, "not asked for after this");
+}
+
+/* Returns the folder of the node for its present item, or -errno. */
+static int open_root(struct pull *p, const struct node *n)
+{
+        struct pull_node *m = &p->nodes[n->index];
+        CLEANUP(free_textp) char *host = xstrdup(n->host->name), *path = NULL;
+        int *root;
+
+        if (!m->roots) {
+                m->roots = xcalloc(p->n_items, sizeof(*m->roots));
+                for (size_t i = 0; i < p->n_items; i++)
+                        m->roots[i] = -1;
+                p->came++;
+        }
+        root = &m->roots[m->item];
+        if (*root >= 0)
+                return *root;
+        for (char *c = host; (c = strchr(c, '/'));)
+                *c = '_';
+        path = xasprintf("%s/%s", p->items[m->item].dest, push_path_is_safe(host) ? host : "_");
+        *root = pull_write_root(path);
+        return *root;
+}
+
+static void write_entry(struct pull *p, const struct node *n, const struct pulled *in)
+{
+        struct pull_node *m = &p->nodes[n->index];
+        CLEANUP(free_textp) char *place = name_place(&p->items[m->item], in->path);
+        CLEANUP(free_textp) char *target = xstrndup((const char *)in->data, in->len);
+        int root = open_root(p, n), r = root;
+
+        if (r >= 0 && in->kind == PULL_FOLDER)
+                r = pull_write_folder(root, place, in->mode);
+        else if (r >= 0 && in->kind == PULL_LINK)
+                r = pull_write_link(root, place, target);
+        else if (r >= 0)
+                r = pull_write_begin(&m->file, root, place, in->mode);
+        m->skips = r < 0;
+        p->files += r >= 0 && in->kind == PULL_LINK;
+        if (r < 0)
+                fail_write(p, n, in->path, -r);
+}
+
+static void take_entry(struct pull *p, const struct node *n, const struct pulled *in)
+{
+        struct pull_node *m = &p->nodes[n->index];
+        struct pull_item *item = &p->items[in->item];
+        CLEANUP(free_textp) char *place = name_place(item, in->path);
+        CLEANUP(free_textp) char *target = xstrndup((const char *)in->data, in->len);
+
+        m->item = in->item;
+        if (in->kind == PULL_LEFT && in->error == ENOENT && !*in->path)
+                return; /* some nodes need not have it */
+        item->found = true;
+        if (in->kind == PULL_LINK && (!*in->path || !pull_link_is_safe(in->path, target)))
+                add_pull_row(&p->left, "%s:%s, a link to %s", n->host->name, place, target);
+        else if (in->kind == PULL_LEFT && !in->error)
+                add_pull_row(&p->left, "%s:%s, neither a file nor a folder", n->host->name, place);
+        else if (in->kind == PULL_LEFT)
+                add_pull_row(&p->missing, "%s:%s: %s", n->host->name, place,
+                             in->error == E2BIG ? "more than a million files"
+                                                : strerror((int)in->error));
+        else
+                write_entry(p, n, in);
+        if (in->kind == PULL_FILE && m->waits) {
+                free(m->path);
+                m->path = xstrdup(in->path);
+        }
+}
+
+static void take_file_bytes(struct pull *p, const struct node *n, const struct pulled *in)
+{
+        struct pull_node *m = &p->nodes[n->index];
+        int r;
+
+        if (m->skips)
+                return;
+        p->bytes += in->len;
+        r = p->bytes > PULL_BYTES_MAX ? -EFBIG : pull_write_bytes(&m->file, in->data, in->len);
+        if (r == 0)
+                return;
+        m->skips = true;
+        pull_write_end(&m->file, false);
+        fail_write(p, n, m->path, -r);
+}
+
+static void end_pulled_file(struct pull *p, const struct node *n, const struct pulled *in)
+{
+        struct pull_node *m = &p->nodes[n->index];
+        CLEANUP(free_textp) char *path = m->path;
+        int r = m->skips ? 0 : pull_write_end(&m->file, !in->error || in->error == ESTALE);
+
+        m->path = NULL;
+        p->files += !m->skips && !r;
+        if (in->error) {
+                CLEANUP(free_textp) char *place = name_place(&p->items[m->item], path);
+
+                add_pull_row(&p->missing, "%s:%s: %s", n->host->name, place,
+                             in->error == ESTALE ? "it became shorter while it was read"
+                                                 : strerror((int)in->error));
+        }
+        if (r < 0)
+                fail_write(p, n, path, -r);
+}
+
+static int refuse_part(struct error *err, const char *why)
+{
+        return err_set(err, EPROTO, "message out of turn: PULLED, %s", why);
+}
+
+static int take_part(struct pull *p, const struct node *n, const struct pulled *in,
+                     struct error *err)
+{
+        struct pull_node *m = &p->nodes[n->index];
+        bool of_file = in->kind == PULL_BYTES || in->kind == PULL_FILE_END;
+
+        if (!m->asked || (!m->waits && !p->cancelled))
+                return refuse_part(err, "which was not asked for");
+        if (!m->waits)
+                return 0;
+        m->heard_ns = clock_ns();
+        if (of_file != (m->path != NULL))
+                return refuse_part(err, of_file ? "without a file" : "within a file");
+        m->entries += !of_file;
+        if (in->item >= p->n_items || m->entries > NODE_ENTRIES)
+                return refuse_part(err, "beyond what was asked for");
+        if (in->kind == PULL_BYTES)
+                take_file_bytes(p, n, in);
+        else if (in->kind == PULL_FILE_END)
+                end_pulled_file(p, n, in);
+        else if (in->kind == PULL_END)
+                stop_waiting(p, m);
+        else
+                take_entry(p, n, in);
+        return 0;
+}
+
+int pull_take(struct pull *p, const struct node *n, const struct frame *f, struct error *err)
+{
+        struct pulled in;
+        int r;
+
+        if (pulled_decode(&in, f, err) < 0)
+                return -EPROTO;
+        r = p ? take_part(p, n, &in, err) : refuse_part(err, "without --pull");
+        pulled_finish(&in);
+        return r;
+}
+
+/* --- the report ------------------------------------------------------------------------------- */
+
+static void add_rows(struct diag *di, const struct pull_rows *rows)
+{
+        for (size_t i = 0; i < rows->v.n; i++)
+                diag_row(di, "%s", rows->v.v[i]);
+        if (rows->n > rows->v.n)
+                diag_row(di, "and %zu more", rows->n - rows->v.n);
+}
+
+/* Tells what came, and where it is. */
+static void tell_came(const struct pull *p, struct diags *d)
+{
+        const char *dest = p->items[0].dest;
+        char size[32];
+        bool one = true;
+
+        for (size_t i = 1; i < p->n_items; i++)
+                one &= !strcmp(p->items[i].dest, dest);
+        format_size(size, sizeof(size), p->bytes);
+        if (p->files || p->came)
+                diag_tell(d, "--pull brought %zu file%s (%s) of %zu node%s to %s%s", p->files,
+                          p->files == 1 ? "" : "s", size, p->came, p->came == 1 ? "" : "s", dest,
+                          one ? "" : " and other folders");
+}
+
+bool pull_report(const struct pull *p, struct diags *d, int code)
+{
+        struct pull_rows none = { .v = STRV_INIT };
+        size_t n = p ? p->missing.n : 0;
+        struct diag *di;
+
+        for (size_t i = 0; p && i < p->n_items; i++)
+                if (!p->items[i].found && !p->cancelled)
+                        add_pull_row(&none, "%s: on no node", p->items[i].path);
+        n += none.n;
+        if (p)
+                tell_came(p, d);
+        if (n) {
+                di = code ? diag_add(d, HN_NOT_PULLED, code,
+                                     "--pull: files could not be brought home")
+                          : diag_warn(d, HN_NOT_PULLED, "--pull: files could not be brought home");
+                add_rows(di, &none);
+                add_rows(di, &p->missing);
+                diag_help(di, "what is still there can be copied from the nodes by hand");
+        }
+        if (p && p->left.n) {
+                di = diag_warn(d, HN_PULL_LEFT, "--pull: %zu thing%s stayed on the nodes",
+                               p->left.n, p->left.n == 1 ? "" : "s");
+                add_rows(di, &p->left);
+                diag_note(di, "files, folders, and links that stay within the PATH are brought "
+                              "home");
+        }
+        strv_finish(&none.v);
+        return n;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder turns `output` into `output.old` and begins another one. A reader at the end of its
+ * file looks whether that has happened, reads what came before it, and goes on in the next file.
+ */
+#include "head/run/output_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "wire/msg.h"
+
+enum { PIECE_MAX = 64 << 20 }; /* larger than any piece of the recorder */
+
+static bool open_output_part(struct output_file *f, const char *name)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", f->folder, name);
+
+        if (f->file)
+                fclose(f->file);
+        f->file = fopen(path, "re");
+        return f->file;
+}
+
+static ino_t number_of(const struct output_file *f, const char *name)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", f->folder, name);
+        struct stat st;
+
+        return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static ino_t number_of_open(const struct output_file *f)
+{
+        struct stat st;
+
+        return f->file && fstat(fileno(f->file), &st) == 0 ? st.st_ino : 0;
+}
+
+void output_file_open(struct output_file *f, const char *folder, struct output_place from)
+{
+        *f = (struct output_file){ .folder = folder };
+        if (from.file && number_of(f, "output") == from.file)
+                open_output_part(f, "output");
+        else if (!open_output_part(f, "output.old"))
+                open_output_part(f, "output");
+        if (from.file && number_of_open(f) == from.file)
+                fseeko(f->file, from.at, SEEK_SET);
+}
+
+void output_file_finish(struct output_file *f)
+{
+        if (f->file)
+                fclose(f->file);
+        free(f->bytes);
+        *f = (struct output_file){ .file = NULL };
+}
+
+struct output_place output_file_tell(const struct output_file *f)
+{
+        return (struct output_place){ number_of_open(f), f->file ? ftello(f->file) : 0 };
+}
+
+/* Reads the bytes of a piece and the newline behind them. */
+static bool read_piece_bytes(struct output_file *f, struct output_piece *p)
+{
+        char *bytes = p->len <= PIECE_MAX ? realloc(f->bytes, p->len + 1) : NULL;
+
+        if (!bytes)
+                return false;
+        p->bytes = f->bytes = bytes;
+        if (fread(bytes, 1, p->len + 1, f->file) != p->len + 1)
+                return false;
+        bytes[p->len] = '\0';
+        return true;
+}
+
+/* False: the file ends here or within the piece, and the place is where that began. */
+static bool read_output_piece(struct output_file *f, struct output_piece *p)
+{
+        off_t at = ftello(f->file);
+        char head[96], word[16] = "";
+        unsigned long long len = 0;
+        long long us;
+
+        *p = (struct output_piece){ .rank = -1 };
+        if (fgets(head, sizeof(head), f->file) && strchr(head, '\n')) {
+                if (sscanf(head, "%lld - %15[a-z] %llu", &us, word, &len) >= 2) {
+                        p->kind = strcmp(word, "gap") ? OUTPUT_DETACHED : OUTPUT_GAP;
+                        p->us = us;
+                        p->len = len;
+                        return true;
+                }
+                if (sscanf(head, "%lld %d %15s %llu", &us, &p->rank, word, &len) == 4) {
+                        p->us = us;
+                        p->stream = strcmp(word, "err") ? MSG_STDOUT : MSG_STDERR;
+                        p->len = len;
+                        if (read_piece_bytes(f, p))
+                                return true;
+                }
+        }
+        clearerr(f->file);
+        fseeko(f->file, at, SEEK_SET);
+        return false;
+}
+
+bool output_file_next(struct output_file *f, struct output_piece *p)
+{
+        ino_t mine;
+        bool turned;
+
+        if (!f->file && !open_output_part(f, "output"))
+                return false;
+        if (read_output_piece(f, p))
+                return true;
+        mine = number_of_open(f);
+        turned = number_of(f, "output") != mine;
+        /* What was written between the end that was read and the turn. */
+        if (!turned || read_output_piece(f, p))
+                return turned;
+        if (number_of(f, "output.old") == mine)
+                return open_output_part(f, "output") && read_output_piece(f, p);
+        /* A whole file has come and gone. */
+        if (!open_output_part(f, "output.old") && !open_output_part(f, "output"))
+                return false;
+        *p = (struct output_piece){ .kind = OUTPUT_GAP, .rank = -1 };
+        return true;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output file: reads what the recorder has written (head/run/recorder.h), also while it writes
+ *
+ * Not for two threads on one file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum output_kind {
+        OUTPUT_BYTES,
+        OUTPUT_GAP,      /* @len bytes were not kept; 0 = an unknown number */
+        OUTPUT_DETACHED, /* the run has no terminal from here on */
+};
+
+struct output_piece {
+        enum output_kind kind;
+        int64_t us;     /* since the start of hnlaunch */
+        int rank;       /* -1 = hnlaunch itself */
+        uint8_t stream; /* MSG_STDOUT, MSG_STDERR */
+        uint64_t len;
+        const char *bytes; /* lent until the next piece; a NUL follows */
+};
+
+/* Where a reader stands. */
+struct output_place {
+        ino_t file; /* 0 = at the beginning of what there is */
+        off_t at;
+};
+
+struct output_file {
+        const char *folder; /* of the run; borrowed */
+        FILE *file;         /* NULL = there is none yet */
+        char *bytes;
+};
+
+/* Opens the output in @folder at @from, or at the beginning if that place is gone; no file may be
+ * there yet. */
+void output_file_open(struct output_file *f, const char *folder, struct output_place from);
+void output_file_finish(struct output_file *f);
+
+/* Reads the next piece. False: there is no more now. */
+bool output_file_next(struct output_file *f, struct output_piece *p);
+struct output_place output_file_tell(const struct output_file *f);

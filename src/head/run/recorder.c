@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Callers append to the pending buffer of a file under the lock. The thread takes all of them at
+ * once, in the order of enum record, and writes without the lock: at any time the summary on disk
+ * is younger than the output. After the first error it only counts.
+ */
+#include "head/run/recorder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/core/thread_pool.h"
+#include "head/run/run_folders.h"
+#include "wire/msg.h"
+
+enum {
+        QUEUE_MAX = 2 << 20,    /* bytes of output that wait */
+        EVENTS_MAX = 64 << 20,  /* of events, which wait from the start of hnlaunch on */
+        OUTPUT_MAX = 128 << 20, /* of a file of output; the file before is kept, too */
+        BURST = 16 << 20,       /* bytes of output at any rate */
+        RATE = 8 << 20,         /* then so many in a second: faster ranks need the processors */
+};
+
+/* By enum record; then the file of output before, and the place of `hnlaunch attach`. */
+static const char *const record_names[] = { "run.json", "events.ndjson", "output", "summary.json",
+                                            "hang.txt", "output.old",    "shown" };
+
+/* Of the thread, until it is done. */
+struct record_files {
+        int fd[RECORDS];
+        uint64_t in_file, output; /* bytes of output in the file, and of the run */
+        int64_t bytes;            /* of all records */
+        int64_t opened_ns;
+        struct error err; /* code 0 = none */
+};
+
+/* After recorder_stand_alone(). */
+struct recorder_alone {
+        bool is_so, wants_room; /* room.call() is due */
+        struct recorder_room room;
+};
+
+struct recorder {
+        char *folder, *path, *elsewhere;
+        struct recorder_keep keep;
+        pthread_mutex_t lock;
+        pthread_cond_t wake, ended;
+        pthread_t thread;
+        bool opened, started, finishing, done, left_behind;
+        bool asleep; /* the thread waits for bytes */
+        struct recorder_alone alone;
+        struct buf pending[RECORDS];
+        uint64_t gap;     /* bytes of output that were left out, and are not marked yet */
+        bool has_gap;     /* at any time, because a write took SLOW_MS */
+        int64_t taken_ns; /* when the thread took what it writes; 0 = nothing */
+        struct record_files files;
+};
+
+/* --- old records: the thread ------------------------------------------------------------------ */
+
+struct old_run {
+        char name[64];
+        struct timespec changed; /* the folder: its last file was made */
+};
+
+static bool is_safe_name(const char *name)
+{
+        return name[0] && name[0] != '.' && strlen(name) < sizeof(((struct old_run *)NULL)->name);
+}
+
+/* Whether a run without a summary may go on: it has a socket, or it is of another machine and of
+ * the past day. */
+static bool may_go_on(int run, const struct old_run *old)
+{
+        CLEANUP(fd_closep) int fd = openat(run, record_names[RECORD_RUN], O_RDONLY | O_CLOEXEC);
+        json_t *j = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+        const char *host = json_string_value(json_object_get(j, "host"));
+        const char *socket = json_string_value(json_object_get(j, "socket"));
+        char here[256] = "";
+        bool may;
+
+        gethostname(here, sizeof(here) - 1);
+        may = host && !strcmp(host, here) ? socket && access(socket, F_OK) == 0
+                                          : time(NULL) - old->changed.tv_sec < 24 * 60 * 60;
+        json_decref(j);
+        return may;
+}
+
+/* Opens the folder of a run, also behind a link. */
+static int open_run(int dir, const char *name)
+{
+        return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* A link, which may lead nowhere, counts as ended. */
+static bool has_run_ended(int dir, const struct old_run *old, bool is_link)
+{
+        CLEANUP(free_textp)
+        char *summary = xasprintf("%s/%s", old->name, record_names[RECORD_SUMMARY]);
+        CLEANUP(fd_closep) int fd = -1;
+
+        if (is_link || faccessat(dir, summary, F_OK, 0) == 0)
+                return true;
+        fd = open_run(dir, old->name);
+        return fd < 0 || !may_go_on(fd, old);
+}
+
+static int64_t measure_run(int dir, const struct old_run *old)
+{
+        CLEANUP(fd_closep) int fd = open_run(dir, old->name);
+        struct stat st;
+        int64_t bytes = 0;
+
+        for (size_t i = 0; fd >= 0 && i < ARRAY_SIZE(record_names); i++)
+                if (fstatat(fd, record_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+                        bytes += st.st_size;
+        return bytes;
+}
+
+static int compare_age(const void *a, const void *b)
+{
+        const struct timespec *x = &((const struct old_run *)a)->changed;
+        const struct timespec *y = &((const struct old_run *)b)->changed;
+
+        return x->tv_sec != y->tv_sec ? (x->tv_sec < y->tv_sec) - (x->tv_sec > y->tv_sec)
+                                      : (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
+}
+
+/* Removes the file of the @number-th `hnlaunch why`. False: there is none. */
+static bool remove_answer(int run, int number)
+{
+        char name[32];
+
+        snprintf(name, sizeof(name), "why-%d.txt", number);
+        return unlinkat(run, name, 0) == 0;
+}
+
+/* Removes what hnlaunch has made and nothing else, so that a folder with files of the user
+ * stays. A link goes, and what it leads to stays. */
+static void remove_run(int dir, const char *name)
+{
+        CLEANUP(fd_closep) int fd = -1;
+
+        if (unlinkat(dir, name, 0) == 0)
+                return;
+        fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        for (size_t i = 0; fd >= 0 && i < ARRAY_SIZE(record_names); i++)
+                unlinkat(fd, record_names[i], 0);
+        for (int i = 1; fd >= 0 && remove_answer(fd, i); i++)
+                ;
+        unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* Lists the runs that have ended, the newest first; malloc'ed. */
+static struct old_run *list_old_runs(const struct recorder *r, int dir, size_t *ret_n)
+{
+        DIR *entries = dir < 0 ? NULL : fdopendir(dup(dir));
+        const char *own = strrchr(r->path, '/') + 1;
+        struct old_run *runs = NULL;
+        struct dirent *entry;
+        struct stat st;
+        size_t n = 0, cap = 0;
+
+        while (entries && (entry = readdir(entries))) {
+                const char *name = entry->d_name;
+
+                if (!is_safe_name(name) || !strcmp(name, own) ||
+                    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                if (n == cap)
+                        runs = xrealloc(runs, cap = MAX(2 * cap, (size_t)32), sizeof(*runs));
+                runs[n] = (struct old_run){ .changed = st.st_mtim };
+                memcpy(runs[n].name, name, strlen(name) + 1);
+                n += has_run_ended(dir, &runs[n], S_ISLNK(st.st_mode));
+        }
+        if (entries)
+                closedir(entries);
+        if (n)
+                qsort(runs, n, sizeof(*runs), compare_age);
+        *ret_n = n;
+        return runs;
+}
+
+/* Keeps the newest runs, this one of @bytes among them; @bytes -1: whatever their size, which costs
+ * less. */
+static void remove_oldest(const struct recorder *r, int64_t bytes)
+{
+        CLEANUP(fd_closep) int fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        size_t n = 0;
+        struct old_run *runs = list_old_runs(r, fd, &n);
+
+        for (size_t i = 0; i < n; i++) {
+                bytes += bytes < 0 ? 0 : measure_run(fd, &runs[i]);
+                if (i + 1 >= (size_t)r->keep.runs || bytes > r->keep.bytes)
+                        remove_run(fd, runs[i].name);
+        }
+        free(runs);
+}
+
+/* --- files: the thread ------------------------------------------------------------------------ */
+
+static int make_run_folder(struct recorder *r)
+{
+        struct error *err = &r->files.err;
+
+        if (run_folders_make(r->folder, err) < 0)
+                return -err->code;
+        if (r->elsewhere ? symlink(r->elsewhere, r->path) < 0 : mkdir(r->path, 0700) < 0)
+                return err_set(err, errno, "cannot make %s: %s", r->path, strerror(errno));
+        return 0;
+}
+
+/* Keeps a full file of output beside the next one. */
+static void turn_output(struct recorder *r, const char *path)
+{
+        CLEANUP(free_textp) char *old = xasprintf("%s.old", path);
+
+        fd_close(r->files.fd[RECORD_OUTPUT]);
+        r->files.fd[RECORD_OUTPUT] = -1;
+        r->files.in_file = 0;
+        if (rename(path, old) < 0)
+                unlink(path);
+}
+
+static int write_record(struct recorder *r, enum record record, const struct buf *b)
+{
+        CLEANUP(free_textp) char *path = NULL;
+        int ret = 0;
+
+        if (!buf_len(b) || (r->elsewhere && record != RECORD_OUTPUT && record != RECORD_HANG))
+                return 0;
+        path = xasprintf("%s/%s", r->path, record_names[record]);
+        if (record == RECORD_OUTPUT && (r->files.in_file += buf_len(b)) > OUTPUT_MAX)
+                turn_output(r, path);
+        if (r->files.fd[record] < 0)
+                r->files.fd[record] = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        ret = r->files.fd[record] < 0 ? -errno
+                                      : fd_write_all(r->files.fd[record], buf_data(b), buf_len(b));
+        return ret < 0 ? err_set(&r->files.err, -ret, "cannot write %s: %s", path, strerror(-ret))
+                       : 0;
+}
+
+static void write_batch(struct recorder *r, struct buf batch[RECORDS])
+{
+        r->files.output += buf_len(&batch[RECORD_OUTPUT]);
+        for (int i = 0; i < RECORDS; i++) {
+                r->files.bytes += (int64_t)buf_len(&batch[i]);
+                if (!r->files.err.code)
+                        write_record(r, (enum record)i, &batch[i]);
+                buf_clear(&batch[i]); /* its memory is used again */
+        }
+}
+
+/* Waits for bytes and takes them. False: no more will come. */
+static bool take_batch(struct recorder *r, struct buf batch[RECORDS])
+{
+        bool any = false;
+
+        pthread_mutex_lock(&r->lock);
+        while (!any) {
+                for (int i = 0; i < RECORDS; i++) {
+                        any |= buf_len(&r->pending[i]) > 0;
+                        struct buf taken = r->pending[i];
+
+                        r->pending[i] = batch[i];
+                        batch[i] = taken;
+                }
+                r->taken_ns = any ? clock_ns() : 0;
+                if (any && r->alone.wants_room)
+                        r->alone.room.call(r->alone.room.ctx);
+                r->alone.wants_room &= !any;
+                if (any || r->finishing)
+                        break;
+                r->asleep = true;
+                pthread_cond_wait(&r->wake, &r->lock);
+                r->asleep = false;
+        }
+        pthread_mutex_unlock(&r->lock);
+        return any;
+}
+
+/* Waits while the output is ahead of the rate, unless the run is over, or nothing may be left out.
+ */
+static void keep_rate(struct recorder *r)
+{
+        int64_t ns = r->files.output <= BURST
+                             ? 0
+                             : (int64_t)((r->files.output - BURST) * 1000 / RATE) * 1000000;
+        struct timespec until = { (r->files.opened_ns + ns) / 1000000000,
+                                  (r->files.opened_ns + ns) % 1000000000 };
+        int over = 0;
+
+        if (r->files.opened_ns + ns <= clock_ns())
+                return;
+        pthread_mutex_lock(&r->lock);
+        r->taken_ns = 0;
+        while (!r->finishing && !r->alone.is_so && !over)
+                over = pthread_cond_timedwait(&r->wake, &r->lock, &until);
+        pthread_mutex_unlock(&r->lock);
+}
+
+static void *run_recorder(void *arg)
+{
+        struct recorder *r = arg;
+        struct buf batch[RECORDS] = { 0 };
+
+        if (make_run_folder(r) == 0)
+                remove_oldest(r, -1);
+        r->files.opened_ns = clock_ns();
+        while (take_batch(r, batch)) {
+                write_batch(r, batch);
+                keep_rate(r);
+        }
+        for (int i = 0; i < RECORDS; i++) {
+                fd_close(r->files.fd[i]);
+                buf_finish(&batch[i]);
+        }
+        /* A run without much output does not make all of them too large. */
+        if (r->files.bytes > r->keep.bytes / 1024)
+                remove_oldest(r, r->files.bytes);
+        pthread_mutex_lock(&r->lock);
+        r->done = true;
+        pthread_cond_signal(&r->ended);
+        pthread_mutex_unlock(&r->lock);
+        return NULL;
+}
+
+/* --- the caller ------------------------------------------------------------------------------- */
+
+struct recorder *recorder_create(const char *folder, const char *run, const char *elsewhere,
+                                 struct recorder_keep keep)
+{
+        struct recorder *r = xcalloc(1, sizeof(*r));
+        pthread_condattr_t attr;
+
+        r->folder = xstrdup(folder);
+        r->path = xasprintf("%s/%s", folder, run);
+        r->elsewhere = elsewhere ? xstrdup(elsewhere) : NULL;
+        r->keep = keep;
+        pthread_mutex_init(&r->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&r->wake, &attr);
+        pthread_cond_init(&r->ended, &attr);
+        pthread_condattr_destroy(&attr);
+        for (int i = 0; i < RECORDS; i++)
+                r->files.fd[i] = -1;
+        return r;
+}
+
+void recorder_open(struct recorder *r)
+{
+        int error = r->opened ? 0 : thread_start(&r->thread, run_recorder, r);
+
+        r->started |= !r->opened && !error;
+        r->opened = true;
+        if (!error)
+                return;
+        err_set(&r->files.err, error, "cannot start a thread: %s", strerror(error));
+        r->done = true;
+}
+
+/* With the lock. */
+static void wake_thread(struct recorder *r)
+{
+        if (r->asleep)
+                pthread_cond_signal(&r->wake);
+}
+
+void recorder_put(struct recorder *r, enum record record, const void *data, size_t len)
+{
+        if (!r || (r->elsewhere && record != RECORD_HANG))
+                return;
+        pthread_mutex_lock(&r->lock);
+        if (record != RECORD_EVENTS || buf_len(&r->pending[record]) + len <= EVENTS_MAX)
+                buf_append(&r->pending[record], data, len);
+        else
+                r->has_gap = true;
+        wake_thread(r);
+        pthread_mutex_unlock(&r->lock);
+}
+
+/* With the lock. */
+static void mark_gap(struct recorder *r, int64_t us)
+{
+        if (r->gap)
+                buf_printf(&r->pending[RECORD_OUTPUT], "%lld - gap %llu\n", (long long)us,
+                           (unsigned long long)r->gap);
+        r->gap = 0;
+}
+
+bool recorder_put_output(struct recorder *r, int64_t us, int rank, uint8_t stream, const void *data,
+                         size_t len)
+{
+        bool stuck, room;
+        struct buf *b;
+
+        if (!r || (r->elsewhere && !r->alone.is_so) || !len)
+                return true;
+        b = &r->pending[RECORD_OUTPUT];
+        pthread_mutex_lock(&r->lock);
+        stuck = r->taken_ns && clock_ns() - r->taken_ns > RECORDER_SLOW_MS * INT64_C(1000000);
+        if (buf_len(b) + len > QUEUE_MAX && (!r->alone.is_so || stuck)) {
+                r->gap += len;
+                r->has_gap |= stuck;
+        } else {
+                mark_gap(r, us);
+                buf_printf(b, "%lld %d %s %zu\n", (long long)us, rank,
+                           stream == MSG_STDOUT ? "out" : "err", len);
+                buf_append(b, data, len);
+                buf_append(b, "\n", 1);
+        }
+        room = !r->alone.is_so || stuck || r->done || buf_len(b) < QUEUE_MAX / 2;
+        r->alone.wants_room |= !room;
+        wake_thread(r);
+        pthread_mutex_unlock(&r->lock);
+        return room;
+}
+
+void recorder_stand_alone(struct recorder *r, int64_t us, struct recorder_room room)
+{
+        pthread_mutex_lock(&r->lock);
+        r->alone.room = room;
+        r->alone.is_so = true;
+        mark_gap(r, us);
+        buf_printf(&r->pending[RECORD_OUTPUT], "%lld - detached\n", (long long)us);
+        pthread_cond_signal(&r->wake);
+        pthread_mutex_unlock(&r->lock);
+}
+
+int recorder_finish(struct recorder *r, int ms, struct error *err)
+{
+        struct timespec until;
+        int late = 0;
+
+        if (!r->opened)
+                return 0;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += ms / 1000;
+        until.tv_nsec += ms % 1000 * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+                until.tv_sec++;
+                until.tv_nsec -= 1000000000L;
+        }
+        pthread_mutex_lock(&r->lock);
+        mark_gap(r, 0);
+        r->finishing = true;
+        pthread_cond_signal(&r->wake);
+        while (!r->done && !late)
+                late = pthread_cond_timedwait(&r->ended, &r->lock, &until);
+        r->left_behind = !r->done;
+        r->alone.wants_room = false;
+        pthread_mutex_unlock(&r->lock);
+        if (r->left_behind)
+                return err_set(err, ETIME, "%s is too slow", r->folder);
+        if (r->files.err.code)
+                *err = r->files.err;
+        else if (r->has_gap)
+                return err_set(err, ENOSPC, "part of the output was left out of %s/output",
+                               r->path);
+        return r->files.err.code ? -r->files.err.code : 0;
+}
+
+void recorder_destroy(struct recorder *r)
+{
+        if (!r || r->left_behind)
+                return;
+        if (r->started)
+                pthread_join(r->thread, NULL);
+        for (int i = 0; i < RECORDS; i++)
+                buf_finish(&r->pending[i]);
+        pthread_mutex_destroy(&r->lock);
+        pthread_cond_destroy(&r->wake);
+        pthread_cond_destroy(&r->ended);
+        free(r->folder);
+        free(r->path);
+        free(r->elsewhere);
+        free(r);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/run/run_folders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { RUN_NAME_ROOM = 24 }; /* "/RUN.sock" */
+
+/* Finds @path, or makes it; links are not followed, since /tmp is everybody's. */
+static int own_folder(const char *path, bool make, struct error *err)
+{
+        struct stat st;
+
+        if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
+                return err_set(err, errno, "cannot make %s: %s", path, strerror(errno));
+        if (lstat(path, &st) < 0)
+                return err_set(err, errno, "cannot look at %s: %s", path, strerror(errno));
+        if (!S_ISDIR(st.st_mode))
+                return err_set(err, ENOTDIR, "%s is not a folder", path);
+        if (st.st_uid != geteuid())
+                return err_set(err, EPERM, "%s belongs to another user (uid %u)", path,
+                               (unsigned)st.st_uid);
+        if ((st.st_mode & 077) && chmod(path, 0700) < 0)
+                return err_set(err, errno, "others may enter %s: %s", path, strerror(errno));
+        return 0;
+}
+
+char *run_folders_sockets(bool make, struct error *err)
+{
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+        char *path = NULL;
+        struct stat st;
+
+        /* A path of a socket has few bytes, and a login without a session may have a name only. */
+        if (runtime && *runtime == '/' && stat(runtime, &st) == 0 &&
+            strlen(runtime) + sizeof("/hnlaunch") + RUN_NAME_ROOM <=
+                    sizeof(((struct sockaddr_un *)NULL)->sun_path))
+                path = xasprintf("%s/hnlaunch", runtime);
+        else
+                path = xasprintf("/tmp/hnlaunch-%u", (unsigned)geteuid());
+        if (own_folder(path, make, err) == 0)
+                return path;
+        free(path);
+        return NULL;
+}
+
+char *run_folders_socket(const char *folder, const char *run)
+{
+        return xasprintf("%s/%s.sock", folder, run);
+}
+
+char *run_folders_records(void)
+{
+        const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+        if (state && *state == '/')
+                return xasprintf("%s/hnlaunch/runs", state);
+        return home && *home == '/' ? xasprintf("%s/.local/state/hnlaunch/runs", home) : NULL;
+}
+
+int run_folders_make(const char *path, struct error *err)
+{
+        CLEANUP(free_textp) char *part = xstrdup(path);
+
+        for (char *p = part; *p;) {
+                p += strcspn(p + 1, "/") + 1;
+                char was = *p;
+
+                *p = '\0';
+                if (mkdir(part, 0700) < 0 && errno != EEXIST)
+                        return err_set(err, errno, "cannot make %s: %s", part, strerror(errno));
+                *p = was;
+        }
+        return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Run list: the user's runs, those that go on and those with records
+ *
+ * A run that goes on answers at its socket; one that has ended has a summary among its records. A
+ * run without both was killed, or goes on on another machine that shares the home. Blocking, with a
+ * deadline for each run; any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+
+enum run_state {
+        RUN_GOES_ON,
+        RUN_SILENT, /* its socket is there, but it does not answer */
+        RUN_ENDED,
+        RUN_ELSEWHERE, /* its records have no end, and come from another machine */
+        RUN_LOST,      /* the same, and come from this machine */
+};
+
+struct run {
+        char *id;
+        char *socket; /* path; NULL = unknown */
+        enum run_state state;
+        json_t *info;    /* of the socket or run.json; an object, without members if unknown */
+        json_t *summary; /* of RUN_ENDED; else NULL */
+};
+
+struct run_list {
+        struct run *v;
+        size_t n;
+};
+
+/* Finds all runs, the newest first. */
+void run_list_load(struct run_list *l);
+void run_list_finish(struct run_list *l);
+/* Returns the run whose id begins with @id; NULL with *ret_n, how many have such an id: 0 or
+ * several. */
+const struct run *run_list_find(const struct run_list *l, const char *id, size_t *ret_n);
+
+/* Returns the summary among the records of the run @id, which may have ended since it was listed: a
+ * new reference, NULL = there is none. */
+json_t *run_load_summary(const char *id);
+
+/* Sends a request to the run that listens at @socket and waits for the answer, at most @ms; -1 =
+ * without end. Returns the answer, a new reference; NULL with @err: -ECONNREFUSED or -ENOENT:
+ * no listener, -ECONNRESET: the run ended without an answer, -ETIME. Takes @request. */
+json_t *run_ask(const char *socket, json_t *request, int ms, struct error *err);
+/* The same in two steps: returns the connection, to be closed by the caller, or -errno; then the
+ * answer, which no other one may follow at once. */
+int run_request(const char *socket, json_t *request, struct error *err);
+json_t *run_answer(int fd, int ms, struct error *err);
+/* The same for a request with several answers: hands each that announces more to @each(@ctx), and
+ * returns the last. */
+json_t *run_ask_each(const char *socket, json_t *request, int ms,
+                     void (*each)(void *ctx, const json_t *answer), void *ctx, struct error *err);

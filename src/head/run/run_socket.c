@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers are short and written at once with uv_try_write(): a client that does not read loses its
+ * connection. Clients that wait for the end of the run stay in the list, and so do those that ask
+ * why, whose long answers are queued.
+ */
+#include "head/run/run_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "base/memory.h"
+#include "head/core/json_text.h"
+
+enum { REQUEST_MAX = 512, CLIENTS_MAX = 64, BACKLOG = 16 };
+
+struct run_client {
+        uv_pipe_t pipe;
+        struct run_socket *server;
+        struct run_client *next;
+        bool waits; /* for the end of the run */
+        bool asks;  /* why */
+        size_t len;
+        char line[REQUEST_MAX];
+};
+
+struct run_socket {
+        uv_pipe_t listener;
+        struct run_socket_ops ops;
+        void *ctx;
+        struct run_client *clients;
+        struct run_client *owner; /* the `attach` that may give input; NULL = none */
+        int n_clients;
+        int open; /* handles that are not closed */
+};
+
+static char
+        abandoned[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* the path while it is open */
+
+static void unref_run_socket(struct run_socket *s)
+{
+        if (--s->open == 0)
+                free(s);
+}
+
+static void on_client_closed(uv_handle_t *h)
+{
+        struct run_client *c = h->data;
+
+        unref_run_socket(c->server);
+        free(c);
+}
+
+static void drop_run_client(struct run_client *c)
+{
+        struct run_client **at = &c->server->clients;
+
+        if (uv_is_closing((uv_handle_t *)&c->pipe))
+                return;
+        while (*at != c)
+                at = &(*at)->next;
+        *at = c->next;
+        c->server->n_clients--;
+        if (c->server->owner == c)
+                c->server->owner = NULL;
+        uv_close((uv_handle_t *)&c->pipe, on_client_closed);
+}
+
+/* Takes @answer. */
+static void answer_client(struct run_client *c, json_t *answer)
+{
+        CLEANUP(free_textp) char *text = json_dump_plain(answer, JSON_COMPACT);
+        CLEANUP(free_textp) char *line = xasprintf("%s\n", text);
+        uv_buf_t buf = uv_buf_init(line, (unsigned)strlen(line));
+
+        json_decref(answer);
+        if (uv_try_write((uv_stream_t *)&c->pipe, &buf, 1) != (int)buf.len)
+                drop_run_client(c);
+}
+
+/* A long answer on its way. */
+struct run_write {
+        uv_write_t request;
+        char *line;
+};
+
+static void on_run_written(uv_write_t *request, int status UNUSED)
+{
+        struct run_write *w = request->data;
+
+        free(w->line);
+        free(w);
+}
+
+static void queue_answer(struct run_client *c, const json_t *answer)
+{
+        CLEANUP(free_textp) char *text = json_dump_plain(answer, JSON_COMPACT);
+        struct run_write *w = xcalloc(1, sizeof(*w));
+        uv_buf_t buf;
+
+        w->request.data = w;
+        w->line = xasprintf("%s\n", text);
+        buf = uv_buf_init(w->line, (unsigned)strlen(w->line));
+        if (uv_write(&w->request, (uv_stream_t *)&c->pipe, &buf, 1, on_run_written) < 0) {
+                on_run_written(&w->request, 0);
+                drop_run_client(c);
+        }
+}
+
+static void refuse_run_request(struct run_client *c, const char *why)
+{
+        answer_client(c, json_pack("{s:s}", "error", why));
+}
+
+/* The bytes that follow on this connection are standard input of the ranks. */
+static void take_stdin(struct run_client *c)
+{
+        struct error err;
+        uv_os_fd_t fd = -1;
+        int own = -1;
+
+        uv_read_stop((uv_stream_t *)&c->pipe);
+        if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) == 0)
+                own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (own < 0)
+                refuse_run_request(c, "it has no free descriptor");
+        else if (c->server->ops.lend_stdin(c->server->ctx, own, &err) < 0)
+                refuse_run_request(c, err.text);
+        else
+                answer_client(c, json_pack("{s:b}", "ok", 1));
+        drop_run_client(c);
+}
+
+static void obey_request(struct run_client *c, const json_t *request)
+{
+        struct run_socket *s = c->server;
+        const char *what = json_string_value(json_object_get(request, "do"));
+        const json_t *grace = json_object_get(request, "grace_ms");
+        const json_t *number = json_object_get(request, "signal");
+
+        if (!what) {
+                refuse_run_request(c, "no request");
+        } else if (!strcmp(what, "info")) {
+                answer_client(c, s->ops.info(s->ctx));
+        } else if (!strcmp(what, "wait")) {
+                c->waits = true;
+        } else if (!strcmp(what, "status")) {
+                s->ops.status(s->ctx);
+                answer_client(c, json_pack("{s:b}", "ok", 1));
+        } else if (!strcmp(what, "attach")) {
+                s->owner = s->owner ? s->owner : c;
+                answer_client(c, json_pack("{s:b}", "owner", s->owner == c));
+        } else if (!strcmp(what, "stdin")) {
+                take_stdin(c);
+        } else if (!strcmp(what, "stdin-end")) {
+                s->ops.end_stdin(s->ctx);
+                answer_client(c, json_pack("{s:b}", "ok", 1));
+        } else if (!strcmp(what, "why")) {
+                c->asks = true;
+                s->ops.why(s->ctx);
+        } else if (!strcmp(what, "stop")) {
+                answer_client(c, json_pack("{s:b}", "ok", 1));
+                s->ops.stop(s->ctx, json_is_integer(grace) ? json_integer_value(grace) : -1);
+        } else if (!strcmp(what, "signal") && json_integer_value(number) > 0 &&
+                   json_integer_value(number) < NSIG) {
+                s->ops.signal(s->ctx, (int)json_integer_value(number));
+                answer_client(c, json_pack("{s:b}", "ok", 1));
+        } else {
+                refuse_run_request(c, "an unknown request");
+        }
+}
+
+static void on_client_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *buf)
+{
+        struct run_client *c = h->data;
+
+        *buf = uv_buf_init(c->line + c->len, (unsigned)(sizeof(c->line) - c->len));
+}
+
+static void on_client_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf UNUSED)
+{
+        struct run_client *c = stream->data;
+        char *end;
+
+        if (n < 0) {
+                drop_run_client(c);
+                return;
+        }
+        c->len += (size_t)n;
+        while ((end = memchr(c->line, '\n', c->len)) && !uv_is_closing((uv_handle_t *)&c->pipe)) {
+                size_t used = (size_t)(end - c->line) + 1;
+                json_t *request = json_loadb(c->line, used, 0, NULL);
+
+                memmove(c->line, c->line + used, c->len -= used);
+                obey_request(c, request);
+                json_decref(request);
+        }
+        if (c->len == sizeof(c->line))
+                drop_run_client(c);
+}
+
+static bool is_own_peer(const uv_pipe_t *pipe)
+{
+        struct ucred peer;
+        socklen_t len = sizeof(peer);
+        uv_os_fd_t fd;
+
+        return uv_fileno((const uv_handle_t *)pipe, &fd) == 0 &&
+               getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+        struct run_socket *s = listener->data;
+        struct run_client *c;
+
+        if (status < 0)
+                return;
+        c = xcalloc(1, sizeof(*c));
+        c->server = s;
+        c->pipe.data = c;
+        uv_pipe_init(listener->loop, &c->pipe, 0);
+        uv_unref((uv_handle_t *)&c->pipe);
+        s->open++;
+        s->n_clients++;
+        c->next = s->clients;
+        s->clients = c;
+        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || s->n_clients > CLIENTS_MAX ||
+            !is_own_peer(&c->pipe) ||
+            uv_read_start((uv_stream_t *)&c->pipe, on_client_alloc, on_client_read) < 0)
+                drop_run_client(c);
+}
+
+static void on_listener_closed(uv_handle_t *h)
+{
+        unref_run_socket(h->data);
+}
+
+struct run_socket *run_socket_open(uv_loop_t *loop, const char *path, struct run_socket_ops ops,
+                                   void *ctx, struct error *err)
+{
+        struct run_socket *s = xcalloc(1, sizeof(*s));
+        int r;
+
+        *s = (struct run_socket){ .ops = ops, .ctx = ctx, .open = 1 };
+        s->listener.data = s;
+        uv_pipe_init(loop, &s->listener, 0);
+        uv_unref((uv_handle_t *)&s->listener);
+        r = uv_pipe_bind(&s->listener, path);
+        if (r == 0)
+                r = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_connection);
+        if (r == 0) {
+                snprintf(abandoned, sizeof(abandoned), "%s", path);
+                return s;
+        }
+        err_set(err, -r, "cannot listen at %s: %s", path, strerror(-r));
+        uv_close((uv_handle_t *)&s->listener, on_listener_closed);
+        return NULL;
+}
+
+void run_socket_tell_end(struct run_socket *s, int code, const char *verdict,
+                         const char *incomplete)
+{
+        struct run_client *next;
+
+        for (struct run_client *c = s ? s->clients : NULL; c; c = next) {
+                next = c->next;
+                if (c->waits)
+                        answer_client(c, json_pack("{s:i, s:o, s:o*}", "code", code, "verdict",
+                                                   json_text(verdict), "incomplete",
+                                                   incomplete ? json_text(incomplete) : NULL));
+        }
+}
+
+void run_socket_tell_why(struct run_socket *s, const json_t *answer, bool last)
+{
+        struct run_client *next;
+
+        for (struct run_client *c = s ? s->clients : NULL; c; c = next) {
+                next = c->next;
+                if (!c->asks)
+                        continue;
+                c->asks = !last;
+                queue_answer(c, answer);
+        }
+}
+
+void run_socket_close(struct run_socket *s)
+{
+        while (s && s->clients)
+                drop_run_client(s->clients);
+        if (!s)
+                return;
+        run_socket_abandon();
+        uv_close((uv_handle_t *)&s->listener, on_listener_closed);
+}
+
+void run_socket_abandon(void)
+{
+        char *end = strrchr(abandoned, '/');
+
+        if (!end)
+                return;
+        unlink(abandoned);
+        *end = '\0';
+        rmdir(abandoned); /* not while another run is there */
+        *abandoned = '\0';
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Run socket: how other commands of the same user reach a run that goes on
+ *
+ * A request is a line of JSON, the answer another (docs/protocol.md). The socket lies in a folder
+ * that only the user can enter, and the peer's uid is compared as well. On the job's loop; it does
+ * not keep the loop alive.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/error.h"
+
+struct run_socket;
+
+struct run_socket_ops {
+        json_t *(*info)(void *ctx);                /* what `ps` shows; a new reference */
+        void (*stop)(void *ctx, int64_t grace_ms); /* -1: the grace time of the run */
+        void (*signal)(void *ctx, int signo);      /* to all ranks */
+        void (*status)(void *ctx);                 /* as Ctrl-\ */
+        /* What comes from the stream socket @fd, which is taken over, is standard input of the
+         * ranks; then its end. -errno with @err. */
+        int (*lend_stdin)(void *ctx, int fd, struct error *err);
+        void (*end_stdin)(void *ctx);
+        void (*why)(void *ctx); /* run_socket_tell_why() follows */
+};
+
+/* Listens at @path, which run_folders_socket() has made; a socket without a listener is
+ * replaced. NULL with @err. */
+struct run_socket *run_socket_open(uv_loop_t *loop, const char *path, struct run_socket_ops ops,
+                                   void *ctx, struct error *err);
+/* The run has ended: answers those who wait for that. @incomplete: what its records lack, NULL =
+ * nothing. NULL @s does nothing. */
+void run_socket_tell_end(struct run_socket *s, int code, const char *verdict,
+                         const char *incomplete);
+/* Answers the clients that ask why; unless it is the @last answer, they get more. Borrows @answer.
+ * NULL does nothing. */
+void run_socket_tell_why(struct run_socket *s, const json_t *answer, bool last);
+/* Removes the socket, and its folder if that is empty then, and closes the connections; let the
+ * loop turn once more. NULL is fine. */
+void run_socket_close(struct run_socket *s);
+/* Removes the socket of a process that cannot go on; async-signal-safe. */
+void run_socket_abandon(void);

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/run_commands.h"
+
+#include <errno.h>
+#include <libsmartcols.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/format.h"
+#include "head/attach/attach.h"
+#include "head/core/json_text.h"
+#include "head/options/config.h"
+#include "head/options/option_table.h"
+#include "head/run/run_list.h"
+#include "head/run_logs.h"
+#include "head/run_why.h"
+#include "head/term/diag.h"
+
+enum {
+        HN_NO_RUN = 801,
+        HN_HAS_ENDED = 802,
+        HN_NO_ANSWER = 803,
+        HN_ELSEWHERE = 804,
+        HN_NO_LINE = 807,
+        HN_WORDS = 808,
+        ANSWER_MS = 5000,
+};
+
+static const char *json_word(const json_t *j, const char *name)
+{
+        const char *text = json_string_value(json_object_get(j, name));
+
+        return text ? text : "";
+}
+
+static json_int_t json_number(const json_t *j, const char *name)
+{
+        return json_integer_value(json_object_get(j, name));
+}
+
+/* --- ps --------------------------------------------------------------------------------------- */
+
+static char *describe_state(const struct run *r)
+{
+        json_int_t code = json_number(r->summary, "code");
+
+        switch (r->state) {
+        case RUN_GOES_ON:
+                return xstrdup(json_word(r->info, "state"));
+        case RUN_SILENT:
+                return xstrdup("silent");
+        case RUN_ELSEWHERE:
+                return xasprintf("on %s", json_word(r->info, "host"));
+        case RUN_LOST:
+                return xstrdup("killed");
+        case RUN_ENDED:
+                break;
+        }
+        if (!code)
+                return xstrdup("finished");
+        /* An order to stop has a signal, and no rank. */
+        return xasprintf(json_object_get(r->summary, "signal") &&
+                                         !json_object_get(r->summary, "rank")
+                                 ? "stopped (%lld)"
+                                 : "failed (%lld)",
+                         (long long)code);
+}
+
+static char *describe_start(const struct run *r)
+{
+        struct tm tm = { 0 };
+        char text[32];
+        time_t t;
+
+        if (!strptime(json_word(r->info, "started"), "%Y-%m-%dT%H:%M:%S", &tm))
+                return xstrdup("");
+        t = timegm(&tm);
+        localtime_r(&t, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm);
+        return xstrdup(text);
+}
+
+static char *describe_time(const struct run *r)
+{
+        const json_t *us = json_object_get(r->summary ? r->summary : r->info, "us");
+        char text[32] = "";
+
+        if (us)
+                format_duration(text, sizeof(text), json_integer_value(us));
+        return xstrdup(text);
+}
+
+static char *describe_program(const struct run *r)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        const json_t *word;
+        size_t i;
+
+        json_array_foreach(json_object_get(r->info, "argv"), i, word) buf_printf(
+                &b, i ? " %s" : "%s", json_is_string(word) ? json_string_value(word) : "");
+        return buf_steal(&b);
+}
+
+static void print_runs_table(const struct run_list *l)
+{
+        static const struct {
+                const char *name;
+                int flags;
+        } columns[] = { { "RUN", 0 },
+                        { "STARTED", 0 },
+                        { "TIME", SCOLS_FL_RIGHT },
+                        { "HOST", 0 },
+                        { "NODES", SCOLS_FL_RIGHT },
+                        { "RANKS", SCOLS_FL_RIGHT },
+                        { "STATE", 0 },
+                        { "PROGRAM", SCOLS_FL_TRUNC } };
+        struct libscols_table *t = scols_new_table();
+
+        for (size_t i = 0; t && i < ARRAY_SIZE(columns); i++)
+                scols_table_new_column(t, columns[i].name, i + 1 == ARRAY_SIZE(columns) ? 0.9 : 0.1,
+                                       columns[i].flags);
+        scols_table_set_column_separator(t, "  ");
+        for (size_t i = 0; t && i < l->n; i++) {
+                const struct run *r = &l->v[i];
+                struct libscols_line *line = scols_table_new_line(t, NULL);
+                char *cells[] = { xstrdup(r->id),
+                                  describe_start(r),
+                                  describe_time(r),
+                                  xstrdup(json_word(r->info, "host")),
+                                  xasprintf("%lld", (long long)json_number(r->info, "num_nodes")),
+                                  xasprintf("%lld", (long long)json_number(r->info, "world_size")),
+                                  describe_state(r),
+                                  describe_program(r) };
+
+                for (size_t c = 0; c < ARRAY_SIZE(cells); c++)
+                        if (!line || scols_line_refer_data(line, c, cells[c]) != 0)
+                                free(cells[c]);
+        }
+        if (t)
+                scols_print_table(t);
+        scols_unref_table(t);
+}
+
+static void print_runs_json(const struct run_list *l)
+{
+        json_t *runs = json_array();
+
+        for (size_t i = 0; i < l->n; i++) {
+                const struct run *r = &l->v[i];
+                CLEANUP(free_textp) char *state = describe_state(r);
+                static const char *const of_summary[] = { "us", "code", "hn", "verdict", "rank" };
+                static const char *const of_info[] = { "host",      "pid",       "started",
+                                                       "us",        "argv",      "cwd",
+                                                       "directory", "num_nodes", "world_size" };
+                json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
+                                      r->state == RUN_GOES_ON);
+
+                for (size_t k = 0; k < ARRAY_SIZE(of_info); k++)
+                        json_object_set(j, of_info[k], json_object_get(r->info, of_info[k]));
+                for (size_t k = 0; r->summary && k < ARRAY_SIZE(of_summary); k++)
+                        json_object_set(j, of_summary[k],
+                                        json_object_get(r->summary, of_summary[k]));
+                json_array_append_new(runs, j);
+        }
+        runs = json_pack("{s:i, s:o}", "v", 1, "runs", runs);
+        json_write_plain(runs, stdout);
+        json_decref(runs);
+}
+
+static int list_runs(const struct options *o, struct diags *d)
+{
+        struct run_list l;
+
+        run_list_load(&l);
+        if (o->json)
+                print_runs_json(&l);
+        else if (l.n)
+                print_runs_table(&l);
+        else
+                diag_tell(d, "you have no runs here");
+        run_list_finish(&l);
+        return 0;
+}
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+static void add_newest_runs(struct diag *di, const struct run_list *l)
+{
+        enum { SHOWN = 5 };
+
+        for (size_t i = 0; i < l->n && i < SHOWN; i++) {
+                CLEANUP(free_textp) char *program = describe_program(&l->v[i]);
+                CLEANUP(free_textp) char *state = describe_state(&l->v[i]);
+
+                diag_row(di, "%s  %s  %s", l->v[i].id, state, program);
+        }
+        diag_help(di, "hnlaunch ps lists all runs");
+}
+
+/* Finds the run @id, or with NULL the newest. NULL with a message: none, or several. */
+static const struct run *find_run(const struct run_list *l, const char *id, struct diags *d)
+{
+        const struct run *r = NULL;
+        size_t n = 0;
+
+        if (id)
+                r = run_list_find(l, id, &n);
+        else if (l->n)
+                r = &l->v[0];
+        if (!r && n)
+                add_newest_runs(diag_add(d, HN_NO_RUN, 66, "%zu runs begin with %s", n, id), l);
+        else if (!r)
+                add_newest_runs(diag_add(d, HN_NO_RUN, 66,
+                                         id ? "there is no run %s" : "there is no run", id),
+                                l);
+        return r;
+}
+
+/* Returns the id of the newest run that goes on; NULL = none does. */
+static const char *newest_running(const struct run_list *l)
+{
+        for (size_t i = 0; i < l->n; i++)
+                if (l->v[i].state == RUN_GOES_ON)
+                        return l->v[i].id;
+        return NULL;
+}
+
+/* Refuses an order to a run that does not go on here. */
+static int refuse_order(const struct run *r, struct diags *d)
+{
+        if (r->state == RUN_ELSEWHERE)
+                diag_help(diag_add(d, HN_ELSEWHERE, 69, "run %s is not on this machine, but on %s",
+                                   r->id, json_word(r->info, "host")),
+                          "give the command there");
+        else if (r->state == RUN_LOST)
+                diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: its hnlaunch was killed", r->id);
+        else
+                diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: %s", r->id,
+                         json_word(r->summary, "verdict"));
+        return 69;
+}
+
+static int refuse_answer(const struct run *r, const struct error *err, struct diags *d)
+{
+        bool killed = err->code == ECONNRESET || err->code == ECONNREFUSED || err->code == ENOENT;
+        int code = killed ? 125 : 69;
+
+        if (killed)
+                diag_add(d, HN_NO_ANSWER, code,
+                         "run %s has ended without a verdict: its hnlaunch "
+                         "was killed",
+                         r->id);
+        else
+                diag_add(d, HN_NO_ANSWER, code, "run %s does not answer: %s", r->id, err->text);
+        return code;
+}
+
+/* Sends an order. 0, or the exit code. */
+static int order_run(const struct run *r, json_t *request, struct diags *d)
+{
+        struct error err;
+        json_t *answer;
+
+        if (r->state != RUN_GOES_ON && r->state != RUN_SILENT) {
+                json_decref(request);
+                return refuse_order(r, d);
+        }
+        answer = run_ask(r->socket, request, ANSWER_MS, &err);
+        if (!answer)
+                return refuse_answer(r, &err, d);
+        json_decref(answer);
+        return 0;
+}
+
+/* Waits for the end of a run. Returns its exit code, with the verdict in @d. */
+static int await_run(const struct run *r, struct diags *d)
+{
+        json_t *answer = NULL;
+        struct error err;
+        int code;
+
+        if (r->state == RUN_ELSEWHERE || r->state == RUN_LOST)
+                return refuse_order(r, d);
+        if (r->state == RUN_ENDED)
+                answer = json_incref(r->summary);
+        else
+                answer = run_ask(r->socket, json_pack("{s:s}", "do", "wait"), -1, &err);
+        answer = answer ? answer : run_load_summary(r->id);
+        if (!answer)
+                return refuse_answer(r, &err, d);
+        code = (int)json_number(answer, "code");
+        diag_tell(d, "run %s: %s", r->id, json_word(answer, "verdict"));
+        json_decref(answer);
+        return code;
+}
+
+static int attach_to(const struct options *o, const struct run *r, struct diags *d)
+{
+        if (r->state == RUN_ELSEWHERE || r->state == RUN_LOST)
+                return refuse_order(r, d);
+        return attach_run(o, r, d);
+}
+
+static bool has_grace(const struct options *o)
+{
+        return settings_level(o->settings, option_by_name("grace")) == LEVEL_LINE;
+}
+
+static int stop_run(const struct options *o, const struct run *r, struct diags *d)
+{
+        json_t *request = json_pack("{s:s}", "do", "stop");
+        int rc;
+
+        if (has_grace(o))
+                json_object_set_new(request, "grace_ms", json_integer(o->grace_ms));
+        rc = order_run(r, request, d);
+        if (!rc && await_run(r, d) == 125 && diags_errors(d))
+                rc = 125;
+        return rc;
+}
+
+/* Returns the number of "USR1", "SIGUSR1" or "10"; 0 = none. */
+static int signal_number(const char *text)
+{
+        char *end;
+        long n = strtol(text, &end, 10);
+
+        if (*text && !*end)
+                return n > 0 && n < NSIG ? (int)n : 0;
+        text += !strncasecmp(text, "SIG", 3) ? 3 : 0;
+        for (int i = 1; i < NSIG; i++)
+                if (sigabbrev_np(i) && !strcasecmp(text, sigabbrev_np(i)))
+                        return i;
+        return 0;
+}
+
+static int signal_run(const struct options *o, const struct run *r, struct diags *d)
+{
+        int signo = signal_number(o->argv.v[1]);
+
+        if (!signo) {
+                diag_help(diag_add(d, HN_WORDS, 64, "there is no signal %s", o->argv.v[1]),
+                          "a name or number of kill -l, for example USR1");
+                return 64;
+        }
+        return order_run(r, json_pack("{s:s, s:i}", "do", "signal", "signal", signo), d);
+}
+
+/* --- why -------------------------------------------------------------------------------------- */
+
+static int explain_run(const struct options *o, const struct run *r, struct diags *d)
+{
+        struct error err;
+
+        if (r->state != RUN_GOES_ON && r->state != RUN_SILENT)
+                return refuse_order(r, d);
+        return run_why_ask(r, o->json, &err) < 0 ? refuse_answer(r, &err, d) : 0;
+}
+
+/* --- rerun ------------------------------------------------------------------------------------ */
+
+/* Where an option of the recorded line may follow all others: before the program and its "--". */
+static size_t find_last_option(const json_t *info)
+{
+        const json_t *line = json_object_get(info, "line");
+        size_t n = json_array_size(line), own = json_array_size(json_object_get(info, "argv"));
+        size_t at = n - MIN(own, n);
+        const char *before = at ? json_string_value(json_array_get(line, at - 1)) : NULL;
+
+        return before && !strcmp(before, "--") ? at - 1 : at;
+}
+
+static int start_again(const struct options *o, const struct run *r, struct diags *d)
+{
+        const json_t *line = json_object_get(r->info, "line"), *word;
+        const char *directory = json_word(r->info, "directory"),
+                   *bad = json_word(r->summary, "host");
+        CLEANUP(strv_finish) struct strv argv = STRV_INIT;
+        CLEANUP(buf_finish) struct buf shown = BUF_INIT;
+        size_t i;
+
+        if (!json_array_size(line)) {
+                diag_add(d, HN_NO_LINE, 66, "the records of run %s have no command line", r->id);
+                return 66;
+        }
+        if (o->without_bad && !*bad) {
+                diag_add(d, HN_NO_LINE, 66, "no host of run %s is known to have failed", r->id);
+                return 66;
+        }
+        if (chdir(directory) < 0) {
+                diag_add(d, HN_NO_LINE, 66, "cannot go to %s, where run %s was started: %s",
+                         directory, r->id, strerror(errno));
+                return 66;
+        }
+        strv_push(&argv, "hnlaunch");
+        json_array_foreach(line, i, word)
+        {
+                const char *text = json_string_value(word) ? json_string_value(word) : "";
+                bool is_run = !i && !strcmp(text, "run");
+
+                if (o->ranks.n && i == find_last_option(r->info)) {
+                        strv_push(&argv, "--ranks");
+                        strv_push_take(&argv, intlist_fold(&o->ranks));
+                }
+                if (is_run)
+                        strv_push(&argv, "run");
+                if (!i && o->without_bad) {
+                        strv_push(&argv, "--exclude");
+                        strv_push(&argv, bad);
+                }
+                if (!is_run)
+                        strv_push(&argv, text);
+        }
+        for (i = 0; i < argv.n; i++)
+                buf_printf(&shown, i ? " %s" : "%s", argv.v[i]);
+        if (!o->quiet)
+                fprintf(stderr, "hnlaunch: once more, in %s: %.*s\n", directory,
+                        (int)buf_len(&shown), (const char *)buf_data(&shown));
+        execv("/proc/self/exe", argv.v);
+        diag_add(d, HN_NO_LINE, 125, "cannot start hnlaunch: %s", strerror(errno));
+        return 125;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Checks the number of words. 0, or 64 with a message. */
+static int check_words(const struct options *o, struct diags *d)
+{
+        static const struct {
+                size_t least, most;
+                const char *form;
+        } forms[] = {
+                [COMMAND_PS] = { 0, 0, "hnlaunch ps [--json]" },
+                [COMMAND_STOP] = { 1, 1, "hnlaunch stop [--grace TIME] RUN" },
+                [COMMAND_SIGNAL] = { 2, 2, "hnlaunch signal RUN SIGNAL" },
+                [COMMAND_WAIT] = { 1, 1, "hnlaunch wait RUN" },
+                [COMMAND_ATTACH] = { 0, 1, "hnlaunch attach [RUN]" },
+                [COMMAND_LOGS] = { 0, 1, "hnlaunch logs [-f] [--ranks LIST] [--host LIST] [RUN]" },
+                [COMMAND_WHY] = { 0, 1, "hnlaunch why [--json] [RUN]" },
+                [COMMAND_RERUN] = { 0, 1, "hnlaunch rerun [--without-bad] [--ranks LIST] [RUN]" },
+        };
+        const char *name = option_commands[o->command].name;
+        struct diag *di;
+
+        if (o->argv.n >= forms[o->command].least && o->argv.n <= forms[o->command].most)
+                return 0;
+        di = o->argv.n ? diag_add(d, HN_WORDS, 64, "`%s` does not take %zu word%s", name, o->argv.n,
+                                  o->argv.n == 1 ? "" : "s")
+                       : diag_add(d, HN_WORDS, 64, "`%s` needs the id of a run", name);
+        diag_note(di, "%s; hnlaunch ps lists your runs", forms[o->command].form);
+        diag_help(di, "to start a program of this name: hnlaunch run %s", name);
+        return 64;
+}
+
+int run_commands_do(const struct options *o, struct diags *d)
+{
+        struct run_list l;
+        const struct run *r;
+        int rc = check_words(o, d);
+
+        if (rc || o->command == COMMAND_PS)
+                return rc ? rc : list_runs(o, d);
+        run_list_load(&l);
+        r = find_run(&l,
+                     o->argv.n                   ? o->argv.v[0]
+                     : o->command == COMMAND_WHY ? newest_running(&l)
+                                                 : NULL,
+                     d);
+        if (!r)
+                rc = 66;
+        else if (o->command == COMMAND_STOP)
+                rc = stop_run(o, r, d);
+        else if (o->command == COMMAND_SIGNAL)
+                rc = signal_run(o, r, d);
+        else if (o->command == COMMAND_LOGS)
+                rc = run_logs_print(o, r, d);
+        else if (o->command == COMMAND_ATTACH)
+                rc = attach_to(o, r, d);
+        else if (o->command == COMMAND_WAIT)
+                rc = await_run(r, d);
+        else if (o->command == COMMAND_WHY)
+                rc = explain_run(o, r, d);
+        else
+                rc = start_again(o, r, d);
+        run_list_finish(&l);
+        return rc;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hang watch: how long nothing has been seen to go on, and when that is worth a look
+ *
+ * Signs of life are output, steps, ranks that join or end, and requests to the store that were
+ * answered because of another rank. Without them a look is due after a time, and again after twice
+ * the time, because a look costs and ranks may compute for long in silence. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hang_watch {
+        int64_t after_ms; /* 0 = never */
+        int64_t gap_ms;   /* of silence until the next look */
+        int64_t alive_ms; /* clock of the last sign of life, as of the last hang_watch_due() */
+        uint64_t met;     /* store_met() then */
+        bool alive;       /* there was a sign since */
+        bool looking;     /* a look was due since the begin */
+        bool told;        /* a hang was told since the last sign */
+};
+
+void hang_watch_begin(struct hang_watch *w, int64_t after_ms, int64_t now_ms);
+void hang_watch_alive(struct hang_watch *w);
+/* Called every so often: whether a look is due. @met never falls. */
+bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met);
+/* A look has found a hang. True: it is to be told, nothing has gone on meanwhile. */
+bool hang_watch_found(struct hang_watch *w, uint64_t met);

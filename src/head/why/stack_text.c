@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/why/stack_text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+
+enum { FRAMES_MAX = 64, NAME_MAX_LEN = 120 };
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static bool has_start(const char *text, const char *with)
+{
+        return !strncmp(text, with, strlen(with));
+}
+
+/* Frames that are the same in every program. */
+static bool is_noise(const char *function, const char *place)
+{
+        static const char *const starts[] = { "__libc_start", "start_thread", "__clone",
+                                              "clone3",       "_Py",          "Py",
+                                              "cfunction_",   "method_vec",   "run_mod",
+                                              "_bootstrap",   "_run_code",    "_run_module",
+                                              "pyrun_" };
+
+        if (!*function || !strcmp(function, "_start") || !strcmp(function, "clone") ||
+            has_start(place, "<frozen"))
+                return true;
+        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+                if (has_start(function, starts[i]))
+                        return true;
+        return false;
+}
+
+/* Turns "/home/me/train.c:88:12" into "train.c:88". A path below the sources of the C library is no
+ * place of the user's program. */
+static char *tidy_place(const char *text, size_t len)
+{
+        char *place, *slash, *colon;
+
+        if (has_start(text, "../") || has_start(text, "./"))
+                len = 0;
+        place = xstrndup(text, len);
+        slash = *place == '/' ? strrchr(place, '/') : NULL;
+        if (slash)
+                memmove(place, slash + 1, strlen(slash));
+        colon = strchr(place, ':');
+        colon = colon ? strchr(colon + 1, ':') : NULL; /* a column */
+        if (colon)
+                *colon = '\0';
+        return place;
+}
+
+/* Returns the name without arguments, version and prefixes of the C library. */
+static char *tidy_function(const char *text, size_t len)
+{
+        static const char *const prefixes[] = { "__GI___libc_", "__GI___", "__GI_", "__libc_" };
+        char *name = xstrndup(text, len), *end;
+
+        for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+                if (has_start(name, prefixes[i]) && !has_start(name, "__libc_start")) {
+                        memmove(name, name + strlen(prefixes[i]),
+                                strlen(name + strlen(prefixes[i])) + 1);
+                        break;
+                }
+        end = strchr(has_start(name, "(anonymous") ? strchr(name, ')') : name, '(');
+        end = end ? end : strchr(name, '@');
+        if (end)
+                *end = '\0';
+        for (size_t n = strlen(name); n && name[n - 1] == ' ';)
+                name[--n] = '\0';
+        if (strlen(name) > NAME_MAX_LEN)
+                name[NAME_MAX_LEN] = '\0';
+        return name;
+}
+
+static void add_frame(struct stack *s, char *function, char *place)
+{
+        if (s->n == FRAMES_MAX || is_noise(function, place)) {
+                free(function);
+                free(place);
+                return;
+        }
+        s->v = xrealloc(s->v, s->n + 1, sizeof(*s->v));
+        s->v[s->n++] = (struct stack_frame){ function, place };
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* "    load_batch (train.py:88)" of py-spy. */
+static void take_python_line(struct stack *s, const char *line, size_t len)
+{
+        const char *open;
+        size_t at = len;
+
+        while (len && line[len - 1] == ' ')
+                len--;
+        while (at > 1 && !(line[at - 1] == '(' && line[at - 2] == ' '))
+                at--;
+        if (at <= 1 || line[len - 1] != ')')
+                return;
+        open = line + at - 2;
+        add_frame(s, xstrndup(line, (size_t)(open - line)), tidy_place(open + 2, len - at - 1));
+}
+
+/* "#1  0x0000557a0e486183 load_batch" of eu-stack, or
+ * "#1  0x0000557a0e486183 in load_batch (n=1) at w.c:4" of gdb. */
+static void take_native_line(struct stack *s, const char *line, size_t len)
+{
+        const char *end = line + len, *at = NULL;
+
+        for (line++; line < end && isdigit((unsigned char)*line); line++)
+                ;
+        while (line < end && *line == ' ')
+                line++;
+        if (end - line > 2 && has_start(line, "0x")) {
+                while (line < end && *line != ' ')
+                        line++;
+                while (line < end && *line == ' ')
+                        line++;
+                if (end - line > 3 && has_start(line, "in "))
+                        line += 3;
+        }
+        for (const char *p = line; p + 4 < end; p++)
+                if (!strncmp(p, " at ", 4))
+                        at = p;
+        add_frame(s, tidy_function(line, (size_t)((at ? at : end) - line)),
+                  at ? tidy_place(at + 4, (size_t)(end - at - 4)) : xstrdup(""));
+}
+
+/* "    ../w.c:4:75" of eu-stack -s, about the frame before. */
+static void take_source_line(struct stack *s, const char *line, size_t len)
+{
+        struct stack_frame *f = s->n ? &s->v[s->n - 1] : NULL;
+
+        if (!f || *f->place)
+                return;
+        free(f->place);
+        f->place = tidy_place(line, len);
+}
+
+/* "[<0>] anon_pipe_read+0x1c2/0x300" of the kernel. */
+static void take_kernel_line(struct stack *s, const char *line, size_t len)
+{
+        const char *name = memchr(line, ' ', len);
+
+        if (!name++)
+                return;
+        add_frame(s, xstrndup(name, strcspn(name, "+\n")), xstrdup(""));
+}
+
+/* Whether a heading begins the main thread. eu-stack and py-spy begin with it; gdb ends with it. */
+static bool is_main_heading(const char *line, size_t len, bool is_first)
+{
+        if (has_start(line, "Thread ") && memmem(line, len, "(LWP ", 5))
+                return has_start(line, "Thread 1 ");
+        if (has_start(line, "Thread "))
+                return memmem(line, len, "\"MainThread\"", 12);
+        return is_first;
+}
+
+void stack_parse(struct stack *ret, const char *text)
+{
+        bool in_main = true, seen = false, had_native = false;
+
+        *ret = (struct stack){ 0 };
+        while (*text) {
+                size_t len = strcspn(text, "\n"), indent = strspn(text, " ");
+
+                if (has_start(text, "Thread ") || has_start(text, "TID ")) {
+                        in_main = is_main_heading(text, len, !seen);
+                        seen = true;
+                } else if (in_main && has_start(text, "[<")) {
+                        take_kernel_line(ret, text, len);
+                } else if (in_main && *text == '#') {
+                        size_t before = ret->n;
+
+                        take_native_line(ret, text, len);
+                        had_native = ret->n > before;
+                } else if (in_main && indent == 4 && len > 4) {
+                        bool is_place = !memchr(text + 4, ' ', len - 4);
+
+                        if (had_native && is_place)
+                                take_source_line(ret, text + 4, len - 4);
+                        else if (!is_place)
+                                take_python_line(ret, text + 4, len - 4);
+                        had_native = false;
+                }
+                text += len + (text[len] == '\n');
+        }
+}
+
+void stack_finish(struct stack *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                free(s->v[i].function);
+                free(s->v[i].place);
+        }
+        free(s->v);
+        *s = (struct stack){ 0 };
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+static void put_frame(struct buf *to, const struct stack_frame *f)
+{
+        buf_printf(to, *f->place ? "%s (%s)" : "%s", f->function, f->place);
+}
+
+char *stack_line(const struct stack *s, size_t most)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < s->n && i < most; i++) {
+                buf_appends(&b, i ? " <- " : "");
+                put_frame(&b, &s->v[i]);
+        }
+        if (s->n > most)
+                buf_appends(&b, " <- ...");
+        return buf_steal(&b);
+}
+
+/* Calls of the C library that wait, and their insides: the caller says more. */
+static bool is_system_call(const char *function)
+{
+        static const char *const starts[] = {
+                "__interceptor", "__poll", "ppoll",     "pthread_", "__futex",  "clock_nanosleep",
+                "nanosleep",     "usleep", "__select",  "pselect",  "epoll_",   "__nanosleep",
+                "accept",        "recv",   "send",      "connect",  "openat",   "__open",
+                "waitpid",       "wait4",  "__new_sem", "sem_",     "do_futex",
+        };
+        static const char *const names[] = { "read", "write", "poll",   "pause", "flock", "select",
+                                             "open", "sleep", "open64", "wait",  "fcntl", "readv" };
+
+        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+                if (has_start(function, starts[i]))
+                        return true;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (!strcmp(function, names[i]))
+                        return true;
+        return false;
+}
+
+char *stack_where(const struct stack *s, size_t from)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = from; i < s->n; i++)
+                if (*s->v[i].place && !has_start(s->v[i].place, "torch/")) {
+                        put_frame(&b, &s->v[i]);
+                        return buf_steal(&b);
+                }
+        while (from + 1 < s->n && is_system_call(s->v[from].function))
+                from++;
+        if (from < s->n)
+                put_frame(&b, &s->v[from]);
+        return buf_steal(&b);
+}
+
+/* Calls of libraries, by the beginnings of their names. */
+static const struct {
+        const char *start, *library;
+} calls[] = {
+        { "MPI_", "MPI" },
+        { "PMPI_", "MPI" },
+        { "PMI_Barrier", "PMI" },
+        { "PMI2_KVS_Fence", "PMI" },
+        { "PMIx_Fence", "PMIx" },
+        { "PMIx_Get", "PMIx" },
+        { "ncclAll", "NCCL" },
+        { "ncclBroadcast", "NCCL" },
+        { "ncclReduce", "NCCL" },
+        { "ncclSend", "NCCL" },
+        { "ncclRecv", "NCCL" },
+        { "ncclGroupEnd", "NCCL" },
+        { "ncclCommInit", "NCCL" },
+        { "gloo::", "Gloo" },
+        { "c10d::", "torch.distributed" },
+        { "hn_barrier", "libhnlaunch" },
+        { "hn_comm_", "libhnlaunch" },
+        { "hn_all_", "libhnlaunch" },
+        { "hn_broadcast", "libhnlaunch" },
+        { "hn_reduce", "libhnlaunch" },
+        { "hn_send", "libhnlaunch" },
+        { "hn_recv", "libhnlaunch" },
+        { "hn_group_", "libhnlaunch" },
+        { "hn_store_get", "libhnlaunch" },
+        { "hn_store_wait", "libhnlaunch" },
+};
+
+static const char *find_call_library(const struct stack_frame *f, bool *ret_weak)
+{
+        bool is_torch = strstr(f->place, "distributed_c10d.py:") ||
+                        strstr(f->place, "torch/distributed/rendezvous.py:");
+
+        *ret_weak = !strcmp(f->function, "_engine_run_backward");
+        if (*ret_weak)
+                return "torch.autograd";
+        if (is_torch && *f->function != '_' && strcmp(f->function, "wrapper") != 0)
+                return "torch.distributed";
+        for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+                if (has_start(f->function, calls[i].start))
+                        return calls[i].library;
+        return NULL;
+}
+
+bool stack_find_wait(const struct stack *s, struct stack_wait *ret)
+{
+        for (size_t i = s->n; i-- > 0;) {
+                bool weak;
+                const char *library = find_call_library(&s->v[i], &weak);
+                const char *name = s->v[i].function;
+
+                if (!library)
+                        continue;
+                name = weak ? "backward" : name + has_start(name, "PMPI_");
+                *ret = (struct stack_wait){ .library = library, .frame = i, .weak = weak };
+                snprintf(ret->operation, sizeof(ret->operation), "%.60s", name);
+                return true;
+        }
+        return false;
+}

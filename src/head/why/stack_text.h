@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stack text: the main thread's frames from what a tool has printed
+ *
+ * Reads the output of `py-spy dump`, eu-stack, gdb (`thread apply all bt`) and /proc/PID/stack,
+ * told apart by their lines. Untrusted text: any bytes are fine. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct stack_frame {
+        char *function;
+        char *place; /* "train.py:88"; "" = not known */
+};
+
+/* The innermost frame first, without frames of the interpreter and of the C library's start. */
+struct stack {
+        struct stack_frame *v;
+        size_t n;
+};
+
+void stack_parse(struct stack *ret, const char *text);
+void stack_finish(struct stack *s);
+
+/* Returns "load (train.py:8) <- main (train.py:20)", malloc'ed; at most @most frames. */
+char *stack_line(const struct stack *s, size_t most);
+/* Returns "load_batch (train.py:88)", malloc'ed: the innermost frame at or after @from with a known
+ * place outside of PyTorch, else the first that is no system call; "" = there is none. */
+char *stack_where(const struct stack *s, size_t from);
+
+/* A call that waits for other ranks. */
+struct stack_wait {
+        char operation[64];  /* "all_reduce" */
+        const char *library; /* "torch.distributed" */
+        size_t frame;        /* its place in the stack; the caller is the next */
+        bool weak;           /* the call computes, too */
+};
+
+/* Finds the outermost such call. */
+bool stack_find_wait(const struct stack *s, struct stack_wait *ret);

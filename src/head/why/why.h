@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why: which rank keeps the others waiting, from what is known of each rank
+ *
+ * Evidence is the store (a rank's open request), the kernel (state, processor time, wait channel)
+ * and stacks. A rank waits for others if its request to the store is open or its stack is in a call
+ * that waits. Most ranks of a hang wait in one operation; the others are the outliers. Nothing is
+ * called a hang while the outliers compute. Pure.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/intlist.h"
+#include "head/why/stack_text.h"
+#include "wire/status_msg.h"
+
+enum why_life { WHY_ALIVE, WHY_ENDED, WHY_SILENT, WHY_NOT_STARTED };
+
+struct why_rank {
+        int rank;
+        const char *host; /* lent */
+        enum why_life life;
+        char wait[128]; /* "in barrier `x`"; "" = no request to the store is open */
+        uint32_t wait_ms;
+        struct inspected seen; /* .pid 0 = not looked at; .cpu_permille as in status_msg.h */
+        bool moved;            /* two looks found it at different places */
+        /* From the stack, by why_settle(): */
+        struct stack stack;
+        char operation[128]; /* "all_reduce (torch.distributed)"; "" = none that waits */
+        char *caller;        /* the place of the call; NULL = none */
+        bool waits;          /* for other ranks */
+};
+
+enum why_kind {
+        WHY_NO_HANG,
+        WHY_HANG,     /* some ranks wait, others are stuck elsewhere, stopped or gone */
+        WHY_MISMATCH, /* all wait, but in different operations */
+        WHY_ALL_WAIT, /* in the same */
+};
+
+struct why_finding {
+        enum why_kind kind;
+        bool is_sure;            /* a rank waits for others, and all ranks were seen */
+        struct intlist outliers; /* by rank */
+        char *text;              /* one paragraph */
+};
+
+void why_rank_finish(struct why_rank *r);
+
+/* Takes a stack, and where the rank was before into account. Takes @seen over. */
+void why_rank_take(struct why_rank *r, struct inspected *seen);
+
+/* @ranks is ordered by rank. */
+void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret);
+void why_finding_finish(struct why_finding *f);
+
+/* --- the answer of `hnlaunch why` (docs/protocol.md) --- */
+
+/* Returns a new reference: the finding, rows for people with equal stacks folded and the outliers
+ * first, what could not be seen, and each rank. */
+json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, size_t n);
+/* Returns the text of a report with all stacks as the tools printed them, malloc'ed. */
+char *why_report(const struct why_finding *f, const struct why_rank *ranks, size_t n);

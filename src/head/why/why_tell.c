@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/why/why_tell.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/format.h"
+
+enum { HN_HANG = 811 };
+
+#define NO_TRACE "may not trace"
+
+static const char *why_text(const json_t *answer)
+{
+        const char *text = json_string_value(json_object_get(answer, "text"));
+
+        return text ? text : "the answer has no text";
+}
+
+static void add_why_rows(const json_t *answer, struct diag *di)
+{
+        const json_t *item;
+        bool missing = false, forbidden = false;
+        size_t i;
+
+        json_array_foreach(json_object_get(answer, "rows"), i, item) if (json_is_string(item))
+                diag_row(di, "%s", json_string_value(item));
+        json_array_foreach(json_object_get(answer, "problems"), i, item)
+        {
+                const char *problem = json_is_string(item) ? json_string_value(item) : "";
+
+                diag_note(di, "%s", problem);
+                missing |= strstr(problem, "not installed") != NULL;
+                forbidden |= strstr(problem, NO_TRACE) != NULL;
+        }
+        if (missing)
+                diag_help(di, "pip install py-spy in the environment of the ranks, or install "
+                              "elfutils (eu-stack) or gdb on the nodes");
+        if (forbidden)
+                diag_help(di, "the nodes forbid tracing: sysctl kernel.yama.ptrace_scope=0, or in "
+                              "containers the capability SYS_PTRACE");
+}
+
+struct diag *why_tell(const json_t *answer, struct diags *d)
+{
+        struct diag *di = diag_tell(d, "%s", why_text(answer));
+
+        add_why_rows(answer, di);
+        return di;
+}
+
+struct diag *why_tell_rows(const json_t *answer, struct diags *d)
+{
+        struct diag *di = diag_tell(d, "where the ranks are");
+
+        add_why_rows(answer, di);
+        return di;
+}
+
+struct diag *why_warn(const json_t *answer, int64_t ms, struct diags *d)
+{
+        struct diag *di;
+        char age[32];
+
+        format_duration(age, sizeof(age), ms * 1000);
+        di = diag_warn(d, HN_HANG, "no rank has gone on for %s: %s", age, why_text(answer));
+        add_why_rows(answer, di);
+        return di;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "head/core/json_text.h"
+#include "head/why/why.h"
+
+enum { ROW_FRAMES = 5, ROWS_MAX = 24, REPORT_MAX = 24 << 20 };
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static const char *describe_life(const struct why_rank *r, char state[4])
+{
+        static const char *const texts[] = { "", "ended", "no answer", "not started" };
+
+        if (r->life != WHY_ALIVE)
+                return texts[r->life];
+        snprintf(state, 4, "%c", r->seen.state ? r->seen.state : '?');
+        return state;
+}
+
+/* What makes two ranks the same row. */
+static char *describe_row(const struct why_rank *r)
+{
+        CLEANUP(free_textp) char *line = stack_line(&r->stack, ROW_FRAMES);
+        char state[4];
+        struct buf b = BUF_INIT;
+
+        buf_printf(&b, "%-5s ", describe_life(r, state));
+        if (*r->wait)
+                buf_printf(&b, "store: waits %s  ", r->wait);
+        if (*line)
+                buf_appends(&b, line);
+        else if (r->life == WHY_ALIVE && *r->seen.channel)
+                buf_printf(&b, "in the kernel's %s", r->seen.channel);
+        return buf_steal(&b);
+}
+
+/* The rows in the making, by place in the list of ranks. */
+struct why_rows {
+        const struct why_rank *ranks;
+        size_t n;
+        bool *odd;
+        char **texts; /* NULL = told */
+};
+
+/* Puts the name of the ranks in the same row as rank @i, and their processor time, and marks them
+ * as told. */
+static void put_row_ranks(struct why_rows *w, size_t i, const char *text, struct buf *to)
+{
+        CLEANUP(intlist_finish) struct intlist same = { 0 };
+        CLEANUP(free_textp) char *list = NULL;
+        uint32_t low = UINT32_MAX, high = 0;
+
+        for (size_t k = i; k < w->n; k++) {
+                const struct inspected *s = &w->ranks[k].seen;
+
+                if (k != i &&
+                    (!w->texts[k] || w->odd[k] != w->odd[i] || strcmp(w->texts[k], text) != 0))
+                        continue;
+                if (k != i)
+                        free_textp(&w->texts[k]);
+                w->texts[k] = NULL;
+                intlist_add(&same, w->ranks[k].rank);
+                if (s->pid && s->cpu_permille != STATUS_NEVER) {
+                        low = MIN(low, s->cpu_permille / 10);
+                        high = MAX(high, s->cpu_permille / 10);
+                }
+        }
+        list = intlist_fold(&same);
+        buf_printf(to, "%s %s", same.n > 1 ? "ranks" : "rank", list);
+        if (same.n == 1)
+                buf_printf(to, " on %s", w->ranks[i].host);
+        if (low == high)
+                buf_printf(to, "  %u %%", low);
+        else if (high)
+                buf_printf(to, "  %u-%u %%", low, high);
+}
+
+static void add_row(struct why_rows *w, size_t i, json_t *rows)
+{
+        CLEANUP(free_textp) char *text = w->texts[i], *row = NULL;
+        struct buf b = BUF_INIT;
+
+        put_row_ranks(w, i, text, &b);
+        buf_printf(&b, "  %s%s", text, w->odd[i] ? "  <- differs" : "");
+        row = buf_steal(&b);
+        json_array_append_new(rows, json_text(row));
+}
+
+static json_t *make_rows(const struct why_finding *f, const struct why_rank *ranks, size_t n)
+{
+        struct why_rows w = { .ranks = ranks, .n = n };
+        json_t *rows = json_array();
+
+        w.odd = xcalloc(n, sizeof(*w.odd));
+        w.texts = xcalloc(n, sizeof(*w.texts));
+        for (size_t i = 0, k = 0; i < n; i++) {
+                w.texts[i] = describe_row(&ranks[i]);
+                if (k < f->outliers.n && f->outliers.v[k] == ranks[i].rank) {
+                        w.odd[i] = true;
+                        k++;
+                }
+        }
+        for (int odd = 1; odd >= 0; odd--)
+                for (size_t i = 0; i < n; i++)
+                        if (w.texts[i] && w.odd[i] == odd && json_array_size(rows) < ROWS_MAX)
+                                add_row(&w, i, rows);
+        for (size_t i = 0; i < n; i++)
+                free(w.texts[i]);
+        free(w.texts);
+        free(w.odd);
+        return rows;
+}
+
+/* --- what was not seen ------------------------------------------------------------------------ */
+
+/* Returns "no stacks of ranks 0,1 on a,b: not installed: py-spy" for each reason. */
+static json_t *make_problems(const struct why_rank *ranks, size_t n)
+{
+        bool *told = xcalloc(n, sizeof(*told));
+        json_t *problems = json_array();
+
+        for (size_t i = 0; i < n; i++) {
+                CLEANUP(intlist_finish) struct intlist same = { 0 };
+                CLEANUP(free_textp) char *list = NULL, *text = NULL;
+                const char *why = ranks[i].seen.problem;
+                struct buf hosts = BUF_INIT;
+                const char *last = "";
+                size_t n_hosts = 0;
+
+                if (told[i] || !*why || ranks[i].life != WHY_ALIVE)
+                        continue;
+                for (size_t k = i; k < n; k++) {
+                        if (told[k] || strcmp(ranks[k].seen.problem, why) != 0)
+                                continue;
+                        told[k] = true;
+                        intlist_add(&same, ranks[k].rank);
+                        if (strcmp(last, ranks[k].host) != 0 && n_hosts++ < 4)
+                                buf_printf(&hosts, "%s%s", *last ? "," : "", ranks[k].host);
+                        last = ranks[k].host;
+                }
+                if (n_hosts > 4)
+                        buf_printf(&hosts, " and %zu more", n_hosts - 4);
+                list = intlist_fold(&same);
+                text = xasprintf("no stack of %s %s on %.*s: %s", same.n > 1 ? "ranks" : "rank",
+                                 list, (int)buf_len(&hosts), (const char *)buf_data(&hosts), why);
+                buf_finish(&hosts);
+                json_array_append_new(problems, json_text(text));
+        }
+        free(told);
+        return problems;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static json_t *describe_why_rank(const struct why_rank *r)
+{
+        static const char *const lives[] = { "alive", "ended", "silent", "not started" };
+        json_t *stack = json_array();
+        json_t *j =
+                json_pack("{s:i, s:o, s:s, s:b, s:b}", "rank", r->rank, "host", json_text(r->host),
+                          "life", lives[r->life], "waits", r->waits, "moved", r->moved);
+
+        for (size_t i = 0; i < r->stack.n; i++) {
+                const struct stack_frame *f = &r->stack.v[i];
+                CLEANUP(free_textp)
+                char *text = xasprintf(*f->place ? "%s (%s)" : "%s", f->function, f->place);
+
+                json_array_append_new(stack, json_text(text));
+        }
+        json_object_set_new(j, "stack", stack);
+        if (*r->operation)
+                json_object_set_new(j, "operation", json_text(r->operation));
+        if (*r->wait) {
+                json_object_set_new(j, "store", json_text(r->wait));
+                json_object_set_new(j, "store_ms", json_integer(r->wait_ms));
+        }
+        if (!r->seen.pid)
+                return j;
+        json_object_set_new(j, "pid", json_integer(r->seen.pid));
+        json_object_set_new(j, "name", json_text(r->seen.name));
+        json_object_set_new(j, "state", json_text((const char[]){ (char)r->seen.state, '\0' }));
+        json_object_set_new(j, "channel", json_text(r->seen.channel));
+        json_object_set_new(j, "blocked", json_text(r->seen.blocked));
+        json_object_set_new(j, "source", json_text(r->seen.source));
+        if (r->seen.cpu_permille != STATUS_NEVER)
+                json_object_set_new(j, "cpu_percent", json_integer(r->seen.cpu_permille / 10));
+        return j;
+}
+
+json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, size_t n)
+{
+        static const char *const kinds[] = { "no hang", "hang", "mismatch", "all wait" };
+        json_t *all = json_array();
+
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(all, describe_why_rank(&ranks[i]));
+        return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "v", 1, "kind", kinds[f->kind],
+                         "text", json_text(f->text), "outliers",
+                         json_numbers(f->outliers.v, f->outliers.n), "rows", make_rows(f, ranks, n),
+                         "problems", make_problems(ranks, n), "ranks", all);
+}
+
+char *why_report(const struct why_finding *f, const struct why_rank *ranks, size_t n)
+{
+        struct buf b = BUF_INIT;
+
+        buf_printf(&b, "%s\n", f->text);
+        for (size_t i = 0; i < n; i++) {
+                const struct inspected *s = &ranks[i].seen;
+
+                buf_printf(&b, "\n=== rank %d on %s", ranks[i].rank, ranks[i].host);
+                if (s->pid)
+                        buf_printf(&b, ", pid %u (%s), state %c, channel %s", s->pid, s->name,
+                                   s->state ? s->state : '?', *s->channel ? s->channel : "-");
+                if (s->pid && s->cpu_permille != STATUS_NEVER)
+                        buf_printf(&b, ", %u %% of a core", s->cpu_permille / 10);
+                if (*s->blocked)
+                        buf_printf(&b, ", in a call to %s", s->blocked);
+                if (*ranks[i].wait)
+                        buf_printf(&b, ", store: waits %s for %" PRIu32 " ms", ranks[i].wait,
+                                   ranks[i].wait_ms);
+                buf_printf(&b, "\n%s%s", *s->problem ? s->problem : "", *s->problem ? "\n" : "");
+                if (s->stack && *s->stack && buf_len(&b) < REPORT_MAX)
+                        buf_printf(&b, "--- %s\n%s", s->source, s->stack);
+        }
+        buf_appends(&b, "\n");
+        return buf_steal(&b);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The output of a tool that prints stacks. Whatever it is, the reader finds at most 64 frames with
+ * names, and a call that waits is one of them.
+ */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "head/why/stack_text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        char *text = xstrndup((const char *)data, size), *line;
+        struct stack_wait w;
+        struct stack s;
+
+        stack_parse(&s, text);
+        if (s.n > 64 || (stack_find_wait(&s, &w) && (w.frame >= s.n || !*w.operation)))
+                abort();
+        for (size_t i = 0; i < s.n; i++)
+                if (!*s.v[i].function)
+                        abort();
+        line = stack_line(&s, 5);
+        free(line);
+        line = stack_where(&s, 0);
+        if (s.n && !*line)
+                abort();
+        free(line);
+        stack_finish(&s);
+        free(text);
+        return 0;
+}

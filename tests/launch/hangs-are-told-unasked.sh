@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --hang-after: ranks that wait for others while nothing goes on are told once, unasked, and --on-hang ends them or
+# starts them again. Ranks that compute, sleep on their own, write or meet are no hang.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+hanging=$BUILD/tests/clients/hanging
+events() { python3 -c 'import json, sys
+print(*[(e["rank"], e["ms"]) for e in map(json.loads, open(sys.argv[1])) if e["ev"] == "run.hang"])' "$1"; }
+count_is() { [[ $(grep -cE "$1" "$ERR") == "$2" ]]; }
+
+# --- a hang, told once, and once more when the ranks have gone on ---------------------------------
+
+cp -r "$ROOT/examples/python/hnlaunch/" .
+cat >twice.py <<'END'
+import os
+import time
+import hnlaunch as hn
+
+hn.init()
+for go in "go", "end":
+    while hn.rank() == 1 and not os.path.exists(go):
+        time.sleep(0.1)
+    hn.barrier()
+hn.finalize()
+END
+LD_LIBRARY_PATH=$PLAIN start --local 3 --hang-after 2s --json=events.json --label none python3 twice.py
+ok 'a hang is told unasked' wait_for count_is 'warning.HN811.: no rank has gone on for 2.0s: ranks 0,2 wait in ' 1
+has 'with the rank that the others wait for' "$ERR" '; rank 1 (localhost, pid '
+has 'as the one that differs' "$ERR" '<- differs'
+has 'and what can be done' "$ERR" '--on-hang stop ends such a run'
+file=$(sed -n 's/.* note: all stacks are in //p' "$ERR")
+is 'the stacks of all ranks are kept' "$(grep -c '^=== rank [0-2] on localhost, pid' "$file")" 3
+event_is() { [[ $(events events.json) == "$1" ]]; }
+ok 'an event tells it, too' wait_for event_is '(1, 2000)'
+ok 'the job goes on' kill -0 "$PID"
+touch go
+ok 'the next hang is told, too' wait_for count_is 'HN811' 2
+touch end
+finish
+exits 'a hang that ends by itself is no failure' 0
+is 'each was told once' "$(grep -c HN811 "$ERR")" 2
+
+# --- --on-hang ------------------------------------------------------------------------------------
+
+hn --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2
+exits '--on-hang stop: 124' 124
+verdict_has 'the verdict says what hangs' 'failed after' ': the ranks hang: ranks 0-1,3 wait in ' 'it is stopped by a signal (state T)'
+nothing_left 'also the stopped rank is gone'
+cat >once.sh <<'END'
+if [ "$HN_RESTART" = 0 ]; then exec "$1" sleep 1; fi
+echo "attempt $HN_RESTART"
+END
+hn --local 2 --hang-after 1s --on-hang restart --max-restarts 2 --label none sh once.sh "$hanging"
+exits '--on-hang restart: the next attempt ends well' 0
+is 'it is the second one' "$(grep attempt "$OUT" | sort -u)" 'attempt 1'
+has 'and the hang is its reason' "$ERR" 'restart 1 of 2: the ranks hang: rank 0 waits in '
+hn --local 2 --on-hang restart true
+exits '--on-hang restart without a number of restarts is refused' 64
+has 'which is told' "$ERR" '--on-hang restart needs a number of restarts'
+
+# --- before ranks are stopped that another one has waited for -------------------------------------
+
+cat >waited.sh <<'END'
+case $HN_RESTART$RANK$1 in
+0?all | 00*) echo "RuntimeError: [gloo] Timed out waiting 5ms for recv operation to complete" >&2; exit 4 ;;
+0?*) exec sleep 600 ;;
+1*) sleep 3; echo "attempt 2" ;;
+esac
+END
+hn --local 3 --label none sh waited.sh
+exits 'a wait in vain: the code of the rank that has waited' 4
+is 'it is told where the ranks are, then they are stopped' \
+    "$(grep -oE 'where the ranks are|stopping all ranks' "$ERR" | xargs)" 'where the ranks are stopping all ranks'
+# The look ends after 3 s, also on a machine that is too busy for the tools.
+where_they_are() { for _ in 1 2 3 4 5; do
+    hn --local 3 --label none sh waited.sh
+    ! grep -qE '\| ranks 1-2 .*sleep' "$ERR" || return 0
+done; return 1; }
+ok 'with their stacks' where_they_are
+hn -q --local 3 --label none sh waited.sh
+lacks 'not with -q' "$ERR" 'where the ranks are'
+# The attempt ends during the look; the next one is not touched.
+hn --local 2 --label none --max-restarts 1 sh waited.sh all
+exits 'the look at an attempt that has ended stops no other' 0
+is 'which comes to its end' "$(grep -c 'attempt 2' "$OUT")" 2
+
+# --- what is none ---------------------------------------------------------------------------------
+
+# Each is looked at, which -v tells, and not once is a hang told.
+is_no_hang() { # HOW TEXT [FILE]
+    start -v --local 4 --hang-after 1s --on-hang stop --label none "$hanging" "$1" 2 "${3-}"
+    ok "$1: a look finds no hang" wait_for grep -q "no rank has gone on for 1.0s, but no hang is visible: .*$2" "$ERR"
+    kill -INT "$PID"
+    finish
+    exits "$1: it went on" 130
+    lacks "$1: nothing is told" "$ERR" HN811
+}
+is_no_hang all-compute 'each computes ('
+is_no_hang all-sleep 'no rank is seen to wait for another'
+is_no_hang compute 'does not: it computes ('
+is_no_hang write 'does not: it reads or writes (' "$TMP/slow.file"
+
+# Ranks that meet, or write, are not looked at, unless hnlaunch itself was not given a processor for so long.
+hn --local 4 --hang-after 1s --on-hang stop --timeout 3s --label none "$hanging" all-meet 2
+verdict_has 'all-meet: it goes on to the end of its time' 'time limit of 3s reached'
+hn --local 2 --hang-after 1s --on-hang stop sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.2; done'
+exits 'output: it comes to its end' 0
+hn -v --local 1 --hang-after 200ms sleep 1
+lacks 'a rank alone waits for none' "$ERR" 'no rank has gone on'
+hn -v --local 2 --hang-after 0 sleep 1
+lacks '--hang-after 0: no look' "$ERR" 'no rank has gone on'
+
+nothing_left 'nothing is left'
+done_testing

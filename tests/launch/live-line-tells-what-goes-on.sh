@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# While ranks run, a line at the bottom of a terminal tells what goes on, and is gone with the next output; elsewhere a
+# line a minute does.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+command -v script >/dev/null || skip_all 'needs script'
+cp -r "$ROOT/examples/python/hnlaunch/" .
+export LD_LIBRARY_PATH=$PLAIN
+cat >steps.py <<'END'
+import os
+import time
+import hnlaunch as hn
+
+hn.init()
+hn.progress(4 + hn.rank(), 50)
+while not os.path.exists("go"):
+    time.sleep(0.05)
+print("a line of", hn.rank(), flush=True)
+while not os.path.exists("end"):
+    time.sleep(0.05)
+hn.finalize()
+END
+holds() { grep -qF -- "$2" "$1"; }
+on_terminal() { # OPTION...
+    : >tty
+    script -qefc "stty cols 60; TERM=xterm $(printf '%q ' "$PLAIN/hnlaunch" "$@")" /dev/null </dev/null >tty 2>&1 &
+    PID=$!
+}
+
+# --- a terminal -------------------------------------------------------------------------------
+on_terminal --local 2 python3 steps.py
+ok 'the line has the steps, and the rank that is behind' wait_for holds tty 'step 4-5 of 50, rank 0 on localhost is the last'
+touch go
+ok 'output goes on' wait_for holds tty '1 | a line of 1'
+touch end
+finish
+exits 'the job ends' 0
+python3 "$ROOT/tests/lib/screen.py" 60 <tty >screen
+is 'the line is gone from the screen' "$(grep -c 'step 4' screen)" 0
+is 'what ranks wrote is whole' "$(grep -o '^[01] | .*' screen | sort)" $'0 | a line of 0\n1 | a line of 1'
+for how in -q --progress=none; do
+    on_terminal "$how" --local 2 sh -c 'sleep 3; printf "no newline"'
+    finish
+    lacks "$how: there is no such line" tty '0s  2 ranks'
+done
+
+# An unfinished line of a rank stays, and nothing is drawn into it.
+on_terminal --label none --local 1 sh -c 'printf "your name? "; sleep 3; echo Ann'
+finish
+has 'a question without a newline is not erased' tty 'your name? Ann'
+
+# --- elsewhere --------------------------------------------------------------------------------
+rm -f end
+start --local 2 sh -c 'while [ ! -e end ]; do sleep 0.2; done'
+WAIT=150
+ok 'off a terminal a line a minute' wait_for holds "$ERR" '  2 ranks  no output for 1m0'
+touch end
+finish
+exits 'that job ends as well' 0
+is 'without escape codes' "$(grep -c $'\033' "$ERR")" 0
+done_testing

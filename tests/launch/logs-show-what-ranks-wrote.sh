@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `hnlaunch logs` prints the recorded output of a run: whole lines, in the order in which they came, chosen by rank,
+# host, stream, pattern and time, folded, and as they come.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+matches() { ok "$1" grep -qaE -- "$3" "$2"; } # NAME FILE ERE
+newest() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])'; }
+
+hn logs
+exits 'without a run' 66
+has 'it is told' "$ERR" 'error[HN801]: there is no run'
+
+hn --local 4 sh -c 'printf "be"; sleep 0.05; echo "gun"; echo "rank $RANK"; echo "err $RANK" >&2; printf end'
+cp "$OUT" live
+hn logs
+exits 'the newest run' 0
+is 'all lines are there, put together' "$(grep -c '| begun$' "$OUT") $(grep -c '| rank [0-3]$' "$OUT") $(grep -c '| err [0-3]$' "$OUT") $(grep -c '| end$' "$OUT")" '4 4 4 4'
+is 'in the order of each stream, with its rank' "$(grep '^2 | [^e]' "$OUT" | xargs)" '2 | begun 2 | rank 2'
+is 'nothing is added' "$(wc -l <"$OUT")" 16
+hn logs --ranks 1,3 --stderr
+is 'ranks and a stream' "$(sort "$OUT")" "$(printf '1 | err 1\n3 | err 3')"
+hn logs --grep 'rank [12]'
+is 'a pattern' "$(sort "$OUT")" "$(printf '1 | rank 1\n2 | rank 2')"
+hn logs --fold --grep 'begun|end'
+is 'equal lines of several ranks once' "$(cat "$OUT")" "$(printf '0-3 | begun\n0-3 | end')"
+hn logs --timestamps --grep begun --ranks 0
+matches 'times' "$OUT" '^[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} 0 \| begun$'
+hn logs --since 1h --ranks 0
+is 'of the last hour' "$(wc -l <"$OUT")" 4
+hn logs --grep 'a('
+exits 'a wrong pattern' 64
+has 'is told' "$ERR" 'error[HN810]: cannot use the pattern a(: '
+hn logs --ranks 7
+exits 'a rank that is not there' 66
+has 'is told, with those that are' "$ERR" 'it has ranks 0 to 3'
+hn --since 1h --local 1 true
+exits 'an option of logs elsewhere' 64
+has 'is told, too' "$ERR" 'error[HN704]: --since is an option of logs'
+hn --local 2 sh -c 'if [ "$RANK" = 0 ]; then echo a; echo b; touch first; else until [ -e first ]; do sleep 0.01; done; echo b; echo a; fi'
+hn logs --fold
+is 'folded lines keep the order of each rank' \
+    "$(grep -E '^(0|0-1) ' "$OUT" | sed 's/.* //' | xargs) $(grep -E '^(1|0-1) ' "$OUT" | sed 's/.* //' | xargs)" 'a b b a'
+
+hn -w 'localhost:2,127.0.0.1:2' --label none sh -c 'echo "$RANK"'
+hn logs --host 127.0.0.1
+is 'a host, whose name stands before the rank' "$(sort "$OUT")" "$(printf '127.0.0.1:2 | 2\n127.0.0.1:3 | 3')"
+hn logs --host nowhere
+exits 'a host that is not there' 66
+hn --local 1 sh -c 'echo alone; exec 2>&-; exit 5'
+hn logs
+is 'a lone rank has no prefix' "$(cat "$OUT")" alone
+hn --log-dir logs --local 2 sh -c 'echo "here $RANK"; echo "err $RANK" >&2; printf end'
+hn logs
+exits 'with --log-dir' 0
+is 'the files of the ranks are printed' "$(xargs <"$OUT")" '0 | here 0 0 | end 0 | err 0 1 | here 1 1 | end 1 | err 1'
+hn logs --ranks 1 --stderr
+is 'chosen as others' "$(cat "$OUT")" '1 | err 1'
+hn logs --grep here --host nowhere
+exits 'a host that is not there' 66
+for option in --follow '--since 1h' --timestamps --fold; do
+    # shellcheck disable=SC2086
+    hn logs $option
+    exits "$option" 66
+    has "$option: the folder is named" "$ERR" "error[HN809]: the output of run $(newest) is in $PWD/logs/"
+    has "$option: and the option" "$ERR" "leave out ${option% *}"
+done
+hn --local 2 --label none sh -c 'printf "half"; sleep 0.05; echo " whole"'
+output=$XDG_STATE_HOME/hnlaunch/runs/$(newest)/output
+{ head -n 2 "$output" && echo '20000 - gap 12345' && tail -n +3 "$output"; } >changed
+cp changed "$output"
+printf '99999999 0 out 500\ncut off' >>"$output"
+hn logs
+is 'a gap is told in its place, and ends the lines before it; a piece that is cut off is left out' \
+    "$(sed 's/^[01] |/R |/' "$OUT" | sort | xargs)" '(12345 bytes of output were not kept here) R | whole R | half R | half whole'
+hn --local 1 sh -c 'echo new'
+folder=$XDG_STATE_HOME/hnlaunch/runs/$(newest)
+printf '1 0 out 4\nold\n\n' >"$folder/output.old"
+hn logs
+is 'the file of output before comes first' "$(xargs <"$OUT")" 'old new'
+
+# As it comes.
+start --local 2 --label none sh -c 'echo first; until [ -e go ]; do sleep 0.05; done; echo second'
+ok 'two ranks have written' wait_for lines_are "$OUT" 2
+: >followed
+"$HNLAUNCH" logs -f >followed 2>&1 &
+follower=$!
+ok '-f shows what was written' wait_for lines_are followed 2
+touch go
+finish
+wait $follower
+is 'and what comes, until the run has ended' "$? $(grep -c '| first$' followed) $(grep -c '| second$' followed)" '0 2 2'
+start --local 1 sh -c 'echo up; exec sleep 600'
+ok 'a rank is up' wait_for lines_are "$OUT" 1
+: >followed
+"$HNLAUNCH" logs -f >followed 2>&1 &
+follower=$!
+ok 'its line is shown' wait_for lines_are followed 1
+kill -KILL "$PID"
+finish
+wait $follower
+is '-f ends when hnlaunch is killed' $? 0
+hn --local 1 sh -c 'yes "a line of output" | head -n 20000'
+run sh -c '"$0" logs | head -n 1' "$HNLAUNCH"
+is 'a reader that leaves' "$(cat "$OUT")" 'a line of output'
+nothing_left 'nothing is left'
+done_testing

@@ -1,0 +1,288 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# ps, stop, signal, wait and rerun reach runs from elsewhere; records of runs are kept, and never harm a run.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+RUNS=$XDG_STATE_HOME/hnlaunch/runs
+ps_field() { "$HNLAUNCH" ps --json | python3 -c "import json, sys
+runs = json.load(sys.stdin)['runs']
+print(eval(sys.argv[1]))" "$1"; }
+newest() { ps_field 'runs[0]["run"]'; }
+runs_is() { [[ $(ps_field 'runs[0]["state"]') == "$1" ]]; }
+
+# --- records ----------------------------------------------------------------------------------
+matches() { ok "$1" grep -qaE -- "$3" "$2"; } # NAME FILE ERE
+
+hn ps
+exits 'without runs ps is fine' 0
+is 'and makes nothing' "$(ls -A "$XDG_RUNTIME_DIR")" ''
+has 'and says so' "$ERR" 'you have no runs here'
+export SECRET=open
+hn -x SECRET=sesame -xTOKEN=sesame --env=KEY=sesame --local 2 sh -c 'echo "out $RANK"; echo "err ${#SECRET}" >&2; exit $((RANK * 3))' -x LAST=word
+exits 'a run' 3
+id=$(newest)
+is 'it has records' "$(ls "$RUNS/$id" | xargs)" 'events.ndjson output run.json summary.json'
+is 'that only the user can read' "$(stat -c %a "$XDG_STATE_HOME/hnlaunch" "$RUNS" "$RUNS/$id" "$RUNS/$id"/* | xargs)" '700 700 700 600 600 600 600'
+is 'no value of -x is among them' "$(cat "$RUNS/$id"/* | grep -c sesame)" 0
+matches 'the output is there, behind lines that measure it' "$RUNS/$id/output" '^[0-9]+ 1 out 6$'
+matches 'of both streams' "$RUNS/$id/output" '^err 6$'
+has 'the program keeps its arguments' "$RUNS/$id/run.json" '"LAST=word"'
+is 'the events end with the end' "$(tail -n 1 "$RUNS/$id/events.ndjson" | grep -c '"ev":"run.end"')" 1
+hn ps
+matches 'ps shows it' "$OUT" "^$id +20[-0-9]+ [:0-9]+ +[0-9.ms]+ +$(uname -n) +1 +2 +failed \(3\) +sh -c"
+is 'the JSON of ps has these names' "$(ps_field '" ".join(sorted(runs[0]))')" \
+    'argv code cwd directory hn host num_nodes pid rank run running started state us verdict world_size'
+hn --local 1 /no/such/program
+is 'a launch that started no rank leaves a record of its failure or none' "$(ls "$RUNS" | wc -l)" "$(ps_field 'len(runs)')"
+
+# --- a run that goes on -----------------------------------------------------------------------
+start --local 2 --label none sh -c 'trap "echo caught" USR1; echo up; while :; do sleep 0.1; done'
+ok 'two ranks run' wait_for lines_are "$OUT" 2
+id=$(newest)
+hn_of() { "$HNLAUNCH" "$@" >"$TMP/of.out" 2>"$TMP/of.err"; RC_OF=$?; }
+hn_of ps
+matches 'ps shows that' "$TMP/of.out" "^$id .* running "
+is 'so does its JSON' "$(ps_field 'runs[0]["running"], runs[0]["pid"], runs[0]["world_size"]')" "(True, $PID, 2)"
+is 'also from a session with another runtime folder' "$(XDG_RUNTIME_DIR=/nonexistent ps_field "[r['state'] for r in runs if r['run'] == '$id']")" "['running']"
+hn_of signal "$id" USR1
+is 'a signal is sent' "$RC_OF" 0
+ok 'and reaches all ranks' wait_for lines_are "$OUT" 4
+is 'what is no request is refused, and too much of it closes the connection' "$(python3 - "$XDG_RUNTIME_DIR/hnlaunch/$id.sock" <<'END'
+import socket, sys
+def ask(data):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(sys.argv[1])
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        try:
+            return s.makefile().read().strip()
+        except ConnectionResetError:
+            return ""
+half = socket.socket(socket.AF_UNIX)
+half.connect(sys.argv[1])
+half.sendall(b'{"do":')
+print([ask(data) for data in (b"nonsense\n", b'{"do":"dance"}\n', b'{"do":"signal","signal":999}\n', b"x" * 600, b"")])
+END
+)" "['{\"error\":\"no request\"}', '{\"error\":\"an unknown request\"}', '{\"error\":\"an unknown request\"}', '', '']"
+hn_of signal "${id:0:3}" nonsense
+is 'a signal that does not exist' "$RC_OF" 64
+matches 'is told' "$TMP/of.err" 'error\[HN808\]: there is no signal nonsense'
+"$HNLAUNCH" wait "$id" >/dev/null 2>"$TMP/wait.err" &
+waiting=$!
+hn_of stop "$id"
+is 'stop waits for the end' "$RC_OF" 0
+matches 'and shows the verdict' "$TMP/of.err" "run $id: stopped after .*SIGTERM"
+finish
+exits 'the run was stopped' 143
+wait $waiting
+is 'wait exits with its code' $? 143
+hn_of ps
+matches 'ps shows that it was stopped' "$TMP/of.out" "^$id .* stopped \(143\) "
+hn_of wait "$id"
+is 'wait for a run that has ended' "$RC_OF" 143
+hn_of stop "$id"
+is 'a run that has ended cannot be stopped' "$RC_OF" 69
+matches 'the message has its verdict' "$TMP/of.err" "error\[HN802\]: run $id has ended: stopped after"
+
+start --local 1 sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
+ok 'a rank that ignores TERM runs' wait_for lines_are "$OUT" 1
+hn_of stop --grace 100ms "$(newest)"
+finish
+has 'stop --grace replaces the grace time' "$ERR" '1 rank had to be killed'
+
+# --- a run whose hnlaunch is killed -----------------------------------------------------------
+start --local 1 sh -c 'echo up; exec sleep 600'
+ok 'a rank runs' wait_for lines_are "$OUT" 1
+id=$(newest)
+"$HNLAUNCH" wait "$id" >/dev/null 2>"$TMP/wait.err" &
+waiting=$!
+ok 'wait is connected' wait_for sh -c "[ \$(grep -c '/$id.sock' /proc/net/unix) -ge 2 ]"
+kill -KILL "$PID"
+wait $waiting
+is 'hnlaunch is killed: wait exits with 125' $? 125
+matches 'and says so' "$TMP/wait.err" "error\[HN803\]: run $id has ended without a verdict"
+finish
+ok 'ps shows that it was killed' wait_for runs_is killed
+socket_is_gone() { "$HNLAUNCH" ps >/dev/null 2>&1 && [[ ! -e $XDG_RUNTIME_DIR/hnlaunch/$id.sock ]]; }
+ok 'its socket is removed' wait_for socket_is_gone
+hn_of stop "$id"
+matches 'and it cannot be stopped' "$TMP/of.err" "error\[HN802\]: run $id has ended: its hnlaunch was killed"
+
+# --- a run that does not answer ---------------------------------------------------------------
+start --local 1 sh -c 'echo up; exec sleep 600'
+ok 'a rank runs once more' wait_for lines_are "$OUT" 1
+id=$(newest)
+kill -STOP "$PID"
+hn_of ps
+matches 'a hnlaunch that is suspended is silent' "$TMP/of.out" "^$id .* silent  "
+hn_of stop "$id"
+is 'a hnlaunch that is stopped: 69' "$RC_OF" 69
+has 'which is told' "$TMP/of.err" "error[HN803]: run $id does not answer"
+ok 'also when it takes no more connections' timeout -k 1 60 python3 - "$XDG_RUNTIME_DIR/hnlaunch/$id.sock" "$HNLAUNCH" "$id" <<'END'
+import json, socket, subprocess, sys
+open_ones = []
+try:
+    while True:
+        open_ones.append(socket.socket(socket.AF_UNIX))
+        open_ones[-1].setblocking(False)
+        open_ones[-1].connect(sys.argv[1])
+except BlockingIOError:
+    pass
+runs = json.loads(subprocess.run([sys.argv[2], "ps", "--json"], stdout=subprocess.PIPE, check=True).stdout)["runs"]
+assert [r["state"] for r in runs if r["run"] == sys.argv[3]] == ["silent"], runs
+END
+kill -CONT "$PID"
+kill -TERM "$PID"
+finish
+cp -r "$RUNS/$id" "$TMP/copy"
+
+# --- what cannot be done ----------------------------------------------------------------------
+hn_of stop zzzzz
+is 'no such run' "$RC_OF" 66
+matches 'is told, with the newest runs' "$TMP/of.err" "error\[HN801\]: there is no run zzzzz"
+has 'one of them' "$TMP/of.err" "$id  stopped"
+mkdir "$RUNS/${id}x"
+cp "$RUNS/$id"/* "$RUNS/${id}x"
+hn_of stop "${id:0:4}"
+matches 'several runs begin so' "$TMP/of.err" "error\[HN801\]: 2 runs begin with ${id:0:4}"
+rm -r "$RUNS/${id}x"
+for words in stop signal "signal $id" wait "wait a b" "ps $id" "rerun a b"; do
+    # shellcheck disable=SC2086
+    hn_of $words
+    is "$words: wrong words" "$RC_OF" 64
+    matches "$words: the form is shown" "$TMP/of.err" "= note: hnlaunch ${words%% *} "
+done
+mkdir "$RUNS/there"
+sed 's/"host": "[^"]*"/"host": "login7"/; s/"run": "[^"]*"/"run": "there"/' "$TMP/copy/run.json" >"$RUNS/there/run.json"
+hn_of ps
+matches 'a run of another machine that shares the home is told' "$TMP/of.out" '^there .* login7 .* on login7 '
+hn_of stop there
+is 'it cannot be stopped from here' "$RC_OF" 69
+matches 'the message names the machine' "$TMP/of.err" 'error\[HN804\]: run there is not on this machine, but on login7'
+
+# --- once more --------------------------------------------------------------------------------
+mkdir sub
+(cd sub && "$HNLAUNCH" -x FLAVOUR=first --local 2 --label none sh -c 'echo "$FLAVOUR $RANK in ${PWD##*/}"' >/dev/null 2>&1)
+export FLAVOUR=second
+hn rerun
+exits 'rerun' 0
+is 'gives the line once more, in its folder, with variables of this shell' "$(sort "$OUT")" "$(printf 'second 0 in sub\nsecond 1 in sub')"
+has 'and shows it' "$ERR" "once more, in $PWD/sub: hnlaunch -x FLAVOUR --local 2"
+hn rerun --ranks 1
+exits 'one rank of it' 0
+is 'has its number and its world' "$(cat "$OUT")" 'second 1 in sub'
+has 'by an option in front of the program' "$ERR" 'none --ranks 1 sh -c'
+hn --on-failure continue --ranks 2,5-6 --local 8 --wrap 'env WRAP=yes' -- sh -c 'echo "$RANK of $WORLD_SIZE $WRAP"; exit $((RANK == 6 ? 4 : 0))' 'a b'
+exits '--ranks of a run: the exit code is theirs' 4
+is 'these ranks run the program' "$(cut -d'|' -f2 "$OUT" | sort | xargs)" '2 of 8 yes 5 of 8 yes 6 of 8 yes'
+hn rerun --ranks 5
+is 'rerun replaces them' "$?:$(cut -d'|' -f2 "$OUT" | xargs)" '0:5 of 8 yes'
+hn --ranks 8 --local 8 true
+exits 'a rank that does not exist' 64
+matches 'is told' "$ERR" 'error\[HN[0-9]+\].*--ranks'
+(cd sub && "$HNLAUNCH" -x FLAVOUR=first --local 2 --label none sh -c 'echo "$FLAVOUR $RANK in ${PWD##*/}"' >/dev/null 2>&1)
+hn rerun --without-bad "$(newest)"
+matches 'no host has failed' "$ERR" 'error\[HN807\]: no host of run .* is known to have failed'
+hn -w 'localhost,127.0.0.1' --oversubscribe sh -c 'exit $NODE_RANK'
+bad=$(newest)
+hn rerun --without-bad "$bad"
+has 'a host that has failed is left out' "$ERR" 'hnlaunch --exclude 127.0.0.1 -w'
+exits 'and the run is well' 0
+rm -r sub
+hn rerun "$(ps_field '[r["run"] for r in runs if r["directory"].endswith("/sub")][0]')"
+exits 'the folder is gone' 66
+matches 'which is told' "$ERR" 'error\[HN807\]: cannot go to .*/sub, where run .* was started'
+echo '{"run":"there"}' >"$RUNS/there/run.json"
+hn rerun there
+matches 'records without a line are told' "$ERR" 'error\[HN807\]: the records of run there have no command line'
+
+# --- where records go -------------------------------------------------------------------------
+before=$(ls "$RUNS" | wc -l)
+hn --log-dir none --local 1 true
+is '--log-dir none: no records' "$(ls "$RUNS" | wc -l)" "$before"
+hn --log-dir logs --local 1 echo here
+id=$(newest)
+is '--log-dir: a link leads there' "$(readlink "$RUNS/$id")" "$PWD/logs/$id"
+is 'and ps shows the run' "$(ps_field 'runs[0]["state"]')" finished
+echo mine >"$RUNS/there/mine"
+hn --log-keep 3 --local 1 true
+is '--log-keep: the newest stay, and one of another machine that may go on' "$(ls "$RUNS" | grep -vc there)" 3
+ok 'a file of the user stays' test -e "$RUNS/there/mine"
+ok 'what a link leads to stays' test -e "logs/$id/run.json"
+
+# --- records that cannot be kept --------------------------------------------------------------
+: >"$TMP/file"
+hn -x XDG_STATE_HOME --local 2 --label none sh -c 'exit 0'
+exits 'a run with records' 0
+lacks 'has no warning' "$ERR" 'warning'
+run env XDG_STATE_HOME="$TMP/file" "$HNLAUNCH" --local 2 --label none echo fine
+exits 'the folder cannot be made: the exit code is the same' 0
+matches 'a warning tells' "$ERR" "warning\[HN805\]: the records of this run are incomplete: cannot make $TMP/file/hnlaunch: Not a directory"
+is 'the output is shown' "$(xargs <"$OUT")" 'fine fine'
+run env -u HOME -u XDG_STATE_HOME "$HNLAUNCH" --local 1 true
+exits 'without a home' 0
+lacks 'nothing is recorded, and nothing is said' "$ERR" 'warning'
+run env XDG_RUNTIME_DIR="$TMP/none" "$HNLAUNCH" --local 1 true
+exits 'without a runtime folder' 0
+mkdir -m 700 "$TMP/taken"
+: >"$TMP/taken/hnlaunch"
+run env XDG_RUNTIME_DIR="$TMP/taken" "$HNLAUNCH" --local 1 true
+exits 'no socket can be made: the run goes on' 0
+matches 'which a warning tells' "$ERR" "warning\[HN806\]: hnlaunch ps and stop cannot see this run: $TMP/taken/hnlaunch is not a folder"
+if [[ $(id -u) == 0 ]]; then
+    mkdir -m 700 "$TMP/taken2" "$TMP/taken2/hnlaunch"
+    chown 65534 "$TMP/taken2/hnlaunch"
+    run env XDG_RUNTIME_DIR="$TMP/taken2" "$HNLAUNCH" --local 1 true
+    matches 'nor in the folder of another user' "$ERR" "warning\[HN806\].* belongs to another user"
+else
+    skip "another user's folder" 'only root can give a folder away'
+fi
+
+# Ranks that write faster than what is kept: the run is not held up, and what is missing is marked.
+hn --local 1 sh -c 'head -c 100000000 /dev/zero | tr "\0" x; echo; sleep 0.3; echo last'
+exits 'much output at once' 0
+is 'is shown' "$(head -c 100000000 "$OUT" | tr -d x | wc -c) $(tail -n 1 "$OUT")" '0 last'
+lacks 'no warning is needed for that' "$ERR" 'warning['
+id=$(newest)
+is 'pieces and gaps are all of it' "$(python3 - "$RUNS/$id/output" <<'END'
+import sys
+data, at, total = open(sys.argv[1], "rb").read(), 0, 0
+while at < len(data):
+    end = data.index(b"\n", at)
+    us, rank, stream, size = data[at:end].split()
+    total += int(size)
+    at = end + 1 + (int(size) + 1 if rank != b"-" else 0)
+print(total)
+END
+)" "$(stat -c %s "$OUT")"
+
+full=$TMP/full
+mkdir "$full"
+if mount -t tmpfs -o size=200k none "$full" 2>/dev/null; then
+    run env XDG_STATE_HOME="$full" "$HNLAUNCH" --local 1 sh -c 'seq 100000'
+    exits 'a full disk: the exit code is the same' 0
+    is 'the output is shown in full' "$(tail -n 1 "$OUT")" 100000
+    matches 'and a warning tells' "$ERR" 'warning\[HN805\]: .*cannot write .*/output: No space left on device'
+    umount "$full"
+else
+    skip 'a full disk' 'no mount'
+fi
+if dd if=/dev/zero of="$TMP/disk" bs=1M count=0 seek=16 2>/dev/null && mkfs.ext4 -q "$TMP/disk" 2>/dev/null && mount -o loop "$TMP/disk" "$full" 2>/dev/null; then
+    fsfreeze --freeze "$full"
+    XDG_STATE_HOME=$full start --local 2 --label none echo fine
+    ok 'a disk that does not answer: the run ends all the same' wait_for grep -q 'finished: 2 ranks exited 0' "$ERR"
+    matches 'and a warning tells' "$ERR" 'warning\[HN805\]: .* is too slow'
+    fsfreeze --unfreeze "$full"
+    finish
+    exits 'the exit code is the same' 0
+    is 'so is the output' "$(xargs <"$OUT")" 'fine fine'
+    ok 'the disk is left' wait_for umount "$full"
+else
+    skip 'a disk that does not answer' 'no loop device'
+fi
+nothing_left 'nothing is left'
+done_testing

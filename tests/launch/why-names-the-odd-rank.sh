@@ -1,0 +1,234 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch why names the rank that keeps the others waiting, by what the store, the kernel and stacks tell; and calls
+# nothing a hang that is none.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+mkfifo fifo "$TMP/empty.fifo"
+python3 -c 'import json' || skip_all 'needs python3'
+has_tool() { command -v "$1" >/dev/null; }
+has_tool eu-stack || has_tool gdb || skip_all 'needs eu-stack (elfutils) or gdb'
+
+why() { "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
+field() { python3 -c "import json, sys
+a = json.load(open('answer'))
+ranks = a['ranks']
+print(eval(sys.argv[1]))" "$1"; }
+# The others wait: the hang is complete. What is judged is the answer that shows it.
+others_wait() { # RANK
+    why && [[ $(field "all(r['waits'] for r in ranks if r['rank'] != $1)") == True ]]
+}
+met() { ok "$1: all ranks have met" wait_for lines_are "$OUT" "$2"; }
+stop_run() {
+    "$HNLAUNCH" stop --grace 1s "$("$HNLAUNCH" ps --json | python3 -c "import json, sys
+print([r['run'] for r in json.load(sys.stdin)['runs'] if r['running']][0])")" 2>/dev/null
+    finish
+}
+says() { # NAME TEXT: the finding
+    if [[ $(field "a['text']") == *"$2"* ]]; then pass "$1"; else fail "$1" "$(field "a['text']")"; fi
+}
+stack_has() { # NAME RANK TEXT
+    if [[ $(field "ranks[$2]['stack']") == *"$3"* ]]; then pass "$1"; else fail "$1" "$(cat answer)"; fi
+}
+
+# --- libhnlaunch --------------------------------------------------------------------------------
+
+hangs() { # HOW KIND TEXT: rank 2 of 4 is named
+    start --local 4 --label none "$BUILD/tests/clients/hanging" "$1" 2 "$PWD/fifo"
+    met "$1" 4
+    ok "$1: the others wait" wait_for others_wait 2
+    is "$1: rank 2 is named" "$(field "a['kind'], a['outliers']")" "('$2', [2])"
+    says "$1: it is told what it does" "$3"
+    says "$1: and what the others do" 'ranks 0-1,3 wait in '
+    [[ -n ${KEEP-} ]] || stop_run
+}
+KEEP=yes hangs sleep hang ' does not: it sleeps in '
+stack_has 'sleep: its stack is there' 2 'load_batch'
+stack_has 'sleep: and those of the others' 0 'hn_barrier'
+id=$(field "a['run']")
+is 'sleep: the stacks are kept with the run' "$(find "$XDG_STATE_HOME/hnlaunch/runs/$id/" -name 'why-*.txt' | wc -l | sed 's/[1-9][0-9]*/some/')" some
+has 'sleep: as the tool has printed them' "$(field "a['file']")" 'load_batch'
+hn why "$id"
+exits 'a run can be named' 0
+has 'the finding is for people' "$OUT" 'note: ranks 0-1,3 wait in '
+has 'the odd rank comes first, the others are one row' "$OUT" '| ranks 0-1,3 '
+is 'in this order' "$(grep -c 'differs' "$OUT") $(grep '^ *| .' "$OUT" | head -n 1 | grep -c 'rank 2 on localhost')" '1 1'
+again() { kill -QUIT "$PID" && grep -q 'it sleeps in ' "$ERR"; }
+ok 'Ctrl-\ again and again tells it, too' wait_for again
+has 'with the stacks' "$ERR" 'load_batch'
+ok 'the job goes on' kill -0 "$PID"
+stop_run
+hn why
+exits 'without a run that goes on the newest is named' 69
+has 'as ended' "$ERR" "error[HN802]: run $id has ended"
+hn why nothing
+exits 'a run that is not there' 66
+
+hangs stop hang ' does not: it is stopped by a signal (state T)'
+hangs exit hang 'rank 2 (localhost) does not: it has ended'
+hangs fifo hang " does not: it waits to read $PWD/fifo in read_from"
+hangs pipe hang ' does not: it waits to read pipe:['
+hangs lock hang " does not: it waits to lock $PWD/fifo in take_lock"
+hangs child hang ' does not: it sleeps'
+hangs receive mismatch 'rank 2 waits '
+
+is_no_hang() { # HOW TEXT
+    local i
+    start --local 4 --label none "$BUILD/tests/clients/hanging" "$1" 2
+    met "$1" 4
+    for i in 1 2 3; do
+        why
+        is "$1: no hang ($i)" "$(field "a['kind'], a['outliers']")" "('no hang', [])"
+    done
+    says "$1: it is told why" "$2"
+    stop_run
+}
+is_no_hang all-compute 'no rank is seen to wait for another'
+is_no_hang all-sleep 'no rank is seen to wait for another'
+is_no_hang all-meet 'no hang is visible'
+start --local 4 --label none "$BUILD/tests/clients/hanging" compute 2
+met compute 4
+ok 'compute: the others wait' wait_for others_wait 2
+is 'compute: a slow rank is no hang' "$(field "a['kind'], a['outliers']")" "('no hang', [])"
+says 'compute: but it is told' ' does not: it computes ('
+stop_run
+
+# --- PyTorch --------------------------------------------------------------------------------------
+
+# py-spy shows the frames of Python. Without it the stacks of C tell that ranks wait in torch.distributed, no more.
+torch_hangs() { # HOW KIND TEXT: rank 1 of 3 is named
+    start --local 3 --label none /usr/bin/python3 "$ROOT/tests/clients/torch_hanging.py" "$1" 1 "$TMP/empty.fifo"
+    met "torch $1" 3
+    ok "torch $1: the others wait" wait_for others_wait 1
+    is "torch $1: rank 1 is named" "$(field "a['kind'], a['outliers']")" "('$2', [1])"
+    says "torch $1: it is told what it does" "$3"
+    stop_run
+}
+export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+if ! /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
+    skip 'ranks of PyTorch' 'needs PyTorch in /usr/bin/python3'
+else
+    torch_hangs stop hang ' does not: it is stopped by a signal (state T)'
+    torch_hangs sleep hang ' does not: it sleeps'
+    torch_hangs fifo hang ' does not: it waits to open a file'
+    if has_tool py-spy; then
+        torch_hangs sleep hang ' sleeps in load_batch (torch_hanging.py:'
+        torch_hangs fifo hang ' does not: it waits to open a file in load_batch (torch_hanging.py:'
+        torch_hangs order mismatch 'rank 1 waits in all_gather (torch.distributed), called in load_batch (torch_hanging.py:'
+        torch_hangs skip mismatch 'rank 1 waits in barrier (torch.distributed), called in load_batch (torch_hanging.py:'
+    else
+        skip 'frames of Python' 'needs py-spy (pip install py-spy) in PATH'
+    fi
+    # The ranks that have waited in vain fail; the odd one is looked at before it is stopped.
+    COLLECTIVE_SECONDS=5 hn --local 3 --label none -x COLLECTIVE_SECONDS /usr/bin/python3 "$ROOT/tests/clients/torch_hanging.py" sleep 1
+    exits 'torch, a collective that times out: the code of the rank that has waited' 1
+    has 'torch, a collective that times out: it is told where the odd rank is' "$ERR" '| rank 1 on localhost '
+    has 'torch, a collective that times out: before the ranks are stopped' <(grep -E 'where the ranks are|stopping all' "$ERR" | tr '\n' ' ') \
+        'where the ranks are hnlaunch: stopping all ranks'
+    start --local 3 --label none /usr/bin/python3 "$ROOT/tests/clients/torch_hanging.py" all-train 1
+    met 'torch all-train' 3
+    for i in 1 2 3; do
+        why
+        is "torch all-train: no hang ($i)" "$(field "a['kind'], a['outliers']")" "('no hang', [])"
+    done
+    stop_run
+fi
+
+# --- without tools ------------------------------------------------------------------------------
+
+mkdir "$TMP/bin"
+ln -s /usr/bin/* /bin/sh "$TMP/bin" 2>/dev/null
+rm -f "$TMP"/bin/{gdb,eu-stack,py-spy}
+(
+    PATH=$TMP/bin
+    start --local 4 --label none "$BUILD/tests/clients/hanging" sleep 2
+    echo "$PID" >pid
+    met 'no tools' 4
+    ok 'no tools: the others wait' wait_for others_wait 2
+    is 'no tools: rank 2 is named' "$(field "a['kind'], a['outliers']")" "('hang', [2])"
+    is 'no tools: each rank says why' "$(field "a['problems']")" "['no stack of ranks 0-3 on localhost: not installed: eu-stack, gdb']"
+    hn why
+    has 'no tools: and what helps' "$OUT" '= help: pip install py-spy'
+    stop_run
+    echo $tests $failures >counts
+)
+read -r tests failures <counts
+
+# --- rights -------------------------------------------------------------------------------------
+
+# The environment of a rank names programs that the agent starts: not where the rank has another user.
+mkdir -p "$TMP/venv/bin"
+cat >"$TMP/venv/bin/py-spy" <<END
+#!/bin/sh
+id -u >>"$TMP/venv/users"
+END
+chmod 755 "$TMP" "$TMP/venv" "$TMP/venv/bin" "$TMP/venv/bin/py-spy"
+: >"$TMP/venv/users"
+python() { # WRAPPER...
+    PATH=$TMP/bin VIRTUAL_ENV=$TMP/venv start --local 1 --label none "$@" /usr/bin/python3 -c 'import time
+print("met", flush=True)
+time.sleep(1000)'
+    ok "$1: the rank is up" wait_for lines_are "$OUT" 1
+    PATH=$TMP/bin why
+    stop_run
+}
+python env
+is 'py-spy of the environment of a rank is used' "$(sort -u "$TMP/venv/users")" "$(id -u)"
+if [[ $(id -u) == 0 ]] && has_tool setpriv; then
+    : >"$TMP/venv/users"
+    python setpriv --reuid 65534 --regid 65534 --clear-groups
+    is 'but not of a rank that has given its rights up' "$(cat "$TMP/venv/users")" ''
+else
+    skip 'but not of a rank that has given its rights up' 'needs root and setpriv'
+fi
+
+# --- a tool that hangs --------------------------------------------------------------------------
+
+# The tool has stopped the rank, and does not come back: it is killed, and the rank goes on.
+mkdir "$TMP/slow"
+export SLOW_PIDS=$TMP/slow.pids REAL_GDB
+REAL_GDB=$(command -v gdb || true)
+cat >"$TMP/slow/eu-stack" <<'END'
+#!/bin/sh
+for last; do :; done
+echo "$$" >>"$SLOW_PIDS"
+[ -n "$REAL_GDB" ] && exec "$REAL_GDB" -nx -batch -p "$last" -ex 'shell sleep 1000'
+kill -STOP "$last"
+exec sleep 1000
+END
+chmod +x "$TMP/slow/eu-stack"
+: >"$SLOW_PIDS"
+PATH=$TMP/slow:$TMP/bin start --local 1 --label none bash -c 'echo $$; echo met; while :; do n=$((n + 1)); echo $n >count; read -t 0.01 <>'"$TMP/empty.fifo"'; done'
+met 'slow tool' 2
+rank=$(head -n 1 "$OUT")
+stopped() { grep -q '^State:.[Tt]' "/proc/$rank/status"; }
+why &
+asker=$!
+ok 'slow tool: it has stopped the rank' wait_for stopped
+wait "$asker"
+is 'slow tool: it is told' "$(field "'eu-stack failed: timed out' in a['problems'][0]")" True
+before=$(cat count)
+goes_on() { [[ $(cat count) != "$before" ]]; }
+ok 'slow tool: the rank goes on' wait_for goes_on
+not_stopped() { ! stopped; }
+ok 'slow tool: it is not stopped' not_stopped
+gone() { while read -r p; do [[ ! -e /proc/$p ]] || return 1; done <"$SLOW_PIDS"; }
+ok 'slow tool: no tool is left' wait_for gone
+# A run that ends while a tool has its rank is not held up.
+: >"$SLOW_PIDS"
+why &
+asker=$!
+ok 'slow tool: it has stopped the rank again' wait_for stopped
+kill -INT "$PID"
+finish
+exits 'slow tool: Ctrl-C ends the job' 130
+wait "$asker"
+is 'slow tool: who asked is told' "$(grep -c 'HN803' "$TMP/why.err")" 1
+ok 'slow tool: no tool is left then' wait_for gone
+
+nothing_left 'nothing is left'
+done_testing

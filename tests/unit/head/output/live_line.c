@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "head/output/live_line.h"
+
+static void expect_line(struct live_facts f, const char *want)
+{
+        CLEANUP(free_textp) char *text = live_line_text(&f);
+
+        assert_string_equal(text, want);
+}
+
+static void test_without_steps_the_output_is_told(void **state)
+{
+        (void)state;
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 8 }, "1m30s  8 ranks");
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 1, .bytes = 12000 },
+                    "1m30s  1 rank  output 12.0 kB/s");
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 1, .silent_us = 42000000 },
+                    "1m30s  1 rank  no output for 42.0s");
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 1, .silent_us = 9000000 },
+                    "1m30s  1 rank");
+}
+
+static void test_steps_have_a_spread_and_a_last_rank(void **state)
+{
+        struct live_facts f = { .us = 90000000, .ranks = 8, .steps = 8, .least = 120, .most = 120 };
+
+        (void)state;
+        expect_line(f, "1m30s  step 120");
+        f.total = 5000;
+        expect_line(f, "1m30s  step 120 of 5000");
+        f.rate = 2.0;
+        expect_line(f, "1m30s  step 120 of 5000  2.0/s  40m40s left");
+        f.most = 122;
+        f.slowest = 3;
+        f.host = "gpu001";
+        f.rate = 0;
+        expect_line(f, "1m30s  step 120-122 of 5000, rank 3 on gpu001 is the last");
+        f.ranks = 1;
+        f.total = 0;
+        f.rate = 20.4;
+        expect_line(f, "1m30s  step 120-122  20/s");
+}
+
+static void expect_bar(const char *bar, const char *want)
+{
+        struct live_facts f = { .us = 90000000, .ranks = 8, .bar_rank = 3 };
+
+        f.bar = bar;
+        f.bar_len = strlen(bar);
+        expect_line(f, want);
+}
+
+static void test_without_steps_a_bar_is_shown(void **state)
+{
+        struct live_facts f = { .us = 90000000, .steps = 1, .least = 7, .bar = "x", .bar_len = 1 };
+
+        (void)state;
+        expect_bar("Epoch 1:  12%|# | 12/100", "1m30s  8 ranks  rank 3: Epoch 1:  12%|# | 12/100");
+        expect_bar(" \033[32m12%\033[0m\t\033[K\033]0;title\abar\b \033[3",
+                   "1m30s  8 ranks  rank 3: 12% bar");
+        expect_bar("\033[1m \033[0m", "1m30s  8 ranks");
+        expect_line(f, "1m30s  step 7");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_without_steps_the_output_is_told),
+                cmocka_unit_test(test_steps_have_a_spread_and_a_last_rank),
+                cmocka_unit_test(test_without_steps_a_bar_is_shown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

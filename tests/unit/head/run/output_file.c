@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "head/run/output_file.h"
+#include "wire/msg.h"
+
+static char folder[] = "/tmp/test_output_file.XXXXXX";
+
+static void append_to(const char *name, const char *text)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", folder, name);
+        FILE *f = fopen(path, "a");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+}
+
+static void turn(void)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/output", folder);
+        CLEANUP(free_textp) char *old = xasprintf("%s/output.old", folder);
+
+        assert_int_equal(rename(path, old), 0);
+}
+
+static int remove_files(void **state)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/output", folder);
+        CLEANUP(free_textp) char *old = xasprintf("%s/output.old", folder);
+
+        (void)state;
+        unlink(path);
+        unlink(old);
+        return 0;
+}
+
+static void expect_bytes(struct output_file *f, int rank, const char *text)
+{
+        struct output_piece p;
+
+        assert_true(output_file_next(f, &p));
+        assert_int_equal(p.kind, OUTPUT_BYTES);
+        assert_int_equal(p.rank, rank);
+        assert_int_equal(p.len, strlen(text));
+        assert_string_equal(p.bytes, text);
+}
+
+static void expect_end(struct output_file *f)
+{
+        struct output_piece p;
+
+        assert_false(output_file_next(f, &p));
+}
+
+static void test_pieces_have_ranks_and_streams(void **state)
+{
+        struct output_file f;
+        struct output_piece p;
+
+        (void)state;
+        append_to("output", "5 3 out 4\none\n\n6 12 err 2\nto\n7 -1 err 9\nhnlaunch\n\n"
+                            "8 - gap 4096\n9 - detached\n");
+        output_file_open(&f, folder, (struct output_place){ 0 });
+        assert_true(output_file_next(&f, &p));
+        assert_int_equal(p.us, 5);
+        assert_int_equal(p.stream, MSG_STDOUT);
+        assert_string_equal(p.bytes, "one\n");
+        assert_true(output_file_next(&f, &p));
+        assert_int_equal(p.rank, 12);
+        assert_int_equal(p.stream, MSG_STDERR);
+        expect_bytes(&f, -1, "hnlaunch\n");
+        assert_true(output_file_next(&f, &p));
+        assert_int_equal(p.kind, OUTPUT_GAP);
+        assert_int_equal(p.len, 4096);
+        assert_true(output_file_next(&f, &p));
+        assert_int_equal(p.kind, OUTPUT_DETACHED);
+        expect_end(&f);
+        output_file_finish(&f);
+}
+
+static void test_what_is_half_written_is_read_later(void **state)
+{
+        struct output_file f;
+
+        (void)state;
+        output_file_open(&f, folder, (struct output_place){ 0 });
+        expect_end(&f); /* no file yet */
+        append_to("output", "5 0 ou");
+        expect_end(&f);
+        append_to("output", "t 6\nfir");
+        expect_end(&f);
+        append_to("output", "st\n\n");
+        expect_bytes(&f, 0, "first\n");
+        expect_end(&f);
+        output_file_finish(&f);
+}
+
+static void test_a_reader_follows_the_next_file(void **state)
+{
+        struct output_file f;
+
+        (void)state;
+        append_to("output", "1 0 out 1\na\n");
+        output_file_open(&f, folder, (struct output_place){ 0 });
+        expect_bytes(&f, 0, "a");
+        append_to("output", "2 0 out 1\nb\n");
+        turn();
+        expect_bytes(&f, 0, "b"); /* the next file is not there yet */
+        expect_end(&f);
+        append_to("output", "3 0 out 1\nc\n");
+        expect_bytes(&f, 0, "c");
+        expect_end(&f);
+        output_file_finish(&f);
+}
+
+static void test_a_reader_that_is_too_slow_tells_a_gap(void **state)
+{
+        struct output_file f;
+        struct output_piece p;
+
+        (void)state;
+        append_to("output", "1 0 out 1\na\n");
+        output_file_open(&f, folder, (struct output_place){ 0 });
+        expect_bytes(&f, 0, "a");
+        turn();
+        append_to("output", "2 0 out 1\nb\n");
+        turn();
+        append_to("output", "3 0 out 1\nc\n");
+        assert_true(output_file_next(&f, &p));
+        assert_int_equal(p.kind, OUTPUT_GAP);
+        expect_bytes(&f, 0, "b");
+        expect_bytes(&f, 0, "c");
+        output_file_finish(&f);
+}
+
+static void test_a_place_is_found_again(void **state)
+{
+        struct output_file f;
+        struct output_place place;
+
+        (void)state;
+        append_to("output", "1 0 out 1\na\n2 0 out 1\nb\n");
+        output_file_open(&f, folder, (struct output_place){ 0 });
+        expect_bytes(&f, 0, "a");
+        place = output_file_tell(&f);
+        output_file_finish(&f);
+        turn();
+        append_to("output", "3 0 out 1\nc\n");
+        output_file_open(&f, folder, place);
+        expect_bytes(&f, 0, "b");
+        expect_bytes(&f, 0, "c");
+        place = output_file_tell(&f);
+        output_file_finish(&f);
+        output_file_open(&f, folder, place);
+        expect_end(&f);
+        output_file_finish(&f);
+}
+
+static void test_a_place_that_is_gone_is_the_beginning(void **state)
+{
+        struct output_file f;
+
+        (void)state;
+        append_to("output", "1 0 out 1\na\n");
+        output_file_open(&f, folder, (struct output_place){ .file = 1, .at = 5 });
+        expect_bytes(&f, 0, "a");
+        output_file_finish(&f);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_teardown(test_pieces_have_ranks_and_streams, remove_files),
+                cmocka_unit_test_teardown(test_what_is_half_written_is_read_later, remove_files),
+                cmocka_unit_test_teardown(test_a_reader_follows_the_next_file, remove_files),
+                cmocka_unit_test_teardown(test_a_reader_that_is_too_slow_tells_a_gap, remove_files),
+                cmocka_unit_test_teardown(test_a_place_is_found_again, remove_files),
+                cmocka_unit_test_teardown(test_a_place_that_is_gone_is_the_beginning, remove_files),
+        };
+        int failed;
+
+        assert_non_null(mkdtemp(folder));
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        rmdir(folder);
+        return failed;
+}

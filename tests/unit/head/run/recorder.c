@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/run/recorder.h"
+#include "wire/msg.h"
+
+enum { WAIT_MS = 60000, PIECE = 64 << 10 };
+
+static const struct recorder_keep keep_all = { 100, INT64_MAX };
+static char root[] = "/tmp/test_recorder.XXXXXX";
+
+static char *path_of(const char *run, const char *name)
+{
+        return xasprintf("%s/runs/%s/%s", root, run, name);
+}
+
+/* Returns a file of a run, malloc'ed. */
+static char *read_of(const char *run, const char *name)
+{
+        CLEANUP(free_textp) char *path = path_of(run, name);
+        char *text = NULL;
+
+        assert_int_equal(fd_read_file(path, 64 << 20, &text, NULL), 0);
+        return text;
+}
+
+static bool exists(const char *run)
+{
+        CLEANUP(free_textp) char *path = path_of(run, "");
+
+        return access(path, F_OK) == 0;
+}
+
+static struct recorder *make_run(const char *run, struct recorder_keep keep)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
+
+        return recorder_create(folder, run, NULL, keep);
+}
+
+static void finish_well(struct recorder *r)
+{
+        struct error err;
+
+        assert_int_equal(recorder_finish(r, WAIT_MS, &err), 0);
+        recorder_destroy(r);
+}
+
+static void record_run(const char *run, struct recorder_keep keep)
+{
+        struct recorder *r = make_run(run, keep);
+
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        recorder_put(r, RECORD_SUMMARY, "{}", 2);
+        recorder_open(r);
+        finish_well(r);
+}
+
+static void test_nothing_is_made_before_it_is_opened(void **state)
+{
+        struct recorder *r = make_run("early", keep_all);
+
+        (void)state;
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        finish_well(r);
+        assert_false(exists("early"));
+}
+
+static void test_files_have_what_was_put(void **state)
+{
+        struct recorder *r = make_run("plain", keep_all);
+        CLEANUP(free_textp) char *output = NULL, *run = NULL, *events = NULL;
+
+        (void)state;
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        recorder_put(r, RECORD_EVENTS, "a\n", 2);
+        recorder_open(r);
+        recorder_put(r, RECORD_EVENTS, "b\n", 2);
+        recorder_put_output(r, 7, 3, MSG_STDOUT, "one\n", 4);
+        recorder_put_output(r, 8, 12, MSG_STDERR, "two", 3);
+        recorder_put_output(NULL, 9, 0, MSG_STDOUT, "x", 1);
+        finish_well(r);
+        output = read_of("plain", "output");
+        run = read_of("plain", "run.json");
+        events = read_of("plain", "events.ndjson");
+        assert_string_equal(output, "7 3 out 4\none\n\n8 12 err 3\ntwo\n");
+        assert_string_equal(run, "{}");
+        assert_string_equal(events, "a\nb\n");
+}
+
+static void test_what_does_not_fit_is_a_marked_gap(void **state)
+{
+        struct recorder *r = make_run("gap", keep_all);
+        CLEANUP(free_textp) char *output = NULL, *piece = xcalloc(PIECE, 1);
+        unsigned long long gap;
+        size_t pieces = 0;
+        const char *at;
+
+        (void)state;
+        memset(piece, 'x', PIECE);
+        for (int i = 0; i < 100; i++) /* nobody takes them yet */
+                recorder_put_output(r, i, 0, MSG_STDOUT, piece, PIECE);
+        recorder_open(r);
+        finish_well(r);
+        output = read_of("gap", "output");
+        for (at = output; (at = strstr(at, " out 65536\n")); at++)
+                pieces++;
+        at = strstr(output, " - gap ");
+        assert_non_null(at);
+        assert_int_equal(sscanf(at, " - gap %llu", &gap), 1);
+        assert_true(pieces > 10);
+        assert_int_equal(pieces * PIECE + gap, 100 * PIECE);
+        assert_null(strstr(at + 1, " - gap "));
+}
+
+static void count_room(void *ctx)
+{
+        __atomic_add_fetch((int *)ctx, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Without a terminal nothing is left out, as long as the caller waits for room. */
+static void test_a_lone_recorder_keeps_all(void **state)
+{
+        static char piece[PIECE];
+        int room = 0, waits = 0, told = 0;
+        CLEANUP(free_textp) char *text = NULL;
+        struct recorder *r = make_run("alone", keep_all);
+        size_t total = 0;
+
+        (void)state;
+        memset(piece, 'x', sizeof(piece));
+        recorder_open(r);
+        recorder_stand_alone(r, 7, (struct recorder_room){ count_room, &room });
+        for (int i = 0; i < 400; i++, total += sizeof(piece)) {
+                if (recorder_put_output(r, i, 0, MSG_STDOUT, piece, sizeof(piece)))
+                        continue;
+                for (waits++; __atomic_load_n(&room, __ATOMIC_SEQ_CST) == told;)
+                        usleep(1000);
+                told = __atomic_load_n(&room, __ATOMIC_SEQ_CST);
+        }
+        finish_well(r);
+        assert_true(waits > 0);
+        text = read_of("alone", "output");
+        assert_memory_equal(text, "7 - detached\n", 13);
+        assert_null(strstr(text, " gap "));
+        assert_true(strlen(text) > total);
+}
+
+/* The clock of a file system may stand still between two runs. */
+static void make_older(const char *run, int seconds)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs/%s", root, run);
+        struct timespec at[2] = { { time(NULL) - seconds, 0 }, { time(NULL) - seconds, 0 } };
+
+        assert_int_equal(utimensat(AT_FDCWD, folder, at, 0), 0);
+}
+
+static void test_the_oldest_go(void **state)
+{
+        static const struct recorder_keep three = { 3, INT64_MAX }, small = { 100, 1 };
+        CLEANUP(free_textp) char *own = path_of("r1", "mine");
+        CLEANUP(free_textp) char *answer = path_of("r2", "why-1.txt");
+        CLEANUP(free_textp) char *summary = path_of("r1", "summary.json");
+
+        (void)state;
+        record_run("r1", keep_all);
+        assert_int_equal(close(creat(own, 0600)), 0);
+        record_run("r2", keep_all);
+        assert_int_equal(close(creat(answer, 0600)), 0);
+        record_run("r3", keep_all);
+        make_older("r1", 30);
+        make_older("r2", 20);
+        make_older("r3", 10);
+        record_run("r4", three);
+        assert_true(exists("r2") && exists("r3") && exists("r4"));
+        assert_true(access(own, F_OK) == 0 && access(summary, F_OK) < 0);
+        assert_true(exists("plain")); /* without a summary: it may go on on another machine */
+        record_run("r5", small);
+        assert_true(exists("r5") && !exists("r2") && !exists("r3") && !exists("r4"));
+}
+
+static void test_a_place_that_is_taken_is_told(void **state)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/file", root);
+        struct recorder *r;
+        struct error err;
+
+        (void)state;
+        assert_int_equal(close(creat(folder, 0600)), 0);
+        r = recorder_create(folder, "x", NULL, keep_all);
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        recorder_open(r);
+        recorder_put_output(r, 1, 0, MSG_STDOUT, "x", 1);
+        assert_true(recorder_finish(r, WAIT_MS, &err) < 0);
+        assert_non_null(strstr(err.text, "/file/x: Not a directory"));
+        recorder_destroy(r);
+}
+
+static void test_a_link_leads_elsewhere(void **state)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
+        CLEANUP(free_textp) char *link = xasprintf("%s/link", folder);
+        struct recorder *r = recorder_create(folder, "link", "/there/link", keep_all);
+        char to[64] = "";
+
+        (void)state;
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        recorder_put_output(r, 1, 0, MSG_STDOUT, "x", 1);
+        recorder_open(r);
+        finish_well(r);
+        assert_int_equal(readlink(link, to, sizeof(to) - 1), 11);
+        assert_string_equal(to, "/there/link");
+        record_run("after", (struct recorder_keep){ 1, INT64_MAX });
+        assert_true(readlink(link, to, sizeof(to) - 1) < 0); /* it led nowhere */
+}
+
+static int make_root(void **state)
+{
+        (void)state;
+        return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+        CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
+
+        (void)state;
+        return system(command);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_nothing_is_made_before_it_is_opened),
+                cmocka_unit_test(test_files_have_what_was_put),
+                cmocka_unit_test(test_what_does_not_fit_is_a_marked_gap),
+                cmocka_unit_test(test_a_lone_recorder_keeps_all),
+                cmocka_unit_test(test_the_oldest_go),
+                cmocka_unit_test(test_a_place_that_is_taken_is_told),
+                cmocka_unit_test(test_a_link_leads_elsewhere),
+        };
+
+        return cmocka_run_group_tests(tests, make_root, remove_root);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks are read from what py-spy 0.4.1, eu-stack 0.188, gdb 13.1 and Linux 6.18 have printed. */
+#include "head/why/stack_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char py_spy[] = "Process 8004: /usr/bin/python3 g.py\n"
+                             "Python v3.11.2 (/usr/bin/python3.11)\n"
+                             "\n"
+                             "Thread 8010 (idle): \"Thread-1 (serve)\"\n"
+                             "    wait (threading.py:320)\n"
+                             "    _bootstrap (threading.py:995)\n"
+                             "Thread 8004 (idle): \"MainThread\"\n"
+                             "    all_reduce (torch/distributed/distributed_c10d.py:1541)\n"
+                             "    wrapper (torch/distributed/c10d_logger.py:47)\n"
+                             "    train (/home/me/g.py:9)\n"
+                             "    <lambda> (g (1).py:4)\n"
+                             "    <module> (g.py:10)\n"
+                             "    _run_module_code (<frozen runpy>:98)\n";
+
+static const char eu_stack[] = "PID 6610 - process\n"
+                               "TID 6610:\n"
+                               "#0  0x00007fe2d15be2ad read\n"
+                               "    ../sysdeps/unix/sysv/linux/read.c:26:10\n"
+                               "#1  0x0000557a0e486183 load_batch\n"
+                               "    /tmp/st/w.c:4:75\n"
+                               "#2  0x00007f3976fa9b4e\n"
+                               "#3  0x0000557a0e48618f main\n"
+                               "    /tmp/st/w.c:5:16\n"
+                               "#4  0x00007fe2d14ed24a __libc_start_call_main\n"
+                               "    ../sysdeps/nptl/libc_start_call_main.h:58:16\n"
+                               "#5  0x00007fe2d14ed305 __libc_start_main@@GLIBC_2.34\n"
+                               "#6  0x0000557a0e486081 _start\n"
+                               "TID 6611:\n"
+                               "#0  0x00007fe2d15be2ad poll\n";
+
+static const char gdb[] =
+        "[Thread debugging using libthread_db enabled]\n"
+        "0x00007fe2d15be2ad in __GI___libc_read (fd=3, nbytes=1) at ../sysdeps/linux/read.c:26\n"
+        "\n"
+        "Thread 2 (Thread 0x7fe2d14c3741 (LWP 6611) \"wc\"):\n"
+        "#0  0x00007fe2d15be2ad in poll ()\n"
+        "\n"
+        "Thread 1 (Thread 0x7fe2d14c3740 (LWP 6610) \"wc\"):\n"
+        "#0  0x00007fe2d15be2ad in __GI___libc_read (fd=3) at ../sysdeps/linux/read.c:26\n"
+        "#1  0x0000557a0e486183 in load_batch (from=0x7ffe \"look at me\") at src/w.c:4\n"
+        "#2  main () at w.c:5\n"
+        "[Inferior 1 (process 6610) detached]\n";
+
+static const char cpp[] =
+        "TID 8006:\n"
+        "#0  0x00007f3977bbff16 __futex_abstimed_wait_common\n"
+        "#1  0x00007f3977bc25d8 pthread_cond_wait@@GLIBC_2.3.2\n"
+        "#2  0x00007f39736c2843 c10d::Work::wait(std::chrono::duration<long, std::ratio<1l> >)\n"
+        "#3  0x0000000000517fc3 _PyObject_MakeTpCall\n";
+
+static void assert_line(const char *text, const char *want)
+{
+        struct stack s;
+        char *line;
+
+        stack_parse(&s, text);
+        line = stack_line(&s, 20);
+        assert_string_equal(line, want);
+        free(line);
+        stack_finish(&s);
+}
+
+static void test_the_main_thread_is_read(void **state)
+{
+        (void)state;
+        assert_line(py_spy, "all_reduce (torch/distributed/distributed_c10d.py:1541) <- "
+                            "wrapper (torch/distributed/c10d_logger.py:47) <- train (g.py:9) <- "
+                            "<lambda> (g (1).py:4) <- <module> (g.py:10)");
+        assert_line(eu_stack, "read <- load_batch (w.c:4) <- main (w.c:5)");
+        assert_line(gdb, "read <- load_batch (src/w.c:4) <- main (w.c:5)");
+        assert_line(cpp, "__futex_abstimed_wait_common <- pthread_cond_wait <- c10d::Work::wait");
+        assert_line("[<0>] pipe_read+0x1c2/0x300\n[<0>] vfs_read+0x1/0x2\n",
+                    "pipe_read <- vfs_read");
+}
+
+static void assert_wait(const char *text, const char *operation, const char *library,
+                        const char *caller)
+{
+        struct stack_wait w = { 0 };
+        struct stack s;
+        char *where;
+
+        stack_parse(&s, text);
+        assert_int_equal(stack_find_wait(&s, &w), operation != NULL);
+        if (operation) {
+                where = stack_where(&s, w.frame + 1);
+                assert_string_equal(w.operation, operation);
+                assert_string_equal(w.library, library);
+                assert_string_equal(where, caller);
+                free(where);
+        }
+        stack_finish(&s);
+}
+
+static void test_calls_that_wait_are_known(void **state)
+{
+        (void)state;
+        assert_wait(py_spy, "all_reduce", "torch.distributed", "train (g.py:9)");
+        assert_wait(cpp, "c10d::Work::wait", "torch.distributed", "");
+        assert_wait("#0  0x1 opal_progress\n#1  0x2 PMPI_Allreduce\n#2  0x3 step\n    /a/b.c:7:1\n",
+                    "MPI_Allreduce", "MPI", "step (b.c:7)");
+        assert_wait("#0  0x1 poll\n#1  0x2 hn_barrier\n#2  0x3 main\n", "hn_barrier", "libhnlaunch",
+                    "main");
+        assert_wait(eu_stack, NULL, NULL, NULL);
+        assert_wait("", NULL, NULL, NULL);
+}
+
+static void test_the_place_is_the_programs(void **state)
+{
+        static const struct {
+                const char *text, *where;
+        } cases[] = {
+                { eu_stack, "load_batch (w.c:4)" },
+                { "#0  0x1 clock_nanosleep\n#1  0x2 usleep\n#2  0x3 fetch\n#3  0x4 main\n",
+                  "fetch" },
+                { "#0  0x1 read\n", "read" },
+                { "", "" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                struct stack s;
+                char *where;
+
+                stack_parse(&s, cases[i].text);
+                where = stack_where(&s, 0);
+                assert_string_equal(where, cases[i].where);
+                free(where);
+                stack_finish(&s);
+        }
+}
+
+/* Each text, cut anywhere and with any byte changed, is read without harm. */
+static void test_damaged_texts_do_no_harm(void **state)
+{
+        static const char *const texts[] = { py_spy, eu_stack, gdb, cpp };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+                size_t len = strlen(texts[i]);
+
+                for (size_t at = 0; at < len; at++)
+                        for (const char *byte = "\n (:#\xff"; *byte; byte++) {
+                                char *text = malloc(len + 1);
+                                struct stack_wait w;
+                                struct stack s;
+
+                                memcpy(text, texts[i], len + 1);
+                                text[at] = *byte;
+                                text[len - at] = '\0';
+                                stack_parse(&s, text);
+                                stack_find_wait(&s, &w);
+                                free(stack_where(&s, 0));
+                                stack_finish(&s);
+                                free(text);
+                        }
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_main_thread_is_read),
+                cmocka_unit_test(test_calls_that_wait_are_known),
+                cmocka_unit_test(test_the_place_is_the_programs),
+                cmocka_unit_test(test_damaged_texts_do_no_harm),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

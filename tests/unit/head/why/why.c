@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rank is named, and what is said of it, for hangs and for what is none. */
+#include "head/why/why.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+
+#define WAITING                                                                                    \
+        "Thread 1 (idle): \"MainThread\"\n"                                                        \
+        "    all_reduce (torch/distributed/distributed_c10d.py:9)\n"                               \
+        "    train (train.py:57)\n"
+#define GATHERING                                                                                  \
+        "Thread 1 (idle): \"MainThread\"\n"                                                        \
+        "    all_gather (torch/distributed/distributed_c10d.py:8)\n"                               \
+        "    train (train.py:60)\n"
+#define LOADING                                                                                    \
+        "Thread 1 (idle): \"MainThread\"\n"                                                        \
+        "    load_batch (loader.py:88)\n"                                                          \
+        "    train (train.py:50)\n"
+#define MEETING "#0  0x1 poll\n#1  0x2 hn_barrier\n#2  0x3 main\n"
+#define BACKWARD                                                                                   \
+        "Thread 1 (idle): \"MainThread\"\n"                                                        \
+        "    _engine_run_backward (torch/autograd/graph.py:8)\n"                                   \
+        "    train (train.py:55)\n"
+
+/* The evidence about one rank. */
+struct sight {
+        enum why_life life;
+        char state;
+        uint32_t cpu_permille, io_kib;
+        const char *stack;
+        const char *wait;
+        uint32_t wait_ms;
+        const char *channel, *blocked;
+        const char *stack_before; /* NULL = the same */
+};
+
+#define SLEEPS_IN(text)                                                                            \
+        {                                                                                          \
+                .state = 'S', .stack = (text)                                                      \
+        }
+#define COMPUTES_IN(text)                                                                          \
+        {                                                                                          \
+                .state = 'R', .cpu_permille = 980, .stack = (text)                                 \
+        }
+
+static struct inspected see(const struct sight *s, const char *stack)
+{
+        struct inspected m = { .pid = 4711,
+                               .state = (uint8_t)s->state,
+                               .cpu_permille = s->cpu_permille,
+                               .io_kib = s->io_kib,
+                               .stack = xstrdup(stack ? stack : "") };
+
+        snprintf(m.source, sizeof(m.source), "py-spy");
+        snprintf(m.channel, sizeof(m.channel), "%s", s->channel ? s->channel : "");
+        snprintf(m.blocked, sizeof(m.blocked), "%s", s->blocked ? s->blocked : "");
+        return m;
+}
+
+static void take_sight(struct why_rank *r, int rank, const struct sight *s)
+{
+        struct inspected m;
+
+        *r = (struct why_rank){ .rank = rank, .host = "gpu001", .life = s->life };
+        snprintf(r->wait, sizeof(r->wait), "%s", s->wait ? s->wait : "");
+        r->wait_ms = s->wait_ms;
+        if (s->life != WHY_ALIVE)
+                return;
+        m = see(s, s->stack_before ? s->stack_before : s->stack);
+        why_rank_take(r, &m);
+        m = see(s, s->stack);
+        why_rank_take(r, &m);
+}
+
+static const struct {
+        struct sight sights[4];
+        enum why_kind kind;
+        const char *text;
+} cases[] = {
+        { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(LOADING) },
+          WHY_HANG,
+          "ranks 0-2 wait in all_reduce (torch.distributed), called in train (train.py:57); rank 3 "
+          "(gpu001, pid 4711) does not: it sleeps in load_batch (loader.py:88)" },
+        { { SLEEPS_IN(WAITING),
+            SLEEPS_IN(WAITING),
+            { .state = 'S', .stack = LOADING, .blocked = "read /tmp/fifo" },
+            SLEEPS_IN(WAITING) },
+          WHY_HANG,
+          "ranks 0-1,3 wait in all_reduce (torch.distributed), called in train (train.py:57); rank "
+          "2 (gpu001, pid 4711) does not: it waits to read /tmp/fifo in load_batch "
+          "(loader.py:88)" },
+        { { SLEEPS_IN(WAITING),
+            { .state = 'T', .stack = WAITING },
+            SLEEPS_IN(WAITING),
+            { .life = WHY_ENDED } },
+          WHY_HANG,
+          "ranks 0,2 wait in all_reduce (torch.distributed), called in train (train.py:57); rank 1 "
+          "(gpu001, pid 4711) does not: it is stopped by a signal (state T) in train "
+          "(train.py:57); rank 3 (gpu001) does not: it has ended" },
+        { { SLEEPS_IN(WAITING),
+            { .state = 'D', .stack = LOADING, .channel = "nfs_wait_on_request" },
+            SLEEPS_IN(WAITING),
+            { .life = WHY_SILENT } },
+          WHY_HANG,
+          "ranks 0,2 wait in all_reduce (torch.distributed), called in train (train.py:57); rank 1 "
+          "(gpu001, pid 4711) does not: it waits for a file system or a device (state D) in "
+          "load_batch (loader.py:88), in the kernel's nfs_wait_on_request; rank 3 (gpu001) does "
+          "not: it is on a node that does not answer" },
+        /* The store alone, without stacks. */
+        { { { .state = 'S', .wait = "in barrier `x`", .wait_ms = 41000 },
+            { .state = 'S', .wait = "in barrier `x`", .wait_ms = 40000 },
+            { .state = 'S', .channel = "futex_wait" },
+            { .state = 'S', .wait = "in barrier `x`", .wait_ms = 40000 } },
+          WHY_HANG,
+          "ranks 0-1,3 wait in barrier `x`, for 41.0s; rank 2 (gpu001, pid 4711) does not: it "
+          "sleeps, in the kernel's futex_wait" },
+        /* A small share of a core is no computing in backward, which may wait. */
+        { { SLEEPS_IN(BACKWARD), SLEEPS_IN(BACKWARD), SLEEPS_IN(BACKWARD), SLEEPS_IN(LOADING) },
+          WHY_HANG,
+          "ranks 0-2 wait in backward (torch.autograd), called in train (train.py:55); rank 3 "
+          "(gpu001, pid 4711) does not: it sleeps in load_batch (loader.py:88)" },
+        /* Other orders of operations. */
+        { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(GATHERING), SLEEPS_IN(WAITING) },
+          WHY_MISMATCH,
+          "the ranks wait in different operations: ranks 0-1,3 wait in all_reduce "
+          "(torch.distributed), called in train (train.py:57); rank 2 waits in all_gather "
+          "(torch.distributed), called in train (train.py:60)" },
+        { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING) },
+          WHY_ALL_WAIT,
+          "ranks 0-3 wait in all_reduce (torch.distributed), called in train (train.py:57); no "
+          "rank is elsewhere, so none is seen to keep the others waiting" },
+        /* No hangs. */
+        { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), COMPUTES_IN(LOADING) },
+          WHY_NO_HANG,
+          "no hang is visible: ranks 0-2 wait in all_reduce (torch.distributed), called in train "
+          "(train.py:57); rank 3 (gpu001, pid 4711) does not: it computes (98 % of a core) in "
+          "load_batch (loader.py:88), so it may only be slower" },
+        { { SLEEPS_IN(WAITING),
+            { .state = 'D', .stack = LOADING, .io_kib = 900 },
+            SLEEPS_IN(WAITING),
+            SLEEPS_IN(WAITING) },
+          WHY_NO_HANG,
+          "no hang is visible: ranks 0,2-3 wait in all_reduce (torch.distributed), called in train "
+          "(train.py:57); rank 1 (gpu001, pid 4711) does not: it reads or writes (900 KiB in a "
+          "second) in load_batch (loader.py:88), so it may only be slower" },
+        { { COMPUTES_IN(LOADING), COMPUTES_IN(LOADING), COMPUTES_IN(LOADING),
+            COMPUTES_IN(LOADING) },
+          WHY_NO_HANG,
+          "no hang is visible: no rank is seen to wait for another; ranks 0-3: each computes (98 "
+          "% of a core) in load_batch (loader.py:88)" },
+        { { SLEEPS_IN(WAITING),
+            SLEEPS_IN(WAITING),
+            { .state = 'S', .stack = LOADING, .stack_before = WAITING },
+            SLEEPS_IN(WAITING) },
+          WHY_NO_HANG,
+          "no hang is visible: ranks 0-1,3 wait in all_reduce (torch.distributed), called in train "
+          "(train.py:57); rank 2 (gpu001, pid 4711) does not: it goes on in load_batch "
+          "(loader.py:88), so it may only be slower" },
+        { { { .state = 'S', .stack = WAITING, .stack_before = LOADING },
+            SLEEPS_IN(GATHERING),
+            SLEEPS_IN(WAITING),
+            SLEEPS_IN(WAITING) },
+          WHY_NO_HANG,
+          "no hang is visible: ranks 0,2-3 wait in all_reduce (torch.distributed), called in train "
+          "(train.py:57); rank 1 waits in all_gather (torch.distributed), called in train "
+          "(train.py:60); the ranks go on" },
+        /* Met in the call by chance: no request to the store is open. */
+        { { SLEEPS_IN(MEETING), SLEEPS_IN(MEETING), SLEEPS_IN(MEETING), SLEEPS_IN(MEETING) },
+          WHY_NO_HANG,
+          "no hang is visible: ranks 0-3 wait in hn_barrier (libhnlaunch), called in main; the "
+          "ranks "
+          "go on" },
+        { { { .life = WHY_NOT_STARTED },
+            { .life = WHY_NOT_STARTED },
+            { .state = 'T', .stack = LOADING },
+            COMPUTES_IN(LOADING) },
+          WHY_HANG,
+          "no rank is seen to wait for another, but rank 2 (gpu001, pid 4711) is stopped by a "
+          "signal (state T) in load_batch (loader.py:88)" },
+};
+
+static void test_the_finding_follows_the_evidence(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                struct why_rank ranks[4];
+                struct why_finding f;
+
+                for (int r = 0; r < 4; r++)
+                        take_sight(&ranks[r], r, &cases[i].sights[r]);
+                why_find(ranks, 4, &f);
+                assert_string_equal(f.text, cases[i].text);
+                assert_int_equal(f.kind, cases[i].kind);
+                assert_int_equal(f.is_sure, !strstr(f.text, "no rank is seen to wait") &&
+                                                    !strstr(f.text, "does not answer"));
+                why_finding_finish(&f);
+                for (int r = 0; r < 4; r++)
+                        why_rank_finish(&ranks[r]);
+        }
+}
+
+/* Many ranks at other places each: the sentence stays short, the rows end. */
+static void test_a_large_world_stays_readable(void **state)
+{
+        enum { N = 3000 };
+        struct why_rank *ranks = xcalloc(N, sizeof(*ranks));
+        struct why_finding f;
+        char stack[200];
+        json_t *j;
+
+        (void)state;
+        for (int i = 0; i < N; i++) {
+                struct sight s = SLEEPS_IN(stack);
+
+                snprintf(stack, sizeof(stack),
+                         i < 8 ? WAITING : "Thread 1: \"MainThread\"\n    f%d (a.py:1)\n", i);
+                take_sight(&ranks[i], i, &s);
+        }
+        why_find(ranks, N, &f);
+        assert_int_equal(f.kind, WHY_HANG);
+        assert_int_equal(f.outliers.n, N - 8);
+        assert_true(strlen(f.text) < 500);
+        assert_non_null(strstr(f.text, "; and 2989 more"));
+        j = why_describe(&f, ranks, N);
+        assert_int_equal(json_array_size(json_object_get(j, "rows")), 24);
+        assert_int_equal(json_array_size(json_object_get(j, "ranks")), N);
+        json_decref(j);
+        why_finding_finish(&f);
+        for (int i = 0; i < N; i++)
+                why_rank_finish(&ranks[i]);
+        free(ranks);
+}
+
+static void test_reasons_are_folded(void **state)
+{
+        struct why_rank ranks[3] = { 0 };
+        struct why_finding f;
+        const char *text;
+        json_t *j;
+
+        (void)state;
+        for (int i = 0; i < 3; i++) {
+                struct sight s = { .state = 'S' };
+
+                take_sight(&ranks[i], i, &s);
+                ranks[i].host = i < 2 ? "a" : "b";
+                snprintf(ranks[i].seen.problem, sizeof(ranks[i].seen.problem),
+                         "not installed: gdb");
+        }
+        why_find(ranks, 3, &f);
+        j = why_describe(&f, ranks, 3);
+        text = json_string_value(json_array_get(json_object_get(j, "problems"), 0));
+        assert_string_equal(text, "no stack of ranks 0-2 on a,b: not installed: gdb");
+        assert_int_equal(json_array_size(json_object_get(j, "problems")), 1);
+        json_decref(j);
+        why_finding_finish(&f);
+        for (int i = 0; i < 3; i++)
+                why_rank_finish(&ranks[i]);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_finding_follows_the_evidence),
+                cmocka_unit_test(test_a_large_world_stays_readable),
+                cmocka_unit_test(test_reasons_are_folded),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
