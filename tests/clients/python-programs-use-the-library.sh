@@ -8,7 +8,7 @@
 command -v python3 >/dev/null || skip_all 'needs python3'
 # A library with sanitizers does not load into a Python without.
 HNLAUNCH=$PLAIN/hnlaunch
-export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONPATH=$ROOT/packaging/python PYTHONDONTWRITEBYTECODE=1
+export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONPATH=$ROOT/packaging/python
 program=(python3 "$ROOT/tests/clients/python_module.py")
 
 run "${program[@]}" names "$ROOT"/include/hnlaunch/{hnlaunch,comm}.h

@@ -9,7 +9,7 @@
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3 1
-export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$ROOT/tests/lib
 
 # Rank 0 leaves at once. The others wait for the file "gone", use the store, and do what their arguments say.
 cat >user.py <<'END2'

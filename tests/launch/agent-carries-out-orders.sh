@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 printf '#!/bin/sh\nexit 0\n' >plain
 printf 'no program' >nonsense
 chmod +x nonsense

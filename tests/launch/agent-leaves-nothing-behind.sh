@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 mkdir "$TMP/run"
 export XDG_RUNTIME_DIR=$TMP/run
 finished=yes

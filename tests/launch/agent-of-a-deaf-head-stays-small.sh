@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -x $PLAIN/hnlaunch-agent ]] || skip_all 'no plain build'
-export AGENT=$PLAIN/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export AGENT=$PLAIN/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 # Sends on ten connections of each kind until none takes more, 1 GiB at most.
 cat >rank.py <<'END'
 import os, selectors, socket, struct

@@ -8,7 +8,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 read -r first last <<<"${ORDER:-1 60}"
 python3 "$ROOT/tests/lib/order_agent.py" "$first" "$last" >"$OUT" 2>"$ERR"
 RC=$?

@@ -8,7 +8,7 @@
 
 [[ -x $PLAIN/hnlaunch ]] || skip_all 'no plain build'
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")
-export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib
 printf 'import resource, subprocess, sys\ncode = subprocess.call(sys.argv[2:], stdin=subprocess.DEVNULL)\nopen(sys.argv[1], "w").write(f"{code} {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}")\n' >measure
 
 # The limit is 1040 MiB. 320 values of 8 MiB are 2560 MiB: hnlaunch without the limit would take more than twice the

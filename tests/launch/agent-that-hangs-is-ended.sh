@@ -27,7 +27,7 @@ for level in tree pidns; do
     is "$level: so is the job folder" "$(ls "$TMP/run")" ''
 done
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 finished=yes
 python3 - "$tests" "$failures" <<'PYTHON'
 import ctypes

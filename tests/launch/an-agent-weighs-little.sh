@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$PLAIN/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export AGENT=$PLAIN/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 [[ -x $AGENT ]] || skip_all "no $AGENT"
 size=$(stat -c %s "$AGENT")
 echo "# $size bytes"

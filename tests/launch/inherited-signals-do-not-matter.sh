@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 finished=yes
 python3 - <<'PYTHON'
 import signal

@@ -52,7 +52,7 @@ is 'once, though two nodes have it' "$(grep -c HN408 "$ERR")" 1
 
 # Behind a shell, and as seen by the agent itself.
 rm -f stop ready-*
-export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$ROOT/tests/lib
 cat >agent.py <<'END'
 import os, sys
 from fake_head import Agent

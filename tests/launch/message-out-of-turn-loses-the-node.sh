@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")
-export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib
 # The limit ends a launch that believes in such an agent: nothing else does.
 fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 --timeout 20s "$@" never-run; }
 

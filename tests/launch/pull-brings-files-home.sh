@@ -162,7 +162,7 @@ fi
 
 # --- agents that are not what they seem ---
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")
-export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1 ORDERED='STARTED END EXITED GONE'
+export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib ORDERED='STARTED END EXITED GONE'
 fake() { # WORDS: what the agent answers
     rm -rf pulled
     PULLED=$1 hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 "${@:2}" --pull p never-run

@@ -10,7 +10,7 @@
 mkdir bin
 printf '#!/bin/sh\nexec %q -S "$@"\n' "$(type -P python3)" >bin/python3
 chmod +x bin/python3
-export PATH=$PWD/bin:$PATH PYTHONPATH=$ROOT/packaging/python PYTHONDONTWRITEBYTECODE=1
+export PATH=$PWD/bin:$PATH PYTHONPATH=$ROOT/packaging/python
 unset "${!RAY_@}"
 
 missing() { # NAME TEXT

@@ -33,7 +33,7 @@ lacks 'limits that are equal need no word' "$ERR" 'soft limits'
 
 # Nodes with InfiniBand are those of a fake agent.
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")
-export VERSION PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1 ENDPOINT_OPENED=41731
+export VERSION PYTHONPATH=$ROOT/tests/lib ENDPOINT_OPENED=41731
 fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 never-run; }
 export ORDERED='STARTED EXITED GONE'
 INFINIBAND=2 MEMLOCK=65536 fake

@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$ROOT/tests/lib
 printf '127.0.0.%d slots=1 addr=127.0.0.1\n' 1 2 >hosts
 cat >rank <<'END'
 import os

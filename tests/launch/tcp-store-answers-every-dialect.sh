@@ -7,7 +7,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$ROOT/tests/lib
 
 cat >speak.py <<'END'
 import os

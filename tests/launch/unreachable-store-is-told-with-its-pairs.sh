@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$ROOT/tests/lib
 VERSION=$(sed -n 's/^#define MSG_VERSION //p' "$ROOT/src/wire/msg.h")
 export VERSION
 

@@ -92,7 +92,7 @@ clean 'a program that is not there'
 
 # --- nodes ---
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")
-export VERSION ENDPOINT_OPENED=41731 PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export VERSION ENDPOINT_OPENED=41731 PYTHONPATH=$ROOT/tests/lib
 fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 "$@" never-run; }
 for word in LOG REFUSED LEAVING; do
     ORDERED="$word STARTED EXITED GONE" fake -v

@@ -108,7 +108,7 @@ torch_hangs() { # HOW KIND TEXT: rank 1 of 3 is named
     says "torch $1: it is told what it does" "$3"
     stop_run
 }
-export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+export OMP_NUM_THREADS=1
 if ! /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
     skip 'ranks of PyTorch' 'needs PyTorch in /usr/bin/python3'
 else

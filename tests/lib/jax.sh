@@ -13,7 +13,7 @@ JAX_PATH=$(timeout 150 bash "$ROOT/tests/lib/jax_kit.sh" "$JAX_KIT" 2>"$TMP/jax.
     skip_all "no JAX: $(tail -n 1 "$TMP/jax.log" | cut -c1-160)"
 # A library with sanitizers does not load into a Python without.
 HNLAUNCH=$PLAIN/hnlaunch
-export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 OMP_NUM_THREADS=1
 # Warnings of JAX about them are no part of what is tested.
 unset http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY
 

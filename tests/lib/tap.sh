@@ -34,7 +34,8 @@ exec </dev/null
 
 unset "${!HNLAUNCH_@}" "${!SLURM_@}" "${!SLURMD_@}" "${!PBS_@}" "${!LSB_@}" FLUX_URI PE_HOSTFILE K_MPI_JOB_ROLE SM_HOSTS TRAINING_JOB_ARN "${!OMPI_@}" "${!HN_@}" NO_COLOR
 export XDG_CONFIG_HOME=$TMP/config XDG_STATE_HOME=$TMP/state DUMP_TO=$TMP/dump TERM=dumb LC_ALL=C.UTF-8
-export SHELL=/bin/sh # script runs its command with it
+# script runs its command with $SHELL; Python leaves __pycache__ beside what it imports.
+export SHELL=/bin/sh PYTHONDONTWRITEBYTECODE=1
 # Finds the processes of this script wherever they went.
 export TEST_MARK=$BASHPID.$RANDOM$RANDOM
 

@@ -12,7 +12,7 @@
 
 TORCH_PYTHON=${TORCH_PYTHON:-/usr/bin/python3}
 # One thread per rank, as with torchrun; and no __pycache__ in the sources.
-export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+export OMP_NUM_THREADS=1
 
 TORCH_VERSION=$("$TORCH_PYTHON" -c 'import torch, torch.distributed; print(torch.__version__)' 2>/dev/null) ||
     skip_all "$TORCH_PYTHON has no PyTorch: apt-get install python3-torch, or set TORCH_PYTHON"

@@ -14,7 +14,7 @@ for module in lightning accelerate deepspeed; do
     "$TORCH_PYTHON" -c "import $module" 2>/dev/null ||
         skip_all "$TORCH_PYTHON has no $module: sh tests/clients/run.sh --frameworks"
 done
-export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+export OMP_NUM_THREADS=1
 readers=("$TORCH_PYTHON" "$ROOT/tests/clients/frameworks/compat_readers.py")
 
 for family in ompi mpich; do

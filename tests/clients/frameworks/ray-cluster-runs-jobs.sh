@@ -17,7 +17,7 @@ if ! "$python" -c 'import ray' 2>/dev/null; then
     python=$(timeout 300 bash "$ROOT/tests/lib/ray_kit.sh" "$kit" 2>"$TMP/ray.log") ||
         skip_all "no Ray: $(tail -n 1 "$TMP/ray.log" | cut -c1-160)"
 fi
-export PATH=${python%/*}:$PLAIN:$PATH PYTHONPATH=$ROOT/packaging/python PYTHONDONTWRITEBYTECODE=1
+export PATH=${python%/*}:$PLAIN:$PATH PYTHONPATH=$ROOT/packaging/python
 export RAY_AUTH_MODE=disabled RAY_USAGE_STATS_ENABLED=0
 LIMIT=150
 
