@@ -286,6 +286,8 @@ static void print_output(struct logs *g, const struct run *r)
         if (g->o->follow)
                 follow_output(g, r);
         end_lines(g);
+        if (has_ended(g, r) && output_file_is_cut(&g->file))
+                printf("(the output behind this was not kept here)\n");
 }
 
 /* Prints what --log-dir has: a file for each rank and stream, one after the other. */

@@ -75,8 +75,8 @@ output=$XDG_STATE_HOME/hnlaunch/runs/$(newest)/output
 cp changed "$output"
 printf '99999999 0 out 500\ncut off' >>"$output"
 hn logs
-is 'a gap is told in its place, and ends the lines before it; a piece that is cut off is left out' \
-    "$(sed 's/^[01] |/R |/' "$OUT" | sort | xargs)" '(12345 bytes of output were not kept here) R | whole R | half R | half whole'
+is 'a gap is told in its place, and ends the lines before it; a piece that is cut off is told' \
+    "$(sed 's/^[01] |/R |/' "$OUT" | sort | xargs)" '(12345 bytes of output were not kept here) (the output behind this was not kept here) R | whole R | half R | half whole'
 hn --local 1 sh -c 'echo new'
 folder=$XDG_STATE_HOME/hnlaunch/runs/$(newest)
 printf '1 0 out 4\nold\n\n' >"$folder/output.old"

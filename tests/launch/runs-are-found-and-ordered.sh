@@ -267,6 +267,10 @@ if mount -t tmpfs -o size=200k none "$full" 2>/dev/null; then
     exits 'a full disk: the exit code is the same' 0
     is 'the output is shown in full' "$(tail -n 1 "$OUT")" 100000
     matches 'and a warning tells' "$ERR" 'warning\[HN805\]: .*cannot write .*/output: No space left on device'
+    is 'its end is recorded all the same' "$(XDG_STATE_HOME=$full "$HNLAUNCH" ps 2>&1 | grep -c ' finished ')" 1
+    run env XDG_STATE_HOME="$full" "$HNLAUNCH" logs
+    is 'logs has the beginning of the output' "$(head -n 2 "$OUT" | xargs)" '1 2'
+    is 'and says that the rest is missing' "$(tail -n 1 "$OUT")" '(the output behind this was not kept here)'
     umount "$full"
 else
     skip 'a full disk' 'no mount'

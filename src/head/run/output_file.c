@@ -63,6 +63,13 @@ struct output_place output_file_tell(const struct output_file *f)
         return (struct output_place){ number_of_open(f), f->file ? ftello(f->file) : 0 };
 }
 
+bool output_file_is_cut(struct output_file *f)
+{
+        int c = f->file ? getc(f->file) : EOF;
+
+        return c != EOF && ungetc(c, f->file) != EOF;
+}
+
 /* Reads the bytes of a piece and the newline behind them. */
 static bool read_piece_bytes(struct output_file *f, struct output_piece *p)
 {

@@ -45,4 +45,7 @@ void output_file_finish(struct output_file *f);
 
 /* Reads the next piece. False: there is no more now. */
 bool output_file_next(struct output_file *f, struct output_piece *p);
+/* Whether part of a piece is left: it is being written; or the run has ended, and its disk was full
+ * or hnlaunch was killed. */
+bool output_file_is_cut(struct output_file *f);
 struct output_place output_file_tell(const struct output_file *f);

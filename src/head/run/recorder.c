@@ -2,7 +2,7 @@
 /*
  * Callers append to the pending buffer of a file under the lock. The thread takes all of them at
  * once, in the order of enum record, and writes without the lock: at any time the summary on disk
- * is younger than the output. After the first error it only counts.
+ * is younger than the output. After the first error it only counts, but writes the summary.
  */
 #include "head/run/recorder.h"
 
@@ -32,6 +32,7 @@ enum {
         OUTPUT_MAX = 128 << 20, /* of a file of output; the file before is kept, too */
         BURST = 16 << 20,       /* bytes of output at any rate */
         RATE = 8 << 20,         /* then so many in a second: faster ranks need the processors */
+        SUMMARY_ROOM = 16384,   /* what the file system may need beside its bytes */
 };
 
 /* By enum record; then the file of output before, and the place of `hnlaunch attach`. */
@@ -235,6 +236,16 @@ static void turn_output(struct recorder *r, const char *path)
                 unlink(path);
 }
 
+/* Takes bytes off the end of the output. A last piece that is cut tells readers that more is
+ * missing. */
+static int cut_output(struct recorder *r, off_t bytes)
+{
+        int fd = r->files.fd[RECORD_OUTPUT];
+        struct stat st;
+
+        return fd < 0 || fstat(fd, &st) < 0 ? -1 : ftruncate(fd, MAX(st.st_size - bytes, 0));
+}
+
 static int write_record(struct recorder *r, enum record record, const struct buf *b)
 {
         CLEANUP(free_textp) char *path = NULL;
@@ -249,8 +260,23 @@ static int write_record(struct recorder *r, enum record record, const struct buf
                 r->files.fd[record] = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         ret = r->files.fd[record] < 0 ? -errno
                                       : fd_write_all(r->files.fd[record], buf_data(b), buf_len(b));
-        return ret < 0 ? err_set(&r->files.err, -ret, "cannot write %s: %s", path, strerror(-ret))
-                       : 0;
+        if (ret == 0 || r->files.err.code)
+                return ret;
+        cut_output(r, 1);
+        return err_set(&r->files.err, -ret, "cannot write %s: %s", path, strerror(-ret));
+}
+
+/* Without a summary the run would seem to have been killed. On a full disk it takes the place of
+ * the end of the output. */
+static void keep_summary(struct recorder *r, const struct buf *b)
+{
+        int ret = write_record(r, RECORD_SUMMARY, b), fd = r->files.fd[RECORD_SUMMARY];
+
+        if ((ret != -ENOSPC && ret != -EDQUOT) ||
+            cut_output(r, (off_t)buf_len(b) + SUMMARY_ROOM) < 0)
+                return;
+        if (fd < 0 || (ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0))
+                write_record(r, RECORD_SUMMARY, b);
 }
 
 static void write_batch(struct recorder *r, struct buf batch[RECORDS])
@@ -258,7 +284,9 @@ static void write_batch(struct recorder *r, struct buf batch[RECORDS])
         r->files.output += buf_len(&batch[RECORD_OUTPUT]);
         for (int i = 0; i < RECORDS; i++) {
                 r->files.bytes += (int64_t)buf_len(&batch[i]);
-                if (!r->files.err.code)
+                if (i == RECORD_SUMMARY)
+                        keep_summary(r, &batch[i]);
+                else if (!r->files.err.code)
                         write_record(r, (enum record)i, &batch[i]);
                 buf_clear(&batch[i]); /* its memory is used again */
         }

@@ -12,7 +12,8 @@
  * it is written, or than 8 MiB in a second, is left out, and the gap is marked by a line
  * "MICROSECONDS - gap BYTES". Rank -1 is hnlaunch itself. When the run has no terminal, nothing is
  * left out, and ranks wait for the disk: a line "MICROSECONDS - detached" marks the beginning. Of
- * long output the newest 128 MiB at least are kept, in output.old and output. The thread also
+ * long output the newest 128 MiB at least are kept, in output.old and output. When a write has
+ * failed, the output ends within a piece, and only the summary is still written. The thread also
  * removes the oldest records. Main thread only.
  */
 #pragma once

@@ -210,6 +210,31 @@ static void test_a_place_that_is_taken_is_told(void **state)
         recorder_destroy(r);
 }
 
+static void test_after_an_error_output_is_cut_and_the_summary_kept(void **state)
+{
+        struct recorder *r = make_run("cut", keep_all);
+        CLEANUP(free_textp) char *path = path_of("cut", "output"), *output = NULL, *summary = NULL;
+        CLEANUP(free_textp) char *events = path_of("cut", "events.ndjson");
+        struct stat st = { 0 };
+        struct error err;
+
+        (void)state;
+        recorder_open(r);
+        recorder_put_output(r, 7, 3, MSG_STDOUT, "one\n", 4);
+        while (stat(path, &st) < 0 || !st.st_size)
+                usleep(1000);
+        assert_int_equal(mkdir(events, 0700), 0);
+        recorder_put(r, RECORD_EVENTS, "a\n", 2);
+        recorder_put(r, RECORD_SUMMARY, "{}", 2);
+        assert_true(recorder_finish(r, WAIT_MS, &err) < 0);
+        assert_non_null(strstr(err.text, "/cut/events.ndjson: "));
+        recorder_destroy(r);
+        output = read_of("cut", "output");
+        summary = read_of("cut", "summary.json");
+        assert_string_equal(output, "7 3 out 4\none\n");
+        assert_string_equal(summary, "{}");
+}
+
 static void test_a_link_leads_elsewhere(void **state)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
@@ -251,6 +276,7 @@ int main(void)
                 cmocka_unit_test(test_a_lone_recorder_keeps_all),
                 cmocka_unit_test(test_the_oldest_go),
                 cmocka_unit_test(test_a_place_that_is_taken_is_told),
+                cmocka_unit_test(test_after_an_error_output_is_cut_and_the_summary_kept),
                 cmocka_unit_test(test_a_link_leads_elsewhere),
         };
 
