@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "wire/msg.h"
@@ -39,14 +40,22 @@ static ino_t number_of_open(const struct output_file *f)
         return f->file && fstat(fileno(f->file), &st) == 0 ? st.st_ino : 0;
 }
 
+/* What a place keeps of the open file: the number of a file that is gone is soon another one's. */
+static int64_t name_of_open(const struct output_file *f)
+{
+        char head[32] = "";
+        ssize_t n = f->file ? pread(fileno(f->file), head, sizeof(head) - 1, 0) : 0;
+
+        return n > 0 && strchr(head, ' ') ? strtoll(head, NULL, 10) + 1 : 0;
+}
+
 void output_file_open(struct output_file *f, const char *folder, struct output_place from)
 {
         *f = (struct output_file){ .folder = folder };
-        if (from.file && number_of(f, "output") == from.file)
-                open_output_part(f, "output");
-        else if (!open_output_part(f, "output.old"))
-                open_output_part(f, "output");
-        if (from.file && number_of_open(f) == from.file)
+        if (!from.file || !open_output_part(f, "output") || name_of_open(f) != from.file)
+                if (!open_output_part(f, "output.old"))
+                        open_output_part(f, "output");
+        if (from.file && name_of_open(f) == from.file)
                 fseeko(f->file, from.at, SEEK_SET);
 }
 
@@ -60,7 +69,7 @@ void output_file_finish(struct output_file *f)
 
 struct output_place output_file_tell(const struct output_file *f)
 {
-        return (struct output_place){ number_of_open(f), f->file ? ftello(f->file) : 0 };
+        return (struct output_place){ name_of_open(f), f->file ? ftello(f->file) : 0 };
 }
 
 bool output_file_is_cut(struct output_file *f)

@@ -28,7 +28,7 @@ struct output_piece {
 
 /* Where a reader stands. */
 struct output_place {
-        ino_t file; /* 0 = at the beginning of what there is */
+        int64_t file; /* 1 + the time of its first piece; 0 = at the beginning of what there is */
         off_t at;
 };
 
