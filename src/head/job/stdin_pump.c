@@ -183,14 +183,18 @@ static void read_next_piece(struct stdin_source *s)
 /* Opens the handle for the kind of @fd; a negative errno. */
 static int open_source(struct stdin_source *s, uv_loop_t *loop, int fd)
 {
-        int r;
+        int own;
 
         switch (uv_guess_handle(fd)) {
         case UV_TTY:
                 return uv_tty_init(loop, &s->h.tty, fd, 1);
         case UV_NAMED_PIPE:
-                r = uv_pipe_init(loop, &s->h.pipe, 0);
-                return r ? r : uv_pipe_open(&s->h.pipe, s->lent ? fd : dup(fd));
+                own = s->lent ? fd : dup(fd);
+                if (own < 0)
+                        return -errno;
+                uv_pipe_init(loop, &s->h.pipe, 0);
+                s->h.handle.data = s;
+                return uv_pipe_open(&s->h.pipe, own);
         default:
                 s->is_file = true;
                 return 0;
@@ -206,7 +210,10 @@ static int begin_source(struct stdin_pump *p, int fd, bool lent)
         *s = (struct stdin_source){ .pump = p, .fd = fd, .lent = lent };
         r = open_source(s, p->cluster->loop, fd);
         if (r) {
-                free(s);
+                if (s->h.handle.data)
+                        uv_close(&s->h.handle, on_source_closed);
+                else
+                        free(s);
                 return r;
         }
         p->source = s;

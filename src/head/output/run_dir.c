@@ -177,18 +177,9 @@ static int open_event_file(struct event_file *f, char *path, mode_t mode, const 
 
 static int create_run_folder(struct run_dir *r, const char *dir, struct error *err)
 {
-        CLEANUP(buf_finish) struct buf b = BUF_INIT;
-
-        /* mkdir -p */
-        for (const char *p = dir; *p;) {
-                p += strcspn(p + 1, "/") + 1;
-                buf_clear(&b);
-                buf_append(&b, dir, (size_t)(p - dir));
-                buf_append(&b, "", 1);
-                if (mkdir((const char *)buf_data(&b), 0700) < 0 && errno != EEXIST)
-                        return err_set(err, errno, "cannot make the log folder %s: %s", dir,
-                                       strerror(errno));
-        }
+        if (run_folders_make(dir, err) < 0)
+                return err_set(err, err->code, "cannot make the log folder %s: %s", dir,
+                               strerror(err->code));
         r->dir = xstrdup(dir);
         r->path = xasprintf("%s/%s", dir, r->run_id);
         if (mkdir(r->path, 0700) < 0)
