@@ -161,8 +161,8 @@ void launch_record_listen(struct launch *l)
 
         if (l->o.command != COMMAND_RUN)
                 return;
-        /* Another run that ends may remove the folder in between. */
-        for (int i = 0; i < 2 && !l->listeners.socket && (!i || err.code == ENOENT); i++) {
+        /* Another run that ends may remove the folder in between, which libuv calls EACCES. */
+        for (int i = 0; i < 2 && !l->listeners.socket && (!i || err.code == EACCES); i++) {
                 CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);
                 CLEANUP(free_textp)
                 char *path = folder ? run_folders_socket(folder, l->config.run_id) : NULL;

@@ -29,6 +29,7 @@ enum {
         HN_NO_LINE = 807,
         HN_WORDS = 808,
         ANSWER_MS = 5000,
+        LOOK_US = 100000,
 };
 
 static const char *json_word(const json_t *j, const char *name)
@@ -245,19 +246,41 @@ static int refuse_order(const struct run *r, struct diags *d)
         return 69;
 }
 
+/* Tells why there is no answer: the run has ended meanwhile, or was killed, or is silent. Returns
+ * the exit code. */
 static int refuse_answer(const struct run *r, const struct error *err, struct diags *d)
 {
-        bool killed = err->code == ECONNRESET || err->code == ECONNREFUSED || err->code == ENOENT;
-        int code = killed ? 125 : 69;
+        json_t *summary = run_load_summary(r->id);
+        bool ended = summary || err->code == ESRCH, lives = run_process_lives(r->info);
+        int code = ended || lives ? 69 : 125;
 
-        if (killed)
+        if (ended)
+                diag_add(d, HN_HAS_ENDED, code, "run %s has ended: %s", r->id,
+                         summary ? json_word(summary, "verdict") : err->text);
+        else if (!lives)
                 diag_add(d, HN_NO_ANSWER, code,
                          "run %s has ended without a verdict: its hnlaunch "
                          "was killed",
                          r->id);
         else
-                diag_add(d, HN_NO_ANSWER, code, "run %s does not answer: %s", r->id, err->text);
+                diag_help(diag_add(d, HN_NO_ANSWER, code, "run %s does not answer: %s", r->id,
+                                   err->text),
+                          "kill %lld stops it", json_number(r->info, "pid"));
+        json_decref(summary);
         return code;
+}
+
+/* Waits for the summary of a run whose socket is gone. NULL: it was killed. */
+static json_t *await_summary(const struct run *r)
+{
+        json_t *summary;
+        bool lives;
+
+        do {
+                lives = run_process_lives(r->info);
+                summary = run_load_summary(r->id);
+        } while (!summary && lives && usleep(LOOK_US) == 0);
+        return summary;
 }
 
 /* Sends an order. 0, or the exit code. */
@@ -290,7 +313,7 @@ static int await_run(const struct run *r, struct diags *d)
                 answer = json_incref(r->summary);
         else
                 answer = run_ask(r->socket, json_pack("{s:s}", "do", "wait"), -1, &err);
-        answer = answer ? answer : run_load_summary(r->id);
+        answer = answer ? answer : await_summary(r);
         if (!answer)
                 return refuse_answer(r, &err, d);
         code = (int)json_number(answer, "code");

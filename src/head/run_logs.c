@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <regex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,10 +161,9 @@ static void print_pieces(struct logs *g)
 static bool has_ended(const struct logs *g, const struct run *r)
 {
         CLEANUP(free_textp) char *summary = xasprintf("%s/summary.json", g->folder);
-        pid_t pid = (pid_t)json_integer_value(json_object_get(r->info, "pid"));
 
         return access(summary, F_OK) == 0 ||
-               (r->state != RUN_ELSEWHERE && pid > 0 && kill(pid, 0) < 0 && errno == ESRCH);
+               (r->state != RUN_ELSEWHERE && !run_process_lives(r->info));
 }
 
 static void follow_output(struct logs *g, const struct run *r)

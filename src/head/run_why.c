@@ -78,6 +78,11 @@ int run_why_ask(const struct run *r, bool json, struct error *err)
 
         if (!answer)
                 return -err->code;
+        if (json_object_get(answer, "verdict")) {
+                err_set(err, ESRCH, "%s", json_string_value(json_object_get(answer, "verdict")));
+                json_decref(answer);
+                return -err->code;
+        }
         path = write_why_report(r, report);
         json_object_del(answer, "report");
         if (path)

@@ -112,6 +112,51 @@ ok 'its socket is removed' wait_for socket_is_gone
 hn_of stop "$id"
 matches 'and it cannot be stopped' "$TMP/of.err" "error\[HN802\]: run $id has ended: its hnlaunch was killed"
 
+# --- a run that cannot be reached -------------------------------------------------------------
+hn --detach --log-dir kept --local 1 sh -c 'echo kept; until [ -e end ]; do sleep 0.1; done'
+kept=$(cat "$OUT")
+hn --detach --local 1 sh -c 'echo result; until [ -e end ]; do sleep 0.1; done; exit 4'
+id=$(cat "$OUT")
+rm -r "$XDG_RUNTIME_DIR/hnlaunch"
+is 'a run without its socket is silent' "$(ps_field "[r['state'] for r in runs if r['run'] == '$id']")" "['silent']"
+hn_of stop "$id"
+is 'it cannot be stopped: 69' "$RC_OF" 69
+has 'which is told' "$TMP/of.err" "error[HN803]: run $id does not answer: cannot connect to"
+matches 'with the way to stop it' "$TMP/of.err" 'help: kill [0-9]+ stops it'
+hn --log-keep 1 --local 1 true
+ok 'newer runs leave its records' test -s "$RUNS/$id/output"
+ok 'and the link to those elsewhere' test -s "$RUNS/$kept/run.json"
+"$HNLAUNCH" wait "$id" >/dev/null 2>"$TMP/wait.err" &
+waiting=$!
+touch end
+wait $waiting
+is 'wait knows its end' $?:"$(grep -c 'exited with code 4' "$TMP/wait.err")" 4:1
+"$HNLAUNCH" wait "$kept" 2>/dev/null
+is 'also in --log-dir' $? 0
+hn logs "$id"
+has 'its output is there' "$OUT" result
+start --local 1 sh -c 'echo up; exec sleep 600' "$(seq 1 20000)"
+ok 'a rank with a long command line runs' wait_for lines_are "$OUT" 1
+ok 'ps shows it' wait_for runs_is running
+hn_of stop "$(newest)"
+is 'and it can be stopped' "$RC_OF" 0
+finish
+start --local 1 sh -c 'echo up; exec sleep 600'
+ok 'a rank runs again' wait_for lines_are "$OUT" 1
+id=$(newest)
+is 'with too many connections it is silent, not killed' "$(python3 - "$XDG_RUNTIME_DIR/hnlaunch/$id.sock" "$HNLAUNCH" <<'END'
+import json, socket, subprocess, sys
+open_ones = [socket.socket(socket.AF_UNIX) for _ in range(64)]
+for s in open_ones:
+    s.connect(sys.argv[1])
+    s.sendall(b'{"do":"wait"}\n')
+print(json.loads(subprocess.run([sys.argv[2], "ps", "--json"], capture_output=True).stdout)["runs"][0]["state"])
+END
+)" silent
+hn_of stop "$id"
+is 'when they are gone it can be stopped' "$RC_OF" 0
+finish
+
 # --- a run that does not answer ---------------------------------------------------------------
 start --local 1 sh -c 'echo up; exec sleep 600'
 ok 'a rank runs once more' wait_for lines_are "$OUT" 1
@@ -228,6 +273,14 @@ exits 'without a home' 0
 lacks 'nothing is recorded, and nothing is said' "$ERR" 'warning'
 run env XDG_RUNTIME_DIR="$TMP/none" "$HNLAUNCH" --local 1 true
 exits 'without a runtime folder' 0
+mkdir -m 755 "$TMP/foreign"
+if chown 65534 "$TMP/foreign" 2>/dev/null; then
+    run env XDG_RUNTIME_DIR="$TMP/foreign" "$HNLAUNCH" --local 1 true
+    lacks 'the runtime folder of another user is passed over' "$ERR" 'HN806'
+    is 'and nothing is made in it' "$(ls -A "$TMP/foreign")" ''
+else
+    skip 'the runtime folder of another user' 'needs root'
+fi
 mkdir -m 700 "$TMP/taken"
 : >"$TMP/taken/hnlaunch"
 run env XDG_RUNTIME_DIR="$TMP/taken" "$HNLAUNCH" --local 1 true

@@ -227,7 +227,17 @@ kill -INT "$PID"
 finish
 exits 'slow tool: Ctrl-C ends the job' 130
 wait "$asker"
-is 'slow tool: who asked is told' "$(grep -c 'HN803' "$TMP/why.err")" 1
+is 'slow tool: who asked is told the end of the run' "$(grep -c 'error\[HN802\]: run .* has ended: stopped after .*: SIGINT' "$TMP/why.err")" 1
+: >"$SLOW_PIDS"
+PATH=$TMP/slow:$TMP/bin start --log-dir none --local 1 --label none bash -c 'echo $$; while :; do read -t 0.1 <>'"$TMP/empty.fifo"'; done'
+met 'slow tool, no records' 1
+rank=$(cat "$OUT")
+why &
+asker=$!
+ok 'slow tool, no records: it has stopped the rank' wait_for stopped
+hn stop "$("$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])')"
+wait "$asker"
+is 'slow tool, no records: who asked is told, too' $?:"$(grep -c 'error\[HN802\]: run .* has ended: stopped' "$TMP/why.err")" 69:1
 ok 'slow tool: no tool is left then' wait_for gone
 
 nothing_left 'nothing is left'

@@ -81,7 +81,7 @@ static bool load_shown_place(const struct attach *a, struct output_place *ret)
         if (f)
                 fclose(f);
         if (good)
-                *ret = (struct output_place){ (ino_t)file, (off_t)at };
+                *ret = (struct output_place){ (int64_t)file, (off_t)at };
         return good;
 }
 
@@ -209,9 +209,11 @@ static void on_end(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
                                NULL);
         if (!json_is_object(a->answer)) {
                 json_decref(a->answer);
+                a->answer = run_load_summary(a->run->id);
+        }
+        if (!a->answer)
                 a->answer = json_pack("{s:i, s:s}", "code", 125, "verdict",
                                       "failed: its hnlaunch was killed  (exit 125)");
-        }
 }
 
 static void send_order(struct attach *a, const char *what)

@@ -24,6 +24,7 @@
 #include "base/memory.h"
 #include "head/core/thread_pool.h"
 #include "head/run/run_folders.h"
+#include "head/run/run_list.h"
 #include "wire/msg.h"
 
 enum {
@@ -82,8 +83,8 @@ static bool is_safe_name(const char *name)
         return name[0] && name[0] != '.' && strlen(name) < sizeof(((struct old_run *)NULL)->name);
 }
 
-/* Whether a run without a summary may go on: it has a socket, or it is of another machine and of
- * the past day. */
+/* Whether a run without a summary may go on: its process lives or its socket is there, or it is of
+ * another machine and of the past day. */
 static bool may_go_on(int run, const struct old_run *old)
 {
         CLEANUP(fd_closep) int fd = openat(run, record_names[RECORD_RUN], O_RDONLY | O_CLOEXEC);
@@ -94,8 +95,9 @@ static bool may_go_on(int run, const struct old_run *old)
         bool may;
 
         gethostname(here, sizeof(here) - 1);
-        may = host && !strcmp(host, here) ? socket && access(socket, F_OK) == 0
-                                          : time(NULL) - old->changed.tv_sec < 24 * 60 * 60;
+        may = host && !strcmp(host, here)
+                      ? run_process_lives(j) || (socket && access(socket, F_OK) == 0)
+                      : time(NULL) - old->changed.tv_sec < 24 * 60 * 60;
         json_decref(j);
         return may;
 }
@@ -106,14 +108,14 @@ static int open_run(int dir, const char *name)
         return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A link, which may lead nowhere, counts as ended. */
-static bool has_run_ended(int dir, const struct old_run *old, bool is_link)
+/* Also a link that leads nowhere. */
+static bool has_run_ended(int dir, const struct old_run *old)
 {
         CLEANUP(free_textp)
         char *summary = xasprintf("%s/%s", old->name, record_names[RECORD_SUMMARY]);
         CLEANUP(fd_closep) int fd = -1;
 
-        if (is_link || faccessat(dir, summary, F_OK, 0) == 0)
+        if (faccessat(dir, summary, F_OK, 0) == 0)
                 return true;
         fd = open_run(dir, old->name);
         return fd < 0 || !may_go_on(fd, old);
@@ -185,7 +187,7 @@ static struct old_run *list_old_runs(const struct recorder *r, int dir, size_t *
                         runs = xrealloc(runs, cap = MAX(2 * cap, (size_t)32), sizeof(*runs));
                 runs[n] = (struct old_run){ .changed = st.st_mtim };
                 memcpy(runs[n].name, name, strlen(name) + 1);
-                n += has_run_ended(dir, &runs[n], S_ISLNK(st.st_mode));
+                n += has_run_ended(dir, &runs[n]);
         }
         if (entries)
                 closedir(entries);

@@ -38,8 +38,9 @@ char *run_folders_sockets(bool make, struct error *err)
         char *path = NULL;
         struct stat st;
 
-        /* A path of a socket has few bytes, and a login without a session may have a name only. */
-        if (runtime && *runtime == '/' && stat(runtime, &st) == 0 &&
+        /* A path of a socket has few bytes, and a login without a session may have a name only,
+         * or that of another user (su). */
+        if (runtime && *runtime == '/' && stat(runtime, &st) == 0 && st.st_uid == geteuid() &&
             strlen(runtime) + sizeof("/hnlaunch") + RUN_NAME_ROOM <=
                     sizeof(((struct sockaddr_un *)NULL)->sun_path))
                 path = xasprintf("%s/hnlaunch", runtime);

@@ -7,7 +7,8 @@
  *   ${XDG_STATE_HOME:-~/.local/state}/hnlaunch/runs         a folder RUN for each of the newest
  * runs
  *
- * Both are the user's alone: mode 0700, and the owner is checked. Any thread.
+ * Both are made with mode 0700. In the first, whose parent may be everybody's, the owner is
+ * checked. Any thread.
  */
 #pragma once
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,7 +19,7 @@
 #include "head/core/json_text.h"
 #include "head/run/run_folders.h"
 
-enum { INFO_MS = 2000, ANSWER_MAX = 64 << 20, READ_SIZE = 64 << 10 };
+enum { INFO_MS = 2000, ANSWER_MAX = 64 << 20, READ_SIZE = 64 << 10, STAT_MAX = 4096 };
 
 static const char socket_end[] = ".sock";
 
@@ -39,6 +40,8 @@ static int connect_run(const char *path, struct error *err)
         struct sockaddr_un to = { .sun_family = AF_UNIX };
         int fd, r;
 
+        if (!path)
+                return err_set(err, ENOENT, "it has no socket");
         if (strlen(path) >= sizeof(to.sun_path))
                 return err_set(err, ENOENT, "the path of the socket is too long: %s", path);
         memcpy(to.sun_path, path, strlen(path));
@@ -180,18 +183,39 @@ json_t *run_load_summary(const char *id)
         return records ? load_record(records, id, "summary.json") : NULL;
 }
 
+bool run_process_lives(const json_t *info)
+{
+        const char *host = json_string_value(json_object_get(info, "host"));
+        int pid = (int)json_integer_value(json_object_get(info, "pid"));
+        CLEANUP(free_textp) char *path = xasprintf("/proc/%d/stat", pid);
+        CLEANUP(free_textp) char *stat = NULL;
+        char here[256] = "", name[] = "(hnlaunch) ";
+        const char *behind;
+
+        gethostname(here, sizeof(here) - 1);
+        if (pid <= 0 || !host || strcmp(host, here) != 0 || kill(pid, 0) < 0 ||
+            fd_read_file(path, STAT_MAX, &stat, NULL) < 0)
+                return false;
+        /* Of another program, the number is used again. */
+        behind = strstr(stat, name);
+        return behind && !strchr("ZX", behind[sizeof(name) - 1]);
+}
+
 /* Asks the run for its description. False: its socket has no listener. */
 static bool is_run_there(struct run *r)
 {
-        struct error err;
-        json_t *info = run_ask(r->socket, json_pack("{s:s}", "do", "info"), INFO_MS, &err);
+        struct error err = { .code = ECONNRESET };
+        json_t *info = NULL;
 
+        /* The first connection may have met the end of the run. */
+        for (int i = 0; i < 2 && !info && err.code == ECONNRESET; i++)
+                info = run_ask(r->socket, json_pack("{s:s}", "do", "info"), INFO_MS, &err);
         if (info) {
                 json_decref(r->info);
                 r->info = info;
         }
         r->state = info ? RUN_GOES_ON : RUN_SILENT;
-        return info || err.code == ETIME;
+        return info || (err.code != ECONNREFUSED && err.code != ENOENT);
 }
 
 static void add_from_socket(struct run_list *l, const char *folder, const char *records,
@@ -223,7 +247,9 @@ static enum run_state find_run_state(struct run *r)
         if (host && strcmp(host, here) != 0)
                 return RUN_ELSEWHERE;
         r->socket = path ? xstrdup(path) : NULL;
-        return r->socket && is_run_there(r) ? r->state : RUN_LOST;
+        return r->socket && is_run_there(r) ? r->state
+               : run_process_lives(r->info) ? RUN_SILENT
+                                            : RUN_LOST;
 }
 
 static void add_from_records(struct run_list *l, const char *folder, const char *name)

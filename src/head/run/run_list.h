@@ -3,8 +3,8 @@
  * Run list: the user's runs, those that go on and those with records
  *
  * A run that goes on answers at its socket; one that has ended has a summary among its records. A
- * run without both was killed, or goes on on another machine that shares the home. Blocking, with a
- * deadline for each run; any thread.
+ * run without both was killed, unless its process lives, or it is of another machine that shares
+ * the home. Blocking, with a deadline for each run; any thread.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 enum run_state {
         RUN_GOES_ON,
-        RUN_SILENT, /* its socket is there, but it does not answer */
+        RUN_SILENT, /* its process lives, but it does not answer, or its socket is gone */
         RUN_ENDED,
         RUN_ELSEWHERE, /* its records have no end, and come from another machine */
         RUN_LOST,      /* the same, and come from this machine */
@@ -24,7 +24,7 @@ enum run_state {
 
 struct run {
         char *id;
-        char *socket; /* path; NULL = unknown */
+        char *socket; /* path; NULL = it has none */
         enum run_state state;
         json_t *info;    /* of the socket or run.json; an object, without members if unknown */
         json_t *summary; /* of RUN_ENDED; else NULL */
@@ -42,13 +42,17 @@ void run_list_finish(struct run_list *l);
  * several. */
 const struct run *run_list_find(const struct run_list *l, const char *id, size_t *ret_n);
 
+/* Whether the process of a run, by its socket's answer or run.json, lives on this machine. */
+bool run_process_lives(const json_t *info);
+
 /* Returns the summary among the records of the run @id, which may have ended since it was listed: a
  * new reference, NULL = there is none. */
 json_t *run_load_summary(const char *id);
 
 /* Sends a request to the run that listens at @socket and waits for the answer, at most @ms; -1 =
  * without end. Returns the answer, a new reference; NULL with @err: -ECONNREFUSED or -ENOENT:
- * no listener, -ECONNRESET: the run ended without an answer, -ETIME. Takes @request. */
+ * no listener, -ECONNRESET: the connection ended without an answer, -ETIME. Takes @request. @socket
+ * NULL: -ENOENT. */
 json_t *run_ask(const char *socket, json_t *request, int ms, struct error *err);
 /* The same in two steps: returns the connection, to be closed by the caller, or -errno; then the
  * answer, which no other one may follow at once. */

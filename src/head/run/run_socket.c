@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers are short and written at once with uv_try_write(): a client that does not read loses its
- * connection. Clients that wait for the end of the run stay in the list, and so do those that ask
- * why, whose long answers are queued.
+ * Clients that wait for the end of the run stay in the list, and so do those that ask why.
  */
 #include "head/run/run_socket.h"
 
@@ -19,7 +17,7 @@
 #include "base/memory.h"
 #include "head/core/json_text.h"
 
-enum { REQUEST_MAX = 512, CLIENTS_MAX = 64, BACKLOG = 16 };
+enum { REQUEST_MAX = 512, CLIENTS_MAX = 64, BACKLOG = 16, UNREAD_MAX = 128 << 20 };
 
 struct run_client {
         uv_pipe_t pipe;
@@ -73,19 +71,7 @@ static void drop_run_client(struct run_client *c)
         uv_close((uv_handle_t *)&c->pipe, on_client_closed);
 }
 
-/* Takes @answer. */
-static void answer_client(struct run_client *c, json_t *answer)
-{
-        CLEANUP(free_textp) char *text = json_dump_plain(answer, JSON_COMPACT);
-        CLEANUP(free_textp) char *line = xasprintf("%s\n", text);
-        uv_buf_t buf = uv_buf_init(line, (unsigned)strlen(line));
-
-        json_decref(answer);
-        if (uv_try_write((uv_stream_t *)&c->pipe, &buf, 1) != (int)buf.len)
-                drop_run_client(c);
-}
-
-/* A long answer on its way. */
+/* An answer on its way. */
 struct run_write {
         uv_write_t request;
         char *line;
@@ -99,7 +85,8 @@ static void on_run_written(uv_write_t *request, int status UNUSED)
         free(w);
 }
 
-static void queue_answer(struct run_client *c, const json_t *answer)
+/* Takes @answer. A client that does not read loses its connection. */
+static void answer_client(struct run_client *c, json_t *answer)
 {
         CLEANUP(free_textp) char *text = json_dump_plain(answer, JSON_COMPACT);
         struct run_write *w = xcalloc(1, sizeof(*w));
@@ -107,9 +94,12 @@ static void queue_answer(struct run_client *c, const json_t *answer)
 
         w->request.data = w;
         w->line = xasprintf("%s\n", text);
+        json_decref(answer);
         buf = uv_buf_init(w->line, (unsigned)strlen(w->line));
         if (uv_write(&w->request, (uv_stream_t *)&c->pipe, &buf, 1, on_run_written) < 0) {
                 on_run_written(&w->request, 0);
+                drop_run_client(c);
+        } else if (uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) > UNREAD_MAX) {
                 drop_run_client(c);
         }
 }
@@ -272,7 +262,7 @@ void run_socket_tell_end(struct run_socket *s, int code, const char *verdict,
 
         for (struct run_client *c = s ? s->clients : NULL; c; c = next) {
                 next = c->next;
-                if (c->waits)
+                if (c->waits || c->asks)
                         answer_client(c, json_pack("{s:i, s:o, s:o*}", "code", code, "verdict",
                                                    json_text(verdict), "incomplete",
                                                    incomplete ? json_text(incomplete) : NULL));
@@ -288,7 +278,7 @@ void run_socket_tell_why(struct run_socket *s, const json_t *answer, bool last)
                 if (!c->asks)
                         continue;
                 c->asks = !last;
-                queue_answer(c, answer);
+                answer_client(c, json_incref((json_t *)answer));
         }
 }
 

@@ -29,12 +29,11 @@ struct run_socket_ops {
         void (*why)(void *ctx); /* run_socket_tell_why() follows */
 };
 
-/* Listens at @path, which run_folders_socket() has made; a socket without a listener is
- * replaced. NULL with @err. */
+/* Listens at @path, of run_folders_socket(). NULL with @err. */
 struct run_socket *run_socket_open(uv_loop_t *loop, const char *path, struct run_socket_ops ops,
                                    void *ctx, struct error *err);
-/* The run has ended: answers those who wait for that. @incomplete: what its records lack, NULL =
- * nothing. NULL @s does nothing. */
+/* The run has ended: answers those who wait for that, or for the answer to why. @incomplete: what
+ * its records lack, NULL = nothing. NULL @s does nothing. */
 void run_socket_tell_end(struct run_socket *s, int code, const char *verdict,
                          const char *incomplete);
 /* Answers the clients that ask why; unless it is the @last answer, they get more. Borrows @answer.

@@ -776,9 +776,9 @@ const struct error_id error_ids[] = {
           "hnlaunch rerun RUN starts it once more." },
         { 803,
           "the run does not answer",
-          "Its hnlaunch was killed or is stopped (SIGSTOP), or this machine is very busy. Exit code 125 if it was killed: "
-          "then its ranks have ended, too.",
-          "hnlaunch ps shows whether it goes on." },
+          "Its hnlaunch was killed or is stopped (SIGSTOP), this machine is very busy, or the socket of the run was removed. "
+          "Exit code 125 if it was killed: then its ranks have ended, too.",
+          "hnlaunch ps shows whether it goes on. The signal TERM to the process that the message names stops it." },
         { 804,
           "the run is on another machine",
           "The home is shared with another login node, where the run was started. Orders are obeyed only there.",
