@@ -12,5 +12,5 @@
 /* Parses the text of a syscall file. Returns the name of a call that waits for one file, with the
  * descriptor in *@ret_fd (-1 = it names none, as open); NULL for other calls. */
 const char *blocked_call(const char *text, int *ret_fd);
-/* Writes "read /tmp/fifo", "flock /data/lock" or "open"; "" when no such call is known. */
+/* Writes "read /tmp/fifo", "lock /data/lock" or "open a file"; "" when no such call is known. */
 void blocked_find(pid_t pid, char *to, size_t size);

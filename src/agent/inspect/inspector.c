@@ -153,9 +153,9 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
 
 /* A rank whose stack is being taken. */
 struct stack_job {
-        struct inspected m; /* .pid 0 = the place is free */
+        struct inspected m;
         enum stack_tool tool;
-        struct stack_run run;
+        struct stack_run run; /* .pid 0 = the place is free */
         bool is_python, may_stop;
         char missing[64]; /* names of tools that are not installed */
 };

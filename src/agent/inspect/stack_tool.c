@@ -18,7 +18,7 @@
 #include "base/strv.h"
 #include "wire/status_msg.h"
 
-enum { ERRORS_MAX = 4096, ENVIRON_MAX = 64 << 10, MAPS_MAX = 256 << 10 };
+enum { ERRORS_MAX = 4096, ENVIRON_MAX = 4 << 20, MAPS_MAX = 16 << 20 };
 
 static const char *const names[] = { "py-spy", "eu-stack", "gdb" };
 
@@ -56,7 +56,7 @@ static char *try_tool_folder(const char *dir, size_t len, const char *below, con
 {
         char *path = xasprintf("%.*s%s/%s", (int)len, dir, below, name);
 
-        if (*path == '/' && access(path, X_OK) == 0)
+        if (len && *path == '/' && access(path, X_OK) == 0)
                 return path;
         free(path);
         return NULL;

@@ -59,7 +59,7 @@ static char *tidy_place(const char *text, size_t len)
 static char *tidy_function(const char *text, size_t len)
 {
         static const char *const prefixes[] = { "__GI___libc_", "__GI___", "__GI_", "__libc_" };
-        char *name = xstrndup(text, len), *end;
+        char *name = xstrndup(text, len), *from, *end;
 
         for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
                 if (has_start(name, prefixes[i]) && !has_start(name, "__libc_start")) {
@@ -67,7 +67,8 @@ static char *tidy_function(const char *text, size_t len)
                                 strlen(name + strlen(prefixes[i])) + 1);
                         break;
                 }
-        end = strchr(has_start(name, "(anonymous") ? strchr(name, ')') : name, '(');
+        from = has_start(name, "(anonymous") ? strchr(name, ')') : name;
+        end = from ? strchr(from, '(') : NULL;
         end = end ? end : strchr(name, '@');
         if (end)
                 *end = '\0';
@@ -143,22 +144,15 @@ static void take_source_line(struct stack *s, const char *line, size_t len)
         f->place = tidy_place(line, len);
 }
 
-/* "[<0>] anon_pipe_read+0x1c2/0x300" of the kernel. */
-static void take_kernel_line(struct stack *s, const char *line, size_t len)
-{
-        const char *name = memchr(line, ' ', len);
-
-        if (!name++)
-                return;
-        add_frame(s, xstrndup(name, strcspn(name, "+\n")), xstrdup(""));
-}
-
-/* Whether a heading begins the main thread. eu-stack and py-spy begin with it; gdb ends with it. */
+/* Whether a heading begins the main thread. eu-stack and py-spy begin with it; gdb ends with it,
+ * and calls threads processes where it does not know their C library. py-spy knows names of threads
+ * only in programs that have imported threading. */
 static bool is_main_heading(const char *line, size_t len, bool is_first)
 {
-        if (has_start(line, "Thread ") && memmem(line, len, "(LWP ", 5))
+        if (has_start(line, "Thread ") &&
+            (memmem(line, len, "(LWP ", 5) || memmem(line, len, "(process ", 9)))
                 return has_start(line, "Thread 1 ");
-        if (has_start(line, "Thread "))
+        if (has_start(line, "Thread ") && memchr(line, '"', len))
                 return memmem(line, len, "\"MainThread\"", 12);
         return is_first;
 }
@@ -174,8 +168,6 @@ void stack_parse(struct stack *ret, const char *text)
                 if (has_start(text, "Thread ") || has_start(text, "TID ")) {
                         in_main = is_main_heading(text, len, !seen);
                         seen = true;
-                } else if (in_main && has_start(text, "[<")) {
-                        take_kernel_line(ret, text, len);
                 } else if (in_main && *text == '#') {
                         size_t before = ret->n;
 

@@ -27,7 +27,7 @@ struct why_rank {
         uint32_t wait_ms;
         struct inspected seen; /* .pid 0 = not looked at; .cpu_permille as in status_msg.h */
         bool moved;            /* two looks found it at different places */
-        /* From the stack, by why_settle(): */
+        /* From the stack: */
         struct stack stack;
         char operation[128]; /* "all_reduce (torch.distributed)"; "" = none that waits */
         char *caller;        /* the place of the call; NULL = none */

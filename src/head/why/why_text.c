@@ -96,6 +96,7 @@ static json_t *make_rows(const struct why_finding *f, const struct why_rank *ran
 {
         struct why_rows w = { .ranks = ranks, .n = n };
         json_t *rows = json_array();
+        size_t more = 0;
 
         w.odd = xcalloc(n, sizeof(*w.odd));
         w.texts = xcalloc(n, sizeof(*w.texts));
@@ -110,8 +111,13 @@ static json_t *make_rows(const struct why_finding *f, const struct why_rank *ran
                 for (size_t i = 0; i < n; i++)
                         if (w.texts[i] && w.odd[i] == odd && json_array_size(rows) < ROWS_MAX)
                                 add_row(&w, i, rows);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+                more += w.texts[i] != NULL;
                 free(w.texts[i]);
+        }
+        if (more)
+                json_array_append_new(
+                        rows, json_sprintf("and %zu more rank%s", more, more == 1 ? "" : "s"));
         free(w.texts);
         free(w.odd);
         return rows;
