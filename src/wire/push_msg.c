@@ -10,7 +10,7 @@
 
 #include "wire/msg_private.h"
 
-enum { MODE_MAX = 07777 };
+enum { MODE_MAX = 07777, PERMISSIONS_MAX = 0777 };
 
 bool push_path_is_safe(const char *path)
 {
@@ -134,7 +134,7 @@ static void code_pulled(struct codec *c, struct pulled *m)
         codec_require(c, m->kind >= PULL_FOLDER && m->kind < PULL_KINDS);
         codec_u32(c, &m->item);
         codec_u32(c, &m->mode);
-        codec_require(c, m->mode <= MODE_MAX);
+        codec_require(c, m->mode <= PERMISSIONS_MAX); /* no set-user-ID at home */
         codec_u32(c, &m->error);
         codec_str(c, &m->path, PUSH_PATH_MAX);
         if (c->op == CODEC_DECODE)

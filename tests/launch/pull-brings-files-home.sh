@@ -101,6 +101,13 @@ has 'is told' "$ERR" 'error[HN910]: --pull: files could not be brought home'
 has 'by its name' "$ERR" 'nothing: on no node'
 verdict_has 'so says the verdict' 'all ranks exited 0, but files could not be brought home (--pull)'
 ok 'the others come' test -e pulled/*/localhost/out/zero
+if [[ -e /sys/class/net/lo/speed ]] && ! cat /sys/class/net/lo/speed >/dev/null 2>&1; then
+    hn --local 1 --pull /sys/class/net/lo/speed:sys true
+    exits 'a file that cannot be read on the node: 73' 73
+    has 'is not counted' "$ERR" 'brought 0 files'
+else
+    skip 'a file that cannot be read on the node' 'no such file here'
+fi
 hn --local 1 --pull nothing false
 exits 'a failure before it keeps its code' 1
 has 'then it is a warning' "$ERR" 'warning[HN910]'
@@ -118,6 +125,12 @@ for word in / .. ../x/.. a/.. :dest; do
     hn --local 1 --pull "$word" touch ran
     exits "--pull $word: 64" 64
     has "$word: is told" "$ERR" 'error[HN912]'
+done
+mkdir -p same && ln -s same alias
+for word in same:same same/:./same same:alias .:.; do
+    hn --local 1 --pull "$word" touch ran
+    exits "--pull $word: 64" 64
+    has "$word: a folder into itself is told" "$ERR" "error[HN912]: --pull $word: PATH and DEST are the same folder"
 done
 hn --local 1 --pull a/b --pull ./a/b/ touch ran
 exits 'two with the same place' 64

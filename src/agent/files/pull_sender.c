@@ -106,7 +106,8 @@ static void send_bytes(struct pull_sender *s, struct uplink *up)
 
 /* --- what is found ---------------------------------------------------------------------------- */
 
-/* Whether the folder is one that the head writes into: it shares a file system with this node. */
+/* Whether the folder is one that the head writes into, if it shares a file system with this node.
+ */
 static bool is_skipped(const struct pull_sender *s, const struct stat *st)
 {
         struct stat skip;
@@ -132,6 +133,8 @@ static void begin_entry(struct pull_sender *s, struct uplink *up, int fd)
         }
         if (S_ISDIR(st.st_mode) && is_skipped(s, &st)) {
                 fd_close(fd);
+                if (!s->n_levels)
+                        send_left(s, up, EEXIST);
                 return;
         }
         m.mode = st.st_mode & MODE_BITS;

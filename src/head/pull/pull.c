@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -48,6 +49,7 @@ struct pull_rows {
 };
 
 struct pull_node {
+        const char *host; /* lent */
         bool asked, waits;
         int *roots; /* by item, -1 = not made yet; NULL = none */
         struct pull_file file;
@@ -62,6 +64,7 @@ struct pull {
         size_t n_items, n_nodes, n_waiting;
         struct pull_node *nodes;
         bool cancelled;
+        bool unknown;       /* a node has not told all that it has */
         size_t files, came; /* came: nodes of which something came */
         uint64_t bytes;
         struct pull_rows missing, left;
@@ -107,6 +110,18 @@ static void free_item(struct pull_item *item)
         free(item->skip);
 }
 
+/* Whether PATH leads to DEST where the ranks' working directory is that of hnlaunch. */
+static bool is_same_folder(const struct pull_item *item, const char *here)
+{
+        CLEANUP(free_textp)
+        char *path =
+                *item->path == '/' ? xstrdup(item->path) : xasprintf("%s/%s", here, item->path);
+        struct stat a, b;
+
+        return !strcmp(path, item->dest) || (stat(path, &a) == 0 && stat(item->dest, &b) == 0 &&
+                                             a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
 static bool is_taken(const struct pull *p, const struct pull_item *item)
 {
         for (size_t i = 0; i < p->n_items; i++)
@@ -134,6 +149,11 @@ static int add_item(struct pull *p, const char *word, const char *here, const ch
                 diag_help(diag_add(d, HN_PULL_PATH, 64, "--pull %s: the path has no name", word),
                           "give a file or folder, such as out/log.txt, or `.` for all of the "
                           "ranks' working directory");
+        } else if (is_same_folder(item, here)) {
+                diag_help(diag_add(d, HN_PULL_PATH, 64,
+                                   "--pull %s: PATH and DEST are the same folder", word),
+                          "files of nodes that share it would be copied into it: choose another "
+                          "DEST");
         } else if (is_taken(p, item)) {
                 diag_help(diag_add(d, HN_PULL_PATH, 64,
                                    "--pull %s: another --pull has the same place", word),
@@ -231,6 +251,7 @@ void pull_ask(struct pull *p, struct node *n)
         pull_order_encode(&n->out, &order);
         strv_finish(&order.paths);
         strv_finish(&order.skip);
+        m->host = n->host->name;
         m->asked = m->waits = true;
         m->heard_ns = clock_ns();
         p->n_waiting++;
@@ -242,6 +263,7 @@ void pull_lost(struct pull *p, const struct node *n, const char *why)
 
         if (m->asked && !m->waits)
                 return;
+        p->unknown = true;
         add_pull_row(&p->missing, "%s: %s", n->host->name, why);
         if (m->waits)
                 stop_waiting(p, m);
@@ -254,7 +276,8 @@ void pull_look(struct pull *p)
 
         for (size_t i = 0; i < p->n_nodes; i++)
                 if (p->nodes[i].waits && p->nodes[i].heard_ns < since) {
-                        add_pull_row(&p->missing, "node %zu has sent nothing for %d s", i,
+                        p->unknown = true;
+                        add_pull_row(&p->missing, "%s: has sent nothing for %d s", p->nodes[i].host,
                                      SILENT_S);
                         stop_waiting(p, &p->nodes[i]);
                 }
@@ -362,8 +385,9 @@ static void take_entry(struct pull *p, const struct node *n, const struct pulled
                 add_pull_row(&p->left, "%s:%s, neither a file nor a folder", n->host->name, place);
         else if (in->kind == PULL_LEFT)
                 add_pull_row(&p->missing, "%s:%s: %s", n->host->name, place,
-                             in->error == E2BIG ? "more than a million files"
-                                                : strerror((int)in->error));
+                             in->error == E2BIG    ? "more than a million files"
+                             : in->error == EEXIST ? "files are brought to this folder"
+                                                   : strerror((int)in->error));
         else
                 write_entry(p, n, in);
         if (in->kind == PULL_FILE && m->waits) {
@@ -392,10 +416,11 @@ static void end_pulled_file(struct pull *p, const struct node *n, const struct p
 {
         struct pull_node *m = &p->nodes[n->index];
         CLEANUP(free_textp) char *path = m->path;
-        int r = m->skips ? 0 : pull_write_end(&m->file, !in->error || in->error == ESTALE);
+        bool keep = !m->skips && (!in->error || in->error == ESTALE);
+        int r = m->skips ? 0 : pull_write_end(&m->file, keep);
 
         m->path = NULL;
-        p->files += !m->skips && !r;
+        p->files += keep && !r;
         if (in->error) {
                 CLEANUP(free_textp) char *place = name_place(&p->items[m->item], path);
 
@@ -484,7 +509,7 @@ bool pull_report(const struct pull *p, struct diags *d, int code)
         struct diag *di;
 
         for (size_t i = 0; p && i < p->n_items; i++)
-                if (!p->items[i].found && !p->cancelled)
+                if (!p->items[i].found && !p->cancelled && !p->unknown)
                         add_pull_row(&none, "%s: on no node", p->items[i].path);
         n += none.n;
         if (p)

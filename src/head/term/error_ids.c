@@ -895,7 +895,8 @@ const struct error_id error_ids[] = {
           "Give the file that a link leads to as a path of its own." },
         { 912,
           "a path of --pull cannot be used",
-          "The path has no last name, as / or a path that ends in .., or two paths would have the same place in one DEST.",
+          "The path has no last name, as / or a path that ends in .., PATH and DEST are the same folder, or two paths would "
+          "have the same place in one DEST.",
           "Name a file or folder, or . for the whole working directory; give another DEST: --pull PATH:DEST." },
         { 913,
           "the folder of --pull cannot be written to",

@@ -224,7 +224,7 @@ static void test_pulled_paths_stay_below(void **state UNUSED)
                 { PULL_FILE, 0644, "a/", false },   { PULL_FILE, 0644, ".", false },
                 { PULL_FILE, 010000, "a", false },  { 0, 0, "a", false },
                 { PULL_KINDS, 0, "a", false },      { PULL_END, 0, "", true },
-                { PULL_FILE, 0644, "a\nb", true },
+                { PULL_FILE, 0644, "a\nb", true },  { PULL_FILE, 04755, "a", false },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
