@@ -38,6 +38,19 @@ void put_u64(struct buf *b, uint64_t v)
         put_integer(b, v, 8);
 }
 
+void put_varint(struct buf *b, uint64_t v)
+{
+        unsigned char bytes[10];
+        size_t n = 0;
+
+        while (v >= 0x80) {
+                bytes[n++] = (unsigned char)(v | 0x80);
+                v >>= 7;
+        }
+        bytes[n++] = (unsigned char)v;
+        buf_append(b, bytes, n);
+}
+
 void put_bytes(struct buf *b, const void *p, size_t n)
 {
         put_u32(b, (uint32_t)n);
@@ -47,6 +60,23 @@ void put_bytes(struct buf *b, const void *p, size_t n)
 void put_str(struct buf *b, const char *s)
 {
         put_bytes(b, s, s ? strlen(s) : 0);
+}
+
+uint64_t take_varint(struct reader *r)
+{
+        uint64_t v = 0;
+
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+                uint8_t byte = take_u8(r);
+
+                if (shift == 63 && byte > 1)
+                        break;
+                v |= (uint64_t)(byte & 0x7f) << shift;
+                if (!(byte & 0x80))
+                        return v;
+        }
+        r->failed = true;
+        return 0;
 }
 
 const void *take_bytes(struct reader *r, size_t max, size_t *ret_len)
@@ -83,6 +113,14 @@ void codec_bool(struct codec *c, bool *v)
         codec_u8(c, &byte);
         if (c->op == CODEC_DECODE)
                 *v = byte;
+}
+
+void codec_varint(struct codec *c, uint64_t *v)
+{
+        if (c->op == CODEC_ENCODE)
+                put_varint(c->out, *v);
+        else if (c->op == CODEC_DECODE)
+                *v = take_varint(&c->in);
 }
 
 void codec_raw(struct codec *c, void *p, size_t n)

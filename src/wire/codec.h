@@ -20,6 +20,7 @@
 void put_u8(struct buf *b, uint8_t v);
 void put_u32(struct buf *b, uint32_t v);
 void put_u64(struct buf *b, uint64_t v);
+void put_varint(struct buf *b, uint64_t v);             /* unsigned LEB128 */
 void put_bytes(struct buf *b, const void *p, size_t n); /* u32 length, then the bytes */
 void put_str(struct buf *b, const char *s);             /* the bytes without the NUL; NULL = "" */
 
@@ -71,6 +72,7 @@ static inline uint64_t take_u64(struct reader *r)
         return low | (uint64_t)take_u32(r) << 32;
 }
 
+uint64_t take_varint(struct reader *r); /* at most ten bytes; beyond 64 bits is a failure */
 /* Lends bytes of the input; NULL when the input ends before, or the length is above @max. */
 const void *take_bytes(struct reader *r, size_t max, size_t *ret_len);
 /* Lends the rest of the input. */
@@ -130,6 +132,8 @@ static inline void codec_require(struct codec *c, bool valid)
 }
 
 void codec_bool(struct codec *c, bool *v); /* a byte */
+/* An unsigned LEB128 number of at most ten bytes; a value beyond 64 bits is a failure. */
+void codec_varint(struct codec *c, uint64_t *v);
 /* Bytes of a fixed number. */
 void codec_raw(struct codec *c, void *p, size_t n);
 /* A string in an array of @size. This and the next two: a NUL inside is a failure. */

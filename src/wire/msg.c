@@ -66,6 +66,8 @@ static const char *const names[256] = {
         [MSG_NCCL] = "NCCL",
         [MSG_INSPECT] = "INSPECT",
         [MSG_INSPECTED] = "INSPECTED",
+        [MSG_SAMPLE] = "SAMPLE",
+        [MSG_SAMPLED] = "SAMPLED",
 };
 
 const char *msg_name(uint8_t type)

@@ -3,7 +3,7 @@
 
 #include "wire/msg_private.h"
 
-enum { RANKS_MAX = 1 << 16, CONNS_MAX = 1 << 18 };
+enum { RANKS_MAX = 1 << 16, CONNS_MAX = 1 << 18, GPUS_MAX = 256 };
 
 static void code_status_wait(struct codec *c, struct node_status_wait *w)
 {
@@ -83,3 +83,40 @@ static void code_inspected(struct codec *c, struct inspected *m)
 
 DEFINE_OWNING_MESSAGE(inspect_order, MSG_INSPECT)
 DEFINE_OWNING_MESSAGE(inspected, MSG_INSPECTED)
+
+/* --- SAMPLED ---------------------------------------------------------------------------------- */
+
+static void code_sample_rank(struct codec *c, struct sample_rank *k)
+{
+        codec_varint(c, &k->rank);
+        codec_u8(c, &k->state);
+        codec_varint(c, &k->cpu_percent);
+        codec_varint(c, &k->memory_mib);
+        codec_varint(c, &k->quiet_ds);
+        codec_u8(c, &k->wait_op);
+        if (k->wait_op)
+                codec_varint(c, &k->wait_ds);
+}
+
+static void code_sample_gpu(struct codec *c, struct sample_gpu *g)
+{
+        codec_varint(c, &g->use_percent);
+        codec_varint(c, &g->memory_mib);
+        codec_varint(c, &g->memory_total_gib);
+        codec_varint(c, &g->celsius);
+        codec_varint(c, &g->watts);
+}
+
+static void code_sample(struct codec *c, struct sample *m)
+{
+        codec_varint(c, &m->mono_ms);
+        codec_varint(c, &m->interval_ms);
+        codec_varint(c, &m->cpu_permille);
+        codec_varint(c, &m->memory_mib);
+        codec_varint(c, &m->in_kib);
+        codec_varint(c, &m->out_kib);
+        CODEC_ARRAY(c, m->ranks, m->n_ranks, RANKS_MAX, code_sample_rank);
+        CODEC_ARRAY(c, m->gpus, m->n_gpus, GPUS_MAX, code_sample_gpu);
+}
+
+DEFINE_OWNING_MESSAGE(sample, MSG_SAMPLED)

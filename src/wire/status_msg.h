@@ -108,3 +108,40 @@ void inspected_finish(struct inspected *m);
 void node_status_encode(struct buf *b, const struct node_status *m);
 int node_status_decode(struct node_status *m, const struct frame *f, struct error *err);
 void node_status_finish(struct node_status *m);
+
+/* --- SAMPLE, SAMPLED -------------------------------------------------------------------------- */
+
+/* What a node and its ranks do, about once a second, while the head has ordered it with MSG_SAMPLE:
+ * a number of milliseconds between two samples, 0 = no more. Numbers have as many bytes as they
+ * need: a sample of a node with eight ranks and eight GPUs has at most 200 bytes. */
+
+struct sample_rank {
+        uint64_t rank;
+        uint8_t state;        /* the letter of /proc/pid/stat: R S D T Z; 0 = the rank has ended */
+        uint64_t cpu_percent; /* of a core, of the rank's session, since the sample before */
+        uint64_t memory_mib;  /* resident, of the session; a shared page counts in each process */
+        uint64_t quiet_ds;    /* tenths of seconds since its last output, and 1; 0 = none yet */
+        uint8_t wait_op;      /* enum store_op of the oldest request without an answer; 0 = none */
+        uint64_t wait_ds;     /* its age in tenths of seconds */
+};
+
+/* In the order of the driver; the first has index 0. */
+struct sample_gpu {
+        uint64_t use_percent, memory_mib, memory_total_gib, celsius, watts;
+};
+
+struct sample {
+        uint64_t mono_ms;      /* the node's CLOCK_MONOTONIC */
+        uint64_t interval_ms;  /* since the sample before; 0 = this is the first, without rates */
+        uint64_t cpu_permille; /* of all cores of the machine */
+        uint64_t memory_mib;   /* of the machine, in use: its total less what is available */
+        uint64_t in_kib, out_kib;  /* per second, of all network interfaces but loopback */
+        struct sample_rank *ranks; /* in the order of LAUNCH */
+        uint32_t n_ranks;
+        struct sample_gpu *gpus;
+        uint32_t n_gpus;
+};
+
+void sample_encode(struct buf *b, const struct sample *m);
+int sample_decode(struct sample *m, const struct frame *f, struct error *err);
+void sample_finish(struct sample *m);

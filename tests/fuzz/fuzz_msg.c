@@ -131,6 +131,7 @@ AGAIN_OWNED(owners)
 AGAIN_OWNED(node_status)
 AGAIN_OWNED(inspect_order)
 AGAIN_OWNED(inspected)
+AGAIN_OWNED(sample)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
 AGAIN_OWNED(push_want)
@@ -201,6 +202,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_STATUS] = node_status_again,
         [MSG_INSPECT] = inspect_order_again,
         [MSG_INSPECTED] = inspected_again,
+        [MSG_SAMPLE] = number_again,
+        [MSG_SAMPLED] = sample_again,
         [MSG_LEAVING] = leaving_again,
         [MSG_REPORT] = rank_bytes_again,
         [MSG_DUMP] = dump_again,

@@ -255,6 +255,14 @@ static void seed_statuses(struct buf *b)
                                                  .source = "py-spy",
                                                  .stack = (char[]){ "f (a.py:1)\n" } });
         write_message(b, "inspected");
+        sample_encode(b, &(struct sample){
+                                 .mono_ms = 1,
+                                 .interval_ms = 1000,
+                                 .ranks = (struct sample_rank[]){ { .state = 'S', .wait_op = 12 } },
+                                 .n_ranks = 1,
+                                 .gpus = (struct sample_gpu[]){ { .watts = 700 } },
+                                 .n_gpus = 1 });
+        write_message(b, "sampled");
         leaving_encode(b, "SIGTERM");
         write_message(b, "leaving");
         rank_bytes_encode(b, MSG_REPORT, 1, "{}", 2);

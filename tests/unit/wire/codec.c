@@ -110,6 +110,34 @@ static void test_what_was_encoded_is_decoded_and_freed(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_small_numbers_need_few_bytes(void **state UNUSED)
+{
+        static const struct {
+                uint64_t v;
+                size_t len;
+        } cases[] = { { 0, 1 }, { 127, 1 }, { 128, 2 }, { 16384, 3 }, { UINT64_MAX, 10 } };
+        static const char long_one[] = "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02";
+        struct reader r;
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct buf b = BUF_INIT;
+
+                put_varint(&b, cases[i].v);
+                assert_int_equal(buf_len(&b), cases[i].len);
+                r = reader_of(&b);
+                assert_true(take_varint(&r) == cases[i].v);
+                assert_true(take_done(&r));
+                r = reader_of(&b);
+                r.left--;
+                take_varint(&r);
+                assert_true(r.failed);
+                buf_finish(&b);
+        }
+        r = (struct reader)READER_INIT((const unsigned char *)long_one, sizeof(long_one) - 1);
+        assert_int_equal(take_varint(&r), 0);
+        assert_true(r.failed);
+}
+
 static void test_a_reader_remembers_its_first_failure(void **state UNUSED)
 {
         struct reader r = READER_INIT((const unsigned char *)"\1\2\3", 3);
@@ -201,6 +229,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_numbers_are_little_endian),
                 cmocka_unit_test(test_what_was_encoded_is_decoded_and_freed),
+                cmocka_unit_test(test_small_numbers_need_few_bytes),
                 cmocka_unit_test(test_a_reader_remembers_its_first_failure),
                 cmocka_unit_test(test_lengths_beyond_the_limit_or_the_input_are_refused),
                 cmocka_unit_test(test_strings_with_a_nul_inside_are_refused),
