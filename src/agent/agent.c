@@ -226,6 +226,11 @@ static void on_inspect(struct agent *a, const struct frame *f)
         agent_inspect(&a->attempt, f);
 }
 
+static void on_sample_order(struct agent *a, const struct frame *f)
+{
+        agent_samples_order(&a->samples, f);
+}
+
 static void on_store(struct agent *a, const struct frame *f)
 {
         struct error err;
@@ -250,6 +255,7 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_STORE] = on_store,
                 [MSG_STATUS_REQUEST] = on_status_request,
                 [MSG_INSPECT] = on_inspect,
+                [MSG_SAMPLE] = on_sample_order,
                 [MSG_CHILD_AGENT] = agent_on_child_agent,
                 [MSG_PRUNE] = agent_on_prune,
                 [MSG_TUNNEL] = agent_on_tunnel,
@@ -375,6 +381,7 @@ static void init_handles(struct agent *a)
         a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
         agent_attempt_init(a);
         pull_sender_init(&a->pull, a->loop);
+        agent_samples_init(&a->samples, a->loop, &a->up, &a->attempt, &a->store);
         if (a->notes) {
                 a->up.unsent = &a->notes->unsent;
                 uv_timer_start(&a->heartbeat, on_heartbeat, a->notes->beat_ms, a->notes->beat_ms);
@@ -424,6 +431,7 @@ void agent_destroy(struct agent *a)
         agent_store_close(&a->store);
         agent_push_close(&a->push);
         pull_sender_close(&a->pull);
+        agent_samples_close(&a->samples);
         uv_close((uv_handle_t *)&a->head.timer, NULL);
         uv_close((uv_handle_t *)&a->heartbeat, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);

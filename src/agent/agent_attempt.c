@@ -174,6 +174,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 
 static void finish_attempt(struct agent *a)
 {
+        agent_samples_end(&a->samples);
         drop_workers(&a->attempt);
         library_watch_stop(&a->attempt.libraries);
         dump_sender_close(&a->attempt.dumps);

@@ -15,6 +15,7 @@
 #include "agent/agent_attempt.h"
 #include "agent/agent_children.h"
 #include "agent/agent_push.h"
+#include "agent/agent_samples.h"
 #include "agent/agent_store.h"
 #include "agent/contain/guard.h"
 #include "agent/core/job_dir.h"
@@ -45,6 +46,7 @@ struct agent {
         struct agent_children children;
         struct agent_push push;
         struct pull_sender pull;
+        struct agent_samples samples;
         bool bye; /* leave when idle */
 };
 

@@ -187,6 +187,7 @@ void agent_start_processes(struct agent *a, const struct launch_order *l, const 
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++)
                 t->refused = start_rank(a, l, &l->ranks[i], base, &nccl) < 0;
         agent_confirm_starts(a, START_MS);
+        agent_samples_begin(&a->samples);
         if (t->n_workers && (t->has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
                 library_watch_start(&t->libraries, t->workers[0]->pid, t->workers[0]->rank);
         if (!t->n_starting)

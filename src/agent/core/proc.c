@@ -120,7 +120,8 @@ bool proc_parse_stat(struct proc_stat *p, const char *line)
         if (!behind || !proc_number(line, 0, &pid) || !(state = proc_word(++behind, 0)) ||
             !proc_number(behind, 1, &parent) || !proc_number(behind, 3, &session) ||
             !proc_number(behind, 6, &flags) || !proc_number(behind, 11, &user) ||
-            !proc_number(behind, 12, &system) || !proc_number(behind, 19, &p->start_ticks))
+            !proc_number(behind, 12, &system) || !proc_number(behind, 19, &p->start_ticks) ||
+            !proc_number(behind, 21, &p->resident_pages))
                 return false;
         p->state = *state;
         p->pid = (pid_t)pid;

@@ -26,10 +26,11 @@ char *proc_line(const char *file, const char *text);
 
 struct proc_stat {
         pid_t pid, parent, session;
-        char state;                  /* R S D T t Z X I */
-        bool is_ending;              /* on its way out, such as in a core dump */
-        uint64_t cpu_ticks;          /* user and system */
-        uint64_t start_ticks;        /* since boot */
+        char state;           /* R S D T t Z X I */
+        bool is_ending;       /* on its way out, such as in a core dump */
+        uint64_t cpu_ticks;   /* user and system */
+        uint64_t start_ticks; /* since boot */
+        uint64_t resident_pages;
         uint64_t env_start, env_end; /* addresses; 0 = none, or not allowed to know */
 };
 

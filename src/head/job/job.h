@@ -33,6 +33,7 @@ struct inspect_order;
 struct inspected;
 struct rank_table;
 struct pull;
+struct sample;
 
 /* What asks job_inspect(). */
 struct job_why {
@@ -43,6 +44,13 @@ struct job_why {
         bool (*last)(void *ctx);
         /* An answer, which may be taken over. */
         void (*inspected)(void *ctx, int node, struct inspected *m);
+        void *ctx;
+};
+
+/* What takes the samples of job_sample(). */
+struct job_samples {
+        /* A sample of the node, whose arrays may be taken over. */
+        void (*take)(void *ctx, int node, struct sample *m);
         void *ctx;
 };
 
@@ -71,6 +79,7 @@ struct job_config {
          * say_ctx. NULL: SIGHUP ends the job. */
         void (*hung_up)(void *ctx);
         struct job_why why;
+        struct job_samples samples;
 };
 
 enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */
@@ -132,6 +141,9 @@ bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_tab
 /* Orders a closer look at ranks of a node, whose answers are for config.why. The numbers of
  * orders must not fall. False: no ranks run there. */
 bool job_inspect(struct job *j, size_t node, const struct inspect_order *o);
+/* Orders samples every @interval_ms milliseconds of all nodes that run ranks, now and in later
+ * attempts, for config.samples; 0 = no more. */
+void job_sample(struct job *j, uint32_t interval_ms);
 /* A look begun by config.why.quiet() has found a hang. False: a rank has done something meanwhile.
  */
 bool job_still_hangs(struct job *j);

@@ -291,6 +291,23 @@ static int on_inspected(struct job *j, struct node *n, const struct frame *f, st
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: INSPECTED without a request");
 }
 
+static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        const struct plan *plan = j->attempt.plan;
+        struct sample m;
+        bool valid = plan;
+
+        if (sample_decode(&m, f, err) < 0)
+                return -EPROTO;
+        for (uint32_t i = 0; i < m.n_ranks && valid; i++)
+                valid = m.ranks[i].rank < (uint64_t)plan->world_size &&
+                        plan->ranks[m.ranks[i].rank].node == n->index;
+        if (valid && j->config.samples.take)
+                j->config.samples.take(j->config.samples.ctx, n->index, &m);
+        sample_finish(&m);
+        return valid ? 0 : err_set(err, EPROTO, "message out of turn: SAMPLED of a foreign rank");
+}
+
 static int on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
                               struct error *err)
 {
@@ -396,6 +413,7 @@ static const struct {
         [MSG_SIGNAL] = { IN_ANY, job_manager_signal },
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_INSPECTED] = { IN_ANY, on_inspected },
+        [MSG_SAMPLED] = { IN_ANY, on_sampled },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
         [MSG_PROBED] = { IN_ANY, on_probed },
         [MSG_PORTS_HELD] = { IN_ANY, on_ports_held },

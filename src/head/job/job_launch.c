@@ -293,6 +293,8 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
                 r->n_gpus = (uint32_t)k->gpus.n;
                 r->gpus = (uint32_t *)k->gpus.v; /* lent; devices are not negative */
         }
+        if (j->orders.samples_ms)
+                number_encode(&n->out, MSG_SAMPLE, j->orders.samples_ms);
         launch_order_encode(&n->out, m);
         free(m->ranks);
         m->ranks = NULL;

@@ -43,6 +43,7 @@ struct job_orders {
         uint32_t grace_ms;    /* in place of --grace */
         bool hung_up;         /* the terminal is gone, and the job goes on */
         uint32_t inspections; /* the newest number of job_inspect() */
+        uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */
         int64_t shown_ms;     /* clock of the last Ctrl-\ */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
 };

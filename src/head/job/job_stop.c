@@ -171,6 +171,19 @@ bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
         return true;
 }
 
+void job_sample(struct job *j, uint32_t interval_ms)
+{
+        j->orders.samples_ms = interval_ms;
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (n->state != NODE_READY && n->state != NODE_RUNNING)
+                        continue;
+                number_encode(&n->out, MSG_SAMPLE, interval_ms);
+                node_flush(n);
+        }
+}
+
 /* Ctrl-\, and once more within 3 s. */
 static void show_ranks(struct job *j)
 {

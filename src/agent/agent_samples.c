@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent_samples.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+enum {
+        RECORD_AFTER_MS = 10000,
+        RECORD_MS = 1000,
+        INTERVAL_MIN_MS = 100,
+};
+
+/* --- a sample --------------------------------------------------------------------------------- */
+
+struct sample_waits {
+        struct sample *m;
+        uint64_t now_ns;
+};
+
+static uint64_t get_tenths(uint64_t since_ns, uint64_t now_ns)
+{
+        return (now_ns - MIN(since_ns, now_ns)) / 100000000;
+}
+
+/* Adds the oldest request of a client; of a rank with several connections, the oldest of all. */
+static void add_sample_wait(void *ctx, const struct relay_client *c)
+{
+        struct sample_waits *w = ctx;
+        int rank = relay_client_rank(c);
+        struct relay_pending p;
+        uint64_t tenths;
+
+        if (rank < 0 || !relay_client_pending(c, &p))
+                return;
+        tenths = get_tenths(p.since_ns, w->now_ns);
+        for (uint32_t i = 0; i < w->m->n_ranks; i++) {
+                struct sample_rank *k = &w->m->ranks[i];
+
+                if (k->rank == (uint64_t)rank && (!k->wait_op || tenths > k->wait_ds)) {
+                        k->wait_op = p.op;
+                        k->wait_ds = tenths;
+                }
+        }
+}
+
+static void take_sample(struct agent_samples *s, struct sample *m)
+{
+        const struct agent_attempt *t = s->attempt;
+        pid_t *pids = xcalloc(t->n_workers, sizeof(*pids));
+        struct sample_waits waits = { m, uv_hrtime() };
+
+        *m = (struct sample){ .ranks = xcalloc(t->n_workers, sizeof(*m->ranks)),
+                              .n_ranks = (uint32_t)t->n_workers };
+        for (size_t i = 0; i < t->n_workers; i++) {
+                const struct worker *w = t->workers[i];
+                uint64_t heard_ns = worker_heard_ns(w);
+
+                pids[i] = w->started && !w->reaped ? w->pid : 0;
+                m->ranks[i].rank = w->rank;
+                m->ranks[i].quiet_ds = heard_ns ? get_tenths(heard_ns, waits.now_ns) + 1 : 0;
+        }
+        sampler_take(&s->sampler, pids, t->n_workers, m);
+        if (s->store->endpoint)
+                endpoint_unix_each(s->store->endpoint, add_sample_wait, &waits);
+        free(pids);
+}
+
+/* --- when ------------------------------------------------------------------------------------- */
+
+static void on_sample_due(uv_timer_t *timer)
+{
+        struct agent_samples *s = timer->data;
+        struct sample m;
+
+        take_sample(s, &m);
+        /* A head that does not read gets fewer samples, not old ones. */
+        if (s->ordered_ms && !uplink_full(s->up))
+                sample_encode(&s->up->out, &m);
+        sample_finish(&m);
+}
+
+/* Starts the timer anew for what is wanted by now. */
+static void schedule_samples(struct agent_samples *s, uint64_t first_ms)
+{
+        uint32_t every_ms = s->ordered_ms;
+
+        if (s->attempt->phase == IDLE || !every_ms)
+                uv_timer_stop(&s->timer);
+        else
+                uv_timer_start(&s->timer, on_sample_due, first_ms, every_ms);
+}
+
+void agent_samples_begin(struct agent_samples *s)
+{
+        schedule_samples(s, 0);
+}
+
+void agent_samples_end(struct agent_samples *s)
+{
+        uv_timer_stop(&s->timer);
+        sampler_reset(&s->sampler);
+}
+
+void agent_samples_order(struct agent_samples *s, const struct frame *f)
+{
+        uint32_t ms;
+
+        if (number_decode(&ms, f, NULL) < 0)
+                return;
+        s->ordered_ms = ms ? MAX(ms, (uint32_t)INTERVAL_MIN_MS) : 0;
+        schedule_samples(s, 0);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
+                        const struct agent_attempt *attempt, const struct agent_store *store)
+{
+        *s = (struct agent_samples){ .up = up, .attempt = attempt, .store = store };
+        uv_timer_init(loop, &s->timer);
+        s->timer.data = s;
+}
+
+void agent_samples_close(struct agent_samples *s)
+{
+        sampler_reset(&s->sampler);
+        uv_close((uv_handle_t *)&s->timer, NULL);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Agent_samples: what the node and its ranks do, every second while that is wanted
+ *
+ * `hnlaunch top` wants it while it looks, the recording of the node from RECORD_AFTER_MS after the
+ * start on. Otherwise no timer runs.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <uv.h>
+
+#include "agent/agent_attempt.h"
+#include "agent/agent_store.h"
+#include "agent/core/uplink.h"
+#include "agent/inspect/sampler.h"
+
+struct agent_samples {
+        struct uplink *up;
+        const struct agent_attempt *attempt;
+        const struct agent_store *store;
+        uv_timer_t timer;
+        struct sampler sampler;
+        uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */
+};
+
+/* All pointers are borrowed. */
+void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
+                        const struct agent_attempt *attempt, const struct agent_store *store);
+/* Ranks were started, or all have ended. */
+void agent_samples_begin(struct agent_samples *s);
+void agent_samples_end(struct agent_samples *s);
+/* Takes SAMPLE of the head. */
+void agent_samples_order(struct agent_samples *s, const struct frame *f);
+void agent_samples_close(struct agent_samples *s); /* let the loop turn once more */
