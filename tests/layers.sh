@@ -20,12 +20,12 @@ result() { # NAME BAD-LINES
 
 ROOMS="
 base base/elf
-wire wire/env wire/noise
+wire wire/trace wire/env wire/noise
 pmix
 store/engine store/relay
 head/core head/term head/hosts head/alloc head/model head/metrics head/options head/push head/nodes head/pull head/ssh/files head/ssh
 head/run head/output head/attach head/status head/why head/dial_in head/job head/report head
-agent/container agent/core agent/files agent/contain agent/rank agent/inspect agent/endpoint agent/nccl agent/tree agent/pmi agent/pmix agent
+agent/container agent/core agent/files agent/contain agent/record agent/rank agent/inspect agent/endpoint agent/nccl agent/tree agent/pmi agent/pmix agent
 client/core client/torchrun client client/backends
 "
 FILES_IN_A_ROOM=30

@@ -231,6 +231,16 @@ static void on_sample_order(struct agent *a, const struct frame *f)
         agent_samples_order(&a->samples, f);
 }
 
+static void on_record(struct agent *a, const struct frame *f)
+{
+        uint32_t max;
+
+        if (number_decode(&max, f, NULL) < 0)
+                return;
+        agent_store_trace_open(&a->store);
+        node_trace_send(a->trace, max);
+}
+
 static void on_store(struct agent *a, const struct frame *f)
 {
         struct error err;
@@ -256,6 +266,7 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_STATUS_REQUEST] = on_status_request,
                 [MSG_INSPECT] = on_inspect,
                 [MSG_SAMPLE] = on_sample_order,
+                [MSG_RECORD] = on_record,
                 [MSG_CHILD_AGENT] = agent_on_child_agent,
                 [MSG_PRUNE] = agent_on_prune,
                 [MSG_TUNNEL] = agent_on_tunnel,
@@ -328,6 +339,7 @@ static void on_turn(void *ctx)
         agent_store_turn(&a->store);
         agent_advance(a);
         pull_sender_turn(&a->pull, &a->up);
+        node_trace_turn(a->trace, &a->up);
 }
 
 /* Stops the loop when nothing else keeps the agent: no attempt, no child agent. */
@@ -381,7 +393,7 @@ static void init_handles(struct agent *a)
         a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
         agent_attempt_init(a);
         pull_sender_init(&a->pull, a->loop);
-        agent_samples_init(&a->samples, a->loop, &a->up, &a->attempt, &a->store);
+        agent_samples_init(&a->samples, a->loop, &a->up, &a->attempt, &a->store, a->trace);
         if (a->notes) {
                 a->up.unsent = &a->notes->unsent;
                 uv_timer_start(&a->heartbeat, on_heartbeat, a->notes->beat_ms, a->notes->beat_ms);
@@ -407,9 +419,11 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
                                        .notes = notes,
                                        .changed = on_push_changed,
                                        .ctx = a };
-        if (agent_store_init(&a->store, loop, &a->up, err) < 0 || contain_begin(err) < 0 ||
-            uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
+        a->trace = node_trace_create();
+        if (agent_store_init(&a->store, loop, &a->up, a->trace, err) < 0 ||
+            contain_begin(err) < 0 || uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
                 agent_store_finish(&a->store);
+                node_trace_destroy(a->trace);
                 free(a);
                 return NULL;
         }
@@ -442,6 +456,7 @@ void agent_destroy(struct agent *a)
         if (job_dir_remove(&a->dir) == 0 && a->notes)
                 a->notes->dir[0] = '\0'; /* else the guard tries again */
         uplink_finish(&a->up);
+        node_trace_destroy(a->trace);
         free(a);
 }
 

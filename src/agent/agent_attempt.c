@@ -293,6 +293,7 @@ static void report_exit(struct agent *a, struct worker *w, int status)
         if (status && !m.stopped)
                 send_error_file(a, w->rank);
         exited_encode(&a->up.out, &m);
+        node_trace_exit(a->trace, w->rank, m.status);
         if (w->pid == a->attempt.libraries.pid)
                 library_watch_stop(&a->attempt.libraries);
 }

@@ -46,6 +46,7 @@ struct agent {
         struct agent_children children;
         struct agent_push push;
         struct pull_sender pull;
+        struct node_trace *trace;
         struct agent_samples samples;
         bool bye; /* leave when idle */
 };

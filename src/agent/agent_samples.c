@@ -68,32 +68,43 @@ static void take_sample(struct agent_samples *s, struct sample *m)
 
 /* --- when ------------------------------------------------------------------------------------- */
 
+/* The timer of the head's order may be faster or slower than the trace's. */
 static void on_sample_due(uv_timer_t *timer)
 {
         struct agent_samples *s = timer->data;
+        uint64_t now_ms = uv_now(timer->loop);
         struct sample m;
 
         take_sample(s, &m);
         /* A head that does not read gets fewer samples, not old ones. */
         if (s->ordered_ms && !uplink_full(s->up))
                 sample_encode(&s->up->out, &m);
+        if (now_ms >= s->recorded_ms) {
+                node_trace_sample(s->trace, &m);
+                s->recorded_ms = now_ms + RECORD_MS - RECORD_MS / 10;
+        }
         sample_finish(&m);
 }
 
-/* Starts the timer anew for what is wanted by now. */
-static void schedule_samples(struct agent_samples *s, uint64_t first_ms)
+/* Starts the timer for what is wanted by now. */
+static void schedule_samples(struct agent_samples *s)
 {
-        uint32_t every_ms = s->ordered_ms;
+        uint64_t now_ms = uv_now(s->timer.loop);
 
-        if (s->attempt->phase == IDLE || !every_ms)
+        if (s->attempt->phase == IDLE)
                 uv_timer_stop(&s->timer);
+        else if (s->ordered_ms)
+                uv_timer_start(&s->timer, on_sample_due, 0,
+                               MIN(s->ordered_ms, (uint32_t)RECORD_MS));
         else
-                uv_timer_start(&s->timer, on_sample_due, first_ms, every_ms);
+                uv_timer_start(&s->timer, on_sample_due,
+                               s->recorded_ms - MIN(now_ms, s->recorded_ms), RECORD_MS);
 }
 
 void agent_samples_begin(struct agent_samples *s)
 {
-        schedule_samples(s, 0);
+        s->recorded_ms = uv_now(s->timer.loop) + RECORD_AFTER_MS;
+        schedule_samples(s);
 }
 
 void agent_samples_end(struct agent_samples *s)
@@ -109,15 +120,16 @@ void agent_samples_order(struct agent_samples *s, const struct frame *f)
         if (number_decode(&ms, f, NULL) < 0)
                 return;
         s->ordered_ms = ms ? MAX(ms, (uint32_t)INTERVAL_MIN_MS) : 0;
-        schedule_samples(s, 0);
+        schedule_samples(s);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
-                        const struct agent_attempt *attempt, const struct agent_store *store)
+                        const struct agent_attempt *attempt, const struct agent_store *store,
+                        struct node_trace *trace)
 {
-        *s = (struct agent_samples){ .up = up, .attempt = attempt, .store = store };
+        *s = (struct agent_samples){ .up = up, .attempt = attempt, .store = store, .trace = trace };
         uv_timer_init(loop, &s->timer);
         s->timer.data = s;
 }

@@ -2,8 +2,8 @@
 /*
  * Agent_samples: what the node and its ranks do, every second while that is wanted
  *
- * `hnlaunch top` wants it while it looks, the recording of the node from RECORD_AFTER_MS after the
- * start on. Otherwise no timer runs.
+ * `hnlaunch top` wants it while it looks; the node's trace gets it from 10 s after the start on, so
+ * that a short run pays nothing for it.
  */
 #pragma once
 
@@ -22,11 +22,14 @@ struct agent_samples {
         uv_timer_t timer;
         struct sampler sampler;
         uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */
+        struct node_trace *trace;
+        uint64_t recorded_ms; /* of the loop: when the trace is to get the next sample */
 };
 
 /* All pointers are borrowed. */
 void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
-                        const struct agent_attempt *attempt, const struct agent_store *store);
+                        const struct agent_attempt *attempt, const struct agent_store *store,
+                        struct node_trace *trace);
 /* Ranks were started, or all have ended. */
 void agent_samples_begin(struct agent_samples *s);
 void agent_samples_end(struct agent_samples *s);

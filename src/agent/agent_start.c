@@ -125,6 +125,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .cwd = a->pull.cwd,
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .contain = &t->contain,
+                .trace = a->trace,
         };
         CLEANUP(fd_closep) int pmi = -1;
         struct error err;

@@ -48,10 +48,47 @@ static uint64_t get_loop_time_ns(void *ctx)
         return uv_now(s->loop) * 1000000;
 }
 
-int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up, struct error *err)
+/* --- the trace of the ranks' requests --------------------------------------------------------- */
+
+static void trace_request(void *ctx, const struct relay_client *c, const struct relay_seen *what)
 {
-        *s = (struct agent_store){ .loop = loop, .up = up, .port = PORT_INIT };
-        s->relay = relay_create((struct relay_ops){ .up = send_store, .now = get_loop_time_ns }, s);
+        struct agent_store *s = ctx;
+        uint32_t rank = (uint32_t)relay_client_rank(c);
+
+        if (what->op == STORE_PROGRESS)
+                node_trace_step(s->trace, rank, what->number);
+        else
+                node_trace_op(s->trace, rank, what->op, what->status,
+                              (get_loop_time_ns(s) - what->since_ns) / 1000, what->key);
+}
+
+static void trace_open_request(void *ctx, const struct relay_client *c)
+{
+        struct agent_store *s = ctx;
+        struct relay_pending p;
+
+        if (relay_client_rank(c) >= 0 && relay_client_pending(c, &p))
+                node_trace_op(s->trace, (uint32_t)relay_client_rank(c), p.op, TRACE_OPEN,
+                              (get_loop_time_ns(s) - p.since_ns) / 1000, p.key);
+}
+
+void agent_store_trace_open(struct agent_store *s)
+{
+        if (s->endpoint)
+                endpoint_unix_each(s->endpoint, trace_open_request, s);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up,
+                     struct node_trace *trace, struct error *err)
+{
+        static const struct relay_ops ops = { .up = send_store,
+                                              .now = get_loop_time_ns,
+                                              .seen = trace_request };
+
+        *s = (struct agent_store){ .loop = loop, .up = up, .trace = trace, .port = PORT_INIT };
+        s->relay = relay_create(ops, s);
         if (!s->relay)
                 return err_set(err, ENOMEM, "out of memory");
         s->owners = peer_owners_create(send_owners_request, s);

@@ -16,6 +16,7 @@
 #include "agent/endpoint/peer_owners.h"
 #include "agent/endpoint/port.h"
 #include "agent/endpoint/probe.h"
+#include "agent/record/node_trace.h"
 #include "store/relay/relay.h"
 #include "wire/msg.h"
 
@@ -34,10 +35,14 @@ struct agent_store {
         struct peer_owners *owners; /* of connections to the TCP endpoint */
         struct probe *probe;        /* NULL = none under way */
         uv_timer_t due;             /* the relay has something to send then */
+        struct node_trace *trace;   /* of the ranks' requests */
 };
 
-/* 0 or -ENOMEM. */
-int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up, struct error *err);
+/* All pointers are borrowed. 0 or -ENOMEM. */
+int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up,
+                     struct node_trace *trace, struct error *err);
+/* Records the requests that have no answer yet. */
+void agent_store_trace_open(struct agent_store *s);
 /* Closes everything, in two steps: let the loop turn once in between. */
 void agent_store_close(struct agent_store *s);
 void agent_store_finish(struct agent_store *s);

@@ -68,6 +68,8 @@ static const char *const names[256] = {
         [MSG_INSPECTED] = "INSPECTED",
         [MSG_SAMPLE] = "SAMPLE",
         [MSG_SAMPLED] = "SAMPLED",
+        [MSG_RECORD] = "RECORD",
+        [MSG_RECORDED] = "RECORDED",
 };
 
 const char *msg_name(uint8_t type)

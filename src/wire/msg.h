@@ -50,6 +50,8 @@ enum msg_type {
         MSG_INSPECT = 18, /* looks closer at ranks, see wire/status_msg.h; answered by INSPECTED */
         MSG_PULL = 19,    /* send files of ended ranks, see wire/push_msg.h; answered by PULLED */
         MSG_SAMPLE = 20,  /* milliseconds between SAMPLEDs, 0 = none, see wire/status_msg.h */
+        MSG_RECORD = 21,  /* send so many pieces of the node's trace; answered by RECORDED, see
+                             wire/trace/trace.h */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -72,6 +74,7 @@ enum msg_type {
         MSG_PORTS_HELD = 49, /* the ports, see wire/endpoint_msg.h */
         MSG_INSPECTED = 50,  /* one of the ranks */
         MSG_SAMPLED = 51,    /* what the node and its ranks do */
+        MSG_RECORDED = 52,   /* a piece of it */
         MSG_DUMP = 60, /* a part of a dump of PyTorch's flight recorder; after the node's EXITED */
         MSG_NCCL = 61, /* the NCCL of a rank; once for an attempt */
         MSG_PULLED = 62, /* a part of the files that PULL asks for */

@@ -12,6 +12,7 @@
 #include "wire/msg.h"
 #include "wire/push_msg.h"
 #include "wire/status_msg.h"
+#include "wire/trace/trace.h"
 #include "wire/tree_msg.h"
 
 /* Decodes @f and, if that works, appends the encoded message to @to. */
@@ -158,6 +159,34 @@ static int number_again(const struct frame *f, struct buf *to)
         return r;
 }
 
+/* The records of a piece, too: as many as are well-formed. */
+static int recorded_again(const struct frame *f, struct buf *to)
+{
+        struct buf piece = BUF_INIT;
+        struct trace_record record;
+        struct trace_reader t;
+        struct recorded m;
+        struct error err;
+        uint64_t before;
+        int r = recorded_decode(&m, f, &err);
+
+        if (r < 0)
+                return r;
+        if (trace_open(&t, m.piece, m.len)) {
+                before = t.us;
+                trace_begin(&piece, before);
+                while (trace_next(&t, &record)) {
+                        trace_put(&piece, before, &record);
+                        before = record.us;
+                }
+        }
+        m.piece = buf_data(&piece);
+        m.len = MIN(buf_len(&piece), (size_t)TRACE_PIECE);
+        recorded_encode(to, &m);
+        buf_finish(&piece);
+        return 0;
+}
+
 static int leaving_again(const struct frame *f, struct buf *to)
 {
         char why[128];
@@ -204,6 +233,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_INSPECTED] = inspected_again,
         [MSG_SAMPLE] = number_again,
         [MSG_SAMPLED] = sample_again,
+        [MSG_RECORD] = number_again,
+        [MSG_RECORDED] = recorded_again,
         [MSG_LEAVING] = leaving_again,
         [MSG_REPORT] = rank_bytes_again,
         [MSG_DUMP] = dump_again,

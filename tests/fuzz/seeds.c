@@ -20,6 +20,7 @@
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
 #include "wire/tcpstore.h"
+#include "wire/trace/trace.h"
 #include "wire/tree_msg.h"
 
 static const char *corpus;
@@ -230,6 +231,7 @@ static void seed_statuses(struct buf *b)
         struct node_status_conn conn = { .addr = "10.0.0.1",
                                          .port = 40000,
                                          .wait = { "", "", 0, 0 } };
+        struct buf piece = BUF_INIT;
 
         number_encode(b, MSG_STATUS_REQUEST, 5);
         write_message(b, "ask");
@@ -263,6 +265,19 @@ static void seed_statuses(struct buf *b)
                                  .gpus = (struct sample_gpu[]){ { .watts = 700 } },
                                  .n_gpus = 1 });
         write_message(b, "sampled");
+        trace_begin(&piece, 1000000);
+        for (uint8_t kind = TRACE_STEP; kind < TRACE_KINDS; kind++)
+                trace_put(&piece, 1000000,
+                          &(struct trace_record){ .kind = kind,
+                                                  .us = 1000000 + kind,
+                                                  .rank = 3,
+                                                  .number = 300,
+                                                  .more = 70000,
+                                                  .data = "key",
+                                                  .len = 3 });
+        recorded_encode(b, &(struct recorded){ true, buf_data(&piece), buf_len(&piece) });
+        write_message(b, "recorded");
+        buf_finish(&piece);
         leaving_encode(b, "SIGTERM");
         write_message(b, "leaving");
         rank_bytes_encode(b, MSG_REPORT, 1, "{}", 2);

@@ -56,6 +56,8 @@ static int pump_stream(struct stream *s)
         if (!data)
                 return 0; /* the uplink ends for lack of memory */
         n = read(s->fd, data, max);
+        if (n > 0)
+                node_trace_output(s->trace, s->rank, s->number, data, (size_t)n);
         output_end(&s->up->out, mark, n > 0 ? (size_t)n : 0);
         if (n > 0) {
                 s->heard_ns = uv_hrtime();

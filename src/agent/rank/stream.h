@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "agent/core/uplink.h"
+#include "agent/record/node_trace.h"
 
 struct stream {
         uv_poll_t poll;
@@ -25,6 +26,7 @@ struct stream {
         uint32_t unwritten; /* sent and not yet written by the head */
         uint64_t heard_ns;  /* when the last bytes came, uv_hrtime(); 0 = never */
         bool draining;
+        struct node_trace *trace; /* borrowed; NULL = times of output are not recorded */
 };
 
 /* Takes @fd, and reads from the first stream_resume() on. @ended() is called once, after end of

@@ -49,9 +49,12 @@ static void on_output_ended(void *ctx, const struct stream *s)
 /* Gives the agent's ends of the pipes away. */
 static int attach_streams(struct worker *w, const struct worker_setup *s, int ours[3])
 {
-        for (uint8_t i = 0; i < 2; i++)
+        for (uint8_t i = 0; i < 2; i++) {
                 w->out[i] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT + i, s->window,
                                         ours[1 + i], on_output_ended, w);
+                if (w->out[i])
+                        w->out[i]->trace = s->trace;
+        }
         if (s->fed)
                 w->in = stdin_writer_open(s->loop, s->up, w->rank, ours[0]);
         ours[0] = ours[1] = ours[2] = -1;

@@ -39,6 +39,7 @@ struct worker_setup {
         int pass;             /* one more descriptor for the process; 0 = none */
         unsigned older_names; /* of nccl_env_build_all() */
         struct contain *contain;
+        struct node_trace *trace; /* of the outputs; may be NULL */
 };
 
 /* Starts the process in a session of its own; it is killed when the agent dies. NULL: out of

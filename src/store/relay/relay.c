@@ -62,10 +62,25 @@ void relay_reply(struct relay_client *c, uint32_t tag, struct store_reply *reply
         c->ops.reply(c->ctx, reply);
 }
 
+/* Clients that are no rank, such as relays of other nodes, are not told. */
+static void tell_waiter_end(const struct waiter *w, uint8_t status)
+{
+        const struct relay *relay = w->client->relay;
+
+        if (relay->ops.seen && w->client->rank >= 0 && w->request)
+                relay->ops.seen(relay->ctx, w->client,
+                                &(struct relay_seen){ .op = w->request->op,
+                                                      .status = status,
+                                                      .key = w->request->first_key,
+                                                      .since_ns = w->since_ns });
+}
+
 void waiter_answer(struct waiter *w, struct store_reply *reply)
 {
         struct relay_client *c = w->client;
         uint32_t tag = w->name.tag;
+
+        tell_waiter_end(w, reply->status);
 
         if (w->request->op == STORE_HELLO && reply->status == STORE_OK) {
                 c->rank = (int)w->number;
@@ -156,6 +171,7 @@ static void cancel_waiter(struct waiter *w, const struct store_request *req)
                 return;
         }
         describe_timeout(text, sizeof(text), w->request);
+        tell_waiter_end(w, STORE_TIMEOUT);
         request_detach(c->relay, w);
         destroy_waiter(w);
         /* The text of a reply is limited to less than a key. */
@@ -211,6 +227,11 @@ void relay_request(struct relay_client *c, const struct store_request *req)
                 take_client_request(c, req);
         else if (op_is(req->op, OP_FORWARDED))
                 relay_send_request(relay, c->id, req);
+        if (req->op == STORE_PROGRESS && relay->ops.seen && c->rank >= 0)
+                relay->ops.seen(relay->ctx, c,
+                                &(struct relay_seen){ .op = STORE_PROGRESS,
+                                                      .number = req->number,
+                                                      .since_ns = c->seen_ns });
         relay_release_behind(relay, c->id);
 }
 
@@ -359,6 +380,7 @@ void relay_client_destroy(struct relay_client *c)
                 return;
         relay = c->relay;
         while ((w = c->waiters)) {
+                tell_waiter_end(w, STORE_PEER);
                 request_detach(relay, w);
                 destroy_waiter(w);
         }

@@ -51,11 +51,21 @@
 struct relay;
 struct relay_client;
 
+/* A request of a client that has come to its end, or a PROGRESS. */
+struct relay_seen {
+        uint8_t op, status; /* enum store_op, enum store_status */
+        struct bytes key;   /* the first */
+        int64_t number;     /* the step of a PROGRESS */
+        uint64_t since_ns;  /* when the request came, ops.now() */
+};
+
 struct relay_ops {
         /* The body of a MSG_STORE for the head, lent. May not call the relay. */
         void (*up)(void *ctx, const void *body, size_t len);
         /* Nanoseconds of any clock; may be NULL: time is 0, and collectives are not held. */
         uint64_t (*now)(void *ctx);
+        /* For a trace of what the ranks do; may be NULL, and may not call the relay. */
+        void (*seen)(void *ctx, const struct relay_client *c, const struct relay_seen *what);
 };
 
 struct relay_client_ops {
