@@ -26,6 +26,7 @@
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
+#include "head/pull/trace_fetch.h"
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
 #include "wire/env/compat_env.h"
@@ -256,6 +257,7 @@ void launch_finish(struct launch *l)
         launch_why_free(l);
         free(l->config.dial_in);
         pull_destroy(l->config.pull);
+        trace_fetch_destroy(l->config.traces);
         metrics_destroy(l->listeners.metrics);
         progress_destroy(l->progress);
         run_dir_destroy(l->dir);

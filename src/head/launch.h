@@ -14,6 +14,7 @@
  * - launch_why.c: the evidence for `hnlaunch why`
  * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
  * - launch_metrics.c: metrics of the run (--metrics)
+ * - launch_trace.c: what the agents have recorded of their ranks (--record)
  * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
@@ -148,6 +149,13 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
 /* The last look before the ranks are stopped is over: keeps the stacks, and tells a hang, or where
  * the ranks are. */
 void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer);
+
+/* --- launch_trace.c --- */
+
+/* Has the job keep traces that it fetches, before job_create(). */
+void launch_trace_init(struct launch *l);
+/* Fetches the traces of a run that has failed, or with --record; before job_leave(). */
+void launch_trace_end(struct launch *l);
 
 /* --- launch_metrics.c --- */
 

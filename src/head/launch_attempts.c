@@ -129,6 +129,7 @@ int launch_run_attempts(struct launch *l)
         while (job_restart(l->job, &l->plan))
                 if (!prepare_again(l))
                         run_attempt(l);
+        launch_trace_end(l);
         if (l->config.pull) {
                 if (!l->o.quiet)
                         say("hnlaunch: bringing files home (--pull); Ctrl-C leaves them on the "

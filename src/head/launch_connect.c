@@ -126,12 +126,12 @@ int launch_connect(struct launch *l)
         l->config.agent_binaries = &l->agent_binaries;
         l->config.agent_path = l->agent;
         l->config.events = &l->events;
-        l->config.tick = tick;
-        l->config.tick_ctx = l->progress;
+        l->config.tick = (struct job_tick){ tick, l->progress };
         l->config.say = say_now;
         l->config.say_ctx = l;
         l->config.tell_joins = l->o.json || (l->dir && run_dir_path(l->dir));
         launch_why_init(l);
+        launch_trace_init(l);
         l->job = job_create(&l->config, &err);
         if (!l->job)
                 return refuse_transport(l, &err);

@@ -57,6 +57,7 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
                           l->config.run_id);
         say_diags(&d, l->streams.color);
         diags_finish(&d);
+        job_ask_traces(l->job);
         job_hangs(l->job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
 }
 

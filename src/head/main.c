@@ -85,6 +85,7 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
         case COMMAND_RERUN:
         case COMMAND_LOGS:
         case COMMAND_WHY:
+        case COMMAND_REPORT:
                 return do_run_command(l);
         default:
                 return launch_run(l);

@@ -18,6 +18,7 @@
 #include "head/options/option_table.h"
 #include "head/run/run_list.h"
 #include "head/run_logs.h"
+#include "head/run_report.h"
 #include "head/run_why.h"
 #include "head/term/diag.h"
 
@@ -465,6 +466,7 @@ static int check_words(const struct options *o, struct diags *d)
                 [COMMAND_ATTACH] = { 0, 1, "hnlaunch attach [RUN]" },
                 [COMMAND_LOGS] = { 0, 1, "hnlaunch logs [-f] [--ranks LIST] [--host LIST] [RUN]" },
                 [COMMAND_WHY] = { 0, 1, "hnlaunch why [--json] [RUN]" },
+                [COMMAND_REPORT] = { 0, 1, "hnlaunch report [--html FILE] [--json] [RUN]" },
                 [COMMAND_RERUN] = { 0, 1, "hnlaunch rerun [--without-bad] [--ranks LIST] [RUN]" },
         };
         const char *name = option_commands[o->command].name;
@@ -506,6 +508,8 @@ int run_commands_do(const struct options *o, struct diags *d)
                 rc = attach_to(o, r, d);
         else if (o->command == COMMAND_WAIT)
                 rc = await_run(r, d);
+        else if (o->command == COMMAND_REPORT)
+                rc = run_report_print(o, r, d);
         else if (o->command == COMMAND_WHY)
                 rc = explain_run(o, r, d);
         else

@@ -108,8 +108,7 @@ static int connect_all(void)
                                 .remote = make_transport,
                                 .events = &head.events,
                                 .run_id = "scale",
-                                .tick = tick,
-                                .tick_ctx = head.progress,
+                                .tick = { tick, head.progress },
                                 .say = told };
         struct error err;
 

@@ -24,10 +24,12 @@
 #include "head/job/job_private.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
+#include "head/pull/trace_fetch.h"
 
 enum {
         TICK_MS = 100,
         PULL_LOOK_MS = 1000,
+        TRACES_MS = 5000,      /* for the traces of all nodes */
         LEAVE_MS = 2000,       /* for agents to leave after the end */
         LEAVE_PUSH_MS = 15000, /* the same with files to remove */
         LOOP_FDS = 8,          /* for libuv */
@@ -121,7 +123,7 @@ static void tick(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        j->config.tick(j->config.tick_ctx);
+        j->config.tick.call(j->config.tick.ctx);
 }
 
 static void tell_notices(struct diags *d, enum link_notice kind, const struct strv *rows)
@@ -172,7 +174,7 @@ int job_connect(struct job *j)
 {
         struct cluster *c = &j->cluster;
 
-        if (j->config.tick)
+        if (j->config.tick.call)
                 uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
         attempt_step(&j->attempt, JOB_EV_CONNECT);
         cluster_connect(c);
@@ -219,6 +221,54 @@ void job_wait(struct job *j)
         say_through(NULL);
         attempt_step(&j->attempt, JOB_EV_EMPTY);
         heartbeat_stop(&j->heartbeat);
+}
+
+void job_ask_traces(struct job *j)
+{
+        const struct plan *plan = j->attempt.plan;
+        struct trace_fetch *t = j->config.traces;
+
+        if (!t || trace_fetch_waits(t))
+                return;
+        trace_fetch_begin(t, (size_t)plan->num_nodes);
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (!plan->nodes[i].n_ranks || n->ended || n->state < NODE_READY ||
+                    n->state == NODE_FAILED)
+                        continue;
+                trace_fetch_ask(t, n);
+                node_flush(n);
+        }
+}
+
+static void on_traces_over(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        trace_fetch_cancel(j->config.traces);
+}
+
+static void await_traces(struct job *j)
+{
+        while (trace_fetch_waits(j->config.traces))
+                uv_run(&j->loop, UV_RUN_ONCE);
+}
+
+void job_fetch_traces(struct job *j)
+{
+        if (!j->config.traces || j->attempt.state == JOB_ENDED)
+                return;
+        uv_timer_stop(&j->limit);
+        j->orders.fetching = true;
+        uv_timer_start(&j->late, on_traces_over, TRACES_MS, 0);
+        uv_ref((uv_handle_t *)&j->late);
+        await_traces(j); /* of a request before */
+        job_ask_traces(j);
+        await_traces(j);
+        uv_unref((uv_handle_t *)&j->late);
+        uv_timer_stop(&j->late);
+        j->orders.fetching = false;
 }
 
 static void on_pull_look(uv_timer_t *t)

@@ -34,6 +34,7 @@ struct inspected;
 struct rank_table;
 struct pull;
 struct sample;
+struct trace_fetch;
 
 /* What asks job_inspect(). */
 struct job_why {
@@ -54,6 +55,12 @@ struct job_samples {
         void *ctx;
 };
 
+/* What is called ten times a second while nodes are connected. */
+struct job_tick {
+        void (*call)(void *ctx); /* may be NULL */
+        void *ctx;
+};
+
 struct job_config {
         const struct options *options;
         const struct hosts *hosts;
@@ -65,10 +72,10 @@ struct job_config {
         struct transport *(*remote)(uv_loop_t *loop, struct error *err);
         struct dial_in *dial_in; /* the nodes dial in; NULL = they are reached. Outlives the job */
         struct events *events;
-        struct pull *pull; /* what job_pull() brings home; NULL = nothing */
+        struct pull *pull;          /* what job_pull() brings home; NULL = nothing */
+        struct trace_fetch *traces; /* what job_fetch_traces() does; NULL = nothing */
         char run_id[16];
-        void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */
-        void *tick_ctx;
+        struct job_tick tick;
         /* Messages while the job runs; lent for the call. May be NULL. */
         void (*say)(void *ctx, const struct diags *d);
         void *say_ctx;
@@ -119,6 +126,10 @@ void job_wait(struct job *j);
 bool job_restart(struct job *j, struct plan *plan);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
+/* Asks the nodes of the attempt for the traces of their ranks (config.traces). The second form also
+ * waits until they are there, for some seconds at most; a signal ends the wait. */
+void job_ask_traces(struct job *j);
+void job_fetch_traces(struct job *j);
 /* Brings the files of --pull home from the nodes of the last attempt. A signal ends it. */
 void job_pull(struct job *j);
 /* The agents leave. */

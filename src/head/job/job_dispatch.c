@@ -27,6 +27,7 @@
 #include "head/model/lone_rank.h"
 #include "head/nodes/transport_tree.h"
 #include "head/pull/pull.h"
+#include "head/pull/trace_fetch.h"
 #include "wire/status_msg.h"
 
 enum { HN_KNOWN_BAD = 408 };
@@ -230,6 +231,18 @@ static void warn_known_bad(struct job *j, const struct node *n, const struct ncc
         diags_finish(&d);
 }
 
+static void tell_nccl(struct job *j, const struct node *n, uint32_t version)
+{
+        char text[48];
+
+        if (version == j->told.nccl)
+                return;
+        j->told.nccl = version;
+        snprintf(text, sizeof(text), "NCCL %u.%u.%u", version / 10000, version / 100 % 100,
+                 version % 100);
+        cluster_emit(&j->cluster, EVENT_LIBRARY, n->index, -1, 0, text);
+}
+
 static int on_nccl(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct nccl_report m;
@@ -237,6 +250,7 @@ static int on_nccl(struct job *j, struct node *n, const struct frame *f, struct 
         if (nccl_report_decode(&m, f, err) < 0 || turns_nccl(j->attempt.turns, n->index, err) < 0)
                 return -EPROTO;
         warn_known_bad(j, n, &m);
+        tell_nccl(j, n, m.version);
         return 0;
 }
 
@@ -306,6 +320,11 @@ static int on_sampled(struct job *j, struct node *n, const struct frame *f, stru
                 j->config.samples.take(j->config.samples.ctx, n->index, &m);
         sample_finish(&m);
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: SAMPLED of a foreign rank");
+}
+
+static int on_recorded(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return trace_fetch_take(j->config.traces, n, f, err);
 }
 
 static int on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
@@ -414,6 +433,7 @@ static const struct {
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_INSPECTED] = { IN_ANY, on_inspected },
         [MSG_SAMPLED] = { IN_ANY, on_sampled },
+        [MSG_RECORDED] = { IN_ANY, on_recorded },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
         [MSG_PROBED] = { IN_ANY, on_probed },
         [MSG_PORTS_HELD] = { IN_ANY, on_ports_held },
@@ -513,6 +533,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 c->failed++;
                 if (pull_waits(j->config.pull))
                         pull_lost(j->config.pull, n, "the node was lost");
+                trace_fetch_lost(j->config.traces, n);
                 job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
                 if (was == NODE_RUNNING) {
                         c->running--;
@@ -548,6 +569,7 @@ static void on_node_left(void *ctx, struct node *n)
         struct job *j = ctx;
 
         job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
+        trace_fetch_lost(j->config.traces, n);
         if (pull_waits(j->config.pull))
                 pull_lost(j->config.pull, n, "the node was lost");
         if (was_store_needed(j, n))

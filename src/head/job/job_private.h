@@ -45,13 +45,15 @@ struct job_orders {
         uint32_t inspections; /* the newest number of job_inspect() */
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */
         int64_t shown_ms;     /* clock of the last Ctrl-\ */
+        bool fetching;        /* job_fetch_traces() waits */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
 };
 
-/* Warnings that are told once. */
+/* What is told once. */
 struct job_told {
         bool lone_rank; /* HN407 */
         bool known_bad; /* HN408 */
+        uint32_t nccl;  /* version of the newest EVENT_LIBRARY; 0 = none */
 };
 
 struct job {

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "head/nodes/program_link.h"
 #include "head/pull/pull.h"
+#include "head/pull/trace_fetch.h"
 #include "head/status/rank_table_text.h"
 
 enum {
@@ -222,6 +223,8 @@ void job_signal(struct job *j, int signo)
                 heartbeat_suspend(&j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 job_signal_ranks(j, signo);
+        } else if (j->orders.fetching) {
+                trace_fetch_cancel(j->config.traces);
         } else if (pull_waits(j->config.pull)) {
                 pull_cancel(j->config.pull, "interrupted");
         } else if (j->attempt.state == JOB_LEAVING) {

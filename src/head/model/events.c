@@ -22,6 +22,7 @@ static const char *const event_names[EVENT_KINDS] = {
         [EVENT_RANK_MISSING] = "rank.missing",
         [EVENT_STALLED] = "run.stalled",
         [EVENT_HANG] = "run.hang",
+        [EVENT_LIBRARY] = "run.library",
         [EVENT_RESTART] = "run.restart",
         [EVENT_NODE_REPLACED] = "node.replaced",
         [EVENT_RANK_EXITED] = "rank.exited",

@@ -28,7 +28,9 @@ enum event_kind {
         EVENT_RANK_PROGRESS,  /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_MISSING,   /* has not joined in time */
         EVENT_STALLED,        /* ranks wait for long: value = milliseconds, text */
-        EVENT_HANG, /* a hang was found: rank = the first odd one, value = milliseconds, text */
+        EVENT_HANG,    /* a hang was found: rank = the first odd one, value = milliseconds, text */
+        EVENT_LIBRARY, /* ranks have loaded another version of a library than before: text = name
+                          and version */
         EVENT_RANK_EXITED,   /* value = exit code, or -signal */
         EVENT_RANK_REPORT,   /* hn_report_error(): text */
         EVENT_STOP,          /* the job shall stop: text = reason */

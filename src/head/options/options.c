@@ -136,13 +136,14 @@ void options_finish(struct options *o)
                                  &o->exports,   &o->env_files, &o->unset,   &o->identities,
                                  &o->push,      &o->pull,      &o->argv,    &o->wrap,
                                  &o->line };
-        char *texts[] = {
-                o->export_mode,  o->chdir,          o->user,    o->jump,           o->via,
-                o->ssh_config,   o->ssh_command,    o->iface,   o->label_template, o->stdin_file,
-                o->show,         o->log_dir,        o->agent,   o->help_topic,     o->json_file,
-                o->logs.pattern, o->local_rank_arg, o->dial_in, o->dial_secret,    o->progress_re,
-                o->metrics
-        };
+        char *texts[] = { o->export_mode, o->chdir,        o->user,
+                          o->jump,        o->via,          o->ssh_config,
+                          o->ssh_command, o->iface,        o->label_template,
+                          o->stdin_file,  o->show,         o->log_dir,
+                          o->html,        o->agent,        o->help_topic,
+                          o->json_file,   o->logs.pattern, o->local_rank_arg,
+                          o->dial_in,     o->dial_secret,  o->progress_re,
+                          o->metrics };
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
                 strv_finish(lists[i]);

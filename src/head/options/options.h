@@ -28,6 +28,7 @@ enum command {
         COMMAND_RERUN,
         COMMAND_LOGS,
         COMMAND_WHY,
+        COMMAND_REPORT,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,
@@ -123,6 +124,7 @@ struct options {
         char *show;      /* NULL = all; "all", "0", or rank list */
         char *log_dir;   /* NULL = the user's state folder, "none" = none */
         int log_keep;    /* runs in the state folder */
+        bool record;     /* keep what the agents have recorded, also without a failure */
         char *json_file; /* of @json: NULL = standard output */
         enum tristate color;
         enum progress_mode progress;
@@ -130,6 +132,7 @@ struct options {
         bool quiet, json, strict_config;
         int verbose;
         bool without_bad;     /* rerun --without-bad */
+        char *html;           /* report --html: the file, "-" = standard output; NULL = text */
         bool probe;           /* plan --probe */
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */
         struct log_options logs;

@@ -37,8 +37,10 @@ enum {
 };
 
 /* By enum record; then the file of output before, and the place of `hnlaunch attach`. */
-static const char *const record_names[] = { "run.json", "events.ndjson", "output", "summary.json",
-                                            "hang.txt", "output.old",    "shown" };
+static const char *const record_names[] = {
+        "run.json",     "events.ndjson", "output",     "trace",
+        "summary.json", "hang.txt",      "output.old", "shown"
+};
 
 /* Of the thread, until it is done. */
 struct record_files {
@@ -248,12 +250,18 @@ static int cut_output(struct recorder *r, off_t bytes)
         return fd < 0 || fstat(fd, &st) < 0 ? -1 : ftruncate(fd, MAX(st.st_size - bytes, 0));
 }
 
+/* Whether the record is written in the folder of --log-dir, too, which has the others already. */
+static bool goes_elsewhere(enum record record)
+{
+        return record == RECORD_HANG || record == RECORD_TRACE;
+}
+
 static int write_record(struct recorder *r, enum record record, const struct buf *b)
 {
         CLEANUP(free_textp) char *path = NULL;
         int ret = 0;
 
-        if (!buf_len(b) || (r->elsewhere && record != RECORD_OUTPUT && record != RECORD_HANG))
+        if (!buf_len(b) || (r->elsewhere && record != RECORD_OUTPUT && !goes_elsewhere(record)))
                 return 0;
         path = xasprintf("%s/%s", r->path, record_names[record]);
         if (record == RECORD_OUTPUT && (r->files.in_file += buf_len(b)) > OUTPUT_MAX)
@@ -412,7 +420,7 @@ static void wake_thread(struct recorder *r)
 
 void recorder_put(struct recorder *r, enum record record, const void *data, size_t len)
 {
-        if (!r || (r->elsewhere && record != RECORD_HANG))
+        if (!r || (r->elsewhere && !goes_elsewhere(record)))
                 return;
         pthread_mutex_lock(&r->lock);
         if (record != RECORD_EVENTS || buf_len(&r->pending[record]) + len <= EVENTS_MAX)

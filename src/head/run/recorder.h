@@ -3,6 +3,9 @@
  * Recorder: writes the records of a run, without ever holding the run up
  *
  *   RUN/run.json, events.ndjson, summary.json    as in --log-dir (head/output/run_dir.h)
+ *   RUN/trace                                    what the agents have recorded: a line "NUMBER NODE
+ *                                                OFFSET ERROR BYTES" before each piece
+ *                                                (head/record/trace_file.h)
  *   RUN/hang.txt                                 the stacks of a hang that --hang-after has found
  *   RUN/output                                   what all ranks have written, in pieces: a line
  *                                                "MICROSECONDS RANK out|err BYTES" (since the start
@@ -28,6 +31,7 @@ enum record {
         RECORD_RUN,
         RECORD_EVENTS,
         RECORD_OUTPUT,
+        RECORD_TRACE, /* as RECORD_HANG */
         RECORD_SUMMARY,
         RECORD_HANG, /* also below @elsewhere of recorder_create() */
         RECORDS

@@ -838,6 +838,15 @@ const struct error_id error_ids[] = {
           "The kernel refuses another process or pipe. The message has its reason.",
           "Raise the limit of processes or descriptors (ulimit -u, ulimit -n)." },
         /* records and limits */
+        { 831,
+          "a run has no report",
+          "The records of the run, or its file events.ndjson, are missing or cannot be read: it was started with --log-dir none, "
+          "or a file was removed.",
+          "Run it again with records, which is the default; --record keeps traces also of a run that does not fail." },
+        { 832,
+          "the page of a report cannot be written",
+          "The file of --html cannot be opened for writing, or its disk is full.",
+          "Name another file; --html - writes to standard output." },
         { 901,
           "output of ranks is missing in the log folder",
           "Writing to files of the log folder failed: the file system is full, or an error occurred. The ranks and "

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/record/divergence_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/store_msg.h"
+
+/* A class of processor use: stopped, in the kernel, busy, idle, or between these. */
+static char classify_sample(const struct trace_event *e)
+{
+        if (e->more == 'T' || e->more == 't' || e->more == 'D')
+                return (char)e->more;
+        return e->number >= 50 ? 'B' : e->number < 10 ? 'I' : '-';
+}
+
+static void take_sample_class(struct rank_view *r, const struct trace_event *e)
+{
+        char now = classify_sample(e);
+
+        if (now != r->cpu[DIVERGENCE_SECONDS - 1]) {
+                r->before = r->cpu[DIVERGENCE_SECONDS - 1];
+                r->changed_us = e->us;
+        }
+        memmove(r->cpu, r->cpu + 1, DIVERGENCE_SECONDS - 1);
+        r->cpu[DIVERGENCE_SECONDS - 1] = now;
+}
+
+static void take_act(struct divergence_search *s, const struct trace_event *e)
+{
+        if (s->in->cause_rank >= 0 && e->rank == (uint32_t)s->in->cause_rank)
+                s->acts[s->n_acts++] = e->us;
+}
+
+static void take_output(struct rank_view *r, const struct trace_event *e)
+{
+        if (e->more & 1) {
+                if (r->error_us < 0 || e->us - r->last_us > DIVERGENCE_BURST_US)
+                        r->error_us = e->us;
+                r->last_us = e->us;
+                return;
+        }
+        if (r->outs++)
+                r->gap_us = MAX(r->gap_us, e->us - r->out_us);
+        r->out_us = e->us;
+}
+
+/* A request counts by its beginning: the answer may come after the end. */
+static void take_wait(struct divergence_search *s, struct rank_view *r, const struct trace_event *e)
+{
+        uint8_t status = (uint8_t)(e->number >> 8);
+        int64_t since = e->us - (int64_t)MIN(e->more, (uint64_t)INT64_MAX / 2);
+
+        if (since > s->in->until_us || !trace_event_waits(e))
+                return;
+        r->wait =
+                (struct rank_wait){ status != STORE_OK || e->us > s->in->until_us,
+                                    status != STORE_OK && e->us <= s->in->until_us, e->key, since };
+        if (r->wait.lasts)
+                return;
+        s->usual[s->n_usual++] = e->us - since;
+        take_act(s, e);
+}
+
+static void take_trace_event(struct divergence_search *s, const struct trace_event *e)
+{
+        struct rank_view *r = &s->ranks[e->rank];
+
+        if (e->kind == TRACE_OP)
+                take_wait(s, r, e);
+        if (e->us > s->in->until_us)
+                return;
+        if (e->kind == TRACE_STEP && (int64_t)e->number > r->step) {
+                r->step = (int64_t)e->number;
+                r->step_us = e->us;
+                take_act(s, e);
+        } else if (e->kind == TRACE_OUT) {
+                take_output(r, e);
+                if (!(e->more & 1))
+                        take_act(s, e);
+        } else if (e->kind == TRACE_EXIT && r->exit_us < 0) {
+                r->exit_us = e->us;
+                r->status = (int)e->number;
+        } else if (e->kind == TRACE_SAMPLE) {
+                take_sample_class(r, e);
+        }
+}
+
+void divergence_view(struct divergence_search *s)
+{
+        const struct trace_log *log = s->in->log;
+
+        for (size_t i = 0; i < log->n; i++)
+                if (log->v[i].rank < (uint32_t)s->in->n_ranks)
+                        take_trace_event(s, &log->v[i]);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/record/story.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+
+enum {
+        EVENTS_FILE_MAX = 64 << 20,
+        RANKS_MAX = 1 << 20,
+        NODES_MAX = 65536,
+        NOTES_MAX = 1000,
+};
+
+const char *story_word(const json_t *j, const char *name)
+{
+        const char *text = json_string_value(json_object_get(j, name));
+
+        return text ? text : "";
+}
+
+static int64_t read_json_number(const json_t *j, const char *name, int64_t missing)
+{
+        const json_t *n = json_object_get(j, name);
+
+        return json_is_integer(n) ? (int64_t)json_integer_value(n) : missing;
+}
+
+const char *story_host(const struct story *s, int node, int rank)
+{
+        if (rank >= 0 && (size_t)rank < s->n_ranks)
+                node = s->node_of[rank];
+        return node >= 0 && (size_t)node < s->n_nodes ? s->nodes[node].host : "";
+}
+
+int64_t story_last_us(const struct story *s)
+{
+        int64_t last = MAX(s->times.end_us, s->times.ordered_us);
+
+        if (s->log.n)
+                last = MAX(last, s->log.v[s->log.n - 1].us);
+        return MAX(last, INT64_C(1));
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Returns an object, empty if the file is missing or no JSON. */
+static json_t *load_object(const char *folder, const char *name)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", folder, name);
+        json_t *j = json_load_file(path, 0, NULL);
+
+        if (json_is_object(j))
+                return j;
+        json_decref(j);
+        return json_object();
+}
+
+/* Each line is an event; the last one may be cut. */
+static int load_events(struct story *s, const char *folder, struct error *err)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/events.ndjson", folder), *text = NULL;
+        size_t len = 0;
+        int r = fd_read_regular(path, EVENTS_FILE_MAX, &text, &len);
+        char *at = text, *end = text + len;
+
+        s->events = json_array();
+        if (r < 0)
+                return err_set(err, -r, "cannot read %s: %s", path, strerror(-r));
+        while (at < end) {
+                char *nl = memchr(at, '\n', (size_t)(end - at));
+                json_t *j = nl ? json_loadb(at, (size_t)(nl - at), 0, NULL) : NULL;
+
+                if (json_is_object(j))
+                        json_array_append(s->events, j);
+                json_decref(j);
+                at = nl ? nl + 1 : end;
+        }
+        return 0;
+}
+
+static void make_places(struct story *s)
+{
+        const json_t *nodes = json_object_get(s->run, "nodes"), *node, *rank;
+        size_t i, k;
+
+        s->n_nodes = MIN(json_array_size(nodes), (size_t)NODES_MAX);
+        s->n_ranks = (size_t)MAX(MIN(read_json_number(s->run, "world_size", 0), (int64_t)RANKS_MAX),
+                                 INT64_C(0));
+        s->nodes = xcalloc(s->n_nodes, sizeof(*s->nodes));
+        s->ranks = xcalloc(s->n_ranks, sizeof(*s->ranks));
+        s->node_of = xcalloc(s->n_ranks, sizeof(*s->node_of));
+        for (i = 0; i < s->n_ranks; i++) {
+                s->ranks[i] = (struct story_rank){ -1, -1, -1, 0, 0 };
+                s->node_of[i] = -1;
+        }
+        for (i = 0; i < s->n_nodes; i++) {
+                node = json_array_get(nodes, i);
+                s->nodes[i] = (struct story_node){ .connected_us = -1,
+                                                   .ready_us = -1,
+                                                   .pushed_us = -1,
+                                                   .started_us = -1,
+                                                   .joined_us = -1,
+                                                   .ended_us = -1 };
+                s->nodes[i].host = xstrdup(story_word(node, "host"));
+                json_array_foreach(json_object_get(node, "ranks"), k, rank)
+                {
+                        json_int_t at = json_integer_value(rank);
+
+                        if (at >= 0 && (size_t)at < s->n_ranks)
+                                s->node_of[at] = (int)i;
+                }
+        }
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+/* An event with its place among nodes and ranks. */
+struct told_event {
+        const char *ev;
+        int64_t us;
+        int node, rank; /* -1 = none, or not of this run */
+        const json_t *j;
+};
+
+static void take_node_event(struct story_node *n, const struct told_event *e)
+{
+        if (!strcmp(e->ev, "node.connected"))
+                n->connected_us = e->us;
+        else if (!strcmp(e->ev, "node.ready"))
+                n->ready_us = e->us;
+        else if (!strcmp(e->ev, "node.upload"))
+                n->uploaded = true;
+        else if (!strcmp(e->ev, "node.pushed"))
+                n->pushed_us = e->us;
+        else if (!strcmp(e->ev, "node.failed"))
+                n->failed = true;
+        else if (!strcmp(e->ev, "node.lost"))
+                n->lost = true;
+}
+
+static void take_rank_event(struct story *s, const struct told_event *e)
+{
+        struct story_rank *r = &s->ranks[e->rank];
+
+        if (!strcmp(e->ev, "rank.started")) {
+                *r = (struct story_rank){ e->us, -1, -1, 0, 0 };
+                if (e->node >= 0)
+                        s->node_of[e->rank] = e->node; /* it may have moved to a spare host */
+        } else if (!strcmp(e->ev, "rank.joined")) {
+                r->joined_us = e->us;
+        } else if (!strcmp(e->ev, "rank.exited")) {
+                r->exited_us = e->us;
+                r->code = (int)read_json_number(e->j, "code", 0);
+                r->signal = (int)read_json_number(e->j, "signal", 0);
+        }
+}
+
+static bool is_worth_a_note(const char *ev)
+{
+        static const char *const evs[] = { "node.failed",  "node.lost",   "node.replaced",
+                                           "rank.missing", "rank.report", "run.stalled",
+                                           "run.hang",     "run.restart", "run.library" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(evs); i++)
+                if (!strcmp(ev, evs[i]))
+                        return true;
+        return false;
+}
+
+static void take_event_of_run(struct story *s, const struct told_event *e)
+{
+        if (!strcmp(e->ev, "run.start"))
+                s->times.ordered_us = e->us;
+        else if (!strcmp(e->ev, "run.stop") && s->times.stop_us < 0)
+                s->times.stop_us = e->us;
+        else if (!strcmp(e->ev, "run.end"))
+                s->times.end_us = e->us;
+        if (!strcmp(e->ev, "run.restart")) {
+                s->restarts++;
+                s->times.restarted_us = e->us;
+                s->times.stop_us = -1;
+        }
+        if (is_worth_a_note(e->ev) && s->n_notes < NOTES_MAX)
+                s->notes[s->n_notes++] =
+                        (struct story_note){ e->us, e->ev, story_word(e->j, "text"), e->node,
+                                             e->rank };
+}
+
+static void take_events(struct story *s)
+{
+        const json_t *j;
+        size_t i;
+
+        s->notes = xcalloc(NOTES_MAX, sizeof(*s->notes));
+        json_array_foreach(s->events, i, j)
+        {
+                struct told_event e = { story_word(j, "ev"), read_json_number(j, "us", 0),
+                                        (int)read_json_number(j, "node", -1),
+                                        (int)read_json_number(j, "rank", -1), j };
+
+                e.node = e.node >= 0 && (size_t)e.node < s->n_nodes ? e.node : -1;
+                e.rank = e.rank >= 0 && (size_t)e.rank < s->n_ranks ? e.rank : -1;
+                take_event_of_run(s, &e);
+                if (!strncmp(e.ev, "rank.", 5) && e.rank >= 0)
+                        take_rank_event(s, &e);
+                else if (e.node >= 0)
+                        take_node_event(&s->nodes[e.node], &e);
+        }
+        for (i = 0; i < s->n_ranks; i++) {
+                const struct story_rank *r = &s->ranks[i];
+                struct story_node *n = s->node_of[i] >= 0 ? &s->nodes[s->node_of[i]] : NULL;
+
+                if (!n)
+                        continue;
+                n->n_ranks++;
+                n->started_us = MAX(n->started_us, r->started_us);
+                n->joined_us = MAX(n->joined_us, r->joined_us);
+                n->ended_us = MAX(n->ended_us, r->exited_us);
+        }
+}
+
+/* --- traces ----------------------------------------------------------------------------------- */
+
+/* Steps that agents have not recorded were read from lines of output by the head (--progress-re).
+ */
+static void add_steps_of_events(struct story *s)
+{
+        bool *has = xcalloc(s->n_ranks, sizeof(*has));
+        const json_t *j;
+        size_t i;
+
+        for (i = 0; i < s->log.n; i++)
+                if (s->log.v[i].kind == TRACE_STEP)
+                        has[s->log.v[i].rank] = true;
+        json_array_foreach(s->events, i, j)
+        {
+                int64_t rank = read_json_number(j, "rank", -1),
+                        step = read_json_number(j, "step", -1);
+
+                if (!strcmp(story_word(j, "ev"), "rank.progress") && step >= 0 && rank >= 0 &&
+                    (size_t)rank < s->n_ranks && !has[rank])
+                        trace_log_add(&s->log,
+                                      &(struct trace_event){ .us = read_json_number(j, "us", 0),
+                                                             .rank = (uint32_t)rank,
+                                                             .kind = TRACE_STEP,
+                                                             .number = (uint64_t)step });
+        }
+        free(has);
+        trace_log_sort(&s->log);
+}
+
+/* The agent's clock tells the end of a rank better than the arrival of the message. */
+static int64_t find_failure(const struct story *s)
+{
+        int64_t us = s->times.stop_us;
+
+        if (s->cause_rank >= 0 && (size_t)s->cause_rank < s->n_ranks &&
+            s->ranks[s->cause_rank].exited_us >= 0)
+                us = us < 0 ? s->ranks[s->cause_rank].exited_us
+                            : MIN(us, s->ranks[s->cause_rank].exited_us);
+        for (size_t i = s->log.n; i-- && s->cause_rank >= 0;) {
+                const struct trace_event *e = &s->log.v[i];
+
+                if (e->kind == TRACE_EXIT && e->rank == (uint32_t)s->cause_rank)
+                        return us < 0 ? e->us : MIN(us, e->us);
+        }
+        return us;
+}
+
+static void find_explanations(struct story *s)
+{
+        struct divergence_input in = { .log = &s->log, .n_ranks = (int)s->n_ranks };
+        struct trace_places places = { s->node_of, s->n_ranks, s->n_nodes };
+
+        s->divergence = (struct divergence){ .rank = -1 };
+        s->cause_rank = (int)read_json_number(s->summary, "rank", -1);
+        s->times.failed_us = find_failure(s);
+        in.until_us = s->times.failed_us;
+        in.cause_rank = s->cause_rank;
+        if (s->times.failed_us >= 0 && s->log.n)
+                divergence_find(&in, &s->divergence);
+        slow_node_find(&s->log, &places, &s->slow);
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
+static int compare_spans(const void *a, const void *b)
+{
+        int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Adds a phase in which each of @n nodes or ranks went from @from() to @to(); below 0 = it did not.
+ */
+static void add_phase(struct story *s, const char *name, char letter, size_t n, bool of_ranks,
+                      int64_t (*from)(const struct story *s, size_t i),
+                      int64_t (*to)(const struct story *s, size_t i))
+{
+        struct story_phase p = { name, letter, INT64_MAX, -1, -1, -1, 0, 0 };
+        int64_t *spans = xcalloc(n, sizeof(*spans));
+        size_t n_spans = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                int64_t begin = from(s, i), end = to(s, i);
+
+                if (begin < 0 || end < begin)
+                        continue;
+                spans[n_spans++] = end - begin;
+                p.from_us = MIN(p.from_us, begin);
+                if (end <= p.until_us)
+                        continue;
+                p.until_us = end;
+                p.own_us = end - begin;
+                p.rank = of_ranks ? (int)i : -1;
+                p.node = of_ranks ? s->node_of[i] : (int)i;
+        }
+        if (n_spans) {
+                qsort(spans, n_spans, sizeof(*spans), compare_spans);
+                p.median_us = spans[n_spans / 2];
+                s->phases[s->n_phases++] = p;
+        }
+        free(spans);
+}
+
+static int64_t get_begin(const struct story *s UNUSED, size_t i UNUSED)
+{
+        return 0;
+}
+
+static int64_t get_connected(const struct story *s, size_t i)
+{
+        return s->nodes[i].connected_us;
+}
+
+static int64_t get_ready(const struct story *s, size_t i)
+{
+        return s->nodes[i].ready_us;
+}
+
+static int64_t get_pushed(const struct story *s, size_t i)
+{
+        return s->nodes[i].pushed_us;
+}
+
+static int64_t get_ordered(const struct story *s, size_t i UNUSED)
+{
+        return s->times.ordered_us;
+}
+
+static int64_t get_started(const struct story *s, size_t i)
+{
+        return s->ranks[i].started_us;
+}
+
+static int64_t get_joined(const struct story *s, size_t i)
+{
+        return s->ranks[i].joined_us;
+}
+
+static void find_phases(struct story *s)
+{
+        add_phase(s, "connect", 'C', s->n_nodes, false, get_begin, get_connected);
+        add_phase(s, "agent", 'A', s->n_nodes, false, get_connected, get_ready);
+        add_phase(s, "push", 'P', s->n_nodes, false, get_ready, get_pushed);
+        if (!s->restarts)
+                add_phase(s, "start", 'S', s->n_ranks, true, get_ordered, get_started);
+        add_phase(s, "join", 'J', s->n_ranks, true, get_started, get_joined);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+int story_load(struct story *s, const char *folder, struct error *err)
+{
+        CLEANUP(free_textp) char *trace = xasprintf("%s/trace", folder);
+        struct trace_places places;
+        int r;
+
+        *s = (struct story){ .times = { -1, -1, -1, -1, -1 } };
+        s->run = load_object(folder, "run.json");
+        s->summary = load_object(folder, "summary.json");
+        make_places(s);
+        r = load_events(s, folder, err);
+        if (r < 0)
+                return r;
+        take_events(s);
+        places = (struct trace_places){ s->node_of, s->n_ranks, s->n_nodes };
+        r = trace_log_load(&s->log, trace, &places, err);
+        add_steps_of_events(s);
+        trace_log_drop_before(&s->log, s->times.restarted_us);
+        find_phases(s);
+        find_explanations(s);
+        return r;
+}
+
+void story_finish(struct story *s)
+{
+        for (size_t i = 0; i < s->n_nodes; i++)
+                free(s->nodes[i].host);
+        json_decref(s->run);
+        json_decref(s->summary);
+        json_decref(s->events);
+        trace_log_finish(&s->log);
+        free(s->nodes);
+        free(s->ranks);
+        free(s->node_of);
+        free(s->notes);
+        *s = (struct story){ 0 };
+}

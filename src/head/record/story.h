@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Story: what the records of a run tell of it, from the first connection to the verdict
+ *
+ * Read from run.json, events.ndjson, summary.json and trace in the run's folder; each may be
+ * missing or cut, as of a run that goes on or was killed. Of a run with restarts the newest attempt
+ * is told. All times are microseconds since the start of hnlaunch; -1 = not known, or never.
+ * Blocking, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "head/record/divergence.h"
+#include "head/record/slow_node.h"
+#include "head/record/trace_log.h"
+
+struct story_node {
+        char *host;
+        size_t n_ranks; /* in the newest attempt */
+        bool uploaded, failed, lost;
+        int64_t connected_us, ready_us, pushed_us;
+        int64_t started_us, joined_us, ended_us; /* of the last of its ranks */
+};
+
+struct story_rank {
+        int64_t started_us, joined_us, exited_us;
+        int code, signal; /* valid when exited_us is known */
+};
+
+/* A step of the start, which ends when the last node or rank has done it. */
+struct story_phase {
+        const char *name; /* "connect", "join" ... */
+        char letter;      /* 'C', 'J' ... */
+        int64_t from_us, until_us;
+        int node, rank;    /* the last; rank -1 = a node */
+        int64_t own_us;    /* how long it took there */
+        int64_t median_us; /* how long it took elsewhere */
+};
+
+enum { STORY_PHASES = 5 };
+
+/* Something that happened, in words. */
+struct story_note {
+        int64_t us;
+        const char *what; /* name of the event, lent by .events */
+        const char *text; /* lent, may be "" */
+        int node, rank;   /* -1 = none */
+};
+
+struct story_times {
+        int64_t ordered_us;   /* run.start of the first attempt */
+        int64_t restarted_us; /* the newest run.restart */
+        int64_t stop_us, end_us;
+        int64_t failed_us; /* of the first failure, or the order to stop */
+};
+
+struct story {
+        json_t *run, *summary; /* never NULL; the objects may be empty */
+        json_t *events;        /* an array */
+        struct story_node *nodes;
+        struct story_rank *ranks;
+        int *node_of; /* by rank */
+        size_t n_nodes, n_ranks;
+        struct story_phase phases[STORY_PHASES];
+        size_t n_phases;
+        struct story_note *notes;
+        size_t n_notes;
+        struct story_times times;
+        int cause_rank, restarts;
+        struct trace_log log;
+        struct divergence divergence;
+        struct slow_node slow;
+};
+
+/* Reads the records in @folder. -errno with @err: there are none, or they cannot be read; *s needs
+ * story_finish() in any case. */
+int story_load(struct story *s, const char *folder, struct error *err);
+void story_finish(struct story *s);
+
+/* Returns a member of .run or .summary as text, "" if there is none; lent. */
+const char *story_word(const json_t *j, const char *name);
+/* Returns the host of a node or of a rank; "" if unknown. */
+const char *story_host(const struct story *s, int node, int rank);
+/* Returns the end of the times that are worth showing. */
+int64_t story_last_us(const struct story *s);

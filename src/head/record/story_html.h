@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Story HTML: the story of a run as one page that needs nothing else (`hnlaunch report --html`)
+ *
+ * No scripts, no network: pictures are SVG inside the page. Shapes and letters say what colours
+ * say, so that the page can be printed. All text of others is escaped.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "head/record/story.h"
+
+/* Appends the page. */
+void story_html(struct buf *to, const struct story *s);
+
+/* --- story_picture.c: the pictures, also of thousands of ranks a bounded size --- */
+
+void picture_start(struct buf *to, const struct story *s); /* a bar for each node */
+/* A lane for each of the most important ranks, between two times. */
+void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64_t until_us);
+void picture_series(struct buf *to, const struct story *s); /* processor, memory, network, GPUs */
+
+/* --- for both --- */
+
+void html_text(struct buf *to, const char *text); /* escaped */

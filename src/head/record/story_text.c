@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/record/story_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/format.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "head/core/json_text.h"
+#include "head/term/columns.h"
+
+enum {
+        ROWS = 16,         /* nodes whose start is drawn */
+        HOST_COLUMNS = 20, /* columns of a host's name */
+        FAILURES = 8,
+        NOTES = 12,
+};
+
+struct story_span story_span(int64_t us)
+{
+        struct story_span t;
+
+        if (us >= 0 && us < 10000)
+                snprintf(t.text, sizeof(t.text), "%.1fms", (double)us / 1000);
+        else
+                format_duration(t.text, sizeof(t.text), us);
+        return t;
+}
+
+/* --- sentences -------------------------------------------------------------------------------- */
+
+char *story_headline(const struct story *s)
+{
+        const char *started = story_word(s->run, "started");
+        struct tm tm = { 0 };
+        char when[32] = "";
+        time_t t;
+
+        if (strptime(started, "%Y-%m-%dT%H:%M:%S", &tm)) {
+                t = timegm(&tm);
+                localtime_r(&t, &tm);
+                strftime(when, sizeof(when), ", %Y-%m-%d %H:%M", &tm);
+        }
+        return xasprintf("%zu node%s, %zu rank%s%s, from %s", s->n_nodes,
+                         s->n_nodes == 1 ? "" : "s", s->n_ranks, s->n_ranks == 1 ? "" : "s", when,
+                         story_word(s->run, "host"));
+}
+
+char *story_place_text(const struct story *s, int node, int rank)
+{
+        const char *host = story_host(s, node, rank);
+
+        if (rank >= 0)
+                return xasprintf("rank %d on %s", rank, host);
+        return xstrdup(host);
+}
+
+char *story_phases_text(const struct story *s)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < s->n_phases; i++)
+                buf_printf(&b, "%s%s %s", i ? " | " : "", s->phases[i].name,
+                           story_span(s->phases[i].until_us - s->phases[i].from_us).text);
+        return buf_steal(&b);
+}
+
+char *story_path_text(const struct story *s)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < s->n_phases; i++) {
+                const struct story_phase *p = &s->phases[i];
+                CLEANUP(free_textp) char *place = story_place_text(s, p->node, p->rank);
+
+                buf_printf(&b, "%s%s %s %s", i ? " -> " : "", p->name, place,
+                           story_span(p->own_us).text);
+        }
+        return buf_steal(&b);
+}
+
+char *story_divergence_text(const struct story *s)
+{
+        const struct divergence *d = &s->divergence;
+
+        if (d->rank < 0)
+                return NULL;
+        return xasprintf("%s, %s before the %s, on %s: %s", story_span(d->us).text,
+                         story_span(s->times.failed_us - d->us).text,
+                         s->cause_rank >= 0 ? "failure" : "end", story_host(s, -1, d->rank),
+                         d->text);
+}
+
+char *story_slow_text(const struct story *s)
+{
+        if (s->slow.node < 0)
+                return NULL;
+        return xasprintf("%s takes %.0f %% of a step longer than the others (%zu steps)",
+                         story_host(s, s->slow.node, -1), s->slow.percent, s->slow.steps);
+}
+
+char *story_traces_text(const struct story *s)
+{
+        int64_t error = 0;
+        size_t there = 0, known = 0;
+
+        for (size_t i = 0; i < s->log.n_nodes; i++) {
+                const struct trace_node *n = &s->log.nodes[i];
+
+                there += n->there;
+                if (n->there && n->error_us < TRACE_CLOCK_UNKNOWN) {
+                        known++;
+                        error = MAX(error, n->error_us);
+                }
+        }
+        if (!there)
+                return xstrdup("none: kept when a run fails or hangs, or with --record");
+        return xasprintf("of %zu of %zu node%s%s%s%s", there, s->n_nodes,
+                         s->n_nodes == 1 ? "" : "s", error ? ", clocks within " : "",
+                         error ? story_span(error).text : "",
+                         known < there ? ", some clocks are not known" : "");
+}
+
+char *story_end_text(const struct story_rank *r)
+{
+        if (r->exited_us < 0)
+                return xstrdup("has no end in the records");
+        return r->signal ? xasprintf("killed by signal %d (%s) after %s", r->signal,
+                                     sigabbrev_np(r->signal) ? sigabbrev_np(r->signal) : "?",
+                                     story_span(r->exited_us - r->started_us).text)
+                         : xasprintf("exited with code %d after %s", r->code,
+                                     story_span(r->exited_us - r->started_us).text);
+}
+
+/* --- the start of each node ------------------------------------------------------------------- */
+
+/* Writes @letter from @from_us to @until_us, at least once. */
+static void draw_span(char *row, size_t width, double us_per_column, char letter, int64_t from_us,
+                      int64_t until_us)
+{
+        size_t from, until;
+
+        if (from_us < 0 || until_us < from_us)
+                return;
+        from = (size_t)((double)from_us / us_per_column);
+        until = (size_t)((double)until_us / us_per_column);
+        for (size_t i = MIN(from, width - 1); i <= MIN(until, width - 1); i++)
+                row[i] = letter;
+}
+
+/* The end of the start: the last phase. */
+static int64_t end_of_start(const struct story *s)
+{
+        int64_t end = 1;
+
+        for (size_t i = 0; i < s->n_phases; i++)
+                end = MAX(end, s->phases[i].until_us);
+        return end;
+}
+
+static void draw_node(const struct story *s, const struct story_node *n, char *row, size_t width)
+{
+        double us = (double)end_of_start(s) / (double)width;
+        int64_t last = MAX(n->started_us, n->joined_us);
+
+        memset(row, '.', width);
+        draw_span(row, width, us, 'J', n->started_us, n->joined_us);
+        if (!s->restarts)
+                draw_span(row, width, us, 'S', n->started_us < 0 ? -1 : s->times.ordered_us,
+                          n->started_us);
+        draw_span(row, width, us, 'P', n->ready_us, n->pushed_us);
+        draw_span(row, width, us, 'A', n->connected_us, n->ready_us);
+        draw_span(row, width, us, 'C', n->connected_us < 0 ? -1 : 0, n->connected_us);
+        for (size_t i = last < 0 ? width : (size_t)((double)last / us) + 1; i < width; i++)
+                row[i] = ' ';
+}
+
+/* What the node has to do with a phase that ended last there, "" = nothing. */
+static void append_last_phases(struct buf *to, const struct story *s, size_t node)
+{
+        const char *sep = "   <- ";
+
+        for (size_t i = 0; i < s->n_phases; i++)
+                if (s->phases[i].node == (int)node && s->n_nodes > 1) {
+                        buf_printf(to, "%s%s %s", sep, s->phases[i].name,
+                                   story_span(s->phases[i].own_us).text);
+                        sep = ", ";
+                }
+        if (s->nodes[node].failed || s->nodes[node].lost)
+                buf_printf(to, "%s%s", sep, s->nodes[node].lost ? "lost" : "not reached");
+}
+
+/* Whether a row of the picture is the node's: the first ones, and those of the critical path. */
+static bool has_row(const struct story *s, size_t node, size_t shown)
+{
+        bool is_last = s->nodes[node].failed || s->nodes[node].lost;
+
+        for (size_t i = 0; i < s->n_phases; i++)
+                is_last |= s->phases[i].node == (int)node;
+        return s->n_nodes <= ROWS || is_last || shown < ROWS - STORY_PHASES;
+}
+
+static void append_host(struct buf *to, const char *host, size_t width)
+{
+        CLEANUP(free_textp) char *text = printable_text(host, width);
+        size_t used = columns_count(text, strlen(text));
+
+        buf_printf(to, "%s%*s", text, (int)(width - MIN(used, width)), "");
+}
+
+static void print_start(struct buf *to, const struct story *s, size_t columns)
+{
+        CLEANUP(free_textp) char *phases = story_phases_text(s), *path = story_path_text(s);
+        size_t name = 4, width, shown = 0;
+        char row[256];
+
+        if (!s->n_phases)
+                return;
+        buf_printf(to, "\nstart %s: %s\n", story_span(end_of_start(s)).text, phases);
+        buf_appends(to, "critical path: ");
+        printable_put(to, path, strlen(path));
+        buf_appends(to, "\n\n");
+        for (size_t i = 0; i < s->n_nodes; i++)
+                name = MAX(name, MIN(columns_count(s->nodes[i].host, strlen(s->nodes[i].host)),
+                                     (size_t)HOST_COLUMNS));
+        width = MIN(MAX(columns > name + 30 ? columns - name - 30 : 0, (size_t)20),
+                    sizeof(row) - 1);
+        append_host(to, "node", name);
+        buf_printf(to, "  0%*s\n", (int)width - 1, story_span(end_of_start(s)).text);
+        for (size_t i = 0; i < s->n_nodes; i++) {
+                if (!has_row(s, i, shown))
+                        continue;
+                shown++;
+                draw_node(s, &s->nodes[i], row, width);
+                append_host(to, s->nodes[i].host, name);
+                buf_printf(to, "  %.*s", (int)width, row);
+                append_last_phases(to, s, i);
+                buf_appends(to, "\n");
+        }
+        if (shown < s->n_nodes)
+                buf_printf(to, "and %zu more; --html shows all\n", s->n_nodes - shown);
+        buf_appends(to, "C connect  A agent  ");
+        buf_appends(to, s->n_nodes && s->nodes[0].pushed_us >= 0 ? "P push  " : "");
+        buf_appends(to, "S start  J join  . waits for others\n");
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void print_sentence(struct buf *to, const char *name, char *text)
+{
+        if (text) {
+                buf_printf(to, "%s: ", name);
+                printable_put(to, text, strlen(text));
+                buf_appends(to, "\n");
+        }
+        free(text);
+}
+
+bool story_is_failure(const json_t *f)
+{
+        return json_object_get(f, "rank") || *story_word(f, "host") || *story_word(f, "text");
+}
+
+static void print_failures(struct buf *to, const struct story *s)
+{
+        const json_t *failures = json_object_get(s->summary, "failures"), *f;
+        size_t i, told = 0;
+
+        json_array_foreach(failures, i, f)
+        {
+                json_t *rank = json_object_get(f, "rank"), *j;
+                CLEANUP(buf_finish) struct buf line = BUF_INIT;
+
+                if (!story_is_failure(f))
+                        continue;
+                if (!told++)
+                        buf_appends(to, "\nfailures, the first one first:\n");
+                if (i == FAILURES) {
+                        buf_printf(to, "  and %zu more\n", json_array_size(failures) - i);
+                        break;
+                }
+                buf_printf(&line, "%8s  ",
+                           story_span(json_integer_value(json_object_get(f, "ms")) * 1000).text);
+                if (rank)
+                        buf_printf(&line, "rank %lld on ", (long long)json_integer_value(rank));
+                buf_printf(&line, "%s", story_word(f, "host"));
+                if ((j = json_object_get(f, "signal")))
+                        buf_printf(&line, "  signal %lld", (long long)json_integer_value(j));
+                if ((j = json_object_get(f, "code")))
+                        buf_printf(&line, "  code %lld", (long long)json_integer_value(j));
+                if (*story_word(f, "text"))
+                        buf_printf(&line, "  %.160s", story_word(f, "text"));
+                if (json_is_true(json_object_get(f, "echo")))
+                        buf_appends(&line, "  (follows from another)");
+                buf_appends(to, "  ");
+                printable_put(to, (const char *)buf_data(&line), buf_len(&line));
+                buf_appends(to, "\n");
+        }
+}
+
+static void print_notes(struct buf *to, const struct story *s)
+{
+        for (size_t i = 0; i < s->n_notes; i++) {
+                const struct story_note *n = &s->notes[i];
+                CLEANUP(free_textp) char *place = story_place_text(s, n->node, n->rank);
+                CLEANUP(free_textp) char *text = xasprintf("%s  %.300s", place, n->text);
+
+                if (i == 0)
+                        buf_appends(to, "\nwhat happened:\n");
+                if (i == NOTES) {
+                        buf_printf(to, "  and %zu more\n", s->n_notes - i);
+                        break;
+                }
+                buf_printf(to, "  %8s  %-13s ", story_span(n->us).text, n->what);
+                printable_put(to, *place ? text : text + 2, strlen(*place ? text : text + 2));
+                buf_appends(to, "\n");
+        }
+}
+
+void story_print(struct buf *to, const struct story *s, size_t columns)
+{
+        const char *verdict = story_word(s->summary, "verdict");
+        CLEANUP(free_textp) char *head = story_headline(s);
+
+        buf_printf(to, "run %s: %s\n", story_word(s->run, "run"), head);
+        printable_put(to, *verdict ? verdict : "no verdict yet",
+                      strlen(*verdict ? verdict : "no verdict yet"));
+        buf_appends(to, "\n");
+        print_start(to, s, columns);
+        buf_appends(to, "\n");
+        print_sentence(to, "first divergence", story_divergence_text(s));
+        print_sentence(to, "slow node", story_slow_text(s));
+        print_sentence(to, "traces", story_traces_text(s));
+        print_failures(to, s);
+        print_notes(to, s);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static json_t *json_us(int64_t us)
+{
+        return us < 0 ? json_null() : json_integer((json_int_t)us);
+}
+
+static json_t *json_place(const struct story *s, int node, int rank)
+{
+        json_t *j = json_pack("{s:o}", "host", json_text(story_host(s, node, rank)));
+
+        if (rank >= 0)
+                json_object_set_new(j, "rank", json_integer(rank));
+        return j;
+}
+
+static json_t *json_phases(const struct story *s)
+{
+        json_t *phases = json_array();
+
+        for (size_t i = 0; i < s->n_phases; i++) {
+                const struct story_phase *p = &s->phases[i];
+                json_t *j = json_place(s, p->node, p->rank);
+
+                json_object_set_new(j, "phase", json_string(p->name));
+                json_object_set_new(j, "from_us", json_us(p->from_us));
+                json_object_set_new(j, "until_us", json_us(p->until_us));
+                json_object_set_new(j, "last_us", json_us(p->own_us));
+                json_object_set_new(j, "median_us", json_us(p->median_us));
+                json_array_append_new(phases, j);
+        }
+        return phases;
+}
+
+static json_t *json_nodes(const struct story *s)
+{
+        json_t *nodes = json_array();
+
+        for (size_t i = 0; i < s->n_nodes; i++) {
+                const struct story_node *n = &s->nodes[i];
+                const struct trace_node *t = &s->log.nodes[i];
+
+                json_array_append_new(
+                        nodes,
+                        json_pack("{s:o, s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+                                  "host", json_text(n->host), "ranks", (int)n->n_ranks, "uploaded",
+                                  n->uploaded, "lost", n->lost || n->failed, "connected_us",
+                                  json_us(n->connected_us), "ready_us", json_us(n->ready_us),
+                                  "pushed_us", json_us(n->pushed_us), "started_us",
+                                  json_us(n->started_us), "joined_us", json_us(n->joined_us),
+                                  "ended_us", json_us(n->ended_us), "trace", t->there,
+                                  "clock_error_us",
+                                  json_us(t->there && t->error_us < TRACE_CLOCK_UNKNOWN
+                                                  ? t->error_us
+                                                  : -1)));
+        }
+        return nodes;
+}
+
+json_t *story_json(const struct story *s)
+{
+        json_t *j = json_pack(
+                "{s:i, s:s, s:s, s:O?, s:o, s:o, s:i, s:o}", "v", 1, "run",
+                story_word(s->run, "run"), "verdict", story_word(s->summary, "verdict"), "code",
+                json_object_get(s->summary, "code"), "phases", json_phases(s), "nodes",
+                json_nodes(s), "restarts", s->restarts, "failed_us", json_us(s->times.failed_us));
+        json_t *found;
+
+        found = s->divergence.rank < 0 ? json_null() : json_place(s, -1, s->divergence.rank);
+        if (s->divergence.rank >= 0) {
+                json_object_set_new(found, "us", json_us(s->divergence.us));
+                json_object_set_new(found, "text", json_text(s->divergence.text));
+        }
+        json_object_set_new(j, "divergence", found);
+        found = s->slow.node < 0 ? json_null() : json_place(s, s->slow.node, -1);
+        if (s->slow.node >= 0) {
+                json_object_set_new(found, "percent", json_real(s->slow.percent));
+                json_object_set_new(found, "steps", json_integer((json_int_t)s->slow.steps));
+        }
+        json_object_set_new(j, "slow_node", found);
+        return j;
+}

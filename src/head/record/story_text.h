@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Story text: the story of a run for a terminal, and as JSON (`hnlaunch report`)
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "head/record/story.h"
+
+/* Appends the report, @columns wide where it can be; text of others is made harmless. */
+void story_print(struct buf *to, const struct story *s, size_t columns);
+/* Returns the same as JSON, a new reference. The names are a promise (CHANGELOG.md). */
+json_t *story_json(const struct story *s);
+
+struct story_span {
+        char text[32];
+};
+struct story_span story_span(int64_t us); /* "3.1ms", "2m10s" */
+
+/* --- sentences, for the HTML form, too: malloc'ed --- */
+
+/* "4 nodes, 32 ranks, 2026-11-25 08:13, on login1" */
+char *story_headline(const struct story *s);
+/* "connect 1.1s | agent 0.4s | join 2.3s"; "" without phases */
+char *story_phases_text(const struct story *s);
+/* "connect gpu031 0.9s -> agent gpu031 0.4s -> join rank 207 2.2s" */
+char *story_path_text(const struct story *s);
+/* "2m10s, 3.9s before the failure: rank 13 on gpu026 ..."; NULL = no rank has diverged */
+char *story_divergence_text(const struct story *s);
+/* "gpu031 takes 11 % of a step longer than the others (100 steps)"; NULL = no node is slow */
+char *story_slow_text(const struct story *s);
+/* Of which nodes there is no trace, and how exact the clocks are. */
+char *story_traces_text(const struct story *s);
+/* "rank 3 on gpu001", "gpu001" or "" */
+char *story_place_text(const struct story *s, int node, int rank);
+/* Whether a row of the summary's failures tells of a rank or a node, not of an order. */
+bool story_is_failure(const json_t *f);
+/* "exited with code 1 after 2.1s" */
+char *story_end_text(const struct story_rank *r);

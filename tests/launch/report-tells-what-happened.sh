@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The agents' traces come home when a run fails or hangs, or with --record; hnlaunch report tells from the records how
+# the run started, which rank left the others first, and how it ended, as text, JSON and a page.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+python3 -c 'import json' || skip_all 'needs python3'
+failing=$BUILD/tests/clients/failing
+field() { python3 -c "import json, sys
+r = json.load(open('$OUT'))
+d = r['divergence']
+print(eval(sys.argv[1]))" "$1"; }
+newest() { find "$XDG_STATE_HOME/hnlaunch/runs" -mindepth 1 -maxdepth 1 -printf '%T@ %f\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
+run_id() { sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR" | head -n 1; }
+folder() { echo "$XDG_STATE_HOME/hnlaunch/runs/$1"; }
+
+# --- which rank, and when -------------------------------------------------------------------------
+
+names() { # HOW EXIT TEXT: rank 2 is named, before the failure
+    hn --label none --local 4 "$failing" "$1" 2 30 5
+    exits "$1: the run fails as before" "$2"
+    id=$(run_id)
+    hn report --json "$id"
+    exits "$1: there is a report" 0
+    is "$1: rank 2 has diverged first" "$(field "d['rank'], d['host'], d['us'] <= r['failed_us']")" "(2, 'localhost', True)"
+    if [[ $(field "d['text']") == *"$3"* ]]; then pass "$1: in words"; else fail "$1: in words" "$(field "d['text']")"; fi
+}
+names crash 139 'rank 2 is ended by signal 11'
+names error 7 'rank 2 '
+names exit 9 'rank 2 '
+names sleep 9 'rank 2 '
+crashed=$id
+names stop 9 'rank 2 '
+ok 'the rank that waited in vain is blamed only later' test "$(field "r['failed_us'] - d['us'] > 2000000")" = True
+
+# --- the text ---------------------------------------------------------------------------------------
+
+hn report "$crashed"
+exits 'a run can be named' 0
+has 'the verdict stands above' "$OUT" 'failed after '
+has 'the start is there' "$OUT" 'critical path: connect localhost '
+has 'with its picture' "$OUT" 'localhost  C'
+has 'the divergence' "$OUT" ' before the failure, on localhost: rank 2 '
+has 'the failures' "$OUT" 'rank '
+has 'and where they come from' "$OUT" 'traces: of 1 of 1 node'
+ok 'no line is wider than 100 columns but the sentences' awk '/^localhost/ && length > 100 { exit 1 }' "$OUT"
+hn report
+exits 'without a name the newest run is told' 0
+is 'which is this one' "$(head -n 1 "$OUT" | cut -d: -f1)" "run $(newest)"
+
+# --- JSON ---------------------------------------------------------------------------------------------
+
+hn report --json "$crashed"
+is 'the names of the report are a promise' "$(field 'sorted(r)')" \
+    "['code', 'divergence', 'failed_us', 'nodes', 'phases', 'restarts', 'run', 'slow_node', 'v', 'verdict']"
+is 'and those of a node' "$(field 'sorted(r["nodes"][0])')" \
+    "['clock_error_us', 'connected_us', 'ended_us', 'host', 'joined_us', 'lost', 'pushed_us', 'ranks', 'ready_us', 'started_us', 'trace', 'uploaded']"
+is 'of a phase' "$(field 'sorted(r["phases"][-1])')" "['from_us', 'host', 'last_us', 'median_us', 'phase', 'rank', 'until_us']"
+is 'of the divergence' "$(field 'sorted(d)')" "['host', 'rank', 'text', 'us']"
+is 'the phases follow one another' "$(field '[p["phase"] for p in r["phases"]]')" "['connect', 'agent', 'start', 'join']"
+
+# --- the page -----------------------------------------------------------------------------------------
+
+hn report --html page.html "$crashed"
+exits 'a page is written' 0
+has 'which is told' "$ERR" "the report of run $crashed is in page.html"
+is 'for the user only' "$(stat -c %a page.html)" 600
+check_page() { # FILE: well-formed, complete in itself
+    python3 - "$1" <<'PY'
+import html.parser, re, sys, xml.dom.minidom
+text = open(sys.argv[1], encoding="utf-8").read()
+for svg in re.findall(r"<svg.*?</svg>", text, re.S):
+    xml.dom.minidom.parseString(svg)
+class Check(html.parser.HTMLParser):
+    open_tags = []
+    def handle_starttag(self, tag, attrs):
+        assert tag not in ("script", "link", "img", "iframe", "object"), tag
+        for name, value in attrs:
+            assert not name.startswith("on") and name not in ("src", "href"), (tag, name)
+        if tag not in ("meta", "path", "rect"):
+            self.open_tags.append(tag)
+    def handle_endtag(self, tag):
+        if tag not in ("path", "rect"):
+            assert self.open_tags.pop() == tag, tag
+check = Check()
+check.feed(text)
+assert not check.open_tags, check.open_tags
+assert "http" not in text.replace("http-equiv", ""), "names another place"
+PY
+}
+ok 'it is well-formed, without scripts, and needs nothing else' check_page page.html
+has 'it has the divergence' page.html 'First divergence:'
+has 'marked in the picture' page.html '>divergence</text>'
+is 'and a lane for each rank' "$(grep -o '>rank [0-9] on localhost</text>' page.html | sort -u | wc -l)" 4
+hn report --html - "$crashed"
+same 'it can go to standard output' "$OUT" page.html
+hn report --html /dev/full "$crashed"
+exits 'a page that cannot be written is an error' 73
+has 'with its reason' "$ERR" 'error[HN832]: cannot write /dev/full: No space left on device'
+hn report --html nowhere/page.html "$crashed"
+exits 'also one in a folder that is not there' 73
+
+# What ranks and their hosts say stays text.
+hn --local 1 sh -c 'echo "<script>alert(1)</script>&\"" >&2; printf "\033]0;owned\007\n" >&2; exit 3'
+hn report --html page.html
+ok 'words of ranks are no markup' check_page page.html
+has 'they are shown' page.html '&lt;script&gt;alert(1)&lt;/script&gt;&amp;'
+lacks 'control characters are not' page.html $'\033'
+hn report
+lacks 'nor on the terminal' "$OUT" $'\033'
+
+# --- when traces are kept ---------------------------------------------------------------------------
+
+has_trace() { [[ -s $(folder "$1")/trace ]]; }
+hn --local 2 true
+id=$(run_id)
+ok 'a run that does not fail keeps no trace' not has_trace "$id"
+hn report "$id"
+has 'which is told' "$OUT" 'traces: none: kept when a run fails or hangs, or with --record'
+hn --record --local 2 "$failing" end 0 5 1
+exits '--record: the run does not fail' 0
+id=$(run_id)
+ok 'and its trace is kept' has_trace "$id"
+is 'for the user only' "$(stat -c %a "$(folder "$id")/trace")" 600
+hn report --json "$id"
+is 'no rank has diverged, no node is slow' "$(field "d, r['slow_node'], r['failed_us']")" '(None, None, None)'
+hn --log-dir logs --local 4 --label none "$failing" crash 1 5 1
+exits '--log-dir: the run fails' 139
+id=$(run_id)
+ok 'the trace is in that folder' test -s "logs/$id/trace"
+hn report --json "$id"
+is 'and the report knows it' "$(field "d['rank']")" 1
+hn --max-restarts 1 --local 2 sh -c '[ "$HN_RESTART" = 1 ] || exit 4'
+exits 'a failed attempt before a good one' 0
+id=$(run_id)
+ok 'keeps its trace, too' has_trace "$id"
+hn report --json "$id"
+is 'the restart is counted' "$(field "r['restarts'], r['code']")" '(1, 0)'
+
+# shellcheck disable=SC2016
+hn --max-restarts 1 --local 4 --label none sh -c '[ "$HN_RESTART" = 1 ] && exec "$1" crash 3 5 2; exec "$1" crash 1 40 2' sh "$failing"
+exits 'two failed attempts' 139
+hn report --json "$(run_id)"
+is 'the report is of the newest' "$(field "d['rank'], r['restarts']")" '(3, 1)'
+
+start --local 4 --hang-after 1s --label none "$failing" sleep 2 5 5
+hang_is_told() { grep -q 'HN811\|failed after' "$ERR"; }
+ok 'a hang is told' wait_for hang_is_told
+finish
+
+start --local 4 --hang-after 1s "$BUILD/tests/clients/hanging" sleep 2
+ok 'a hang is told that ends no run' wait_for hang_is_told
+id=$(run_id)
+ok 'its trace is kept while it goes on' wait_for has_trace "$id"
+hn report --json "$id"
+is 'the report of a run that goes on' "$(field "r['verdict'], r['code']")" "('', None)"
+"$HNLAUNCH" stop --grace 1s "$id" 2>/dev/null
+finish
+hn report --json "$id"
+is 'after the order to stop: the rank that did not come' "$(field "d['rank']")" 2
+is 'each of its records counts once' "$(python3 -c "import re, sys
+print(len(set(re.findall(rb'^(\d+) 0 -?\d+ \d+ \d+$', open(sys.argv[1], 'rb').read(), re.M))))" "$(folder "$id")/trace")" 2
+
+# --- records that are not whole ---------------------------------------------------------------------
+
+hn --log-dir none --local 1 false
+id=$(run_id)
+hn report "$id"
+exits 'a run without records' 66
+has 'is not there' "$ERR" 'error[HN801]'
+hn --local 2 --label none "$failing" crash 1 5 1
+id=$(run_id)
+truncate -s -7 "$(folder "$id")/trace"
+truncate -s -20 "$(folder "$id")/events.ndjson"
+hn report "$id"
+exits 'records that are cut are read as far as they go' 0
+rm "$(folder "$id")/trace"
+hn report "$id"
+exits 'a missing trace is none' 0
+rm "$(folder "$id")/events.ndjson"
+hn report "$id"
+exits 'without events there is no report' 66
+has 'which is told' "$ERR" "error[HN831]: run $id has no report: cannot read "
+echo '[' >"$(folder "$id")/events.ndjson"
+head -c 100000 /dev/urandom >"$(folder "$id")/trace"
+hn report "$id"
+exits 'what is no record is left out' 0
+
+done_testing
