@@ -19,8 +19,8 @@ result() { # NAME BAD-LINES
 }
 
 ROOMS="
-base base/elf
-wire wire/trace wire/env wire/noise
+base base/elf base/loader
+wire wire/helper wire/trace wire/env wire/noise
 pmix
 store/engine store/relay
 head/core head/term head/hosts head/alloc head/model head/metrics head/options head/push head/nodes head/pull head/ssh/files head/ssh

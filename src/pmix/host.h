@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "pmix/pmix_abi.h"
-#include "wire/pmix_msg.h"
+#include "wire/helper/pmix_msg.h"
 
 /* Something that libpmix said. */
 struct host_event {

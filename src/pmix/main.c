@@ -3,10 +3,10 @@
  * hnlaunch-pmix: a PMIx server for the ranks of a node, started by the agent
  *
  * A dynamic program, because libpmix is the node's own and no static program can load it.
- * Descriptor 0 is the socket to the agent (wire/pmix_msg.h). The first message is the job; then the
- * main thread waits for the agent and for libpmix, and only hands on: fences and requests wait in a
- * list until the agent answers. It ends with the agent, without waiting for libpmix: the agent
- * removes its files.
+ * Descriptor 0 is the socket to the agent (wire/helper/pmix_msg.h). The first message is the job;
+ * then the main thread waits for the agent and for libpmix, and only hands on: fences and requests
+ * wait in a list until the agent answers. It ends with the agent, without waiting for libpmix: the
+ * agent removes its files.
  */
 #include <errno.h>
 #include <poll.h>

@@ -14,8 +14,8 @@
 
 #include "base/elf/elf_closure.h"
 #include "base/elf/elf_libs.h"
+#include "base/loader/old_glibc.h"
 #include "base/memory.h"
-#include "pmix/old_glibc.h"
 
 #define LIBPMIX "libpmix.so.2"
 #define LIBMPI  "libmpi.so.40"

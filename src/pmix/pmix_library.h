@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "pmix/pmix_abi.h"
-#include "wire/pmix_msg.h"
+#include "wire/helper/pmix_msg.h"
 
 /* Opens, in this order: the library in lib, lib64 or lib/openmpi of job->prefix; the one which the
  * program's Open MPI would load itself, that is beside libmpi.so.40 or in its run path, where

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages between the agent and its PMIx helper. The first byte is the message's type, the rest
- * its body. What a decoder accepts is within the limits of wire/pmix_msg.h, and survives another
- * round: encoding it, decoding that and encoding again gives the same bytes.
+ * its body. What a decoder accepts is within the limits of wire/helper/pmix_msg.h, and survives
+ * another round: encoding it, decoding that and encoding again gives the same bytes.
  */
 #include "fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/pmix_msg.h"
+#include "wire/helper/pmix_msg.h"
 
 static void check_text(const char *text, size_t max)
 {

@@ -14,8 +14,8 @@
 
 #include "wire/codec.h"
 #include "wire/endpoint_msg.h"
+#include "wire/helper/pmix_msg.h"
 #include "wire/msg.h"
-#include "wire/pmix_msg.h"
 #include "wire/push_msg.h"
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PMI_library_image: libhnlaunch-pmi.so for this machine, as bytes (src/pmix/embed.sh)
+ * PMI_library_image: libhnlaunch-pmi.so for this machine, as bytes (src/embed.sh)
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "wire/pmix_msg.h"
+#include "wire/helper/pmix_msg.h"
 
 /* Writes the maps as PMIx reads them: names of nodes, and "0,1;2,3" for the ranks of each. */
 static void put_maps(const uint32_t *node_of_rank, uint32_t n_ranks, uint32_t n_nodes,

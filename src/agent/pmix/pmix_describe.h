@@ -12,7 +12,7 @@
 #include "agent/pmix/pmix_service.h"
 #include "base/buf.h"
 
-/* Appends JOB (wire/pmix_msg.h) to @out. @node_of_rank: for all ranks of the order in @s, each
- * below its number of nodes. @folder: private and empty. */
+/* Appends JOB (wire/helper/pmix_msg.h) to @out. @node_of_rank: for all ranks of the order in @s,
+ * each below its number of nodes. @folder: private and empty. */
 void pmix_describe(struct buf *out, const struct pmix_setup *s, const uint32_t *node_of_rank,
                    const char *folder);

@@ -2,24 +2,17 @@
 #include "agent/pmix/pmix_helper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/core/carried_program.h"
 #include "agent/core/fd_unwatch.h"
 #include "agent/pmix/pmix_image.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/spawn.h"
-
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x10U /* Linux 6.3; before that, every memory file may be executed */
-#endif
 
 enum { READ_SIZE = 64 << 10 };
 
@@ -32,40 +25,6 @@ struct pmix_helper {
         struct buf in, out;
         uv_poll_t poll;
 };
-
-/* --- the process ------------------------------------------------------------------------------ */
-
-/* Returns a file in memory with the program, or a negative errno. */
-static int make_program(void)
-{
-        int fd = memfd_create("hnlaunch-pmix", MFD_CLOEXEC | MFD_EXEC), r;
-
-        if (fd < 0 && errno == EINVAL)
-                fd = memfd_create("hnlaunch-pmix", MFD_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        r = fd_write_all(fd, pmix_image, pmix_image_size);
-        if (r < 0)
-                fd_close(fd);
-        return r < 0 ? r : fd;
-}
-
-static int spawn_helper(pid_t *ret_pid, const struct strv *env, int socket, struct error *err)
-{
-        CLEANUP(fd_closep) int program = make_program();
-        char path[32];
-        char *argv[] = { path, NULL };
-        struct spawn s = { .argv = argv,
-                           .env = env->v,
-                           .cwd = "/",
-                           .fds = { socket, SPAWN_NULL, SPAWN_INHERIT } };
-
-        if (program < 0)
-                return err_set(err, -program, "cannot make a file in memory: %s",
-                               strerror(-program));
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
-        return spawn_process(ret_pid, &s, NULL, err);
-}
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -164,7 +123,11 @@ struct pmix_helper *pmix_helper_start(uv_loop_t *loop, const struct strv *env,
         h->ops = ops;
         h->ctx = ctx;
         h->fd = fds[0];
-        r = spawn_helper(&h->pid, env, fds[1], err);
+        r = carried_program_spawn(&h->pid, "hnlaunch-pmix", pmix_image, pmix_image_size,
+                                  (struct spawn){ .env = env->v,
+                                                  .cwd = "/",
+                                                  .fds = { fds[1], SPAWN_NULL, SPAWN_INHERIT } },
+                                  err);
         fd_close(fds[1]);
         if (r == 0 && (fd_set_nonblock(h->fd) < 0 || uv_poll_init(loop, &h->poll, h->fd) < 0))
                 r = err_set(err, ENOMEM, "cannot watch a socket");

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pmix_helper: the process hnlaunch-pmix, and frames to and from it
- *
- * The program is part of the agent and executed from memory: nothing is installed on the node, and
- * no folder must allow execution.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pmix_image: the program hnlaunch-pmix for this machine, as bytes (src/pmix/embed.sh)
+ * Pmix_image: the program hnlaunch-pmix for this machine, as bytes (src/embed.sh)
  */
 #pragma once
 

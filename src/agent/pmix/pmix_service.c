@@ -21,7 +21,7 @@
 #include "agent/pmix/pmix_helper.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "wire/pmix_msg.h"
+#include "wire/helper/pmix_msg.h"
 
 enum {
         FENCE_FAILED = -61, /* PMIX_ERR_LOST_CONNECTION */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "wire/pmix_msg.h"
+#include "wire/helper/pmix_msg.h"
 
 /* Describes 5 ranks on 3 nodes, with @local of node 1, and decodes that. */
 static void describe(struct pmix_job *ret, const uint32_t *node_of_rank, uint32_t *local,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets the helper run on nodes with glibc 2.28 although it was linked with a newer one
+ * Lets a program run on nodes with glibc 2.28 although it was linked with a newer one
  *
  * A program that is linked with glibc 2.34 or later asks for the versions of __libc_start_main,
  * dlopen and dlsym of that release. The functions of the older releases are still there under their
  * old versions, and are bound here by name. The start file crt1.o calls __libc_start_main(), which
  * the linker turns into __wrap___libc_start_main() (--wrap).
- * tests/launch/pmix-helper-is-portable.sh looks at the result.
+ * tests/launch/carried-programs-are-portable.sh looks at the result.
  */
-#include "pmix/old_glibc.h"
+#include "base/loader/old_glibc.h"
 
 #if defined(__x86_64__)
 #define OLDEST "GLIBC_2.2.5"

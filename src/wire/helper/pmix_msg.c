@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/pmix_msg.h"
+#include "wire/helper/pmix_msg.h"
 
 #include <errno.h>
 #include <string.h>

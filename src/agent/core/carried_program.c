@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/carried_program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/fd.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10U /* Linux 6.3; before that, every memory file may be executed */
+#endif
+
+/* Returns a file in memory with the program, or a negative errno. */
+static int make_program(const char *name, const void *image, size_t size)
+{
+        int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC), r;
+
+        if (fd < 0 && errno == EINVAL)
+                fd = memfd_create(name, MFD_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        r = fd_write_all(fd, image, size);
+        if (r < 0)
+                fd_close(fd);
+        return r < 0 ? r : fd;
+}
+
+int carried_program_spawn(pid_t *ret_pid, const char *name, const void *image, size_t size,
+                          struct spawn s, struct error *err)
+{
+        CLEANUP(fd_closep) int program = make_program(name, image, size);
+        char path[32];
+        char *argv[] = { path, NULL };
+
+        if (program < 0)
+                return err_set(err, -program, "cannot make a file in memory: %s",
+                               strerror(-program));
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
+        s.argv = argv;
+        return spawn_process(ret_pid, &s, NULL, err);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carried_program: a program that is part of the agent, executed from memory
+ *
+ * Nothing is installed on the node, and no folder must allow execution.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/spawn.h"
+
+/* Starts the @size bytes of @image as spawn_process() does; @s->argv is set here. @name is shown
+ * by the kernel as the file of the process. Fails also where memory may not be executed. */
+int carried_program_spawn(pid_t *ret_pid, const char *name, const void *image, size_t size,
+                          struct spawn s, struct error *err);
