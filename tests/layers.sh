@@ -21,7 +21,7 @@ result() { # NAME BAD-LINES
 ROOMS="
 base base/elf base/loader
 wire wire/helper wire/trace wire/env wire/noise
-pmix
+pmix nvml
 store/engine store/relay
 head/core head/term head/hosts head/alloc head/model head/metrics head/options head/push head/nodes head/pull head/ssh/files head/ssh
 head/run head/record head/output head/attach head/status head/why head/dial_in head/job head/report head

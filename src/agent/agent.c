@@ -377,6 +377,7 @@ static void send_hello(struct agent *a)
         port_hold(&a->store.port);
         a->attempt.cores = h.cores;
         a->attempt.has_gpus = h.n_gpus > 0;
+        agent_update_contain(a);
         h.free_port = a->store.port.number;
         h.mono_ns = uv_hrtime();
         buf_appends(&a->up.out, MSG_MAGIC);

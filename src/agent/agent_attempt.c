@@ -321,6 +321,7 @@ static void reap_children(struct agent *a)
                 }
                 if (!w) {
                         inspection_reaped(&t->inspection, pid);
+                        gpu_sampler_reaped(&a->samples.gpus, pid, status);
                         agent_child_reaped(a, pid, status);
                         continue;
                 }

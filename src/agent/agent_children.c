@@ -195,7 +195,7 @@ static bool is_other_child(void *ctx, pid_t pid)
 {
         const struct agent *a = ctx;
 
-        if (agent_pmix_is_helper(a, pid))
+        if (agent_pmix_is_helper(a, pid) || pid == a->samples.gpus.pid)
                 return true;
         for (size_t i = 0; i < a->children.n; i++)
                 if (child_agent_pid(a->children.v[i]->child) == pid)
@@ -205,7 +205,7 @@ static bool is_other_child(void *ctx, pid_t pid)
 
 void agent_update_contain(struct agent *a)
 {
-        bool any = a->children.n || a->attempt.pmix.service;
+        bool any = a->children.n || a->attempt.pmix.service || a->attempt.has_gpus;
 
         a->attempt.contain.is_other = any ? is_other_child : NULL;
         a->attempt.contain.other_ctx = a;

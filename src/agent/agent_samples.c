@@ -61,6 +61,8 @@ static void take_sample(struct agent_samples *s, struct sample *m)
                 m->ranks[i].quiet_ds = heard_ns ? get_tenths(heard_ns, waits.now_ns) + 1 : 0;
         }
         sampler_take(&s->sampler, pids, t->n_workers, m);
+        if (t->has_gpus)
+                gpu_sampler_take(&s->gpus, m);
         if (s->store->endpoint)
                 endpoint_unix_each(s->store->endpoint, add_sample_wait, &waits);
         free(pids);
@@ -111,6 +113,7 @@ void agent_samples_end(struct agent_samples *s)
 {
         uv_timer_stop(&s->timer);
         sampler_reset(&s->sampler);
+        gpu_sampler_stop(&s->gpus);
 }
 
 void agent_samples_order(struct agent_samples *s, const struct frame *f)
@@ -129,7 +132,11 @@ void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink 
                         const struct agent_attempt *attempt, const struct agent_store *store,
                         struct node_trace *trace)
 {
-        *s = (struct agent_samples){ .up = up, .attempt = attempt, .store = store, .trace = trace };
+        *s = (struct agent_samples){ .up = up,
+                                     .attempt = attempt,
+                                     .store = store,
+                                     .trace = trace,
+                                     .gpus = GPU_SAMPLER_INIT };
         uv_timer_init(loop, &s->timer);
         s->timer.data = s;
 }
@@ -137,5 +144,6 @@ void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink 
 void agent_samples_close(struct agent_samples *s)
 {
         sampler_reset(&s->sampler);
+        gpu_sampler_stop(&s->gpus);
         uv_close((uv_handle_t *)&s->timer, NULL);
 }

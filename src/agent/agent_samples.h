@@ -13,6 +13,7 @@
 #include "agent/agent_attempt.h"
 #include "agent/agent_store.h"
 #include "agent/core/uplink.h"
+#include "agent/inspect/gpu_sampler.h"
 #include "agent/inspect/sampler.h"
 
 struct agent_samples {
@@ -21,6 +22,7 @@ struct agent_samples {
         const struct agent_store *store;
         uv_timer_t timer;
         struct sampler sampler;
+        struct gpu_sampler gpus;
         uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */
         struct node_trace *trace;
         uint64_t recorded_ms; /* of the loop: when the trace is to get the next sample */

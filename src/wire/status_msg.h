@@ -125,7 +125,11 @@ struct sample_rank {
         uint64_t wait_ds;     /* its age in tenths of seconds */
 };
 
-/* In the order of the driver; the first has index 0. */
+/* The driver does not tell, as for a GPU that is divided (MIG): one byte, and no percentage. */
+enum { SAMPLE_USE_UNKNOWN = 127 };
+
+/* In the order of the driver; the first has index 0. A number that the driver does not tell is 0,
+ * but use_percent is SAMPLE_USE_UNKNOWN then. */
 struct sample_gpu {
         uint64_t use_percent, memory_mib, memory_total_gib, celsius, watts;
 };

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The agent carries programs, which run on nodes with glibc 2.28: no symbol is newer, and they need libc only.
+# The agent carries its helpers for PMIx and GPUs, which run on nodes with glibc 2.28: no symbol is newer, and they need
+# libc only.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P objdump readelf >/dev/null || skip_all 'no binutils'
-for name in pmix; do
+for name in pmix nvml; do
     helper=$PLAIN/src/$name/hnlaunch-$name
     [[ -x $helper ]] || skip_all "no $helper"
     objdump -T "$helper" | grep -oE 'GLIBC_[0-9.]+' | sort -uV >versions

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gpu_sampler: what the node's NVIDIA GPUs do
+ *
+ * The helper hnlaunch-nvml asks the driver, which may take seconds, or never answer; the agent only
+ * takes what the helper has written. Without figures a sample has no GPUs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wire/helper/gpu_record.h"
+#include "wire/status_msg.h"
+
+struct gpu_sampler {
+        pid_t pid;         /* of the helper, until it is reaped; 0 = none */
+        int fd;            /* of its records; -1 = none are expected */
+        uint64_t begin_ms; /* when the helper may be started, or was */
+        uint64_t heard_ms; /* when a record came; 0 = none yet */
+        struct gpu_record in, newest;
+        size_t have; /* bytes of .in */
+        bool told;   /* of a failure, since the start of the attempt */
+};
+
+#define GPU_SAMPLER_INIT                                                                           \
+        {                                                                                          \
+                .fd = -1                                                                           \
+        }
+
+/* Adds to @m what the helper has told last, if that is fresh. Starts the helper unless it runs; one
+ * that fails is started again after a minute. Never waits for the helper. */
+void gpu_sampler_take(struct gpu_sampler *s, struct sample *m);
+/* Ends the helper. */
+void gpu_sampler_stop(struct gpu_sampler *s);
+/* Notes the end of a child of the agent. */
+void gpu_sampler_reaped(struct gpu_sampler *s, pid_t pid, int status);

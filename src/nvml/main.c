@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hnlaunch-nvml: what the node's NVIDIA GPUs do, started by the agent
+ *
+ * A dynamic program, because libnvidia-ml belongs to the node's driver and no static program can
+ * load it; and a process of its own, because a call into a driver in trouble may not return. It
+ * writes a record about once a second to descriptor 0, which is a pipe to the agent: the library
+ * may print to the others. It ends with the reader of the pipe.
+ *
+ * Names, signatures and units of NVML are written by hand from NVIDIA's reference of the API. A
+ * library that lacks the function of a figure gives the others.
+ */
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/loader/old_glibc.h"
+#include "base/macros.h"
+#include "wire/helper/gpu_record.h"
+
+enum {
+        AGENT = 0,
+        NVML_TEMPERATURE_GPU = 0,
+        CPU_SHARE = 250, /* a record takes a 250th of its interval at most: 0.4 % of a core */
+};
+
+struct nvml_use {
+        unsigned gpu, memory; /* percent of the time of the driver's last sample */
+};
+
+struct nvml_memory {
+        unsigned long long total, free, used; /* bytes; .used has what the driver reserves */
+};
+
+/* Each returns 0 for success. */
+static struct {
+        int (*init)(void);
+        int (*get_count)(unsigned *n);
+        int (*get_gpu)(unsigned index, void **gpu);
+        int (*get_use)(void *gpu, struct nvml_use *use);
+        int (*get_memory)(void *gpu, struct nvml_memory *memory);
+        int (*get_temperature)(void *gpu, int sensor, unsigned *celsius);
+        int (*get_power)(void *gpu, unsigned *milliwatts);
+} nvml;
+
+/* False: there is no library, or it lacks what no figure can do without. */
+static bool open_nvml(void)
+{
+        const struct {
+                const char *name;
+                void *to;
+        } table[] = {
+                { "nvmlInit_v2", &nvml.init },
+                { "nvmlDeviceGetCount_v2", &nvml.get_count },
+                { "nvmlDeviceGetHandleByIndex_v2", &nvml.get_gpu },
+                { "nvmlDeviceGetUtilizationRates", &nvml.get_use },
+                { "nvmlDeviceGetMemoryInfo", &nvml.get_memory },
+                { "nvmlDeviceGetTemperature", &nvml.get_temperature },
+                { "nvmlDeviceGetPowerUsage", &nvml.get_power },
+        };
+        void *library = library_open("libnvidia-ml.so.1", RTLD_NOW), *function;
+
+        for (size_t i = 0; library && i < ARRAY_SIZE(table); i++) {
+                function = library_symbol(library, table[i].name);
+                memcpy(table[i].to, &function, sizeof(function));
+        }
+        return nvml.init && nvml.get_count && nvml.get_gpu;
+}
+
+/* Returns the number of GPUs. */
+static uint32_t open_gpus(void *gpus[GPU_RECORD_GPUS])
+{
+        unsigned n;
+
+        if (nvml.get_count(&n) != 0)
+                _exit(GPU_RECORD_NO_DRIVER);
+        n = MIN(n, (unsigned)GPU_RECORD_GPUS);
+        for (unsigned i = 0; i < n; i++)
+                if (nvml.get_gpu(i, &gpus[i]) != 0)
+                        gpus[i] = NULL; /* it keeps its place */
+        return n;
+}
+
+static uint32_t get_mib(unsigned long long bytes)
+{
+        return (uint32_t)MIN(bytes >> 20, (unsigned long long)GPU_RECORD_UNKNOWN);
+}
+
+static void read_gpu_figures(struct gpu_figures *to, void *gpu)
+{
+        struct nvml_memory memory;
+        struct nvml_use use;
+        unsigned number;
+
+        memset(to, 0xff, sizeof(*to)); /* GPU_RECORD_UNKNOWN */
+        if (!gpu)
+                return;
+        if (nvml.get_use && nvml.get_use(gpu, &use) == 0)
+                to->use_percent = use.gpu;
+        if (nvml.get_memory && nvml.get_memory(gpu, &memory) == 0) {
+                to->memory_mib = get_mib(memory.used);
+                to->memory_total_mib = get_mib(memory.total);
+        }
+        if (nvml.get_temperature && nvml.get_temperature(gpu, NVML_TEMPERATURE_GPU, &number) == 0)
+                to->celsius = number;
+        if (nvml.get_power && nvml.get_power(gpu, &number) == 0)
+                to->watts = number / 1000 + (number % 1000 >= 500);
+}
+
+static int64_t get_cpu_us(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Sleeps for a second, or longer after a record that took much processor time. Ends with the
+ * agent. */
+static void pause_after(int64_t cpu_us)
+{
+        struct pollfd agent = { .fd = AGENT };
+        int64_t ms = MAX(cpu_us * CPU_SHARE / 1000, (int64_t)GPU_RECORD_PAUSE_MS);
+
+        if (poll(&agent, 1, (int)MIN(ms, (int64_t)GPU_RECORD_PAUSE_MAX_MS)) > 0)
+                _exit(0);
+}
+
+int main(void)
+{
+        static struct gpu_record record = { .mark = GPU_RECORD_MARK };
+        static void *gpus[GPU_RECORD_GPUS];
+        int64_t begun_us;
+
+        prctl(PR_SET_NAME, "hnlaunch-nvml");
+        if (!open_nvml())
+                _exit(GPU_RECORD_NO_LIBRARY);
+        if (nvml.init() != 0)
+                _exit(GPU_RECORD_NO_DRIVER);
+        record.n = open_gpus(gpus);
+        for (;;) {
+                begun_us = get_cpu_us();
+                for (uint32_t i = 0; i < record.n; i++)
+                        read_gpu_figures(&record.gpus[i], gpus[i]);
+                if (write(AGENT, &record, sizeof(record)) != sizeof(record))
+                        _exit(0);
+                pause_after(get_cpu_us() - begun_us);
+        }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gpu_record: what the helper hnlaunch-nvml writes for the agent about the node's GPUs
+ *
+ * Both are of one build and on one machine, so the layout is the compiler's. A record fits into
+ * PIPE_BUF: it is written whole or not at all.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdint.h>
+
+enum {
+        GPU_RECORD_MARK = 0x6c6d766e,
+        GPU_RECORD_GPUS = 64,           /* at most; a node has 16 */
+        GPU_RECORD_PAUSE_MS = 1000,     /* between two records at least */
+        GPU_RECORD_PAUSE_MAX_MS = 8000, /* ... and at most, where the driver needs much time */
+        GPU_RECORD_NO_LIBRARY = 1,      /* exit codes: no libnvidia-ml.so.1, or an unusable one */
+        GPU_RECORD_NO_DRIVER = 2,       /* ... the library cannot use the driver */
+};
+
+#define GPU_RECORD_UNKNOWN UINT32_MAX /* the driver does not tell */
+
+struct gpu_figures {
+        uint32_t use_percent, memory_mib, memory_total_mib, celsius, watts;
+};
+
+struct gpu_record {
+        uint32_t mark, n;
+        struct gpu_figures gpus[GPU_RECORD_GPUS]; /* by the driver's index */
+};
+
+_Static_assert(sizeof(struct gpu_record) <= PIPE_BUF, "written whole or not at all");

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A libnvidia-ml.so.1 without GPUs: $FAKE_NVML_GPUS of them, and trouble on order
+ *
+ * Each call reads a word from the file $FAKE_NVML: one that do_as_told() knows, or another. Names,
+ * signatures and units are NVML's; -DWITHOUT_COUNT and -DWITHOUT_POWER leave a function out.
+ * Figures differ from GPU to GPU.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SUCCESS = 0, DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15 };
+
+struct use {
+        unsigned gpu, memory;
+};
+
+struct memory {
+        unsigned long long total, free, used;
+};
+
+int nvmlInit_v2(void);
+int nvmlDeviceGetCount_v2(unsigned *n);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **gpu);
+int nvmlDeviceGetUtilizationRates(void *gpu, struct use *to);
+int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *to);
+int nvmlDeviceGetTemperature(void *gpu, int sensor, unsigned *to);
+int nvmlDeviceGetPowerUsage(void *gpu, unsigned *to);
+
+static void burn_ms(long ms)
+{
+        clock_t end = clock() + ms * CLOCKS_PER_SEC / 1000;
+
+        while (clock() < end)
+                ;
+}
+
+/* Notes the time of a record in $FAKE_NVML.times, in milliseconds. */
+static void note_time(void)
+{
+        char path[4096];
+        struct timespec t;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "%s.times", getenv("FAKE_NVML"));
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        f = fopen(path, "a");
+        if (f) {
+                fprintf(f, "%ld\n", t.tv_sec * 1000 + t.tv_nsec / 1000000);
+                fclose(f);
+        }
+}
+
+static int do_as_told(void)
+{
+        FILE *f = fopen(getenv("FAKE_NVML"), "r");
+        char word[32] = "";
+
+        if (!f || fscanf(f, "%31s", word) != 1)
+                abort();
+        fclose(f);
+        if (!strcmp(word, "refuse"))
+                return DRIVER_NOT_LOADED;
+        if (!strcmp(word, "hang"))
+                for (;;)
+                        pause();
+        if (!strcmp(word, "crash"))
+                abort();
+        if (!strcmp(word, "print")) {
+                puts("the driver talks");
+                fflush(stdout);
+                fputs("the driver talks\n", stderr);
+        }
+        if (!strcmp(word, "burn"))
+                burn_ms(1);
+        return !strcmp(word, "lost") ? GPU_IS_LOST : SUCCESS;
+}
+
+static char gpus[256];
+
+static unsigned index_of(void *gpu)
+{
+        return (unsigned)((char *)gpu - gpus);
+}
+
+int nvmlInit_v2(void)
+{
+        return do_as_told();
+}
+
+#ifndef WITHOUT_COUNT
+int nvmlDeviceGetCount_v2(unsigned *n)
+{
+        *n = (unsigned)atoi(getenv("FAKE_NVML_GPUS"));
+        return SUCCESS;
+}
+#endif
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **gpu)
+{
+        *gpu = &gpus[index];
+        return SUCCESS;
+}
+
+int nvmlDeviceGetUtilizationRates(void *gpu, struct use *to)
+{
+        if (!index_of(gpu))
+                note_time();
+        *to = (struct use){ 90 + index_of(gpu), 7 };
+        return do_as_told();
+}
+
+int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *to)
+{
+        to->total = 81559ULL << 20;
+        to->used = (70000ULL + index_of(gpu)) << 20;
+        to->free = to->total - to->used;
+        return do_as_told();
+}
+
+int nvmlDeviceGetTemperature(void *gpu, int sensor, unsigned *to)
+{
+        *to = sensor ? 999 : 60 + index_of(gpu);
+        return do_as_told();
+}
+
+#ifndef WITHOUT_POWER
+int nvmlDeviceGetPowerUsage(void *gpu, unsigned *to)
+{
+        *to = 650500 + 1000 * index_of(gpu);
+        return do_as_told();
+}
+#endif
