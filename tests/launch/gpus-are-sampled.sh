@@ -66,7 +66,7 @@ def end(agent, name):
     while agent.next()[0] != GONE:
         pass
     if mine:
-        tap.ok(name + ": its helper ends with the ranks", wait_for(lambda: not alive(mine[0])), mine)
+        tap.ok(name + ": its helper ends with the ranks", wait_for(lambda: not alive(mine[0]), 20), mine)
     tap.equal(name + ": the agent leaves", agent.leave(), 0)
 
 
@@ -86,7 +86,7 @@ tap.ok("a library that prints harms no figures", *comes(agent, FIGURES))
 took = []
 for _ in range(3):
     mine = helper(agent)
-    agent.stop(0)
+    agent.signal(signal.SIGKILL)
     while agent.next()[0] != EXITED:
         pass
     begin = time.monotonic()
