@@ -284,12 +284,17 @@ void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64
 static double get_gpus(const struct sample *s, size_t what)
 {
         double sum = 0;
+        int known = 0;
 
-        for (uint32_t i = 0; i < s->n_gpus; i++)
-                sum += (double)(what == 0   ? s->gpus[i].use_percent
-                                : what == 1 ? s->gpus[i].memory_mib
-                                            : s->gpus[i].watts);
-        return what == 0 && s->n_gpus ? sum / s->n_gpus : sum;
+        for (uint32_t i = 0; i < s->n_gpus; i++) {
+                const struct sample_gpu *g = &s->gpus[i];
+
+                if (what == 0 && g->use_percent == SAMPLE_USE_UNKNOWN)
+                        continue;
+                sum += (double)(what == 0 ? g->use_percent : what == 1 ? g->memory_mib : g->watts);
+                known++;
+        }
+        return what == 0 && known ? sum / known : sum;
 }
 
 static double get_series(const struct sample *s, int series)
