@@ -9,40 +9,35 @@
 #include "head/record/story_text.h"
 
 enum {
-        FAILURES = 200,
+        FAILURES = 40,
         NOTES = 200,
         ZOOM_PART = 5, /* the end is shown once more when it is a small part of the run */
 };
 
+/* clang-format off */
 static const char style[] =
-        ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#5b6570;--line:#d5dae0;"
-        "--box:#f5f7f9;--bad:#b42318;--mark:#7a4b00;--a:#31688e;--b:#7db8da;--c:#d9e6ee}"
-        "@media(prefers-color-scheme:dark){:root{--bg:#14181d;--fg:#e6e9ed;--dim:#9aa5b1;"
-        "--line:#3a434d;--box:#1d232a;--bad:#ff8a80;--mark:#f2c46d;--a:#7db8da;--b:#3f7fa8;"
-        "--c:#2a3b48}}"
-        "@media "
-        "print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#333;--line:#999;--box:#fff;"
-        "--bad:#000;--mark:#000;--a:#444;--b:#999;--c:#ddd}section{break-inside:avoid}"
-        "details>*{display:block}}"
-        "*{box-sizing:border-box}body{margin:0 "
-        "auto;max-width:72rem;padding:1rem;background:var(--bg);"
-        "color:var(--fg);font:15px/1.45 system-ui,sans-serif}"
-        "h1{font-size:1.35rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.6rem 0 "
-        ".4rem}h3{font-size:.95rem;margin:.8rem 0 .3rem}"
+        ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#5b6570;--line:#d5dae0;--box:#f5f7f9;"
+        "--bad:#b42318;--mark:#7a4b00;--a:#31688e;--b:#7db8da;--c:#d9e6ee}"
+        "@media(prefers-color-scheme:dark){:root{--bg:#14181d;--fg:#e6e9ed;--dim:#9aa5b1;--line:#3a434d;--box:#1d232a;"
+        "--bad:#ff8a80;--mark:#f2c46d;--a:#7db8da;--b:#3f7fa8;--c:#2a3b48}}"
+        "*{box-sizing:border-box}"
+        "body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,sans-serif}"
+        "h1{font-size:1.35rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}h3{font-size:.95rem;margin:.8rem 0 .3rem}"
         "p{margin:.3rem 0}.dim{color:var(--dim)}.bad{color:var(--bad);font-weight:600}"
         ".box{border:1px solid var(--line);border-left:4px solid var(--mark);background:var(--box);"
         "padding:.6rem .8rem;margin:.8rem 0;border-radius:4px}"
         ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px;padding:.4rem}"
         ".wide svg{min-width:44rem;width:100%;height:auto;display:block}"
         "svg text{fill:var(--fg);font:11px system-ui,sans-serif}svg .t{fill:var(--dim)}"
-        "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.2rem .6rem .2rem "
-        "0;"
-        "border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}"
-        "td.n{white-space:nowrap}th{white-space:nowrap}code{font-family:ui-monospace,monospace;"
-        "font-size:.93em}"
+        "table{border-collapse:collapse;width:100%}"
+        "td,th{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top;"
+        "overflow-wrap:anywhere}td.n,th{white-space:nowrap}code{font-family:ui-monospace,monospace;font-size:.93em}"
         ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.6rem}"
-        ".grid "
-        "svg{width:100%;height:auto;display:block}figure{margin:0}figcaption{font-size:.85rem}";
+        ".grid svg{width:100%;height:auto;display:block}figure{margin:0}figcaption{font-size:.85rem}"
+        "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#333;--line:#999;--box:#fff;--bad:#000;--mark:#000;"
+        "--a:#444;--b:#999;--c:#ddd}body{padding:0}section{break-inside:avoid}"
+        ".wide{overflow:visible;border:0;padding:0}.wide svg{min-width:0}}";
+/* clang-format on */
 
 void html_text(struct buf *to, const char *text)
 {
@@ -185,7 +180,10 @@ static void put_failures(struct buf *to, const struct story *s)
                 put_cell(to, false, words);
                 buf_appends(to, "</tr>");
         }
-        buf_appends(to, "</table></div></section>\n");
+        buf_appends(to, "</table>");
+        if (i < json_array_size(failures))
+                buf_printf(to, "<p class=\"dim\">and %zu more</p>", json_array_size(failures) - i);
+        buf_appends(to, "</div></section>\n");
 }
 
 static void put_notes(struct buf *to, const struct story *s)
