@@ -253,8 +253,10 @@ void launch_finish(struct launch *l)
         progress_rest(l->progress);
         launch_detach_finish(l);
         launch_why_close(l);
+        launch_top_close(l);
         job_destroy(l->job);
         launch_why_free(l);
+        launch_top_free(l);
         free(l->config.dial_in);
         pull_destroy(l->config.pull);
         trace_fetch_destroy(l->config.traces);

@@ -15,6 +15,7 @@
  * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
  * - launch_metrics.c: metrics of the run (--metrics)
  * - launch_trace.c: what the agents have recorded of their ranks (--record)
+ * - launch_top.c: what hosts and ranks do, for `hnlaunch top`
  * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
@@ -50,6 +51,7 @@ struct launch_listeners {
         struct run_socket *socket; /* NULL = none */
         struct metrics *metrics;   /* NULL = no --metrics */
         struct metrics_server *metrics_server;
+        struct launch_top *top;
 };
 
 /* How a launch ends. */
@@ -163,6 +165,18 @@ void launch_trace_end(struct launch *l);
 int launch_metrics_begin(struct launch *l);
 /* Stops; before job_destroy(). */
 void launch_metrics_close(struct launch *l);
+
+/* --- launch_top.c --- */
+
+/* Has the job serve launch_top_look(), before job_create(). */
+void launch_top_init(struct launch *l);
+/* A client looks on: returns the first line, malloc'ed. The next ones go to run_socket_tell_top().
+ */
+char *launch_top_look(struct launch *l);
+void launch_top_rest(struct launch *l); /* none looks on any longer */
+/* Stops; before job_destroy(). */
+void launch_top_close(struct launch *l);
+void launch_top_free(struct launch *l); /* after it */
 
 /* --- launch_mpi.c --- */
 

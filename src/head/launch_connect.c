@@ -132,6 +132,7 @@ int launch_connect(struct launch *l)
         l->config.tell_joins = l->o.json || (l->dir && run_dir_path(l->dir));
         launch_why_init(l);
         launch_trace_init(l);
+        launch_top_init(l);
         l->job = job_create(&l->config, &err);
         if (!l->job)
                 return refuse_transport(l, &err);

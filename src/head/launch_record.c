@@ -152,11 +152,22 @@ static void explain_launch(void *ctx)
         launch_why_ask(ctx, false);
 }
 
+static char *look_at_launch(void *ctx)
+{
+        return launch_top_look(ctx);
+}
+
+static void rest_from_look(void *ctx)
+{
+        launch_top_rest(ctx);
+}
+
 void launch_record_listen(struct launch *l)
 {
-        static const struct run_socket_ops ops = { describe_launch, stop_launch, signal_launch,
-                                                   show_status,     lend_stdin,  end_stdin,
-                                                   explain_launch };
+        static const struct run_socket_ops ops = {
+                describe_launch, stop_launch,    signal_launch,  show_status,   lend_stdin,
+                end_stdin,       explain_launch, look_at_launch, rest_from_look
+        };
         struct error err = { 0 };
 
         if (l->o.command != COMMAND_RUN)

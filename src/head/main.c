@@ -86,6 +86,7 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
         case COMMAND_LOGS:
         case COMMAND_WHY:
         case COMMAND_REPORT:
+        case COMMAND_TOP:
                 return do_run_command(l);
         default:
                 return launch_run(l);

@@ -19,6 +19,7 @@
 #include "head/run/run_list.h"
 #include "head/run_logs.h"
 #include "head/run_report.h"
+#include "head/run_top.h"
 #include "head/run_why.h"
 #include "head/term/diag.h"
 
@@ -375,7 +376,7 @@ static int signal_run(const struct options *o, const struct run *r, struct diags
         return order_run(r, json_pack("{s:s, s:i}", "do", "signal", "signal", signo), d);
 }
 
-/* --- why -------------------------------------------------------------------------------------- */
+/* --- why, top --------------------------------------------------------------------------------- */
 
 static int explain_run(const struct options *o, const struct run *r, struct diags *d)
 {
@@ -384,6 +385,17 @@ static int explain_run(const struct options *o, const struct run *r, struct diag
         if (r->state != RUN_GOES_ON && r->state != RUN_SILENT)
                 return refuse_order(r, d);
         return run_why_ask(r, o->json, &err) < 0 ? refuse_answer(r, &err, d) : 0;
+}
+
+static int look_at_run(const struct options *o, const struct run *r, struct diags *d)
+{
+        struct error err;
+        int rc;
+
+        if (r->state != RUN_GOES_ON && r->state != RUN_SILENT)
+                return refuse_order(r, d);
+        rc = run_top_show(o, r, d, &err);
+        return rc < 0 ? refuse_answer(r, &err, d) : rc ? 128 + rc : 0;
 }
 
 /* --- rerun ------------------------------------------------------------------------------------ */
@@ -467,6 +479,7 @@ static int check_words(const struct options *o, struct diags *d)
                 [COMMAND_LOGS] = { 0, 1, "hnlaunch logs [-f] [--ranks LIST] [--host LIST] [RUN]" },
                 [COMMAND_WHY] = { 0, 1, "hnlaunch why [--json] [RUN]" },
                 [COMMAND_REPORT] = { 0, 1, "hnlaunch report [--html FILE] [--json] [RUN]" },
+                [COMMAND_TOP] = { 0, 1, "hnlaunch top [--json] [RUN]" },
                 [COMMAND_RERUN] = { 0, 1, "hnlaunch rerun [--without-bad] [--ranks LIST] [RUN]" },
         };
         const char *name = option_commands[o->command].name;
@@ -486,16 +499,14 @@ int run_commands_do(const struct options *o, struct diags *d)
 {
         struct run_list l;
         const struct run *r;
+        bool running;
         int rc = check_words(o, d);
 
         if (rc || o->command == COMMAND_PS)
                 return rc ? rc : list_runs(o, d);
         run_list_load(&l);
-        r = find_run(&l,
-                     o->argv.n                   ? o->argv.v[0]
-                     : o->command == COMMAND_WHY ? newest_running(&l)
-                                                 : NULL,
-                     d);
+        running = o->command == COMMAND_WHY || o->command == COMMAND_TOP;
+        r = find_run(&l, o->argv.n ? o->argv.v[0] : running ? newest_running(&l) : NULL, d);
         if (!r)
                 rc = 66;
         else if (o->command == COMMAND_STOP)
@@ -512,6 +523,8 @@ int run_commands_do(const struct options *o, struct diags *d)
                 rc = run_report_print(o, r, d);
         else if (o->command == COMMAND_WHY)
                 rc = explain_run(o, r, d);
+        else if (o->command == COMMAND_TOP)
+                rc = look_at_run(o, r, d);
         else
                 rc = start_again(o, r, d);
         run_list_finish(&l);

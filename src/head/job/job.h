@@ -142,6 +142,9 @@ void job_signal_ranks(struct job *j, int signo);
 void job_show_status(struct job *j); /* as Ctrl-\ */
 /* A line of output has told a step of the rank (--progress-re). While the ranks run. */
 void job_line_step(struct job *j, int rank, int64_t step, int64_t total);
+/* The newest step that the rank has told in this attempt, and how many it expects, 0 = unknown.
+ * False: none. */
+bool job_step(const struct job *j, int rank, int64_t *ret_step, int64_t *ret_total);
 /* Lends the ranks the stream socket @fd as standard input, as stdin_pump_lend() (stdin_pump.h), and
  * sends them the end of it. */
 int job_lend_stdin(struct job *j, int fd, struct error *err);

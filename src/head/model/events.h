@@ -52,7 +52,7 @@ struct event {
 
 typedef void (*event_listener)(void *ctx, const struct event *e);
 
-enum { EVENTS_LISTENERS = 6 };
+enum { EVENTS_LISTENERS = 8 };
 
 struct events {
         int64_t start_ns;

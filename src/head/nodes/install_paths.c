@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/nodes/install_paths.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -40,4 +41,20 @@ char *install_path_find(const char *name, const char *other, struct error *err)
                         ": install hnlaunch again",
                         name, self);
         return path;
+}
+
+void *install_path_load(const char *name, const char *what, const char *symbol, struct error *err)
+{
+        CLEANUP(free_textp) char *path = install_path_find(name, NULL, err);
+        void *module, *found;
+
+        if (!path) {
+                err->code = ELIBACC;
+                return NULL;
+        }
+        module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        found = module ? dlsym(module, symbol) : NULL;
+        if (!found)
+                err_set(err, ELIBACC, "cannot load %s: %s", what, dlerror());
+        return found;
 }

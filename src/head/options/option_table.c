@@ -287,6 +287,7 @@ const struct option_command option_commands[] = {
         [COMMAND_LOGS] = { "logs", "print the output of a run" },
         [COMMAND_WHY] = { "why", "tell which rank keeps the others of a run waiting" },
         [COMMAND_REPORT] = { "report", "tell how a run started, went and failed" },
+        [COMMAND_TOP] = { "top", "show what the hosts and ranks of a run do, once a second" },
         [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started" },
         [COMMAND_CONFIG] = { "config", "show every setting and its origin" },
         [COMMAND_EXPLAIN] = { "explain", "cause and remedy of an error number or exit code" },

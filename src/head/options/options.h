@@ -29,6 +29,7 @@ enum command {
         COMMAND_LOGS,
         COMMAND_WHY,
         COMMAND_REPORT,
+        COMMAND_TOP,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,

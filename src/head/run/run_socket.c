@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that wait for the end of the run stay in the list, and so do those that ask why.
+ * Clients that wait for the end of the run stay in the list, and so do those that ask why or look
+ * on.
  */
 #include "head/run/run_socket.h"
 
@@ -25,6 +26,7 @@ struct run_client {
         struct run_client *next;
         bool waits; /* for the end of the run */
         bool asks;  /* why */
+        bool looks; /* on (top) */
         size_t len;
         char line[REQUEST_MAX];
 };
@@ -35,7 +37,7 @@ struct run_socket {
         void *ctx;
         struct run_client *clients;
         struct run_client *owner; /* the `attach` that may give input; NULL = none */
-        int n_clients;
+        int n_clients, n_looking;
         int open; /* handles that are not closed */
 };
 
@@ -69,6 +71,8 @@ static void drop_run_client(struct run_client *c)
         if (c->server->owner == c)
                 c->server->owner = NULL;
         uv_close((uv_handle_t *)&c->pipe, on_client_closed);
+        if (c->looks && --c->server->n_looking == 0)
+                c->server->ops.top_rest(c->server->ctx);
 }
 
 /* An answer on its way. */
@@ -85,16 +89,14 @@ static void on_run_written(uv_write_t *request, int status UNUSED)
         free(w);
 }
 
-/* Takes @answer. A client that does not read loses its connection. */
-static void answer_client(struct run_client *c, json_t *answer)
+/* Takes @line. A client that does not read loses its connection. */
+static void send_run_line(struct run_client *c, char *line)
 {
-        CLEANUP(free_textp) char *text = json_dump_plain(answer, JSON_COMPACT);
         struct run_write *w = xcalloc(1, sizeof(*w));
         uv_buf_t buf;
 
         w->request.data = w;
-        w->line = xasprintf("%s\n", text);
-        json_decref(answer);
+        w->line = line;
         buf = uv_buf_init(w->line, (unsigned)strlen(w->line));
         if (uv_write(&w->request, (uv_stream_t *)&c->pipe, &buf, 1, on_run_written) < 0) {
                 on_run_written(&w->request, 0);
@@ -102,6 +104,15 @@ static void answer_client(struct run_client *c, json_t *answer)
         } else if (uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) > UNREAD_MAX) {
                 drop_run_client(c);
         }
+}
+
+/* Takes @answer. */
+static void answer_client(struct run_client *c, json_t *answer)
+{
+        CLEANUP(free_textp) char *text = json_dump_plain(answer, JSON_COMPACT);
+
+        json_decref(answer);
+        send_run_line(c, xasprintf("%s\n", text));
 }
 
 static void refuse_run_request(struct run_client *c, const char *why)
@@ -126,6 +137,14 @@ static void take_stdin(struct run_client *c)
         else
                 answer_client(c, json_pack("{s:b}", "ok", 1));
         drop_run_client(c);
+}
+
+static void begin_to_look(struct run_client *c)
+{
+        if (!c->looks)
+                c->server->n_looking++;
+        c->looks = true;
+        send_run_line(c, c->server->ops.top(c->server->ctx));
 }
 
 static void obey_request(struct run_client *c, const json_t *request)
@@ -155,6 +174,8 @@ static void obey_request(struct run_client *c, const json_t *request)
         } else if (!strcmp(what, "why")) {
                 c->asks = true;
                 s->ops.why(s->ctx);
+        } else if (!strcmp(what, "top")) {
+                begin_to_look(c);
         } else if (!strcmp(what, "stop")) {
                 answer_client(c, json_pack("{s:b}", "ok", 1));
                 s->ops.stop(s->ctx, json_is_integer(grace) ? json_integer_value(grace) : -1);
@@ -262,7 +283,7 @@ void run_socket_tell_end(struct run_socket *s, int code, const char *verdict,
 
         for (struct run_client *c = s ? s->clients : NULL; c; c = next) {
                 next = c->next;
-                if (c->waits || c->asks)
+                if (c->waits || c->asks || c->looks)
                         answer_client(c, json_pack("{s:i, s:o, s:o*}", "code", code, "verdict",
                                                    json_text(verdict), "incomplete",
                                                    incomplete ? json_text(incomplete) : NULL));
@@ -279,6 +300,17 @@ void run_socket_tell_why(struct run_socket *s, const json_t *answer, bool last)
                         continue;
                 c->asks = !last;
                 answer_client(c, json_incref((json_t *)answer));
+        }
+}
+
+void run_socket_tell_top(struct run_socket *s, const char *line)
+{
+        struct run_client *next;
+
+        for (struct run_client *c = s ? s->clients : NULL; c; c = next) {
+                next = c->next;
+                if (c->looks && !uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe))
+                        send_run_line(c, xstrdup(line));
         }
 }
 

@@ -27,6 +27,9 @@ struct run_socket_ops {
         int (*lend_stdin)(void *ctx, int fd, struct error *err);
         void (*end_stdin)(void *ctx);
         void (*why)(void *ctx); /* run_socket_tell_why() follows */
+        /* Another client looks on, for run_socket_tell_top(): returns its first line, malloc'ed. */
+        char *(*top)(void *ctx);
+        void (*top_rest)(void *ctx); /* no client looks on any longer */
 };
 
 /* Listens at @path, of run_folders_socket(). NULL with @err. */
@@ -39,6 +42,9 @@ void run_socket_tell_end(struct run_socket *s, int code, const char *verdict,
 /* Answers the clients that ask why; unless it is the @last answer, they get more. Borrows @answer.
  * NULL does nothing. */
 void run_socket_tell_why(struct run_socket *s, const json_t *answer, bool last);
+/* Sends a line to the clients that look on. One that has not read the line before is left out. NULL
+ * does nothing. */
+void run_socket_tell_top(struct run_socket *s, const char *line);
 /* Removes the socket, and its folder if that is empty then, and closes the connections; let the
  * loop turn once more. NULL is fine. */
 void run_socket_close(struct run_socket *s);

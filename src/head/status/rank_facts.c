@@ -89,6 +89,15 @@ void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t 
         take_rank_step(f, rank, &(struct rank_step){ .step = step, .total = total });
 }
 
+bool rank_facts_step(const struct rank_facts *f, int rank, int64_t *ret_step, int64_t *ret_total)
+{
+        if (!f->steps || !f->steps[rank].known)
+                return false;
+        *ret_step = f->steps[rank].step;
+        *ret_total = f->steps[rank].total;
+        return true;
+}
+
 void rank_facts_ended(struct rank_facts *f, int rank)
 {
         if (f->steps && f->steps[rank].untold)

@@ -43,6 +43,9 @@ void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t t
 void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t total);
 void rank_facts_ended(struct rank_facts *f, int rank);
 
+/* The newest step of the rank. False: none is known. */
+bool rank_facts_step(const struct rank_facts *f, int rank, int64_t *ret_step, int64_t *ret_total);
+
 /* Enters all facts in a table for the same plan. The notes are lent until the next report. */
 void rank_facts_fill(const struct rank_facts *f, struct rank_table *t);
 /* Emits the join of each rank that @t knows at a store and no event has told of. */

@@ -802,7 +802,7 @@ const struct error_id error_ids[] = {
           "Start it by its own command." },
         { 808,
           "the command takes other words",
-          "ps, stop, signal, wait, why and rerun are commands of hnlaunch, with the words that the message shows.",
+          "ps, stop, signal, wait, why, top and rerun are commands of hnlaunch, with the words that the message shows.",
           "A program of such a name is started by hnlaunch run NAME." },
         { 809,
           "there is no such recorded output",
@@ -837,6 +837,12 @@ const struct error_id error_ids[] = {
           "a process for --detach cannot be started",
           "The kernel refuses another process or pipe. The message has its reason.",
           "Raise the limit of processes or descriptors (ulimit -u, ulimit -n)." },
+        { 830,
+          "top has no screen (warning)",
+          "hnlaunch-top.so, the part that draws on the terminal, is missing or cannot be loaded: hnlaunch was built without "
+          "ncursesw, or the library is not installed. A table is printed once instead.",
+          "Install libncurses-dev (on Debian; ncursesw elsewhere), build and install hnlaunch again. hnlaunch top --json has all "
+          "figures." },
         /* records and limits */
         { 831,
           "a run has no report",

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One loop waits for lines of the run, an answer to why, keys and signals, and paints the screen
+ * anew after each. Signals come only within ppoll(): none is missed, and none meets ncurses at
+ * work. ncurses itself notes SIGWINCH, and tells it as a key.
+ */
+#include "head/top/screen/top_screen.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <ncurses.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "head/term/columns.h"
+#include "head/top/top_frame.h"
+#include "head/top/top_layout.h"
+#include "head/top/top_lines.h"
+#include "head/top/top_view.h"
+
+enum {
+        SILENT_AFTER_MS = 3000, /* without a line of the run */
+        ESCAPE_MS = 25,         /* between the bytes of a key */
+        TICK_MS = 1000,
+};
+
+enum top_mode { MODE_ROWS, MODE_FILTER, MODE_HELP, MODE_WHY };
+
+static volatile sig_atomic_t ending; /* the signal that asks to end */
+
+struct top_paint {
+        const struct top_screen *s;
+        struct top_lines lines, why;
+        int why_fd; /* -1 = no answer is to come */
+        char *why_text;
+        struct top_frame frame;
+        struct top_view view;
+        enum top_mode mode;
+        int64_t heard_ms;
+        bool quit, ascii;
+};
+
+static const char *const help_lines[] = {
+        "up, down, PgUp, PgDn, Home, End   move",
+        "Enter, right, left                show or hide the ranks of a host",
+        "u                                 show or hide the ranks of all hosts",
+        "s                                 sort: odd hosts first, by host, lag, wait, cpu, mem, "
+        "gpu, net, out",
+        "/                                 show hosts with a part of their name; Esc: all",
+        "w                                 ask why ranks wait, as hnlaunch why",
+        "q                                 quit; the run goes on",
+        "",
+        "UP    ranks that live; of a rank the state of its process: R runs, S sleeps, D waits for",
+        "      a device, T is stopped",
+        "LAG   steps behind the furthest rank",
+        "WAIT  the longest wait in the store of hnlaunch",
+        "CPU   of all cores of the host; of a rank, percent of a core",
+        "OUT   time since the last output",
+};
+
+static void on_end_signal(int signo)
+{
+        ending = signo;
+}
+
+/* --- painting --------------------------------------------------------------------------------- */
+
+/* Paints a line of printable text, at most as wide as the screen. */
+static void paint_line(const struct top_paint *p, int y, struct buf *line, int attribute)
+{
+        char *text;
+        size_t n;
+
+        buf_append(line, "", 1);
+        text = (char *)(uintptr_t)buf_data(line);
+        for (char *c = text; p->ascii && *c; c++)
+                if ((unsigned char)*c >= 0x80)
+                        *c = '?';
+        n = columns_fitting(text, strlen(text), (size_t)COLS);
+        attrset(attribute);
+        mvaddnstr(y, 0, text, (int)n);
+        if (attribute & A_REVERSE)
+                mvchgat(y, 0, -1, (attr_t)attribute, 0, NULL);
+        attrset(A_NORMAL);
+        buf_clear(line);
+}
+
+static void paint_text(const struct top_paint *p, int y, const char *text, int attribute)
+{
+        struct buf line = BUF_INIT;
+
+        printable_put(&line, text, strlen(text));
+        paint_line(p, y, &line, attribute);
+        buf_finish(&line);
+}
+
+/* Paints a paragraph, broken at blanks, from line @y on. */
+static void paint_paragraph(const struct top_paint *p, int y, const char *text)
+{
+        CLEANUP(free_textp) char *plain = printable_text(text, PRINTABLE_LINE);
+        const char *at = plain;
+
+        for (; *at && y < LINES - 1; y++) {
+                size_t n = columns_fitting(at, strlen(at), (size_t)COLS), cut = n;
+
+                while (at[n] && cut && at[cut] != ' ')
+                        cut--;
+                n = cut ? cut : MAX(n, (size_t)1);
+                CLEANUP(free_textp) char *line = xstrndup(at, n);
+
+                paint_text(p, y, line, A_NORMAL);
+                at += n;
+                at += strspn(at, " ");
+        }
+}
+
+static void paint_foot(const struct top_paint *p)
+{
+        const struct top_view *v = &p->view;
+        CLEANUP(free_textp) char *sort = xasprintf("s sort: %s", top_view_sort_name(v->sort));
+        CLEANUP(free_textp)
+        char *filter = xasprintf(*v->filter ? "/ %s" : "/ filter%s", v->filter);
+        const char *pieces[] = {
+                "q quit", "? help", sort, filter, "Enter ranks", "u all", "w why"
+        };
+        struct buf line = BUF_INIT;
+
+        for (size_t i = 0; i < ARRAY_SIZE(pieces) && p->mode == MODE_ROWS; i++)
+                if (columns_count((const char *)buf_data(&line), buf_len(&line)) +
+                            strlen(pieces[i]) + 2 <=
+                    (size_t)COLS)
+                        buf_printf(&line, i ? "  %s" : "%s", pieces[i]);
+        if (p->mode == MODE_FILTER)
+                buf_printf(&line, "hosts with: %s", v->filter);
+        else if (p->mode != MODE_ROWS)
+                buf_appends(&line, "any key: back");
+        paint_line(p, LINES - 1, &line, A_DIM);
+}
+
+static size_t page_rows(void)
+{
+        return LINES > 4 ? (size_t)LINES - 3 : 1;
+}
+
+static void paint_rows(const struct top_paint *p)
+{
+        const struct top_view *v = &p->view;
+        struct top_layout layout;
+        struct buf line = BUF_INIT;
+
+        top_layout_choose(&layout, &p->frame, (size_t)COLS);
+        top_layout_titles(&layout, &line);
+        paint_line(p, 1, &line, A_BOLD);
+        for (size_t i = v->first; i < v->n_rows && i < v->first + page_rows(); i++) {
+                const struct top_row *r = &v->rows[i];
+                const struct top_frame_host *h = &p->frame.hosts[r->host];
+                enum top_oddity odd = r->rank < 0 ? h->odd : h->ranks[r->rank].odd;
+
+                if (r->rank < 0)
+                        top_layout_host(&layout, &p->frame, h, &line);
+                else
+                        top_layout_rank(&layout, &p->frame, &h->ranks[r->rank], &line);
+                paint_line(p, 2 + (int)(i - v->first), &line,
+                           (odd != ODD_NOT ? A_BOLD : A_NORMAL) |
+                                   (i == v->selected ? A_REVERSE : A_NORMAL));
+        }
+        buf_finish(&line);
+}
+
+static void paint_screen(struct top_paint *p)
+{
+        int64_t silent_ms = clock_ms() - p->heard_ms;
+        struct buf line = BUF_INIT;
+        char age[24];
+
+        erase();
+        if (!p->frame.json) {
+                buf_appends(&line, "waiting for the run");
+        } else if (silent_ms >= SILENT_AFTER_MS) {
+                top_frame_age(silent_ms, age, sizeof(age));
+                buf_printf(&line, "no answer since %s  ", age);
+                top_layout_head(&p->frame, (size_t)COLS, &line);
+        } else {
+                top_layout_head(&p->frame, (size_t)COLS, &line);
+        }
+        paint_line(p, 0, &line, A_BOLD);
+        buf_finish(&line);
+        if (p->mode == MODE_HELP)
+                for (size_t i = 0; i < ARRAY_SIZE(help_lines) && (int)i < LINES - 3; i++)
+                        paint_text(p, 2 + (int)i, help_lines[i], A_NORMAL);
+        else if (p->mode == MODE_WHY)
+                paint_paragraph(p, 2, p->why_text ? p->why_text : "asking ...");
+        else if (p->frame.json)
+                paint_rows(p);
+        paint_foot(p);
+        refresh();
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void end_why(struct top_paint *p)
+{
+        fd_close(p->why_fd);
+        p->why_fd = -1;
+        top_lines_finish(&p->why);
+}
+
+static void begin_why_look(struct top_paint *p)
+{
+        struct error err = { 0 };
+
+        free(p->why_text);
+        p->why_text = NULL;
+        p->mode = MODE_WHY;
+        if (p->why_fd < 0)
+                p->why_fd = p->s->ask_why(p->s->ctx, &err);
+        if (p->why_fd < 0)
+                p->why_text = xstrdup(err.text);
+}
+
+static void take_filter_key(struct top_paint *p, int key)
+{
+        char *filter = p->view.filter;
+        size_t n = strlen(filter);
+
+        if (key == '\n' || key == '\r' || key == KEY_ENTER)
+                p->mode = MODE_ROWS;
+        else if (key == '\033')
+                *filter = '\0', p->mode = MODE_ROWS;
+        else if ((key == KEY_BACKSPACE || key == '\b' || key == 127) && n)
+                filter[n - 1] = '\0';
+        else if (key >= ' ' && key < 127 && n + 1 < sizeof(p->view.filter))
+                filter[n] = (char)key, filter[n + 1] = '\0';
+        top_view_update(&p->view, &p->frame, page_rows());
+}
+
+/* Returns whether the key moves, opens or sorts. */
+static bool take_view_key(struct top_paint *p, int key)
+{
+        static const struct {
+                int key;
+                enum top_key means;
+        } keys[] = {
+                { KEY_UP, TOP_KEY_UP },         { 'k', TOP_KEY_UP },
+                { KEY_DOWN, TOP_KEY_DOWN },     { 'j', TOP_KEY_DOWN },
+                { KEY_PPAGE, TOP_KEY_PAGE_UP }, { KEY_NPAGE, TOP_KEY_PAGE_DOWN },
+                { ' ', TOP_KEY_PAGE_DOWN },     { KEY_HOME, TOP_KEY_FIRST },
+                { KEY_END, TOP_KEY_LAST },      { '\n', TOP_KEY_TOGGLE },
+                { '\r', TOP_KEY_TOGGLE },       { KEY_ENTER, TOP_KEY_TOGGLE },
+                { KEY_RIGHT, TOP_KEY_OPEN },    { KEY_LEFT, TOP_KEY_CLOSE },
+                { 'u', TOP_KEY_ALL },           { 's', TOP_KEY_SORT },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+                if (keys[i].key == key) {
+                        top_view_key(&p->view, &p->frame, keys[i].means, page_rows());
+                        return true;
+                }
+        return false;
+}
+
+static void take_screen_key(struct top_paint *p, int key)
+{
+        if (key == KEY_RESIZE)
+                top_view_update(&p->view, &p->frame, page_rows());
+        else if (p->mode == MODE_FILTER)
+                take_filter_key(p, key);
+        else if (p->mode != MODE_ROWS)
+                p->mode = MODE_ROWS;
+        else if (key == 'q')
+                p->quit = true;
+        else if (key == '?' || key == 'h')
+                p->mode = MODE_HELP;
+        else if (key == '/')
+                p->mode = MODE_FILTER;
+        else if (key == '\033')
+                *p->view.filter = '\0', top_view_update(&p->view, &p->frame, page_rows());
+        else if (key == 'w')
+                begin_why_look(p);
+        else
+                take_view_key(p, key);
+}
+
+/* --- what comes ------------------------------------------------------------------------------- */
+
+/* Returns 0, or -ECONNRESET at the end of the run. */
+static int take_run_lines(struct top_paint *p, json_t **ret_end)
+{
+        struct top_frame frame;
+        json_t *j = NULL;
+        ssize_t n;
+
+        while ((n = top_lines_read(&p->lines, p->s->fd)) > 0)
+                ;
+        j = top_lines_take(&p->lines);
+        if (j && !json_object_get(j, "hosts")) {
+                *ret_end = j;
+                return -ECONNRESET;
+        }
+        if (j && top_frame_read(&frame, j)) {
+                top_frame_finish(&p->frame);
+                p->frame = frame;
+                p->heard_ms = clock_ms();
+                top_view_update(&p->view, &p->frame, page_rows());
+        }
+        return n == -EAGAIN || n == -EINTR ? 0 : -ECONNRESET;
+}
+
+static void take_why_lines(struct top_paint *p)
+{
+        ssize_t n = top_lines_read(&p->why, p->why_fd);
+        json_t *j = top_lines_take(&p->why);
+        const char *text = json_string_value(json_object_get(j, "text"));
+
+        if (text) {
+                free(p->why_text);
+                p->why_text = xstrdup(text);
+        }
+        if ((j && !json_object_get(j, "more")) || (n <= 0 && n != -EAGAIN && n != -EINTR))
+                end_why(p);
+        json_decref(j);
+}
+
+/* Waits for something, and takes it. Returns as take_run_lines(). */
+static int turn_screen(struct top_paint *p, const sigset_t *mask, json_t **ret_end)
+{
+        struct pollfd v[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                              { .fd = p->s->fd, .events = POLLIN },
+                              { .fd = p->why_fd, .events = POLLIN } };
+        struct timespec tick = { TICK_MS / 1000, 0 };
+        int key, n = ppoll(v, ARRAY_SIZE(v), &tick, mask), r = 0;
+
+        if (n > 0 && v[1].revents)
+                r = take_run_lines(p, ret_end);
+        if (n > 0 && v[2].revents)
+                take_why_lines(p);
+        while (!p->quit && (key = getch()) != ERR)
+                take_screen_key(p, key);
+        if (n > 0 && v[0].revents & (POLLHUP | POLLERR))
+                p->quit = true; /* the terminal is gone */
+        return r;
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+/* Has signals come within ppoll() only. */
+static void catch_signals(struct sigaction *before, sigset_t *mask)
+{
+        struct sigaction end = { .sa_handler = on_end_signal };
+        sigset_t blocked;
+
+        ending = 0;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGWINCH);
+        for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++) {
+                sigaction(end_signals[i], NULL, &before[i]);
+                if (before[i].sa_handler == SIG_IGN)
+                        continue;
+                sigaction(end_signals[i], &end, NULL);
+                sigaddset(&blocked, end_signals[i]);
+        }
+        sigprocmask(SIG_BLOCK, &blocked, mask);
+}
+
+static void release_signals(const struct sigaction *before, const sigset_t *mask)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
+                sigaction(end_signals[i], &before[i], NULL);
+        sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+static bool open_screen(SCREEN **ret)
+{
+        *ret = newterm(NULL, stdout, stdin);
+        if (!*ret)
+                return false;
+        if (!tigetstr("cup") || tigetstr("cup") == (char *)-1) {
+                endwin();
+                delscreen(*ret);
+                return false;
+        }
+        cbreak();
+        noecho();
+        nonl();
+        keypad(stdscr, true);
+        nodelay(stdscr, true);
+        set_escdelay(ESCAPE_MS);
+        curs_set(0);
+        return true;
+}
+
+int top_screen_show(const struct top_screen *s, json_t **ret_end)
+{
+        struct top_paint p = { .s = s, .why_fd = -1, .heard_ms = clock_ms() };
+        struct sigaction before[ARRAY_SIZE(end_signals)];
+        SCREEN *screen;
+        sigset_t mask;
+        int r = 0;
+
+        *ret_end = NULL;
+        if (!open_screen(&screen))
+                return -ENOTSUP;
+        p.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+        catch_signals(before, &mask);
+        top_view_init(&p.view);
+        while (!r && !p.quit && !ending) {
+                paint_screen(&p);
+                r = turn_screen(&p, &mask, ret_end);
+        }
+        endwin();
+        delscreen(screen);
+        release_signals(before, &mask);
+        end_why(&p);
+        free(p.why_text);
+        top_view_finish(&p.view);
+        top_frame_finish(&p.frame);
+        top_lines_finish(&p.lines);
+        return r ? r : ending;
+}

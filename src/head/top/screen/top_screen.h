@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Top screen: `hnlaunch top` on the whole terminal, with ncurses
+ *
+ * A shared object of its own, hnlaunch-top.so, so that no other command loads ncurses. Takes the
+ * terminal over until it returns, and gives it back as it was.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/macros.h"
+
+struct top_screen {
+        int fd; /* lines of JSON of the run; does not wait */
+        /* Asks why ranks wait: returns a descriptor for lines of JSON, the last of which has no
+         * "more" and the answer in "text". -errno with @err. */
+        int (*ask_why)(void *ctx, struct error *err);
+        void *ctx;
+};
+
+/* Returns 0: the user has quit; a signal that asks to end; -ENOTSUP: the terminal cannot move its
+ * cursor; -ECONNRESET: @fd is at its end, with *ret_end, its last line if that was another than
+ * those of hosts and ranks, a new reference, else NULL. */
+typedef int top_screen_fn(const struct top_screen *s, json_t **ret_end);
+PUBLIC top_screen_fn top_screen_show;

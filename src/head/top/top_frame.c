@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rank is odd when it has failed or is stopped, when it is behind the middle of the steps, and
+ * when it has waited for long; but while most ranks wait for long, those that do not are odd.
+ */
+#include "head/top/top_frame.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "head/term/columns.h"
+
+enum {
+        LONG_WAIT_MS = 10000,
+        SILENT_MS = 4000, /* a sample comes each second */
+        BEHIND_STEPS = 2, /* reports of the same step come one after the other */
+};
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static int64_t read_frame_number(const json_t *j, const char *name)
+{
+        const json_t *v = json_object_get(j, name);
+
+        return json_is_integer(v) ? json_integer_value(v) : -1;
+}
+
+static const char *read_frame_word(const json_t *j, const char *name)
+{
+        const char *text = json_string_value(json_object_get(j, name));
+
+        return text ? text : "";
+}
+
+static void read_frame_rank(struct top_frame_rank *r, const json_t *j)
+{
+        const char *life = read_frame_word(j, "life");
+
+        r->rank = read_frame_number(j, "rank");
+        r->alive = !strcmp(life, "alive");
+        r->ended = !strcmp(life, "ended");
+        r->silent = !strcmp(life, "silent");
+        r->state = *read_frame_word(j, "state");
+        r->exit = read_frame_number(j, "exit");
+        r->step = read_frame_number(j, "step");
+        r->lag = read_frame_number(j, "lag");
+        r->cpu_percent = read_frame_number(j, "cpu_percent");
+        r->memory_mib = read_frame_number(j, "memory_mib");
+        r->quiet_ms = read_frame_number(j, "quiet_ms");
+        r->wait_ms = read_frame_number(j, "wait_ms");
+        r->wait = json_string_value(json_object_get(j, "wait"));
+}
+
+static void read_frame_gpus(struct top_frame_gpus *to, const json_t *gpus)
+{
+        size_t i, n = json_array_size(gpus);
+        const json_t *g;
+
+        *to = (struct top_frame_gpus){ -1, -1, -1, -1, -1 };
+        if (n)
+                *to = (struct top_frame_gpus){ 0 };
+        json_array_foreach(gpus, i, g)
+        {
+                to->percent += read_frame_number(g, "use_percent");
+                to->memory_mib += read_frame_number(g, "memory_mib");
+                to->total_mib += read_frame_number(g, "memory_total_mib");
+                to->celsius = MAX(to->celsius, read_frame_number(g, "celsius"));
+                to->watts += read_frame_number(g, "watts");
+        }
+        if (n)
+                to->percent /= (int64_t)n;
+}
+
+static void read_frame_host(struct top_frame_host *h, const json_t *j)
+{
+        const json_t *ranks = json_object_get(j, "ranks"), *cpu = json_object_get(j, "cpu_percent");
+
+        h->name = read_frame_word(j, "host");
+        h->state = read_frame_word(j, "state");
+        h->node = read_frame_number(j, "node");
+        h->age_ms = read_frame_number(j, "age_ms");
+        h->memory_mib = read_frame_number(j, "memory_mib");
+        h->memory_total_mib = read_frame_number(j, "memory_total_mib");
+        h->in_kib = read_frame_number(j, "in_kib");
+        h->out_kib = read_frame_number(j, "out_kib");
+        h->cpu_percent = json_is_number(cpu) ? json_number_value(cpu) : -1;
+        h->n_ranks = json_array_size(ranks);
+        h->ranks = xcalloc(h->n_ranks, sizeof(*h->ranks));
+        for (size_t i = 0; i < h->n_ranks; i++)
+                read_frame_rank(&h->ranks[i], json_array_get(ranks, i));
+        read_frame_gpus(&h->gpus, json_object_get(j, "gpus"));
+}
+
+/* --- what is odd ------------------------------------------------------------------------------ */
+
+static bool has_waited_long(const struct top_frame_rank *r)
+{
+        return r->alive && r->wait && r->wait_ms >= LONG_WAIT_MS;
+}
+
+static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct top_frame_rank *r)
+{
+        bool most_wait = f->waiting * 2 > (size_t)MAX(f->alive, INT64_C(0));
+
+        if (r->silent)
+                return ODD_SILENT;
+        if (r->ended)
+                return r->exit ? ODD_FAILED : ODD_NOT;
+        if (!r->alive)
+                return ODD_NOT_STARTED;
+        if (r->state == 'T')
+                return ODD_STOPPED;
+        if (most_wait && !r->wait && r->state)
+                return ODD_ALONE;
+        if (r->lag >= BEHIND_STEPS && r->lag * 2 > f->spread)
+                return ODD_BEHIND;
+        return has_waited_long(r) ? ODD_WAITS : ODD_NOT;
+}
+
+static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
+{
+        h->step = h->lag = h->quiet_ms = -1;
+        h->odd = !strcmp(h->state, "lost")                               ? ODD_LOST
+                 : h->age_ms > SILENT_MS && !strcmp(h->state, "running") ? ODD_SILENT
+                                                                         : ODD_NOT;
+        for (size_t i = 0; i < h->n_ranks; i++) {
+                struct top_frame_rank *r = &h->ranks[i];
+
+                r->odd = find_rank_oddity(f, r);
+                h->alive += r->alive;
+                if (r->step >= 0 && (h->step < 0 || r->step < h->step))
+                        h->step = r->step;
+                h->lag = MAX(h->lag, r->lag);
+                if (r->quiet_ms >= 0 && (h->quiet_ms < 0 || r->quiet_ms < h->quiet_ms))
+                        h->quiet_ms = r->quiet_ms;
+                if (r->wait && (!h->longest || r->wait_ms > h->longest->wait_ms))
+                        h->longest = r;
+                if (r->odd < h->odd) {
+                        h->odd = r->odd;
+                        h->odd_rank = i;
+                        h->n_odd = 0;
+                }
+                h->n_odd += r->odd == h->odd && h->odd != ODD_NOT;
+        }
+}
+
+bool top_frame_read(struct top_frame *f, json_t *json)
+{
+        const json_t *hosts = json_object_get(json, "hosts");
+
+        *f = (struct top_frame){ .json = json };
+        if (!json_is_array(hosts)) {
+                top_frame_finish(f);
+                return false;
+        }
+        f->run = read_frame_word(json, "run");
+        f->state = read_frame_word(json, "state");
+        f->us = read_frame_number(json, "us");
+        f->world_size = read_frame_number(json, "world_size");
+        f->num_nodes = read_frame_number(json, "num_nodes");
+        f->alive = read_frame_number(json, "alive");
+        f->step = read_frame_number(json, "step");
+        f->spread = read_frame_number(json, "spread");
+        f->total = read_frame_number(json, "total");
+        f->n_hosts = json_array_size(hosts);
+        f->hosts = xcalloc(f->n_hosts, sizeof(*f->hosts));
+        for (size_t i = 0; i < f->n_hosts; i++) {
+                struct top_frame_host *h = &f->hosts[i];
+
+                read_frame_host(h, json_array_get(hosts, i));
+                if (h->node < 0 || h->node >= (int64_t)f->n_hosts)
+                        h->node = (int64_t)i;
+                f->name_width = MAX(f->name_width, columns_count(h->name, strlen(h->name)));
+                f->has_gpus |= h->gpus.percent >= 0;
+                for (size_t k = 0; k < h->n_ranks; k++)
+                        f->waiting += has_waited_long(&h->ranks[k]);
+        }
+        for (size_t i = 0; i < f->n_hosts; i++)
+                sum_up_host(f, &f->hosts[i]);
+        return true;
+}
+
+void top_frame_finish(struct top_frame *f)
+{
+        for (size_t i = 0; i < f->n_hosts; i++)
+                free(f->hosts[i].ranks);
+        free(f->hosts);
+        json_decref(f->json);
+        *f = (struct top_frame){ 0 };
+}
+
+/* --- notes ------------------------------------------------------------------------------------ */
+
+void top_frame_age(int64_t ms, char *to, size_t size)
+{
+        int64_t s = ms / 1000;
+
+        if (s < 60)
+                snprintf(to, size, "%" PRId64 "s", s);
+        else if (s < 3600)
+                snprintf(to, size, "%" PRId64 "m", s / 60);
+        else if (s < 100 * 3600)
+                snprintf(to, size, "%" PRId64 "h%02dm", s / 3600, (int)(s / 60 % 60));
+        else
+                snprintf(to, size, "%" PRId64 "d", s / 86400);
+}
+
+static void write_wait(const struct top_frame_rank *r, char *to, size_t size)
+{
+        bool in = strcmp(r->wait, "key") != 0 && strcmp(r->wait, "store") != 0;
+        char age[24];
+
+        top_frame_age(r->wait_ms, age, sizeof(age));
+        snprintf(to, size, "waits %s %s since %s", in ? "in" : "for",
+                 in                ? r->wait
+                 : *r->wait == 'k' ? "a key"
+                                   : "the store",
+                 age);
+}
+
+void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank *r, char *to,
+                         size_t size)
+{
+        *to = '\0';
+        switch (r->odd) {
+        case ODD_LOST:
+        case ODD_NOT:
+                if (r->ended)
+                        snprintf(to, size, "ended");
+                break;
+        case ODD_SILENT:
+                snprintf(to, size, "silent");
+                break;
+        case ODD_FAILED:
+                snprintf(to, size, r->exit < 0 ? "killed by signal %d" : "exited with %d",
+                         abs((int)r->exit));
+                break;
+        case ODD_STOPPED:
+                snprintf(to, size, "stopped (T)");
+                break;
+        case ODD_ALONE:
+                snprintf(to, size, "does not wait, %zu do", f->waiting);
+                break;
+        case ODD_BEHIND:
+                snprintf(to, size, "behind by %" PRId64 " steps", r->lag);
+                break;
+        case ODD_WAITS:
+                write_wait(r, to, size);
+                break;
+        case ODD_NOT_STARTED:
+                snprintf(to, size, "not started");
+                break;
+        }
+}
+
+void top_frame_host_note(const struct top_frame *f, const struct top_frame_host *h, char *to,
+                         size_t size)
+{
+        const struct top_frame_rank *r = &h->ranks[h->odd_rank];
+        char note[64], age[24], others[48] = "";
+
+        *to = '\0';
+        if (h->odd == ODD_NOT)
+                return;
+        if (h->odd == ODD_LOST || (h->odd == ODD_SILENT && !r->silent)) {
+                top_frame_age(MAX(h->age_ms, INT64_C(0)), age, sizeof(age));
+                if (h->odd == ODD_LOST)
+                        snprintf(to, size, "lost");
+                else
+                        snprintf(to, size, "silent since %s", age);
+                return;
+        }
+        if (h->odd == ODD_WAITS && h->longest)
+                r = h->longest;
+        top_frame_rank_note(f, r, note, sizeof(note));
+        if (h->n_odd > 1)
+                snprintf(others, sizeof(others), ", %zu more", h->n_odd - 1);
+        snprintf(to, size, "rank %" PRId64 " %s%s", r->rank, note, others);
+}

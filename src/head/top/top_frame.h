@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Top frame: a line of JSON of top_state.h, read, with what is odd about each host and rank
+ *
+ * Numbers that the line does not have are -1. Pure.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is odd, the worst first. */
+enum top_oddity {
+        ODD_LOST,
+        ODD_SILENT,
+        ODD_FAILED,
+        ODD_STOPPED,
+        ODD_ALONE, /* does not wait, but most ranks do */
+        ODD_BEHIND,
+        ODD_WAITS,
+        ODD_NOT_STARTED,
+        ODD_NOT,
+};
+
+struct top_frame_rank {
+        int64_t rank;
+        bool alive, ended, silent;
+        char state; /* the letter of /proc/pid/stat; '\0' = unknown */
+        int64_t exit, step, lag, cpu_percent, memory_mib, quiet_ms, wait_ms;
+        const char *wait; /* "barrier"; NULL = does not wait */
+        enum top_oddity odd;
+};
+
+/* All GPUs of a host: mean use, sums, the hottest. */
+struct top_frame_gpus {
+        int64_t percent, memory_mib, total_mib, celsius, watts; /* -1 = there are none */
+};
+
+struct top_frame_host {
+        const char *name, *state;
+        int64_t node; /* below n_hosts */
+        double cpu_percent;
+        int64_t age_ms, memory_mib, memory_total_mib, in_kib, out_kib;
+        struct top_frame_rank *ranks;
+        size_t n_ranks;
+        /* Of the ranks: how many live, the last step, the longest wait, the newest output. */
+        size_t alive;
+        int64_t step, lag, quiet_ms;
+        const struct top_frame_rank *longest; /* wait; NULL = none waits */
+        struct top_frame_gpus gpus;
+        enum top_oddity odd; /* the worst of the host and its ranks */
+        size_t odd_rank;     /* the first of ranks with it */
+        size_t n_odd;        /* ranks with it; 0 = it is the host's own */
+};
+
+struct top_frame {
+        json_t *json; /* lends the texts */
+        const char *run, *state;
+        int64_t us, world_size, num_nodes, alive, step, spread, total;
+        bool has_gpus;
+        struct top_frame_host *hosts;
+        size_t n_hosts;
+        size_t name_width; /* of the longest name of a host */
+        size_t waiting;    /* ranks that have waited for long */
+};
+
+/* Reads a line, taking over @json. False: it is none of hosts and ranks, and @f is empty. */
+bool top_frame_read(struct top_frame *f, json_t *json);
+void top_frame_finish(struct top_frame *f);
+
+/* Writes what is odd about a host or a rank, "" = nothing. */
+void top_frame_host_note(const struct top_frame *f, const struct top_frame_host *h, char *to,
+                         size_t size);
+void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank *r, char *to,
+                         size_t size);
+/* Writes a time in a few characters: "12s", "3m", "2h05m". */
+void top_frame_age(int64_t ms, char *to, size_t size);

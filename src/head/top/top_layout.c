@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/top/top_layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "head/term/columns.h"
+
+enum {
+        CELL_MAX = 160,
+        NARROW = 70, /* below, one space lies between columns */
+        HOST_MIN = 8,
+        HOST_MAX = 32,
+        NOTE_MIN = 10,
+};
+
+static const struct {
+        const char *title;
+        size_t width;
+        int rank; /* of importance, 0 = the most important */
+        bool right;
+} top_columns[TOP_COLUMNS] = {
+        [TOP_HOST] = { "HOST", HOST_MIN, 0, false },
+        [TOP_RANKS] = { "RANKS", 7, 9, false },
+        [TOP_UP] = { "UP", 5, 4, true },
+        [TOP_STEP] = { "STEP", 8, 2, true },
+        [TOP_LAG] = { "LAG", 5, 3, true },
+        [TOP_WAIT] = { "WAIT", 15, 7, false },
+        [TOP_CPU] = { "CPU", 5, 5, true },
+        [TOP_MEM] = { "MEM", 6, 8, true },
+        [TOP_GPU] = { "GPU%", 4, 6, true },
+        [TOP_GMEM] = { "GMEM", 10, 11, true },
+        [TOP_TEMP] = { "TEMP", 4, 13, true },
+        [TOP_POWER] = { "POWER", 6, 12, true },
+        [TOP_NET] = { "NET RX/TX", 12, 14, true },
+        [TOP_OUT] = { "OUT", 6, 10, true },
+        [TOP_NOTE] = { "NOTE", NOTE_MIN, 1, false },
+};
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+static bool column_has_values(const struct top_frame *f, enum top_column c)
+{
+        if (c == TOP_STEP || c == TOP_LAG)
+                return f->step >= 0;
+        return f->has_gpus || c < TOP_GPU || c > TOP_POWER;
+}
+
+void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t width)
+{
+        size_t most = MAX(MIN(width / 3, (size_t)HOST_MAX), (size_t)HOST_MIN), used = 0;
+
+        *l = (struct top_layout){ .width = width, .gap = width < NARROW ? 1 : 2 };
+        for (int rank = 0; rank < TOP_COLUMNS; rank++)
+                for (int c = 0; c < TOP_COLUMNS; c++) {
+                        size_t own = c == TOP_HOST ? MAX(MIN(f->name_width, most), (size_t)HOST_MIN)
+                                                   : top_columns[c].width;
+                        size_t gap = used ? l->gap : 0;
+
+                        if (top_columns[c].rank != rank || !column_has_values(f, c) ||
+                            used + gap + own > width)
+                                continue;
+                        l->columns[c] = own;
+                        used += gap + own;
+                }
+        if (l->columns[TOP_NOTE])
+                l->columns[TOP_NOTE] += width - used;
+}
+
+/* Appends @text, cut or filled to the width of a column. */
+static void add_cell(const struct top_layout *l, enum top_column c, const char *text,
+                     struct buf *to)
+{
+        CLEANUP(buf_finish) struct buf plain = BUF_INIT;
+        size_t width = l->columns[c], used;
+
+        if (!width)
+                return;
+        if (c != TOP_HOST)
+                buf_printf(to, "%*s", (int)l->gap, "");
+        if (c == TOP_HOST && columns_count(text, strlen(text)) > width)
+                columns_shorten(&plain, text, width);
+        else
+                printable_put(&plain, text, strlen(text));
+        used = columns_fitting((const char *)buf_data(&plain), buf_len(&plain), width);
+        buf_truncate(&plain, used);
+        used = columns_count((const char *)buf_data(&plain), used);
+        if (top_columns[c].right)
+                buf_printf(to, "%*s", (int)(width - used), "");
+        buf_append(to, buf_data(&plain), buf_len(&plain));
+        if (!top_columns[c].right && c != TOP_NOTE)
+                buf_printf(to, "%*s", (int)(width - used), "");
+}
+
+void top_layout_titles(const struct top_layout *l, struct buf *to)
+{
+        for (int c = 0; c < TOP_COLUMNS; c++)
+                add_cell(l, c, top_columns[c].title, to);
+}
+
+/* --- cells ------------------------------------------------------------------------------------ */
+
+/* "512M", "71.2G", "980G"; below 0 is nothing. */
+static void write_mib(int64_t mib, char *to, size_t size)
+{
+        if (mib < 0)
+                *to = '\0';
+        else if (mib < 1000)
+                snprintf(to, size, "%" PRId64 "M", mib);
+        else if (mib < 100 * 1024)
+                snprintf(to, size, "%.1fG", (double)mib / 1024);
+        else
+                snprintf(to, size, "%" PRId64 "G", mib >> 10);
+}
+
+static void write_rate(int64_t kib, char *to, size_t size)
+{
+        if (kib < 1000)
+                snprintf(to, size, "%" PRId64 "k", kib);
+        else if (kib < 100 * 1024)
+                snprintf(to, size, "%.1fM", (double)kib / 1024);
+        else if (kib < 1000 * 1024)
+                snprintf(to, size, "%" PRId64 "M", kib >> 10);
+        else
+                snprintf(to, size, "%.1fG", (double)kib / (1 << 20));
+}
+
+static void write_count(int64_t n, const char *unit, char *to, size_t size)
+{
+        *to = '\0';
+        if (n >= 0)
+                snprintf(to, size, "%" PRId64 "%s", n, unit);
+}
+
+static void write_lag(int64_t lag, char *to, size_t size)
+{
+        *to = '\0';
+        if (lag >= 0)
+                snprintf(to, size, lag ? "-%" PRId64 : "0", lag);
+}
+
+static void write_wait_cell(const struct top_frame_rank *r, char *to, size_t size)
+{
+        char age[24];
+
+        *to = '\0';
+        if (!r || !r->wait)
+                return;
+        top_frame_age(r->wait_ms, age, sizeof(age));
+        snprintf(to, size, "%s %s", r->wait, age);
+}
+
+static void write_gpu_cell(const struct top_frame_host *h, enum top_column c, char *to, size_t size)
+{
+        char used[24];
+
+        if (c == TOP_GPU) {
+                write_count(h->gpus.percent, "%", to, size);
+        } else if (c == TOP_TEMP) {
+                write_count(h->gpus.celsius, "C", to, size);
+        } else if (c == TOP_GMEM) {
+                write_mib(h->gpus.memory_mib, used, sizeof(used));
+                snprintf(to, size, "%s/%" PRId64 "G", used, h->gpus.total_mib >> 10);
+        } else if (h->gpus.watts < 1000) {
+                write_count(h->gpus.watts, "W", to, size);
+        } else {
+                snprintf(to, size, "%.1fkW", (double)h->gpus.watts / 1000);
+        }
+}
+
+/* "8-15", "3", "0,2,5" */
+static void write_ranks(const struct top_frame_host *h, char *to, size_t size)
+{
+        size_t n = h->n_ranks;
+
+        *to = '\0';
+        if (n && h->ranks[n - 1].rank - h->ranks[0].rank == (int64_t)n - 1 && n > 1)
+                snprintf(to, size, "%" PRId64 "-%" PRId64, h->ranks[0].rank, h->ranks[n - 1].rank);
+        else
+                for (size_t i = 0, at = 0; i < n && at < size; i++)
+                        at += (size_t)snprintf(to + at, size - at, i ? ",%" PRId64 : "%" PRId64,
+                                               h->ranks[i].rank);
+}
+
+static void write_host_cell(const struct top_frame *f, const struct top_frame_host *h,
+                            enum top_column c, char *to, size_t size)
+{
+        char in[24], out[24];
+
+        *to = '\0';
+        switch (c) {
+        case TOP_RANKS:
+                write_ranks(h, to, size);
+                break;
+        case TOP_UP:
+                snprintf(to, size, h->alive < h->n_ranks ? "%zu/%zu" : "%zu", h->alive, h->n_ranks);
+                break;
+        case TOP_STEP:
+                write_count(h->step, "", to, size);
+                break;
+        case TOP_LAG:
+                write_lag(h->lag, to, size);
+                break;
+        case TOP_WAIT:
+                write_wait_cell(h->longest, to, size);
+                break;
+        case TOP_CPU:
+                if (h->cpu_percent >= 0)
+                        snprintf(to, size, "%.0f%%", h->cpu_percent);
+                break;
+        case TOP_MEM:
+                write_mib(h->memory_mib, to, size);
+                break;
+        case TOP_GPU:
+        case TOP_GMEM:
+        case TOP_TEMP:
+        case TOP_POWER:
+                if (h->gpus.percent >= 0)
+                        write_gpu_cell(h, c, to, size);
+                break;
+        case TOP_NET:
+                if (h->in_kib < 0)
+                        break;
+                write_rate(h->in_kib, in, sizeof(in));
+                write_rate(h->out_kib, out, sizeof(out));
+                snprintf(to, size, "%s/%s", in, out);
+                break;
+        case TOP_OUT:
+                if (h->quiet_ms >= 0)
+                        top_frame_age(h->quiet_ms, to, size);
+                break;
+        case TOP_NOTE:
+                top_frame_host_note(f, h, to, size);
+                break;
+        case TOP_HOST:
+        case TOP_COLUMNS:
+                break;
+        }
+}
+
+static void write_rank_cell(const struct top_frame *f, const struct top_frame_rank *r,
+                            enum top_column c, char *to, size_t size)
+{
+        *to = '\0';
+        if (c == TOP_HOST)
+                snprintf(to, size, "  rank %" PRId64, r->rank);
+        else if (c == TOP_UP && r->state)
+                snprintf(to, size, "%c", r->state);
+        else if (c == TOP_STEP)
+                write_count(r->step, "", to, size);
+        else if (c == TOP_LAG)
+                write_lag(r->lag, to, size);
+        else if (c == TOP_WAIT)
+                write_wait_cell(r, to, size);
+        else if (c == TOP_CPU)
+                write_count(r->cpu_percent, "%", to, size);
+        else if (c == TOP_MEM)
+                write_mib(r->memory_mib, to, size);
+        else if (c == TOP_OUT && r->quiet_ms >= 0)
+                top_frame_age(r->quiet_ms, to, size);
+        else if (c == TOP_NOTE)
+                top_frame_rank_note(f, r, to, size);
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+void top_layout_host(const struct top_layout *l, const struct top_frame *f,
+                     const struct top_frame_host *h, struct buf *to)
+{
+        char cell[CELL_MAX];
+
+        add_cell(l, TOP_HOST, h->name, to);
+        for (int c = TOP_HOST + 1; c < TOP_COLUMNS; c++) {
+                write_host_cell(f, h, c, cell, sizeof(cell));
+                add_cell(l, c, cell, to);
+        }
+}
+
+void top_layout_rank(const struct top_layout *l, const struct top_frame *f,
+                     const struct top_frame_rank *r, struct buf *to)
+{
+        char cell[CELL_MAX];
+
+        for (int c = 0; c < TOP_COLUMNS; c++) {
+                write_rank_cell(f, r, c, cell, sizeof(cell));
+                add_cell(l, c, cell, to);
+        }
+}
+
+void top_layout_head(const struct top_frame *f, size_t width, struct buf *to)
+{
+        char age[32];
+        /* In the order of the line; the last of the other order is left out first. */
+        enum { RUN, AGE, RANKS, STEP, STATE, PIECES };
+        static const int order[] = { RUN, STATE, STEP, AGE, RANKS };
+        CLEANUP(free_textp) char *run = xasprintf("run %s", f->run);
+        CLEANUP(free_textp)
+        char *ranks = xasprintf("%" PRId64 " rank%s on %" PRId64 " node%s", f->world_size,
+                                f->world_size == 1 ? "" : "s", f->num_nodes,
+                                f->num_nodes == 1 ? "" : "s");
+        CLEANUP(buf_finish) struct buf step = BUF_INIT;
+        bool shown[PIECES] = { 0 };
+        size_t used = 0;
+
+        format_duration(age, sizeof(age), f->us / 1000000 * 1000000);
+        buf_appends(&step, "");
+        if (f->step >= 0)
+                buf_printf(&step, "step %" PRId64, f->step);
+        if (f->spread > 0)
+                buf_printf(&step, "-%" PRId64, f->step + f->spread);
+        if (f->step >= 0 && f->total > 0)
+                buf_printf(&step, " of %" PRId64, f->total);
+        CLEANUP(free_textp) char *steps = buf_steal(&step);
+        const char *pieces[PIECES] = { run, age, ranks, steps, f->state };
+
+        for (int i = 0; i < PIECES; i++) {
+                const char *p = pieces[order[i]];
+                size_t own = columns_count(p, strlen(p)) + (used ? 2 : 0);
+
+                if (!*p || used + own > width)
+                        continue;
+                shown[order[i]] = true;
+                used += own;
+        }
+        used = 0;
+        for (int i = 0; i < PIECES; i++)
+                if (shown[i]) {
+                        buf_printf(to, used++ ? "  " : "");
+                        printable_put(to, pieces[i], strlen(pieces[i]));
+                }
+}
+
+/* Appends the line without blanks at its end, and a newline. */
+static void end_table_line(struct buf *to, size_t start)
+{
+        size_t len = buf_len(to);
+
+        while (len > start && buf_data(to)[len - 1] == ' ')
+                len--;
+        buf_truncate(to, len);
+        buf_appends(to, "\n");
+}
+
+void top_layout_table(const struct top_frame *f, const size_t *order, size_t width, struct buf *to)
+{
+        struct top_layout l;
+        size_t start = buf_len(to);
+
+        top_layout_choose(&l, f, width);
+        top_layout_head(f, width, to);
+        end_table_line(to, start);
+        start = buf_len(to);
+        top_layout_titles(&l, to);
+        end_table_line(to, start);
+        for (size_t i = 0; i < f->n_hosts; i++) {
+                const struct top_frame_host *h = &f->hosts[order[i]];
+
+                start = buf_len(to);
+                top_layout_host(&l, f, h, to);
+                end_table_line(to, start);
+                for (size_t k = 0; k < h->n_ranks && f->n_hosts == 1; k++) {
+                        start = buf_len(to);
+                        top_layout_rank(&l, f, &h->ranks[k], to);
+                        end_table_line(to, start);
+                }
+        }
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The line is written without a tree of JSON values: with ten thousand hosts it has megabytes, each
+ * second. A sample is kept as it came, and says of its ranks what the node's own order is.
+ */
+#include "head/top/top_state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "head/core/json_text.h"
+#include "wire/status_msg.h"
+#include "wire/store_msg.h"
+
+enum top_life { TOP_NOT_STARTED, TOP_ALIVE, TOP_ENDED, TOP_SILENT };
+
+struct top_state_rank {
+        enum top_life life;
+        int64_t exit; /* of TOP_ENDED: exit code, or -signal */
+};
+
+struct top_state_node {
+        int64_t taken_us; /* when the sample came; below 0 = there is none */
+        struct sample sample;
+};
+
+struct top_state {
+        struct top_source s;
+        struct top_state_rank *ranks;
+        struct top_state_node *nodes;
+        const struct sample_rank **sampled; /* by rank; NULL = not sampled */
+        int n_ranks;
+        size_t n_nodes;
+        int64_t attempt;
+};
+
+/* Of the living ranks, but for @most. */
+struct top_steps {
+        int64_t least, most, total;
+        int alive, told; /* ranks that live, and that have told a step */
+};
+
+/* --- what happens ----------------------------------------------------------------------------- */
+
+void top_state_forget(struct top_state *t)
+{
+        for (size_t i = 0; i < t->n_nodes; i++) {
+                sample_finish(&t->nodes[i].sample);
+                t->nodes[i] = (struct top_state_node){ .taken_us = -1 };
+        }
+        for (int r = 0; r < t->n_ranks; r++)
+                t->sampled[r] = NULL;
+}
+
+static void drop_top_ranks(struct top_state *t)
+{
+        top_state_forget(t);
+        free(t->ranks);
+        free(t->nodes);
+        free(t->sampled);
+}
+
+static void make_top_ranks(struct top_state *t)
+{
+        drop_top_ranks(t);
+        t->n_ranks = t->s.plan->world_size;
+        t->n_nodes = t->s.plan->n_nodes;
+        t->ranks = xcalloc((size_t)t->n_ranks, sizeof(*t->ranks));
+        t->nodes = xcalloc(t->n_nodes, sizeof(*t->nodes));
+        t->sampled = xcalloc((size_t)t->n_ranks, sizeof(const struct sample_rank *));
+        top_state_forget(t);
+}
+
+/* Ranks of a lost node have no end of their own. */
+static void lose_top_node(struct top_state *t, int node)
+{
+        for (int r = 0; r < t->n_ranks; r++)
+                if (t->s.plan->ranks[r].node == node && t->ranks[r].life <= TOP_ALIVE)
+                        t->ranks[r].life = TOP_SILENT;
+}
+
+static void on_top_event(void *ctx, const struct event *e)
+{
+        struct top_state *t = ctx;
+        struct top_state_rank *r = e->rank >= 0 && e->rank < t->n_ranks ? &t->ranks[e->rank] : NULL;
+
+        if (e->kind == EVENT_RUN_START) {
+                make_top_ranks(t);
+        } else if (e->kind == EVENT_RESTART) {
+                t->attempt = e->value;
+                for (int i = 0; i < t->n_ranks; i++)
+                        t->ranks[i] = (struct top_state_rank){ TOP_NOT_STARTED, 0 };
+                top_state_forget(t);
+        } else if (e->kind == EVENT_NODE_LOST) {
+                lose_top_node(t, e->node);
+        } else if (e->kind == EVENT_RANK_STARTED && r) {
+                r->life = TOP_ALIVE;
+        } else if (e->kind == EVENT_RANK_EXITED && r) {
+                *r = (struct top_state_rank){ TOP_ENDED, e->value };
+        }
+}
+
+void top_state_take(struct top_state *t, int node, struct sample *m)
+{
+        struct top_state_node *n = (size_t)node < t->n_nodes ? &t->nodes[node] : NULL;
+
+        if (!n)
+                return;
+        for (uint32_t i = 0; i < n->sample.n_ranks; i++)
+                t->sampled[n->sample.ranks[i].rank] = NULL;
+        sample_finish(&n->sample);
+        *n = (struct top_state_node){ events_now_us(t->s.events), *m };
+        *m = (struct sample){ 0 };
+        for (uint32_t i = 0; i < n->sample.n_ranks; i++)
+                t->sampled[n->sample.ranks[i].rank] = &n->sample.ranks[i];
+}
+
+/* --- the line --------------------------------------------------------------------------------- */
+
+static struct top_steps find_top_steps(const struct top_state *t)
+{
+        struct top_steps s = { 0 };
+        int living = 0;
+
+        for (int r = 0; r < t->n_ranks; r++) {
+                bool lives = t->ranks[r].life == TOP_ALIVE;
+                int64_t step, total;
+
+                s.alive += lives;
+                if (!t->s.step(t->s.ctx, r, &step, &total))
+                        continue;
+                s.most = s.told ? MAX(s.most, step) : step;
+                s.total = MAX(s.total, total);
+                s.told++;
+                if (lives)
+                        s.least = living++ ? MIN(s.least, step) : step;
+        }
+        if (!living)
+                s.least = s.most;
+        return s;
+}
+
+static void add_json_number(struct buf *b, const char *name, int64_t value)
+{
+        buf_printf(b, ",\"%s\":%" PRId64, name, value);
+}
+
+static void add_json_word(struct buf *b, const char *name, const char *text)
+{
+        json_t *j = json_text(text);
+        CLEANUP(free_textp) char *quoted = json_dump_plain(j, JSON_ENCODE_ANY);
+
+        json_decref(j);
+        buf_printf(b, ",\"%s\":%s", name, quoted);
+}
+
+/* What a request without an answer waits for. */
+static const char *name_wait(uint8_t op)
+{
+        switch (op) {
+        case STORE_BARRIER:
+                return "barrier";
+        case STORE_GATHER:
+                return "all_gather";
+        case STORE_BROADCAST:
+                return "broadcast";
+        case STORE_WAIT:
+        case STORE_GET:
+                return "key";
+        default:
+                return "store";
+        }
+}
+
+/* @age_ms: of the sample. */
+static void add_sampled_rank(struct buf *b, const struct sample_rank *k, bool rates, int64_t age_ms)
+{
+        if (k->state >= 'A' && k->state <= 'z')
+                buf_printf(b, ",\"state\":\"%c\"", k->state);
+        if (rates)
+                add_json_number(b, "cpu_percent", (int64_t)k->cpu_percent);
+        add_json_number(b, "memory_mib", (int64_t)k->memory_mib);
+        if (k->quiet_ds)
+                add_json_number(b, "quiet_ms", (int64_t)(k->quiet_ds - 1) * 100 + age_ms);
+        if (k->wait_op) {
+                buf_printf(b, ",\"wait\":\"%s\"", name_wait(k->wait_op));
+                add_json_number(b, "wait_ms", (int64_t)k->wait_ds * 100 + age_ms);
+        }
+}
+
+static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
+                         const struct top_steps *steps, const struct top_state_node *n,
+                         int64_t age_ms)
+{
+        static const char *const lives[] = { "not started", "alive", "ended", "silent" };
+        const struct top_state_rank *r = &t->ranks[rank];
+        int64_t step, total;
+
+        buf_printf(b, "{\"rank\":%d,\"life\":\"%s\"", rank, lives[r->life]);
+        if (r->life == TOP_ENDED)
+                add_json_number(b, "exit", r->exit);
+        if (t->s.step(t->s.ctx, rank, &step, &total)) {
+                add_json_number(b, "step", step);
+                if (r->life == TOP_ALIVE)
+                        add_json_number(b, "lag", steps->most - step);
+        }
+        if (r->life == TOP_ALIVE && t->sampled[rank] && t->sampled[rank]->state)
+                add_sampled_rank(b, t->sampled[rank], n->sample.interval_ms != 0, age_ms);
+        buf_appends(b, "}");
+}
+
+static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_ms)
+{
+        add_json_number(b, "age_ms", age_ms);
+        if (m->interval_ms) {
+                buf_printf(b, ",\"cpu_percent\":%" PRIu64 ".%d", m->cpu_permille / 10,
+                           (int)(m->cpu_permille % 10));
+                add_json_number(b, "in_kib", (int64_t)m->in_kib);
+                add_json_number(b, "out_kib", (int64_t)m->out_kib);
+        }
+        add_json_number(b, "memory_mib", (int64_t)m->memory_mib);
+        buf_appends(b, ",\"gpus\":[");
+        for (uint32_t i = 0; i < m->n_gpus; i++) {
+                const struct sample_gpu *g = &m->gpus[i];
+
+                buf_printf(b,
+                           "%s{\"use_percent\":%" PRIu64 ",\"memory_mib\":%" PRIu64
+                           ",\"memory_total_mib\":%" PRIu64 ",\"celsius\":%" PRIu64
+                           ",\"watts\":%" PRIu64 "}",
+                           i ? "," : "", g->use_percent, g->memory_mib, g->memory_total_gib << 10,
+                           g->celsius, g->watts);
+        }
+        buf_appends(b, "]");
+}
+
+static void add_top_node(const struct top_state *t, struct buf *b, size_t node,
+                         const struct top_steps *steps)
+{
+        const struct plan_node *p = &t->s.plan->nodes[node];
+        const struct top_state_node *n = &t->nodes[node];
+        struct top_node facts = t->s.node(t->s.ctx, p->host);
+        int64_t age_ms = (events_now_us(t->s.events) - n->taken_us) / 1000;
+
+        buf_printf(b, "{\"node\":%d", p->node_rank);
+        add_json_word(b, "host", t->s.hosts->v[p->host].name);
+        buf_printf(b, ",\"state\":\"%s\"", facts.state);
+        if (facts.memory)
+                add_json_number(b, "memory_total_mib", (int64_t)(facts.memory >> 20));
+        if (n->taken_us >= 0)
+                add_node_sample(b, &n->sample, age_ms);
+        buf_appends(b, ",\"ranks\":[");
+        for (int i = 0; i < p->n_ranks; i++) {
+                buf_appends(b, i ? "," : "");
+                add_top_rank(t, b, p->ranks.v[i], steps, n, age_ms);
+        }
+        buf_appends(b, "]}");
+}
+
+void top_state_json(const struct top_state *t, struct buf *to)
+{
+        struct top_steps steps = find_top_steps(t);
+        int shown = 0;
+
+        buf_appends(to, "{\"v\":1");
+        add_json_word(to, "run", t->s.run_id);
+        add_json_word(to, "state", t->s.doing(t->s.ctx));
+        add_json_number(to, "us", events_now_us(t->s.events));
+        add_json_number(to, "attempt", t->attempt);
+        add_json_number(to, "num_nodes", t->n_nodes ? t->s.plan->num_nodes : 0);
+        add_json_number(to, "world_size", t->n_ranks);
+        add_json_number(to, "alive", steps.alive);
+        if (steps.told) {
+                add_json_number(to, "step", steps.least);
+                add_json_number(to, "spread", steps.most - steps.least);
+                if (steps.total)
+                        add_json_number(to, "total", steps.total);
+        }
+        buf_appends(to, ",\"hosts\":[");
+        for (size_t i = 0; i < t->n_nodes; i++)
+                if (t->s.plan->nodes[i].n_ranks) {
+                        buf_appends(to, shown++ ? "," : "");
+                        add_top_node(t, to, i, &steps);
+                }
+        buf_appends(to, "]}\n");
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+struct top_state *top_state_create(const struct top_source *s)
+{
+        struct top_state *t = xcalloc(1, sizeof(*t));
+
+        t->s = *s;
+        events_listen(s->events, on_top_event, t);
+        return t;
+}
+
+void top_state_destroy(struct top_state *t)
+{
+        if (t)
+                drop_top_ranks(t);
+        free(t);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Top state: what each host and rank of a run does, as a line of JSON for `hnlaunch top`
+ *
+ * Listens to the event stream for the life of ranks, takes the samples of the nodes while a client
+ * looks on, and asks its source for the rest. Names and units of the JSON are a promise
+ * (hnlaunch(1), RUNS). Pure, main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "head/hosts/hosts.h"
+#include "head/model/events.h"
+#include "head/model/plan.h"
+
+struct sample;
+
+struct top_node {
+        const char *state; /* "connecting", "ready", "running", "ended", "lost" */
+        uint64_t memory;   /* bytes of RAM, 0 = unknown */
+};
+
+struct top_source {
+        const char *run_id;
+        struct events *events;
+        const struct plan *plan; /* has ranks from EVENT_RUN_START on */
+        const struct hosts *hosts;
+        const char *(*doing)(void *ctx); /* "running", "stopping" */
+        struct top_node (*node)(void *ctx, size_t host);
+        /* The newest step that a rank has told, and its total, 0 = unknown. False: none. */
+        bool (*step)(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total);
+        void *ctx;
+};
+
+struct top_state;
+
+/* All pointers are borrowed, and must live as long as the event stream. */
+struct top_state *top_state_create(const struct top_source *s);
+/* Takes over the arrays of a sample of @node, whose ranks are the node's. */
+void top_state_take(struct top_state *t, int node, struct sample *m);
+/* Forgets all samples: no more will come for some time. */
+void top_state_forget(struct top_state *t);
+/* Appends a line of JSON, with the newline. */
+void top_state_json(const struct top_state *t, struct buf *to);
+/* After the last event. NULL is fine. */
+void top_state_destroy(struct top_state *t);

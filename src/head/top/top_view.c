@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/top/top_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+struct top_sort_key {
+        double value; /* the lower, the earlier */
+        size_t host;
+};
+
+static double find_sort_value(const struct top_frame_host *h, enum top_sort by)
+{
+        switch (by) {
+        case TOP_BY_ODDITY:
+                return h->odd;
+        case TOP_BY_LAG:
+                return -(double)h->lag;
+        case TOP_BY_WAIT:
+                return h->longest ? -(double)h->longest->wait_ms : 1;
+        case TOP_BY_CPU:
+                return -h->cpu_percent;
+        case TOP_BY_MEM:
+                return -(double)h->memory_mib;
+        case TOP_BY_GPU:
+                return (double)h->gpus.percent; /* an idle one is of interest */
+        case TOP_BY_NET:
+                return -(double)(h->in_kib + h->out_kib);
+        case TOP_BY_OUT:
+                return -(double)h->quiet_ms;
+        case TOP_BY_HOST:
+        case TOP_SORTS:
+                break;
+        }
+        return 0;
+}
+
+static int compare_sort_keys(const void *a, const void *b)
+{
+        const struct top_sort_key *x = a, *y = b;
+
+        if (x->value != y->value)
+                return x->value < y->value ? -1 : 1;
+        return x->host < y->host ? -1 : 1;
+}
+
+void top_view_order(const struct top_frame *f, enum top_sort by, size_t *order)
+{
+        struct top_sort_key *keys = xcalloc(f->n_hosts, sizeof(*keys));
+
+        for (size_t i = 0; i < f->n_hosts; i++)
+                keys[i] = (struct top_sort_key){ find_sort_value(&f->hosts[i], by), i };
+        if (f->n_hosts)
+                qsort(keys, f->n_hosts, sizeof(*keys), compare_sort_keys);
+        for (size_t i = 0; i < f->n_hosts; i++)
+                order[i] = keys[i].host;
+        free(keys);
+}
+
+const char *top_view_sort_name(enum top_sort by)
+{
+        static const char *const names[TOP_SORTS] = { "odd", "host", "lag", "wait", "cpu",
+                                                      "mem", "gpu",  "net", "out" };
+
+        return names[by];
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static bool *find_open(struct top_view *v, const struct top_frame_host *h)
+{
+        size_t node = (size_t)h->node, n = v->n_open;
+
+        if (node >= n) {
+                v->n_open = node + 1;
+                v->open = xrealloc(v->open, v->n_open, sizeof(*v->open));
+                memset(v->open + n, 0, (v->n_open - n) * sizeof(*v->open));
+        }
+        return &v->open[node];
+}
+
+static void add_top_row(struct top_view *v, size_t host, ssize_t rank)
+{
+        v->rows = xgrow(v->rows, v->n_rows, &v->cap_rows, sizeof(*v->rows));
+        v->rows[v->n_rows++] = (struct top_row){ host, rank };
+}
+
+/* Moves the cursor with the row that it is on, and the page with the cursor. */
+static void place_cursor(struct top_view *v, const struct top_frame *f, size_t page)
+{
+        size_t host = v->n_rows;
+
+        for (size_t i = 0; i < v->n_rows && v->at_node >= 0; i++) {
+                const struct top_frame_host *h = &f->hosts[v->rows[i].host];
+                ssize_t k = v->rows[i].rank;
+
+                if (h->node != v->at_node)
+                        continue;
+                if (k < 0)
+                        host = i;
+                if ((k < 0 ? -1 : h->ranks[k].rank) == v->at_rank)
+                        host = i;
+        }
+        v->selected = host < v->n_rows ? host : v->at_node < 0 ? 0 : v->selected;
+        v->selected = MIN(v->selected, v->n_rows ? v->n_rows - 1 : 0);
+        v->first = MIN(v->first, v->selected);
+        if (v->selected >= v->first + page)
+                v->first = v->selected - page + 1;
+}
+
+static void find_top_rows(struct top_view *v, const struct top_frame *f, size_t page)
+{
+        v->n_rows = 0;
+        for (size_t i = 0; i < f->n_hosts; i++) {
+                const struct top_frame_host *h = &f->hosts[v->order[i]];
+
+                if (*v->filter && !strcasestr(h->name, v->filter))
+                        continue;
+                add_top_row(v, v->order[i], -1);
+                for (size_t k = 0; k < h->n_ranks && *find_open(v, h); k++)
+                        add_top_row(v, v->order[i], (ssize_t)k);
+        }
+        place_cursor(v, f, MAX(page, (size_t)1));
+}
+
+void top_view_update(struct top_view *v, const struct top_frame *f, size_t page)
+{
+        if (f->n_hosts && !v->begun) {
+                v->begun = true;
+                *find_open(v, &f->hosts[0]) = f->n_hosts == 1;
+        }
+        v->order = xrealloc(v->order, f->n_hosts + 1, sizeof(*v->order));
+        top_view_order(f, v->sort, v->order);
+        find_top_rows(v, f, page);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void move_cursor(struct top_view *v, const struct top_frame *f, size_t to)
+{
+        const struct top_row *r = &v->rows[to];
+        const struct top_frame_host *h = &f->hosts[r->host];
+
+        v->selected = to;
+        v->at_node = h->node;
+        v->at_rank = r->rank < 0 ? -1 : h->ranks[r->rank].rank;
+}
+
+static void open_host(struct top_view *v, const struct top_frame *f, bool open)
+{
+        const struct top_row *r = &v->rows[v->selected];
+
+        *find_open(v, &f->hosts[r->host]) = open;
+        if (!open && r->rank >= 0) /* onto the host, which stays */
+                move_cursor(v, f, v->selected - (size_t)r->rank - 1);
+        else
+                move_cursor(v, f, v->selected);
+}
+
+static void toggle_all(struct top_view *v, const struct top_frame *f)
+{
+        bool closed = false;
+
+        for (size_t i = 0; i < f->n_hosts; i++)
+                closed |= !*find_open(v, &f->hosts[i]);
+        for (size_t i = 0; i < f->n_hosts; i++)
+                *find_open(v, &f->hosts[i]) = closed;
+}
+
+void top_view_key(struct top_view *v, const struct top_frame *f, enum top_key key, size_t page)
+{
+        size_t last = v->n_rows ? v->n_rows - 1 : 0, at = v->selected;
+
+        if (!v->n_rows)
+                return;
+        switch (key) {
+        case TOP_KEY_UP:
+                move_cursor(v, f, at - (at > 0));
+                break;
+        case TOP_KEY_DOWN:
+                move_cursor(v, f, MIN(at + 1, last));
+                break;
+        case TOP_KEY_PAGE_UP:
+                move_cursor(v, f, at - MIN(at, page));
+                break;
+        case TOP_KEY_PAGE_DOWN:
+                move_cursor(v, f, MIN(at + page, last));
+                break;
+        case TOP_KEY_FIRST:
+                v->at_node = -1;
+                break;
+        case TOP_KEY_LAST:
+                move_cursor(v, f, last);
+                break;
+        case TOP_KEY_TOGGLE:
+                open_host(v, f, !*find_open(v, &f->hosts[v->rows[at].host]));
+                break;
+        case TOP_KEY_OPEN:
+        case TOP_KEY_CLOSE:
+                open_host(v, f, key == TOP_KEY_OPEN);
+                break;
+        case TOP_KEY_ALL:
+                toggle_all(v, f);
+                break;
+        case TOP_KEY_SORT:
+                v->sort = (v->sort + 1) % TOP_SORTS;
+                top_view_order(f, v->sort, v->order);
+                break;
+        }
+        find_top_rows(v, f, page);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+void top_view_init(struct top_view *v)
+{
+        *v = (struct top_view){ .at_node = -1, .at_rank = -1 };
+}
+
+void top_view_finish(struct top_view *v)
+{
+        free(v->open);
+        free(v->order);
+        free(v->rows);
+        top_view_init(v);
+}
