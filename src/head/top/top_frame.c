@@ -245,7 +245,7 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
                 snprintf(to, size, "does not wait, %zu do", f->waiting);
                 break;
         case ODD_BEHIND:
-                snprintf(to, size, "behind by %" PRId64 " steps", r->lag);
+                snprintf(to, size, "behind");
                 break;
         case ODD_WAITS:
                 write_wait(r, to, size);

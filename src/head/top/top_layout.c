@@ -16,7 +16,7 @@ enum {
         NARROW = 70, /* below, one space lies between columns */
         HOST_MIN = 8,
         HOST_MAX = 32,
-        NOTE_MIN = 10,
+        NOTE_MIN = 16,
 };
 
 static const struct {
@@ -28,9 +28,9 @@ static const struct {
         [TOP_HOST] = { "HOST", HOST_MIN, 0, false },
         [TOP_RANKS] = { "RANKS", 7, 9, false },
         [TOP_UP] = { "UP", 5, 4, true },
-        [TOP_STEP] = { "STEP", 8, 2, true },
+        [TOP_STEP] = { "STEP", 7, 2, true },
         [TOP_LAG] = { "LAG", 5, 3, true },
-        [TOP_WAIT] = { "WAIT", 15, 7, false },
+        [TOP_WAIT] = { "WAIT", 14, 7, false },
         [TOP_CPU] = { "CPU", 5, 5, true },
         [TOP_MEM] = { "MEM", 6, 8, true },
         [TOP_GPU] = { "GPU%", 4, 6, true },
@@ -297,7 +297,7 @@ void top_layout_head(const struct top_frame *f, size_t width, struct buf *to)
         char age[32];
         /* In the order of the line; the last of the other order is left out first. */
         enum { RUN, AGE, RANKS, STEP, STATE, PIECES };
-        static const int order[] = { RUN, STATE, STEP, AGE, RANKS };
+        static const int order[] = { RUN, STEP, STATE, AGE, RANKS };
         CLEANUP(free_textp) char *run = xasprintf("run %s", f->run);
         CLEANUP(free_textp)
         char *ranks = xasprintf("%" PRId64 " rank%s on %" PRId64 " node%s", f->world_size,

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines of top at the widths of terminals, what it calls odd, and what its keys do.
+ */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "head/term/columns.h"
+#include "head/top/top_frame.h"
+#include "head/top/top_layout.h"
+#include "head/top/top_lines.h"
+#include "head/top/top_view.h"
+
+#define GPU(use, mib)                                                                              \
+        "{\"use_percent\":" #use ",\"memory_mib\":" #mib                                           \
+        ",\"memory_total_mib\":81920,\"celsius\":66,\"watts\":640}"
+
+static const char mock_up[] =
+        "{\"v\":1,\"run\":\"k3f9\",\"state\":\"running\",\"us\":724000000,\"attempt\":0,"
+        "\"num_nodes\":3,\"world_size\":6,\"alive\":6,\"step\":1838,\"spread\":2,\"total\":5000,"
+        "\"hosts\":["
+        "{\"node\":0,\"host\":\"gpu001\",\"state\":\"running\",\"age_ms\":200,\"cpu_percent\":97.4,"
+        "\"in_kib\":38000000,\"out_kib\":900,\"memory_mib\":72704,\"memory_total_mib\":1031000,"
+        "\"gpus\":[" GPU(100, 70000) "," GPU(
+                95, 72000) "],\"ranks\":["
+                           "{\"rank\":0,\"life\":\"alive\",\"state\":\"R\",\"step\":1840,\"lag\":0,"
+                           "\"cpu_percent\":100,\"memory_mib\":900,\"quiet_ms\":2100},"
+                           "{\"rank\":1,\"life\":\"alive\",\"state\":\"S\",\"step\":1840,\"lag\":0,"
+                           "\"cpu_percent\":3,\"memory_mib\":900,\"quiet_ms\":95000,\"wait\":"
+                           "\"barrier\","
+                           "\"wait_ms\":1200}]},"
+                           "{\"node\":1,\"host\":\"gpu002\",\"state\":\"running\",\"age_ms\":200,"
+                           "\"cpu_percent\":5.0,"
+                           "\"memory_mib\":1000,\"gpus\":[" GPU(
+                                   0, 500) "],\"ranks\":["
+                                           "{\"rank\":2,\"life\":\"alive\",\"state\":\"S\","
+                                           "\"step\":1838,\"lag\":2},"
+                                           "{\"rank\":3,\"life\":\"alive\",\"state\":\"S\","
+                                           "\"step\":1840,\"lag\":0}]},"
+                                           "{\"node\":2,\"host\":\"gpu003\",\"state\":\"lost\","
+                                           "\"gpus\":[],\"ranks\":["
+                                           "{\"rank\":4,\"life\":\"silent\"},{\"rank\":5,\"life\":"
+                                           "\"silent\"}]}]}\n";
+
+static struct top_frame read_text(const char *text)
+{
+        struct top_lines l = { 0 };
+        struct top_frame f;
+        json_t *j;
+
+        buf_appends(&l.bytes, "{\"v\":1,\"hosts\":[]}\n");
+        buf_appends(&l.bytes, text);
+        buf_appends(&l.bytes, "{\"v\":");
+        j = top_lines_take(&l); /* the newest whole line */
+        assert_non_null(j);
+        assert_true(top_frame_read(&f, j));
+        top_lines_finish(&l);
+        return f;
+}
+
+static char *table_of(const struct top_frame *f, size_t width)
+{
+        size_t *order = xcalloc(f->n_hosts, sizeof(*order));
+        struct buf b = BUF_INIT;
+
+        top_view_order(f, TOP_BY_ODDITY, order);
+        top_layout_table(f, order, width, &b);
+        free(order);
+        return buf_steal(&b);
+}
+
+static void table_is(const struct top_frame *f, size_t width, const char *want)
+{
+        CLEANUP(free_textp) char *got = table_of(f, width);
+
+        assert_string_equal(got, want);
+}
+
+static void tables_at_widths(void **state)
+{
+        struct top_frame f = read_text(mock_up);
+
+        (void)state;
+        table_is(&f, 40,
+                 "run k3f9  12m04s  step 1838-1840 of 5000\n"
+                 "HOST        STEP   LAG NOTE\n"
+                 "gpu003                 lost\n"
+                 "gpu002      1838    -2 rank 2 behind\n"
+                 "gpu001      1840     0\n");
+        table_is(&f, 80,
+                 "run k3f9  12m04s  6 ranks on 3 nodes  step 1838-1840 of 5000  running\n"
+                 "HOST         UP     STEP    LAG  WAIT              CPU  GPU%  NOTE\n"
+                 "gpu003      0/2                                               lost\n"
+                 "gpu002        2     1838     -2                     5%    0%  rank 2 behind\n"
+                 "gpu001        2     1840      0  barrier 1s        97%   97%\n");
+        table_is(&f, 120,
+                 "run k3f9  12m04s  6 ranks on 3 nodes  step 1838-1840 of 5000  running\n"
+                 "HOST      RANKS       UP     STEP    LAG  WAIT              CPU     MEM  GPU%    "
+                 "    GMEM     OUT  NOTE\n"
+                 "gpu003    4-5        0/2                                                         "
+                 "                  lost\n"
+                 "gpu002    2-3          2     1838     -2                     5%    1.0G    0%    "
+                 "500M/80G          rank 2 behind\n"
+                 "gpu001    0-1          2     1840      0  barrier 1s        97%   71.0G   97%   "
+                 "138G/160G      2s\n");
+        table_is(&f, 300,
+                 "run k3f9  12m04s  6 ranks on 3 nodes  step 1838-1840 of 5000  running\n"
+                 "HOST      RANKS       UP     STEP    LAG  WAIT              CPU     MEM  GPU%    "
+                 "    GMEM  TEMP   POWER     NET RX/TX     OUT  NOTE\n"
+                 "gpu003    4-5        0/2                                                         "
+                 "                                              lost\n"
+                 "gpu002    2-3          2     1838     -2                     5%    1.0G    0%    "
+                 "500M/80G   66C    640W                        rank 2 behind\n"
+                 "gpu001    0-1          2     1840      0  barrier 1s        97%   71.0G   97%   "
+                 "138G/160G   66C   1.3kW    36.2G/900k      2s\n");
+        top_frame_finish(&f);
+}
+
+/* Whatever the width, no line is wider, and the host stays. */
+static void no_line_is_wider(void **state)
+{
+        struct top_frame f = read_text(mock_up);
+
+        (void)state;
+        for (size_t width = 8; width <= 320; width++) {
+                CLEANUP(free_textp) char *table = table_of(&f, width);
+                size_t n = 0;
+
+                for (char *line = strtok(table, "\n"); line; line = strtok(NULL, "\n"), n++) {
+                        assert_true(columns_count(line, strlen(line)) <= width);
+                        if (n == 1)
+                                assert_memory_equal(line, "HOST", 4);
+                }
+                assert_int_equal(n, 5);
+        }
+        top_frame_finish(&f);
+}
+
+static void wide_lines_have_all_columns(void **state)
+{
+        struct top_frame f = read_text(mock_up);
+        struct top_layout l;
+
+        (void)state;
+        top_layout_choose(&l, &f, 300);
+        for (int c = 0; c < TOP_COLUMNS; c++)
+                assert_true(l.columns[c] > 0);
+        f.has_gpus = false;
+        f.step = -1;
+        top_layout_choose(&l, &f, 300);
+        for (int c = 0; c < TOP_COLUMNS; c++)
+                assert_int_equal(l.columns[c] > 0,
+                                 c != TOP_STEP && c != TOP_LAG && (c < TOP_GPU || c > TOP_POWER));
+        top_frame_finish(&f);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(tables_at_widths),
+                cmocka_unit_test(no_line_is_wider),
+                cmocka_unit_test(wide_lines_have_all_columns),
+        };
+
+        setlocale(LC_CTYPE, "C.UTF-8");
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

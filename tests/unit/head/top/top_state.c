@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/memory.h"
+#include "head/top/top_state.h"
+#include "wire/status_msg.h"
+#include "wire/store_msg.h"
+
+static char first_name[] = "gpu001", second_name[] = "a\"b\\c\nd\033";
+static struct host two_hosts[] = { { .name = first_name }, { .name = second_name } };
+static const struct hosts hosts = { .v = two_hosts, .n = 2 };
+static int first_ranks[] = { 0, 1 }, second_ranks[] = { 2 };
+static struct plan_node nodes[] = {
+        { .host = 0, .node_rank = 0, .n_ranks = 2, .ranks = { first_ranks, 2 } },
+        { .host = 1, .node_rank = 1, .n_ranks = 1, .ranks = { second_ranks, 1 } },
+};
+static struct plan_rank ranks[] = { { .rank = 0, .node = 0 },
+                                    { .rank = 1, .node = 0 },
+                                    { .rank = 2, .node = 1 } };
+static const struct plan plan = { nodes, 2, ranks, 3, 2 };
+
+struct setup {
+        struct events events;
+        struct top_state *top;
+        int64_t steps[3];
+};
+
+static const char *tell_doing(void *ctx)
+{
+        (void)ctx;
+        return "running";
+}
+
+static struct top_node describe_node(void *ctx, size_t host)
+{
+        (void)ctx;
+        return host ? (struct top_node){ "lost", 0 }
+                    : (struct top_node){ "running", UINT64_C(64) << 30 };
+}
+
+static bool tell_step(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total)
+{
+        struct setup *s = ctx;
+
+        *ret_step = s->steps[rank];
+        *ret_total = 50;
+        return s->steps[rank] >= 0;
+}
+
+static int set_up(void **state)
+{
+        struct setup *s = xcalloc(1, sizeof(*s));
+        struct top_source source = { .run_id = "k3f9",
+                                     .events = &s->events,
+                                     .plan = &plan,
+                                     .hosts = &hosts,
+                                     .doing = tell_doing,
+                                     .node = describe_node,
+                                     .step = tell_step,
+                                     .ctx = s };
+
+        memset(s->steps, -1, sizeof(s->steps));
+        events_init(&s->events);
+        s->top = top_state_create(&source);
+        *state = s;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct setup *s = *state;
+
+        top_state_destroy(s->top);
+        free(s);
+        return 0;
+}
+
+static void emit(struct setup *s, enum event_kind kind, int node, int rank, int64_t value)
+{
+        events_emit(&s->events,
+                    (struct event){ .kind = kind, .node = node, .rank = rank, .value = value });
+}
+
+static void start_ranks(struct setup *s)
+{
+        emit(s, EVENT_RUN_START, -1, -1, 3);
+        for (int r = 0; r < 3; r++)
+                emit(s, EVENT_RANK_STARTED, ranks[r].node, r, 100);
+}
+
+static json_t *read_line(const struct setup *s)
+{
+        struct buf b = BUF_INIT;
+        json_t *j;
+
+        top_state_json(s->top, &b);
+        assert_int_equal(buf_data(&b)[buf_len(&b) - 1], '\n');
+        assert_null(memchr(buf_data(&b), '\n', buf_len(&b) - 1));
+        assert_null(memchr(buf_data(&b), '\033', buf_len(&b)));
+        j = json_loadb((const char *)buf_data(&b), buf_len(&b), 0, NULL);
+        assert_non_null(j);
+        buf_finish(&b);
+        return j;
+}
+
+static const json_t *host_of(const json_t *line, size_t host)
+{
+        return json_array_get(json_object_get(line, "hosts"), host);
+}
+
+static const json_t *rank_of(const json_t *line, size_t host, size_t rank)
+{
+        return json_array_get(json_object_get(host_of(line, host), "ranks"), rank);
+}
+
+static int64_t number(const json_t *j, const char *name)
+{
+        const json_t *v = json_object_get(j, name);
+
+        return json_is_integer(v) ? json_integer_value(v) : -99;
+}
+
+static const char *word(const json_t *j, const char *name)
+{
+        const char *text = json_string_value(json_object_get(j, name));
+
+        return text ? text : "";
+}
+
+static void take(struct setup *s, uint64_t interval_ms)
+{
+        struct sample m = { .interval_ms = interval_ms,
+                            .cpu_permille = 123,
+                            .memory_mib = 2048,
+                            .in_kib = 7,
+                            .out_kib = 9,
+                            .n_ranks = 2,
+                            .n_gpus = 1 };
+
+        m.ranks = xcalloc(2, sizeof(*m.ranks));
+        m.ranks[0] = (struct sample_rank){ .rank = 0,
+                                           .state = 'S',
+                                           .cpu_percent = 3,
+                                           .memory_mib = 100,
+                                           .quiet_ds = 21,
+                                           .wait_op = STORE_BARRIER,
+                                           .wait_ds = 50 };
+        m.ranks[1] = (struct sample_rank){ .rank = 1, .state = 'R', .cpu_percent = 198 };
+        m.gpus = xcalloc(1, sizeof(*m.gpus));
+        m.gpus[0] = (struct sample_gpu){ 97, 71000, 80, 66, 640 };
+        top_state_take(s->top, 0, &m);
+        assert_null(m.ranks);
+        assert_null(m.gpus);
+}
+
+static void before_the_start_there_are_no_hosts(void **state)
+{
+        json_t *j = read_line(*state);
+
+        assert_int_equal(json_array_size(json_object_get(j, "hosts")), 0);
+        assert_string_equal(word(j, "run"), "k3f9");
+        assert_int_equal(number(j, "world_size"), 0);
+        json_decref(j);
+}
+
+static void steps_and_lags_are_told(void **state)
+{
+        struct setup *s = *state;
+        json_t *j;
+
+        start_ranks(s);
+        s->steps[0] = 20;
+        s->steps[1] = 17;
+        j = read_line(s);
+        assert_int_equal(number(j, "step"), 17);
+        assert_int_equal(number(j, "spread"), 3);
+        assert_int_equal(number(j, "total"), 50);
+        assert_int_equal(number(rank_of(j, 0, 1), "lag"), 3);
+        assert_int_equal(number(rank_of(j, 0, 0), "lag"), 0);
+        assert_int_equal(number(rank_of(j, 1, 0), "step"), -99);
+        json_decref(j);
+        /* A rank that has ended is no longer the last. */
+        emit(s, EVENT_RANK_EXITED, 0, 1, 0);
+        j = read_line(s);
+        assert_int_equal(number(j, "step"), 20);
+        assert_int_equal(number(rank_of(j, 0, 1), "lag"), -99);
+        assert_int_equal(number(rank_of(j, 0, 1), "step"), 17);
+        assert_int_equal(number(j, "alive"), 2);
+        json_decref(j);
+}
+
+static void a_sample_is_told(void **state)
+{
+        struct setup *s = *state;
+        const json_t *r, *g;
+        json_t *j;
+
+        start_ranks(s);
+        take(s, 1000);
+        j = read_line(s);
+        assert_true(json_real_value(json_object_get(host_of(j, 0), "cpu_percent")) > 12.2);
+        assert_int_equal(number(host_of(j, 0), "memory_mib"), 2048);
+        assert_int_equal(number(host_of(j, 0), "memory_total_mib"), 65536);
+        assert_int_equal(number(host_of(j, 0), "in_kib"), 7);
+        assert_int_equal(number(host_of(j, 0), "out_kib"), 9);
+        assert_true(number(host_of(j, 0), "age_ms") >= 0);
+        r = rank_of(j, 0, 0);
+        assert_string_equal(word(r, "state"), "S");
+        assert_string_equal(word(r, "wait"), "barrier");
+        assert_true(number(r, "wait_ms") >= 5000);
+        assert_true(number(r, "quiet_ms") >= 2000);
+        assert_int_equal(number(r, "cpu_percent"), 3);
+        assert_int_equal(number(rank_of(j, 0, 1), "quiet_ms"), -99);
+        assert_int_equal(number(rank_of(j, 0, 1), "cpu_percent"), 198);
+        g = json_array_get(json_object_get(host_of(j, 0), "gpus"), 0);
+        assert_int_equal(number(g, "use_percent"), 97);
+        assert_int_equal(number(g, "memory_total_mib"), 81920);
+        assert_int_equal(number(g, "watts"), 640);
+        assert_int_equal(number(host_of(j, 1), "age_ms"), -99);
+        json_decref(j);
+        top_state_forget(s->top);
+        j = read_line(s);
+        assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
+        assert_string_equal(word(rank_of(j, 0, 0), "state"), "");
+        json_decref(j);
+}
+
+static void a_first_sample_has_no_rates(void **state)
+{
+        struct setup *s = *state;
+        json_t *j;
+
+        start_ranks(s);
+        take(s, 0);
+        j = read_line(s);
+        assert_null(json_object_get(host_of(j, 0), "cpu_percent"));
+        assert_int_equal(number(host_of(j, 0), "in_kib"), -99);
+        assert_int_equal(number(rank_of(j, 0, 0), "cpu_percent"), -99);
+        assert_int_equal(number(rank_of(j, 0, 0), "memory_mib"), 100);
+        json_decref(j);
+}
+
+static void the_life_of_ranks_is_told(void **state)
+{
+        struct setup *s = *state;
+        json_t *j;
+
+        emit(s, EVENT_RUN_START, -1, -1, 3);
+        j = read_line(s);
+        assert_string_equal(word(rank_of(j, 0, 0), "life"), "not started");
+        json_decref(j);
+        start_ranks(s);
+        take(s, 1000);
+        emit(s, EVENT_RANK_EXITED, 0, 0, -9);
+        emit(s, EVENT_NODE_LOST, 1, -1, 0);
+        j = read_line(s);
+        assert_string_equal(word(rank_of(j, 0, 0), "life"), "ended");
+        assert_int_equal(number(rank_of(j, 0, 0), "exit"), -9);
+        assert_string_equal(word(rank_of(j, 0, 0), "state"), "");
+        assert_string_equal(word(rank_of(j, 0, 1), "life"), "alive");
+        assert_string_equal(word(rank_of(j, 1, 0), "life"), "silent");
+        assert_string_equal(word(host_of(j, 1), "state"), "lost");
+        assert_string_equal(word(host_of(j, 1), "host"), second_name);
+        json_decref(j);
+        emit(s, EVENT_RESTART, -1, -1, 1);
+        j = read_line(s);
+        assert_int_equal(number(j, "attempt"), 1);
+        assert_string_equal(word(rank_of(j, 0, 0), "life"), "not started");
+        assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
+        json_decref(j);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(before_the_start_there_are_no_hosts, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(steps_and_lags_are_told, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_sample_is_told, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_first_sample_has_no_rates, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(the_life_of_ranks_is_told, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
