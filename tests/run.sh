@@ -19,11 +19,11 @@ cd "$(dirname "$0")/.." || exit 1
 ROOT=$(pwd -P)
 
 PACKAGES="gcc g++ meson ninja-build pkg-config libssh-dev libssl-dev libuv1-dev libinih-dev
-libjansson-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-dev scdoc
+libjansson-dev libncurses-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-dev scdoc
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish zsh bash-completion clang libclang-rt-14-dev
 clang-format man-db groff-base build-essential dpkg-dev debhelper"
 # Without them tests are left out, and say so.
-EXTRAS="charliecloud-runtime busybox-static elfutils python3-torch python3-pip python3-venv patchelf gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
+EXTRAS="tmux charliecloud-runtime busybox-static elfutils python3-torch python3-pip python3-venv patchelf gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
 SUITES="layers unit fuzz launch ssh lab clients install"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build

@@ -43,7 +43,7 @@ dynamic() {
         'head -c 4 "$1" | grep -q ELF && ! readelf -d "$1" | grep -q "no dynamic section"' sh {} \; -print
 }
 dynamic >"$TMP/dynamic"
-is 'programs, modules and libraries' "$(grep -cE '/(hnlaunch|hnlaunch-ssh.so|libhnlaunch.so.0|hn_backend_nccl.so)$' "$TMP/dynamic")" 4
+is 'programs, modules and libraries' "$(grep -cE '/(hnlaunch|hnlaunch-(ssh|top).so|libhnlaunch.so.0|hn_backend_nccl.so)$' "$TMP/dynamic")" 5
 xargs ldd <"$TMP/dynamic" | grep -F ' => ' | grep -vF " => $TMP/venv/" | awk '{ print $1 }' | sort -u >"$OUT"
 is 'nothing but glibc comes from this system' "$(grep -vxE 'lib(c|m|dl|pthread|rt|resolv|util)\.so\.[0-9]' "$OUT")" ''
 newest=$(xargs readelf -VW <"$TMP/dynamic" | grep -oE 'GLIBC_2\.[0-9]+' | sort -Vu | tail -n 1)

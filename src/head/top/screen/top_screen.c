@@ -142,6 +142,7 @@ static void paint_foot(const struct top_paint *p)
         else if (p->mode != MODE_ROWS)
                 buf_appends(&line, "any key: back");
         paint_line(p, LINES - 1, &line, A_DIM);
+        buf_finish(&line);
 }
 
 static size_t page_rows(void)
