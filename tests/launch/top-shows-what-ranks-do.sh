@@ -103,7 +103,7 @@ at_end() { pane kill-server 2>/dev/null; }
 screen() { # COLUMNS COMMAND...: in a new terminal of 12 rows, whose server has a name of its own
     pane kill-server 2>/dev/null
     panes=$((panes + 1))
-    pane new-session -d -x "$1" -y 12 "env TERM=screen LD_LIBRARY_PATH= ${*:2}; printf '%s\n' \"code \$?\"; stty -a | grep -o ' icanon\| echo '; exec sleep 1000"
+    pane new-session -d -x "$1" -y 12 "trap : INT; env TERM=screen LD_LIBRARY_PATH= ${*:2}; printf '%s\n' \"code \$?\"; stty -a | grep -o ' icanon\| echo '; exec sleep 1000"
 }
 shown() { pane capture-pane -p >screen && grep -qaE -- "$1" screen; } # REGEX
 keys() { pane send-keys "$@"; }
@@ -163,11 +163,11 @@ fi
 # --- without the part that draws ----------------------------------------------------------------
 mkdir "$TMP/alone"
 cp "$HNLAUNCH" "$TMP/alone"
-TERM=xterm script -qefc "stty cols 100; '$TMP/alone/hnlaunch' top" /dev/null </dev/null >"$OUT" 2>&1
+NO_COLOR=1 TERM=xterm script -qefc "stty cols 100; '$TMP/alone/hnlaunch' top" /dev/null </dev/null >"$OUT" 2>&1
 has 'a missing part is told' "$OUT" 'warning[HN830]'
 ok 'and the table is there' grep -qaE '^localhost +0-4 ' "$OUT"
 echo 'no library' >"$TMP/alone/hnlaunch-top.so"
-TERM=xterm script -qefc "'$TMP/alone/hnlaunch' top" /dev/null </dev/null >"$OUT" 2>&1
+NO_COLOR=1 TERM=xterm script -qefc "'$TMP/alone/hnlaunch' top" /dev/null </dev/null >"$OUT" 2>&1
 has 'so is one that cannot be loaded' "$OUT" 'cannot load the screen: '
 lacks 'no other command loads ncurses' "/proc/$PID/maps" ncurses
 
@@ -185,7 +185,7 @@ wait "$LOOKER" || WAITED=$?
 is 'a client that looks on ends with 0' "$WAITED" 0
 is 'its last line has the verdict' "$(field 'sorted(t), t["code"], "5 ranks exited 0" in t["verdict"]')" "['code', 'verdict'] 0 True"
 if command -v tmux >/dev/null; then
-    ok 'the screen is left with the verdict' wait_for shown "^hnlaunch: run $id: finished: 5 ranks exited 0"
+    ok 'the screen is left with the verdict' wait_for shown "run $id: finished: 5 ranks exited 0"
     ok 'and with 0' wait_for shown '^code 0$'
     pane kill-server
 fi
