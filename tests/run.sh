@@ -49,7 +49,7 @@ lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-b
 lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks
 lab/tree-loses-a-subtree-at-once launch/tcp-endpoint-outlives-bad-clients lab/frozen-node-is-shown-as-silent
 lab/tree-explains-its-ways lab/push-that-cannot-be-done-is-told ssh/a-server-that-drops-is-spared
-launch/what-others-say-is-escaped launch/gpus-are-sampled launch/no-container-lets-a-process-flee launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named
+launch/what-others-say-is-escaped launch/gpus-are-sampled launch/report-tells-what-happened launch/report-names-the-first-rank launch/no-container-lets-a-process-flee launch/top-shows-what-ranks-do launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named
 launch/ranks-with-ranks-of-their-own-are-told lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told launch/unfinished-commands-are-bounded launch/unfinished-frames-are-bounded launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos
 lab/spare-host-takes-over ssh/a-server-is-hostile-after-the-key-exchange"
 

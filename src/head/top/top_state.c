@@ -141,6 +141,12 @@ static struct top_steps find_top_steps(const struct top_state *t)
         return s;
 }
 
+/* A number of an agent, which may be anything. */
+static int64_t bound_number(uint64_t n)
+{
+        return (int64_t)MIN(n, UINT64_C(1) << 40);
+}
+
 static void add_json_number(struct buf *b, const char *name, int64_t value)
 {
         buf_printf(b, ",\"%s\":%" PRId64, name, value);
@@ -176,16 +182,16 @@ static const char *name_wait(uint8_t op)
 /* @age_ms: of the sample. */
 static void add_sampled_rank(struct buf *b, const struct sample_rank *k, bool rates, int64_t age_ms)
 {
-        if (k->state >= 'A' && k->state <= 'z')
+        if ((k->state | 0x20) >= 'a' && (k->state | 0x20) <= 'z')
                 buf_printf(b, ",\"state\":\"%c\"", k->state);
         if (rates)
-                add_json_number(b, "cpu_percent", (int64_t)k->cpu_percent);
-        add_json_number(b, "memory_mib", (int64_t)k->memory_mib);
+                add_json_number(b, "cpu_percent", bound_number(k->cpu_percent));
+        add_json_number(b, "memory_mib", bound_number(k->memory_mib));
         if (k->quiet_ds)
-                add_json_number(b, "quiet_ms", (int64_t)(k->quiet_ds - 1) * 100 + age_ms);
+                add_json_number(b, "quiet_ms", bound_number(k->quiet_ds - 1) * 100 + age_ms);
         if (k->wait_op) {
                 buf_printf(b, ",\"wait\":\"%s\"", name_wait(k->wait_op));
-                add_json_number(b, "wait_ms", (int64_t)k->wait_ds * 100 + age_ms);
+                add_json_number(b, "wait_ms", bound_number(k->wait_ds) * 100 + age_ms);
         }
 }
 
@@ -216,20 +222,21 @@ static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_m
         if (m->interval_ms) {
                 buf_printf(b, ",\"cpu_percent\":%" PRIu64 ".%d", m->cpu_permille / 10,
                            (int)(m->cpu_permille % 10));
-                add_json_number(b, "in_kib", (int64_t)m->in_kib);
-                add_json_number(b, "out_kib", (int64_t)m->out_kib);
+                add_json_number(b, "in_kib", bound_number(m->in_kib));
+                add_json_number(b, "out_kib", bound_number(m->out_kib));
         }
-        add_json_number(b, "memory_mib", (int64_t)m->memory_mib);
+        add_json_number(b, "memory_mib", bound_number(m->memory_mib));
         buf_appends(b, ",\"gpus\":[");
         for (uint32_t i = 0; i < m->n_gpus; i++) {
                 const struct sample_gpu *g = &m->gpus[i];
 
-                buf_printf(b,
-                           "%s{\"use_percent\":%" PRIu64 ",\"memory_mib\":%" PRIu64
-                           ",\"memory_total_mib\":%" PRIu64 ",\"celsius\":%" PRIu64
-                           ",\"watts\":%" PRIu64 "}",
-                           i ? "," : "", g->use_percent, g->memory_mib, g->memory_total_gib << 10,
-                           g->celsius, g->watts);
+                buf_printf(b, "%s{\"use_percent\":%" PRId64, i ? "," : "",
+                           bound_number(g->use_percent));
+                add_json_number(b, "memory_mib", bound_number(g->memory_mib));
+                add_json_number(b, "memory_total_mib", bound_number(g->memory_total_gib) << 10);
+                add_json_number(b, "celsius", bound_number(g->celsius));
+                add_json_number(b, "watts", bound_number(g->watts));
+                buf_appends(b, "}");
         }
         buf_appends(b, "]");
 }

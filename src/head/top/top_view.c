@@ -89,6 +89,16 @@ static void add_top_row(struct top_view *v, size_t host, ssize_t rank)
         v->rows[v->n_rows++] = (struct top_row){ host, rank };
 }
 
+/* Adds the ranks of an open host; odd ones come first where odd hosts do. */
+static void add_rank_rows_of(struct top_view *v, const struct top_frame_host *h, size_t host)
+{
+        for (int odd = 0; odd <= ODD_NOT; odd++)
+                for (size_t k = 0; k < h->n_ranks; k++)
+                        if (v->sort == TOP_BY_ODDITY ? h->ranks[k].odd == (enum top_oddity)odd
+                                                     : odd == ODD_NOT)
+                                add_top_row(v, host, (ssize_t)k);
+}
+
 /* Moves the cursor with the row that it is on, and the page with the cursor. */
 static void place_cursor(struct top_view *v, const struct top_frame *f, size_t page)
 {
@@ -121,8 +131,8 @@ static void find_top_rows(struct top_view *v, const struct top_frame *f, size_t 
                 if (*v->filter && !strcasestr(h->name, v->filter))
                         continue;
                 add_top_row(v, v->order[i], -1);
-                for (size_t k = 0; k < h->n_ranks && *find_open(v, h); k++)
-                        add_top_row(v, v->order[i], (ssize_t)k);
+                if (*find_open(v, h))
+                        add_rank_rows_of(v, h, v->order[i]);
         }
         place_cursor(v, f, MAX(page, (size_t)1));
 }
@@ -152,13 +162,12 @@ static void move_cursor(struct top_view *v, const struct top_frame *f, size_t to
 
 static void open_host(struct top_view *v, const struct top_frame *f, bool open)
 {
-        const struct top_row *r = &v->rows[v->selected];
+        size_t at = v->selected;
 
-        *find_open(v, &f->hosts[r->host]) = open;
-        if (!open && r->rank >= 0) /* onto the host, which stays */
-                move_cursor(v, f, v->selected - (size_t)r->rank - 1);
-        else
-                move_cursor(v, f, v->selected);
+        *find_open(v, &f->hosts[v->rows[at].host]) = open;
+        while (!open && v->rows[at].rank >= 0) /* the host stays */
+                at--;
+        move_cursor(v, f, at);
 }
 
 static void toggle_all(struct top_view *v, const struct top_frame *f)

@@ -233,6 +233,31 @@ static void a_sample_is_told(void **state)
         json_decref(j);
 }
 
+/* Whatever an agent says, the line is JSON, and no sum overflows. */
+static void a_wild_sample_does_no_harm(void **state)
+{
+        struct setup *s = *state;
+        struct sample m;
+        json_t *j;
+
+        start_ranks(s);
+        for (int letter = 1; letter < 256; letter++) {
+                m = (struct sample){ .interval_ms = 1, .n_ranks = 2, .n_gpus = 1 };
+                m.ranks = xcalloc(2, sizeof(*m.ranks));
+                memset(m.ranks, 0xff, sizeof(*m.ranks));
+                m.ranks[0].rank = 1;
+                m.ranks[0].state = (uint8_t)letter;
+                m.ranks[1].rank = 1; /* twice */
+                m.ranks[1].state = (uint8_t)letter;
+                m.gpus = xcalloc(1, sizeof(*m.gpus));
+                memset(m.gpus, 0xff, sizeof(*m.gpus));
+                top_state_take(s->top, 0, &m);
+                j = read_line(s);
+                assert_true(strlen(word(rank_of(j, 0, 1), "state")) <= 1);
+                json_decref(j);
+        }
+}
+
 static void a_first_sample_has_no_rates(void **state)
 {
         struct setup *s = *state;
@@ -285,6 +310,7 @@ int main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(steps_and_lags_are_told, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_sample_is_told, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_wild_sample_does_no_harm, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_first_sample_has_no_rates, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_life_of_ranks_is_told, set_up, tear_down),
         };

@@ -148,6 +148,37 @@ static void the_host_of_a_small_run_is_open(void **state)
         top_frame_finish(&three);
 }
 
+static void odd_ranks_come_first_below_their_host(void **state)
+{
+        struct top_frame f;
+        struct top_view v;
+        json_t *j = json_loads(
+                "{\"alive\":2,\"hosts\":[{\"host\":\"a\",\"state\":\"running\",\"ranks\":["
+                "{\"rank\":0,\"life\":\"alive\"},{\"rank\":1,\"life\":\"ended\",\"exit\":0},"
+                "{\"rank\":2,\"life\":\"alive\",\"state\":\"T\"},"
+                "{\"rank\":3,\"life\":\"ended\",\"exit\":1}]}]}",
+                0, NULL);
+        static const int odd[] = { -1, 3, 2, 0, 1 }, plain[] = { -1, 0, 1, 2, 3 };
+
+        (void)state;
+        assert_true(top_frame_read(&f, j));
+        top_view_init(&v);
+        top_view_update(&v, &f, 10);
+        assert_int_equal(v.n_rows, 5);
+        for (int i = 0; i < 5; i++)
+                assert_int_equal(v.rows[i].rank, odd[i]);
+        top_view_key(&v, &f, TOP_KEY_DOWN, 10); /* rank 3 */
+        top_view_key(&v, &f, TOP_KEY_SORT, 10);
+        for (int i = 0; i < 5; i++)
+                assert_int_equal(v.rows[i].rank, plain[i]);
+        assert_int_equal(v.selected, 4);
+        top_view_key(&v, &f, TOP_KEY_CLOSE, 10);
+        assert_int_equal(v.n_rows, 1);
+        assert_int_equal(v.selected, 0);
+        top_view_finish(&v);
+        top_frame_finish(&f);
+}
+
 static void the_cursor_stays_with_its_host(void **state)
 {
         static const struct told odd[] = { { "alive", "" },
@@ -248,6 +279,7 @@ int main(void)
                 cmocka_unit_test(the_rank_that_does_not_wait_comes_first),
                 cmocka_unit_test(a_line_of_other_kind_is_no_frame),
                 cmocka_unit_test(the_host_of_a_small_run_is_open),
+                cmocka_unit_test(odd_ranks_come_first_below_their_host),
                 cmocka_unit_test(the_cursor_stays_with_its_host),
                 cmocka_unit_test(a_filter_leaves_hosts),
                 cmocka_unit_test(sorting_goes_through_all_orders),
