@@ -54,24 +54,33 @@ static void read_frame_rank(struct top_frame_rank *r, const json_t *j)
         r->wait = json_string_value(json_object_get(j, "wait"));
 }
 
+/* Adds a number of a GPU to those of others, if it is known. Returns whether it is. */
+static bool add_gpu_number(int64_t *sum, const json_t *gpu, const char *name)
+{
+        int64_t n = read_frame_number(gpu, name);
+
+        if (n >= 0)
+                *sum = MAX(*sum, INT64_C(0)) + n;
+        return n >= 0;
+}
+
 static void read_frame_gpus(struct top_frame_gpus *to, const json_t *gpus)
 {
-        size_t i, n = json_array_size(gpus);
+        int64_t told = 0;
         const json_t *g;
+        size_t i;
 
         *to = (struct top_frame_gpus){ -1, -1, -1, -1, -1 };
-        if (n)
-                *to = (struct top_frame_gpus){ 0 };
         json_array_foreach(gpus, i, g)
         {
-                to->percent += read_frame_number(g, "use_percent");
-                to->memory_mib += read_frame_number(g, "memory_mib");
-                to->total_mib += read_frame_number(g, "memory_total_mib");
+                told += add_gpu_number(&to->percent, g, "use_percent");
+                add_gpu_number(&to->memory_mib, g, "memory_mib");
+                add_gpu_number(&to->total_mib, g, "memory_total_mib");
+                add_gpu_number(&to->watts, g, "watts");
                 to->celsius = MAX(to->celsius, read_frame_number(g, "celsius"));
-                to->watts += read_frame_number(g, "watts");
         }
-        if (n)
-                to->percent /= (int64_t)n;
+        if (told)
+                to->percent /= told;
 }
 
 static void read_frame_host(struct top_frame_host *h, const json_t *j)
@@ -174,7 +183,7 @@ bool top_frame_read(struct top_frame *f, json_t *json)
                 if (h->node < 0 || h->node >= (int64_t)f->n_hosts)
                         h->node = (int64_t)i;
                 f->name_width = MAX(f->name_width, columns_count(h->name, strlen(h->name)));
-                f->has_gpus |= h->gpus.percent >= 0;
+                f->has_gpus |= h->gpus.memory_mib >= 0;
                 for (size_t k = 0; k < h->n_ranks; k++)
                         f->waiting += has_waited_long(&h->ranks[k]);
         }

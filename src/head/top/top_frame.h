@@ -35,7 +35,8 @@ struct top_frame_rank {
 
 /* All GPUs of a host: mean use, sums, the hottest. */
 struct top_frame_gpus {
-        int64_t percent, memory_mib, total_mib, celsius, watts; /* -1 = there are none */
+        /* -1 = no driver tells; memory_mib: there are none */
+        int64_t percent, memory_mib, total_mib, celsius, watts;
 };
 
 struct top_frame_host {

@@ -165,7 +165,8 @@ static void write_gpu_cell(const struct top_frame_host *h, enum top_column c, ch
                 write_count(h->gpus.celsius, "C", to, size);
         } else if (c == TOP_GMEM) {
                 write_mib(h->gpus.memory_mib, used, sizeof(used));
-                snprintf(to, size, "%s/%" PRId64 "G", used, h->gpus.total_mib >> 10);
+                snprintf(to, size, h->gpus.total_mib < 0 ? "%s" : "%s/%" PRId64 "G", used,
+                         h->gpus.total_mib >> 10);
         } else if (h->gpus.watts < 1000) {
                 write_count(h->gpus.watts, "W", to, size);
         } else {
@@ -220,7 +221,7 @@ static void write_host_cell(const struct top_frame *f, const struct top_frame_ho
         case TOP_GMEM:
         case TOP_TEMP:
         case TOP_POWER:
-                if (h->gpus.percent >= 0)
+                if (h->gpus.memory_mib >= 0)
                         write_gpu_cell(h, c, to, size);
                 break;
         case TOP_NET:

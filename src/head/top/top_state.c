@@ -216,6 +216,21 @@ static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
         buf_appends(b, "}");
 }
 
+/* What the driver does not tell is left out. */
+static void add_sampled_gpu(struct buf *b, const struct sample_gpu *g)
+{
+        buf_printf(b, "{\"memory_mib\":%" PRId64, bound_number(g->memory_mib));
+        if (g->use_percent != SAMPLE_USE_UNKNOWN)
+                add_json_number(b, "use_percent", bound_number(g->use_percent));
+        if (g->memory_total_gib)
+                add_json_number(b, "memory_total_mib", bound_number(g->memory_total_gib) << 10);
+        if (g->celsius)
+                add_json_number(b, "celsius", bound_number(g->celsius));
+        if (g->watts)
+                add_json_number(b, "watts", bound_number(g->watts));
+        buf_appends(b, "}");
+}
+
 static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_ms)
 {
         add_json_number(b, "age_ms", age_ms);
@@ -228,15 +243,8 @@ static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_m
         add_json_number(b, "memory_mib", bound_number(m->memory_mib));
         buf_appends(b, ",\"gpus\":[");
         for (uint32_t i = 0; i < m->n_gpus; i++) {
-                const struct sample_gpu *g = &m->gpus[i];
-
-                buf_printf(b, "%s{\"use_percent\":%" PRId64, i ? "," : "",
-                           bound_number(g->use_percent));
-                add_json_number(b, "memory_mib", bound_number(g->memory_mib));
-                add_json_number(b, "memory_total_mib", bound_number(g->memory_total_gib) << 10);
-                add_json_number(b, "celsius", bound_number(g->celsius));
-                add_json_number(b, "watts", bound_number(g->watts));
-                buf_appends(b, "}");
+                buf_appends(b, i ? "," : "");
+                add_sampled_gpu(b, &m->gpus[i]);
         }
         buf_appends(b, "]");
 }

@@ -27,7 +27,7 @@ static double find_sort_value(const struct top_frame_host *h, enum top_sort by)
         case TOP_BY_MEM:
                 return -(double)h->memory_mib;
         case TOP_BY_GPU:
-                return (double)h->gpus.percent; /* an idle one is of interest */
+                return h->gpus.percent < 0 ? 101 : (double)h->gpus.percent; /* idle ones first */
         case TOP_BY_NET:
                 return -(double)(h->in_kib + h->out_kib);
         case TOP_BY_OUT:

@@ -164,11 +164,37 @@ static void wide_lines_have_all_columns(void **state)
         top_frame_finish(&f);
 }
 
+/* A divided GPU has no use that the driver tells. */
+static void figures_of_gpus_may_be_unknown(void **state)
+{
+        struct top_frame f =
+                read_text("{\"run\":\"k3f9\",\"us\":5000000,\"num_nodes\":2,\"world_size\":2,"
+                          "\"hosts\":[{\"node\":0,\"host\":\"a\",\"state\":\"running\",\"ranks\":["
+                          "],\"gpus\":["
+                          "{\"memory_mib\":100},{\"memory_mib\":200,\"use_percent\":30}]},"
+                          "{\"node\":1,\"host\":\"b\",\"state\":\"running\",\"ranks\":[],\"gpus\":["
+                          "{\"memory_mib\":0}]}]}\n");
+
+        (void)state;
+        assert_int_equal(f.hosts[0].gpus.percent, 30);
+        assert_int_equal(f.hosts[0].gpus.memory_mib, 300);
+        assert_int_equal(f.hosts[0].gpus.watts, -1);
+        assert_int_equal(f.hosts[1].gpus.percent, -1);
+        table_is(&f, 100,
+                 "run k3f9  5.0s  2 ranks on 2 nodes\n"
+                 "HOST      RANKS       UP  WAIT              CPU     MEM  GPU%        GMEM     "
+                 "OUT  NOTE\n"
+                 "a                      0                                  30%        300M\n"
+                 "b                      0                                               0M\n");
+        top_frame_finish(&f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(tables_at_widths),
                 cmocka_unit_test(no_line_is_wider),
+                cmocka_unit_test(figures_of_gpus_may_be_unknown),
                 cmocka_unit_test(wide_lines_have_all_columns),
         };
 

@@ -233,6 +233,25 @@ static void a_sample_is_told(void **state)
         json_decref(j);
 }
 
+/* A number that the driver does not tell is left out. */
+static void unknown_figures_of_a_gpu_are_left_out(void **state)
+{
+        struct setup *s = *state;
+        struct sample m = { .interval_ms = 1000, .n_gpus = 1 };
+        const json_t *g;
+        json_t *j;
+
+        start_ranks(s);
+        m.gpus = xcalloc(1, sizeof(*m.gpus));
+        m.gpus[0].use_percent = SAMPLE_USE_UNKNOWN;
+        top_state_take(s->top, 0, &m);
+        j = read_line(s);
+        g = json_array_get(json_object_get(host_of(j, 0), "gpus"), 0);
+        assert_int_equal(json_object_size(g), 1);
+        assert_int_equal(number(g, "memory_mib"), 0);
+        json_decref(j);
+}
+
 /* Whatever an agent says, the line is JSON, and no sum overflows. */
 static void a_wild_sample_does_no_harm(void **state)
 {
@@ -310,6 +329,8 @@ int main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(steps_and_lags_are_told, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_sample_is_told, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(unknown_figures_of_a_gpu_are_left_out, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(a_wild_sample_does_no_harm, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_first_sample_has_no_rates, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_life_of_ranks_is_told, set_up, tear_down),
