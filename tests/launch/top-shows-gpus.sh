@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch top shows what the GPUs of a node do, as the driver's library tells. Library and driver's files are made here.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/driver_files.sh
+. "$ROOT/tests/lib/driver_files.sh"
+
+type -P cc >/dev/null || skip_all 'no compiler here'
+if ! [[ $EUID == 0 ]] || ! unshare --mount true 2>/dev/null; then
+    skip_all 'needs root (a mount namespace)'
+fi
+if [[ ${1-} != inside ]]; then
+    unshare --mount bash "$ROOT/tests/launch/$(basename "$0")" inside
+    code=$? finished=yes
+    exit "$code"
+fi
+for i in 0 1 2; do
+    echo "$i GPU-$i$i$i$i$i$i$i$i-0000-0000-0000-000000000000 0000:1$i:00.0"
+done >"$TMP/gpus"
+driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
+mkdir whole
+cc -shared -fPIC -o whole/libnvidia-ml.so.1 "$ROOT/tests/lib/fake_nvml.c" || skip_all 'the compiler makes no libraries'
+export XDG_RUNTIME_DIR=$TMP/runtime FAKE_NVML_GPUS=3 FAKE_NVML=$PWD/word
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+echo fine >word
+
+LD_LIBRARY_PATH=$PWD/whole start --local 3 --label none sh -c 'echo up; exec sleep 1000'
+ok 'the ranks run' wait_for lines_are "$OUT" 3
+"$HNLAUNCH" top --json >lines 2>top.err &
+looker=$!
+gpus_are() { [[ $(gpus) == "$1" ]]; }
+gpus() {
+    python3 -c 'import json
+t = json.loads(open("lines").read().rsplit("\n", 2)[-2])
+print(*[tuple(g[n] for n in ("use_percent", "memory_mib", "memory_total_mib", "celsius", "watts"))
+        for g in t["hosts"][0].get("gpus", [])])'
+}
+ok 'figures of all GPUs' wait_for gpus_are '(90, 70000, 81920, 60, 651) (91, 70001, 81920, 61, 652) (92, 70002, 81920, 62, 653)'
+table_has() { "$HNLAUNCH" top >table && grep -qE -- "$1" table; }
+ok 'the table has their mean, sums, and the hottest' wait_for table_has '^localhost .* 91% +205G/240G +62C +2\.0kW '
+ok 'below their titles' grep -qE '^HOST .* GPU% +GMEM +TEMP +POWER ' table
+kill "$looker"
+kill -INT "$PID"
+finish
+nothing_left 'nothing is left'
+done_testing
