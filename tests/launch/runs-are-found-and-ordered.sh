@@ -25,8 +25,8 @@ export SECRET=open
 hn -x SECRET=sesame -xTOKEN=sesame --env=KEY=sesame --local 2 sh -c 'echo "out $RANK"; echo "err ${#SECRET}" >&2; exit $((RANK * 3))' -x LAST=word
 exits 'a run' 3
 id=$(newest)
-is 'it has records' "$(ls "$RUNS/$id" | xargs)" 'events.ndjson output run.json summary.json'
-is 'that only the user can read' "$(stat -c %a "$XDG_STATE_HOME/hnlaunch" "$RUNS" "$RUNS/$id" "$RUNS/$id"/* | xargs)" '700 700 700 600 600 600 600'
+is 'it has records' "$(ls "$RUNS/$id" | xargs)" 'events.ndjson output run.json summary.json trace'
+is 'that only the user can read' "$(stat -c %a "$XDG_STATE_HOME/hnlaunch" "$RUNS" "$RUNS/$id" "$RUNS/$id"/* | xargs)" '700 700 700 600 600 600 600 600'
 is 'no value of -x is among them' "$(cat "$RUNS/$id"/* | grep -c sesame)" 0
 matches 'the output is there, behind lines that measure it' "$RUNS/$id/output" '^[0-9]+ 1 out 6$'
 matches 'of both streams' "$RUNS/$id/output" '^err 6$'
