@@ -19,7 +19,7 @@ void agent_inspect(struct agent_attempt *t, const struct frame *f)
         if (inspect_order_decode(&o, f, NULL) < 0)
                 return;
         ranks = xcalloc(MAX(t->n_workers, (size_t)o.n_ranks), sizeof(*ranks));
-        for (size_t i = 0; o.what == INSPECT_CPU && i < t->n_workers; i++)
+        for (size_t i = 0; o.what != INSPECT_STACKS && i < t->n_workers; i++)
                 ranks[n++] =
                         (struct inspector_rank){ t->workers[i]->rank, living_pid(t->workers[i]) };
         for (uint32_t k = 0; o.what == INSPECT_STACKS && k < o.n_ranks; k++)

@@ -7,6 +7,8 @@
  * 3. a second later, all stacks, those of step 2 once more, and the table once more: a rank that is
  * elsewhere by then, or has begun to wait anew, goes on
  *
+ * Beside these steps NCCL's RAS is asked twice (launch_ras.c).
+ *
  * Before ranks are stopped because the time of the job is over, or because one has waited for the
  * others in vain, step 1 is followed by the stacks of all ranks, in 3 s altogether.
  *
@@ -20,7 +22,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
-#include "head/launch.h"
+#include "head/launch_ras.h"
 #include "head/output/say.h"
 #include "head/status/rank_table.h"
 #include "head/status/rank_table_text.h"
@@ -38,9 +40,18 @@ enum {
         SMALL_WORLD = 16,
         GAP_MS = 1000,         /* between two looks at a rank */
         CLOCK_SLACK_MS = 1100, /* ages are as old as the last answer of a round */
+        RAS_MS = 10000,        /* both answers */
 };
 
-enum why_step { WHY_CLOSED, WHY_IDLE, WHY_LOOKING, WHY_FIRST_STACKS, WHY_PAUSE, WHY_ALL_STACKS };
+enum why_step {
+        WHY_CLOSED,
+        WHY_IDLE,
+        WHY_LOOKING,
+        WHY_FIRST_STACKS,
+        WHY_PAUSE,
+        WHY_ALL_STACKS,
+        WHY_RAS, /* only its answers are still to come */
+};
 
 struct launch_why {
         struct launch *l;
@@ -58,10 +69,12 @@ struct launch_why {
         size_t n_asked;
         struct why_rank *ranks;
         size_t n;
+        struct launch_ras ras;
 };
 
 static void drop_why_ranks(struct launch_why *w)
 {
+        launch_ras_finish(&w->ras);
         for (size_t i = 0; i < w->n; i++)
                 why_rank_finish(&w->ranks[i]);
         free(w->ranks);
@@ -92,19 +105,31 @@ static void tell_why(struct launch_why *w, json_t *answer, bool last)
         json_decref(answer);
 }
 
+static char *make_report(const struct launch_why *w, const struct why_finding *f)
+{
+        CLEANUP(free_textp) char *stacks = why_report(f, w->ranks, w->n);
+        struct buf b = BUF_INIT;
+
+        buf_appends(&b, stacks);
+        launch_ras_report(&w->ras, &b);
+        return buf_steal(&b);
+}
+
 static void answer_why(struct launch_why *w, bool last)
 {
         struct why_finding f;
         json_t *answer;
 
         why_find(w->ranks, w->n, &f);
+        if (last)
+                launch_ras_use(&w->ras, w->ranks, w->n, &f);
         if (!last && f.kind == WHY_NO_HANG) { /* stacks may tell another story */
                 why_finding_finish(&f);
                 return;
         }
         answer = why_describe(&f, w->ranks, w->n);
         if (last) {
-                CLEANUP(free_textp) char *report = why_report(&f, w->ranks, w->n);
+                CLEANUP(free_textp) char *report = make_report(w, &f);
 
                 json_object_set_new(answer, "report", json_text(report));
         } else {
@@ -217,6 +242,14 @@ static void end_step(struct launch_why *w)
                 begin_stacks(w, WHY_ALL_STACKS, NULL, ALL_STACKS_MS);
                 break;
         case WHY_ALL_STACKS:
+                if (launch_ras_is_asked(&w->ras) && clock_ms() < w->ras.until) {
+                        w->step = WHY_RAS;
+                        uv_timer_start(&w->timer, on_step_over,
+                                       (uint64_t)(w->ras.until - clock_ms()), 0);
+                        break;
+                }
+                /* fall through */
+        case WHY_RAS:
                 uv_timer_stop(&w->timer);
                 answer_why(w, true);
                 drop_why_ranks(w);
@@ -305,6 +338,14 @@ static void take_inspected(void *ctx, int node, struct inspected *m)
                 end_step(w);
 }
 
+static void take_ras(void *ctx, int node, struct ras_reply *m)
+{
+        struct launch_why *w = ctx;
+
+        if (w->step > WHY_IDLE && launch_ras_take(&w->ras, node, m) && w->step == WHY_RAS)
+                end_step(w);
+}
+
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 static void on_second_quit(void *ctx)
@@ -334,6 +375,7 @@ void launch_why_init(struct launch *l)
         l->config.why.quiet = on_quiet_job;
         l->config.why.last = on_last_look;
         l->config.why.inspected = take_inspected;
+        l->config.why.ras = take_ras;
         l->config.why.ctx = w;
 }
 
@@ -356,6 +398,8 @@ static void begin_why(struct launch_why *w)
         }
         w->step = WHY_LOOKING;
         w->has_table = false;
+        launch_ras_begin(&w->ras, w->l, ++w->number,
+                         clock_ms() + (w->last ? 2 * LAST_LOOK_MS : RAS_MS));
         order_look(w, INSPECT_CPU, NULL, LOOK_MS);
         uv_timer_start(&w->timer, on_step_over, w->last ? LAST_LOOK_MS : LOOK_MS, 0);
 }
@@ -384,9 +428,9 @@ void launch_why_ask(struct launch *l, bool here)
                 begin_why(w);
         else
                 tell_why(w,
-                         json_pack("{s:i, s:s, s:s, s:[], s:[], s:[], s:[]}", "v", 1, "kind",
-                                   "no ranks", "text", "no ranks run", "outliers", "rows",
-                                   "problems", "ranks"),
+                         json_pack("{s:i, s:s, s:s, s:[], s:[], s:[], s:[], s:[], s:[]}", "v", 1,
+                                   "kind", "no ranks", "text", "no ranks run", "outliers", "rows",
+                                   "problems", "ranks", "notes", "sources"),
                          true);
 }
 

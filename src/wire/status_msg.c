@@ -59,7 +59,7 @@ static void code_inspect_order(struct codec *c, struct inspect_order *m)
 {
         codec_u32(c, &m->number);
         codec_u8(c, &m->what);
-        codec_require(c, m->what <= INSPECT_STACKS);
+        codec_require(c, m->what < INSPECT_WHATS);
         codec_u32(c, &m->limit_ms);
         codec_u32_array(c, &m->ranks, &m->n_ranks, RANKS_MAX);
 }
@@ -81,8 +81,18 @@ static void code_inspected(struct codec *c, struct inspected *m)
         codec_str(c, &m->stack, INSPECT_STACK_MAX);
 }
 
+static void code_ras_reply(struct codec *c, struct ras_reply *m)
+{
+        codec_u32(c, &m->number);
+        codec_u8(c, &m->look);
+        codec_require(c, m->look <= 1);
+        codec_text(c, m->problem, sizeof(m->problem));
+        codec_str(c, &m->text, RAS_TEXT_MAX);
+}
+
 DEFINE_OWNING_MESSAGE(inspect_order, MSG_INSPECT)
 DEFINE_OWNING_MESSAGE(inspected, MSG_INSPECTED)
+DEFINE_OWNING_MESSAGE(ras_reply, MSG_RAS)
 
 /* --- SAMPLED ---------------------------------------------------------------------------------- */
 

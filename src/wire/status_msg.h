@@ -6,7 +6,8 @@
  * nothing is spent while all is well. Times are ages in milliseconds, so no clocks are compared.
  *
  * INSPECT asks for what costs more, for `hnlaunch why`: the processor time of a second, or the
- * stacks of some ranks. Each rank is answered by an INSPECTED of its own as soon as it is known.
+ * stacks of some ranks. Each rank is answered by an INSPECTED of its own as soon as it is known. Or
+ * it asks what NCCL's RAS says, twice, answered by a RAS each.
  */
 #pragma once
 
@@ -70,6 +71,8 @@ struct node_status {
 enum inspect_what {
         INSPECT_CPU,    /* all ranks of the node, for a second */
         INSPECT_STACKS, /* the named ranks */
+        INSPECT_RAS,    /* NCCL's RAS of the job, at its address on this node */
+        INSPECT_WHATS,
 };
 
 struct inspect_order {
@@ -97,6 +100,20 @@ struct inspected {
         char problem[200]; /* why there is none */
         char *stack;
 };
+
+enum { RAS_TEXT_MAX = 512 << 10 };
+
+/* What NCCL's RAS has answered. Neither a problem nor a text: there is none on this node. */
+struct ras_reply {
+        uint32_t number; /* of the INSPECT */
+        uint8_t look;    /* 0, and 1 some time later; after a failure of the first none follows */
+        char problem[200];
+        char *text; /* JSON, or what older releases print; NULL = none */
+};
+
+void ras_reply_encode(struct buf *b, const struct ras_reply *m);
+int ras_reply_decode(struct ras_reply *m, const struct frame *f, struct error *err);
+void ras_reply_finish(struct ras_reply *m);
 
 void inspect_order_encode(struct buf *b, const struct inspect_order *m);
 int inspect_order_decode(struct inspect_order *m, const struct frame *f, struct error *err);

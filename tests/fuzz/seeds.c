@@ -257,6 +257,11 @@ static void seed_statuses(struct buf *b)
                                                  .source = "py-spy",
                                                  .stack = (char[]){ "f (a.py:1)\n" } });
         write_message(b, "inspected");
+        ras_reply_encode(b, &(struct ras_reply){ .number = 6,
+                                                 .look = 1,
+                                                 .problem = "no answer",
+                                                 .text = (char[]){ "{\"nccl_version\"" } });
+        write_message(b, "ras");
         sample_encode(b, &(struct sample){
                                  .mono_ms = 1,
                                  .interval_ms = 1000,

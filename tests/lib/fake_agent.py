@@ -136,6 +136,7 @@ MESSAGES = {
     "PORTS_HELD": (49, u32(1, 40001) + text("")),
     "STATUS": (STATUS, u32(1, 0, 0, 0, 0, 0, 0, 0)),
     "INSPECTED": (50, u32(1, 0, 0, 4711) + b"S" + u32(0, 0) + 6 * text("")),
+    "RAS": (53, u32(1) + b"\0" + 2 * text("")),
     "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
     "DUMP": (DUMP, u32(0) + struct.pack("<QQ", 4, 0) + b"dump"),
     "DUMP-TOLD": (DUMP, u32(0) + struct.pack("<QQ", 4, 0)),

@@ -9,7 +9,7 @@
 #   gpu_shared N ARG...    hnlaunch with N ranks that may share GPUs: each is a node of its own to NCCL
 #
 # Names: allreduce alltoall train pipeline (examples), calls (nccl_calls.c), many (the same, an id for two ranks),
-# plain, devices, setup_faults, comm_churn (an id for two ranks, too).
+# plain, devices, setup_faults, ras_hang, comm_churn (an id for two ranks, too).
 
 # shellcheck source=tests/lib/nccl.sh
 . "$ROOT/tests/lib/nccl.sh"
@@ -27,7 +27,7 @@ gpu_compile() { # NAME
         calls) nccl_cc "$TMP/calls" "$ROOT/tests/clients/nccl_calls.c" ;;
         many) nccl_cc "$TMP/many" "$ROOT/tests/clients/nccl_calls.c" -DHN_NCCL_RANKS_PER_ID=2 ;;
         comm_churn) nccl_cc "$TMP/$1" "$ROOT/tests/gpu/$1.c" -DHN_NCCL_RANKS_PER_ID=2 -pthread ;;
-        plain | devices | setup_faults) nccl_cc "$TMP/$1" "$ROOT/tests/gpu/$1.c" ;;
+        plain | devices | setup_faults | ras_hang) nccl_cc "$TMP/$1" "$ROOT/tests/gpu/$1.c" ;;
         *) nccl_cc "$TMP/$1" "$examples/$1.c" -DUSE_NCCL ;;
     esac
 }

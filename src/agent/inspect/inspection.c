@@ -64,82 +64,95 @@ static _Noreturn void be_inspector(const struct inspect_order *o,
 /* --- in the agent ----------------------------------------------------------------------------- */
 
 /* Hands whole frames on. */
-static void pass_answers(struct inspection *s)
+static void pass_answers(struct inspection_child *c)
 {
         struct frame f;
         struct error err;
 
-        while (frame_peek(&s->in, &f, &err) > 0) {
+        while (frame_peek(&c->in, &f, &err) > 0) {
                 size_t len = FRAME_HEADER + f.len;
 
-                buf_append(&s->up->out, buf_data(&s->in), len);
-                buf_consume(&s->in, len);
+                buf_append(&c->up->out, buf_data(&c->in), len);
+                buf_consume(&c->in, len);
         }
 }
 
 static void on_inspection_look(uv_timer_t *timer)
 {
-        struct inspection *s = timer->data;
+        struct inspection_child *c = timer->data;
         ssize_t n = -1;
         void *room;
 
-        while (s->fd >= 0 && !uplink_full(s->up) && (room = buf_reserve(&s->in, 4096)) &&
-               (n = read(s->fd, room, 4096)) > 0)
-                buf_advance(&s->in, (size_t)n);
+        while (c->fd >= 0 && !uplink_full(c->up) && (room = buf_reserve(&c->in, 4096)) &&
+               (n = read(c->fd, room, 4096)) > 0)
+                buf_advance(&c->in, (size_t)n);
         if (n == 0)
-                s->fd = fd_close(s->fd);
-        pass_answers(s);
-        if (s->fd < 0)
+                c->fd = fd_close(c->fd);
+        pass_answers(c);
+        if (c->fd < 0)
                 uv_timer_stop(timer);
 }
 
 void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up)
 {
-        *s = (struct inspection){ .up = up, .fd = -1 };
-        uv_timer_init(loop, &s->timer);
-        s->timer.data = s;
+        for (int i = 0; i < INSPECTION_KINDS; i++) {
+                struct inspection_child *c = &s->child[i];
+
+                *c = (struct inspection_child){ .up = up, .fd = -1 };
+                uv_timer_init(loop, &c->timer);
+                c->timer.data = c;
+        }
+}
+
+static void stop_inspector(struct inspection_child *c)
+{
+        if (c->pid)
+                kill(c->pid, SIGTERM);
+        c->pid = 0;
+        c->fd = fd_close(c->fd);
+        buf_finish(&c->in);
+        uv_timer_stop(&c->timer);
 }
 
 void inspection_start(struct inspection *s, const struct inspect_order *o,
                       const struct inspector_rank *ranks, size_t n)
 {
+        struct inspection_child *c = &s->child[o->what == INSPECT_RAS];
         pid_t parent = getpid();
         int fds[2];
 
-        inspection_stop(s);
+        stop_inspector(c);
         if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
                 return;
-        s->pid = fork_without_signals();
-        if (!s->pid)
+        c->pid = fork_without_signals();
+        if (!c->pid)
                 be_inspector(o, ranks, n, fds[1], parent);
         fd_close(fds[1]);
-        if (s->pid < 0) {
-                s->pid = 0;
+        if (c->pid < 0) {
+                c->pid = 0;
                 fd_close(fds[0]);
                 return;
         }
-        s->fd = fds[0];
-        uv_timer_start(&s->timer, on_inspection_look, LOOK_MS, LOOK_MS);
+        c->fd = fds[0];
+        uv_timer_start(&c->timer, on_inspection_look, LOOK_MS, LOOK_MS);
 }
 
 void inspection_stop(struct inspection *s)
 {
-        if (s->pid)
-                kill(s->pid, SIGTERM);
-        s->pid = 0;
-        s->fd = fd_close(s->fd);
-        buf_finish(&s->in);
-        uv_timer_stop(&s->timer);
+        for (int i = 0; i < INSPECTION_KINDS; i++)
+                stop_inspector(&s->child[i]);
 }
 
 void inspection_reaped(struct inspection *s, pid_t pid)
 {
-        if (s->pid == pid)
-                s->pid = 0;
+        for (int i = 0; i < INSPECTION_KINDS; i++)
+                if (s->child[i].pid == pid)
+                        s->child[i].pid = 0;
 }
 
 void inspection_close(struct inspection *s)
 {
         inspection_stop(s);
-        uv_close((uv_handle_t *)&s->timer, NULL);
+        for (int i = 0; i < INSPECTION_KINDS; i++)
+                uv_close((uv_handle_t *)&s->child[i].timer, NULL);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inspection: runs the inspector in a child process and hands its answers to the head
+ * Inspection: runs inspectors in child processes and hands their answers to the head
  *
- * The child is no part of an attempt, and must not hold up the end of one: inspection_stop() before
- * that. A new order ends the one before.
+ * The children are no part of an attempt, and must not hold up the end of one: inspection_stop()
+ * before that. Orders of another kind run side by side: processes, RAS. A new order ends the one of
+ * its kind.
  */
 #pragma once
 
@@ -14,19 +15,23 @@
 #include "agent/inspect/inspector.h"
 #include "base/buf.h"
 
+enum { INSPECTION_KINDS = 2 };
+
 struct inspection {
-        uv_timer_t timer; /* looks at the pipe while a child runs */
-        struct uplink *up;
-        struct buf in; /* the beginning of an answer */
-        pid_t pid;     /* 0 = no child runs */
-        int fd;        /* its answers, -1 = at the end */
+        struct inspection_child {
+                uv_timer_t timer; /* looks at the pipe while a child runs */
+                struct uplink *up;
+                struct buf in; /* the beginning of an answer */
+                pid_t pid;     /* 0 = no child runs */
+                int fd;        /* its answers, -1 = at the end */
+        } child[INSPECTION_KINDS];
 };
 
 void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up);
 /* Copies what it needs. Without a process more the ranks are not answered. */
 void inspection_start(struct inspection *s, const struct inspect_order *o,
                       const struct inspector_rank *ranks, size_t n);
-/* Tells the child to kill its tools and to end; SIGCHLD reports that. */
+/* Tells the children to kill their tools and to end; SIGCHLD reports that. */
 void inspection_stop(struct inspection *s);
 /* The child @pid was reaped; another child is ignored. */
 void inspection_reaped(struct inspection *s, pid_t pid);

@@ -20,6 +20,7 @@
 
 #include "agent/core/proc.h"
 #include "agent/inspect/blocked.h"
+#include "agent/inspect/ras_client.h"
 #include "agent/inspect/stack_tool.h"
 #include "agent/rank/rank_status.h"
 #include "base/clock.h"
@@ -335,7 +336,9 @@ void inspector_run(const struct inspect_order *o, const struct inspector_rank *r
 
         signal(SIGTERM, note_term);
         unsetenv("DEBUGINFOD_URLS"); /* tools would load files from the network first */
-        if (!n)
+        if (o->what == INSPECT_RAS)
+                ras_client_run(o, ranks, n, to);
+        else if (!n)
                 send_inspected(to, &none);
         else if (o->what == INSPECT_CPU)
                 measure_ranks(o, ranks, n, to);

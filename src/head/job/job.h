@@ -31,6 +31,7 @@ struct job;
 struct dump_files;
 struct inspect_order;
 struct inspected;
+struct ras_reply;
 struct rank_table;
 struct pull;
 struct sample;
@@ -45,6 +46,7 @@ struct job_why {
         bool (*last)(void *ctx);
         /* An answer, which may be taken over. */
         void (*inspected)(void *ctx, int node, struct inspected *m);
+        void (*ras)(void *ctx, int node, struct ras_reply *m);
         void *ctx;
 };
 

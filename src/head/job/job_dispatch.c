@@ -305,6 +305,20 @@ static int on_inspected(struct job *j, struct node *n, const struct frame *f, st
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: INSPECTED without a request");
 }
 
+static int on_ras(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct ras_reply m;
+        bool valid;
+
+        if (ras_reply_decode(&m, f, err) < 0)
+                return -EPROTO;
+        valid = m.number && m.number <= j->orders.inspections;
+        if (valid && j->config.why.ras)
+                j->config.why.ras(j->config.why.ctx, n->index, &m);
+        ras_reply_finish(&m);
+        return valid ? 0 : err_set(err, EPROTO, "message out of turn: RAS without a request");
+}
+
 static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         const struct plan *plan = j->attempt.plan;
@@ -432,6 +446,7 @@ static const struct {
         [MSG_SIGNAL] = { IN_ANY, job_manager_signal },
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_INSPECTED] = { IN_ANY, on_inspected },
+        [MSG_RAS] = { IN_ANY, on_ras },
         [MSG_SAMPLED] = { IN_ANY, on_sampled },
         [MSG_RECORDED] = { IN_ANY, on_recorded },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },

@@ -323,6 +323,14 @@ static void put_outliers(const struct why_rank *ranks, size_t n, const struct in
         free(doing);
 }
 
+char *why_tell_ranks(const struct why_rank *ranks, size_t n, const struct intlist *which)
+{
+        struct buf b = BUF_INIT;
+
+        put_outliers(ranks, n, which, false, &b);
+        return buf_steal(&b);
+}
+
 /* "Ranks 0-2 wait in X, for 41s". */
 static void put_group(const struct why_group *g, bool is_first, struct buf *to)
 {
@@ -340,7 +348,7 @@ static void put_group(const struct why_group *g, bool is_first, struct buf *to)
 
 /* --- the finding ------------------------------------------------------------------------------ */
 
-static bool is_stuck(const struct why_rank *r)
+bool why_is_stuck(const struct why_rank *r)
 {
         return !r->waits && (r->life != WHY_ALIVE || is_halted(r) || !is_busy(r));
 }
@@ -384,7 +392,7 @@ static void find_beside_waits(const struct why_rank *ranks, size_t n, const stru
         struct intlist busy = { 0 };
 
         for (size_t i = 0; i < n; i++)
-                if (is_stuck(&ranks[i]))
+                if (why_is_stuck(&ranks[i]))
                         intlist_add(&f->outliers, ranks[i].rank);
                 else if (!ranks[i].waits)
                         intlist_add(&busy, ranks[i].rank);
@@ -468,6 +476,7 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
 void why_finding_finish(struct why_finding *f)
 {
         intlist_finish(&f->outliers);
+        strv_finish(&f->notes);
         free(f->text);
         *f = (struct why_finding){ 0 };
 }

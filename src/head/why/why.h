@@ -2,10 +2,10 @@
 /*
  * Why: which rank keeps the others waiting, from what is known of each rank
  *
- * Evidence is the store (a rank's open request), the kernel (state, processor time, wait channel)
- * and stacks. A rank waits for others if its request to the store is open or its stack is in a call
- * that waits. Most ranks of a hang wait in one operation; the others are the outliers. Nothing is
- * called a hang while the outliers compute. Pure.
+ * Evidence is the store (a rank's open request), the kernel (state, processor time, wait channel),
+ * stacks, and NCCL's RAS (why_ras.h). A rank waits for others if its request to the store is open
+ * or its stack is in a call that waits. Most ranks of a hang wait in one operation; the others are
+ * the outliers. Nothing is called a hang while the outliers compute. Pure.
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/intlist.h"
+#include "base/strv.h"
 #include "head/why/stack_text.h"
 #include "wire/status_msg.h"
 
@@ -46,6 +47,8 @@ struct why_finding {
         bool is_sure;            /* a rank waits for others, and all ranks were seen */
         struct intlist outliers; /* by rank */
         char *text;              /* one paragraph */
+        bool uses_ras;           /* NCCL's RAS is evidence of it */
+        struct strv notes;       /* what else is known, and which source has failed */
 };
 
 void why_rank_finish(struct why_rank *r);
@@ -56,6 +59,11 @@ void why_rank_take(struct why_rank *r, struct inspected *seen);
 /* @ranks is ordered by rank. */
 void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret);
 void why_finding_finish(struct why_finding *f);
+
+/* Whether the rank is stopped, gone, or sleeps outside of any known wait. After why_find(). */
+bool why_is_stuck(const struct why_rank *r);
+/* Returns "rank 3 (gpu001, pid 7) sleeps in f; ranks 4,5: each ...", malloc'ed. */
+char *why_tell_ranks(const struct why_rank *ranks, size_t n, const struct intlist *which);
 
 /* --- the answer of `hnlaunch why` (docs/protocol.md) --- */
 

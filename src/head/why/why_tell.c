@@ -25,6 +25,8 @@ static void add_why_rows(const json_t *answer, struct diag *di)
 
         json_array_foreach(json_object_get(answer, "rows"), i, item) if (json_is_string(item))
                 diag_row(di, "%s", json_string_value(item));
+        json_array_foreach(json_object_get(answer, "notes"), i, item) if (json_is_string(item))
+                diag_note(di, "%s", json_string_value(item));
         json_array_foreach(json_object_get(answer, "problems"), i, item)
         {
                 const char *problem = json_is_string(item) ? json_string_value(item) : "";

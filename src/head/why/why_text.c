@@ -199,6 +199,28 @@ static json_t *describe_why_rank(const struct why_rank *r)
         return j;
 }
 
+/* The sources that have something to say of a rank, or of what is found. */
+static json_t *describe_sources(const struct why_finding *f, const struct why_rank *ranks, size_t n)
+{
+        json_t *sources = json_array();
+        bool store = false, kernel = false, stacks = false;
+
+        for (size_t i = 0; i < n; i++) {
+                store |= *ranks[i].wait;
+                kernel |= ranks[i].seen.pid;
+                stacks |= ranks[i].stack.n > 0;
+        }
+        if (store)
+                json_array_append_new(sources, json_string("store"));
+        if (kernel)
+                json_array_append_new(sources, json_string("kernel"));
+        if (stacks)
+                json_array_append_new(sources, json_string("stacks"));
+        if (f->uses_ras)
+                json_array_append_new(sources, json_string("ras"));
+        return sources;
+}
+
 json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, size_t n)
 {
         static const char *const kinds[] = { "no hang", "hang", "mismatch", "all wait" };
@@ -206,10 +228,11 @@ json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, 
 
         for (size_t i = 0; i < n; i++)
                 json_array_append_new(all, describe_why_rank(&ranks[i]));
-        return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "v", 1, "kind", kinds[f->kind],
-                         "text", json_text(f->text), "outliers",
+        return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "v", 1, "kind",
+                         kinds[f->kind], "text", json_text(f->text), "outliers",
                          json_numbers(f->outliers.v, f->outliers.n), "rows", make_rows(f, ranks, n),
-                         "problems", make_problems(ranks, n), "ranks", all);
+                         "problems", make_problems(ranks, n), "ranks", all, "notes",
+                         json_texts(&f->notes), "sources", describe_sources(f, ranks, n));
 }
 
 char *why_report(const struct why_finding *f, const struct why_rank *ranks, size_t n)

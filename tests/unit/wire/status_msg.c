@@ -249,11 +249,32 @@ static void test_a_request_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_an_answer_of_ras_comes_back_as_sent(void **state UNUSED)
+{
+        const struct ras_reply answer = {
+                .number = 7, .look = 1, .problem = "no answer", .text = (char[]){ "{\n}\n" }
+        };
+        struct ras_reply a;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        ras_reply_encode(&b, &answer);
+        assert_int_equal(frame_peek(&b, &f, NULL), 1);
+        assert_int_equal(ras_reply_decode(&a, &f, NULL), 0);
+        assert_int_equal(a.number, 7);
+        assert_int_equal(a.look, 1);
+        assert_string_equal(a.problem, "no answer");
+        assert_string_equal(a.text, "{\n}\n");
+        ras_reply_finish(&a);
+        buf_finish(&b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_status_comes_back_as_sent),
                 cmocka_unit_test(test_an_inspection_comes_back_as_sent),
+                cmocka_unit_test(test_an_answer_of_ras_comes_back_as_sent),
                 cmocka_unit_test(test_a_status_may_be_empty),
                 cmocka_unit_test(test_every_shorter_or_longer_status_is_malformed),
                 cmocka_unit_test(test_a_rank_has_at_most_the_ports_of_a_message),

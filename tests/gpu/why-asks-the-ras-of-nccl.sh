@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch why asks NCCL's RAS which ranks have launched fewer collectives than others. That is evidence where another
+# source says of the same rank that it does not go on, and a note otherwise.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/gpu.sh
+. "$ROOT/tests/lib/gpu.sh"
+
+gpu_build ras_hang
+gpu_needed "RAS in hnlaunch why"
+if ((NCCL_MINOR < 24)); then
+    skip 'RAS in hnlaunch why' "NCCL 2.$NCCL_MINOR has none"
+    done_testing
+fi
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+unset "${!NCCL_RAS_@}"
+
+why() { "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
+field() { python3 -c "import json, sys
+a = json.load(open('answer'))
+print(eval(sys.argv[1]))" "$1"; }
+# With fewer GPUs each rank is a host of its own to NCCL. Not so on simulated ones: the threads of its network would
+# spin for ever after a collective.
+# shellcheck disable=SC2016
+own_host='NCCL_HOSTID=$HN_RANK exec "$@"'
+((GPUS < 4)) || own_host='exec "$@"'
+hangs() { # HOW: four ranks, of which rank 2 is the odd one
+    start --local 4 --oversubscribe --label none sh -c "$own_host" sh "$TMP/ras_hang" "$1" 2
+    ok "$1: all ranks have met" wait_for lines_are "$OUT" 4
+    why
+}
+stop_run() {
+    kill -INT "$PID"
+    kill -INT "$PID"
+    finish
+}
+says() { # NAME WHERE TEXT
+    if [[ $(field "a['$2']") == *"$3"* ]]; then pass "$1"; else fail "$1" "$(field "a['text'], a['notes']")"; fi
+}
+behind='ranks): rank 2 has launched 4 AllReduce, the other 3 ranks 5'
+
+# No rank waits for another as far as the store and the stacks tell: GPUs wait, and processes for them.
+hangs sleep
+is 'a rank that sleeps before a collective is named' "$(field "a['kind'], a['outliers']")" "('hang', [2])"
+says 'by RAS' text "NCCL's RAS, communicator "
+says 'which counts the collectives' text "$behind"
+says 'and what it does' text ') sleeps in load_batch'
+is 'RAS is among the sources' "$(field "'ras' in a['sources']")" True
+has 'its answers are in the report' "$(field "a['file']")" '"collective_counts": {'
+stop_run
+
+hangs barrier
+waits() { why && [[ $(field "sum(r['waits'] for r in a['ranks'])") == 3 ]]; }
+ok 'barrier: the others wait' wait_for waits
+is 'barrier: the rank is named' "$(field "a['kind'], a['outliers']")" "('hang', [2])"
+says 'barrier: by the other sources' text 'ranks 0-1,3 wait in hn_barrier'
+says 'barrier: with which RAS agrees' text "NCCL's RAS agrees, communicator "
+stop_run
+
+hangs compute
+is 'a rank that computes is no hang' "$(field "a['kind'], a['outliers']")" "('no hang', [])"
+says 'but RAS is told' notes "NCCL's RAS alone says, communicator "
+says 'with its counts' notes "$behind"
+is 'and is no source then' "$(field "'ras' in a['sources']")" False
+stop_run
+
+hangs even
+says 'ranks without a difference' notes ' sees no difference between ranks'
+stop_run
+hangs run
+says 'ranks that launch on and on have none that lasts' notes ' sees no difference between ranks'
+stop_run
+
+# --- RAS that does not answer well ----------------------------------------------------------------
+
+# A stopped process serves no RAS, but another of its node does.
+hangs even
+kill -STOP "$(field "a['ranks'][2]['pid']")"
+why
+is 'stopped: the rank is named' "$(field "a['kind'], a['outliers']")" "('hang', [2])"
+says 'stopped: RAS agrees' text ' ranks): rank 2 does not answer'
+kill -CONT "$(field "a['ranks'][2]['pid']")"
+stop_run
+nothing_left 'nothing is left'
+done_testing

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Any program may listen at the address of NCCL's RAS. Whatever it answers, hnlaunch why has its answer in time and says
+# what was wrong with that of RAS.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+python3 -c 'import json' || skip_all 'needs python3'
+unset "${!NCCL_RAS_@}"
+
+notes() { python3 -c 'import json; print(*json.load(open("answer"))["notes"], sep="; ")'; }
+said() { # MODE NOTE
+    echo "$1" >mode
+    "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"
+    is "$1: why has an answer" "$?" 0
+    is "$1: it says what RAS has done" "$(notes)" "$2"
+}
+on="NCCL's RAS on localhost: "
+
+start --local 1 --label none python3 "$ROOT/tests/lib/fake_ras.py" "$PWD/mode"
+ok 'RAS listens' wait_for lines_are "$OUT" 1
+said silent "${on}no answer, although a process listens"
+said other "${on}another program listens at its address"
+said old "${on}not asked, because NCCL before 2.27.3 may crash then, and its version is not known"
+said flood "${on}the answer is longer than 512 KiB"
+said slow "${on}no complete answer within 5 s"
+said cut "${on}the answer cannot be read"
+echo hostile >mode
+hn why
+exits 'hostile: why has an answer' 0
+has 'hostile: RAS alone decides nothing' "$OUT" "note: NCCL's RAS alone says, communicator "
+lacks 'hostile: no escape sequence of it comes through' "$OUT" $'\e'
+kill -INT "$PID"
+finish
+
+start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
+ok 'a rank runs' wait_for lines_are "$OUT" 1
+"$HNLAUNCH" why --json >answer
+is 'without NCCL nothing is said of RAS' "$(notes)" ''
+kill -INT "$PID"
+finish
+NCCL_RAS_ADDR=192.0.2.1:4000 start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
+ok 'address: a rank runs' wait_for lines_are "$OUT" 1
+said address "${on}NCCL_RAS_ADDR is 192.0.2.1:4000, not a port of 127.0.0.1"
+kill -INT "$PID"
+finish
+nothing_left 'nothing is left'
+done_testing
