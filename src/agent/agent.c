@@ -223,7 +223,9 @@ static void on_status_request(struct agent *a, const struct frame *f)
 
 static void on_inspect(struct agent *a, const struct frame *f)
 {
-        agent_inspect(&a->attempt, f);
+        const struct inspector_paths paths = { a->dir.pipes, a->dir.dumps };
+
+        agent_inspect(&a->attempt, &paths, f);
 }
 
 static void on_sample_order(struct agent *a, const struct frame *f)

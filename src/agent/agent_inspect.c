@@ -10,7 +10,8 @@ static pid_t living_pid(const struct worker *w)
         return w->reaped || !w->started ? 0 : w->pid;
 }
 
-void agent_inspect(struct agent_attempt *t, const struct frame *f)
+void agent_inspect(struct agent_attempt *t, const struct inspector_paths *paths,
+                   const struct frame *f)
 {
         struct inspect_order o;
         struct inspector_rank *ranks;
@@ -27,7 +28,7 @@ void agent_inspect(struct agent_attempt *t, const struct frame *f)
                         if (t->workers[i]->rank == o.ranks[k])
                                 ranks[n++] = (struct inspector_rank){ o.ranks[k],
                                                                       living_pid(t->workers[i]) };
-        inspection_start(&t->inspection, &o, ranks, n);
+        inspection_start(&t->inspection, &o, ranks, n, paths);
         free(ranks);
         inspect_order_finish(&o);
 }

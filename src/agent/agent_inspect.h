@@ -7,4 +7,5 @@
 #include "agent/agent_attempt.h"
 
 /* Obeys the INSPECT @f; the answers follow. */
-void agent_inspect(struct agent_attempt *t, const struct frame *f);
+void agent_inspect(struct agent_attempt *t, const struct inspector_paths *paths,
+                   const struct frame *f);

@@ -12,7 +12,7 @@
  * - launch_record.c: records of the run, and other commands' requests
  * - launch_detach.c: a run without its terminal (--detach, --on-hup)
  * - launch_why.c: the evidence for `hnlaunch why`
- * - launch_ras.c: NCCL's RAS, as evidence for it
+ * - launch_ras.c, launch_flight.c: NCCL's RAS and PyTorch's flight recorders, as evidence for it
  * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
  * - launch_metrics.c: metrics of the run (--metrics)
  * - launch_trace.c: what the agents have recorded of their ranks (--record)

@@ -64,16 +64,16 @@ static bool take_ras_text(struct launch_ras *r, struct ras_reply *m)
         return true;
 }
 
-bool launch_ras_take(struct launch_ras *r, int node, struct ras_reply *m)
+void launch_ras_take(struct launch_ras *r, int node, struct ras_reply *m)
 {
         bool again = m->look;
 
         if (!launch_ras_is_asked(r) || m->number != r->number || node != r->node ||
             again != (r->texts[0] != NULL))
-                return false;
+                return;
         if (!*m->problem && take_ras_text(r, m)) {
                 r->node = again ? -1 : r->node;
-                return again;
+                return;
         }
         if (*m->problem || *m->text) {
                 free(r->problem);
@@ -84,7 +84,6 @@ bool launch_ras_take(struct launch_ras *r, int node, struct ras_reply *m)
         free_textp(&r->texts[0]);
         r->texts[0] = NULL;
         ask_next_node(r);
-        return !launch_ras_is_asked(r);
 }
 
 /* --- what is known ---------------------------------------------------------------------------- */

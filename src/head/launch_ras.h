@@ -31,8 +31,7 @@ struct launch_ras {
 
 /* Begins a look that ends at @until. */
 void launch_ras_begin(struct launch_ras *r, struct launch *l, uint32_t number, int64_t until);
-/* Takes an answer. True: no more are to come. */
-bool launch_ras_take(struct launch_ras *r, int node, struct ras_reply *m);
+void launch_ras_take(struct launch_ras *r, int node, struct ras_reply *m);
 bool launch_ras_is_asked(const struct launch_ras *r); /* an answer is still to come */
 /* Joins what is known with the finding. */
 void launch_ras_use(struct launch_ras *r, const struct why_rank *ranks, size_t n,

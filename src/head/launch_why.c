@@ -7,7 +7,8 @@
  * 3. a second later, all stacks, those of step 2 once more, and the table once more: a rank that is
  * elsewhere by then, or has begun to wait anew, goes on
  *
- * Beside these steps NCCL's RAS is asked twice (launch_ras.c).
+ * Beside these steps NCCL's RAS is asked twice (launch_ras.c), and PyTorch's flight recorders are
+ * told to dump (launch_flight.c).
  *
  * Before ranks are stopped because the time of the job is over, or because one has waited for the
  * others in vain, step 1 is followed by the stacks of all ranks, in 3 s altogether.
@@ -16,12 +17,14 @@
  * the third the answer. A node that does not answer in time ends no step early and holds none up
  * for long.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
+#include "head/launch_flight.h"
 #include "head/launch_ras.h"
 #include "head/output/say.h"
 #include "head/status/rank_table.h"
@@ -40,7 +43,7 @@ enum {
         SMALL_WORLD = 16,
         GAP_MS = 1000,         /* between two looks at a rank */
         CLOCK_SLACK_MS = 1100, /* ages are as old as the last answer of a round */
-        RAS_MS = 10000,        /* both answers */
+        BESIDE_MS = 10000,     /* RAS and flight recorders */
 };
 
 enum why_step {
@@ -50,7 +53,7 @@ enum why_step {
         WHY_FIRST_STACKS,
         WHY_PAUSE,
         WHY_ALL_STACKS,
-        WHY_RAS, /* only its answers are still to come */
+        WHY_BESIDE, /* only RAS and flight recorders are still to come */
 };
 
 struct launch_why {
@@ -70,11 +73,13 @@ struct launch_why {
         struct why_rank *ranks;
         size_t n;
         struct launch_ras ras;
+        struct launch_flight flight;
 };
 
 static void drop_why_ranks(struct launch_why *w)
 {
         launch_ras_finish(&w->ras);
+        launch_flight_finish(&w->flight);
         for (size_t i = 0; i < w->n; i++)
                 why_rank_finish(&w->ranks[i]);
         free(w->ranks);
@@ -118,11 +123,14 @@ static char *make_report(const struct launch_why *w, const struct why_finding *f
 static void answer_why(struct launch_why *w, bool last)
 {
         struct why_finding f;
+        const char *dumps = NULL;
         json_t *answer;
 
         why_find(w->ranks, w->n, &f);
-        if (last)
+        if (last) {
                 launch_ras_use(&w->ras, w->ranks, w->n, &f);
+                dumps = launch_flight_use(&w->flight, &f);
+        }
         if (!last && f.kind == WHY_NO_HANG) { /* stacks may tell another story */
                 why_finding_finish(&f);
                 return;
@@ -135,6 +143,8 @@ static void answer_why(struct launch_why *w, bool last)
         } else {
                 json_object_set_new(answer, "more", json_true());
         }
+        if (dumps)
+                json_object_set_new(answer, "dumps", json_text(dumps));
         if (last && w->unasked)
                 launch_hang_found(w->l, &f, answer);
         if (last && w->last)
@@ -216,6 +226,12 @@ static void choose_first_ranks(struct launch_why *w, bool *chosen)
         why_finding_finish(&f);
 }
 
+/* Whether RAS and flight recorders have said all. */
+static bool is_all_beside(const struct launch_why *w)
+{
+        return !launch_ras_is_asked(&w->ras) && !w->flight.n_asked;
+}
+
 static void end_step(struct launch_why *w)
 {
         bool *chosen;
@@ -242,14 +258,14 @@ static void end_step(struct launch_why *w)
                 begin_stacks(w, WHY_ALL_STACKS, NULL, ALL_STACKS_MS);
                 break;
         case WHY_ALL_STACKS:
-                if (launch_ras_is_asked(&w->ras) && clock_ms() < w->ras.until) {
-                        w->step = WHY_RAS;
+                if (!is_all_beside(w) && clock_ms() < w->ras.until) {
+                        w->step = WHY_BESIDE;
                         uv_timer_start(&w->timer, on_step_over,
                                        (uint64_t)(w->ras.until - clock_ms()), 0);
                         break;
                 }
                 /* fall through */
-        case WHY_RAS:
+        case WHY_BESIDE:
                 uv_timer_stop(&w->timer);
                 answer_why(w, true);
                 drop_why_ranks(w);
@@ -342,8 +358,24 @@ static void take_ras(void *ctx, int node, struct ras_reply *m)
 {
         struct launch_why *w = ctx;
 
-        if (w->step > WHY_IDLE && launch_ras_take(&w->ras, node, m) && w->step == WHY_RAS)
+        if (w->step <= WHY_IDLE)
+                return;
+        launch_ras_take(&w->ras, node, m);
+        if (w->step == WHY_BESIDE && is_all_beside(w))
                 end_step(w);
+}
+
+static int take_flight(void *ctx, int node, const struct flight_part *m, struct error *err)
+{
+        struct launch_why *w = ctx;
+
+        if (w->step <= WHY_IDLE)
+                return 0;
+        if (launch_flight_take(&w->flight, node, m, err) < 0)
+                return -EPROTO;
+        if (w->step == WHY_BESIDE && is_all_beside(w))
+                end_step(w);
+        return 0;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -376,12 +408,14 @@ void launch_why_init(struct launch *l)
         l->config.why.last = on_last_look;
         l->config.why.inspected = take_inspected;
         l->config.why.ras = take_ras;
+        l->config.why.flight = take_flight;
         l->config.why.ctx = w;
 }
 
 static void begin_why(struct launch_why *w)
 {
         const struct plan *plan = &w->l->plan;
+        int64_t until;
 
         if (!w->has_timer) {
                 uv_timer_init(job_loop(w->l->job), &w->timer);
@@ -398,8 +432,9 @@ static void begin_why(struct launch_why *w)
         }
         w->step = WHY_LOOKING;
         w->has_table = false;
-        launch_ras_begin(&w->ras, w->l, ++w->number,
-                         clock_ms() + (w->last ? 2 * LAST_LOOK_MS : RAS_MS));
+        until = clock_ms() + (w->last ? 2 * LAST_LOOK_MS : BESIDE_MS);
+        launch_ras_begin(&w->ras, w->l, ++w->number, until);
+        launch_flight_begin(&w->flight, w->l, ++w->number, until);
         order_look(w, INSPECT_CPU, NULL, LOOK_MS);
         uv_timer_start(&w->timer, on_step_over, w->last ? LAST_LOOK_MS : LOOK_MS, 0);
 }

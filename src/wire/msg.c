@@ -67,6 +67,7 @@ static const char *const names[256] = {
         [MSG_INSPECT] = "INSPECT",
         [MSG_INSPECTED] = "INSPECTED",
         [MSG_RAS] = "RAS",
+        [MSG_FLIGHT] = "FLIGHT",
         [MSG_SAMPLE] = "SAMPLE",
         [MSG_SAMPLED] = "SAMPLED",
         [MSG_RECORD] = "RECORD",

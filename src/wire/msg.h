@@ -76,6 +76,8 @@ enum msg_type {
         MSG_SAMPLED = 51,    /* what the node and its ranks do */
         MSG_RECORDED = 52,   /* a piece of it */
         MSG_RAS = 53,        /* what NCCL's RAS says, see wire/status_msg.h */
+        MSG_FLIGHT =
+                54,    /* a part of a dump of the flight recorder of a rank that lives, likewise */
         MSG_DUMP = 60, /* a part of a dump of PyTorch's flight recorder; after the node's EXITED */
         MSG_NCCL = 61, /* the NCCL of a rank; once for an attempt */
         MSG_PULLED = 62, /* a part of the files that PULL asks for */

@@ -7,7 +7,8 @@
  *
  * INSPECT asks for what costs more, for `hnlaunch why`: the processor time of a second, or the
  * stacks of some ranks. Each rank is answered by an INSPECTED of its own as soon as it is known. Or
- * it asks what NCCL's RAS says, twice, answered by a RAS each.
+ * it asks what NCCL's RAS says, twice, answered by a RAS each; or for dumps of PyTorch's flight
+ * recorder, answered by their parts.
  */
 #pragma once
 
@@ -72,6 +73,7 @@ enum inspect_what {
         INSPECT_CPU,    /* all ranks of the node, for a second */
         INSPECT_STACKS, /* the named ranks */
         INSPECT_RAS,    /* NCCL's RAS of the job, at its address on this node */
+        INSPECT_FLIGHT, /* the flight recorders of the node, through their FIFOs */
         INSPECT_WHATS,
 };
 
@@ -114,6 +116,20 @@ struct ras_reply {
 void ras_reply_encode(struct buf *b, const struct ras_reply *m);
 int ras_reply_decode(struct ras_reply *m, const struct frame *f, struct error *err);
 void ras_reply_finish(struct ras_reply *m);
+
+/* A part of the dump of a flight recorder, as struct dump (msg.h), or why there is none. */
+struct flight_part {
+        uint32_t number; /* of the INSPECT */
+        uint32_t left;   /* dumps that are still to come, this one not counted with its last part */
+        uint32_t rank;   /* in PyTorch; UINT32_MAX: the node has no recorder */
+        char problem[120];
+        uint64_t size, at;
+        const unsigned char *data; /* lent by the frame */
+        size_t len;
+};
+
+void flight_part_encode(struct buf *b, const struct flight_part *m);
+int flight_part_decode(struct flight_part *m, const struct frame *f, struct error *err);
 
 void inspect_order_encode(struct buf *b, const struct inspect_order *m);
 int inspect_order_decode(struct inspect_order *m, const struct frame *f, struct error *err);

@@ -262,6 +262,14 @@ static void seed_statuses(struct buf *b)
                                                  .problem = "no answer",
                                                  .text = (char[]){ "{\"nccl_version\"" } });
         write_message(b, "ras");
+        flight_part_encode(b, &(struct flight_part){ .number = 7,
+                                                     .left = 1,
+                                                     .rank = 3,
+                                                     .size = 8,
+                                                     .at = 4,
+                                                     .data = (const unsigned char *)"dump",
+                                                     .len = 4 });
+        write_message(b, "flight");
         sample_encode(b, &(struct sample){
                                  .mono_ms = 1,
                                  .interval_ms = 1000,

@@ -137,6 +137,7 @@ MESSAGES = {
     "STATUS": (STATUS, u32(1, 0, 0, 0, 0, 0, 0, 0)),
     "INSPECTED": (50, u32(1, 0, 0, 4711) + b"S" + u32(0, 0) + 6 * text("")),
     "RAS": (53, u32(1) + b"\0" + 2 * text("")),
+    "FLIGHT": (54, u32(1, 0, 0) + text("") + struct.pack("<QQ", 4, 0) + b"dump"),
     "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
     "DUMP": (DUMP, u32(0) + struct.pack("<QQ", 4, 0) + b"dump"),
     "DUMP-TOLD": (DUMP, u32(0) + struct.pack("<QQ", 4, 0)),

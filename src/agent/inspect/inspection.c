@@ -49,15 +49,15 @@ static void reset_inspector_signals(void)
 }
 
 static _Noreturn void be_inspector(const struct inspect_order *o,
-                                   const struct inspector_rank *ranks, size_t n, int to,
-                                   pid_t parent)
+                                   const struct inspector_rank *ranks, size_t n,
+                                   const struct inspector_paths *paths, int to, pid_t parent)
 {
         log_set_sink(NULL, NULL);
         reset_inspector_signals();
         keep_only_answers(to);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() == parent)
-                inspector_run(o, ranks, n, to);
+                inspector_run(o, ranks, n, paths, to);
         _exit(0);
 }
 
@@ -115,9 +115,11 @@ static void stop_inspector(struct inspection_child *c)
 }
 
 void inspection_start(struct inspection *s, const struct inspect_order *o,
-                      const struct inspector_rank *ranks, size_t n)
+                      const struct inspector_rank *ranks, size_t n,
+                      const struct inspector_paths *paths)
 {
-        struct inspection_child *c = &s->child[o->what == INSPECT_RAS];
+        int kind = o->what == INSPECT_RAS ? 1 : o->what == INSPECT_FLIGHT ? 2 : 0;
+        struct inspection_child *c = &s->child[kind];
         pid_t parent = getpid();
         int fds[2];
 
@@ -126,7 +128,7 @@ void inspection_start(struct inspection *s, const struct inspect_order *o,
                 return;
         c->pid = fork_without_signals();
         if (!c->pid)
-                be_inspector(o, ranks, n, fds[1], parent);
+                be_inspector(o, ranks, n, paths, fds[1], parent);
         fd_close(fds[1]);
         if (c->pid < 0) {
                 c->pid = 0;

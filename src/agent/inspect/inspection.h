@@ -3,8 +3,8 @@
  * Inspection: runs inspectors in child processes and hands their answers to the head
  *
  * The children are no part of an attempt, and must not hold up the end of one: inspection_stop()
- * before that. Orders of another kind run side by side: processes, RAS. A new order ends the one of
- * its kind.
+ * before that. Orders of another kind run side by side: processes, RAS, flight recorders. A new
+ * order ends the one of its kind.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "agent/inspect/inspector.h"
 #include "base/buf.h"
 
-enum { INSPECTION_KINDS = 2 };
+enum { INSPECTION_KINDS = 3 };
 
 struct inspection {
         struct inspection_child {
@@ -30,7 +30,8 @@ struct inspection {
 void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up);
 /* Copies what it needs. Without a process more the ranks are not answered. */
 void inspection_start(struct inspection *s, const struct inspect_order *o,
-                      const struct inspector_rank *ranks, size_t n);
+                      const struct inspector_rank *ranks, size_t n,
+                      const struct inspector_paths *paths);
 /* Tells the children to kill their tools and to end; SIGCHLD reports that. */
 void inspection_stop(struct inspection *s);
 /* The child @pid was reaped; another child is ignored. */

@@ -20,6 +20,7 @@
 
 #include "agent/core/proc.h"
 #include "agent/inspect/blocked.h"
+#include "agent/inspect/flight_recorder.h"
 #include "agent/inspect/ras_client.h"
 #include "agent/inspect/stack_tool.h"
 #include "agent/rank/rank_status.h"
@@ -330,7 +331,7 @@ static void take_stacks(const struct inspect_order *o, const struct inspector_ra
 /* ---------------------------------------------------------------------------------------------- */
 
 void inspector_run(const struct inspect_order *o, const struct inspector_rank *ranks, size_t n,
-                   int to)
+                   const struct inspector_paths *paths, int to)
 {
         struct inspected none = { .number = o->number, .rank = UINT32_MAX };
 
@@ -338,6 +339,8 @@ void inspector_run(const struct inspect_order *o, const struct inspector_rank *r
         unsetenv("DEBUGINFOD_URLS"); /* tools would load files from the network first */
         if (o->what == INSPECT_RAS)
                 ras_client_run(o, ranks, n, to);
+        else if (o->what == INSPECT_FLIGHT)
+                flight_recorder_run(o, paths, to);
         else if (!n)
                 send_inspected(to, &none);
         else if (o->what == INSPECT_CPU)

@@ -16,7 +16,12 @@ struct inspector_rank {
         pid_t pid; /* of the worker; 0 = it has ended */
 };
 
-/* Writes an INSPECTED for each rank to @to, the last with .left 0. Ends early on SIGTERM, after all
- * tools are killed. */
+/* Where PyTorch's flight recorder makes its FIFOs and dumps: before the rank; NULL = nowhere. */
+struct inspector_paths {
+        const char *pipes, *dumps;
+};
+
+/* Writes an INSPECTED for each rank to @to, the last with .left 0, or the answers of RAS or of
+ * flight recorders. Ends early on SIGTERM, after all tools are killed. */
 void inspector_run(const struct inspect_order *o, const struct inspector_rank *ranks, size_t n,
-                   int to);
+                   const struct inspector_paths *paths, int to);

@@ -32,6 +32,7 @@ struct dump_files;
 struct inspect_order;
 struct inspected;
 struct ras_reply;
+struct flight_part;
 struct rank_table;
 struct pull;
 struct sample;
@@ -47,6 +48,8 @@ struct job_why {
         /* An answer, which may be taken over. */
         void (*inspected)(void *ctx, int node, struct inspected *m);
         void (*ras)(void *ctx, int node, struct ras_reply *m);
+        /* -EPROTO: the part is out of turn. */
+        int (*flight)(void *ctx, int node, const struct flight_part *m, struct error *err);
         void *ctx;
 };
 

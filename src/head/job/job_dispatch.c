@@ -319,6 +319,18 @@ static int on_ras(struct job *j, struct node *n, const struct frame *f, struct e
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: RAS without a request");
 }
 
+static int on_flight(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct flight_part m;
+
+        if (flight_part_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (!m.number || m.number > j->orders.inspections)
+                return err_set(err, EPROTO, "message out of turn: FLIGHT without a request");
+        return j->config.why.flight ? j->config.why.flight(j->config.why.ctx, n->index, &m, err)
+                                    : 0;
+}
+
 static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         const struct plan *plan = j->attempt.plan;
@@ -447,6 +459,7 @@ static const struct {
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_INSPECTED] = { IN_ANY, on_inspected },
         [MSG_RAS] = { IN_ANY, on_ras },
+        [MSG_FLIGHT] = { IN_ANY, on_flight },
         [MSG_SAMPLED] = { IN_ANY, on_sampled },
         [MSG_RECORDED] = { IN_ANY, on_recorded },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },

@@ -37,7 +37,7 @@ struct dump_files {
         struct node_dumps *nodes;
         size_t n_nodes;
         struct intlist kept, large, dropped;
-        uint64_t total;
+        uint64_t total, max;
         char error[256]; /* "" = none */
         bool arrived;
         int arrivals; /* told by dump_files_arrive() */
@@ -45,12 +45,21 @@ struct dump_files {
 
 struct dump_files *dump_files_create(const char *folder, int attempt, size_t n_nodes)
 {
-        struct dump_files *d = xcalloc(1, sizeof(*d));
+        CLEANUP(free_textp) char *path = NULL;
 
         if (folder && attempt)
-                d->path = xasprintf("%s/flight-recorder-%d", folder, attempt);
+                path = xasprintf("%s/flight-recorder-%d", folder, attempt);
         else if (folder)
-                d->path = xasprintf("%s/flight-recorder", folder);
+                path = xasprintf("%s/flight-recorder", folder);
+        return dump_files_create_at(path, n_nodes, DUMPS_TOTAL_MAX);
+}
+
+struct dump_files *dump_files_create_at(const char *path, size_t n_nodes, uint64_t max)
+{
+        struct dump_files *d = xcalloc(1, sizeof(*d));
+
+        d->path = path ? xstrdup(path) : NULL;
+        d->max = max;
         d->nodes = xcalloc(n_nodes, sizeof(*d->nodes));
         d->n_nodes = n_nodes;
         for (size_t i = 0; i < n_nodes; i++)
@@ -130,7 +139,7 @@ static void write_part(struct dump_files *d, struct node_dumps *n, const struct 
         if (n->fd < 0)
                 return;
         d->total += m->len;
-        r = d->total > DUMPS_TOTAL_MAX ? -EFBIG : fd_write_all(n->fd, m->data, m->len);
+        r = d->total > d->max ? -EFBIG : fd_write_all(n->fd, m->data, m->len);
         if (r == 0)
                 return;
         path = dump_path(d, n->rank);

@@ -20,6 +20,8 @@ struct dump_files;
 
 /* @folder: of the run, NULL = none; borrowed. */
 struct dump_files *dump_files_create(const char *folder, int attempt, size_t n_nodes);
+/* Makes @path the folder; all dumps together may have @max bytes. */
+struct dump_files *dump_files_create_at(const char *path, size_t n_nodes, uint64_t max);
 void dump_files_destroy(struct dump_files *d); /* NULL is fine */
 
 /* Takes a DUMP of @node. -EPROTO with @err: parts are out of order or too short, or there are too

@@ -25,6 +25,7 @@
 #include "head/core/thread_pool.h"
 #include "head/run/run_folders.h"
 #include "head/run/run_list.h"
+#include "wire/env/nccl_env.h"
 #include "wire/msg.h"
 
 enum {
@@ -123,15 +124,46 @@ static bool has_run_ended(int dir, const struct old_run *old)
         return fd < 0 || !may_go_on(fd, old);
 }
 
+/* Counts the bytes of the dumps that came with the @number-th look, and removes them if @remove.
+ * -1: there is no such folder. */
+static int64_t scan_dumps(int run, int number, bool remove)
+{
+        CLEANUP(fd_closep) int fd = -1;
+        int64_t bytes = 0;
+        struct dirent *entry;
+        struct stat st;
+        char name[40];
+        DIR *d;
+
+        snprintf(name, sizeof(name), "flight-recorder-why-%d", number);
+        fd = openat(run, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        d = fd < 0 ? NULL : fdopendir(dup(fd));
+        while (d && (entry = readdir(d))) {
+                if (strncmp(entry->d_name, NCCL_DUMP_NAME, sizeof(NCCL_DUMP_NAME) - 1) != 0)
+                        continue;
+                if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                        bytes += st.st_size;
+                if (remove)
+                        unlinkat(fd, entry->d_name, 0);
+        }
+        if (d)
+                closedir(d);
+        if (remove)
+                unlinkat(run, name, AT_REMOVEDIR);
+        return fd < 0 ? -1 : bytes;
+}
+
 static int64_t measure_run(int dir, const struct old_run *old)
 {
         CLEANUP(fd_closep) int fd = open_run(dir, old->name);
         struct stat st;
-        int64_t bytes = 0;
+        int64_t bytes = 0, dumps;
 
         for (size_t i = 0; fd >= 0 && i < ARRAY_SIZE(record_names); i++)
                 if (fstatat(fd, record_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
                         bytes += st.st_size;
+        for (int i = 1; fd >= 0 && (dumps = scan_dumps(fd, i, false)) >= 0; i++)
+                bytes += dumps;
         return bytes;
 }
 
@@ -165,6 +197,8 @@ static void remove_run(int dir, const char *name)
         for (size_t i = 0; fd >= 0 && i < ARRAY_SIZE(record_names); i++)
                 unlinkat(fd, record_names[i], 0);
         for (int i = 1; fd >= 0 && remove_answer(fd, i); i++)
+                ;
+        for (int i = 1; fd >= 0 && scan_dumps(fd, i, true) >= 0; i++)
                 ;
         unlinkat(dir, name, AT_REMOVEDIR);
 }

@@ -240,6 +240,8 @@ char *why_report(const struct why_finding *f, const struct why_rank *ranks, size
         struct buf b = BUF_INIT;
 
         buf_printf(&b, "%s\n", f->text);
+        for (size_t i = 0; i < f->notes.n; i++)
+                buf_printf(&b, "note: %s\n", f->notes.v[i]);
         for (size_t i = 0; i < n; i++) {
                 const struct inspected *s = &ranks[i].seen;
 

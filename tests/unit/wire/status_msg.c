@@ -269,12 +269,47 @@ static void test_an_answer_of_ras_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_a_part_of_a_dump_comes_back_as_sent(void **state UNUSED)
+{
+        struct flight_part part = { .number = 8,
+                                    .left = 2,
+                                    .rank = 70000,
+                                    .problem = "late",
+                                    .size = 8,
+                                    .at = 4,
+                                    .data = (const unsigned char *)"dump",
+                                    .len = 4 };
+        struct flight_part p;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        flight_part_encode(&b, &part);
+        assert_int_equal(frame_peek(&b, &f, NULL), 1);
+        assert_int_equal(flight_part_decode(&p, &f, NULL), 0);
+        assert_int_equal(p.number, 8);
+        assert_int_equal(p.left, 2);
+        assert_int_equal(p.rank, 70000);
+        assert_string_equal(p.problem, "late");
+        assert_int_equal(p.size, 8);
+        assert_int_equal(p.at, 4);
+        assert_int_equal(p.len, 4);
+        assert_memory_equal(p.data, "dump", 4);
+        frame_consume(&b, &f);
+
+        part.at = 5; /* beyond the end of the file */
+        flight_part_encode(&b, &part);
+        assert_int_equal(frame_peek(&b, &f, NULL), 1);
+        assert_int_not_equal(flight_part_decode(&p, &f, NULL), 0);
+        buf_finish(&b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_status_comes_back_as_sent),
                 cmocka_unit_test(test_an_inspection_comes_back_as_sent),
                 cmocka_unit_test(test_an_answer_of_ras_comes_back_as_sent),
+                cmocka_unit_test(test_a_part_of_a_dump_comes_back_as_sent),
                 cmocka_unit_test(test_a_status_may_be_empty),
                 cmocka_unit_test(test_every_shorter_or_longer_status_is_malformed),
                 cmocka_unit_test(test_a_rank_has_at_most_the_ports_of_a_message),

@@ -174,6 +174,8 @@ static void test_the_oldest_go(void **state)
         static const struct recorder_keep three = { 3, INT64_MAX }, small = { 100, 1 };
         CLEANUP(free_textp) char *own = path_of("r1", "mine");
         CLEANUP(free_textp) char *answer = path_of("r2", "why-1.txt");
+        CLEANUP(free_textp) char *dumps = path_of("r2", "flight-recorder-why-1");
+        CLEANUP(free_textp) char *dump = xasprintf("%s/nccl_trace_rank_0", dumps);
         CLEANUP(free_textp) char *summary = path_of("r1", "summary.json");
 
         (void)state;
@@ -181,6 +183,8 @@ static void test_the_oldest_go(void **state)
         assert_int_equal(close(creat(own, 0600)), 0);
         record_run("r2", keep_all);
         assert_int_equal(close(creat(answer, 0600)), 0);
+        assert_int_equal(mkdir(dumps, 0700), 0);
+        assert_int_equal(close(creat(dump, 0600)), 0);
         record_run("r3", keep_all);
         make_older("r1", 30);
         make_older("r2", 20);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch writes a dump with one stream, without a name of its own for an incomplete one. It is
+ * complete when it is newer than the order, has not grown between two looks, and ends with the last
+ * byte of a pickle.
+ */
+#include "agent/inspect/flight_recorder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "wire/msg.h"
+
+enum { DUMP_LOOK_MS = 100 };
+
+#define PICKLE_STOP '.'
+
+/* A flight recorder with a FIFO. */
+struct flight {
+        uint32_t rank;
+        bool done;
+        struct stat before; /* of the dump; .st_ino 0 = there was none */
+        off_t size;         /* at the last look */
+};
+
+struct flights {
+        const struct inspect_order *order;
+        const struct inspector_paths *paths;
+        int to;
+        struct flight v[MSG_MAX_DUMPS];
+        uint32_t n, left;
+};
+
+static void send_flight(struct flights *r, struct flight_part *m)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        m->number = r->order->number;
+        m->left = r->left;
+        flight_part_encode(&b, m);
+        fd_write_all(r->to, buf_data(&b), buf_len(&b));
+}
+
+/* The last message of a recorder. */
+static void end_recorder(struct flights *r, struct flight *f, struct flight_part *m)
+{
+        f->done = true;
+        r->left--;
+        send_flight(r, m);
+}
+
+static void tell_flight_problem(struct flights *r, struct flight *f, const char *text)
+{
+        struct flight_part m = { .rank = f->rank };
+
+        snprintf(m.problem, sizeof(m.problem), "%s", text);
+        end_recorder(r, f, &m);
+}
+
+/* --- the order -------------------------------------------------------------------------------- */
+
+/* Reads the rank in the name of a FIFO. False: it is none. */
+static bool parse_pipe_name(const char *name, const char *start, uint32_t *ret_rank)
+{
+        size_t n = strlen(start);
+        unsigned long rank;
+        char *end;
+
+        if (strncmp(name, start, n) != 0 || name[n] < '0' || name[n] > '9')
+                return false;
+        errno = 0;
+        rank = strtoul(name + n, &end, 10);
+        *ret_rank = (uint32_t)rank;
+        return !strcmp(end, ".pipe") && !errno && rank <= INT32_MAX;
+}
+
+static void find_recorders(struct flights *r)
+{
+        const char *slash = r->paths->pipes ? strrchr(r->paths->pipes, '/') : NULL;
+        CLEANUP(free_textp)
+        char *folder = slash ? xstrndup(r->paths->pipes, (size_t)(slash - r->paths->pipes)) : NULL;
+        DIR *d = folder ? opendir(folder) : NULL;
+        struct dirent *entry;
+
+        while (d && r->n < MSG_MAX_DUMPS && (entry = readdir(d)))
+                if (parse_pipe_name(entry->d_name, slash + 1, &r->v[r->n].rank))
+                        r->n++;
+        if (d)
+                closedir(d);
+        r->left = r->n;
+}
+
+static char *name_live_dump(const struct flights *r, const struct flight *f)
+{
+        return xasprintf("%s%u", r->paths->dumps, f->rank);
+}
+
+/* Writes a byte into the FIFO of a recorder. False: it was told why that did not work. */
+static bool order_dump(struct flights *r, struct flight *f)
+{
+        CLEANUP(free_textp) char *pipe = xasprintf("%s%u.pipe", r->paths->pipes, f->rank);
+        CLEANUP(free_textp) char *dump = name_live_dump(r, f);
+        CLEANUP(fd_closep) int fd = open(pipe, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0 && errno == ENXIO) {
+                tell_flight_problem(r, f, "no thread of the rank reads its FIFO");
+                return false;
+        }
+        if (lstat(dump, &f->before) < 0)
+                f->before = (struct stat){ 0 };
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && write(fd, "1", 1) == 1)
+                return true;
+        tell_flight_problem(r, f, "its FIFO takes no order");
+        return false;
+}
+
+/* --- the dump --------------------------------------------------------------------------------- */
+
+/* Whether the dump is complete. */
+static bool is_dump_ready(struct flight *f, const char *path)
+{
+        CLEANUP(fd_closep) int fd = -1;
+        struct stat st;
+        off_t before = f->size;
+        char last;
+
+        if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
+                return false;
+        if (st.st_ino == f->before.st_ino && st.st_size == f->before.st_size &&
+            st.st_mtim.tv_sec == f->before.st_mtim.tv_sec &&
+            st.st_mtim.tv_nsec == f->before.st_mtim.tv_nsec)
+                return false; /* an older one */
+        f->size = st.st_size;
+        if (st.st_size != before)
+                return false;
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        return fd >= 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last == PICKLE_STOP;
+}
+
+static void send_live_dump(struct flights *r, struct flight *f, const char *path)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        unsigned char part[MSG_DUMP_PART];
+        struct flight_part m = { .rank = f->rank, .size = (uint64_t)f->size, .data = part };
+
+        if (f->size > MSG_MAX_DUMP) {
+                tell_flight_problem(r, f, "its dump is larger than 32 MiB");
+                return;
+        }
+        for (;; m.at += m.len) {
+                m.len = MIN(sizeof(part), m.size - m.at);
+                if (pread(fd, part, m.len, (off_t)m.at) != (ssize_t)m.len) {
+                        tell_flight_problem(r, f, "its dump cannot be read");
+                        return;
+                }
+                if (m.at + m.len == m.size)
+                        break;
+                send_flight(r, &m);
+        }
+        end_recorder(r, f, &m);
+        unlink(path);
+}
+
+void flight_recorder_run(const struct inspect_order *o, const struct inspector_paths *paths, int to)
+{
+        struct flights r = { .order = o, .paths = paths, .to = to };
+        int64_t until = clock_ms() + o->limit_ms;
+        bool late = false;
+
+        signal(SIGTERM, SIG_DFL); /* there is no tool to kill */
+        find_recorders(&r);
+        if (!r.n)
+                send_flight(&r, &(struct flight_part){ .rank = UINT32_MAX });
+        for (uint32_t i = 0; i < r.n; i++)
+                order_dump(&r, &r.v[i]);
+        while (r.left) {
+                poll(NULL, 0, DUMP_LOOK_MS);
+                late = clock_ms() >= until;
+                for (uint32_t i = 0; i < r.n; i++) {
+                        struct flight *f = &r.v[i];
+                        CLEANUP(free_textp) char *path = name_live_dump(&r, f);
+
+                        if (!f->done && is_dump_ready(f, path))
+                                send_live_dump(&r, f, path);
+                        else if (!f->done && late)
+                                tell_flight_problem(&r, f, "no dump came in time");
+                }
+        }
+}

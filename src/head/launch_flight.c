@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/launch_flight.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "head/run/run_folders.h"
+#include "wire/env/nccl_env.h"
+
+enum {
+        DUMPS_MS = 5000,       /* a monitor thread looks at its FIFO about once a second */
+        DUMPS_MARGIN_MS = 500, /* before the end of the look: the way home */
+        LOOKS_MAX = 1000,
+        FLIGHT_PROBLEMS_MAX = 8,
+};
+
+#define DUMPS_MAX (UINT64_C(256) << 20) /* bytes of a look */
+
+/* Returns the name of a folder that is not there, malloc'ed; NULL = there are no records. */
+static char *name_dump_folder(const struct launch *l)
+{
+        CLEANUP(free_textp) char *records = run_folders_records();
+
+        if (!records || !run_dir_recorder(l->dir))
+                return NULL;
+        for (int i = 1; i < LOOKS_MAX; i++) {
+                char *path =
+                        xasprintf("%s/%s/flight-recorder-why-%d", records, l->config.run_id, i);
+
+                if (access(path, F_OK) < 0)
+                        return path;
+                free(path);
+        }
+        return NULL;
+}
+
+void launch_flight_begin(struct launch_flight *f, struct launch *l, uint32_t number, int64_t until)
+{
+        CLEANUP(free_textp) char *path = name_dump_folder(l);
+        int64_t limit_ms = MIN(until - clock_ms() - DUMPS_MARGIN_MS, (int64_t)DUMPS_MS);
+        struct inspect_order o = { .number = number,
+                                   .what = INSPECT_FLIGHT,
+                                   .limit_ms = (uint32_t)MAX(limit_ms, INT64_C(0)) };
+
+        *f = (struct launch_flight){ 0 };
+        if (!path)
+                return;
+        *f = (struct launch_flight){ .l = l, .number = number, .until = until };
+        f->dumps = dump_files_create_at(path, l->plan.n_nodes, DUMPS_MAX);
+        f->asked = xcalloc(l->plan.n_nodes, sizeof(*f->asked));
+        for (size_t i = 0; i < l->plan.n_nodes; i++) {
+                f->asked[i] = job_inspect(l->job, i, &o);
+                f->n_asked += f->asked[i];
+        }
+}
+
+static void add_flight_problem(struct launch_flight *f, const struct flight_part *m)
+{
+        struct flight_problem *p = NULL;
+
+        for (size_t i = 0; i < f->n_problems && !p; i++)
+                if (!strcmp(f->problems[i].text, m->problem))
+                        p = &f->problems[i];
+        if (!p && f->n_problems == FLIGHT_PROBLEMS_MAX)
+                return;
+        if (!p) {
+                f->problems = xrealloc(f->problems, f->n_problems + 1, sizeof(*f->problems));
+                p = &f->problems[f->n_problems++];
+                *p = (struct flight_problem){ 0 };
+                memcpy(p->text, m->problem, sizeof(p->text));
+        }
+        intlist_add(&p->ranks, (int)m->rank);
+}
+
+int launch_flight_take(struct launch_flight *f, int node, const struct flight_part *m,
+                       struct error *err)
+{
+        struct dump d = { m->rank, m->size, m->at, m->data, m->len };
+
+        if (!f->number || m->number != f->number || !f->asked[node])
+                return 0; /* late */
+        if (m->rank <= INT32_MAX && *m->problem) {
+                dump_files_end(f->dumps, node);
+                add_flight_problem(f, m);
+        } else if (m->len && dump_files_take(f->dumps, node, &d, err) < 0) {
+                return -EPROTO;
+        }
+        if (!m->left) {
+                f->asked[node] = false;
+                f->n_asked--;
+                dump_files_end(f->dumps, node);
+        }
+        return 0;
+}
+
+/* --- what is known ---------------------------------------------------------------------------- */
+
+static int compare_flight_ranks(const void *a, const void *b)
+{
+        const int *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+/* Returns "rank 3" or "ranks 0-2,4", malloc'ed. */
+static char *name_flight_ranks(const struct intlist *ranks)
+{
+        CLEANUP(intlist_finish) struct intlist sorted = { 0 };
+        CLEANUP(free_textp) char *list = NULL;
+
+        for (size_t i = 0; i < ranks->n; i++)
+                intlist_add(&sorted, ranks->v[i]);
+        qsort(sorted.v, sorted.n, sizeof(*sorted.v), compare_flight_ranks);
+        list = intlist_fold(&sorted);
+        return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
+}
+
+const char *launch_flight_use(struct launch_flight *f, struct why_finding *finding)
+{
+        const struct intlist *kept = dump_files_kept(f->dumps);
+        const char *error = dump_files_error(f->dumps), *path = dump_files_path(f->dumps);
+
+        if (kept->n) {
+                CLEANUP(free_textp) char *names = name_flight_ranks(kept);
+
+                strv_pushf(&finding->notes,
+                           "dumps of PyTorch's flight recorder of %s: torchfrtrace "
+                           "--prefix " NCCL_DUMP_NAME
+                           " %s names the collective that some have not entered",
+                           names, path);
+        }
+        for (size_t i = 0; i < f->n_problems; i++) {
+                CLEANUP(free_textp) char *names = name_flight_ranks(&f->problems[i].ranks);
+
+                strv_pushf(&finding->notes, "no dump of PyTorch's flight recorder of %s: %s", names,
+                           f->problems[i].text);
+        }
+        if (error)
+                strv_pushf(&finding->notes, "dumps of PyTorch's flight recorder are missing: %s",
+                           error);
+        return kept->n ? path : NULL;
+}
+
+void launch_flight_finish(struct launch_flight *f)
+{
+        for (size_t i = 0; i < f->n_problems; i++)
+                intlist_finish(&f->problems[i].ranks);
+        free(f->problems);
+        free(f->asked);
+        dump_files_destroy(f->dumps);
+        *f = (struct launch_flight){ 0 };
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launch_flight: dumps of PyTorch's flight recorder of ranks that live, during a look at them
+ *
+ * They go to the folder flight-recorder-why-N in the records of the run, as they come: a dump is a
+ * pickle, which hnlaunch never reads. Without records none are ordered.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "head/launch.h"
+#include "head/output/dump_files.h"
+#include "head/why/why.h"
+#include "wire/status_msg.h"
+
+/* Ranks without a dump for the same reason. */
+struct flight_problem {
+        char text[120];
+        struct intlist ranks;
+};
+
+struct launch_flight {
+        struct launch *l;
+        uint32_t number; /* of the orders; 0 = none was given */
+        int64_t until;   /* clock_ms() */
+        bool *asked;     /* by node: more is to come */
+        size_t n_asked;
+        struct dump_files *dumps;
+        struct flight_problem *problems;
+        size_t n_problems;
+};
+
+/* Begins a look that ends at @until. */
+void launch_flight_begin(struct launch_flight *f, struct launch *l, uint32_t number, int64_t until);
+/* Takes a part. -EPROTO with @err: it is out of turn. */
+int launch_flight_take(struct launch_flight *f, int node, const struct flight_part *m,
+                       struct error *err);
+/* Adds what has come to the notes. Returns the folder, lent; NULL = no dump has come. */
+const char *launch_flight_use(struct launch_flight *f, struct why_finding *finding);
+void launch_flight_finish(struct launch_flight *f); /* also after all zeros */
