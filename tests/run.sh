@@ -41,7 +41,7 @@ clients/collectives-are-right-on-random-data clients/jax-programs-find-each-othe
 lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is
 install/shells-complete-hnlaunch install/python-wheel-runs-jobs lab/mpi-programs-span-four-nodes
 clients/mpich-tests-end-as-under-mpiexec clients/accelerate-and-fabric-run-unchanged
-clients/mpi-programs-run-unchanged lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
+clients/mpi-programs-run-unchanged clients/why-names-the-odd-rank-of-mpi lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
 clients/openmpi-programs-of-debian-run-unchanged"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
 lab/sge-tasks-start-the-agents lab/containers-run-on-many-nodes lab/slurm-signals-reach-all-ranks lab/slurm-page-is-true lab/allocation-is-run-over-ssh
@@ -49,7 +49,7 @@ lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-b
 lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks
 lab/tree-loses-a-subtree-at-once launch/tcp-endpoint-outlives-bad-clients lab/frozen-node-is-shown-as-silent
 lab/tree-explains-its-ways lab/push-that-cannot-be-done-is-told ssh/a-server-that-drops-is-spared
-launch/what-others-say-is-escaped launch/gpus-are-sampled launch/report-tells-what-happened launch/report-names-the-first-rank launch/no-container-lets-a-process-flee launch/top-shows-what-ranks-do launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named
+launch/what-others-say-is-escaped launch/gpus-are-sampled launch/report-tells-what-happened launch/report-names-the-first-rank launch/top-shows-what-ranks-do launch/no-container-lets-a-process-flee launch/why-names-the-odd-rank launch/why-brings-flight-recorders-home launch/why-bounds-what-ras-says launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named
 launch/ranks-with-ranks-of-their-own-are-told lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told launch/unfinished-commands-are-bounded launch/unfinished-frames-are-bounded launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos
 lab/spare-host-takes-over ssh/a-server-is-hostile-after-the-key-exchange"
 

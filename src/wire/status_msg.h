@@ -87,6 +87,9 @@ struct inspect_order {
 
 enum { INSPECT_STACK_MAX = 32 << 10 };
 
+/* The rank is Python, and another tool has shown its frames of C. */
+#define INSPECT_NO_PYTHON "no frames of Python, not installed: py-spy"
+
 struct inspected {
         uint32_t number;
         uint32_t left; /* answers to this order that are still to come */
@@ -99,7 +102,7 @@ struct inspected {
         char channel[32];
         char blocked[160]; /* by which file: "read /tmp/fifo"; "" = by none, or not known */
         char source[16];   /* the tool that printed the stack: "py-spy"; "" = there is no stack */
-        char problem[200]; /* why there is none */
+        char problem[200]; /* why there is none, or INSPECT_NO_PYTHON */
         char *stack;
 };
 

@@ -7,17 +7,27 @@
  *   exit: ends, while the others wait for a key of its own
  *   fifo, lock, pipe: waits for FILE to be written, for a lock on FILE, for a pipe of its own
  *   child: waits for a program
- *   order, receive: waits in all_gather, for a key of the store
+ *   futex: waits for a lock in memory that a child has
+ *   vfork: waits uninterruptibly, for a child that shares its memory
+ *   receive: waits for a key of the store
+ *   crossed: waits in the barrier of another group, which the others enter after this one
  *   compute, write: computes, writes FILE slowly: no hang
  *   all-compute, all-sleep: so do the others: no hang
  *   all-meet: all meet again and again: no hang
+ *
+ * With "gloo-" before HOW the others wait in an all_reduce of Gloo; order: in a broadcast of it.
+ * With "plain-" the ranks use no library: the others sleep.
  */
 #include <fcntl.h>
+#include <hnlaunch/comm.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "claim.h"
@@ -26,6 +36,8 @@
 #define NOINLINE static __attribute__((noinline))
 
 static const char *how, *file;
+static hn_group *first, *second;
+static hn_comm *comm, *other_comm;
 
 NOINLINE void load_batch(void)
 {
@@ -66,6 +78,36 @@ NOINLINE void take_lock(void)
         CLAIM(flock(open(file, O_RDWR), LOCK_EX) == 0);
 }
 
+/* A child has the lock. */
+NOINLINE void take_mutex(void)
+{
+        struct shared {
+                pthread_mutex_t lock;
+                int taken;
+        } *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        pthread_mutexattr_t attr;
+
+        CLAIM(s != MAP_FAILED && pthread_mutexattr_init(&attr) == 0);
+        pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+        CLAIM(pthread_mutex_init(&s->lock, &attr) == 0);
+        if (!fork()) {
+                pthread_mutex_lock(&s->lock);
+                __atomic_store_n(&s->taken, 1, __ATOMIC_SEQ_CST);
+                load_batch();
+        }
+        while (!__atomic_load_n(&s->taken, __ATOMIC_SEQ_CST))
+                usleep(1000);
+        pthread_mutex_lock(&s->lock);
+}
+
+/* The kernel lets the parent wait until the child has executed a program. */
+NOINLINE void wait_without_signals(void)
+{
+        if (!vfork())
+                for (;;)
+                        pause();
+}
+
 NOINLINE void compute(void)
 {
         for (volatile unsigned long n = 0;; n++)
@@ -88,6 +130,28 @@ static void meet_for_ever(void)
         while (hn_barrier(NULL, HN_NO_TIMEOUT) == HN_OK)
                 for (volatile int n = 0; n < 100000; n++)
                         ;
+}
+
+NOINLINE void add_up(hn_comm *c)
+{
+        float x[4] = { 1 }, y[4];
+
+        hn_all_reduce(c, x, y, 4, HN_FLOAT32, HN_SUM);
+}
+
+NOINLINE void get_weights(void)
+{
+        float x[4] = { 1 };
+
+        hn_broadcast(comm, x, 4, HN_FLOAT32, 0);
+}
+
+NOINLINE void meet_second(void)
+{
+        if (other_comm)
+                add_up(other_comm);
+        else
+                CLAIM(hn_barrier(second, HN_NO_TIMEOUT) == HN_OK); /* no call in its place */
 }
 
 static void get_batch(void)
@@ -114,6 +178,14 @@ static void do_other_thing(void)
                 CLAIM(system("sleep 1000") >= 0);
         if (!strcmp(how, "receive"))
                 get_batch();
+        if (!strcmp(how, "futex"))
+                take_mutex();
+        if (!strcmp(how, "vfork"))
+                wait_without_signals();
+        if (!strcmp(how, "crossed"))
+                meet_second();
+        if (!strcmp(how, "order"))
+                get_weights();
         if (!strcmp(how, "exit"))
                 exit(0);
         if (!strcmp(how, "compute") || !strcmp(how, "all-compute"))
@@ -124,11 +196,64 @@ static void do_other_thing(void)
                 meet_for_ever();
 }
 
+/* Makes what the ranks meet in. */
+static void open_groups(bool gloo)
+{
+        int all[64], n = hn_world_size();
+
+        CLAIM(n <= 64);
+        for (int i = 0; i < n; i++)
+                all[i] = i;
+        CLAIM(hn_group_create("first", all, n, NULL, HN_NO_TIMEOUT, &first) == HN_OK);
+        CLAIM(hn_group_create("second", all, n, NULL, HN_NO_TIMEOUT, &second) == HN_OK);
+        if (!gloo)
+                return;
+        CLAIM(hn_comm_create(first, "gloo", HN_NO_TIMEOUT, &comm) == HN_OK);
+        CLAIM(hn_comm_create(second, "gloo", HN_NO_TIMEOUT, &other_comm) == HN_OK);
+}
+
+static void meet_first(void)
+{
+        if (comm)
+                add_up(comm);
+        else
+                hn_barrier(NULL, HN_NO_TIMEOUT);
+}
+
+/* Without a library. */
+static int be_plain(int victim)
+{
+        const char *rank = getenv("HN_RANK");
+
+        puts("met");
+        fflush(stdout);
+        if (rank && atoi(rank) == victim)
+                do_other_thing();
+        load_batch();
+        return 0;
+}
+
+static bool skip_start(const char *start)
+{
+        bool has = !strncmp(how, start, strlen(start));
+
+        how += has ? strlen(start) : 0;
+        return has;
+}
+
 int main(int argc, char **argv)
 {
+        bool gloo;
+
         how = argc > 1 ? argv[1] : "";
         file = argc > 3 ? argv[3] : "";
-        CLAIM(argc > 2 && hn_init(NULL) == HN_OK);
+        CLAIM(argc > 2);
+        if (skip_start("plain-"))
+                return be_plain(atoi(argv[2]));
+        gloo = skip_start("gloo-");
+        CLAIM(hn_init(NULL) == HN_OK);
+        if (gloo || !strcmp(how, "crossed"))
+                open_groups(gloo);
         CLAIM(hn_barrier(NULL, HN_NO_TIMEOUT) == HN_OK);
         puts("met");
         fflush(stdout);
@@ -136,6 +261,6 @@ int main(int argc, char **argv)
                 do_other_thing();
         if (!strcmp(how, "exit"))
                 get_batch();
-        hn_barrier(NULL, HN_NO_TIMEOUT);
+        meet_first();
         return hn_finalize();
 }

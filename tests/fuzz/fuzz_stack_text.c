@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < s.n; i++)
                 if (!*s.v[i].function)
                         abort();
-        line = stack_line(&s, 5);
+        line = stack_line(&s, 0, 5);
         free(line);
         line = stack_where(&s, 0);
         if (s.n && !*line)

@@ -3,9 +3,12 @@
 #
 # hnlaunch why names the rank that keeps the others waiting, by what the store, the kernel and stacks tell; and calls
 # nothing a hang that is none.
+#
+#   why-names-the-odd-rank.sh [all]    all: also hangs that differ little from others
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
+long=${1-}
 export XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 mkfifo fifo "$TMP/empty.fifo"
@@ -68,13 +71,37 @@ has 'as ended' "$ERR" "error[HN802]: run $id has ended"
 hn why nothing
 exits 'a run that is not there' 66
 
+more() { if [[ $long == all ]]; then hangs "$@"; fi; }
 hangs stop hang ' does not: it is stopped by a signal (state T)'
 hangs exit hang 'rank 2 (localhost) does not: it has ended'
 hangs fifo hang " does not: it waits to read $PWD/fifo in read_from"
-hangs pipe hang ' does not: it waits to read pipe:['
+more pipe hang ' does not: it waits to read pipe:['
 hangs lock hang " does not: it waits to lock $PWD/fifo in take_lock"
-hangs child hang ' does not: it sleeps'
-hangs receive mismatch 'rank 2 waits '
+more futex hang ' does not: it sleeps in take_mutex'
+more child hang ' does not: it sleeps'
+hangs vfork hang ' does not: it waits for a file system or a device (state D)'
+more receive mismatch 'rank 2 waits '
+hangs crossed mismatch 'rank 2 waits in hn_barrier (libhnlaunch), called in meet_second'
+if [[ -e $PLAIN/hn_backend_gloo.so ]]; then
+    export HNLAUNCH_BACKENDS=$PLAIN
+    more gloo-sleep hang ' does not: it sleeps in load_batch'
+    more gloo-stop hang ' does not: it is stopped by a signal (state T)'
+    hangs gloo-order mismatch 'rank 2 waits in hn_broadcast (libhnlaunch), called in get_weights'
+    hangs gloo-crossed mismatch 'rank 2 waits in hn_all_reduce (libhnlaunch), called in add_up'
+else
+    skip 'ranks that wait in Gloo' 'built without Gloo'
+fi
+# Of ranks without a library only those that cannot go on are known to hang.
+plain_hangs() { # HOW TEXT
+    start --local 4 --label none "$BUILD/tests/clients/hanging" "plain-$1" 2
+    met "plain $1" 4
+    odd() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [2])" ]]; }
+    ok "plain $1: rank 2 is named" wait_for odd
+    says "plain $1: it is told what it does" "$2"
+    stop_run
+}
+[[ $long != all ]] || plain_hangs stop 'no rank is seen to wait for another, but rank 2 (localhost, pid '
+plain_hangs vfork 'waits for a file system or a device (state D)'
 
 is_no_hang() { # HOW TEXT
     local i
@@ -157,6 +184,20 @@ rm -f "$TMP"/bin/{gdb,eu-stack,py-spy}
     echo $tests $failures >counts
 )
 read -r tests failures <counts
+
+# Another tool shows frames of C of a Python program, and that they are no more.
+mkdir "$TMP/native"
+ln -s /usr/bin/* /bin/sh "$TMP/native" 2>/dev/null
+rm -f "$TMP"/native/py-spy
+PATH=$TMP/native start --local 1 --label none /usr/bin/python3 -c 'import time
+print("met", flush=True)
+time.sleep(1000)'
+met 'no py-spy' 1
+PATH=$TMP/native why
+is 'no py-spy: it is told that the stack is one of C' "$(field "a['problems']")" \
+    "['only a stack of C of rank 0 on localhost: no frames of Python, not installed: py-spy']"
+has 'no py-spy: there is that stack' "$(field "a['file']")" '--- '
+stop_run
 
 # --- rights -------------------------------------------------------------------------------------
 

@@ -223,8 +223,11 @@ static void take_kernel_stack(struct inspected *m)
 
 static void finish_stack_job(struct stack_job *j)
 {
-        if (*j->m.source) {
-                *j->m.problem = '\0';
+        if (*j->m.source) { /* a missing py-spy is told, because C is not what the rank is in */
+                bool is_native = j->is_python && !strcmp(j->missing, "py-spy");
+
+                snprintf(j->m.problem, sizeof(j->m.problem), "%s",
+                         is_native ? INSPECT_NO_PYTHON : "");
                 return;
         }
         if (!j->may_stop && !j->is_python)

@@ -203,15 +203,15 @@ static void put_frame(struct buf *to, const struct stack_frame *f)
         buf_printf(to, *f->place ? "%s (%s)" : "%s", f->function, f->place);
 }
 
-char *stack_line(const struct stack *s, size_t most)
+char *stack_line(const struct stack *s, size_t from, size_t most)
 {
         struct buf b = BUF_INIT;
 
-        for (size_t i = 0; i < s->n && i < most; i++) {
-                buf_appends(&b, i ? " <- " : "");
+        for (size_t i = from; i < s->n && i - from < most; i++) {
+                buf_appends(&b, i > from ? " <- " : "");
                 put_frame(&b, &s->v[i]);
         }
-        if (s->n > most)
+        if (s->n > from + most)
                 buf_appends(&b, " <- ...");
         return buf_steal(&b);
 }
@@ -220,10 +220,12 @@ char *stack_line(const struct stack *s, size_t most)
 static bool is_system_call(const char *function)
 {
         static const char *const starts[] = {
-                "__interceptor", "__poll", "ppoll",     "pthread_", "__futex",  "clock_nanosleep",
-                "nanosleep",     "usleep", "__select",  "pselect",  "epoll_",   "__nanosleep",
-                "accept",        "recv",   "send",      "connect",  "openat",   "__open",
-                "waitpid",       "wait4",  "__new_sem", "sem_",     "do_futex",
+                "__interceptor",   "__poll",      "ppoll",    "pthread_", "__futex",
+                "clock_nanosleep", "nanosleep",   "usleep",   "__select", "pselect",
+                "epoll_",          "__nanosleep", "accept",   "recv",     "send",
+                "connect",         "openat",      "__open",   "waitpid",  "wait4",
+                "__new_sem",       "sem_",        "do_futex", "lll_lock", "__lll_lock",
+                "___pthread_",     "__pthread_",
         };
         static const char *const names[] = { "read", "write", "poll",   "pause", "flock", "select",
                                              "open", "sleep", "open64", "wait",  "fcntl", "readv" };

@@ -24,8 +24,9 @@ struct stack {
 void stack_parse(struct stack *ret, const char *text);
 void stack_finish(struct stack *s);
 
-/* Returns "load (train.py:8) <- main (train.py:20)", malloc'ed; at most @most frames. */
-char *stack_line(const struct stack *s, size_t most);
+/* Returns "load (train.py:8) <- main (train.py:20)", malloc'ed; at most @most frames from @from on.
+ */
+char *stack_line(const struct stack *s, size_t from, size_t most);
 /* Returns "load_batch (train.py:88)", malloc'ed: the innermost frame at or after @from with a known
  * place outside of PyTorch, else the first that is no system call; "" = there is none. */
 char *stack_where(const struct stack *s, size_t from);

@@ -24,6 +24,7 @@ enum {
         WEAK_PERMILLE = 200,
         TOLD_MAX = 3,    /* outliers of different kinds in the sentence */
         YOUNG_MS = 1000, /* waits that are no sign of anything yet */
+        PATH_FRAMES = 6, /* callers that tell two calls of one function apart */
         IO_KIB = 64,     /* in a second: more than a thread that only keeps in touch */
 };
 
@@ -80,7 +81,8 @@ static void settle_rank(struct why_rank *r)
                 (!w.weak || (is_measured(r) && r->seen.cpu_permille < WEAK_PERMILLE));
         if (known) {
                 snprintf(r->operation, sizeof(r->operation), "%s (%s)", w.operation, w.library);
-                r->caller = stack_where(&r->stack, w.frame + 1);
+                r->callers = w.frame + 1;
+                r->caller = stack_where(&r->stack, r->callers);
         }
         r->waits = r->life == WHY_ALIVE && !is_halted(r) && (known || *r->wait);
 }
@@ -179,6 +181,28 @@ static void group_waits(struct why_rank *ranks, size_t n, struct why_groups *to)
         }
         if (to->n)
                 qsort(to->v, to->n, sizeof(*to->v), compare_groups);
+}
+
+/* Ranks may wait in one call, but have come to it on different ways, as through a function that
+ * waits in the group that it is given. True: then their callers have become these ways. */
+static bool tell_ways_apart(struct why_rank *ranks, size_t n)
+{
+        bool differ = false;
+        char **ways = xcalloc(n, sizeof(*ways));
+
+        for (size_t i = 0; i < n; i++) {
+                ways[i] = stack_line(&ranks[i].stack, ranks[i].callers, PATH_FRAMES);
+                differ |= ranks[i].caller && ranks[0].caller && strcmp(ways[i], ways[0]) != 0;
+        }
+        for (size_t i = 0; i < n; i++) {
+                if (differ && ranks[i].caller) {
+                        free(ranks[i].caller);
+                        ranks[i].caller = STEAL(&ways[i]);
+                }
+                free(ways[i]);
+        }
+        free(ways);
+        return differ;
 }
 
 static void drop_groups(struct why_groups *g)
@@ -462,6 +486,10 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
                 silent += ranks[i].life == WHY_SILENT;
         }
         group_waits(ranks, n, &groups);
+        if (waiting == n && groups.n == 1 && tell_ways_apart(ranks, n)) {
+                drop_groups(&groups);
+                group_waits(ranks, n, &groups);
+        }
         if (!waiting)
                 find_without_waits(ranks, n, ret, &text);
         else if (waiting < n)

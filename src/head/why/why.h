@@ -32,6 +32,7 @@ struct why_rank {
         struct stack stack;
         char operation[128]; /* "all_reduce (torch.distributed)"; "" = none that waits */
         char *caller;        /* the place of the call; NULL = none */
+        size_t callers;      /* frame of the caller */
         bool waits;          /* for other ranks */
 };
 

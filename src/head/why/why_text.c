@@ -26,7 +26,7 @@ static const char *describe_life(const struct why_rank *r, char state[4])
 /* What makes two ranks the same row. */
 static char *describe_row(const struct why_rank *r)
 {
-        CLEANUP(free_textp) char *line = stack_line(&r->stack, ROW_FRAMES);
+        CLEANUP(free_textp) char *line = stack_line(&r->stack, 0, ROW_FRAMES);
         char state[4];
         struct buf b = BUF_INIT;
 
@@ -153,8 +153,10 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
                 if (n_hosts > 4)
                         buf_printf(&hosts, " and %zu more", n_hosts - 4);
                 list = intlist_fold(&same);
-                text = xasprintf("no stack of %s %s on %.*s: %s", same.n > 1 ? "ranks" : "rank",
-                                 list, (int)buf_len(&hosts), (const char *)buf_data(&hosts), why);
+                text = xasprintf("%s of %s %s on %.*s: %s",
+                                 strcmp(why, INSPECT_NO_PYTHON) ? "no stack" : "only a stack of C",
+                                 same.n > 1 ? "ranks" : "rank", list, (int)buf_len(&hosts),
+                                 (const char *)buf_data(&hosts), why);
                 buf_finish(&hosts);
                 json_array_append_new(problems, json_text(text));
         }

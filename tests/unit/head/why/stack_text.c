@@ -67,7 +67,7 @@ static void assert_line(const char *text, const char *want)
         char *line;
 
         stack_parse(&s, text);
-        line = stack_line(&s, 20);
+        line = stack_line(&s, 0, 20);
         assert_string_equal(line, want);
         free(line);
         stack_finish(&s);

@@ -25,7 +25,8 @@
         "Thread 1 (idle): \"MainThread\"\n"                                                        \
         "    load_batch (loader.py:88)\n"                                                          \
         "    train (train.py:50)\n"
-#define MEETING "#0  0x1 poll\n#1  0x2 hn_barrier\n#2  0x3 main\n"
+#define MEETING     "#0  0x1 poll\n#1  0x2 hn_barrier\n#2  0x3 main\n"
+#define ADDING(way) "#0  0x1 poll\n#1  0x2 hn_all_reduce\n#2  0x3 add_up\n#3  0x4 " way "\n"
 #define BACKWARD                                                                                   \
         "Thread 1 (idle): \"MainThread\"\n"                                                        \
         "    _engine_run_backward (torch/autograd/graph.py:8)\n"                                   \
@@ -86,6 +87,14 @@ static const struct {
         enum why_kind kind;
         const char *text;
 } cases[] = {
+        /* Crossed groups: one call, on two ways. */
+        { { SLEEPS_IN(ADDING("sync_model")), SLEEPS_IN(ADDING("sync_model")),
+            SLEEPS_IN(ADDING("sync_experts")), SLEEPS_IN(ADDING("sync_model")) },
+          WHY_MISMATCH,
+          "the ranks wait in different operations: ranks 0-1,3 wait in hn_all_reduce "
+          "(libhnlaunch), "
+          "called in add_up <- sync_model; rank 2 waits in hn_all_reduce (libhnlaunch), called in "
+          "add_up <- sync_experts" },
         { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(LOADING) },
           WHY_HANG,
           "ranks 0-2 wait in all_reduce (torch.distributed), called in train (train.py:57); rank 3 "

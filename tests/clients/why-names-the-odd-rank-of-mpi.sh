@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch why names the rank of an MPI program that keeps the others waiting inside of MPI, where the store sees nothing:
+# stacks and the kernel do. With PyPI's MPICH 5, whose ranks spin while they wait.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+type -P cc python3 >/dev/null || skip_all 'needs cc and python3'
+type -P eu-stack gdb >/dev/null || skip_all 'needs eu-stack (elfutils) or gdb'
+kit=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/mpi
+bash "$ROOT/tests/lib/mpi_kit.sh" "$kit" mpich5 2>"$TMP/kit.log" || skip_all "cannot fetch MPICH: $(tail -n 1 "$TMP/kit.log")"
+ok 'the program is built' "$kit/mpich5/bin/mpicc" -g -O1 -o hanging "$ROOT/tests/clients/mpi/mpi_hanging.c"
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+mkfifo fifo
+
+why() { "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
+field() { python3 -c "import json, sys
+a = json.load(open('answer'))
+print(eval(sys.argv[1]))" "$1"; }
+others_wait() { why && [[ $(field "all(r['waits'] for r in a['ranks'] if r['rank'] != 2)") == True ]]; }
+says() { # NAME TEXT: the finding
+    if [[ $(field "a['text']") == *"$2"* ]]; then pass "$1"; else fail "$1" "$(field "a['text']")"; fi
+}
+hangs() { # HOW KIND OUTLIERS TEXT
+    start --local 4 --label none ./hanging "$1" 2 "$PWD/fifo"
+    ok "$1: all ranks have met" wait_for lines_are "$OUT" 4
+    ok "$1: the others wait" wait_for others_wait
+    is "$1: the rank is named" "$(field "a['kind'], a['outliers']")" "('$2', $3)"
+    says "$1: it is told what it does" "$4"
+    kill -INT "$PID"
+    kill -INT "$PID"
+    finish
+}
+hangs sleep hang '[2]' 'ranks 0-1,3 wait in MPI_Barrier (MPI), called in meet_first'
+hangs stop hang '[2]' ' does not: it is stopped by a signal (state T)'
+hangs fifo hang '[2]' " does not: it waits to read $PWD/fifo in read_from"
+hangs lock hang '[2]' " does not: it waits to lock $PWD/fifo in take_lock"
+hangs receive mismatch '[2]' 'rank 2 waits in MPI_Recv (MPI), called in get_batch'
+hangs leave mismatch '[2]' 'rank 2 waits in MPI_Finalize (MPI), called in '
+hangs crossed mismatch '[2]' 'rank 2 waits in MPI_Barrier (MPI), called in meet_second'
+hangs compute 'no hang' '[]' ' does not: it computes ('
+nothing_left 'nothing is left'
+done_testing
