@@ -8,7 +8,7 @@
  * elsewhere by then, or has begun to wait anew, goes on
  *
  * Beside these steps NCCL's RAS is asked twice (launch_ras.c), and PyTorch's flight recorders are
- * told to dump (launch_flight.c).
+ * told to dump (launch_flight.c): when no one has asked, only if step 2 has shown a hang.
  *
  * Before ranks are stopped because the time of the job is over, or because one has waited for the
  * others in vain, step 1 is followed by the stacks of all ranks, in 3 s altogether.
@@ -232,6 +232,17 @@ static bool is_all_beside(const struct launch_why *w)
         return !launch_ras_is_asked(&w->ras) && !w->flight.n_asked;
 }
 
+static bool may_be_hang(struct launch_why *w)
+{
+        struct why_finding f;
+        bool is_hang;
+
+        why_find(w->ranks, w->n, &f);
+        is_hang = f.kind != WHY_NO_HANG || w->ras.first.n_comms;
+        why_finding_finish(&f);
+        return is_hang;
+}
+
 static void end_step(struct launch_why *w)
 {
         bool *chosen;
@@ -255,6 +266,8 @@ static void end_step(struct launch_why *w)
                                (uint64_t)MAX(w->first_ms + GAP_MS - clock_ms(), INT64_C(0)), 0);
                 break;
         case WHY_PAUSE:
+                if (w->unasked && may_be_hang(w))
+                        launch_flight_begin(&w->flight, w->l, ++w->number, w->ras.until);
                 begin_stacks(w, WHY_ALL_STACKS, NULL, ALL_STACKS_MS);
                 break;
         case WHY_ALL_STACKS:
@@ -434,7 +447,8 @@ static void begin_why(struct launch_why *w)
         w->has_table = false;
         until = clock_ms() + (w->last ? 2 * LAST_LOOK_MS : BESIDE_MS);
         launch_ras_begin(&w->ras, w->l, ++w->number, until);
-        launch_flight_begin(&w->flight, w->l, ++w->number, until);
+        if (!w->unasked)
+                launch_flight_begin(&w->flight, w->l, ++w->number, until);
         order_look(w, INSPECT_CPU, NULL, LOOK_MS);
         uv_timer_start(&w->timer, on_step_over, w->last ? LAST_LOOK_MS : LOOK_MS, 0);
 }

@@ -57,6 +57,30 @@ otherwise file 'its FIFO takes no order'
 otherwise long 'its dump is larger than 32 MiB'
 otherwise cut 'no dump came in time'
 
+# Unasked: only where ranks hang.
+cat >hang.py <<'END'
+import os, subprocess, sys, time
+import hnlaunch as hn
+subprocess.Popen([sys.executable, sys.argv[1]])
+hn.init()
+hn.barrier()
+if sys.argv[2] == "hang" and hn.rank() == 1:
+    time.sleep(1000)
+while sys.argv[2] == "compute" and hn.rank() == 1:
+    sum(range(1000))
+hn.barrier()
+END
+cp -r "$ROOT/examples/python/hnlaunch/" .
+export LD_LIBRARY_PATH=$PLAIN
+hn --local 3 --hang-after 2s --on-hang stop --label none python3 hang.py "$recorder" hang
+exits 'unasked: the ranks hang' 124
+has 'unasked: the dumps are told' "$ERR" "note: dumps of PyTorch's flight recorder of ranks 0-2"
+start -v --local 3 --hang-after 2s --label none python3 hang.py "$recorder" compute
+ok 'no hang: the ranks were looked at' wait_for grep -q 'no rank has gone on for 2.0s, but no hang is visible' "$ERR"
+is 'no hang: no dump was ordered' "$(grep -c asked "$OUT")" 0
+kill -INT "$PID"
+finish
+
 # Before the ranks are stopped at the end of their time.
 hn --local 4 --label none --timeout 3s python3 "$recorder"
 exits '--timeout: the time is over' 124
