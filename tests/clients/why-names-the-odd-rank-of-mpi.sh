@@ -41,5 +41,17 @@ hangs receive mismatch '[2]' 'rank 2 waits in MPI_Recv (MPI), called in get_batc
 hangs leave mismatch '[2]' 'rank 2 waits in MPI_Finalize (MPI), called in '
 hangs crossed mismatch '[2]' 'rank 2 waits in MPI_Barrier (MPI), called in meet_second'
 hangs compute 'no hang' '[]' ' does not: it computes ('
+
+# All are inside of MPI at every look, and go on.
+start -v --local 4 --label none --hang-after 1s --on-hang stop ./hanging all-meet 9
+ok 'all-meet: all ranks have met' wait_for lines_are "$OUT" 4
+ok 'all-meet: the ranks were looked at' wait_for grep -q 'no rank has gone on for 1.0s, but ' "$ERR"
+lacks 'all-meet: no hang is told' "$ERR" HN811
+why
+is 'all-meet: who asks sees them wait' "$(field "a['kind'], a['outliers']")" "('all wait', [])"
+says 'all-meet: and that they may go on' 'so the ranks may also go on'
+kill -INT "$PID"
+kill -INT "$PID"
+finish
 nothing_left 'nothing is left'
 done_testing

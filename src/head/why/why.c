@@ -436,15 +436,28 @@ static bool is_store_call(const char *operation)
         return !strncmp(operation, "hn_barrier", 10) || !strncmp(operation, "hn_store_", 9);
 }
 
+/* MPI and NCCL wait in loops. */
+static bool may_spin(const struct why_rank *r)
+{
+        return strstr(r->operation, "MPI)") || strstr(r->operation, "NCCL)");
+}
+
+/* Whether all ranks wait in such loops: then they may have met between two looks. */
+static bool all_spin(const struct why_rank *ranks, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (!ranks[i].waits || !may_spin(&ranks[i]) || !is_busy(&ranks[i]))
+                        return false;
+        return true;
+}
+
 /* Whether a rank goes on: it was elsewhere before, or it has used the processor in a wait that does
- * not (MPI and NCCL wait in loops), or the store knows of no such wait. */
+ * not, or the store knows of no such wait. */
 static bool goes_on(const struct why_rank *r)
 {
-        bool may_spin = strstr(r->operation, "MPI)") || strstr(r->operation, "NCCL)");
-
         if (is_store_call(r->operation) && !*r->wait)
                 return true;
-        return r->moved || (r->waits && !may_spin && is_measured(r) && is_busy(r));
+        return r->moved || (r->waits && !may_spin(r) && is_measured(r) && is_busy(r));
 }
 
 /* Every living rank waits. */
@@ -471,6 +484,9 @@ static void find_among_waits(const struct why_rank *ranks, size_t n, const struc
         else if (g->n == 1)
                 buf_appends(to,
                             "; no rank is elsewhere, so none is seen to keep the others waiting");
+        if (f->kind != WHY_NO_HANG && all_spin(ranks, n))
+                buf_appends(to, "; MPI and NCCL use the processor while they wait, so the ranks "
+                                "may also go on");
 }
 
 void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
@@ -496,7 +512,7 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
                 find_beside_waits(ranks, n, &groups, ret, &text);
         else
                 find_among_waits(ranks, n, &groups, ret, &text);
-        ret->is_sure = waiting && !silent;
+        ret->is_sure = waiting && !silent && !all_spin(ranks, n);
         ret->text = buf_steal(&text);
         drop_groups(&groups);
 }

@@ -8,6 +8,7 @@
  *   leave: waits in MPI_Finalize()
  *   crossed: waits in the barrier of another communicator, which the others enter after this one
  *   compute: computes: no hang
+ *   all-meet: all meet again and again: no hang
  *
  * Prints "met" on each rank.
  */
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
         fflush(stdout);
         if (rank == atoi(argv[2]))
                 do_other_thing();
+        while (!strcmp(how, "all-meet"))
+                meet_first();
         meet_first();
         meet_second();
         return MPI_Finalize();
