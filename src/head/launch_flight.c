@@ -15,6 +15,7 @@ enum {
         DUMPS_MARGIN_MS = 500, /* before the end of the look: the way home */
         LOOKS_MAX = 1000,
         FLIGHT_PROBLEMS_MAX = 8,
+        TOLD_RANKS_MAX = 1 << 16, /* with one problem */
 };
 
 #define DUMPS_MAX (UINT64_C(256) << 20) /* bytes of a look */
@@ -72,7 +73,8 @@ static void add_flight_problem(struct launch_flight *f, const struct flight_part
                 *p = (struct flight_problem){ 0 };
                 memcpy(p->text, m->problem, sizeof(p->text));
         }
-        intlist_add(&p->ranks, (int)m->rank);
+        if (p->ranks.n < TOLD_RANKS_MAX)
+                intlist_add(&p->ranks, (int)m->rank);
 }
 
 int launch_flight_take(struct launch_flight *f, int node, const struct flight_part *m,

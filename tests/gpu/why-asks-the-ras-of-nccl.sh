@@ -74,6 +74,17 @@ hangs run
 says 'ranks that launch on and on have none that lasts' notes ' sees no difference between ranks'
 stop_run
 
+# Unasked.
+# shellcheck disable=SC2016
+hn --local 4 --oversubscribe --label none --hang-after 2s --on-hang stop sh -c "$own_host" sh "$TMP/ras_hang" sleep 2
+exits 'a hang that RAS has shown is told unasked' 124
+has 'with what RAS says' "$ERR" "warning[HN811]: no rank has gone on for 2.0s: NCCL's RAS, communicator "
+# shellcheck disable=SC2016
+start -v --local 4 --oversubscribe --label none --hang-after 2s --on-hang stop sh -c "$own_host" sh "$TMP/ras_hang" compute 2
+ok 'a rank that computes is looked at' wait_for grep -q 'no rank has gone on for 2.0s, but no hang is visible' "$ERR"
+lacks 'and not told' "$ERR" HN811
+stop_run
+
 # --- RAS that does not answer well ----------------------------------------------------------------
 
 # A stopped process serves no RAS, but another of its node does.
