@@ -12,10 +12,10 @@
 
 #include "base/fd.h"
 #include "base/macros.h"
+#include "head/commands/run_commands.h"
 #include "head/launch.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
-#include "head/run_commands.h"
 
 enum { HN_ABORTED = 908 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/run_commands.h"
+#include "head/commands/run_commands.h"
 
 #include <errno.h>
 #include <libsmartcols.h>
@@ -13,14 +13,14 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "head/attach/attach.h"
+#include "head/commands/run_logs.h"
+#include "head/commands/run_report.h"
+#include "head/commands/run_top.h"
+#include "head/commands/run_why.h"
 #include "head/core/json_text.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 #include "head/run/run_list.h"
-#include "head/run_logs.h"
-#include "head/run_report.h"
-#include "head/run_top.h"
-#include "head/run_why.h"
 #include "head/term/diag.h"
 
 enum {

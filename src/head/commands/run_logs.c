@@ -4,7 +4,7 @@
  * is put together per stream and goes out when it is whole, with the time of its first piece. With
  * --fold it is held until a later piece shows that LINE_FOLD_US have passed.
  */
-#include "head/run_logs.h"
+#include "head/commands/run_logs.h"
 
 #include <errno.h>
 #include <regex.h>

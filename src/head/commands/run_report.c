@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/run_report.h"
+#include "head/commands/run_report.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/run_top.h"
+#include "head/commands/run_top.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/run_why.h"
+#include "head/commands/run_why.h"
 
 #include <errno.h>
 #include <fcntl.h>
