@@ -4,17 +4,18 @@
 #include "head/pull/trace_fetch.h"
 #include "head/run/recorder.h"
 
-/* Notes how the node's clock becomes time since the start of hnlaunch. */
+/* Notes how the node's clock becomes time since the start of hnlaunch. That of this machine is the
+ * same. */
 static void keep_piece(void *ctx, const struct node *n, uint32_t number, const void *piece,
                        size_t len)
 {
         struct launch *l = ctx;
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        int64_t error_us = clock_offset_error(&n->clock, clock_ns()) / 1000;
+        int64_t error_us = n->host->local ? 0 : clock_offset_error(&n->clock, clock_ns()) / 1000;
+        int64_t ahead_ns = n->host->local ? 0 : n->clock.offset_ns;
 
         buf_printf(&b, "%u %d %lld %lld %zu\n", number, n->index,
-                   (long long)((n->clock.offset_ns + l->events.start_ns) / 1000),
-                   (long long)(n->host->local ? 0 : error_us), len);
+                   (long long)((ahead_ns + l->events.start_ns) / 1000), (long long)error_us, len);
         buf_append(&b, piece, len);
         buf_append(&b, "\n", 1);
         recorder_put(run_dir_recorder(l->dir), RECORD_TRACE, buf_data(&b), buf_len(&b));

@@ -254,7 +254,8 @@ static void add_steps_of_events(struct story *s)
         trace_log_sort(&s->log);
 }
 
-/* The agent's clock tells the end of a rank better than the arrival of the message. */
+/* The agent tells the end of a rank better than the arrival of the message, and on the clock of the
+ * rank's other records. */
 static int64_t find_failure(const struct story *s)
 {
         int64_t us = s->times.stop_us;
@@ -267,7 +268,7 @@ static int64_t find_failure(const struct story *s)
                 const struct trace_event *e = &s->log.v[i];
 
                 if (e->kind == TRACE_EXIT && e->rank == (uint32_t)s->cause_rank)
-                        return us < 0 ? e->us : MIN(us, e->us);
+                        return e->us;
         }
         return us;
 }
