@@ -47,15 +47,17 @@ if [[ $NCCL_HOME == *2.29 && -e $NCCL_HOME/lib/libnccl.so.2 ]]; then
     gpu_build ras_hang
     export XDG_RUNTIME_DIR=$TMP/runtime
     mkdir -m 700 "$XDG_RUNTIME_DIR"
-    # shellcheck disable=SC2016
-    lab_start -H "$TMP/hosts.txt" --label none -x "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" -x NCCL_MAX_NCHANNELS=2 \
-        -x NCCL_IB_DISABLE=1 sh -c 'NCCL_HOSTID=$HN_NODE_RANK exec "$@"' sh "$TMP/ras_hang" barrier 2
-    ok 'ranks of two nodes have met' wait_for lines_are "$OUT" 4
-    "$HNLAUNCH" why >why.out
-    has 'why knows which rank of the other node is behind' why.out ' (4 ranks): rank 2 has launched 4 AllReduce, the other 3 ranks 5'
-    kill -INT "$PID"
-    kill -INT "$PID"
-    finish
+    for tree in '' '--tree 1'; do
+        # shellcheck disable=SC2016,SC2086
+        lab_start -H "$TMP/hosts.txt" $tree --label none -x "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" -x NCCL_MAX_NCHANNELS=2 \
+            -x NCCL_IB_DISABLE=1 sh -c 'NCCL_HOSTID=$HN_NODE_RANK exec "$@"' sh "$TMP/ras_hang" barrier 2
+        ok "${tree:-directly}: ranks of two nodes have met" wait_for lines_are "$OUT" 4
+        "$HNLAUNCH" why >why.out
+        has "${tree:-directly}: why knows which rank of the other node is behind" why.out ' (4 ranks): rank 2 has launched 4 AllReduce, the other 3 ranks 5'
+        kill -INT "$PID"
+        kill -INT "$PID"
+        finish
+    done
 fi
 lab_nothing_left 'nothing is left'
 done_testing
