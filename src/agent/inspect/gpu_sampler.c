@@ -121,7 +121,7 @@ static bool read_gpu_records(struct gpu_sampler *s, uint64_t now_ms)
         return true;
 }
 
-/* Drivers tell nonsense of a GPU that is lost. */
+/* Figures of a lost GPU may be out of range. */
 static void add_gpu_figures(struct sample_gpu *to, const struct gpu_figures *g)
 {
         bool has_memory = g->memory_total_mib != GPU_RECORD_UNKNOWN;
