@@ -181,6 +181,7 @@ exits 'records that are cut are read as far as they go' 0
 rm "$(folder "$id")/trace"
 hn report "$id"
 exits 'a missing trace is none' 0
+has 'which is no matter of an option' "$OUT" 'traces: none: they could not be fetched or kept'
 rm "$(folder "$id")/events.ndjson"
 hn report "$id"
 exits 'without events there is no report' 66
