@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 
 #include "base/memory.h"
-#include "wire/store_msg.h"
 
 enum {
         WAITS = 5, /* times of a usual wait */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/record/divergence_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "wire/store_msg.h"

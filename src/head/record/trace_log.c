@@ -129,7 +129,6 @@ static void read_records(struct log_reader *r, const struct log_piece *p)
                 return;
         node->there = true;
         node->error_us = p->error_us;
-        node->first_us = MIN(node->first_us, (int64_t)t.us - p->offset_us);
         while (trace_next(&t, &rec)) {
                 int64_t us = (int64_t)rec.us - p->offset_us;
 
@@ -212,8 +211,6 @@ void trace_log_read(struct trace_log *log, const void *data, size_t len,
 
         *log = (struct trace_log){ .n_nodes = places->n_nodes };
         log->nodes = xcalloc(places->n_nodes, sizeof(*log->nodes));
-        for (size_t i = 0; i < places->n_nodes; i++)
-                log->nodes[i].first_us = INT64_MAX;
         log->keys = xcalloc(1, sizeof(*log->keys));
         log->keys[log->n_keys++] = xstrdup("");
         r.newest = xcalloc(places->n_nodes, sizeof(*r.newest));

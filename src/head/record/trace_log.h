@@ -37,7 +37,6 @@ struct node_sample {
 struct trace_node {
         bool there;
         int64_t error_us; /* of its clock; more than TRACE_CLOCK_UNKNOWN: not known */
-        int64_t first_us; /* of its oldest record */
 };
 
 #define TRACE_CLOCK_UNKNOWN (INT64_C(3600) * 1000000)
