@@ -9,6 +9,7 @@
 #include "agent/agent_attempt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,7 +246,7 @@ static void send_error_file(struct agent *a, uint32_t rank)
 {
         char *path = xasprintf("%s/error-%u.json", a->dir.path, rank), *text;
         size_t len;
-        int r = fd_read_regular(path, ERROR_FILE_MAX, &text, &len);
+        int r = fd_read_regular(AT_FDCWD, path, ERROR_FILE_MAX, &text, &len);
 
         if (r == 0) {
                 if (len)

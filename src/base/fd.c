@@ -111,11 +111,11 @@ int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len)
         return fd < 0 ? -errno : fd_read_all(fd, max, ret_text, ret_len);
 }
 
-int fd_read_regular(const char *path, size_t max, char **ret_text, size_t *ret_len)
+int fd_read_regular(int dir, const char *path, size_t max, char **ret_text, size_t *ret_len)
 {
         /* Without O_NONBLOCK a FIFO would be waited for here. */
         CLEANUP(fd_closep)
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+        int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
         struct stat st;
 
         if (fd < 0)

@@ -22,7 +22,7 @@ int fd_write_all(int fd, const void *data, size_t n); /* blocking fd; 0 or -errn
 int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len);
 /* The same from an open file on, which stays open. */
 int fd_read_all(int fd, size_t max, char **ret_text, size_t *ret_len);
-/* The same for a path where other users may put anything: never blocks, and reads regular files
- * only. -EINVAL: another kind of file, symbolic links included. -EFBIG before the first byte is
- * read. */
-int fd_read_regular(const char *path, size_t max, char **ret_text, size_t *ret_len);
+/* The same for a path, from the folder @dir on (AT_FDCWD), where other users may put anything:
+ * never blocks, and reads regular files only. -EINVAL: another kind of file, symbolic links
+ * included. -EFBIG before the first byte is read. */
+int fd_read_regular(int dir, const char *path, size_t max, char **ret_text, size_t *ret_len);

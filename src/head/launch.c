@@ -214,6 +214,9 @@ static int run_job(struct launch *l)
         if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
                               &err) < 0)
                 return verdict_nothing_because(l, 903, 73, &err);
+        rc = launch_record_prove(l);
+        if (rc)
+                return rc;
         report_locked_memory(&l->diags, l->job, &l->hosts);
         verdict_say(l);
         return launch_run_attempts(l);

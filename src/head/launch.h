@@ -111,6 +111,9 @@ int launch_run_attempts(struct launch *l);
 
 /* Opens the records of the run. 0, or the exit code. */
 int launch_record_begin(struct launch *l);
+/* With --detach: waits until run.json is written, since the output will be nowhere else. 0, or the
+ * exit code. */
+int launch_record_prove(struct launch *l);
 /* Lets `hnlaunch ps`, `stop`, `signal` and `wait` reach the run, whose job there is; a failure is a
  * warning. */
 void launch_record_listen(struct launch *l);

@@ -91,6 +91,7 @@ static void run_attempt(struct launch *l)
                                    ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
                                    : NULL,
                 .output = { .dir = run_dir_path(l->dir),
+                            .dir_fd = run_dir_fd(l->dir),
                             .label = launch_setup_choose_label(l),
                             .shown = l->streams.shown,
                             .raw = l->o.raw,

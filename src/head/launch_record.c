@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/token.h"
@@ -19,6 +20,7 @@ enum {
         HN_NO_RECORDS = 805,
         HN_NO_SOCKET = 806,
         HN_NO_PLACE = 822,
+        HN_OTHERS_MAY_WRITE = 824,
         RUN_ID_LEN = 5, /* 25 bits */
         RECORDS_MS = 2000,
 };
@@ -43,6 +45,21 @@ static struct recorder *make_recorder(const struct launch *l, const char *log_di
         return folder ? recorder_create(folder, l->config.run_id, elsewhere, keep) : NULL;
 }
 
+/* Folders of runs below @dir are the user's own, but who may write @dir can put others there. In a
+ * folder with the sticky bit nobody can. */
+static void warn_of_others(struct launch *l, const char *dir)
+{
+        struct stat st;
+
+        if (stat(dir, &st) < 0 || !(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX))
+                return;
+        diag_help(diag_warn(&l->diags, HN_OTHERS_MAY_WRITE,
+                            "others may replace the records of this run: they may write in %s "
+                            "(mode %04o)",
+                            dir, (unsigned)st.st_mode & 07777),
+                  "chmod go-w %s, or chmod +t %s", dir, dir);
+}
+
 int launch_record_begin(struct launch *l)
 {
         bool none = l->o.log_dir && !strcmp(l->o.log_dir, "none");
@@ -56,14 +73,34 @@ int launch_record_begin(struct launch *l)
         if (!none)
                 recorder = make_recorder(l, dir);
         if (l->streams.detach && !recorder) {
-                diag_help(diag_add(&l->diags, HN_NO_PLACE, 69,
+                diag_help(diag_add(&l->diags, HN_NO_PLACE, 73,
                                    "there is no home for the output of a run without a terminal"),
                           "set HOME, or leave --detach and --on-hup out");
-                return verdict_nothing_started(l, 69);
+                return verdict_nothing_started(l, 73);
         }
         l->dir = run_dir_create(&l->events, dir, l->config.run_id, l->o.json, l->o.json_file,
                                 recorder, &err);
-        return l->dir ? 0 : verdict_nothing_because(l, 903, 73, &err);
+        if (!l->dir)
+                return verdict_nothing_because(l, 903, 73, &err);
+        if (dir)
+                warn_of_others(l, dir);
+        return 0;
+}
+
+int launch_record_prove(struct launch *l)
+{
+        struct recorder *r = run_dir_recorder(l->dir);
+        struct error err;
+
+        if (!l->streams.detach || !l->o.detach || !r)
+                return 0;
+        recorder_open(r);
+        if (recorder_await(r, &err) == 0)
+                return 0;
+        diag_help(diag_add(&l->diags, HN_NO_PLACE, 73,
+                           "the output of a run without a terminal cannot be kept: %s", err.text),
+                  "free space there, set XDG_STATE_HOME to another folder, or leave --detach out");
+        return verdict_nothing_started(l, 73);
 }
 
 /* Keeps a message of hnlaunch, for `hnlaunch attach`. */

@@ -5,6 +5,7 @@
  */
 #include "head/mpi_program.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
                : **word == '/' ? xstrdup(*word)
                                : xasprintf("%s/%s", cwd, *word);
         real = realpath(file, NULL);
-        if (real && fd_read_regular(real, SCRIPT_MAX, &text, NULL) == 0 &&
+        if (real && fd_read_regular(AT_FDCWD, real, SCRIPT_MAX, &text, NULL) == 0 &&
             (python || !strncmp(text, "#!", 2)) && imports_mpi(text))
                 return xstrdup(*word);
         return NULL;

@@ -45,6 +45,7 @@ ok 'two ranks run' wait_for lines_are "$OUT" 2
 id=$(newest)
 hn_of() { "$HNLAUNCH" "$@" >"$TMP/of.out" 2>"$TMP/of.err"; RC_OF=$?; }
 hn_of ps
+is 'the socket of a run is for its user alone' "$(stat -c %a "$XDG_RUNTIME_DIR/hnlaunch/$id.sock")" 600
 matches 'ps shows that' "$TMP/of.out" "^$id .* running "
 is 'so does its JSON' "$(ps_field 'runs[0]["running"], runs[0]["pid"], runs[0]["world_size"]')" "(True, $PID, 2)"
 is 'also from a session with another runtime folder' "$(XDG_RUNTIME_DIR=/nonexistent ps_field "[r['state'] for r in runs if r['run'] == '$id']")" "['running']"
@@ -111,6 +112,36 @@ socket_is_gone() { "$HNLAUNCH" ps >/dev/null 2>&1 && [[ ! -e $XDG_RUNTIME_DIR/hn
 ok 'its socket is removed' wait_for socket_is_gone
 hn_of stop "$id"
 matches 'and it cannot be stopped' "$TMP/of.err" "error\[HN802\]: run $id has ended: its hnlaunch was killed"
+
+# --- records that others could have written ---------------------------------------------------
+mkdir shared && chmod 1777 shared
+hn --local 1 --log-dir shared true
+lacks 'a folder with the sticky bit is as good as the own one' "$ERR" HN824
+chmod 0777 shared
+hn --local 1 --log-dir shared sh -c 'echo mine; exit 3'
+has 'a --log-dir that others may write is told' "$ERR" "warning[HN824]: others may replace the records of this run: they may write in shared (mode 0777)"
+id=$(newest)
+hn logs "$id"
+has 'its records are read as long as they are the own ones' "$OUT" mine
+mv "shared/$id" shared/gone && mkdir -m 777 "shared/$id" && chmod 777 "shared/$id"
+echo precious >paper.tex
+cat >"shared/$id/run.json" <<END
+{"run": "$id", "host": "$(uname -n)", "socket": "$PWD/paper.tex", "started": "2026-01-01T00:00:00", "argv": ["x"], "line": ["--local", "1", "touch", "$PWD/owned"]}
+END
+for command in ps logs report rerun wait; do
+    # shellcheck disable=SC2046
+    hn_of $command $([ $command = ps ] || echo "$id")
+done
+is 'records in a folder that others may write are not used: no file is removed' "$(cat paper.tex)" precious
+is 'and no command line is started' "$(ls owned 2>&1 | grep -c 'No such')" 1
+has 'which is told with the reason' "$TMP/of.err" "others may write in $RUNS/$id (mode 0777)"
+is 'with exit code 66' "$RC_OF" 66
+chmod 755 "shared/$id"
+hn_of ps
+is 'a socket that is none stays, also where the records are trusted' "$(cat paper.tex)" precious
+rm -r "shared/$id"; mkdir -m 700 "shared/$id"; mkfifo "shared/$id/run.json"
+ok 'a FIFO among the records does not hang ps' timeout 20 "$HNLAUNCH" ps
+rm -r shared
 
 # --- a run that cannot be reached -------------------------------------------------------------
 hn --detach --log-dir kept --local 1 sh -c 'echo kept; until [ -e end ]; do sleep 0.1; done'

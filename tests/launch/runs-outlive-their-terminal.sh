@@ -128,8 +128,16 @@ run prlimit --nofile=4 "$HNLAUNCH" --detach --local 1 true
 exits 'without descriptors there is no --detach' 125
 has 'which is told' "$ERR" 'error[HN823]: cannot start a process for --detach'
 HOME= XDG_STATE_HOME= hn --detach --local 1 true
-exits 'without a home there is no place for the output' 69
+exits 'without a home there is no place for the output' 73
 has 'which is told' "$ERR" 'error[HN822]'
+for place in /dev/null/x /proc "$TMP/plain"; do
+    echo x >"$TMP/plain"
+    XDG_STATE_HOME=$place hn --detach --local 1 touch "$TMP/started"
+    exits "where no records can be written ($place) nothing is started" 73
+    has 'which is told with the reason' "$ERR" 'error[HN822]: the output of a run without a terminal cannot be kept: cannot make'
+    verdict_has 'in the last line, too' 'nothing was started: the output of a run without a terminal cannot be kept'
+done
+is 'no rank ran' "$(ls "$TMP/started" 2>&1 | grep -c 'No such')" 1
 
 # --- input ------------------------------------------------------------------------------------
 hn --detach --stdin 0 --local 2 sh -c 'test "$RANK" = 1 || while read -r line; do echo "got $line"; done; echo "$RANK ends"'

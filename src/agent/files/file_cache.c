@@ -308,7 +308,7 @@ static int claim_fetch(struct file_cache *s, uint32_t *ret_holder, struct pushed
 
         for (int i = 0; i < TRIES && r == -EEXIST; i++) {
                 r = make_claim(s, path);
-                if (r != -EEXIST || fd_read_regular(path, 16, &text, NULL) < 0)
+                if (r != -EEXIST || fd_read_regular(AT_FDCWD, path, 16, &text, NULL) < 0)
                         continue; /* the other claim is gone again */
                 *ret_holder = (uint32_t)strtoul(text, NULL, 10);
                 free(text);

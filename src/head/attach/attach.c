@@ -19,7 +19,7 @@
 #include "head/output/printer.h"
 #include "head/output/say.h"
 #include "head/run/output_file.h"
-#include "head/run/run_folders.h"
+#include "head/run/run_records.h"
 #include "head/term/diag.h"
 
 enum {
@@ -39,7 +39,7 @@ static const int attach_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 struct attach {
         const struct options *o;
         const struct run *run;
-        char *folder; /* of the records */
+        int dir; /* of the records, -1 = there are none */
         uv_loop_t loop;
         uv_timer_t look;
         uv_signal_t signals[ARRAY_SIZE(attach_signals)];
@@ -65,16 +65,10 @@ struct attach {
 
 /* --- where the output was left ---------------------------------------------------------------- */
 
-static char *shown_path(const struct attach *a)
-{
-        return xasprintf("%s/shown", a->folder);
-}
-
 /* The place that the last attached command has left. False: there was none. */
 static bool load_shown_place(const struct attach *a, struct output_place *ret)
 {
-        CLEANUP(free_textp) char *path = shown_path(a);
-        FILE *f = fopen(path, "re");
+        FILE *f = run_records_file(a->dir, "shown");
         unsigned long long file, at;
         bool good = f && fscanf(f, "%llu %llu", &file, &at) == 2;
 
@@ -88,14 +82,14 @@ static bool load_shown_place(const struct attach *a, struct output_place *ret)
 /* A place that cannot be kept is no error: then the next command shows more than it must. */
 static void save_shown_place(const struct attach *a)
 {
-        CLEANUP(free_textp) char *path = shown_path(a);
         struct output_place place = output_file_tell(&a->file);
-        FILE *f = fopen(path, "we");
+        CLEANUP(fd_closep)
+        int fd = openat(a->dir, "shown", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                        0600);
 
-        if (!f)
-                return;
-        fprintf(f, "%llu %llu\n", (unsigned long long)place.file, (unsigned long long)place.at);
-        fclose(f);
+        if (fd >= 0)
+                dprintf(fd, "%llu %llu\n", (unsigned long long)place.file,
+                        (unsigned long long)place.at);
 }
 
 /* Finds where the terminal of the run has ended, or the end of the output, less AGAIN bytes. */
@@ -111,7 +105,7 @@ static struct output_place find_first_place(const struct attach *a)
         uint64_t total = 0;
         bool more = true;
 
-        output_file_open(&f, a->folder, (struct output_place){ 0 });
+        output_file_open(&f, a->dir, (struct output_place){ 0 });
         while (more) {
                 struct output_place place = output_file_tell(&f);
 
@@ -450,19 +444,27 @@ static void close_attach(struct attach *a)
         hosts_finish(&a->hosts);
         json_decref(a->answer);
         buf_finish(&a->result.line);
-        free(a->folder);
+        fd_close(a->dir);
+}
+
+static json_t *load_attach_record(struct attach *a)
+{
+        struct error err;
+
+        if (a->dir < 0)
+                a->dir = run_records_open(a->run->id, &err);
+        return run_records_load(a->dir, "run.json");
 }
 
 /* Loads run.json, which is there soon after the ranks have been ordered to start. NULL: it does not
  * come. */
-static json_t *await_record(const struct attach *a)
+static json_t *await_record(struct attach *a)
 {
-        CLEANUP(free_textp) char *name = xasprintf("%s/run.json", a->folder);
         json_t *record;
         struct error err;
         int looks = 0;
 
-        while (!(record = json_load_file(name, 0, NULL)) && a->run->state == RUN_GOES_ON &&
+        while (!(record = load_attach_record(a)) && a->run->state == RUN_GOES_ON &&
                looks < RECORD_MS / LOOK_MS) {
                 json_t *info =
                         run_ask(a->run->socket, json_pack("{s:s}", "do", "info"), ORDER_MS, &err);
@@ -493,19 +495,17 @@ static void tell_attach_end(const struct attach *a, struct diags *d)
 
 int attach_run(const struct options *o, const struct run *r, struct diags *d)
 {
-        CLEANUP(free_textp) char *records = run_folders_records();
-        struct attach a = { .o = o, .run = r, .attached = -1, .hosts = HOSTS_INIT };
+        struct attach a = { .o = o, .run = r, .dir = -1, .attached = -1, .hosts = HOSTS_INIT };
         struct output_place place;
         struct error err = { 0 };
         json_t *record;
         int code = 66;
 
-        a.folder = xasprintf("%s/%s", records ? records : "", r->id);
         record = await_record(&a);
         if (open_attach(&a, &err) < 0) {
                 diag_add(d, HN_NO_ANSWER, 125, "%s", err.text);
                 json_decref(record);
-                free(a.folder);
+                fd_close(a.dir);
                 return 125;
         }
         if (r->state == RUN_ENDED)
@@ -520,7 +520,7 @@ int attach_run(const struct options *o, const struct run *r, struct diags *d)
                 a.owner |= a.answer != NULL; /* the run has ended: no other one is attached */
                 if (!load_shown_place(&a, &place))
                         place = find_first_place(&a);
-                output_file_open(&a.file, a.folder, place);
+                output_file_open(&a.file, a.dir, place);
                 follow_run(&a, record);
                 tell_attach_end(&a, d);
                 code = a.result.code;

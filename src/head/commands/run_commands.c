@@ -21,6 +21,7 @@
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 #include "head/run/run_list.h"
+#include "head/run/run_records.h"
 #include "head/term/diag.h"
 
 enum {
@@ -209,19 +210,24 @@ static void add_newest_runs(struct diag *di, const struct run_list *l)
 static const struct run *find_run(const struct run_list *l, const char *id, struct diags *d)
 {
         const struct run *r = NULL;
+        struct error err;
+        struct diag *di;
         size_t n = 0;
 
         if (id)
                 r = run_list_find(l, id, &n);
         else if (l->n)
                 r = &l->v[0];
-        if (!r && n)
-                add_newest_runs(diag_add(d, HN_NO_RUN, 66, "%zu runs begin with %s", n, id), l);
-        else if (!r)
-                add_newest_runs(diag_add(d, HN_NO_RUN, 66,
-                                         id ? "there is no run %s" : "there is no run", id),
-                                l);
-        return r;
+        if (r)
+                return r;
+        if (n)
+                di = diag_add(d, HN_NO_RUN, 66, "%zu runs begin with %s", n, id);
+        else
+                di = diag_add(d, HN_NO_RUN, 66, id ? "there is no run %s" : "there is no run", id);
+        if (id && !strchr(id, '/') && run_records_open(id, &err) == -EPERM)
+                diag_note(di, "its records are not read: %s", err.text);
+        add_newest_runs(di, l);
+        return NULL;
 }
 
 /* Returns the id of the newest run that goes on; NULL = none does. */

@@ -7,6 +7,7 @@
 #include "head/commands/run_logs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/format.h"
 #include "base/intlist.h"
 #include "head/core/json_text.h"
@@ -23,6 +25,7 @@
 #include "head/output/line_fold.h"
 #include "head/run/output_file.h"
 #include "head/run/run_folders.h"
+#include "head/run/run_records.h"
 #include "head/term/diag.h"
 #include "wire/msg.h"
 
@@ -36,7 +39,7 @@ enum {
 
 struct logs {
         const struct log_options *o;
-        const char *folder;
+        int dir; /* of the records */
         struct output_file file;
         int64_t started_us; /* of the run; microseconds since 1970 */
         int n_ranks, n_nodes;
@@ -160,9 +163,7 @@ static void print_pieces(struct logs *g)
 
 static bool has_ended(const struct logs *g, const struct run *r)
 {
-        CLEANUP(free_textp) char *summary = xasprintf("%s/summary.json", g->folder);
-
-        return access(summary, F_OK) == 0 ||
+        return faccessat(g->dir, "summary.json", F_OK, 0) == 0 ||
                (r->state != RUN_ELSEWHERE && !run_process_lives(r->info));
 }
 
@@ -279,7 +280,7 @@ static void finish_logs(struct logs *g)
 
 static void print_output(struct logs *g, const struct run *r)
 {
-        output_file_open(&g->file, g->folder, (struct output_place){ 0 });
+        output_file_open(&g->file, g->dir, (struct output_place){ 0 });
         print_pieces(g);
         if (g->o->follow)
                 follow_output(g, r);
@@ -296,9 +297,8 @@ static void print_rank_files(struct logs *g)
 
         for (int i = 0; i < g->n_ranks * STREAMS && !ferror(stdout); i++) {
                 CLEANUP(free_textp)
-                char *path = xasprintf("%s/rank-%05d.%s", g->folder, i / STREAMS,
-                                       i % STREAMS ? "err" : "out");
-                FILE *f = g->wanted[i / STREAMS] ? fopen(path, "re") : NULL;
+                char *name = xasprintf("rank-%05d.%s", i / STREAMS, i % STREAMS ? "err" : "out");
+                FILE *f = g->wanted[i / STREAMS] ? run_records_file(g->dir, name) : NULL;
 
                 while (f && !ferror(stdout) && (n = fread(text, 1, sizeof(text), f)))
                         take_piece(g, 0, i / STREAMS, i % STREAMS, text, n);
@@ -359,9 +359,10 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         CLEANUP(free_textp) char *records = run_folders_records();
         CLEANUP(free_textp) char *folder = xasprintf("%s/%s", records ? records : "", r->id);
         CLEANUP(free_textp) char *elsewhere = realpath(folder, NULL);
-        CLEANUP(free_textp) char *name = xasprintf("%s/run.json", folder);
-        json_t *record = json_load_file(name, 0, NULL);
-        struct logs g = { .o = &o->logs, .folder = folder };
+        struct error err;
+        CLEANUP(fd_closep) int dir = run_records_open(r->id, &err);
+        json_t *record = run_records_load(dir, "run.json");
+        struct logs g = { .o = &o->logs, .dir = dir };
         struct stat st;
         bool in_log_dir = lstat(folder, &st) == 0 && S_ISLNK(st.st_mode);
         int rc = 66;

@@ -13,7 +13,6 @@
 #include "head/core/json_text.h"
 #include "head/record/story_html.h"
 #include "head/record/story_text.h"
-#include "head/run/run_folders.h"
 #include "head/term/columns.h"
 
 enum { HN_NO_RECORDS_THERE = 831, HN_NO_PAGE = 832 };
@@ -59,13 +58,11 @@ static void print_report(const struct options *o, const struct story *s)
 
 int run_report_print(const struct options *o, const struct run *r, struct diags *d)
 {
-        CLEANUP(free_textp) char *records = run_folders_records();
-        CLEANUP(free_textp) char *folder = xasprintf("%s/%s", records ? records : "", r->id);
         struct error err = { 0 };
         struct story s;
         int rc = 0;
 
-        if (story_load(&s, folder, &err) < 0) {
+        if (story_load(&s, r->id, &err) < 0) {
                 diag_help(diag_add(d, HN_NO_RECORDS_THERE, 66, "run %s has no report: %s", r->id,
                                    err.text),
                           "runs with --log-dir none have no records; hnlaunch ps lists your runs");

@@ -13,6 +13,7 @@
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/run/run_folders.h"
+#include "head/run/run_records.h"
 #include "head/why/why_tell.h"
 
 enum {
@@ -41,15 +42,18 @@ static bool put_report(int fd, const char *text)
 static char *write_why_report(const struct run *r, const char *text)
 {
         CLEANUP(free_textp) char *folder = run_folders_records();
+        struct error err;
+        CLEANUP(fd_closep) int dir = run_records_open(r->id, &err);
 
-        for (int i = 1; folder && text && i < REPORTS_MAX; i++) {
-                CLEANUP(free_textp) char *path = xasprintf("%s/%s/why-%d.txt", folder, r->id, i);
+        for (int i = 1; dir >= 0 && text && i < REPORTS_MAX; i++) {
+                CLEANUP(free_textp) char *name = xasprintf("why-%d.txt", i);
                 CLEANUP(fd_closep)
-                int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+                int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
                 if (fd < 0 && errno == EEXIST)
                         continue;
-                return fd >= 0 && put_report(fd, text) ? STEAL(&path) : NULL;
+                return fd >= 0 && put_report(fd, text) ? xasprintf("%s/%s/%s", folder, r->id, name)
+                                                       : NULL;
         }
         return NULL;
 }

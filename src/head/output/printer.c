@@ -467,8 +467,10 @@ static void open_rank_file(struct printer_stream *st)
         const struct printer_options *opt = &st->o->opt;
         char *path = xasprintf("%s/rank-%05d.%s", opt->dir, st->rank,
                                st->number == MSG_STDOUT ? "out" : "err");
-        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (opt->append ? O_APPEND : O_TRUNC),
-                      0600);
+        int fd = openat(opt->dir_fd, strrchr(path, '/') + 1,
+                        O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC |
+                                (opt->append ? O_APPEND : O_TRUNC),
+                        0600);
 
         if (fd < 0)
                 st->o->ops.broken(st->o->ctx, 0, path, errno);

@@ -41,6 +41,7 @@ struct printer_options {
         bool fold;                /* equal lines of several ranks once */
         bool erase;               /* the terminal can erase a line: states are drawn in place */
         const char *dir;          /* a file per rank and stream, NULL = none */
+        int dir_fd;               /* of @dir; borrowed */
         bool append;              /* the files exist and are continued */
         const bool *shown;        /* by rank: reaches the terminal; NULL = all */
         uint32_t window;          /* credit window per stream */

@@ -20,24 +20,30 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "head/core/json_text.h"
 #include "head/output/say.h"
+#include "head/run/event_file.h"
 #include "head/run/run_folders.h"
 
-/* A file of event lines. */
-struct event_file {
+/* Where event lines go. */
+struct event_sink {
         char *path;
-        FILE *to;  /* NULL = not wanted */
-        int error; /* errno of the first failed write */
+        FILE *to;       /* NULL = not wanted */
+        int error;      /* errno of the first failed write */
+        uint64_t bytes; /* of events.ndjson, which is kept short */
 };
 
 struct run_dir {
         char *dir, *path, *run_id;
         int link_error;                 /* errno of DIR/latest */
-        struct event_file ndjson, json; /* of the folder, of --json=FILE */
+        struct event_sink ndjson, json; /* of the folder, of --json=FILE */
+        int fd;                         /* of the folder, -1 = none */
         bool to_stdout;
         struct recorder *recorder; /* NULL = none */
 };
+
+static const char events_name[] = "events.ndjson";
 
 /* Of the time @ago_ns ago. */
 static void format_timestamp(char *to, size_t size, int64_t ago_ns)
@@ -85,14 +91,33 @@ static void link_latest(struct run_dir *r)
 }
 
 /* Writes and flushes a line, so a reader of the file is never behind. */
-static void write_flushed(struct event_file *f, const char *line)
+static void write_flushed(struct event_sink *f, const char *line)
 {
         if (!f->to)
                 return;
         errno = 0;
         fputs(line, f->to);
+        f->bytes += strlen(line);
         if ((fflush(f->to) || ferror(f->to)) && !f->error)
                 f->error = errno ? errno : EIO;
+}
+
+static void shorten_sink(struct run_dir *r)
+{
+        struct event_sink *f = &r->ndjson;
+        int fd = -1;
+        FILE *to;
+
+        if (!f->to || f->bytes <= EVENT_FILE_MAX)
+                return;
+        fd = event_file_shorten(r->fd, events_name, &f->bytes);
+        to = fd < 0 ? NULL : fdopen(fd, "w");
+        if (to) {
+                fclose(f->to);
+                f->to = to;
+        } else {
+                f->bytes = 0; /* try once more when as much has come again */
+        }
 }
 
 static void write_event(struct run_dir *r, json_t *j)
@@ -100,6 +125,7 @@ static void write_event(struct run_dir *r, json_t *j)
         char *text = json_dump_plain(j, JSON_COMPACT), *line = xasprintf("%s\n", text);
 
         write_flushed(&r->ndjson, line);
+        shorten_sink(r);
         write_flushed(&r->json, line);
         if (r->recorder)
                 recorder_put(r->recorder, RECORD_EVENTS, line, strlen(line));
@@ -157,22 +183,21 @@ static void on_event(void *ctx, const struct event *e)
                 link_latest(r);
 }
 
-/* Opens an empty file. 0600 is for files in the folder: command lines and output are the user's. */
-static FILE *open_new_file(const char *path, mode_t mode)
+/* Makes a file in the folder. Command lines and output are the user's alone. */
+static FILE *open_new_file(const struct run_dir *r, const char *name)
 {
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+        int fd = openat(r->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
         return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
-/* Takes @path. @what stands before the path in messages. */
-static int open_event_file(struct event_file *f, char *path, mode_t mode, const char *what,
-                           struct error *err)
+static int open_json_file(struct run_dir *r, const char *path, struct error *err)
 {
-        f->path = path;
-        f->to = open_new_file(path, mode);
-        return f->to ? 0
-                     : err_set(err, errno, "cannot write %s%s: %s", what, path, strerror(errno));
+        r->json.path = xstrdup(path);
+        r->json.to = fopen(path, "we");
+        return r->json.to ? 0
+                          : err_set(err, errno, "cannot write events to %s: %s", path,
+                                    strerror(errno));
 }
 
 static int create_run_folder(struct run_dir *r, const char *dir, struct error *err)
@@ -185,7 +210,12 @@ static int create_run_folder(struct run_dir *r, const char *dir, struct error *e
         if (mkdir(r->path, 0700) < 0)
                 return err_set(err, errno, "cannot make the log folder %s: %s", r->path,
                                strerror(errno));
-        return open_event_file(&r->ndjson, xasprintf("%s/events.ndjson", r->path), 0600, "", err);
+        r->fd = open(r->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r->ndjson.path = xasprintf("%s/%s", r->path, events_name);
+        r->ndjson.to = r->fd < 0 ? NULL : open_new_file(r, events_name);
+        return r->ndjson.to ? 0
+                            : err_set(err, errno, "cannot write %s: %s", r->ndjson.path,
+                                      strerror(errno));
 }
 
 struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
@@ -196,8 +226,8 @@ struct run_dir *run_dir_create(struct events *es, const char *dir, const char *r
         r->run_id = xstrdup(run_id);
         r->recorder = recorder;
         r->to_stdout = json && !json_file;
-        if ((json && json_file &&
-             open_event_file(&r->json, xstrdup(json_file), 0666, "events to ", err) < 0) ||
+        r->fd = -1;
+        if ((json && json_file && open_json_file(r, json_file, err) < 0) ||
             (dir && create_run_folder(r, dir, err) < 0)) {
                 run_dir_destroy(r);
                 return NULL;
@@ -210,6 +240,11 @@ struct run_dir *run_dir_create(struct events *es, const char *dir, const char *r
 const char *run_dir_path(const struct run_dir *r)
 {
         return r->path;
+}
+
+int run_dir_fd(const struct run_dir *r)
+{
+        return r->fd;
 }
 
 struct recorder *run_dir_recorder(const struct run_dir *r)
@@ -225,7 +260,7 @@ void run_dir_open_records(struct run_dir *r)
 
 int run_dir_events_error(const struct run_dir *r, struct error *err)
 {
-        const struct event_file *f = r->ndjson.error ? &r->ndjson : &r->json;
+        const struct event_sink *f = r->ndjson.error ? &r->ndjson : &r->json;
 
         if (!f->error)
                 return 0;
@@ -245,7 +280,7 @@ static int write_json(struct run_dir *r, enum record record, const char *name, j
                       struct error *err)
 {
         char *path = r->path ? xasprintf("%s/%s", r->path, name) : NULL;
-        FILE *to = path ? open_new_file(path, 0600) : NULL;
+        FILE *to = path ? open_new_file(r, name) : NULL;
         bool good = !path || (to && json_write_plain(j, to));
         int rc = 0;
 
@@ -398,6 +433,7 @@ void run_dir_destroy(struct run_dir *r)
                 fclose(r->ndjson.to);
         if (r->json.to)
                 fclose(r->json.to);
+        fd_close(r->fd);
         free(r->ndjson.path);
         free(r->json.path);
         free(r->dir);

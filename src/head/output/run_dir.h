@@ -3,7 +3,7 @@
  * Run dir: the records of a run in --log-dir, for people and machines
  *
  *   DIR/<run>/run.json        version, command, plan; no environment values
- *   DIR/<run>/events.ndjson   events as they happen, each in a line
+ *   DIR/<run>/events.ndjson   events as they happen, each in a line (head/run/event_file.h)
  *   DIR/<run>/summary.json    origin, code, rank, host, verdict
  *   DIR/<run>/rank-00013.out  written by the printer
  *   DIR/<run>/flight-recorder/nccl_trace_rank_13  written by dump_files
@@ -34,6 +34,7 @@ struct run_dir;
 struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
                                const char *json_file, struct recorder *recorder, struct error *err);
 const char *run_dir_path(const struct run_dir *r); /* of the run's directory, NULL = none; lent */
+int run_dir_fd(const struct run_dir *r);           /* of that directory, -1 = none; lent */
 struct recorder *run_dir_recorder(const struct run_dir *r); /* lent; NULL = none, also for NULL */
 void run_dir_open_records(struct run_dir *r);               /* the ranks have been started */
 

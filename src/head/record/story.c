@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "head/run/run_records.h"
 
 enum {
         EVENTS_FILE_MAX = 64 << 20,
@@ -49,28 +50,24 @@ int64_t story_last_us(const struct story *s)
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Returns an object, empty if the file is missing or no JSON. */
-static json_t *load_object(const char *folder, const char *name)
+static json_t *load_object(int dir, const char *name)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s", folder, name);
-        json_t *j = json_load_file(path, 0, NULL);
+        json_t *j = run_records_load(dir, name);
 
-        if (json_is_object(j))
-                return j;
-        json_decref(j);
-        return json_object();
+        return j ? j : json_object();
 }
 
 /* Each line is an event; the last one may be cut. */
-static int load_events(struct story *s, const char *folder, struct error *err)
+static int load_events(struct story *s, int dir, struct error *err)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/events.ndjson", folder), *text = NULL;
+        CLEANUP(free_textp) char *text = NULL;
         size_t len = 0;
-        int r = fd_read_regular(path, EVENTS_FILE_MAX, &text, &len);
+        int r = fd_read_regular(dir, "events.ndjson", EVENTS_FILE_MAX, &text, &len);
         char *at = text, *end = text + len;
 
         s->events = json_array();
         if (r < 0)
-                return err_set(err, -r, "cannot read %s: %s", path, strerror(-r));
+                return err_set(err, -r, "cannot read events.ndjson: %s", strerror(-r));
         while (at < end) {
                 char *nl = memchr(at, '\n', (size_t)(end - at));
                 json_t *j = nl ? json_loadb(at, (size_t)(nl - at), 0, NULL) : NULL;
@@ -376,22 +373,22 @@ static void find_phases(struct story *s)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-int story_load(struct story *s, const char *folder, struct error *err)
+int story_load(struct story *s, const char *id, struct error *err)
 {
-        CLEANUP(free_textp) char *trace = xasprintf("%s/trace", folder);
+        CLEANUP(fd_closep) int dir = run_records_open(id, err);
         struct trace_places places;
         int r;
 
         *s = (struct story){ .times = { -1, -1, -1, -1, -1 } };
-        s->run = load_object(folder, "run.json");
-        s->summary = load_object(folder, "summary.json");
+        s->run = load_object(dir, "run.json");
+        s->summary = load_object(dir, "summary.json");
         make_places(s);
-        r = load_events(s, folder, err);
+        r = dir < 0 ? dir : load_events(s, dir, err);
         if (r < 0)
                 return r;
         take_events(s);
         places = (struct trace_places){ s->node_of, s->n_ranks, s->n_nodes };
-        r = trace_log_load(&s->log, trace, &places, err);
+        r = trace_log_load(&s->log, dir, "trace", &places, err);
         add_steps_of_events(s);
         trace_log_drop_before(&s->log, s->times.restarted_us);
         find_phases(s);

@@ -77,9 +77,9 @@ struct story {
         struct slow_node slow;
 };
 
-/* Reads the records in @folder. -errno with @err: there are none, or they cannot be read; *s needs
- * story_finish() in any case. */
-int story_load(struct story *s, const char *folder, struct error *err);
+/* Reads the records of the run @id. -errno with @err: there are none, or they cannot be read; *s
+ * needs story_finish() in any case. */
+int story_load(struct story *s, const char *id, struct error *err);
 void story_finish(struct story *s);
 
 /* Returns a member of .run or .summary as text, "" if there is none; lent. */

@@ -225,15 +225,15 @@ void trace_log_read(struct trace_log *log, const void *data, size_t len,
         free(r.newest);
 }
 
-int trace_log_load(struct trace_log *log, const char *path, const struct trace_places *places,
-                   struct error *err)
+int trace_log_load(struct trace_log *log, int dir, const char *name,
+                   const struct trace_places *places, struct error *err)
 {
         CLEANUP(free_textp) char *text = NULL;
         size_t len = 0;
-        int r = fd_read_regular(path, FILE_MAX, &text, &len);
+        int r = fd_read_regular(dir, name, FILE_MAX, &text, &len);
 
         trace_log_read(log, r < 0 ? "" : text, len, places);
-        return r < 0 && r != -ENOENT ? err_set(err, -r, "cannot read %s: %s", path, strerror(-r))
+        return r < 0 && r != -ENOENT ? err_set(err, -r, "cannot read %s: %s", name, strerror(-r))
                                      : 0;
 }
 

@@ -58,10 +58,10 @@ struct trace_places {
         size_t n_ranks, n_nodes;
 };
 
-/* Reads the file, which may be missing: then there are no events. -errno with @err: it cannot be
- * read; *log is valid in any case. */
-int trace_log_load(struct trace_log *log, const char *path, const struct trace_places *places,
-                   struct error *err);
+/* Reads the file @name in the folder @dir, which may be missing: then there are no events. -errno
+ * with @err: it cannot be read; *log is valid in any case. */
+int trace_log_load(struct trace_log *log, int dir, const char *name,
+                   const struct trace_places *places, struct error *err);
 /* The same from memory. */
 void trace_log_read(struct trace_log *log, const void *data, size_t len,
                     const struct trace_places *places);

@@ -5,32 +5,30 @@
  */
 #include "head/run/output_file.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "head/run/run_records.h"
 #include "wire/msg.h"
 
 enum { PIECE_MAX = 64 << 20 }; /* larger than any piece of the recorder */
 
 static bool open_output_part(struct output_file *f, const char *name)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s", f->folder, name);
-
         if (f->file)
                 fclose(f->file);
-        f->file = fopen(path, "re");
+        f->file = run_records_file(f->dir, name);
         return f->file;
 }
 
 static ino_t number_of(const struct output_file *f, const char *name)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s", f->folder, name);
         struct stat st;
 
-        return stat(path, &st) == 0 ? st.st_ino : 0;
+        return fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_ino : 0;
 }
 
 static ino_t number_of_open(const struct output_file *f)
@@ -49,9 +47,9 @@ static int64_t name_of_open(const struct output_file *f)
         return n > 0 && strchr(head, ' ') ? strtoll(head, NULL, 10) + 1 : 0;
 }
 
-void output_file_open(struct output_file *f, const char *folder, struct output_place from)
+void output_file_open(struct output_file *f, int dir, struct output_place from)
 {
-        *f = (struct output_file){ .folder = folder };
+        *f = (struct output_file){ .dir = dir };
         if (!from.file || !open_output_part(f, "output") || name_of_open(f) != from.file)
                 if (!open_output_part(f, "output.old"))
                         open_output_part(f, "output");
@@ -64,7 +62,7 @@ void output_file_finish(struct output_file *f)
         if (f->file)
                 fclose(f->file);
         free(f->bytes);
-        *f = (struct output_file){ .file = NULL };
+        *f = (struct output_file){ .dir = -1 };
 }
 
 struct output_place output_file_tell(const struct output_file *f)

@@ -33,14 +33,14 @@ struct output_place {
 };
 
 struct output_file {
-        const char *folder; /* of the run; borrowed */
-        FILE *file;         /* NULL = there is none yet */
+        int dir;    /* the folder of the run; borrowed */
+        FILE *file; /* NULL = there is none yet */
         char *bytes;
 };
 
-/* Opens the output in @folder at @from, or at the beginning if that place is gone; no file may be
- * there yet. */
-void output_file_open(struct output_file *f, const char *folder, struct output_place from);
+/* Opens the output in the folder @dir (head/run/run_records.h) at @from, or at the beginning if
+ * that place is gone; no file may be there yet. */
+void output_file_open(struct output_file *f, int dir, struct output_place from);
 void output_file_finish(struct output_file *f);
 
 /* Reads the next piece. False: there is no more now. */

@@ -23,14 +23,18 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/core/thread_pool.h"
+#include "head/run/event_file.h"
 #include "head/run/run_folders.h"
 #include "head/run/run_list.h"
+#include "head/run/run_records.h"
 #include "wire/env/nccl_env.h"
 #include "wire/msg.h"
 
 enum {
         QUEUE_MAX = 2 << 20,    /* bytes of output that wait */
-        EVENTS_MAX = 64 << 20,  /* of events, which wait from the start of hnlaunch on */
+        EVENTS_MAX = 64 << 20,  /* of events that wait from the start of hnlaunch on */
+        TOUCH_MS = 60000,       /* the folder's time tells other machines that the run goes on */
+        ELSEWHERE_DAYS = 30,    /* after which a run of another machine counts as killed */
         OUTPUT_MAX = 128 << 20, /* of a file of output; the file before is kept, too */
         BURST = 16 << 20,       /* bytes of output at any rate */
         RATE = 8 << 20,         /* then so many in a second: faster ranks need the processors */
@@ -38,6 +42,7 @@ enum {
 };
 
 /* By enum record; then the file of output before, and the place of `hnlaunch attach`. */
+enum { OUTPUT_OLD = RECORDS };
 static const char *const record_names[] = {
         "run.json",     "events.ndjson", "output",     "trace",
         "summary.json", "hang.txt",      "output.old", "shown"
@@ -45,10 +50,12 @@ static const char *const record_names[] = {
 
 /* Of the thread, until it is done. */
 struct record_files {
+        int dir; /* -1 = there is none: with recorder.elsewhere, not yet */
         int fd[RECORDS];
         uint64_t in_file, output; /* bytes of output in the file, and of the run */
+        uint64_t events;          /* bytes in the file */
         int64_t bytes;            /* of all records */
-        int64_t opened_ns;
+        int64_t opened_ns, touched_ns;
         struct error err; /* code 0 = none */
 };
 
@@ -58,13 +65,20 @@ struct recorder_alone {
         struct recorder_room room;
 };
 
+/* What recorder_await() waits for. */
+struct recorder_begin {
+        bool over;
+        struct error err; /* code 0 = none */
+};
+
 struct recorder {
         char *folder, *path, *elsewhere;
         struct recorder_keep keep;
         pthread_mutex_t lock;
         pthread_cond_t wake, ended;
         pthread_t thread;
-        bool opened, started, finishing, done, left_behind;
+        bool started, finishing, done, left_behind; /* without a thread it is done */
+        struct recorder_begin begin;
         bool asleep; /* the thread waits for bytes */
         struct recorder_alone alone;
         struct buf pending[RECORDS];
@@ -87,20 +101,21 @@ static bool is_safe_name(const char *name)
 }
 
 /* Whether a run without a summary may go on: its process lives or its socket is there, or it is of
- * another machine and of the past day. */
-static bool may_go_on(int run, const struct old_run *old)
+ * another machine, where it has touched its folder within some weeks. */
+static bool may_go_on(int run)
 {
-        CLEANUP(fd_closep) int fd = openat(run, record_names[RECORD_RUN], O_RDONLY | O_CLOEXEC);
-        json_t *j = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+        json_t *j = run_records_load(run, record_names[RECORD_RUN]);
         const char *host = json_string_value(json_object_get(j, "host"));
         const char *socket = json_string_value(json_object_get(j, "socket"));
         char here[256] = "";
+        struct stat st = { 0 };
         bool may;
 
         gethostname(here, sizeof(here) - 1);
+        fstat(run, &st);
         may = host && !strcmp(host, here)
                       ? run_process_lives(j) || (socket && access(socket, F_OK) == 0)
-                      : time(NULL) - old->changed.tv_sec < 24 * 60 * 60;
+                      : time(NULL) - st.st_mtime < ELSEWHERE_DAYS * INT64_C(86400);
         json_decref(j);
         return may;
 }
@@ -108,20 +123,23 @@ static bool may_go_on(int run, const struct old_run *old)
 /* Opens the folder of a run, also behind a link. */
 static int open_run(int dir, const char *name)
 {
-        return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct error err;
+
+        return run_records_open_at(dir, name, &err);
 }
 
-/* Also a link that leads nowhere. */
-static bool has_run_ended(int dir, const struct old_run *old)
+/* Whether hnlaunch has made the entry, and the run has ended. So has that of a link that leads
+ * nowhere; files and folders of the user are no runs. */
+static bool has_run_ended(int dir, const struct old_run *old, bool is_link)
 {
-        CLEANUP(free_textp)
-        char *summary = xasprintf("%s/%s", old->name, record_names[RECORD_SUMMARY]);
-        CLEANUP(fd_closep) int fd = -1;
+        CLEANUP(fd_closep) int fd = open_run(dir, old->name);
+        struct stat st;
 
-        if (faccessat(dir, summary, F_OK, 0) == 0)
-                return true;
-        fd = open_run(dir, old->name);
-        return fd < 0 || !may_go_on(fd, old);
+        if (fd < 0)
+                return is_link && faccessat(dir, old->name, F_OK, 0) < 0 && errno == ENOENT;
+        return fstatat(fd, record_names[RECORD_RUN], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               S_ISREG(st.st_mode) &&
+               (faccessat(fd, record_names[RECORD_SUMMARY], F_OK, 0) == 0 || !may_go_on(fd));
 }
 
 /* Counts the bytes of the dumps that came with the @number-th look, and removes them if @remove.
@@ -190,9 +208,12 @@ static bool remove_answer(int run, int number)
 static void remove_run(int dir, const char *name)
 {
         CLEANUP(fd_closep) int fd = -1;
+        struct stat st;
 
-        if (unlinkat(dir, name, 0) == 0)
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
+                unlinkat(dir, name, 0);
                 return;
+        }
         fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         for (size_t i = 0; fd >= 0 && i < ARRAY_SIZE(record_names); i++)
                 unlinkat(fd, record_names[i], 0);
@@ -223,7 +244,7 @@ static struct old_run *list_old_runs(const struct recorder *r, int dir, size_t *
                         runs = xrealloc(runs, cap = MAX(2 * cap, (size_t)32), sizeof(*runs));
                 runs[n] = (struct old_run){ .changed = st.st_mtim };
                 memcpy(runs[n].name, name, strlen(name) + 1);
-                n += has_run_ended(dir, &runs[n]);
+                n += has_run_ended(dir, &runs[n], S_ISLNK(st.st_mode));
         }
         if (entries)
                 closedir(entries);
@@ -259,19 +280,46 @@ static int make_run_folder(struct recorder *r)
                 return -err->code;
         if (r->elsewhere ? symlink(r->elsewhere, r->path) < 0 : mkdir(r->path, 0700) < 0)
                 return err_set(err, errno, "cannot make %s: %s", r->path, strerror(errno));
+        r->files.dir = run_records_open_at(AT_FDCWD, r->path, err);
+        if (r->files.dir < 0 && !r->elsewhere)
+                return -err->code;
+        *err = (struct error){ 0 };
         return 0;
 }
 
-/* Keeps a full file of output beside the next one. */
-static void turn_output(struct recorder *r, const char *path)
+/* Tells commands on other machines that the run goes on. */
+static void touch_folder(struct recorder *r)
 {
-        CLEANUP(free_textp) char *old = xasprintf("%s.old", path);
+        if (clock_ns() - r->files.touched_ns < TOUCH_MS * INT64_C(1000000))
+                return;
+        r->files.touched_ns = clock_ns();
+        futimens(r->files.dir, NULL);
+}
 
-        fd_close(r->files.fd[RECORD_OUTPUT]);
-        r->files.fd[RECORD_OUTPUT] = -1;
+/* Keeps a full file of output beside the next one. */
+static void turn_output(struct recorder *r)
+{
+        int dir = r->files.dir;
+
+        r->files.fd[RECORD_OUTPUT] = fd_close(r->files.fd[RECORD_OUTPUT]);
         r->files.in_file = 0;
-        if (rename(path, old) < 0)
-                unlink(path);
+        if (renameat(dir, record_names[RECORD_OUTPUT], dir, record_names[OUTPUT_OLD]) < 0)
+                unlinkat(dir, record_names[RECORD_OUTPUT], 0);
+}
+
+/* Removes old lines of a file of events that has become too long. */
+static int shorten_events(struct recorder *r)
+{
+        int fd;
+
+        if (r->files.events <= EVENT_FILE_MAX)
+                return 0;
+        fd = event_file_shorten(r->files.dir, record_names[RECORD_EVENTS], &r->files.events);
+        if (fd < 0)
+                return fd;
+        fd_close(r->files.fd[RECORD_EVENTS]);
+        r->files.fd[RECORD_EVENTS] = fd;
+        return 0;
 }
 
 /* Takes bytes off the end of the output. A last piece that is cut tells readers that more is
@@ -290,24 +338,36 @@ static bool goes_elsewhere(enum record record)
         return record == RECORD_HANG || record == RECORD_TRACE;
 }
 
+/* Appends to the file of the record, which is made if needed. */
+static int append_record(struct recorder *r, enum record record, const struct buf *b)
+{
+        struct record_files *f = &r->files;
+        int ret;
+
+        if (record == RECORD_OUTPUT && (f->in_file += buf_len(b)) > OUTPUT_MAX)
+                turn_output(r);
+        if (f->fd[record] < 0)
+                f->fd[record] = openat(f->dir, record_names[record],
+                                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        ret = f->fd[record] < 0 ? -errno : fd_write_all(f->fd[record], buf_data(b), buf_len(b));
+        if (ret || record != RECORD_EVENTS)
+                return ret;
+        f->events += buf_len(b);
+        return shorten_events(r);
+}
+
 static int write_record(struct recorder *r, enum record record, const struct buf *b)
 {
-        CLEANUP(free_textp) char *path = NULL;
-        int ret = 0;
+        int ret;
 
         if (!buf_len(b) || (r->elsewhere && record != RECORD_OUTPUT && !goes_elsewhere(record)))
                 return 0;
-        path = xasprintf("%s/%s", r->path, record_names[record]);
-        if (record == RECORD_OUTPUT && (r->files.in_file += buf_len(b)) > OUTPUT_MAX)
-                turn_output(r, path);
-        if (r->files.fd[record] < 0)
-                r->files.fd[record] = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        ret = r->files.fd[record] < 0 ? -errno
-                                      : fd_write_all(r->files.fd[record], buf_data(b), buf_len(b));
+        ret = append_record(r, record, b);
         if (ret == 0 || r->files.err.code)
                 return ret;
         cut_output(r, 1);
-        return err_set(&r->files.err, -ret, "cannot write %s: %s", path, strerror(-ret));
+        return err_set(&r->files.err, -ret, "cannot write %s/%s: %s", r->path, record_names[record],
+                       strerror(-ret));
 }
 
 /* Without a summary the run would seem to have been killed. On a full disk it takes the place of
@@ -336,13 +396,28 @@ static void write_batch(struct recorder *r, struct buf batch[RECORDS])
         }
 }
 
-/* Waits for bytes and takes them. False: no more will come. */
+static struct timespec make_deadline(int ms)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_sec += ms / 1000;
+        t.tv_nsec += ms % 1000 * 1000000L;
+        if (t.tv_nsec >= 1000000000L) {
+                t.tv_sec++;
+                t.tv_nsec -= 1000000000L;
+        }
+        return t;
+}
+
+/* Waits for bytes and takes them, or for TOUCH_MS. False: no more will come. */
 static bool take_batch(struct recorder *r, struct buf batch[RECORDS])
 {
-        bool any = false;
+        struct timespec until = make_deadline(TOUCH_MS);
+        bool any = false, over = false;
 
         pthread_mutex_lock(&r->lock);
-        while (!any) {
+        while (!any && !over) {
                 for (int i = 0; i < RECORDS; i++) {
                         any |= buf_len(&r->pending[i]) > 0;
                         struct buf taken = r->pending[i];
@@ -357,11 +432,11 @@ static bool take_batch(struct recorder *r, struct buf batch[RECORDS])
                 if (any || r->finishing)
                         break;
                 r->asleep = true;
-                pthread_cond_wait(&r->wake, &r->lock);
+                over = pthread_cond_timedwait(&r->wake, &r->lock, &until) != 0;
                 r->asleep = false;
         }
         pthread_mutex_unlock(&r->lock);
-        return any;
+        return any || over;
 }
 
 /* Waits while the output is ahead of the rate, unless the run is over, or nothing may be left out.
@@ -384,22 +459,38 @@ static void keep_rate(struct recorder *r)
         pthread_mutex_unlock(&r->lock);
 }
 
+/* Tells recorder_await() that the run has records, or has none. */
+static void set_begun(struct recorder *r)
+{
+        pthread_mutex_lock(&r->lock);
+        r->begin = (struct recorder_begin){ true, r->files.err };
+        pthread_cond_signal(&r->ended);
+        pthread_mutex_unlock(&r->lock);
+}
+
 static void *run_recorder(void *arg)
 {
         struct recorder *r = arg;
         struct buf batch[RECORDS] = { 0 };
+        bool made = make_run_folder(r) == 0;
 
-        if (make_run_folder(r) == 0)
-                remove_oldest(r, -1);
-        r->files.opened_ns = clock_ns();
-        while (take_batch(r, batch)) {
+        r->files.opened_ns = r->files.touched_ns = clock_ns();
+        if (r->elsewhere)
+                set_begun(r); /* run.json is there already */
+        for (bool first = true; take_batch(r, batch); first = false) {
                 write_batch(r, batch);
+                if (first)
+                        set_begun(r);
+                if (first && made)
+                        remove_oldest(r, -1);
+                touch_folder(r);
                 keep_rate(r);
         }
         for (int i = 0; i < RECORDS; i++) {
                 fd_close(r->files.fd[i]);
                 buf_finish(&batch[i]);
         }
+        fd_close(r->files.dir);
         /* A run without much output does not make all of them too large. */
         if (r->files.bytes > r->keep.bytes / 1024)
                 remove_oldest(r, r->files.bytes);
@@ -428,6 +519,7 @@ struct recorder *recorder_create(const char *folder, const char *run, const char
         pthread_cond_init(&r->wake, &attr);
         pthread_cond_init(&r->ended, &attr);
         pthread_condattr_destroy(&attr);
+        r->files.dir = -1;
         for (int i = 0; i < RECORDS; i++)
                 r->files.fd[i] = -1;
         return r;
@@ -435,13 +527,16 @@ struct recorder *recorder_create(const char *folder, const char *run, const char
 
 void recorder_open(struct recorder *r)
 {
-        int error = r->opened ? 0 : thread_start(&r->thread, run_recorder, r);
+        int error;
 
-        r->started |= !r->opened && !error;
-        r->opened = true;
+        if (r->started || r->done)
+                return;
+        error = thread_start(&r->thread, run_recorder, r);
+        r->started = !error;
         if (!error)
                 return;
         err_set(&r->files.err, error, "cannot start a thread: %s", strerror(error));
+        r->begin.err = r->files.err;
         r->done = true;
 }
 
@@ -513,20 +608,29 @@ void recorder_stand_alone(struct recorder *r, int64_t us, struct recorder_room r
         pthread_mutex_unlock(&r->lock);
 }
 
+int recorder_await(struct recorder *r, struct error *err)
+{
+        struct timespec until = make_deadline(RECORDER_SLOW_MS);
+        int late = 0, ret = 0;
+
+        pthread_mutex_lock(&r->lock);
+        while (!r->begin.over && !r->done && !late)
+                late = pthread_cond_timedwait(&r->ended, &r->lock, &until);
+        if (!r->begin.over && !r->done)
+                ret = err_set(err, ETIME, "%s is too slow", r->folder);
+        else if (r->begin.err.code)
+                ret = err_set(err, r->begin.err.code, "%s", r->begin.err.text);
+        pthread_mutex_unlock(&r->lock);
+        return ret;
+}
+
 int recorder_finish(struct recorder *r, int ms, struct error *err)
 {
-        struct timespec until;
+        struct timespec until = make_deadline(ms);
         int late = 0;
 
-        if (!r->opened)
+        if (!r->started && !r->done)
                 return 0;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ms / 1000;
-        until.tv_nsec += ms % 1000 * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-                until.tv_sec++;
-                until.tv_nsec -= 1000000000L;
-        }
         pthread_mutex_lock(&r->lock);
         mark_gap(r, 0);
         r->finishing = true;

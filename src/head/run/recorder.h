@@ -15,7 +15,8 @@
  * it is written, or than 8 MiB in a second, is left out, and the gap is marked by a line
  * "MICROSECONDS - gap BYTES". Rank -1 is hnlaunch itself. When the run has no terminal, nothing is
  * left out, and ranks wait for the disk: a line "MICROSECONDS - detached" marks the beginning. Of
- * long output the newest 128 MiB at least are kept, in output.old and output. When a write has
+ * long output the newest 128 MiB at least are kept, in output.old and output, and of events 64 MiB
+ * (head/run/event_file.h). Once a minute the folder is touched. When a write has
  * failed, the output ends within a piece, and only the summary is still written. The thread also
  * removes the oldest records. Main thread only.
  */
@@ -59,6 +60,9 @@ struct recorder *recorder_create(const char *folder, const char *run, const char
                                  struct recorder_keep keep);
 /* Begins to write. Nothing is written, and nothing is made, before. */
 void recorder_open(struct recorder *r);
+/* Waits until what was put before recorder_open() is written, for RECORDER_SLOW_MS at most. 0; or
+ * -errno with @err: the run cannot be recorded. */
+int recorder_await(struct recorder *r, struct error *err);
 
 /* Copies bytes of a file; not RECORD_OUTPUT. */
 void recorder_put(struct recorder *r, enum record record, const void *data, size_t len);

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "head/core/json_text.h"
 #include "head/run/run_folders.h"
+#include "head/run/run_records.h"
 
 enum { INFO_MS = 2000, ANSWER_MAX = 64 << 20, READ_SIZE = 64 << 10, STAT_MAX = 4096 };
 
@@ -25,13 +26,26 @@ static const char socket_end[] = ".sock";
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+/* Whether @path has the form of a run's socket, in a folder where only this user may write. */
+static bool is_own_socket(const char *path, const struct stat *st)
+{
+        const char *name = strrchr(path, '/');
+        size_t len = strlen(path), end = sizeof(socket_end) - 1;
+        CLEANUP(free_textp) char *folder = name ? xstrndup(path, (size_t)(name - path)) : NULL;
+        struct stat at;
+
+        return name && len > end && !strcmp(path + len - end, socket_end) &&
+               S_ISSOCK(st->st_mode) && st->st_uid == geteuid() && lstat(folder, &at) == 0 &&
+               S_ISDIR(at.st_mode) && at.st_uid == geteuid() && !(at.st_mode & 077);
+}
+
 /* Removes the socket of a hnlaunch that was killed, but none that is just being made: it refuses
- * connections until its process listens. */
+ * connections until its process listens. So does whatever else a path leads to. */
 static void remove_stale_socket(const char *path)
 {
         struct stat st;
 
-        if (lstat(path, &st) == 0 && time(NULL) - st.st_ctime > 1)
+        if (lstat(path, &st) == 0 && is_own_socket(path, &st) && time(NULL) - st.st_ctime > 1)
                 unlink(path);
 }
 
@@ -164,23 +178,17 @@ static void drop_last_run(struct run_list *l)
         json_decref(r->summary);
 }
 
-static json_t *load_record(const char *folder, const char *run, const char *name)
+static json_t *load_record(const char *run, const char *name)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s/%s", folder, run, name);
-        json_t *j = json_load_file(path, 0, NULL);
+        struct error err;
+        CLEANUP(fd_closep) int dir = run_records_open(run, &err);
 
-        if (j && !json_is_object(j)) {
-                json_decref(j);
-                j = NULL;
-        }
-        return j;
+        return run_records_load(dir, name);
 }
 
 json_t *run_load_summary(const char *id)
 {
-        CLEANUP(free_textp) char *records = run_folders_records();
-
-        return records ? load_record(records, id, "summary.json") : NULL;
+        return load_record(id, "summary.json");
 }
 
 bool run_process_lives(const json_t *info)
@@ -218,8 +226,7 @@ static bool is_run_there(struct run *r)
         return info || (err.code != ECONNREFUSED && err.code != ENOENT);
 }
 
-static void add_from_socket(struct run_list *l, const char *folder, const char *records,
-                            const char *name)
+static void add_from_socket(struct run_list *l, const char *folder, const char *name)
 {
         size_t len = strlen(name), end = sizeof(socket_end) - 1;
         struct run *r;
@@ -228,7 +235,7 @@ static void add_from_socket(struct run_list *l, const char *folder, const char *
                 return;
         r = add_run(l, name, len - end);
         r->socket = run_folders_socket(folder, r->id);
-        r->info = records ? load_record(records, r->id, "run.json") : NULL;
+        r->info = load_record(r->id, "run.json");
         r->info = r->info ? r->info : json_object();
         if (!is_run_there(r))
                 drop_last_run(l);
@@ -252,20 +259,23 @@ static enum run_state find_run_state(struct run *r)
                                             : RUN_LOST;
 }
 
-static void add_from_records(struct run_list *l, const char *folder, const char *name)
+static void add_from_records(struct run_list *l, const char *name)
 {
+        struct error err;
+        CLEANUP(fd_closep) int dir = -1;
         struct run *r;
 
         for (size_t i = 0; i < l->n; i++)
                 if (!strcmp(l->v[i].id, name))
                         return;
+        dir = run_records_open(name, &err);
         r = add_run(l, name, strlen(name));
-        r->info = load_record(folder, name, "run.json");
+        r->info = run_records_load(dir, "run.json");
         if (!r->info) {
                 drop_last_run(l);
                 return;
         }
-        r->summary = load_record(folder, name, "summary.json");
+        r->summary = run_records_load(dir, "summary.json");
         r->state = find_run_state(r);
 }
 
@@ -292,9 +302,9 @@ static void add_entries(struct run_list *l, const char *sockets, const char *rec
                 if (entry->d_name[0] == '.')
                         continue;
                 else if (sockets)
-                        add_from_socket(l, sockets, records, entry->d_name);
+                        add_from_socket(l, sockets, entry->d_name);
                 else
-                        add_from_records(l, records, entry->d_name);
+                        add_from_records(l, entry->d_name);
         if (dir)
                 closedir(dir);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -265,6 +266,8 @@ struct run_socket *run_socket_open(uv_loop_t *loop, const char *path, struct run
         uv_pipe_init(loop, &s->listener, 0);
         uv_unref((uv_handle_t *)&s->listener);
         r = uv_pipe_bind(&s->listener, path);
+        if (r == 0 && chmod(path, 0600) < 0)
+                r = -errno;
         if (r == 0)
                 r = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_connection);
         if (r == 0) {

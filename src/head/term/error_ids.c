@@ -831,12 +831,19 @@ const struct error_id error_ids[] = {
           "loginctl enable-linger once, then start the run outside of the session: systemd-run --user --scope hnlaunch ..." },
         { 822,
           "the output of a run without a terminal has no place",
-          "With --detach and --on-hup detach the records in the home have the output, and the user has no home.",
-          "Set HOME or XDG_STATE_HOME." },
+          "With --detach and --on-hup detach only the records in the home have the output. The user has no home, or the "
+          "records cannot be written there; the message has the reason.",
+          "Set HOME or XDG_STATE_HOME to a folder that can be written, or leave --detach out." },
         { 823,
           "a process for --detach cannot be started",
           "The kernel refuses another process or pipe. The message has its reason.",
           "Raise the limit of processes or descriptors (ulimit -u, ulimit -n)." },
+        { 824,
+          "others may replace the records of a run (warning)",
+          "The folder of --log-dir may be written by a group or by everybody and has no sticky bit, so that another user "
+          "can put other records in the place of this run's. hnlaunch reads records only from folders of the user in "
+          "which nobody else may write.",
+          "chmod go-w the folder, or chmod +t it." },
         { 830,
           "top has no screen (warning)",
           "hnlaunch-top.so, the part that draws on the terminal, is missing or cannot be loaded: hnlaunch was built without "

@@ -2,6 +2,7 @@
 #include "head/record/trace_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -178,11 +179,11 @@ static void test_a_missing_file_is_none(void **state UNUSED)
         struct trace_log log;
         struct error err;
 
-        assert_int_equal(trace_log_load(&log, "/nowhere/trace", &places, &err), 0);
+        assert_int_equal(trace_log_load(&log, AT_FDCWD, "/nowhere/trace", &places, &err), 0);
         assert_int_equal(log.n, 0);
         assert_false(log.nodes[0].there);
         trace_log_finish(&log);
-        assert_true(trace_log_load(&log, "/", &places, &err) < 0);
+        assert_true(trace_log_load(&log, AT_FDCWD, "/", &places, &err) < 0);
         assert_non_null(strstr(err.text, "cannot read /: "));
         trace_log_finish(&log);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@
 #include "wire/msg.h"
 
 static char folder[] = "/tmp/test_output_file.XXXXXX";
+static int folder_fd = -1;
 
 static void append_to(const char *name, const char *text)
 {
@@ -72,7 +74,7 @@ static void test_pieces_have_ranks_and_streams(void **state)
         (void)state;
         append_to("output", "5 3 out 4\none\n\n6 12 err 2\nto\n7 -1 err 9\nhnlaunch\n\n"
                             "8 - gap 4096\n9 - detached\n");
-        output_file_open(&f, folder, (struct output_place){ 0 });
+        output_file_open(&f, folder_fd, (struct output_place){ 0 });
         assert_true(output_file_next(&f, &p));
         assert_int_equal(p.us, 5);
         assert_int_equal(p.stream, MSG_STDOUT);
@@ -95,7 +97,7 @@ static void test_what_is_half_written_is_read_later(void **state)
         struct output_file f;
 
         (void)state;
-        output_file_open(&f, folder, (struct output_place){ 0 });
+        output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_end(&f); /* no file yet */
         append_to("output", "5 0 ou");
         expect_end(&f);
@@ -113,7 +115,7 @@ static void test_a_reader_follows_the_next_file(void **state)
 
         (void)state;
         append_to("output", "1 0 out 1\na\n");
-        output_file_open(&f, folder, (struct output_place){ 0 });
+        output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
         append_to("output", "2 0 out 1\nb\n");
         turn();
@@ -132,7 +134,7 @@ static void test_a_reader_that_is_too_slow_tells_a_gap(void **state)
 
         (void)state;
         append_to("output", "1 0 out 1\na\n");
-        output_file_open(&f, folder, (struct output_place){ 0 });
+        output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
         turn();
         append_to("output", "2 0 out 1\nb\n");
@@ -152,18 +154,18 @@ static void test_a_place_is_found_again(void **state)
 
         (void)state;
         append_to("output", "1 0 out 1\na\n2 0 out 1\nb\n");
-        output_file_open(&f, folder, (struct output_place){ 0 });
+        output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
         place = output_file_tell(&f);
         output_file_finish(&f);
         turn();
         append_to("output", "3 0 out 1\nc\n");
-        output_file_open(&f, folder, place);
+        output_file_open(&f, folder_fd, place);
         expect_bytes(&f, 0, "b");
         expect_bytes(&f, 0, "c");
         place = output_file_tell(&f);
         output_file_finish(&f);
-        output_file_open(&f, folder, place);
+        output_file_open(&f, folder_fd, place);
         expect_end(&f);
         output_file_finish(&f);
 }
@@ -176,7 +178,7 @@ static void test_a_place_that_is_gone_is_the_beginning(void **state)
         (void)state;
         /* The file system may give the number of the first file to the third one. */
         append_to("output", "1 0 out 1\nx\n");
-        output_file_open(&f, folder, (struct output_place){ 0 });
+        output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "x");
         place = output_file_tell(&f);
         output_file_finish(&f);
@@ -184,13 +186,13 @@ static void test_a_place_that_is_gone_is_the_beginning(void **state)
         append_to("output", "2 0 out 3\nyyy\n");
         turn();
         append_to("output", "3 0 out 3\nzzz\n");
-        output_file_open(&f, folder, place);
+        output_file_open(&f, folder_fd, place);
         expect_bytes(&f, 0, "yyy");
         expect_bytes(&f, 0, "zzz");
         output_file_finish(&f);
         remove_files(NULL);
         append_to("output", "1 0 out 1\na\n");
-        output_file_open(&f, folder, (struct output_place){ .file = 1, .at = 5 });
+        output_file_open(&f, folder_fd, (struct output_place){ .file = 1, .at = 5 });
         expect_bytes(&f, 0, "a");
         output_file_finish(&f);
 }
@@ -208,6 +210,7 @@ int main(void)
         int failed;
 
         assert_non_null(mkdtemp(folder));
+        folder_fd = open(folder, O_RDONLY | O_DIRECTORY);
         failed = cmocka_run_group_tests(tests, NULL, NULL);
         rmdir(folder);
         return failed;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,6 +198,55 @@ static void test_the_oldest_go(void **state)
         assert_true(exists("r5") && !exists("r2") && !exists("r3") && !exists("r4"));
 }
 
+/* Another machine's clock may not be this one's, and a run lasts for months. */
+static void test_runs_of_other_machines_may_go_on(void **state)
+{
+        static const char other[] = "{\"host\":\"elsewhere.invalid\"}";
+        CLEANUP(free_textp) char *file = xasprintf("%s/runs/notes.md", root);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs/mine", root);
+        CLEANUP(free_textp) char *fifo = path_of("mine", "run.json");
+        struct recorder *r = make_run("other", keep_all);
+
+        (void)state;
+        recorder_put(r, RECORD_RUN, other, sizeof(other) - 1);
+        recorder_open(r);
+        finish_well(r);
+        assert_int_equal(close(creat(file, 0600)), 0);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        assert_int_equal(mkfifo(fifo, 0600), 0);
+        make_older("other", 29 * 86400);
+        make_older("notes.md", 400 * 86400);
+        make_older("mine", 400 * 86400);
+        record_run("first", (struct recorder_keep){ 1, INT64_MAX });
+        assert_true(exists("other"));
+        make_older("other", 31 * 86400);
+        record_run("second", (struct recorder_keep){ 1, INT64_MAX });
+        assert_false(exists("other"));
+        assert_true(access(file, F_OK) == 0 && access(fifo, F_OK) == 0);
+}
+
+static void test_the_start_can_be_awaited(void **state)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/begin", root), *run = NULL;
+        struct recorder *r = make_run("begin", keep_all);
+        struct error err;
+
+        (void)state;
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        recorder_open(r);
+        assert_int_equal(recorder_await(r, &err), 0);
+        run = read_of("begin", "run.json");
+        assert_string_equal(run, "{}");
+        finish_well(r);
+        assert_int_equal(close(creat(folder, 0600)), 0);
+        r = recorder_create(folder, "x", NULL, keep_all);
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        recorder_open(r);
+        assert_int_equal(recorder_await(r, &err), -ENOTDIR);
+        recorder_finish(r, WAIT_MS, &err);
+        recorder_destroy(r);
+}
+
 static void test_a_place_that_is_taken_is_told(void **state)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/file", root);
@@ -279,6 +329,8 @@ int main(void)
                 cmocka_unit_test(test_what_does_not_fit_is_a_marked_gap),
                 cmocka_unit_test(test_a_lone_recorder_keeps_all),
                 cmocka_unit_test(test_the_oldest_go),
+                cmocka_unit_test(test_runs_of_other_machines_may_go_on),
+                cmocka_unit_test(test_the_start_can_be_awaited),
                 cmocka_unit_test(test_a_place_that_is_taken_is_told),
                 cmocka_unit_test(test_after_an_error_output_is_cut_and_the_summary_kept),
                 cmocka_unit_test(test_a_link_leads_elsewhere),

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/run/run_records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/run/run_folders.h"
+
+enum { JSON_FILE_MAX = 64 << 20 };
+
+int run_records_open_at(int dir, const char *name, struct error *err)
+{
+        int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0)
+                return err_set(err, errno, "cannot open %s: %s", name, strerror(errno));
+        if (fstat(fd, &st) < 0)
+                err_set(err, errno, "cannot open %s: %s", name, strerror(errno));
+        else if (st.st_uid != geteuid())
+                err_set(err, EPERM, "%s belongs to another user (uid %u)", name,
+                        (unsigned)st.st_uid);
+        else if (st.st_mode & (S_IWGRP | S_IWOTH))
+                err_set(err, EPERM, "others may write in %s (mode %04o)", name,
+                        (unsigned)st.st_mode & 07777);
+        else
+                return fd;
+        fd_close(fd);
+        return -err->code;
+}
+
+int run_records_open(const char *id, struct error *err)
+{
+        CLEANUP(free_textp) char *records = run_folders_records();
+        CLEANUP(free_textp) char *path = records ? xasprintf("%s/%s", records, id) : NULL;
+
+        return path ? run_records_open_at(AT_FDCWD, path, err)
+                    : err_set(err, ENOENT, "there is no home for records");
+}
+
+FILE *run_records_file(int dir, const char *name)
+{
+        int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        struct stat st;
+        FILE *f = NULL;
+
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+                f = fdopen(fd, "r");
+        if (!f)
+                fd_close(fd);
+        return f;
+}
+
+json_t *run_records_load(int dir, const char *name)
+{
+        CLEANUP(free_textp) char *text = NULL;
+        size_t len = 0;
+        json_t *j = NULL;
+
+        if (fd_read_regular(dir, name, JSON_FILE_MAX, &text, &len) == 0)
+                j = json_loadb(text, len, 0, NULL);
+        if (json_is_object(j))
+                return j;
+        json_decref(j);
+        return NULL;
+}

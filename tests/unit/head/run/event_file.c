@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/run/event_file.h"
+
+static char root[] = "/tmp/test_event_file.XXXXXX";
+static int dir;
+
+static FILE *open_events(const char *mode)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/events", root);
+        FILE *f = fopen(path, mode);
+
+        assert_non_null(f);
+        return f;
+}
+
+/* Writes lines until the file has @size bytes: one of @every is no progress. */
+static void write_events(size_t size, int every)
+{
+        FILE *f = open_events("w");
+
+        for (int i = 0; (size_t)ftello(f) < size; i++)
+                fprintf(f, "{\"n\":%d,\"ev\":\"%s\",\"text\":\"%s\"}\n", i,
+                        i % every ? "rank.progress" : "rank.exited",
+                        i % every ? "" : "\\\"ev\\\":\\\"rank.progress\\\"");
+        fclose(f);
+}
+
+struct counts {
+        int exits, steps, first_step, first_exit, last, lines_cut;
+};
+
+static struct counts count_events(void)
+{
+        FILE *f = open_events("r");
+        struct counts c = { 0, 0, -1, -1, -1, 0 };
+        char line[256];
+        int n;
+
+        while (fgets(line, sizeof(line), f)) {
+                c.lines_cut += sscanf(line, "{\"n\":%d,", &n) != 1 || !strchr(line, '\n');
+                c.last = n;
+                if (strstr(line, "rank.exited")) {
+                        c.first_exit = c.exits++ ? c.first_exit : n;
+                } else {
+                        c.first_step = c.steps++ ? c.first_step : n;
+                }
+        }
+        fclose(f);
+        return c;
+}
+
+static void test_older_steps_go_first(void **state)
+{
+        struct counts before, after;
+        uint64_t bytes = 0;
+        struct stat st;
+        int fd;
+
+        (void)state;
+        write_events((size_t)EVENT_FILE_MAX + 1, 1000);
+        before = count_events();
+        fd = event_file_shorten(dir, "events", &bytes);
+        assert_true(fd >= 0);
+        after = count_events();
+        assert_int_equal(after.exits, before.exits);
+        assert_true(after.steps < before.steps / 3 && after.steps > before.steps / 5);
+        assert_int_equal(after.last, before.last);
+        assert_int_equal(after.lines_cut, 0);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_int_equal((uint64_t)st.st_size, bytes);
+        assert_true(st.st_mode % 01000 == 0600);
+        assert_int_equal(fd_write_all(fd, "{\"n\":7,\"ev\":\"rank.exited\"}\n", 27), 0);
+        assert_int_equal(count_events().last, 7);
+        fd_close(fd);
+}
+
+static void test_then_all_older_lines(void **state)
+{
+        struct counts after;
+        uint64_t bytes = 0;
+        int fd;
+
+        (void)state;
+        write_events((size_t)EVENT_FILE_MAX + 1, 1);
+        fd = event_file_shorten(dir, "events", &bytes);
+        assert_true(fd >= 0);
+        after = count_events();
+        assert_true(bytes <= EVENT_FILE_MAX / 4 * 3 && bytes > EVENT_FILE_MAX / 2);
+        assert_true(after.first_exit > 0);
+        assert_int_equal(after.lines_cut, 0);
+        fd_close(fd);
+}
+
+static void test_a_file_that_cannot_be_replaced_stays(void **state)
+{
+        CLEANUP(free_textp) char *new = xasprintf("%s/events.new", root);
+        struct counts before;
+        uint64_t bytes = 0;
+
+        (void)state;
+        write_events(4096, 2);
+        before = count_events();
+        assert_int_equal(mkdir(new, 0700), 0);
+        assert_true(event_file_shorten(dir, "events", &bytes) < 0);
+        assert_int_equal(count_events().last, before.last);
+        assert_int_equal(rmdir(new), 0);
+        assert_true(event_file_shorten(dir, "missing", &bytes) < 0);
+}
+
+static int make_root(void **state)
+{
+        (void)state;
+        dir = mkdtemp(root) ? open(root, O_RDONLY | O_DIRECTORY) : -1;
+        return dir < 0 ? -1 : 0;
+}
+
+static int remove_root(void **state)
+{
+        CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
+
+        (void)state;
+        fd_close(dir);
+        return system(command);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_older_steps_go_first),
+                cmocka_unit_test(test_then_all_older_lines),
+                cmocka_unit_test(test_a_file_that_cannot_be_replaced_stays),
+        };
+
+        return cmocka_run_group_tests(tests, make_root, remove_root);
+}
