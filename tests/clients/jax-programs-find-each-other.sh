@@ -58,6 +58,6 @@ is 'devices: all for a rank that is alone, or sees its own' \
 jax_words jax_gather.py hnlaunch.jax_cluster
 run "${words[@]}"
 ok 'by hand the class is silent' grep -q 'coordinator_address should be defined' "$ERR"
-jax_hn --local 2 -x HNLAUNCH_LIBRARY=/nonexistent.so jax_gather.py hnlaunch.jax_cluster
-has 'without the library the cause is told' "$ERR" '/nonexistent.so: cannot open shared object file'
+jax_hn --local 2 -x HNLAUNCH_LIBRARY="$TMP/nowhere.so" jax_gather.py hnlaunch.jax_cluster
+has 'without the library the cause is told' "$ERR" "$TMP/nowhere.so: cannot open shared object file"
 done_testing

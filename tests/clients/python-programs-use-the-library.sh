@@ -49,10 +49,10 @@ hn -x HNLAUNCH_LIBRARY --local 1 --label none python3 forge.py
 exits 'a rank that forges a last line: its code' 3
 ok 'the last line is ours' grep -q '^hnlaunch: failed after .*aborted the job: .*(exit 3)$' <(tail -n 1 "$ERR")
 is 'and nothing of it moves a terminal' "$(LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80\xae' "$ERR")" ''
-HNLAUNCH_LIBRARY=/nonexistent.so run "${program[@]}"
-has 'without the library the first call says so' "$ERR" 'OSError: cannot load the library of hnlaunch: /nonexistent.so: cannot open shared object file'
+HNLAUNCH_LIBRARY="$TMP/nowhere.so" run "${program[@]}"
+has 'without the library the first call says so' "$ERR" "OSError: cannot load the library of hnlaunch: $TMP/nowhere.so: cannot open shared object file"
 has 'with the next step' "$ERR" 'or name the file in HNLAUNCH_LIBRARY'
-HNLAUNCH_LIBRARY=/nonexistent.so run python3 -c 'import hnlaunch'
+HNLAUNCH_LIBRARY="$TMP/nowhere.so" run python3 -c 'import hnlaunch'
 exits 'and not the import' 0
 PATH=$PLAIN:$PATH run python3 -m hnlaunch --local 2 --label rank sh -c 'exit 0'
 exits 'the module is a program: hnlaunch in PATH' 0

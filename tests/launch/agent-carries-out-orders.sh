@@ -87,7 +87,7 @@ for name, argv, more, want in (
         ("a file that is no program", ["./nonsense"], {"cwd": os.getcwd()}, (EXEC, 8, b"./nonsense")),
         ("a program outside of the worker's PATH", ["plain"], {"env": ["PATH=/nowhere"]},
          (EXEC, 2, b"plain")),
-        ("a missing folder", ["true"], {"cwd": "/no/such"}, (CWD, 2, b"/no/such")),
+        ("a missing folder", ["true"], {"cwd": "/proc/nowhere"}, (CWD, 2, b"/proc/nowhere")),
         ("a folder that is none", ["true"], {"cwd": "/etc/passwd"}, (CWD, 20, b"/etc/passwd"))):
     result = agent.run(argv, ranks=3, **more)
     tap.equal(name + " is refused", [r[1:3] for r in result.refused], [want[:2]])

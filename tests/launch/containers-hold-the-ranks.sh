@@ -79,7 +79,7 @@ if command -v ch-run >/dev/null && ch-run image -- true 2>ch-run.log; then
     hn --local 1 --container charliecloud:../image --label none sh -c 'pwd'
     is 'an image is named by its path from here' "$(cat "$OUT")" "$PWD"
     cd ..
-    hn --local 1 --chdir /no/such/folder --container charliecloud:image pwd
+    hn --local 1 --chdir "$TMP/nowhere" --container charliecloud:image pwd
     exits 'a folder of --chdir that the image does not have' 69
     hn --local 1 --chdir / --container charliecloud:image --label none pwd
     is 'one that it has' "$(cat "$OUT")" /
@@ -147,7 +147,7 @@ if start_docker; then
     user=nobody
     chmod 711 "$TMP" . && mkdir -m 777 theirs && cd theirs
     chmod 600 "${DOCKER_HOST#unix://}"
-    as_user() { run setpriv --reuid "$user" --regid nogroup --clear-groups env HOME=/nonexistent "$HNLAUNCH" "$@"; }
+    as_user() { run setpriv --reuid "$user" --regid nogroup --clear-groups env HOME="$TMP/nowhere" "$HNLAUNCH" "$@"; }
     if setpriv --reuid "$user" --regid nogroup --clear-groups test -x "$HNLAUNCH"; then
         as_user --local 1 --container docker:hn-image true
         has 'docker: a user without the right' "$ERR" 'permission denied while trying to connect'

@@ -11,11 +11,11 @@ in_folder() { # NAME FOLDER
 }
 where='dirname "$(dirname "$HN_STORE")"'
 
-export XDG_RUNTIME_DIR=/nonexistent
+export XDG_RUNTIME_DIR=$TMP/nowhere
 hn --local 2 --label none sh -c "$where"
 exits 'XDG_RUNTIME_DIR does not exist' 0
 in_folder 'the next one serves' /dev/shm
-is 'and nothing is said of it' "$(grep -c nonexistent "$ERR")" 0
+is 'and nothing is said of it' "$(grep -c nowhere "$ERR")" 0
 
 # Read-only in a mount namespace of the run.
 hn_without() { # FOLDERS COMMAND...

@@ -47,7 +47,7 @@ if [[ $(id -u) == 0 ]]; then
     somebody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 fi
 if "${somebody[@]}" test -x "$HNLAUNCH"; then
-    run "${somebody[@]}" env HOME=/nonexistent "$HNLAUNCH" -w nowhere.invalid --push data true
+    run "${somebody[@]}" env HOME="$TMP/nowhere" "$HNLAUNCH" -w nowhere.invalid --push data true
     exits 'an unreadable file' 66
     has 'is named' "$ERR" "error[HN231]: --push: cannot read $PWD/data/file: Permission denied"
     has 'with the next step' "$ERR" 'must be readable for you'

@@ -36,7 +36,7 @@ hn ps
 matches 'ps shows it' "$OUT" "^$id +20[-0-9]+ [:0-9]+ +[0-9.ms]+ +$(uname -n) +1 +2 +failed \(3\) +sh -c"
 is 'the JSON of ps has these names' "$(ps_field '" ".join(sorted(runs[0]))')" \
     'argv code cwd directory hn host num_nodes pid rank run running started state us verdict world_size'
-hn --local 1 /no/such/program
+hn --local 1 ./no-such-program
 is 'a launch that started no rank leaves a record of its failure or none' "$(ls "$RUNS" | wc -l)" "$(ps_field 'len(runs)')"
 
 # --- a run that goes on -----------------------------------------------------------------------
@@ -48,7 +48,7 @@ hn_of ps
 is 'the socket of a run is for its user alone' "$(stat -c %a "$XDG_RUNTIME_DIR/hnlaunch/$id.sock")" 600
 matches 'ps shows that' "$TMP/of.out" "^$id .* running "
 is 'so does its JSON' "$(ps_field 'runs[0]["running"], runs[0]["pid"], runs[0]["world_size"]')" "(True, $PID, 2)"
-is 'also from a session with another runtime folder' "$(XDG_RUNTIME_DIR=/nonexistent ps_field "[r['state'] for r in runs if r['run'] == '$id']")" "['running']"
+is 'also from a session with another runtime folder' "$(XDG_RUNTIME_DIR=$TMP/nowhere ps_field "[r['state'] for r in runs if r['run'] == '$id']")" "['running']"
 hn_of signal "$id" USR1
 is 'a signal is sent' "$RC_OF" 0
 ok 'and reaches all ranks' wait_for lines_are "$OUT" 4

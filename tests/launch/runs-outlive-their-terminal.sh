@@ -98,9 +98,9 @@ nothing_left 'nothing is left'
 rm -f fail go on
 
 # --- how a detached launch fails --------------------------------------------------------------
-hn --detach --local 2 /no/such/program
+hn --detach --local 2 ./no-such-program
 exits 'a program that cannot be started ends the command' 127
-has 'and is told at once' "$ERR" '/no/such/program'
+has 'and is told at once' "$ERR" './no-such-program'
 is 'without an id' "$(cat "$OUT")" ''
 rm -f reached
 start --detach -w n1 --via 'sh -c "touch reached; exec sleep 600" {host}' true

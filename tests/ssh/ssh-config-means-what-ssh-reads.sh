@@ -197,7 +197,7 @@ both 'Match host x exec "touch '"$TMP"'/ran"\nUser a'
 ok 'a command behind a criterion that does not hold does not run' not test -e "$TMP/ran"
 both 'Match exec "kill -9 $$"\nUser a'
 SHELL=/bin/false both 'Match exec "true"\nUser a'
-SHELL=/nonexistent both 'Match exec "true"\nUser a'
+SHELL=$TMP/nowhere/sh both 'Match exec "true"\nUser a'
 
 # The second pass: Host sees the name that HostName gave, and nothing that was found changes.
 both 'Match final\nUser z\nHost *\nUser a'
@@ -215,10 +215,10 @@ echo 'User included' >"$TMP/more/a"
 echo 'Port 44' >"$TMP/more/c"
 both "Include $TMP/more/*"
 both "Include $TMP/more/a $TMP/more/c"
-both "Include $TMP/nothing /nonexistent/*"
+both "Include $TMP/nothing $TMP/nowhere/*"
 both "Include \"$TMP/more/a\""
 both "Host other\\n  Include $TMP/more/*\\nHost node1\\nIdentityFile /x"
-ln -s /nonexistent "$TMP/more/b"
+ln -s "$TMP/nowhere" "$TMP/more/b"
 both "Include $TMP/more/*"
 rm "$TMP/more/b"
 mkdir "$TMP/more/b"

@@ -34,8 +34,8 @@ has 'a changed key' "$ERR" 'ended hostkey key-changed'
 : >"$KNOWN"
 probe -c true command "$at"
 has 'an unknown key' "$ERR" 'ended hostkey key-unknown'
-probe -S '/no/such/ssh' -c true command "$at"
-has 'an ssh that is not there' "$ERR" 'failed exec spawn: cannot start /no/such/ssh'
+probe -S "$TMP/nowhere/ssh" -c true command "$at"
+has 'an ssh that is not there' "$ERR" "failed exec spawn: cannot start $TMP/nowhere/ssh"
 probe -S 'ssh "x' -c true command "$at"
 has 'a quote that is not closed' "$ERR" 'ssh command: a " is not closed'
 

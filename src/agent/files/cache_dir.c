@@ -28,12 +28,16 @@ char *cache_dir(int i)
         const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
         const char *runtime = getenv("XDG_RUNTIME_DIR");
         unsigned uid = geteuid();
+        struct stat st;
 
         switch (i) {
         case 0:
                 if (cache && *cache == '/')
                         return xasprintf("%s/hnlaunch", cache);
-                return home && *home == '/' ? xasprintf("%s/.cache/hnlaunch", home) : NULL;
+                /* A home that is not there is of another machine, or of a user without any. */
+                return home && *home == '/' && stat(home, &st) == 0 && S_ISDIR(st.st_mode)
+                               ? xasprintf("%s/.cache/hnlaunch", home)
+                               : NULL;
         case 1:
                 return xasprintf("/var/tmp/hnlaunch-%u", uid);
         case 2:

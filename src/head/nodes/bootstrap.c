@@ -48,6 +48,7 @@ enum {
 static const char script[] =
         "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
         "c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
+        "[ -n \"$XDG_CACHE_HOME\" ] || [ -d \"$HOME\" ] || c=; "
         "g() { [ -x \"$1\" ] && [ \"$(\"$1\" -s 2>/dev/null)\" = $s ] && exec \"$1\"; }; "
         "g \"$c/$h\"; "
         "u=$(id -u); r=\"${XDG_RUNTIME_DIR:-/run/user/$u}/hnlaunch\"; "

@@ -60,10 +60,13 @@ char *run_folders_socket(const char *folder, const char *run)
 char *run_folders_records(void)
 {
         const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        struct stat st;
 
         if (state && *state == '/')
                 return xasprintf("%s/hnlaunch/runs", state);
-        return home && *home == '/' ? xasprintf("%s/.local/state/hnlaunch/runs", home) : NULL;
+        return home && *home == '/' && stat(home, &st) == 0 && S_ISDIR(st.st_mode)
+                       ? xasprintf("%s/.local/state/hnlaunch/runs", home)
+                       : NULL;
 }
 
 int run_folders_make(const char *path, struct error *err)

@@ -22,7 +22,8 @@ char *run_folders_sockets(bool make, struct error *err);
 /* Returns the path of the socket of @run in @folder, malloc'ed. */
 char *run_folders_socket(const char *folder, const char *run);
 
-/* Returns the folder of the records, malloc'ed; it may not exist. NULL: there is no home. */
+/* Returns the folder of the records, malloc'ed; it may not exist. NULL: there is no home, whose
+ * folder is never made. */
 char *run_folders_records(void);
 /* Makes a folder with those above it, mode 0700. 0, or -errno with @err. */
 int run_folders_make(const char *path, struct error *err);
