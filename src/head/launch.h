@@ -6,6 +6,7 @@
  * - launch_connect.c: the nodes: connecting, inventories
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_dial_in.c: --dial-in on other nodes than node 0
+ * - launch_mpi.c: the MPI of the program (--mpi)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_container.c: what agents enter before they start ranks (--container)
  * - launch_via.c: what starts the agents (--via)

@@ -6,7 +6,7 @@
  * 2. output, events or the summary missing in the run directory, or files of --pull: 73
  * 3. unwritable standard output or error: 73, or 141 for a closed pipe
  *
- * A deciding layer also replaces the sentence in launch.verdict. The sentence goes into
+ * A deciding layer also replaces the sentence in launch's end.verdict. The sentence goes into
  * summary.json and the event run.end first, and is printed last, after the messages.
  */
 #include <errno.h>

@@ -5,7 +5,8 @@
  * the fields, and fills the length in (frame_end()). A decoder records failures in the codec, so
  * there is one check at the end, msg_done(): a field that is cut, too long or out of range, or
  * bytes left over, make the message malformed (-EPROTO), and what was allocated so far is freed.
- * Any change of a visit needs a new MSG_VERSION.
+ * A release in which a visit has changed has a new MSG_VERSION. tests/lib/protocol.py compares the
+ * visits with docs/protocol.md.
  */
 #include "wire/msg.h"
 

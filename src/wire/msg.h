@@ -5,7 +5,7 @@
  * The agent greets with MSG_MAGIC, then both sides exchange frames. Every message is a struct with
  * an encoder (appends a whole frame to a buffer) and a decoder (reads a frame's body; -EPROTO on
  * malformed bytes). Decoded structs own their strings and arrays; x_finish() frees them.
- * docs/protocol.md draws the layouts. A changed layout needs a new MSG_VERSION.
+ * docs/protocol.md draws the layouts. A release that changes a layout has a new MSG_VERSION.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 # usage: layout.sh SEEDS CORPUS
 #
 # Compares each message that SEEDS encodes with the file in CORPUS. A difference is a changed layout, which needs a
-# new MSG_VERSION; then SEEDS CORPUS writes the files anew.
+# new MSG_VERSION in the next release; then SEEDS CORPUS writes the files anew.
 set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT

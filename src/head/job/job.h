@@ -2,10 +2,12 @@
 /*
  * Job: all nodes of a launch, from the first link to the last agent's end
  *
- * The steps are called by launch.c in this order; each runs the loop until done:
+ * launch_connect.c and launch_attempts.c call the steps in this order; those that wait run the
+ * loop until they are done:
  *
- *   job_create -> job_connect -> (plan) -> job_push -> job_open_endpoint -> job_launch -> job_wait
- * -> job_destroy
+ *   job_create -> job_connect -> (plan) -> { job_push -> job_open_endpoint -> job_launch ->
+ *   job_wait -> job_restart, true: once more } -> job_fetch_traces -> job_pull -> job_leave ->
+ *   job_destroy
  *
  * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
  * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are;

@@ -63,7 +63,7 @@ struct job {
         struct job_orders orders;
         uv_timer_t ticker;        /* calls config.tick while nodes are connected */
         uv_timer_t limit;         /* --timeout */
-        uv_timer_t late;          /* nodes do not end their ranks, or agents do not leave */
+        uv_timer_t late;          /* nodes that do not end their ranks, send traces, or leave */
         int late_looks;           /* left before late nodes are given up */
         struct thread_pool *pool; /* writes and reads files */
         struct cluster cluster;

@@ -2,8 +2,9 @@
 /*
  * Events: everything that happens to a job, as a stream for several listeners
  *
- * The job emits; the progress lines and the run directory listen (decision D18), so the terminal
- * and the files agree. Field names of the NDJSON form are a promise (CHANGELOG.md).
+ * The job emits; the progress and live line, the run directory, metrics, top and --detach listen
+ * (decision D18), so the terminal and the files agree. Field names of the NDJSON form are a promise
+ * (CHANGELOG.md).
  */
 #pragma once
 

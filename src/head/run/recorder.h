@@ -5,7 +5,7 @@
  *   RUN/run.json, events.ndjson, summary.json    as in --log-dir (head/output/run_dir.h)
  *   RUN/trace                                    what the agents have recorded: a line "NUMBER NODE
  *                                                OFFSET ERROR BYTES" before each piece
- *                                                (head/record/trace_file.h)
+ *                                                (head/record/trace_log.h)
  *   RUN/hang.txt                                 the stacks of a hang that --hang-after has found
  *   RUN/output                                   what all ranks have written, in pieces: a line
  *                                                "MICROSECONDS RANK out|err BYTES" (since the start
