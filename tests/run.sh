@@ -3,13 +3,16 @@
 #
 # Builds hnlaunch twice (plain in build/, with sanitizers in build-test/) and runs its tests.
 #
-# usage: sh tests/run.sh [-k PATTERN] [-j N] [-B] [SUITE|FILE...]
+# usage: sh tests/run.sh [-k PATTERN] [-j N] [-B] [--as-on-a-workstation] [SUITE|FILE...]
 #
 #   SUITE       layers unit fuzz launch ssh lab clients install   (default: all of them), or gpu
 #   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
 #   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors)
 #   -B          installs and builds nothing: tests the builds as they are
+#   --as-on-a-workstation
+#               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
+#               environment, settings of their own, a long HOME, and a folder /nonexistent
 #
 # Missing Debian packages are installed first. At the end come the skipped tests, by their reasons, and once more the
 # failed ones. The last line is always "N passed, N failed, N skipped"; the exit code is 1 when a test failed.
@@ -24,6 +27,8 @@ openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish zsh b
 clang-format man-db groff-base build-essential dpkg-dev debhelper"
 # Without them tests are left out, and say so.
 EXTRAS="tmux charliecloud-runtime busybox-static elfutils python3-torch python3-pip python3-venv patchelf gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
+# What --as-on-a-workstation adds.
+WORKSTATION="slurm-client mpich openmpi-bin python3-mpi4py"
 SUITES="layers unit fuzz launch ssh lab clients install"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
@@ -296,6 +301,25 @@ split_jobs() {
     grep -vxFf "$LOGS/jobs.busy" "$LOGS/jobs" >"$LOGS/jobs.other"
 }
 
+# --- a workstation -----------------------------------------------------------------------------------------
+
+# Settings that no test may depend on. What tests have fetched before is found again.
+set_up_workstation() {
+    # shellcheck disable=SC2086
+    [ -n "$as_built" ] || [ -z "$(missing_of $WORKSTATION)" ] || apt_install $(missing_of $WORKSTATION) ||
+        give_up "could not be installed: $WORKSTATION"
+    export XDG_CACHE_HOME="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}"
+    HOME=$LOGS/home/with-a-name-that-is-much-longer-than-those-of-most-people/and-one-more-folder-below-it
+    mkdir -p "$HOME/.config/hnlaunch"
+    printf '[run]\nppn = 3\noversubscribe = yes\n[log]\nlabel = none\n[env]\nexport = NONE\n' >"$HOME/.config/hnlaunch/config.ini"
+    unset XDG_CONFIG_HOME XDG_STATE_HOME
+    python3 -m venv --without-pip "$LOGS/conda" || give_up "python3 -m venv failed"
+    export HOME CONDA_PREFIX="$LOGS/conda" CONDA_DEFAULT_ENV=base CONDA_SHLVL=1 VIRTUAL_ENV="$LOGS/conda" PATH="$LOGS/conda/bin:$PATH"
+    export HNLAUNCH_LOG_TIMESTAMPS=yes OMP_NUM_THREADS=7 CUDA_VISIBLE_DEVICES=1 LANG=C.UTF-8 CDPATH=/usr NO_COLOR=1
+    mkdir /nonexistent 2>/dev/null && made_nonexistent=yes
+    return 0
+}
+
 # --- what happened -----------------------------------------------------------------------------------------
 
 # Prints the skipped tests of all logs, under their reasons.
@@ -351,8 +375,14 @@ run_jobs() { # N JOBS
 pattern=
 jobs=$(nproc)
 as_built=
-while getopts k:j:B option; do
+workstation=
+made_nonexistent=
+while getopts k:j:B-: option; do
     case $option in
+        -)
+            [ "$OPTARG" = as-on-a-workstation ] || exit 64
+            workstation=yes
+            ;;
         k) pattern=$OPTARG ;;
         j) jobs=$OPTARG ;;
         B) as_built=yes ;;
@@ -365,7 +395,7 @@ shift $((OPTIND - 1))
 
 LOGS=$(mktemp -d "${TMPDIR:-/tmp}/hntests.XXXXXX")
 export LOGS
-trap 'rm -rf "$LOGS"' EXIT
+trap 'rm -rf "$LOGS"; [ -z "$made_nonexistent" ] || rmdir /nonexistent' EXIT
 lanes=
 # shellcheck disable=SC2086
 trap 'kill $lanes 2>/dev/null; exit 130' INT TERM
@@ -373,6 +403,7 @@ trap 'kill $lanes 2>/dev/null; exit 130' INT TERM
 choose_jobs "$@"
 export NCCL_KIT="${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-tests/nccl}"
 [ -n "$as_built" ] || build_all
+[ -z "$workstation" ] || set_up_workstation
 
 split_jobs
 say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((jobs + 1)) that mostly wait"
