@@ -164,8 +164,11 @@ static int print_plan_json(struct launch *l)
 
 static int print_plan(struct launch *l)
 {
-        int rc = pack_files(l);
+        int rc;
 
+        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+                return verdict_nothing_started(l, 66);
+        rc = pack_files(l);
         if (!rc && l->o.probe)
                 rc = launch_connect(l);
         if (!rc)

@@ -54,7 +54,8 @@ bool launch_dial_in(struct launch *l, int *ret_code)
                 over = false;
         /* Every node has an environment of its own: one node's would replace what the platform has
          * set there. */
-        if (!over && settings_level(l->o.settings, option_by_name("export")) <= LEVEL_PRESET)
+        if (!over && !l->o.export_mode &&
+            settings_level(l->o.settings, option_by_name("export")) <= LEVEL_PRESET)
                 l->o.export_mode = xstrdup("NONE");
         return over;
 }

@@ -34,6 +34,35 @@ is '--export NONE with -x NAME sends that one' "$(seen BAR)" 'BAR=3 4'
 dump --local 1 --export NONE -x 'FOO*' -x "DUMP_TO=$DUMP_TO"
 is '-x takes patterns' "$(seen FOO)$(seen FOOD)" FOO=1FOOD=2
 
+dump --local 1 --export=ALL,FOO=changed,NEW=n
+is '--export ALL,NAME=VALUE replaces' "$(seen FOO)" FOO=changed
+is 'and adds' "$(seen NEW)" NEW=n
+lacks 'without a warning' "$ERR" warning
+hn plan --local 1 --export=ALL,NEW=n true
+ok 'all variables are counted' test "$(sed -n 's/^export *\([0-9]*\) .*/\1/p' "$OUT")" -gt 3
+for way in --export=BAR,NOSUCH '-o env.export=BAR,NOSUCH' HNLAUNCH_ENV_EXPORT=BAR,NOSUCH; do
+    case $way in
+        HN*) export "${way?}" && set -- ;;
+        *) read -ra words <<<"$way" && set -- "${words[@]}" ;;
+    esac
+    hn plan --local 1 "$@" true
+    has "$way: one variable goes out" "$OUT" 'export    1 variable'
+    has "$way: the other is told" "$ERR" 'warning[HN123]: --export NOSUCH: not set in this shell'
+done
+unset HNLAUNCH_ENV_EXPORT
+for list in ALL,NONE , "A='b" =1; do
+    hn plan --local 1 --export="$list" true
+    exits "--export=$list: 64" 64
+done
+hn plan --local 1 -x 'NOSUCH_*' true
+has 'a pattern of the line without a variable is told' "$ERR" 'warning[HN123]: -x NOSUCH_*: no variable'
+HNLAUNCH_ENV_PASS='NOSUCH_*' hn plan --local 1 true
+lacks 'one of a configuration is for other shells' "$ERR" NOSUCH
+for name in FOO,BAR 'F?O' 'F*O' FOO=1; do
+    hn plan --local 1 --unset "$name" true
+    exits "--unset $name, which removes nothing: 64" 64
+done
+
 printf '# a comment\nFILE_A=one two\n\nFILE_B="quoted"\nFOO=from file\n' >vars
 dump --local 1 --env-file vars
 is '--env-file sets' "$(seen FILE_A)" 'FILE_A=one two'

@@ -98,14 +98,15 @@ bool config_is_secret(const char *name)
 
 /* ---- the table of `hnlaunch config` ---- */
 
-/* Returns the text to show for a value: of a secret NAME=VALUE only the name. Valid until the next
- * call. */
+/* Returns the text to show for a value: of a secret NAME=VALUE only the name, of a list of --export
+ * the part before the first value. Valid until the next call. */
 static const char *shown_value(const struct setting *one)
 {
         static char masked[300];
         const char *eq = strchr(one->value, '=');
 
-        if (one->def->letter == 'x' && eq && config_is_secret(one->value)) {
+        if (eq && (one->def->parse == value_export ||
+                   (one->def->letter == 'x' && config_is_secret(one->value)))) {
                 snprintf(masked, sizeof(masked), "%.*s=***", (int)MIN(eq - one->value, 256),
                          one->value);
                 return masked;
@@ -175,7 +176,7 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
                                 json_object_set_new(last, "wrong", json_true());
                         json_array_append_new(all, last);
                 }
-        if (def->parse == value_list || def->parse == value_env)
+        if (def->parse == value_list || def->parse == value_env || def->parse == value_unset)
                 return all;
         last = json_incref(json_array_get(all, json_array_size(all) - 1));
         json_decref(all);

@@ -2,10 +2,10 @@
 /*
  * The order is that of export_env_collect(): copy_base() takes this shell's variables by --export,
  * ~/.deepspeed_env with --compat deepspeed, files of --env-file and -x are put on top (a later
- * value of a name replaces an earlier one), and
- * --unset removes names from the result and travels to the nodes, too. All pairs are gathered in a
- * list first; strv_env_merge() leaves the last of each name. A variable that the agent
- * sets for every rank is exported in vain; worker_env_build() is asked for each name, so that
+ * value of a name replaces an earlier one), and --unset removes names from the result and travels
+ * to the nodes, too. Of a list of --export, ALL is copied first, wherever it stands. All pairs are
+ * gathered in a list first; strv_env_merge() leaves the last of each name. A variable that the
+ * agent sets for every rank is exported in vain; worker_env_build() is asked for each name, so that
  * the warning needs no list.
  */
 #include "head/options/export_env.h"
@@ -14,12 +14,15 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "head/options/config.h"
+#include "head/options/option_table.h"
 #include "wire/env/worker_env.h"
 
-enum { ENV_FILE_MAX = 16 << 20, HN_OF_RANK = 127 };
+enum { ENV_FILE_MAX = 16 << 20, HN_UNSET = 123, HN_OF_RANK = 127 };
 
 /* Variables of a session, a host or another launcher. A trailing star is a prefix. */
 static const char *const kept_here[] = {
@@ -61,6 +64,61 @@ bool export_env_is_ours(const char *name)
         return false;
 }
 
+/* Returns the length of the word of a list up to its comma, or 0 with an open quote. */
+static size_t word_length(const char *text)
+{
+        char quote = 0;
+        size_t n = 0;
+
+        for (; text[n] && (quote || text[n] != ','); n++) {
+                if (quote ? text[n] == quote : text[n] == '\'' || text[n] == '"')
+                        quote = quote ? 0 : text[n];
+        }
+        return quote ? 0 : n;
+}
+
+/* Adds a word of a list: ALL, NONE, NAME=VALUE, or names between blanks. */
+static void split_blanks(struct strv *words, const char *word)
+{
+        if (strchr(word, '=')) {
+                strv_push(words, word);
+                return;
+        }
+        for (size_t n; word += strspn(word, " "), n = strcspn(word, " "), n; word += n) {
+                CLEANUP(free_textp) char *name = xstrndup(word, n);
+
+                if (!strcasecmp(name, "all"))
+                        strv_push(words, "ALL");
+                else if (!strcasecmp(name, "none") || !strcasecmp(name, "nil"))
+                        strv_push(words, "NONE");
+                else
+                        strv_push(words, name);
+        }
+}
+
+int export_env_split(const char *text, struct strv *words, struct error *err)
+{
+        for (size_t n; *text; text += n + (text[n] == ',')) {
+                CLEANUP(free_textp) char *word = NULL;
+                size_t quoted;
+
+                text += strspn(text, " ");
+                n = word_length(text);
+                if (!n && *text && *text != ',')
+                        return err_set(err, EINVAL, "has an open quote: `%s`", text);
+                quoted = n > 1 && strchr("'\"", *text) && text[n - 1] == *text;
+                word = xstrndup(text + quoted, n - 2 * quoted);
+                if (*word == '=')
+                        return err_set(err, EINVAL, "has a value without a name: `%s`", word);
+                split_blanks(words, word);
+        }
+        if (!words->n)
+                return err_set(err, EINVAL, "needs ALL, NONE, NAME or NAME=VALUE");
+        if (strv_has(words, "ALL") && strv_has(words, "NONE"))
+                return err_set(err, EINVAL, "takes ALL or NONE, not both");
+        return 0;
+}
+
 /* Copies the variables with names like @pattern; false if there was none. */
 static bool copy_matching(struct strv *env, char **from, const char *pattern)
 {
@@ -76,25 +134,6 @@ static bool copy_matching(struct strv *env, char **from, const char *pattern)
                 free(name);
         }
         return any;
-}
-
-/* Copies by --export: everything, nothing, or the names of a list. */
-static void copy_base(struct strv *env, char **from, const char *mode)
-{
-        char *list, *save = NULL;
-
-        if (!mode || !strcmp(mode, "ALL")) {
-                for (char **e = from; *e; e++)
-                        if (strchr(*e, '=') && !export_env_is_ours(*e))
-                                strv_push(env, *e);
-                return;
-        }
-        if (!strcmp(mode, "NONE"))
-                return;
-        list = xstrdup(mode);
-        for (char *name = strtok_r(list, ", ", &save); name; name = strtok_r(NULL, ", ", &save))
-                copy_matching(env, from, name);
-        free(list);
 }
 
 /* Reads NAME=VALUE lines, blank lines and # comments; "export " may stand in front; no quoting.
@@ -163,22 +202,73 @@ static bool is_of_rank(const char *name, unsigned family)
         return strcmp(strv_env_get(&env, name), "given") != 0;
 }
 
-/* Adds the variables of -x NAME, -x PATTERN or -x NAME=VALUE. */
-static void add_export(struct strv *env, char **from, const char *word, unsigned family,
-                       struct diags *diags)
+/* Tells whether the command line has the option @def with a value in which @word stands. */
+static bool is_given_on_line(const struct options *o, const struct option_def *def,
+                             const char *word)
 {
-        CLEANUP(free_textp) char *name = xstrndup(word, strcspn(word, "="));
+        for (size_t i = 0; o->settings && i < o->settings->n; i++) {
+                const struct setting *one = &o->settings->v[i];
 
-        if (is_of_rank(name, family))
+                if (one->def == def && one->level == LEVEL_LINE && strstr(one->value, word))
+                        return true;
+        }
+        return false;
+}
+
+/* Warns that nothing has the name or pattern @word of the option @def. A pattern in a configuration
+ * file is for the shells that have such variables. */
+static void warn_unset(const struct options *o, const struct option_def *def, const char *as,
+                       const char *word, struct diags *diags)
+{
+        if (!strpbrk(word, "*?["))
+                diag_help(diag_warn(diags, HN_UNSET, "%s %s: not set in this shell", as, word),
+                          "give it a value: -x %s=...", word);
+        else if (is_given_on_line(o, def, word))
+                diag_help(diag_warn(diags, HN_UNSET,
+                                    "%s %s: no variable of this shell has such a name", as, word),
+                          "env lists the variables of this shell");
+}
+
+/* Adds the variables of NAME, PATTERN or NAME=VALUE, a word of the option -x or --export. */
+static void add_export(struct strv *env, char **from, const struct options *o, const char *option,
+                       const char *word, struct diags *diags)
+{
+        const struct option_def *def = option_by_name(option);
+        CLEANUP(free_textp) char *name = xstrndup(word, strcspn(word, "="));
+        const char *as = def->letter ? "-x" : "--export";
+
+        if (is_of_rank(name, o->compat))
                 diag_help(diag_warn(diags, HN_OF_RANK,
-                                    "-x %s has no effect: hnlaunch sets %s for every rank", word,
-                                    name),
+                                    "%s %s has no effect: hnlaunch sets %s for every rank", as,
+                                    word, name),
                           "hnlaunch plan --ranks 0 shows the environment of a rank");
         if (strchr(word, '='))
                 strv_push(env, word);
-        else if (!copy_matching(env, from, word) && !strpbrk(word, "*?["))
-                diag_help(diag_warn(diags, 123, "-x %s: not set in this shell", word),
-                          "give it a value: -x %s=...", word);
+        else if (!copy_matching(env, from, word))
+                warn_unset(o, def, as, word, diags);
+}
+
+/* Copies this shell's variables but those of the session. */
+static void copy_all(struct strv *env, char **from)
+{
+        for (char **e = from; *e; e++)
+                if (strchr(*e, '=') && !export_env_is_ours(*e))
+                        strv_push(env, *e);
+}
+
+/* Copies by --export: everything, nothing, or the words of a list. */
+static void copy_base(struct strv *env, char **from, const struct options *o, struct diags *diags)
+{
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
+        struct error err;
+
+        if (o->export_mode)
+                export_env_split(o->export_mode, &words, &err); /* was checked by the parser */
+        if (!o->export_mode || strv_has(&words, "ALL"))
+                copy_all(env, from);
+        for (size_t i = 0; i < words.n; i++)
+                if (strcmp(words.v[i], "ALL") && strcmp(words.v[i], "NONE"))
+                        add_export(env, from, o, "export", words.v[i], diags);
 }
 
 static bool is_name_unset(const struct strv *patterns, const char *pair)
@@ -195,13 +285,13 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
         CLEANUP(strv_finish) struct strv all = STRV_INIT, kept = STRV_INIT;
         int r;
 
-        copy_base(&all, from, o->export_mode);
+        copy_base(&all, from, o, diags);
         r = read_deepspeed_env(&all, o, diags);
         for (size_t i = 0; i < o->env_files.n; i++)
                 if (read_env_file(&all, "--env-file", o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
         for (size_t i = 0; i < o->exports.n; i++)
-                add_export(&all, from, o->exports.v[i], o->compat, diags);
+                add_export(&all, from, o, "env", o->exports.v[i], diags);
         strv_copy(unset, &o->unset);
         for (size_t i = 0; i < all.n; i++)
                 if (!is_name_unset(&o->unset, all.v[i]))

@@ -4,18 +4,24 @@
  *
  * Every variable but those of a session, a host or another launcher (export_env_is_ours()), then
  * ~/.deepspeed_env (--compat deepspeed), --env-file and -x on top, --unset at last. --export NONE
- * sends only those on top, --export NAME,.. adds the named variables.
+ * sends only those on top, --export NAME,NAME=VALUE,.. these, and with ALL in the list both.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "base/strv.h"
 #include "head/options/options.h"
 #include "head/term/diag.h"
 
 /* Tells whether a variable must not leave this host or session. */
 bool export_env_is_ours(const char *name);
+
+/* Splits a list of --export as srun does: commas part words, but not inside of quotes, and quotes
+ * around a whole word go. ALL and NONE (NIL) of any case become capitals. 0, or -EINVAL with what
+ * is wrong in @err. */
+int export_env_split(const char *text, struct strv *words, struct error *err);
 
 /* Fills @env with NAME=VALUE pairs and @unset with names to be removed on the node, too. @from is
  * the environment to read (environ). 0, or -EINVAL with an entry in @diags (an unreadable file, a

@@ -17,6 +17,7 @@
 
 #include "head/hosts/range.h"
 #include "head/model/label.h"
+#include "head/options/export_env.h"
 #include "wire/msg.h"
 
 enum { MAX_RANK = 1 << 20 };
@@ -109,6 +110,16 @@ OPTION_PARSER(value_env)
         if (!*text || *text == '=')
                 return err_set(err, EINVAL,
                                "needs NAME, a pattern such as 'NCCL_*', or NAME=VALUE");
+        return value_list(field, def, text, err);
+}
+
+OPTION_PARSER(value_unset)
+{
+        size_t len = strcspn(text, "*");
+
+        if (!*text || strpbrk(text, "=,?[ ") || (text[len] && text[len + 1]))
+                return err_set(err, EINVAL,
+                               "needs one NAME, or NAME* for all that begin so, got `%s`", text);
         return value_list(field, def, text, err);
 }
 
@@ -382,9 +393,14 @@ OPTION_PARSER(value_show)
 
 OPTION_PARSER(value_export)
 {
-        if (strcasecmp(text, "all") && strcasecmp(text, "none"))
-                return value_text(field, def, text, err);
-        replace_text(field, strcasecmp(text, "all") ? xstrdup("NONE") : NULL);
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
+        bool all;
+
+        (void)def;
+        if (export_env_split(text, &words, err) < 0)
+                return -EINVAL;
+        all = words.n == 1 && !strcmp(words.v[0], "ALL");
+        replace_text(field, all ? NULL : xstrdup(strcasecmp(text, "none") ? text : "NONE"));
         return 0;
 }
 

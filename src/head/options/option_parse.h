@@ -20,6 +20,7 @@ OPTION_PARSER(value_list);        /* struct strv: appends */
 OPTION_PARSER(value_words);       /* struct strv: the words of a command */
 OPTION_PARSER(value_container);   /* struct container_order: kind and name, "none" */
 OPTION_PARSER(value_env);         /* struct strv: appends NAME, GLOB* or NAME=VALUE */
+OPTION_PARSER(value_unset);       /* struct strv: appends NAME or NAME* */
 OPTION_PARSER(value_switch);      /* bool: "" and yes, true, on, 1; no, false, off, 0 */
 OPTION_PARSER(value_choice);      /* an enum: position of the word in def->arg, "slot|node" */
 OPTION_PARSER(value_choice_bool); /* bool: second word of def->arg */

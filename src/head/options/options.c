@@ -119,7 +119,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 r = option_check(o, diags);
         if (r == 0 && o->compat == COMPAT_DEEPSPEED && !o->local_rank_arg)
                 r = option_apply(o, option_by_name("local-rank-arg"), "", &err);
-        if (o->container.kind && !o->export_mode)
+        if (o->container.kind && settings_level(s, option_by_name("export")) <= LEVEL_PRESET)
                 o->export_mode = xstrdup("NONE"); /* this shell's PATH is not the image's */
         if (r == 0 && o->plan.per_node) {
                 o->subst = true;

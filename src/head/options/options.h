@@ -77,7 +77,7 @@ struct options {
         bool gpu_visibility_own;
         /* environment and files */
         struct strv exports; /* -x: NAME, GLOB*, or NAME=VALUE, in order */
-        char *export_mode;   /* --export: NULL = all, "NONE", or a list of names */
+        char *export_mode;   /* --export: NULL = all, else a list (export_env_split()) */
         struct strv env_files, unset;
         unsigned compat;      /* enum compat_family of wire/msg.h */
         bool subst;           /* replace the place-holders in argv */

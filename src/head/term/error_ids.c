@@ -107,8 +107,9 @@ const struct error_id error_ids[] = {
           "it.",
           "Write one NAME=VALUE on each line. # begins a comment; quotes are part of the value." },
         { 123,
-          "a variable of -x is not set in this shell (warning)",
-          "-x NAME exports the value that this shell has, and it has none. The ranks do not get the variable.",
+          "a variable of -x or --export is not set in this shell (warning)",
+          "-x NAME, or NAME in a list of --export, exports the value that this shell has, and it has none; or no name fits a "
+          "pattern of the command line. The ranks do not get the variable.",
           "Give a value: -x NAME=VALUE, or export the variable in this shell." },
         { 124,
           "the file of --stdin cannot be read",
@@ -123,10 +124,10 @@ const struct error_id error_ids[] = {
           "-w takes names of hosts, and there is a file of the given name.",
           "Use -H FILE. A host with the name of a file is given as HOST:SLOTS or USER@HOST." },
         { 127,
-          "-x sets a variable that hnlaunch sets for each rank (warning)",
+          "-x or --export sets a variable that hnlaunch sets for each rank (warning)",
           "RANK, WORLD_SIZE, MASTER_ADDR and others have a value that hnlaunch computes; the given value has no "
           "effect.",
-          "Remove the -x. hnlaunch plan --ranks 0 ... shows the environment of a rank." },
+          "Remove it from the line. hnlaunch plan --ranks 0 ... shows the environment of a rank." },
         { 140,
           "an option names a host that the list does not have",
           "--include, --exclude, or -w beside -H names a host that is in no hostfile. Names are compared as they are "

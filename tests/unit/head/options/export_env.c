@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of ranks; durations as messages show them. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,11 +53,73 @@ static void test_exports_are_laid_over_in_order(void **state UNUSED)
         diags_finish(&d);
 }
 
+/* Collects with @list as --export; @want are the pairs, joined by blanks. */
+static void check_export(const char *list, const char *want, const char *warning)
+{
+        char *from[] = { (char *)"PATH=/bin", (char *)"HOSTNAME=here", (char *)"A=1",
+                         (char *)"FOO=shell", NULL };
+        struct options o = { .export_mode = (char *)list };
+        struct strv env = STRV_INIT, unset = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+        char got[200] = "";
+
+        assert_int_equal(export_env_collect(&o, from, &env, &unset, &d), 0);
+        for (size_t i = 0; i < env.n; i++) {
+                strcat(got, i ? " " : "");
+                strcat(got, env.v[i]);
+        }
+        assert_string_equal(got, want);
+        assert_int_equal(d.n, warning ? 1 : 0);
+        if (warning) {
+                assert_int_equal(d.v[0].id, 123);
+                assert_non_null(strstr(d.v[0].fact, warning));
+        }
+        strv_finish(&env);
+        strv_finish(&unset);
+        diags_finish(&d);
+}
+
+static void test_lists_of_export_are_read_as_srun_reads_them(void **state UNUSED)
+{
+        check_export("ALL,NEW=bar", "PATH=/bin A=1 FOO=shell NEW=bar", NULL);
+        check_export("FOO=bar,all", "PATH=/bin A=1 FOO=bar", NULL);
+        check_export("FOO=bar", "FOO=bar", NULL);
+        check_export("A,FOO=bar", "A=1 FOO=bar", NULL);
+        check_export("ALL,HOSTNAME", "PATH=/bin A=1 FOO=shell HOSTNAME=here", NULL);
+        check_export("NONE,FOO=bar", "FOO=bar", NULL);
+        check_export("nil", "", NULL);
+        check_export("A, F*", "A=1 FOO=shell", NULL);
+        check_export("A FOO", "A=1 FOO=shell", NULL);
+        check_export("FOO=a b,A", "FOO=a b A=1", NULL);
+        check_export("A,NOSUCH", "A=1", "--export NOSUCH: not set in this shell");
+        check_export("FOO=a,b", "FOO=a", "--export b: not set");
+        check_export("\"FOO=a,b\",A", "FOO=a,b A=1", NULL);
+        check_export("FOO='a,b',A", "FOO='a,b' A=1", NULL);
+        check_export("A,,FOO=,", "A=1 FOO=", NULL);
+}
+
+static void test_lists_of_export_that_say_nothing_are_errors(void **state UNUSED)
+{
+        static const char *const wrong[] = { "",          ",",  "  ",  "ALL,NONE",
+                                             "nil,A,all", "=1", "A,=", "A='b,c" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+                struct strv words = STRV_INIT;
+                struct error err = { 0 };
+
+                assert_int_equal(export_env_split(wrong[i], &words, &err), -EINVAL);
+                assert_true(*err.text);
+                strv_finish(&words);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_session_and_host_variables_stay_home),
                 cmocka_unit_test(test_exports_are_laid_over_in_order),
+                cmocka_unit_test(test_lists_of_export_are_read_as_srun_reads_them),
+                cmocka_unit_test(test_lists_of_export_that_say_nothing_are_errors),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
