@@ -4,38 +4,48 @@
  * launchers into the form of this one; each option is then looked up in option_table and becomes a
  * setting, or in option_foreigns; actions such as --help happen at once. All mistakes of a line are
  * told, unless a missing value makes the rest doubtful.
+ *
+ * A word behind a single dash is one option of another launcher unless is_cluster() finds letters
+ * of hnlaunch in all of it: switches, then at most one letter with a value that fits. A lone colon
+ * among the words of the program is refused where other launchers would begin a second program.
  */
 #include "head/options/command_line.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "head/core/program.h"
 #include "head/options/config.h"
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
 
-enum { HN_UNKNOWN = 701, HN_ARGUMENT = 702, HN_LETTER = 707, MAX_NAMES = 128 };
+enum { HN_UNKNOWN = 701, HN_ARGUMENT = 702, HN_LETTER = 707, HN_SECOND = 725, MAX_NAMES = 128 };
 
 /* The state of reading a command line. */
 struct line {
         struct options *o;
         struct diags *d;
         struct strv args;
-        size_t next;   /* place of the next word in args */
-        bool *ignored; /* by position in option_foreigns */
+        size_t next;       /* place of the next word in args */
+        const char *given; /* the option as it stands on the line, up to its = */
+        bool *ignored;     /* by position in option_foreigns */
+        bool verbatim;     /* -- stands in front of the program */
 };
 
 /* ---- words ---- */
 
-/* --num_nodes -> --num-nodes, and -np, -hostfile -> --np, --hostfile: spellings of others. Takes
+/* --num_nodes -> --num-nodes, and -np, -hostfile -> --np, --hostfile: spellings of others. A name
+ * that has another meaning behind one dash than behind two keeps its dash: -env -> ---env. Takes
  * and returns a malloc'ed word. */
 static char *modern_word(char *word)
 {
         size_t len = strcspn(word, "=");
-        char *name;
+        CLEANUP(free_textp) char *dashed = NULL, *name = NULL;
 
         if (word[0] != '-' || !word[1])
                 return word;
@@ -45,14 +55,14 @@ static char *modern_word(char *word)
                                 *c = '-';
                 return word;
         }
-        name = strndup(word + 1, len - 1);
+        dashed = xstrndup(word, len);
+        name = xstrdup(dashed + 1);
         if (len > 2 && (option_by_name(name) || option_foreign_by_name(name))) {
-                char *both = xasprintf("-%s", word);
+                char *both = xasprintf("-%s%s", option_foreign_by_name(dashed) ? "-" : "", word);
 
                 free(word);
                 word = both;
         }
-        free(name);
         return word;
 }
 
@@ -77,27 +87,80 @@ static bool ends_line(const struct options *o)
         return o->command == COMMAND_HELP || o->command == COMMAND_VERSION;
 }
 
+/* Tells whether @text has letters and dashes only, up to its end or a value. */
+static bool is_name(const char *text)
+{
+        size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+
+        return len && (!text[len] || text[len] == '=');
+}
+
+/* Tells whether @rest, behind the letter of @def in one word, is a value of it: else the word is
+ * rather a name. */
+static bool is_value_of(const struct option_def *def, const char *rest)
+{
+        switch (def->letter) {
+        case 'n':
+        case 'p':
+                return strchr("0123456789+-", *rest);
+        case 'x': /* names of variables have capitals or underscores, or are those of this shell */
+                return !is_name(rest) || rest[strspn(rest, "abcdefghijklmnopqrstuvwxyz-")] ||
+                       getenv(rest);
+        case 'H':
+                return !is_name(rest) || !strcmp(rest, "-") || !access(rest, F_OK);
+        case 'w':
+                return !is_name(rest) || !strcmp(rest, "localhost");
+        default:
+                return !is_name(rest);
+        }
+}
+
+static const struct option_letter *ambiguous_letter(char letter)
+{
+        for (size_t i = 0; i < option_letter_count; i++)
+                if (option_letters[i].letter == letter)
+                        return &option_letters[i];
+        return NULL;
+}
+
+/* Tells whether all of @word is letters of hnlaunch, as in -qv, -n4 or -qHhosts.txt, or has a
+ * letter to be told of, as -N8. */
+static bool is_cluster(const char *word)
+{
+        const char *c = word + 1;
+        const struct option_def *def = option_by_letter(*c);
+
+        for (; def && !needs_value(def); def = option_by_letter(*++c))
+                ;
+        if (!*c || !word[2])
+                return true;
+        if (def)
+                return !c[1] || is_value_of(def, c + 1);
+        return ambiguous_letter(*c) && (!c[1] || !is_name(c + 1));
+}
+
 /* ---- errors ---- */
 
 static int unknown_letter(struct diags *d, char letter)
 {
-        for (size_t i = 0; i < option_letter_count; i++) {
-                const struct option_letter *one = &option_letters[i];
+        const struct option_letter *one = ambiguous_letter(letter);
+        const struct option_foreign *foreign =
+                option_foreign_by_name((const char[]){ '-', letter, '\0' });
 
-                if (one->letter != letter)
-                        continue;
+        if (one)
                 diag_help(diag_add(d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means),
                           "write %s", one->instead);
-                return -EINVAL;
-        }
-        diag_help(diag_add(d, HN_UNKNOWN, 64, "unknown option `-%c`", letter),
-                  "hnlaunch -h shows the usual ones, --help all");
+        else
+                diag_help(diag_add(d, HN_UNKNOWN, 64, "unknown option `-%c`", letter), "%s",
+                          foreign ? foreign->says : "hnlaunch -h shows the usual ones, --help all");
         return -EINVAL;
 }
 
-static int unknown_option(struct diags *d, const char *name)
+/* @name is the option without dashes. */
+static int unknown_option(struct line *l, const char *name)
 {
-        struct diag *diag = diag_add(d, HN_UNKNOWN, 64, "unknown option `--%s`", name);
+        struct diag *diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `%s`", l->given);
+        const struct option_def *def = option_by_letter(*name);
         const char *names[MAX_NAMES], *near;
         size_t n = 0;
 
@@ -111,6 +174,9 @@ static int unknown_option(struct diags *d, const char *name)
                 diag_help(diag, "did you mean `--%s`?", option_by_name(near)->name);
         else
                 diag_help(diag, "hnlaunch --help lists all options");
+        if (l->given[1] != '-' && def && needs_value(def))
+                diag_help(diag, "if `%s` is the value of -%c, write -%c %s", name + 1, *name, *name,
+                          name + 1);
         return -EINVAL;
 }
 
@@ -203,7 +269,7 @@ static int take_foreign(struct line *l, const struct option_foreign *foreign, co
                 l->ignored[foreign - option_foreigns] = true;
                 return 0;
         }
-        diag_help(diag_add(l->d, HN_UNKNOWN, 64, "unknown option `--%s`", foreign->name), "%s",
+        diag_help(diag_add(l->d, HN_UNKNOWN, 64, "unknown option `%s`", l->given), "%s",
                   foreign->says);
         return -EINVAL;
 }
@@ -218,8 +284,8 @@ static int take_long(struct line *l, const char *word)
         const struct option_foreign *foreign = option_foreign_by_name(name);
 
         if (!def && !foreign)
-                return unknown_option(l->d, name);
-        if (eq && !(def ? def->arg != NULL : foreign->values)) {
+                return unknown_option(l, name);
+        if (eq && !(def ? def->arg != NULL : foreign->values || !foreign->accepted)) {
                 diag_add(l->d, HN_ARGUMENT, 64, "`--%s` takes no value", name);
                 return -EINVAL;
         }
@@ -249,23 +315,72 @@ static int take_letters(struct line *l, const char *word)
         return r;
 }
 
+static int take_letters_or_word(struct line *l, const char *word)
+{
+        if (word[1] == '-')
+                return take_long(l, word);
+        return is_cluster(word) ? take_letters(l, word) : unknown_option(l, l->given + 1);
+}
+
 /* Reads options up to the first other word; help and version end the loop at once. */
 static int read_options(struct line *l)
 {
         int r = 0;
 
         while (l->next < l->args.n && !ends_line(l->o)) {
+                const char *was = l->args.v[l->next];
+                CLEANUP(free_textp) char *given = xstrndup(was, strcspn(was, "="));
                 char *word = l->args.v[l->next] = modern_word(l->args.v[l->next]);
 
                 if (word[0] != '-' || !word[1])
                         break;
                 l->next++;
-                if (!strcmp(word, "--"))
+                l->verbatim = !strcmp(word, "--");
+                if (l->verbatim)
                         break;
-                if ((word[1] == '-' ? take_long(l, word) : take_letters(l, word)) < 0)
+                l->given = given;
+                if (take_letters_or_word(l, word) < 0)
                         r = -EINVAL;
         }
         return r;
+}
+
+/* ---- the program ---- */
+
+/* Tells whether @word, behind a lone colon, begins a second program in other launchers. */
+static bool begins_program(const char *word)
+{
+        if (*word == '-')
+                return word[1] == '-' || isalpha((unsigned char)word[1]);
+        if (*word == '/' || !strncmp(word, "./", 2) || !strncmp(word, "../", 3))
+                return word[1];
+        return strchr(word, '/') ? access(word, X_OK) == 0 : program_in_path(word);
+}
+
+/* Copies the program with its arguments. Refuses a second program unless -- stands before it. */
+static int take_program(struct line *l)
+{
+        bool starts = l->o->command == COMMAND_RUN || l->o->command == COMMAND_PLAN;
+        const struct strv *args = &l->args;
+        struct diag *diag;
+
+        for (; l->next < args->n; l->next++) {
+                const char *word = args->v[l->next];
+
+                if (starts && !l->verbatim && !strcmp(word, ":") && l->next + 1 < args->n &&
+                    begins_program(args->v[l->next + 1])) {
+                        diag = diag_add(l->d, HN_SECOND, 64,
+                                        "one job has one program: `:` begins a second one at `%s`",
+                                        args->v[l->next + 1]);
+                        diag_help(diag, "to start another program in some ranks: sh -c 'case $RANK "
+                                        "in 0) exec ./a;; *) exec ./b;; esac'");
+                        diag_help(diag, "to pass `:` on as an argument, write -- in front of the "
+                                        "program");
+                        return -EINVAL;
+                }
+                strv_push(&l->o->argv, word);
+        }
+        return 0;
 }
 
 /* ---- the whole line ---- */
@@ -289,8 +404,8 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
                 set_help(o, l.args.n ? l.args.v[0] : NULL);
         else
                 r = read_options(&l);
-        for (; r == 0 && l.next < l.args.n; l.next++)
-                strv_push(&o->argv, l.args.v[l.next]);
+        if (r == 0)
+                r = take_program(&l);
         strv_finish(&l.args);
         return r;
 }

@@ -12,13 +12,14 @@
 #include <stddef.h>
 
 struct option_foreign {
-        const char *name; /* without dashes */
-        int values;       /* number of words with values */
+        const char
+                *name; /* without dashes, but `-env` only behind one dash; `fsdp-*` is a prefix */
+        int values;    /* number of words with values */
         bool accepted;
         const char *says; /* why the option means nothing here, or the option to write */
 };
 
-enum { OPTION_FOREIGN_MAX = 64 };
+enum { OPTION_FOREIGN_MAX = 448 };
 
 extern const struct option_foreign option_foreigns[];
 extern const size_t option_foreign_count;

@@ -765,6 +765,12 @@ const struct error_id error_ids[] = {
           "unknown error number or exit code",
           "The word behind explain is neither HN and a number of this list nor an exit code from 0 to 255.",
           "hnlaunch explain lists all numbers." },
+        { 725,
+          "a second program behind a colon",
+          "mpirun, mpiexec and srun start several programs with a colon between them. A job of hnlaunch has one program, "
+          "and a lone colon followed by an option or a program would be an argument of it.",
+          "Start a script that chooses by $RANK. To pass the colon on, write -- in front of the program: "
+          "hnlaunch -n 2 -- ./a : ./b." },
         /* runs */
         { 801,
           "no such run",

@@ -263,7 +263,7 @@ static void test_a_foreign_line_is_answered_whole(void **state UNUSED)
                               "--tag-output -np 4 --nodelist a,b --tasks-per-node=2 p"),
                          -22);
         assert_int_equal(diags_errors(&d), 4);
-        assert_string_equal(d.v[0].fact, "unknown option `--mca`");
+        assert_string_equal(d.v[0].fact, "unknown option `-mca`");
         assert_string_equal(d.v[3].fact, "unknown option `--tag-output`");
         unload(&o, &d);
         assert_int_equal(load(&o, &d, "--nodelist a,b --tasks-per-node=2 --master_port 29500 p"),

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words of other launchers: one option or letters, and a colon between programs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/options/options.h"
+
+/* Loads a command line of words with blanks between them. */
+static int load(struct options *o, struct diags *d, const char *line)
+{
+        char *words = strdup(line), *save = NULL, *argv[32] = { (char[]){ "hnlaunch" } };
+        int argc = 1, r;
+
+        for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+                argv[argc++] = w;
+        *d = (struct diags)DIAGS_INIT;
+        r = options_load(o, argc, argv, d);
+        free(words);
+        return r;
+}
+
+static void unload(struct options *o, struct diags *d)
+{
+        options_finish(o);
+        diags_finish(d);
+}
+
+/* The text of all messages; valid until the next call. */
+static const char *messages(const struct diags *d)
+{
+        static char text[4096];
+        FILE *f = fmemopen(text, sizeof(text), "w");
+
+        diags_print(d, f, false);
+        fclose(f);
+        return text;
+}
+
+/* One word behind one dash, and one error that names it. */
+static void test_words_of_others_are_no_letters(void **state UNUSED)
+{
+        static const struct {
+                const char *line, *help;
+        } cases[] = {
+                { "-hybrid-hosts", "-w LIST" },
+                { "-hetero-nodes", "leave it out" },
+                { "-hostlist a", "-w LIST" },
+                { "-hwthread-cpus", "ranks are not bound" },
+                { "-help-me", "--help lists all options" },
+                { "-Vendor x", "--help lists all options" },
+                { "-env A 1", "-x NAME=VALUE" },
+                { "-env=A", "-x NAME=VALUE" },
+                { "-genv A 1", "-x NAME=VALUE" },
+                { "-genvlist A,B", "-x NAME" },
+                { "-perhost 2", "--ppn N" },
+                { "-print-rank-map", "hnlaunch plan" },
+                { "-print-all-exitcodes", "summary.json" },
+                { "-prefix /opt", "leave it out" },
+                { "-path /x", "-x PATH" },
+                { "-nolocal", "--exclude HOST" },
+                { "-nooversubscribe", "--oversubscribe" },
+                { "-bootstrap ssh", "--ssh-command" },
+                { "-launcher ssh", "--ssh-command" },
+                { "-configfile f", "one program" },
+                { "-rr", "--map node" },
+                { "-localhost h", "--iface" },
+                { "-rmk slurm", "--via CMD" },
+                { "-outfile-pattern o", "--log-dir" },
+                { "-xterm 0", "--show LIST" },
+                { "-qr", "--help lists all options" },
+                { "-verb", "--help lists all options" },
+                { "-versoin", "did you mean `--version`?" },
+                { "-Whatever", "--help lists all options" },
+                { "-hv4", "--help lists all options" },
+                { "-nodefile-of-mine f", "write -n odefile-of-mine" },
+                { "-xyzzy", "write -x yzzy" },
+                { "-wnode", "write -w node" },
+                { "-Hydra", "write -H ydra" },
+                { "-openmp", "write -o penmp" },
+        };
+
+        unsetenv("yzzy");
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+                char line[80], fact[80];
+
+                snprintf(line, sizeof(line), "-w a %s p", cases[i].line);
+                snprintf(fact, sizeof(fact), "unknown option `%.*s`",
+                         (int)strcspn(cases[i].line, " ="), cases[i].line);
+                assert_int_equal(load(&o, &d, line), -22);
+                assert_int_equal(d.n, 1);
+                assert_string_equal(d.v[0].fact, fact);
+                if (!strstr(messages(&d), cases[i].help))
+                        fail_msg("%s: %s", line, messages(&d));
+                assert_int_equal(o.command, COMMAND_RUN);
+                unload(&o, &d);
+        }
+}
+
+static void test_letters_may_be_joined(void **state UNUSED)
+{
+        static const char *const lines[] = {
+                "-qv -n4 -wnode1 -xPATH -xFOO=bar -p2222 p",
+                "-qvn4 -wnode1 -xPATH -xfoo=bar -p 2222 p",
+                "-vqn 4 -w node1 -x PATH -xhttp_proxy -p2222 p",
+                "-vq -qvwnode1 -xPATH -xA* -n4 -p2222 p",
+                "-vqHnode1 -n4 -xPATH -xin_this_shell -p2222 p",
+                "-vq -orun.np=4 -wnode1 -xPATH -xinthisshell -p2222 p",
+        };
+
+        setenv("inthisshell", "1", 1);
+        for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+                struct options o;
+                struct diags d;
+
+                if (load(&o, &d, lines[i]))
+                        fail_msg("%s: %s", lines[i], messages(&d));
+                assert_true(o.quiet && o.verbose);
+                assert_int_equal(o.plan.np, 4);
+                assert_int_equal(o.port, 2222);
+                assert_int_equal(o.exports.n, 2);
+                assert_string_equal((o.hostlists.n ? &o.hostlists : &o.hostfiles)->v[0], "node1");
+                assert_int_equal(o.argv.n, 1);
+                unload(&o, &d);
+        }
+}
+
+static void test_a_colon_begins_no_second_program(void **state UNUSED)
+{
+        static const struct {
+                const char *line;
+                size_t words; /* of the program; 0 = refused */
+        } cases[] = {
+                { "-n 1 ./solver : -n 3 ./io", 0 },
+                { "-w a:2 ./solver in.dat : ./io", 0 },
+                { "-w a sh x.sh : sh y.sh", 0 },
+                { "-w a ./a : /opt/io", 0 },
+                { "-w a : -n 1 ./a", 0 },
+                { "run -w a ./a : --host b ./b", 0 },
+                { "plan -w a ./a : -np 2 ./b", 0 },
+                { "-w a -- ./solver : -n 3 ./io", 5 },
+                { "-w a -- : ./io", 2 },
+                { "-w a ./a :", 2 },
+                { "-w a expr ab : .*", 4 },
+                { "-w a ./a 1 : 2", 4 },
+                { "-w a ./a 1 : -2", 4 },
+                { "-w a ./a x:y ::", 3 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+
+                assert_int_equal(load(&o, &d, cases[i].line), cases[i].words ? 0 : -22);
+                if (cases[i].words) {
+                        assert_int_equal(o.argv.n, cases[i].words);
+                } else {
+                        assert_int_equal(d.n, 1);
+                        assert_int_equal(d.v[0].id, 725);
+                        assert_non_null(strstr(messages(&d), "write -- in front of the program"));
+                }
+                unload(&o, &d);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_words_of_others_are_no_letters),
+                cmocka_unit_test(test_letters_may_be_joined),
+                cmocka_unit_test(test_a_colon_begins_no_second_program),
+        };
+
+        setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);
+        setenv("HNLAUNCH_SYSTEM_CONFIG", "/dev/null/none", 1);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
