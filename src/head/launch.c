@@ -153,7 +153,7 @@ static int print_plan_json(struct launch *l)
         struct error err;
 
         if (to)
-                plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory);
+                plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory, l->cwd);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
                 return verdict_nothing_because(l, 903, 73, &err);
@@ -182,7 +182,8 @@ static int print_plan(struct launch *l)
         if (l->o.ranks.n)
                 plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, &l->config.ports);
         else
-                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory);
+                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory,
+                                 l->cwd);
         verdict_say(l);
         return 0;
 }

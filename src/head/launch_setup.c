@@ -176,19 +176,34 @@ static int refuse_cwd(struct launch *l, int error)
         return verdict_nothing_started(l, 66);
 }
 
+/* Returns the folder of the shell as the shell names it, links and all: other machines may have the
+ * folder under that name only. $PWD is believed when it names the current folder; malloc'ed. */
+static char *find_folder_of_shell(const char *here)
+{
+        const char *pwd = getenv("PWD");
+        struct stat named, real;
+        bool same = pwd && *pwd == '/' && strncmp(pwd, "/proc/", 6) && stat(pwd, &named) == 0 &&
+                    stat(".", &real) == 0 && named.st_dev == real.st_dev &&
+                    named.st_ino == real.st_ino;
+
+        return xstrdup(same ? pwd : here);
+}
+
 int launch_setup_find_cwd(struct launch *l)
 {
+        CLEANUP(free_textp) char *named = NULL;
         const char *to = l->o.chdir;
 
         l->here = getcwd(NULL, 0);
         if (!l->here && (!to || *to != '/' || l->o.push.n || l->o.pull.n))
                 return refuse_cwd(l, errno);
+        if (!l->here)
+                l->here = xstrdup("/"); /* unused: neither --push nor --pull */
+        named = find_folder_of_shell(l->here);
         if (to && *to == '/')
                 l->cwd = xstrdup(to);
         else
-                l->cwd = to ? xasprintf("%s/%s", l->here, to) : xstrdup(l->here);
-        if (!l->here)
-                l->here = xstrdup("/"); /* unused: neither --push nor --pull */
+                l->cwd = to ? xasprintf("%s/%s", named, to) : xstrdup(named);
         return 0;
 }
 

@@ -53,6 +53,21 @@ for way in '--local 1' '-w nowhere.invalid' 'plan --local 1' '--local 1 --chdir 
     verdict_has 'the verdict says why' 'nothing was started' 'the current directory no longer exists' '(exit 66)'
     has 'the next step is named' "$ERR" '--chdir DIR'
 done
+# The name of the shell for its folder counts, links and all, as far as it is true.
+mkdir "$TMP/work/real"
+ln -s real "$TMP/work/named"
+folder_of() { # PWD [OPTION...]: what the plan has
+    (cd "$TMP/work/real" && PWD=$1 "$HNLAUNCH" plan --local 1 "${@:2}" true 2>&1 | sed -n 's/^program .*  in  //p')
+}
+is 'a folder below a link keeps its name' "$(folder_of "$TMP/work/named")" "$TMP/work/named"
+is '--chdir counts from there' "$(folder_of "$TMP/work/named" --chdir ../there)" "$TMP/work/named/../there"
+is 'PWD of another folder does not' "$(folder_of "$TMP/work/there")" "$TMP/work/real"
+is 'nor one that does not exist' "$(folder_of "$TMP/work/nowhere")" "$TMP/work/real"
+is 'nor a relative one' "$(folder_of .)" "$TMP/work/real"
+is 'nor one that only this process has' "$(folder_of /proc/self/cwd)" "$TMP/work/real"
+(cd "$TMP/work/named" && "$HNLAUNCH" --local 1 --label none sh -c 'cd -P . && pwd -P' >"$OUT" 2>"$ERR")
+is 'ranks start in it' "$(cat "$OUT")" "$TMP/work/real"
+
 hn --local 1 --chdir "$TMP/work/there" "$WORKERS/worker_dump"
 exits '--chdir names another' 0
 same 'and ranks start there' "$TMP/dump/0.cwd" "$TMP/work/want"

@@ -9,7 +9,6 @@
 #include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/format.h"
 #include "base/printable.h"
@@ -18,16 +17,6 @@
 #include "head/options/config.h"
 #include "head/report/plan_view.h"
 #include "wire/env_names.h"
-
-static char *working_directory(const struct options *o)
-{
-        CLEANUP(free_textp) char *here = getcwd(NULL, 0);
-
-        if (!o->chdir)
-                return xstrdup(here ? here : "/");
-        return *o->chdir == '/' ? xstrdup(o->chdir)
-                                : xasprintf("%s/%s", here ? here : "", o->chdir);
-}
 
 /* ---- the table ---- */
 
@@ -196,10 +185,9 @@ static const char *slots_origin(const struct hosts *hosts, const struct options 
 
 static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
                              const struct options *o, const struct manifest *manifest,
-                             const struct plan_inventory *inventory)
+                             const struct plan_inventory *inventory, const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
-        CLEANUP(free_textp) char *cwd = working_directory(o);
         CLEANUP(free_textp) char *program = plan_view_join(&o->argv);
         CLEANUP(free_textp) char *pushed = plan_view_join(&o->push);
         char size[32];
@@ -234,7 +222,7 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
 
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct manifest *manifest,
-                      const struct plan_inventory *inventory)
+                      const struct plan_inventory *inventory, const char *cwd)
 {
         char *text = NULL;
         size_t len = 0;
@@ -242,7 +230,7 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 
         if (!f)
                 return;
-        print_plan_parts(f, p, hosts, o, manifest, inventory);
+        print_plan_parts(f, p, hosts, o, manifest, inventory, cwd);
         fclose(f);
         printable_write(to, text, len); /* names of nodes, files and machines */
         free(text);
@@ -293,10 +281,9 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
 
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct manifest *manifest,
-                     const struct plan_inventory *inventory)
+                     const struct plan_inventory *inventory, const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
-        CLEANUP(free_textp) char *cwd = working_directory(o);
         CLEANUP(strv_finish) struct strv names = STRV_INIT;
         json_t *j = json_object(), *nodes = json_array();
 

@@ -5,7 +5,8 @@
  * Values known to the nodes only are printed in brackets: rank 0's port, and, without an
  * @inventory, the cores behind OMP_NUM_THREADS. @inventory, by host, comes from the nodes; NULL =
  * not asked. Values of variables with secret names are never printed (config_is_secret()).
- * @manifest lists the pushed files. All functions only read; memory is freed before they return.
+ * @manifest lists the pushed files, @cwd is the folder of the ranks. All functions only read;
+ * memory is freed before they return.
  */
 #pragma once
 
@@ -20,12 +21,12 @@
 /* Prints a line per host, then program, exported variables, and the variables of one rank. */
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct manifest *manifest,
-                      const struct plan_inventory *inventory);
+                      const struct plan_inventory *inventory, const char *cwd);
 
 /* Prints the same as a JSON object. */
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct manifest *manifest,
-                     const struct plan_inventory *inventory);
+                     const struct plan_inventory *inventory, const char *cwd);
 
 /* Prints the variables that hnlaunch sets for each rank of o->ranks, NAME=VALUE per line, behind a
  * comment line "# rank N on HOST", and one with the arguments when options change them. @ports are
