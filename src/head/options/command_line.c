@@ -123,14 +123,21 @@ static const struct option_letter *ambiguous_letter(char letter)
         return NULL;
 }
 
+/* Returns the option of a letter, NULL = none. -f of logs has other meanings in other launchers. */
+static const struct option_def *find_letter(const struct options *o, char letter)
+{
+        return letter == 'f' && o->command == COMMAND_LOGS ? option_by_name("follow")
+                                                           : option_by_letter(letter);
+}
+
 /* Tells whether all of @word is letters of hnlaunch, as in -qv, -n4 or -qHhosts.txt, or has a
  * letter to be told of, as -N8. */
-static bool is_cluster(const char *word)
+static bool is_cluster(const struct options *o, const char *word)
 {
         const char *c = word + 1;
-        const struct option_def *def = option_by_letter(*c);
+        const struct option_def *def = find_letter(o, *c);
 
-        for (; def && !needs_value(def); def = option_by_letter(*++c))
+        for (; def && !needs_value(def); def = find_letter(o, *++c))
                 ;
         if (!*c || !word[2])
                 return true;
@@ -299,10 +306,7 @@ static int take_letters(struct line *l, const char *word)
         int r = 0;
 
         for (const char *c = word + 1; *c && !ends_line(l->o); c++) {
-                /* The letter has other meanings in other launchers. */
-                bool is_follow = *c == 'f' && l->o->command == COMMAND_LOGS;
-                const struct option_def *def =
-                        is_follow ? option_by_name("follow") : option_by_letter(*c);
+                const struct option_def *def = find_letter(l->o, *c);
                 bool last = !c[1] || (def && needs_value(def));
 
                 if (!def)
@@ -319,7 +323,7 @@ static int take_letters_or_word(struct line *l, const char *word)
 {
         if (word[1] == '-')
                 return take_long(l, word);
-        return is_cluster(word) ? take_letters(l, word) : unknown_option(l, l->given + 1);
+        return is_cluster(l->o, word) ? take_letters(l, word) : unknown_option(l, l->given + 1);
 }
 
 /* Reads options up to the first other word; help and version end the loop at once. */

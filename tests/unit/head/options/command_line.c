@@ -117,6 +117,12 @@ static void test_letters_may_be_joined(void **state UNUSED)
                 "-vq -orun.np=4 -wnode1 -xPATH -xinthisshell -p2222 p",
         };
 
+        struct options logs;
+        struct diags none;
+
+        assert_int_equal(load(&logs, &none, "logs -fv"), 0);
+        assert_true(logs.logs.follow);
+        unload(&logs, &none);
         setenv("inthisshell", "1", 1);
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
                 struct options o;
