@@ -17,6 +17,7 @@
 #include "agent/pmi/pmi_library_file.h"
 #include "agent/rank/base_env.h"
 #include "agent/rank/limits.h"
+#include "base/exec_failure.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "wire/env/nccl_env.h"
@@ -43,6 +44,16 @@ void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, c
                 empty_encode(&a->up.out, MSG_GONE);
 }
 
+/* Tells -v that PATH leads to a link without a target first. */
+static void note_skipped(const struct worker *w)
+{
+        CLEANUP(free_textp)
+        char *skipped = w->path ? exec_failure_find_skipped(w->program, w->cwd, w->path) : NULL;
+
+        if (skipped)
+                log_line(LOG_INFO, "%s", skipped);
+}
+
 void agent_confirm_starts(struct agent *a, uint64_t ms)
 {
         static const enum refusal why[] = {
@@ -67,6 +78,8 @@ void agent_confirm_starts(struct agent *a, uint64_t ms)
                         continue;
                 t->n_starting--;
                 if (r > 0) {
+                        if (i == 0)
+                                note_skipped(w);
                         started_encode(&a->up.out, &(struct started){ .rank = w->rank,
                                                                       .pid = (uint32_t)w->pid });
                         continue;

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,11 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/exec_failure.h"
 #include "base/fd.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -171,55 +170,14 @@ static int open_null(struct spawn_child *c, int *ret_fd)
         return 0;
 }
 
-/* Reads the word after "#!" in the first line; returns the length, 0 = none. */
-static size_t read_interpreter(const char *path, char *to, size_t size)
-{
-        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        char line[256] = "", *word;
-        struct stat st;
-
-        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-            read(fd, line, sizeof(line) - 1) < 2 || strncmp(line, "#!", 2) != 0)
-                return 0;
-        word = line + 2 + strspn(line + 2, " \t");
-        word[strcspn(word, " \t\n")] = '\0';
-        snprintf(to, size, "%s", word);
-        return strlen(to);
-}
-
-/* execve() returns ENOENT for a script with a missing interpreter, and EACCES for a folder. */
-static int explain_exec(const struct spawning *p, int error, struct error *err)
-{
-        bool relative = *p->program != '/' && p->cwd && *p->cwd, cr;
-        char path[PATH_MAX], interpreter[256]; /* the path is the child's */
-        struct stat st;
-        size_t n = 0;
-
-        snprintf(path, sizeof(path), "%s%s%s", relative ? p->cwd : "", relative ? "/" : "",
-                 p->program);
-        if (error == ENOENT && *p->program)
-                n = read_interpreter(path, interpreter, sizeof(interpreter));
-        if (error == EACCES && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-                return err_set(err, EISDIR, "cannot execute '%s': it is a directory", p->program);
-        if (!n)
-                return err_set(err, error, "cannot execute '%s': %s", p->program, strerror(error));
-        cr = interpreter[n - 1] == '\r';
-        interpreter[n - cr] = '\0';
-        return err_set(err, ELIBACC, "cannot execute '%s': its interpreter '%s%s' does not exist%s",
-                       p->program, interpreter, cr ? "\\r" : "",
-                       cr ? " (its lines end in CR)" : "");
-}
-
 static int explain_spawn_failure(const struct spawning *p, enum spawn_step step, int error,
                                  struct error *err)
 {
         if (step == SPAWN_CWD)
                 return err_set(err, error, "cannot change to directory '%s': %s", p->cwd,
                                strerror(error));
-        if (step == SPAWN_EXEC && p->searched && error == ENOENT)
-                return err_set(err, error, "cannot find '%s' in PATH", p->program);
         if (step == SPAWN_EXEC)
-                return explain_exec(p, error, err);
+                return exec_failure_explain(p->program, p->cwd, p->path, error, err);
         return err_set(err, error, "cannot start a process for '%s': %s", p->program,
                        strerror(error));
 }
@@ -286,15 +244,14 @@ int spawn_begin(struct spawning *ret, const struct spawn *s, struct error *err)
         CLEANUP(fd_closep) int null_fd = -1;
         const char *name = s->argv[0];
         struct spawn_child c = { .s = s, .env = s->env ? s->env : environ, .parent = getpid() };
-        /* Searching for nothing would find, and fail on, the directories themselves. */
-        struct spawning p = { .program = name,
-                              .cwd = s->cwd,
-                              .searched = *name && !strchr(name, '/') };
+        struct spawning p = { .program = name, .cwd = s->cwd };
         int fds[2] = { -1, -1 }, r = 0;
 
         memcpy(c.fds, s->fds, sizeof(c.fds));
-        if (p.searched)
+        /* Searching for nothing would find, and fail on, the directories themselves. */
+        if (*name && !strchr(name, '/'))
                 r = prepare_search(&c);
+        p.path = c.path;
         if (!r)
                 r = open_null(&c, &null_fd);
         if (!r)

@@ -49,8 +49,8 @@ pid_t fork_without_signals(void);
  * named by the pid, and is killed when the calling thread ends. The descriptors stay with the
  * caller. 0, or the negative errno of the step written to @ret_step (which may be NULL): the
  * sentence in
- * @err names the program or the directory, and no child is left. -ELIBACC: a script whose
- * interpreter does not exist; -EISDIR: a directory. Thread-safe.
+ * @err names the program or the directory, and no child is left; for the codes of SPAWN_EXEC see
+ * exec_failure_explain(). Thread-safe.
  */
 int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_step,
                   struct error *err);
@@ -63,7 +63,7 @@ struct spawning {
         pid_t pid;
         int fd;                    /* tells the failing step; end of file when there is none */
         const char *program, *cwd; /* of struct spawn */
-        bool searched;
+        const char *path;          /* PATH of its environment, when it is searched; NULL = not */
 };
 
 /* Failures of SPAWN_FORK only. The strings of @s are borrowed until spawn_confirm(); between the

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a program that cannot be executed lacks is told as it is: its interpreter, not itself; that it is a directory;
-# and the limit that does not let so many processes start.
+# What a program that cannot be executed lacks is told as it is: its interpreter, its loader or the target of a link, not
+# itself; that it is a directory; and the limit that does not let so many processes start.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -28,6 +28,74 @@ hn --local 1 ./folder
 exits 'a directory: 126' 126
 verdict_has 'is told' "cannot execute './folder': it is a directory"
 lacks 'and chmod is no help' "$ERR" chmod
+
+# --- what a program needs is missing ----------------------------------------------------------------
+ln -s /opt/none/python3.11 py
+ln -s py py3
+mkdir -p venv/bin
+ln -s ../../py3 venv/bin/python3
+ln -s /opt/none moved
+printf '#!%s/venv/bin/python3\nexit 0\n' "$PWD" >entry
+printf '#!%s/entry\n' "$PWD" >entry2
+LC_ALL=C sed 's/ld-linux/ld-nonne/' /bin/true >loader
+printf '#!%s/loader\n' "$PWD" >script
+{ head -c 18 /bin/true && printf '\363\0' && tail -c +21 /bin/true; } >elsewhere
+: >empty
+printf 'print(1)\n' >text
+chmod +x entry entry2 loader script elsewhere empty text
+printf '#!%s/text.txt\n' "$PWD" >unreadable
+chmod +x unreadable
+echo x >text.txt
+target="'/opt/none/python3.11', which does not exist"
+
+refuses() { # CODE WORDS PROGRAM [ARG...]: and says so
+    local code=$1 words=$2
+    shift 2
+    hn --local 1 "$@"
+    exits "$*: $code" "$code"
+    verdict_has "$*: the reason" "$words"
+    lacks "$*: it is not said to be missing" "$ERR" 'must exist on every node under'
+}
+refuses 127 "cannot execute './py': it is a link to $target" ./py -c 1
+has 'the target has to be made' "$ERR" 'help: the target must exist on every node, too'
+refuses 127 "cannot execute './py3': it leads to the link '$PWD/./py', whose target '/opt/none/python3.11' does not exist" ./py3
+refuses 127 "it leads to the link '$PWD/./moved', whose target '/opt/none' does not exist" ./moved/bin/x
+refuses 127 "its interpreter '$PWD/venv/bin/python3' leads to the link" ./entry
+refuses 127 "the interpreter '$PWD/venv/bin/python3' of its interpreter '$PWD/entry' leads to the link" ./entry2
+refuses 127 "cannot execute './loader': its loader '/lib" ./loader
+has 'the C library is named' "$ERR" 'help: the nodes lack the C library of ./loader'
+refuses 127 "the loader '/lib" ./script
+refuses 126 "it is a program for riscv, and this machine is $(uname -m)" ./elsewhere
+refuses 126 'it is empty' ./empty
+refuses 126 'Exec format error' ./text
+refuses 126 "its interpreter '$PWD/text.txt' may not be executed (mode 0644)" ./unreadable
+refuses 126 'Permission denied (mode 0644)' ./text.txt
+refuses 127 "cannot execute '$PWD/venv/bin/python3': it leads to the link" -x "PATH=$PWD/venv/bin" python3
+mkdir good
+printf '#!/bin/sh\necho good\n' >good/python3
+chmod +x good/python3
+PATH=$PWD/venv/bin:$PWD/good:$PATH hn -v --local 1 --label none python3
+is 'a link without a target in PATH is skipped' "$(cat "$OUT")" good
+has 'which -v tells' "$ERR" "'$PWD/venv/bin/python3' in PATH is a link to '/opt/none/python3.11', which does not exist"
+
+echo 'print(1)' >train.py
+for name in train.py ./train.py "$PWD/train.py"; do
+    hn --local 1 "$name"
+    exits "a Python script without a first line, $name: 126" 126
+    has 'is started by its interpreter' "$ERR" "help: name its interpreter: hnlaunch python3 ${name#./}"
+    chmod +x train.py
+    hn --local 1 "$name"
+    has 'also when it may be executed' "$ERR" "help: name its interpreter: hnlaunch python3 ${name#./}"
+    chmod -x train.py
+done
+if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
+    mkdir mounted
+    RC=0
+    unshare --mount sh -c 'mount -t tmpfs -o noexec none mounted && cp /bin/true mounted/ && exec "$0" --local 1 ./mounted/true' \
+        "$HNLAUNCH" >"$OUT" 2>"$ERR" || RC=$?
+    exits 'a file system without execution: 126' 126
+    verdict_has 'is told' 'it lies in a file system that is mounted noexec'
+fi
 
 hn --local 1 ./nothing-here
 exits 'a missing program: 127' 127

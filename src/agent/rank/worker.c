@@ -106,6 +106,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
         w->pid = w->spawning.pid;
         w->spawning.program = w->program;
         w->spawning.cwd = w->cwd;
+        w->spawning.path = w->path = w->spawning.path ? xstrdup(w->spawning.path) : NULL;
         for (int i = 0; i < 3; i++) {
                 fd_close(ours[i]);
                 fd_close(theirs[i]);
@@ -139,6 +140,7 @@ void worker_destroy(struct worker *w)
         fd_close(w->spawning.fd);
         free(w->program);
         free(w->cwd);
+        free(w->path);
         free(w);
 }
 

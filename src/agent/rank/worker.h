@@ -22,10 +22,10 @@ struct worker {
         bool reaped, started; /* @started: the program is executed */
         bool left;            /* was ending when the order to stop came */
         struct spawning spawning;
-        char *program, *cwd;
-        struct stream *out[2];   /* stdout, stderr; NULL = ended */
-        struct stdin_writer *in; /* NULL = /dev/null */
-        uint64_t heard_ns;       /* of outputs that have ended; see worker_heard_ns() */
+        char *program, *cwd, *path; /* of @spawning */
+        struct stream *out[2];      /* stdout, stderr; NULL = ended */
+        struct stdin_writer *in;    /* NULL = /dev/null */
+        uint64_t heard_ns;          /* of outputs that have ended; see worker_heard_ns() */
 };
 
 /* All borrowed for the call, but @loop and @up which outlive the worker. */

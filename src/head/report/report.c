@@ -218,6 +218,62 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
         return diag_add(d, cause_id(c), 0, "%s", text);
 }
 
+/* Returns the next step, with the program for its %s, where what a program needs is missing. */
+static const char *help_of_missing(const char *text)
+{
+        if (strstr(text, "lines end in CR"))
+                return "convert its line ends: dos2unix %s";
+        if (strstr(text, " link"))
+                return "the target must exist on every node, too: make the link to a file that all "
+                       "of them have, as ls -l %s shows it";
+        if (strstr(text, "loader"))
+                return "the nodes lack the C library of %s: build it for theirs, or start it in a "
+                       "container (--container)";
+        return "install it on every node, or mend the first line of %s";
+}
+
+/* Returns the interpreter of scripts named so, or NULL. */
+static const char *interpreter_of(const char *program)
+{
+        static const struct {
+                const char *end, *interpreter;
+        } kinds[] = { { ".py", "python3" }, { ".sh", "sh" },     { ".jl", "julia" },
+                      { ".pl", "perl" },    { ".R", "Rscript" }, { ".lua", "lua" } };
+        const char *end = strrchr(program, '.');
+
+        for (size_t i = 0; end && i < ARRAY_SIZE(kinds); i++)
+                if (!strcmp(kinds[i].end, end))
+                        return kinds[i].interpreter;
+        return NULL;
+}
+
+/* Adds the next step for a file that is no program, or may not be executed. */
+static void add_script_help(struct diag *d, const struct cause *c, const char *program)
+{
+        const char *interpreter = interpreter_of(program);
+
+        if (interpreter)
+                diag_help(d, "name its interpreter: hnlaunch %s %s", interpreter,
+                          strncmp(program, "./", 2) ? program : program + 2);
+        if (strstr(c->text, "noexec"))
+                diag_help(d, "put the program on another file system, or --push it");
+        else if (strstr(c->text, "its interpreter '"))
+                diag_help(d, "mend the first line of %s, or chmod +x the interpreter", program);
+        else if (c->error == EACCES)
+                diag_help(d, "%schmod +x %s%s%s", interpreter ? "or " : "", program,
+                          interpreter                  ? ", with a first line #!/usr/bin/env "
+                          : strstr(c->text, "(mode 0") ? ""
+                                                       : ", or check the folders above it",
+                          interpreter ? interpreter : "");
+        else if (strstr(c->text, "is a program for"))
+                diag_help(d, "build it for the machines of these nodes");
+        else if (!strstr(c->text, "is empty") && !interpreter)
+                diag_help(d,
+                          "a script needs a first line like #!/usr/bin/env python3, or name its "
+                          "interpreter: hnlaunch ... python3 %s",
+                          program);
+}
+
 static void add_refused_help(struct diag *d, const struct cause *c, const struct options *o)
 {
         if (c->why == REFUSED_PMIX)
@@ -228,22 +284,11 @@ static void add_refused_help(struct diag *d, const struct cause *c, const struct
                           strchr(o->argv.v[0], '/') ? ""
                                                     : ", or in its PATH (./NAME for this folder)");
         else if (c->why == REFUSED_EXEC && c->error == ELIBACC)
-                diag_help(d,
-                          strstr(c->text, "lines end in CR")
-                                  ? "convert its line ends: dos2unix %s"
-                                  : "install it on every node, or mend the first line of %s",
-                          o->argv.v[0]);
+                diag_help(d, help_of_missing(c->text), o->argv.v[0]);
         else if (c->why == REFUSED_EXEC && c->error == EISDIR)
                 diag_help(d, "name a program in it: %s/NAME", o->argv.v[0]);
-        else if (c->why == REFUSED_EXEC && c->error == EACCES)
-                diag_help(d,
-                          "chmod +x %s, or check whether the file system there is mounted noexec",
-                          o->argv.v[0]);
-        else if (c->why == REFUSED_EXEC && c->error == ENOEXEC)
-                diag_help(d,
-                          "a script needs a first line like #!/usr/bin/env python3, or name its "
-                          "interpreter: hnlaunch ... python3 %s",
-                          o->argv.v[0]);
+        else if (c->why == REFUSED_EXEC && (c->error == EACCES || c->error == ENOEXEC))
+                add_script_help(d, c, o->argv.v[0]);
         else if (c->why == REFUSED_FORK && c->error == EMFILE)
                 diag_help(d, "the limit of open files is too low for so many ranks there: raise "
                              "`ulimit -n`, or start fewer on a node (--ppn)");
