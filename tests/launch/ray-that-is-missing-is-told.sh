@@ -6,9 +6,9 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-# A Python without packages.
+# A Python without packages, that reads all its modules from files, as those before 3.11 do.
 mkdir bin
-printf '#!/bin/sh\nexec %q -S "$@"\n' "$(type -P python3)" >bin/python3
+printf '#!/bin/sh\nexec %q -S -X frozen_modules=off "$@"\n' "$(type -P python3)" >bin/python3
 chmod +x bin/python3
 export PATH=$PWD/bin:$PATH PYTHONPATH=$ROOT/packaging/python
 unset "${!RAY_@}"
@@ -36,10 +36,9 @@ has 'is told by --via' "$ERR" 'error[HN342]: cannot start `python3`, which start
 mkdir -p repository/hnlaunch repository/ray
 echo 'open("/proc/self/fd/2", "w").write("code of others\n")' | tee repository/ray/__init__.py repository/runpy.py repository/argparse.py \
     repository/hnlaunch/_ray.py >repository/hnlaunch/__init__.py
-printf '[run]\nfrom = ray\n' >repository/.hnlaunch.ini
 cd repository || exit 1
-hn true
-missing 'a repository with modules, and a project file that names Ray' "cannot import ray: No module named 'ray'"
+hn --from ray true
+missing 'a repository with modules' "cannot import ray: No module named 'ray'"
 lacks 'its code does not run' "$ERR" 'code of others'
 hn --from none --via ray -w n1 true
 missing 'the same where agents are started' "cannot import ray: No module named 'ray'"
