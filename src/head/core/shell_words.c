@@ -17,7 +17,8 @@ int shell_words_split(const char *text, struct strv *ret, struct error *err)
                                 quote = quote ? 0 : *text;
                                 continue;
                         }
-                        if (*text == '\\' && quote != '\'' && text[1])
+                        if (*text == '\\' && quote != '\'' && text[1] &&
+                            (!quote || strchr("$`\"\\", text[1])))
                                 text++;
                         buf_append(&word, text, 1);
                 }
