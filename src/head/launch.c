@@ -70,7 +70,6 @@ static int load_hosts(struct launch *l)
                 hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
         if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n)
                 load_allocation(l);
-        config_check_hosts(o->settings, &l->hosts, &l->diags);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
                 hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
         if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))

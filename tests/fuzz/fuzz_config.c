@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same bytes as a project file, a user's file, an assignment of -o and a value of every kind.
- * A project file never sets what changes trust, whatever it looks like.
+ * The same bytes as a job file, a user's file, an assignment of -o and a value of every kind.
+ * A user's file never names a program, and a job file has one at most.
  */
 #include "fuzz.h"
 
@@ -20,17 +20,16 @@ static void parse(enum level level, const char *text, size_t size)
 {
         struct settings s = { 0 };
         struct diags d = DIAGS_INIT;
-        int r = config_parse(&s, level, "/p/.hnlaunch.ini", text, size, false,
-                             level != LEVEL_PROJECT, &d);
+        int r = config_parse(&s, level, "/p/job.ini", text, size, level == LEVEL_JOB, &d);
+        size_t programs = 0;
 
         require((r < 0) == (diags_errors(&d) > 0));
-        require(level != LEVEL_PROJECT || s.safe.n == 0);
         for (size_t i = 0; i < s.n; i++) {
                 require(s.v[i].level == level && s.v[i].line > 0);
                 require(s.v[i].col >= 1 && s.v[i].len >= 0);
-                require(level != LEVEL_PROJECT || !strpbrk(s.v[i].value, "\033\r\b"));
-                require(level != LEVEL_PROJECT || s.v[i].def->project > PROJECT_REFUSED);
+                programs += s.v[i].def == &option_program;
         }
+        require(programs <= (level == LEVEL_JOB));
         settings_finish(&s);
         diags_finish(&d);
 }
@@ -61,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         char *text = strndup((const char *)data, size);
 
-        parse(LEVEL_PROJECT, (const char *)data, size);
+        parse(LEVEL_JOB, (const char *)data, size);
         parse(LEVEL_USER, (const char *)data, size);
         assign(text);
         apply(text);

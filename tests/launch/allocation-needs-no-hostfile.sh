@@ -89,11 +89,10 @@ is 'but not over --from on the command line' "$(ranks_of_hosts)" 'gpu01=0-1 gpu0
 inside "${slurm[@]}" -- plan --from none true
 is '--from none leaves them' "$(ranks_of_hosts)" 'elsewhere=0'
 rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
-printf '[run]\nfrom = slurm\n' >.hnlaunch.ini
-inside PATH="$PATH" -- plan true
-exits 'a project file may name the manager' 64
+printf '[run]\nfrom = slurm\n' >job
+inside PATH="$PATH" -- plan --job job true
+exits 'a job file may name the manager' 64
 has 'which must be there' "$ERR" 'error[HN153]: --from slurm, but this is no Slurm allocation: SLURM_JOB_ID is not set'
-rm .hnlaunch.ini
 
 hn help all
 has 'the help has all managers' "$OUT" '--from auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker|ray'

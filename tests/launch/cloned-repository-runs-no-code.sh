@@ -1,63 +1,82 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A .hnlaunch.ini of a cloned repository says what a job needs: whom to trust, what to run and what to read it may not.
+# A cloned repository decides nothing: a .hnlaunch.ini in it is not read, only named, and modules of Python in the current
+# folder are not imported.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-refused() { # KEY VALUE: the file is an error at that line, and nothing is started
-    printf '[%s]\n%s = %b\n' "${1%%.*}" "${1#*.}" "$2" >.hnlaunch.ini
-    hn --local 1 touch started
-    is "$1 = $2: 78" "$RC" 78
-    ok "$1: HN714 with key and line" awk -v key="\`$1\`" -v place="$PWD/.hnlaunch.ini:2:1" '
-        /^error\[HN714\]/ && index($0, key) { fact = 1 }
-        index($0, place) { line = 1 }
-        END { exit !(fact && line) }' "$ERR"
+mkdir -p repository/sub bin
+cd repository || exit 1
+file=$PWD/.hnlaunch.ini
+unread="warning[HN719]: $file is no longer read: --job FILE takes its place"
+
+# --- whatever the file has, runs are the same, but for one line
+settings() { # what config says of all keys
+    hn config --json
+    cat "$OUT"
 }
-
-# The keys that the manual calls forbidden; a unit test compares it with the table of options.
-keys=$(awk '/^\*nothing\*$/ { on = 1; next } on && !NF { exit } on' "$ROOT/docs/hnlaunch.1.scd" |
-    grep -oE '[a-z]+\.[a-z_]+')
-ok 'the manual lists forbidden keys' test "$(wc -l <<<"$keys")" -ge 15
-for key in $keys; do
-    refused "$key" 1
+before=$(settings)
+for text in '[ssh]\ncommand = sh -c "touch ../owned"\nuser = eve\nhost_key = accept-new\n' \
+    '[run]\nfrom = ray\nlocal = 7\nprogram = touch ../owned\nagent = ./evil\nwrap = touch ../owned\n' \
+    '[env]\nset.LD_PRELOAD = ./evil.so\nset.PATH = .\nfile = .env\n[log]\ndir = elsewhere\nraw = yes\n' \
+    '[run\nno key \0 \377\376' '[safe]\ndirectory = /\n' ''; do
+    printf '%b' "$text" >.hnlaunch.ini
+    is "no setting is from $text" "$(settings)" "$before"
+    hn --local 1 --label none sh -c 'echo "$WORLD_SIZE"'
+    is "it runs as ever with $text" "$RC $(cat "$OUT")" '0 1'
+    is "one line is about $text" "$(grep -cF "$unread" "$ERR") $(grep -c '\.hnlaunch\.ini' "$ERR")" '1 1'
 done
-refused run.stdin "$PWD/secret"
-refused log.raw yes
-refused net.store_door network
-refused ssh.port 2222
+hn
+exits 'it names no program: 64' 64
+ok 'nothing of it was started' test ! -e ../owned
+printf '[run]\nlocal = 1\nprogram = true\n' >.hnlaunch.ini
+chmod 666 .hnlaunch.ini
+hn --local 1 true
+has 'its mode does not matter' "$ERR" "$unread"
+rm .hnlaunch.ini
+mkfifo .hnlaunch.ini
+hn --local 1 true
+is 'a FIFO is not waited for' "$RC $(grep -cF "$unread" "$ERR")" '0 1'
+rm .hnlaunch.ini
+printf '[run]\nlocal = 1\nprogram = true\n' >.hnlaunch.ini
 
-refused env.pass 'LD_LIBRARY_PATH=/evil, PATH=/evil:/bin'
-refused env.pass '*'
-refused env.export ALL
-refused env.set.LD_PRELOAD ./evil.so
-refused run.hosts mallory@localhost
-refused log.dir ../elsewhere
-ln -s "$TMP" outside
-refused log.dir outside/logs
-refused log.label '\033]0;owned\007'
-refused run.include 'n1\033c'
-no_escape() { ! grep -q $'\033' "$OUT" "$ERR"; }
-ok 'what is refused reaches no terminal' no_escape
-ok 'nothing was started' test ! -e started
-
-for words in 'user=mallory' 'port=2222' 'addr=192.0.2.1'; do
-    printf '[run]\nhostfile = hosts.txt\n' >.hnlaunch.ini
-    printf 'n1\nn2 %s\n' "$words" >hosts.txt
-    hn plan true
-    exits "a hostfile with $words: 78" 78
-    has "$words: its key" "$ERR" "error[HN714]: a hostfile named by a project file may not set \`${words%=*}\`"
-    has "$words: its line" "$ERR" "$PWD/hosts.txt:2:1"
-    has "$words: who named the file" "$ERR" "$PWD/.hnlaunch.ini:2 names it"
+# --- where it is looked for
+cd sub || exit 1
+hn --local 1 true
+has 'it is named from below, too' "$ERR" "$unread"
+mkdir .git
+hn --local 1 true
+lacks 'not beyond the root of a repository' "$ERR" HN719
+rmdir .git
+cd ..
+for words in ps 'logs' 'explain HN719' 'help config' version; do
+    # shellcheck disable=SC2086
+    hn $words
+    lacks "$words has no such line" "$ERR" HN719
 done
-hn plan -H hosts.txt true
-exits 'the same hostfile is fine on the command line' 0
+hn --job .hnlaunch.ini
+is 'who names it gets it' "$RC $(grep -c HN719 "$ERR")" '0 0'
+HOME=$PWD/sub hn plan --local 1
+has 'plan tells of it' "$ERR" "$unread"
+mkdir odd$'\033'name
+cp .hnlaunch.ini odd*/
+(cd odd* && hn plan --local 1)
+ok 'the name of a folder is escaped' not grep -q $'\033' "$ERR"
+has 'and shown' "$ERR" 'name/.hnlaunch.ini is no longer read'
 
-mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
-printf '[safe]\ndirectory = %s\n' "$PWD" >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
-hn plan true
-exits 'and in a folder that the user trusts' 0
-printf '[env]\npass = WORD=said\n' >.hnlaunch.ini
-hn --local 1 --label none sh -c 'echo "$WORD"'
-is 'there values are passed, too' "$(cat "$OUT")" said
+# --- modules in the current folder, with a Python that reads all modules from files, as those before 3.11 do
+printf '#!/bin/sh\nexec %q -X frozen_modules=off "$@"\n' "$(type -P python3)" >../bin/python3
+chmod +x ../bin/python3
+export PATH=$TMP/work/bin:$PATH PYTHONPATH=$ROOT/packaging/python
+for module in runpy importlib argparse json os site types subprocess ray hnlaunch sitecustomize; do
+    printf 'open("%s", "w")\n' "$TMP/work/owned" >"$module.py"
+done
+rm .hnlaunch.ini
+for words in 'plan --from ray true' '--from ray true' '--from none --via ray -w n1 true'; do
+    # shellcheck disable=SC2086
+    hn $words
+    ok "no module of the folder is imported by $words" test ! -e ../owned
+    has "Python was started by $words" "$ERR" 'cannot import ray'
+done
 done_testing

@@ -112,8 +112,6 @@ rmdir "$HOME/.deepspeed_env"
 hn -q --local 1 --label none --compat deepspeed sh -c "$show"
 is 'without a file nothing is missing' "$RC.$(cat "$OUT")" 0.none.none.none
 
-echo '[run]
-compat = ompi' >.hnlaunch.ini
-hn -q --local 1 --label none sh -c 'echo $OMPI_COMM_WORLD_SIZE'
-is 'a project file may choose the family' "$(cat "$OUT")" 1
+hn -q --local 1 --label none -o run.compat=ompi sh -c 'echo $OMPI_COMM_WORLD_SIZE'
+is 'the key of the configuration is the same' "$(cat "$OUT")" 1
 done_testing

@@ -47,14 +47,15 @@ told HN710 64 help nothing
 told HN717 64 --local 1 -o nothing true
 told HN718 64 explain HN100
 HNLAUNCH_RUN_NOTHING=1 told HN711 0 --local 1 true
-for text in '[run]\nppn = x\n HN712' '[run\n HN713'; do
-    printf '%b\n' "${text% *}" >.hnlaunch.ini
-    told "${text##* }" 78 config
+for text in '[run]\nppn = x\n HN712' '[run\n HN713' '[run]\nprogram=x\nprogram=y\n HN722' '[role x]\n HN723'; do
+    printf '%b\n' "${text% *}" >job
+    told "${text##* }" 78 config --job job
 done
-printf '[run]\nppn = 1\n' >.hnlaunch.ini
-chmod go+w .hnlaunch.ini
-told HN715 78 config
+: >.hnlaunch.ini
+told HN719 0 config
 rm .hnlaunch.ini
+told HN720 66 config --job nowhere
+told HN721 64 config --job job --job job
 mkdir -p "$XDG_CONFIG_HOME/hnlaunch/config.ini"
 told HN716 78 config
 rmdir "$XDG_CONFIG_HOME/hnlaunch/config.ini"

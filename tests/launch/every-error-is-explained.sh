@@ -102,7 +102,8 @@ assert said["v"] == 1
 assert [e["hn"] for e in said["errors"]] == ["HN502"] and [e["code"] for e in said["exits"]] == [77, 139]
 assert all(e[name] for e in said["errors"] + said["exits"] for name in ("meaning", "cause", "remedy"))
 END
-printf '[run\n' >.hnlaunch.ini
+mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
+printf '[run\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 hn explain HN713
 exits 'a wrong configuration does not keep an explanation back' 0
 hn help exit

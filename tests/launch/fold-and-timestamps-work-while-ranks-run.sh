@@ -44,10 +44,11 @@ hn --local 1 date +%s.%N
 plain=$(cut -d. -f1 "$OUT")
 hn --timestamps --local 1 date +%H:%M:%S
 is 'it is the time of day here' "$((plain > 0 && $(date -d "$(cut -d. -f1 "$OUT")" +%s) - plain < 60))" 1
-printf '[log]\ntimestamps = yes\nfold = yes\n' >.hnlaunch.ini
+mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
+printf '[log]\ntimestamps = yes\nfold = yes\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 chorus 2 'echo text'
-ok 'a project file may set both' grep -qE "^$TIME 0-1 \| text$" "$OUT"
-rm .hnlaunch.ini
+ok 'a configuration sets both' grep -qE "^$TIME 0-1 \| text$" "$OUT"
+rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
 
 # --- folding ---
 chorus 4 'echo same; echo "rank $RANK"; [ "$RANK" = 2 ] || echo most; echo err >&2' --fold

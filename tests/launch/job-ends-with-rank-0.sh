@@ -71,11 +71,9 @@ ok 'no rank is stopped' not grep -q stopping "$ERR"
 hn --local 1 --log-dir logs true
 is 'a job of all has no such field' "$(json '"success" in d')" False
 
-printf '[run]\nsuccess = rank0\n' >.hnlaunch.ini
-hn --local 2 sh serve.sh
+hn -o run.success=rank0 --local 2 sh serve.sh
 exits 'the key of the configuration' 0
 verdict_has 'works' 'rank 0 exited 0'
-rm .hnlaunch.ini
 hn --local 2 --success any true
 exits 'another word is refused' 64
 has 'with those that there are' "$ERR" 'must be one of all|rank0'

@@ -149,9 +149,4 @@ if python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2
 else
     skip 'IPv6' 'there is no ::1'
 fi
-printf '[net]\nmetrics = 0\n' >.hnlaunch.ini
-hn --local 1 touch started
-exits 'a project file may not open a port: 78' 78
-has 'a project file may not open a port: HN714' "$ERR" 'error[HN714]'
-ok 'nothing was started then' test ! -e started
 done_testing

@@ -50,10 +50,11 @@ mkdir -p "$TMP/config/hnlaunch" && printf '[run]\npull = mine:by-key out/zero:by
 hn --local 1 true
 is 'the key run.pull has several' "$(find by-key -type f | sort | xargs)" 'by-key/localhost/mine by-key/localhost/out/zero'
 rm -r "$TMP/config/hnlaunch"
-printf '[run]\npull = mine\n' >.hnlaunch.ini
-hn --local 1 true
-exits 'a project file may not set it' 78
-rm .hnlaunch.ini
+mkdir jobs
+printf '[run]\npull = mine:by-job\nprogram = true\n' >jobs/job
+hn --job jobs/job --local 1
+is 'DEST of a job file starts at its folder' "$(find jobs -name mine)" jobs/by-job/localhost/mine
+rm -r jobs
 
 # --- however the job ends ---
 rm -rf pulled

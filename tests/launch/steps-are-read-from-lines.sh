@@ -80,9 +80,6 @@ for re in '(' 'step [0-9]+' 'a{2'; do
     has "$re: HN332" "$ERR" "error[HN332]: cannot use --progress-re '$re': "
 done
 ok 'nothing was started' test ! -e started
-mkdir project
-printf '[log]\nprogress_re = at ([0-9]+)\n' >project/.hnlaunch.ini
-cd project || exit 1
-hn --json=events --local 1 sh -c 'echo at 5'
-is 'a project file may set it' "$(steps events 0)" '5/None'
+hn --json=events --local 1 -o 'log.progress_re=at ([0-9]+)' sh -c 'echo at 5'
+is 'the key of the configuration is the same' "$(steps events 0)" '5/None'
 done_testing

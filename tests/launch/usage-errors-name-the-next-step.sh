@@ -116,7 +116,8 @@ done
 # --- commands -----------------------------------------------------------------------------------
 echo 'localhost slots=1' >one
 mkdir -p set
-printf '[run]\nhostfile = %s\n' "$PWD/one" >.hnlaunch.ini
+mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
+printf '[run]\nhostfile = %s\n' "$PWD/one" >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 hn plna --ppn 1
 exits 'a misspelt command: 64' 64
 has 'it is named, and what was meant' "$ERR" 'error[HN706]: unknown command `plna`; did you mean `plan`?'
@@ -144,7 +145,7 @@ hn run plna
 exits 'run and a word is a program that is not there: 127' 127
 hn check
 exits 'commands of other launchers are programs: 127' 127
-rm .hnlaunch.ini
+rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
 
 for page in -h --help --version -V; do
     hn "$page"

@@ -406,15 +406,35 @@ static int look_at_run(const struct options *o, const struct run *r, struct diag
 
 /* --- rerun ------------------------------------------------------------------------------------ */
 
+/* Whether the recorded line ends with the program. It does not if a job file named the program. */
+static bool ends_with_program(const json_t *line, const json_t *argv)
+{
+        size_t n = json_array_size(line), own = json_array_size(argv);
+
+        for (size_t i = 1; i <= own; i++)
+                if (i > n ||
+                    !json_equal(json_array_get(line, n - i), json_array_get(argv, own - i)))
+                        return false;
+        return true;
+}
+
 /* Where an option of the recorded line may follow all others: before the program and its "--". */
 static size_t find_last_option(const json_t *info)
 {
-        const json_t *line = json_object_get(info, "line");
-        size_t n = json_array_size(line), own = json_array_size(json_object_get(info, "argv"));
-        size_t at = n - MIN(own, n);
+        const json_t *line = json_object_get(info, "line"), *argv = json_object_get(info, "argv");
+        size_t n = json_array_size(line);
+        size_t at = ends_with_program(line, argv) ? n - json_array_size(argv) : n;
         const char *before = at ? json_string_value(json_array_get(line, at - 1)) : NULL;
 
         return before && !strcmp(before, "--") ? at - 1 : at;
+}
+
+static void push_ranks(struct strv *argv, const struct intlist *ranks)
+{
+        if (!ranks->n)
+                return;
+        strv_push(argv, "--ranks");
+        strv_push_take(argv, intlist_fold(ranks));
 }
 
 static int start_again(const struct options *o, const struct run *r, struct diags *d)
@@ -424,7 +444,7 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                    *bad = json_word(r->summary, "host");
         CLEANUP(strv_finish) struct strv argv = STRV_INIT;
         CLEANUP(buf_finish) struct buf shown = BUF_INIT;
-        size_t i;
+        size_t i, last = find_last_option(r->info);
 
         if (!json_array_size(line)) {
                 diag_add(d, HN_NO_LINE, 66, "the records of run %s have no command line", r->id);
@@ -445,10 +465,8 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                 const char *text = json_string_value(word) ? json_string_value(word) : "";
                 bool is_run = !i && !strcmp(text, "run");
 
-                if (o->ranks.n && i == find_last_option(r->info)) {
-                        strv_push(&argv, "--ranks");
-                        strv_push_take(&argv, intlist_fold(&o->ranks));
-                }
+                if (i == last)
+                        push_ranks(&argv, &o->ranks);
                 if (is_run)
                         strv_push(&argv, "run");
                 if (!i && o->without_bad) {
@@ -458,6 +476,8 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                 if (!is_run)
                         strv_push(&argv, text);
         }
+        if (i == last)
+                push_ranks(&argv, &o->ranks);
         for (i = 0; i < argv.n; i++)
                 buf_printf(&shown, i ? " %s" : "%s", argv.v[i]);
         if (!o->quiet)

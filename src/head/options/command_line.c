@@ -24,7 +24,14 @@
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
 
-enum { HN_UNKNOWN = 701, HN_ARGUMENT = 702, HN_LETTER = 707, HN_SECOND = 725, MAX_NAMES = 128 };
+enum {
+        HN_UNKNOWN = 701,
+        HN_ARGUMENT = 702,
+        HN_LETTER = 707,
+        HN_JOB = 721,
+        HN_SECOND = 725,
+        MAX_NAMES = 128,
+};
 
 /* The state of reading a command line. */
 struct line {
@@ -80,6 +87,12 @@ static bool is_option(const char *word)
 static bool needs_value(const struct option_def *def)
 {
         return def->arg && !(def->flags & OPTION_OPTIONAL);
+}
+
+static bool takes_job(enum command command)
+{
+        return command == COMMAND_RUN || command == COMMAND_PLAN || command == COMMAND_CONFIG ||
+               command == COMMAND_HELP || command == COMMAND_VERSION;
 }
 
 static bool ends_line(const struct options *o)
@@ -229,6 +242,30 @@ static void set_help(struct options *o, const char *topic)
         o->help_topic = topic ? xstrdup(topic) : NULL;
 }
 
+/* Takes the path of the job file. */
+static int set_job_file(struct line *l, const char *path)
+{
+        struct settings *s = l->o->settings;
+
+        if (!*path) {
+                diag_help(diag_add(l->d, HN_JOB, 64, "--job needs a file"),
+                          "is a variable empty that should hold it?");
+        } else if (!strcmp(path, "-")) {
+                diag_help(diag_add(l->d, HN_JOB, 64, "--job cannot read standard input"),
+                          "write it to a file: standard input is for the ranks, and `hnlaunch "
+                          "rerun` reads the file again");
+        } else if (s->job) {
+                diag_help(diag_add(l->d, HN_JOB, 64, "two job files: --job %s and --job %s", s->job,
+                                   path),
+                          "a run has one; settings for all runs belong in "
+                          "~/.config/hnlaunch/config.ini");
+        } else {
+                s->job = xstrdup(path);
+                return 0;
+        }
+        return -EINVAL;
+}
+
 /* Acts or records a setting. @name is the spelling in @word, NULL = the letter; @value NULL = not
  * in the same word. */
 static int take_option(struct line *l, const struct option_def *def, const char *word,
@@ -244,6 +281,8 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         if (!value && name && def->flags & OPTION_OPTIONAL)
                 value = take_optional_value(l, def);
         switch (def->action) {
+        case ACTION_JOB:
+                return set_job_file(l, value);
         case ACTION_DRY_RUN:
                 l->o->command = COMMAND_PLAN;
                 return 0;
@@ -410,6 +449,12 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
                 r = read_options(&l);
         if (r == 0)
                 r = take_program(&l);
+        o->line_argv = o->argv.n;
         strv_finish(&l.args);
+        if (r == 0 && o->settings->job && !takes_job(o->command)) {
+                diag_help(diag_add(d, HN_JOB, 64, "--job is an option of run, plan and config"),
+                          "hnlaunch --job FILE starts a run");
+                r = -EINVAL;
+        }
         return r;
 }

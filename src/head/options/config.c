@@ -3,30 +3,36 @@
  * The parser of configuration files. inih splits lines into section, name and value, but reads
  * them through read_ini_line(): inih's own reader cuts lines at 200 bytes, loses count of them
  * then, and takes a line with leading blanks for a continuation. read_ini_line() hands over one
- * whole, clean line for each call, or refuses the line with its place.
+ * whole, clean line for each call, or refuses the line with its place. A program may be longer than
+ * inih's lines and has no comments: inih gets its key only, and take_program() reads the line.
  *
- * A pair passes take_pair() (is the key known, may this file set it?), and place_settings() records
- * key and place in struct settings. Nothing is parsed by type here: options_load()
- * does so for the values that win.
+ * A pair passes take_pair() (is the key known?), and place_settings() records key and place in
+ * struct settings. Nothing is parsed by type here: options_load() does so for the values that win.
  */
 #include "head/options/config.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/options/project_file.h"
-
-enum { HN_KEY = 711, HN_LINE = 713, HN_TRUST = 714, HN_SET = 717 };
+enum {
+        HN_KEY = 711,
+        HN_VALUE = 712,
+        HN_LINE = 713,
+        HN_SET = 717,
+        HN_PROGRAM = 722,
+        HN_SECTION = 723
+};
 
 struct ini_reader {
         struct settings *s;
         struct diags *d;
         enum level level;
         const char *path, *folder; /* of the file; folder NULL: the path has none */
-        bool strict, untrusted;
+        bool strict;
         const char *next, *end; /* the rest of the text */
         const char *at;         /* the line in hand */
         size_t len;
@@ -82,6 +88,48 @@ static bool section_is_whole(const char *line, size_t len)
         return c == line + len || *c == ';' || *c == '#';
 }
 
+/* Returns what stands behind `program =` in a line, or NULL. */
+static const char *find_program_text(const char *line, size_t len)
+{
+        const char *c = line + strlen("program"), *end = line + len;
+
+        if (c >= end || strncmp(line, "program", strlen("program")) != 0)
+                return NULL;
+        while (c < end && isspace((unsigned char)*c))
+                c++;
+        if (c == end || (*c != '=' && *c != ':'))
+                return NULL;
+        for (c++; c < end && isspace((unsigned char)*c); c++)
+                ;
+        return c;
+}
+
+/* Whether a key of the table has this section. */
+static bool is_section(const char *name, size_t len)
+{
+        for (size_t i = 0; i < option_count; i++) {
+                const char *key = option_table[i].key;
+
+                if (key && !strncmp(key, name, len) && key[len] == '.')
+                        return true;
+        }
+        return false;
+}
+
+/* Refuses a section that a job file does not have. @line begins with the bracket. */
+static void check_section(struct ini_reader *r, const char *line)
+{
+        size_t len = strcspn(line + 1, "]");
+        CLEANUP(free_textp) char *name = xstrndup(line + 1, len);
+        struct diag *diag;
+
+        if (r->level != LEVEL_JOB || is_section(name, len))
+                return;
+        diag = diag_add(r->d, HN_SECTION, 78, "unknown section [%s] in a job file", name);
+        show_line(r, diag, name, NULL);
+        diag_help(diag, "sections are run, env, ssh, net and log");
+}
+
 /* Copies the next line to @buffer, or an empty line in place of a refused line. An ini_reader. */
 static char *read_ini_line(char *buffer, int size, void *stream)
 {
@@ -98,24 +146,45 @@ static char *read_ini_line(char *buffer, int size, void *stream)
                 len--;
         }
         strcpy(buffer, "\n");
-        if (memchr(line, '\0', len))
+        if (memchr(line, '\0', len)) {
                 refuse_line(r, "a NUL byte in a configuration file");
-        else if (len && (*line == ';' || *line == '#'))
+                r->next = r->end; /* no text: each line could have one */
+        } else if (len && (*line == ';' || *line == '#')) {
                 return buffer;
-        else if (len + 3 > (size_t)size)
+        } else if (find_program_text(line, len)) {
+                strcpy(buffer, "program =\n");
+        } else if (len + 3 > (size_t)size) {
                 diag_help(diag_add(r->d, HN_LINE, 78, "%s:%d: the line is longer than %d bytes",
                                    r->path, r->line, size - 3),
                           "give it on the command line, or as a variable HNLAUNCH_SECTION_KEY");
-        else if (len && *line == '[' && !section_is_whole(line, len))
+        } else if (len && *line == '[' && !section_is_whole(line, len)) {
                 refuse_line(r, "a section is written [name]");
-        else if (len && *line != '[' && !memchr(line, '=', len) && !memchr(line, ':', len))
+        } else if (len && *line != '[' && !memchr(line, '=', len) && !memchr(line, ':', len)) {
                 refuse_line(r, "expected key = value");
-        else
+        } else {
+                if (len && *line == '[')
+                        check_section(r, line);
                 snprintf(buffer, (size_t)size, "%.*s\n", (int)len, line);
+        }
         return buffer;
 }
 
 /* ---- values ---- */
+
+/* Whether @text is one of the words that an option takes beside paths: "auto|none|FILE". */
+static bool is_choice(const struct option_def *def, const char *text)
+{
+        size_t len = strlen(text);
+
+        for (const char *c = def->arg; *c; c += *c == '|') {
+                size_t n = strcspn(c, "|");
+
+                if (n == len && !strncmp(c, text, n) && !isupper((unsigned char)*c))
+                        return true;
+                c += n;
+        }
+        return false;
+}
 
 /* Resolves ~/x below the home and x below the file's folder. malloc'ed. */
 static char *resolve_path(const struct ini_reader *r, const char *value)
@@ -129,27 +198,20 @@ static char *resolve_path(const struct ini_reader *r, const char *value)
         return xasprintf("%s/%s", r->folder, value);
 }
 
-static void explain_trust(struct diag *diag, const char *folder)
+/* Resolves the paths in a value of @def. malloc'ed. */
+static char *resolve_value(const struct ini_reader *r, const struct option_def *def,
+                           const char *value)
 {
-        diag_note(diag, "the file may have come with a cloned repository; it could make hnlaunch "
-                        "trust other machines, or run commands");
-        diag_help(diag,
-                  "put it into ~/.config/hnlaunch/config.ini, or trust the folder there:\n"
-                  "[safe]\ndirectory = %s",
-                  folder);
-}
+        unsigned mask = r->level == LEVEL_JOB ? UINT_MAX : OPTION_PATH;
+        unsigned flags = def->flags & mask;
+        const char *colon = flags & OPTION_JOB_DEST ? strrchr(value, ':') : NULL;
+        CLEANUP(free_textp) char *dest = colon && colon[1] ? resolve_path(r, colon + 1) : NULL;
 
-/* Tells the values that the key may have: @allowed, NULL = none. */
-static void refuse_trust(struct ini_reader *r, const char *key, const char *name,
-                         const char *allowed)
-{
-        CLEANUP(free_textp) char *label = allowed ? xasprintf("allowed: %s", allowed) : NULL;
-        bool name_alone = !allowed || !strncmp(key, "env.set.", 8);
-        struct diag *diag = diag_add(r->d, HN_TRUST, 78, "a project file may not set `%s`%s", key,
-                                     name_alone ? "" : " to this");
-
-        show_line(r, diag, name, label);
-        explain_trust(diag, r->folder);
+        if (dest)
+                return xasprintf("%.*s%s", (int)(colon + 1 - value), value, dest);
+        if (flags & (OPTION_PATH | OPTION_JOB_PATH) && !is_choice(def, value))
+                return resolve_path(r, value);
+        return xstrdup(value);
 }
 
 /* Completes the settings from @first on, which the line in hand has added. */
@@ -160,13 +222,11 @@ static void place_settings(struct ini_reader *r, size_t first, const char *key)
                 CLEANUP(free_textp) char *value = one->value;
                 const char *found;
 
-                one->value =
-                        one->def->flags & OPTION_PATH ? resolve_path(r, value) : xstrdup(value);
-                one->untrusted = r->untrusted;
+                one->value = resolve_value(r, one->def, value);
                 one->key = xstrdup(key);
                 one->line = r->line;
                 one->text = xstrndup(r->at, r->len);
-                found = *value ? strstr(one->text, value) : NULL;
+                found = *value ? strstr(one->text + strcspn(one->text, "=:"), value) : NULL;
                 one->col = found ? (int)(found - one->text) + 1 : 1;
                 one->len = (int)strlen(found ? value : one->text);
         }
@@ -179,10 +239,9 @@ static const char *suggest_key(const char *key)
         const char *keys[128];
         size_t n = 0;
 
-        for (size_t i = 0; i < option_count && n < ARRAY_SIZE(keys) - 1; i++)
+        for (size_t i = 0; i < option_count && n < ARRAY_SIZE(keys); i++)
                 if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
                         keys[n++] = option_table[i].key;
-        keys[n++] = "safe.directory";
         return diag_did_you_mean(key, keys, n);
 }
 
@@ -209,10 +268,45 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
                                       : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
 
         show_line(r, diag, name, label);
-        if (home)
+        if (!strcmp(key, "safe.directory"))
+                diag_help(diag, "no file is read that needs to be trusted: remove it");
+        else if (home)
                 diag_help(diag, "put it under [%.*s]", (int)strcspn(home, "."), home);
         else if (!near)
                 diag_help(diag, "`hnlaunch config` lists all keys");
+}
+
+/* Refuses the line in hand, which has a program. */
+static struct diag *refuse_program(struct ini_reader *r, int id, const char *why)
+{
+        struct diag *diag = diag_add(r->d, id, 78, "%s", why);
+
+        show_line(r, diag, "program", NULL);
+        return diag;
+}
+
+/* Takes the program in the line in hand. */
+static void take_program(struct ini_reader *r, const char *origin)
+{
+        CLEANUP(free_textp) char *line = xstrndup(r->at, r->len);
+        const char *text = line;
+        size_t backslashes = 0;
+
+        while (isspace((unsigned char)*text))
+                text++;
+        text = find_program_text(text, strlen(text));
+        for (const char *c = text + strlen(text); c > text && c[-1] == '\\'; c--)
+                backslashes++;
+        if (r->level != LEVEL_JOB)
+                diag_help(refuse_program(r, HN_PROGRAM, "only a job file may name the program"),
+                          "put it into a file of its own: hnlaunch --job FILE");
+        else if (settings_level(r->s, &option_program) == LEVEL_JOB)
+                refuse_program(r, HN_PROGRAM, "a job file has one program");
+        else if (backslashes % 2)
+                diag_help(refuse_program(r, HN_VALUE, "the program ends with a backslash"),
+                          "a program stands on one line, of any length");
+        else
+                settings_add(r->s, &option_program, r->level, text, origin);
 }
 
 /* Takes one key with its value. An ini_handler. */
@@ -223,19 +317,13 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         CLEANUP(free_textp) char *pair = xasprintf("%s=%s", key, value);
         CLEANUP(free_textp) char *origin = xasprintf("%s:%d", r->path, r->line);
         const struct option_def *def = option_by_key(key);
-        const char *allowed =
-                def && r->untrusted ? project_file_objects(def, key, value, r->folder) : NULL;
         size_t first = r->s->n;
 
-        if (!strcmp(key, "safe.directory")) {
-                if (r->level == LEVEL_PROJECT)
-                        refuse_trust(r, key, name, NULL);
-                else
-                        strv_push_take(&r->s->safe, resolve_path(r, value));
+        if (!strcmp(key, option_program.key)) {
+                take_program(r, origin);
         } else if (!def) {
-                tell_unknown_config_key(r, key, name);
-        } else if (allowed) {
-                refuse_trust(r, key, name, def->project > PROJECT_REFUSED ? allowed : NULL);
+                if (r->level != LEVEL_JOB || !*section || is_section(section, strlen(section)))
+                        tell_unknown_config_key(r, key, name);
         } else if (!strncmp(key, "env.set.", 8)) {
                 settings_add(r->s, def, r->level, pair + strlen("env.set."), origin);
         } else {
@@ -246,7 +334,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
 }
 
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
-                 size_t len, bool strict, bool trusted, struct diags *d)
+                 size_t len, bool strict, struct diags *d)
 {
         const char *slash = strrchr(path, '/');
         CLEANUP(free_textp) char *folder = slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
@@ -256,12 +344,16 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
                                 .path = path,
                                 .folder = folder,
                                 .strict = strict,
-                                .untrusted = level == LEVEL_PROJECT && !trusted,
                                 .next = text,
                                 .end = text + len };
         size_t before = diags_errors(d);
         int bad;
 
+        if (len >= 2 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2))) {
+                diag_help(diag_add(d, HN_LINE, 78, "%s is written in UTF-16", path),
+                          "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE");
+                return -EINVAL;
+        }
         if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
                 r.next += 3;
         bad = ini_parse_stream(read_ini_line, &r, take_pair, &r);
@@ -292,45 +384,4 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
         if (near)
                 diag_help(diag, "did you mean `%s`?", near);
         return -EINVAL;
-}
-
-/* Returns the first host of the hostfile @file beyond the rule PROJECT_HOSTFILES, or NULL. */
-static const struct host *find_bad_host(const struct hosts *hosts, const char *file)
-{
-        for (size_t i = 0; i < hosts->n; i++) {
-                const struct host *h = &hosts->v[i];
-
-                if (!strcmp(h->file, file) && (h->user || h->port || h->addr))
-                        return h;
-        }
-        return NULL;
-}
-
-int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d)
-{
-        int r = 0;
-
-        for (size_t i = 0; i < s->n; i++) {
-                const struct setting *one = &s->v[i];
-                const struct host *h = one->untrusted && one->def->project == PROJECT_HOSTFILES &&
-                                                       settings_counts(s, one)
-                                               ? find_bad_host(hosts, one->value)
-                                               : NULL;
-                CLEANUP(free_textp) char *folder = NULL;
-                struct diag *diag;
-
-                if (!h)
-                        continue;
-                folder = xstrndup(one->origin, (size_t)(strrchr(one->origin, '/') - one->origin));
-                diag = diag_add(d, HN_TRUST, 78,
-                                "a hostfile named by a project file may not set `%s`",
-                                h->user   ? "user"
-                                : h->port ? "port"
-                                          : "addr");
-                diag_place(diag, "%s:%d:%d", h->file, h->line, h->col);
-                diag_note(diag, "%s names it", one->origin);
-                explain_trust(diag, folder);
-                r = -EINVAL;
-        }
-        return r;
 }

@@ -6,14 +6,13 @@
  * - built in
  * - /etc/hnlaunch/config.ini
  * - ${XDG_CONFIG_HOME:-~/.config}/hnlaunch/config.ini
- * - .hnlaunch.ini, nearest upward; stops at $HOME or a folder with .git, .hg, .svn, .jj
+ * - the job file, which --job names
  * - HNLAUNCH_SECTION_KEY
  * - command line
  *
- * Values stay text here; options_load() parses the values that win. A project file may come with a
- * cloned repository. It must belong to the user or root, be writable by its owner only, and set
- * nothing beyond the rules of head/options/project_file.h, unless the user's or the system's file
- * lists the folder in `[safe] directory`.
+ * Values stay text here; options_load() parses the values that win. No file is read because of the
+ * place where it lies, but the user's and the system's own: any other can have come with a cloned
+ * repository.
  */
 #pragma once
 
@@ -23,16 +22,15 @@
 #include "head/options/option_table.h"
 #include "head/term/diag.h"
 
-enum level { LEVEL_PRESET, LEVEL_SYSTEM, LEVEL_USER, LEVEL_PROJECT, LEVEL_VARIABLE, LEVEL_LINE };
+enum level { LEVEL_PRESET, LEVEL_SYSTEM, LEVEL_USER, LEVEL_JOB, LEVEL_VARIABLE, LEVEL_LINE };
 
 /* One value with its origin, owned. */
 struct setting {
         const struct option_def *def;
         enum level level;
         char *value;
-        bool wrong;     /* the option cannot parse the value */
-        bool untrusted; /* from a project file in a folder that is not listed as safe */
-        char *origin;   /* "built in", "/etc/hnlaunch/config.ini:3", "$HNLAUNCH_RUN_PPN", "--ppn" */
+        bool wrong;   /* the option cannot parse the value */
+        char *origin; /* "built in", "/etc/hnlaunch/config.ini:3", "$HNLAUNCH_RUN_PPN", "--ppn" */
         /* Of a file: the key as it is spelled there, the line, and where the value stands in it
          * (1-based). */
         char *key;
@@ -45,7 +43,7 @@ struct setting {
 struct settings {
         struct setting *v;
         size_t n;
-        struct strv safe; /* folders with trusted project files */
+        char *job; /* path of the job file; NULL = none */
 };
 
 void settings_finish(struct settings *s);
@@ -63,21 +61,22 @@ int settings_level(const struct settings *s, const struct option_def *def);
 /* Tells whether this value reaches the launch. */
 bool settings_counts(const struct settings *s, const struct setting *one);
 
-/* Reads the three files and the variables. Unknown keys are warnings, with @strict errors. 0, or
- * -EINVAL with errors in @d (exit 78). HNLAUNCH_SYSTEM_CONFIG names another system file. */
+/* Reads the files and the variables. Unknown keys are warnings, with @strict and in a job file
+ * errors. 0, or -EINVAL with errors in @d (exit 78; 66: no job file). HNLAUNCH_SYSTEM_CONFIG names
+ * another system file. */
 int config_load(struct settings *s, bool strict, struct diags *d);
+
+/* Warns of the nearest .hnlaunch.ini from the current folder up to the home or the root of a
+ * repository, which earlier versions read. */
+void config_warn_unread(const struct settings *s, struct diags *d);
 
 /* Parses the text of one file: the parser below config_load(). @path names the file in messages;
  * relative paths start from its folder. */
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
-                 size_t len, bool strict, bool trusted, struct diags *d);
+                 size_t len, bool strict, struct diags *d);
 
 /* "SECTION.KEY=VALUE" of -o. 0, or -EINVAL with an error in @d (exit 64). */
 int config_assign(struct settings *s, const char *assignment, struct diags *d);
-
-/* Checks that hostfiles named by an untrusted project file set neither user nor port nor address.
- * 0, or -EINVAL with errors in @d (exit 78). */
-int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d);
 
 /* Prints every key: value, origin and, but as @json, overridden values. Wrong values are marked. */
 void config_print(const struct settings *s, bool json, FILE *to);

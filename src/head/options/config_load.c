@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places of settings, read by config_load() in rising order: system file, user's file, the
- * nearest project file upward, variables HNLAUNCH_SECTION_KEY. A file is opened once and judged by
- * fstat(), so that no other file can take its place in between. Of a project file ownership and
- * mode are checked first, unless its folder is listed as safe; then config_parse() decides for
- * each key.
+ * The places of settings, read by config_load() in rising order: system file, user's file, job
+ * file, variables HNLAUNCH_SECTION_KEY. A file is opened once and judged by fstat(), so that no
+ * other file can take its place in between, and without waiting for the writer of a FIFO.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +16,13 @@
 #include "base/fd.h"
 #include "head/options/config.h"
 
-enum { HN_VARIABLE = 711, HN_OWNER = 715, HN_UNREADABLE = 716, FILE_MAX = 1 << 20 };
+enum {
+        HN_VARIABLE = 711,
+        HN_UNREADABLE = 716,
+        HN_UNREAD = 719,
+        HN_JOB = 720,
+        FILE_MAX = 8 << 20, /* a program with all the arguments that Linux takes */
+};
 
 struct load {
         struct settings *s;
@@ -26,72 +30,55 @@ struct load {
         bool strict;
 };
 
-/* Reads a regular file, with @st of the open descriptor. 0, -ENOENT, or another -errno. */
-static int read_regular(const char *path, char **ret_text, size_t *ret_len, struct stat *st)
+/* Reads a regular file. 0, -ENOENT, or another -errno; -EINVAL: it is none. */
+static int read_regular(const char *path, char **ret_text, size_t *ret_len)
 {
+        struct stat st;
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
         if (fd < 0)
                 return errno == ENOTDIR ? -ENOENT : -errno;
-        if (fstat(fd, st) < 0)
+        if (fstat(fd, &st) < 0)
                 return -errno;
-        return S_ISREG(st->st_mode) ? fd_read_all(fd, FILE_MAX, ret_text, ret_len) : -EINVAL;
+        if (S_ISDIR(st.st_mode))
+                return -EISDIR;
+        return S_ISREG(st.st_mode) ? fd_read_all(fd, FILE_MAX, ret_text, ret_len) : -EINVAL;
 }
 
-/* ---- the project's file ---- */
-
-/* "/a/b" is listed by itself, "/a" with everything below by a trailing slash and star. */
-static bool is_safe(const struct settings *s, const char *folder)
-{
-        for (size_t i = 0; i < s->safe.n; i++) {
-                const char *entry = s->safe.v[i];
-                size_t n = strlen(entry);
-
-                if (n >= 2 && !strcmp(entry + n - 2, "/*") && !strncmp(entry, folder, n - 1))
-                        return true;
-                while (n > 1 && entry[n - 1] == '/')
-                        n--;
-                if (!strncmp(entry, folder, n) && !folder[n])
-                        return true;
-        }
-        return false;
-}
-
-static int check_project_owner(const struct stat *st, const char *path, struct diags *d)
-{
-        struct diag *diag;
-
-        if (st->st_uid != geteuid() && st->st_uid != 0) {
-                diag = diag_add(d, HN_OWNER, 78, "%s belongs to user %u", path,
-                                (unsigned)st->st_uid);
-                diag_note(diag, "a project file of another user could start programs of that user");
-        } else if (st->st_mode & (S_IWGRP | S_IWOTH)) {
-                diag = diag_add(d, HN_OWNER, 78, "%s can be written by others", path);
-                diag_help(diag, "chmod go-w %s", path);
-        } else {
-                return 0;
-        }
-        diag_help(diag,
-                  "or trust its folder in ~/.config/hnlaunch/config.ini: [safe] directory = ...");
-        return -EINVAL;
-}
-
-/* Loads a file, which must have a safe owner unless it is @trusted. False: there is none. */
-static bool load_file(const struct load *l, enum level level, const char *path, bool trusted)
+/* Loads a file if there is one. */
+static void load_file(const struct load *l, enum level level, const char *path)
 {
         CLEANUP(free_textp) char *text = NULL;
-        struct stat st;
         size_t len;
-        int r = read_regular(path, &text, &len, &st);
+        int r = read_regular(path, &text, &len);
 
-        if (r == -ENOENT)
-                return false;
-        if (r < 0)
+        if (r < 0 && r != -ENOENT)
                 diag_add(l->d, HN_UNREADABLE, 78, "cannot read %s: %s", path, strerror(-r));
-        else if (trusted || check_project_owner(&st, path, l->d) == 0)
-                config_parse(l->s, level, path, text, len, l->strict, trusted, l->d);
-        return true;
+        else if (r == 0)
+                config_parse(l->s, level, path, text, len, l->strict, l->d);
 }
+
+/* ---- the job file ---- */
+
+static void load_job(const struct load *l)
+{
+        CLEANUP(free_textp) char *text = NULL;
+        struct diag *diag;
+        size_t len;
+        int r = read_regular(l->s->job, &text, &len);
+
+        if (r == 0) {
+                config_parse(l->s, LEVEL_JOB, l->s->job, text, len, true, l->d);
+                return;
+        }
+        diag = diag_add(l->d, HN_JOB, 66, "cannot read the job file %s: %s", l->s->job,
+                        r == -EINVAL ? "it is not a regular file" : strerror(-r));
+        if (r == -EINVAL)
+                diag_help(diag, "write it to a file: paths in it start at its folder, and "
+                                "`hnlaunch rerun` reads it again");
+}
+
+/* ---- a file of earlier versions ---- */
 
 static bool is_root_of_project(const char *folder)
 {
@@ -109,18 +96,33 @@ static bool is_root_of_project(const char *folder)
         return false;
 }
 
-static void find_project(const struct load *l)
+/* Whether a file is the job file: the user has named it. */
+static bool is_job(const struct settings *s, const struct stat *st)
+{
+        struct stat job;
+
+        return s->job && stat(s->job, &job) == 0 && job.st_dev == st->st_dev &&
+               job.st_ino == st->st_ino;
+}
+
+void config_warn_unread(const struct settings *s, struct diags *d)
 {
         char folder[PATH_MAX], *slash;
+        struct stat st;
 
         if (!getcwd(folder, sizeof(folder)) || *folder != '/')
-                return; /* a deleted folder has no project */
+                return; /* a deleted folder */
         for (;;) {
                 CLEANUP(free_textp)
                 char *path = xasprintf("%s/.hnlaunch.ini", strcmp(folder, "/") ? folder : "");
 
-                if (load_file(l, LEVEL_PROJECT, path, is_safe(l->s, folder)) ||
-                    is_root_of_project(folder))
+                if (stat(path, &st) == 0) {
+                        if (!is_job(s, &st))
+                                diag_warn(d, HN_UNREAD,
+                                          "%s is no longer read: --job FILE takes its place", path);
+                        return;
+                }
+                if (is_root_of_project(folder))
                         return;
                 slash = strrchr(folder, '/');
                 slash[slash == folder ? 1 : 0] = '\0';
@@ -183,14 +185,15 @@ int config_load(struct settings *s, bool strict, struct diags *d)
         CLEANUP(free_textp) char *user = NULL;
         size_t before = diags_errors(d);
 
-        load_file(&l, LEVEL_SYSTEM, system ? system : "/etc/hnlaunch/config.ini", true);
+        load_file(&l, LEVEL_SYSTEM, system ? system : "/etc/hnlaunch/config.ini");
         if (xdg && *xdg == '/')
                 user = xasprintf("%s/hnlaunch/config.ini", xdg);
         else if (home && *home)
                 user = xasprintf("%s/.config/hnlaunch/config.ini", home);
         if (user)
-                load_file(&l, LEVEL_USER, user, true);
-        find_project(&l);
+                load_file(&l, LEVEL_USER, user);
+        if (s->job)
+                load_job(&l);
         for (char **e = environ; *e; e++)
                 if (!strncmp(*e, "HNLAUNCH_", 9))
                         load_variable(&l, *e);

@@ -24,7 +24,7 @@ void settings_finish(struct settings *s)
                 free(s->v[i].text);
         }
         free(s->v);
-        strv_finish(&s->safe);
+        free(s->job);
         *s = (struct settings){ 0 };
 }
 
@@ -185,7 +185,7 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
 
 static void print_settings_json(const struct settings *s, FILE *to)
 {
-        json_t *j = json_object(), *safe = json_array();
+        json_t *j = json_object();
 
         json_object_set_new(j, "v", json_integer(1));
         for (size_t i = 0; i < option_count; i++)
@@ -195,9 +195,8 @@ static void print_settings_json(const struct settings *s, FILE *to)
         for (size_t i = 0; i < option_key_alias_count; i++)
                 json_object_set(j, option_key_aliases[i].name,
                                 json_object_get(j, option_key_aliases[i].means));
-        for (size_t i = 0; i < s->safe.n; i++)
-                json_array_append_new(safe, json_setting(s->safe.v[i], NULL));
-        json_object_set_new(j, "safe.directory", safe);
+        if (s->job)
+                json_object_set_new(j, option_program.key, json_option(s, &option_program));
         json_write_plain(j, to);
         json_decref(j);
 }
@@ -212,6 +211,6 @@ void config_print(const struct settings *s, bool json, FILE *to)
         for (size_t i = 0; i < option_count; i++)
                 if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
                         print_setting_rows(s, &option_table[i], to);
-        for (size_t i = 0; i < s->safe.n; i++)
-                print_row(to, i ? "" : "safe.directory", s->safe.v[i], "", false);
+        if (s->job)
+                print_setting_rows(s, &option_program, to);
 }

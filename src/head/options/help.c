@@ -126,7 +126,7 @@ static const char config[] =
         "  built in\n"
         "  /etc/hnlaunch/config.ini\n"
         "  ${XDG_CONFIG_HOME:-~/.config}/hnlaunch/config.ini\n"
-        "  .hnlaunch.ini       nearest upward; stops at the home or a folder with .git\n"
+        "  --job FILE          the job file\n"
         "  HNLAUNCH_RUN_PPN=8  any key, in capitals\n"
         "  command line        options, and -o run.ppn=8\n"
         "\n"
@@ -137,13 +137,13 @@ static const char config[] =
         "  set.NCCL_DEBUG = WARN\n"
         "  [ssh]\n"
         "  user = alice\n"
-        "  [safe]\n"
-        "  directory = ~/proj         ; its .hnlaunch.ini may set everything\n"
         "\n"
-        "A .hnlaunch.ini can come with a cloned repository. It may describe the needs of a job\n"
-        "(hosts, ranks, times), but not decide on logins, trust, programs or files to read\n"
-        "(ssh.user, user@host, env.pass with values, ...), unless [safe] in your own file lists\n"
-        "its folder.\n"
+        "A job file has the same keys and, in [run], the program. Its line is split into words as\n"
+        "by a shell, without expansion; ranks start in the folder of this shell:\n"
+        "\n"
+        "  [run]\n"
+        "  program = ./a.out --name 'two words'\n"
+        "\n"
         "hnlaunch config shows every key, its value, its origin, and overridden values.\n";
 
 static void print_option_help(const struct option_def *def)

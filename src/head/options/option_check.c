@@ -221,7 +221,12 @@ static int check_program(const struct options *o, struct diags *d)
         }
         if (!o->argv.n)
                 diag_help(diag_add(d, HN_PROGRAM, 64, "no program to start"),
-                          "hnlaunch -H hosts.txt ./a.out ARGS...\nhnlaunch -h shows more");
+                          o->settings->job
+                                  ? "name it in [run] of the job file: program = ./a.out ARGS...\n"
+                                    "or behind the options: hnlaunch --job FILE ./a.out ARGS..."
+                                  : "hnlaunch -H hosts.txt ./a.out ARGS...\n"
+                                    "hnlaunch --job FILE, with program = ./a.out ARGS... in [run]\n"
+                                    "hnlaunch -h shows more");
         else if (!*word)
                 diag_help(diag_add(d, HN_PROGRAM, 64, "the name of the program is empty"),
                           "is a variable empty that should hold it?");

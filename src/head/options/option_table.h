@@ -28,29 +28,25 @@ enum option_group {
 };
 
 /* Options without a field in struct options, which act while the command line is read. */
-enum option_action { ACTION_NONE, ACTION_DRY_RUN, ACTION_SET, ACTION_HELP, ACTION_VERSION };
+enum option_action {
+        ACTION_NONE,
+        ACTION_JOB,
+        ACTION_DRY_RUN,
+        ACTION_SET,
+        ACTION_HELP,
+        ACTION_VERSION
+};
 
 enum {
         OPTION_PATH = 4,         /* in a file: relative to the file's folder; ~/ is the home */
+        OPTION_JOB_PATH = 512,   /* the same in a job file only */
+        OPTION_JOB_DEST = 1024,  /* what follows the last colon, in a job file only */
         OPTION_SPLIT = 8,        /* in a file: several values, separated by commas */
         OPTION_GATHER = 16,      /* values of all levels add up instead of replacing each other */
         OPTION_SOURCE = 32,      /* names hosts: a value on a higher level silences the family */
         OPTION_ALLOCATION = 256, /* any value but auto and none silences that family below, too */
         OPTION_HIDDEN = 64,      /* not in help and manual */
         OPTION_OPTIONAL = 128    /* --name or --name=ARG */
-};
-
-/* The values that a project file may give a key (head/options/project_file.h). Every row with a key
- * must decide. */
-enum project_rule {
-        PROJECT_UNDECIDED, /* counts as refused */
-        PROJECT_REFUSED,   /* decides on trust, programs, files to read or access */
-        PROJECT_FREE,
-        PROJECT_NAMES,     /* variables by name: no values, not ALL */
-        PROJECT_HOSTS,     /* no user@ */
-        PROJECT_HOSTFILES, /* their hosts have no user, port or addr */
-        PROJECT_BELOW,     /* a path below the file's own folder */
-        PROJECT_RULES,
 };
 
 struct option_def {
@@ -69,11 +65,12 @@ struct option_def {
                      struct error *err);
         size_t offset; /* of the field in struct options */
         long min, max; /* of numbers */
-        enum project_rule project;
 };
 
 extern const struct option_def option_table[];
 extern const size_t option_count;
+/* `program` in [run] of a job file. It is in no list: the command line has words instead. */
+extern const struct option_def option_program;
 
 /* Other names of an option or key: spellings of other launchers, and names of earlier versions.
  * All work (a key also as a variable HNLAUNCH_*) and none is shown. */

@@ -3,7 +3,8 @@
  * From the command line to struct options, in four steps of options_load():
  * - built-in values become settings of the lowest level;
  * - command_line_read() makes the options of the line settings of the highest level;
- * - config_load() adds the settings of files and variables;
+ * - config_load() adds the settings of files and variables, and the program of a job file, for
+ *   which the words of the command line count as a setting, too;
  * - apply_settings() parses the values that count into their fields, level by level, and
  *   option_check() compares the results.
  * help, version and explain end after the second step and need no valid configuration.
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "head/options/command_line.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
@@ -42,6 +44,26 @@ static void tell_bad_value(struct diags *d, const struct setting *one, const str
         diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
 }
 
+/* Whether a setting repeats the words of the command line, which struct options has. */
+static bool is_line_program(const struct setting *one)
+{
+        return one->def == &option_program && one->level == LEVEL_LINE;
+}
+
+/* Lets the program of the command line replace that of the job file. */
+static void add_line_program(const struct options *o)
+{
+        CLEANUP(free_textp) char *text = NULL;
+        struct buf words = BUF_INIT;
+
+        if (!o->settings->job || !o->argv.n)
+                return;
+        for (size_t i = 0; i < o->argv.n; i++)
+                buf_printf(&words, i ? " %s" : "%s", o->argv.v[i]);
+        text = buf_steal(&words);
+        settings_add(o->settings, &option_program, LEVEL_LINE, text, "command line");
+}
+
 static int apply_settings(struct options *o, struct diags *d)
 {
         struct settings *s = o->settings;
@@ -53,6 +75,7 @@ static int apply_settings(struct options *o, struct diags *d)
                         struct error err = { 0 };
 
                         if ((int)one->level != level || !settings_counts(s, one) ||
+                            is_line_program(one) ||
                             option_apply(o, one->def, one->value, &err) == 0)
                                 continue;
                         tell_bad_value(d, one, &err);
@@ -105,8 +128,12 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         }
         if (config_load(s, settings_level(s, option_by_name("strict-config")) >= 0, diags) < 0)
                 r = -EINVAL;
+        add_line_program(o);
         if (apply_settings(o, diags) < 0)
                 r = -EINVAL;
+        o->run_given |= settings_level(s, &option_program) == LEVEL_JOB;
+        if (o->command == COMMAND_RUN || o->command == COMMAND_PLAN || o->command == COMMAND_CONFIG)
+                config_warn_unread(s, diags);
         for (size_t i = 0; o->verbose && i < option_foreign_count; i++)
                 if (ignored[i])
                         diag_tell(diags, "--%s is ignored: %s", option_foreigns[i].name,

@@ -3,7 +3,7 @@
  * Options: command line and configuration -> a constant struct
  *
  * struct options mirrors the table of options (head/options/option_table.h). Precedence: built in <
- * configuration files < variables HNLAUNCH_* < command line (head/options/config.h).
+ * configuration files < job file < variables HNLAUNCH_* < command line (head/options/config.h).
  */
 #pragma once
 
@@ -58,8 +58,9 @@ struct log_options {
 
 struct options {
         enum command command;
-        bool run_given;            /* the first word is `run`: a program of any name follows */
-        bool program_first;        /* the first word is the program: neither command nor option */
+        bool run_given;     /* the program may have any name: `run` precedes it, or a job file
+                             * has it */
+        bool program_first; /* the first word is the program: neither command nor option */
         struct settings *settings; /* all values with origins, for COMMAND_CONFIG */
         /* where */
         struct strv hostfiles; /* -H, in order */
@@ -141,6 +142,7 @@ struct options {
         char *help_topic; /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
         struct strv argv; /* the program and its arguments; words of another command */
         struct strv line; /* the whole command line without the first word */
+        size_t line_argv; /* how many words at its end are the program and its arguments */
 };
 
 /* Reads configuration and command line, and checks that the command has its hosts and its program

@@ -300,7 +300,7 @@ static int write_json(struct run_dir *r, enum record record, const char *name, j
 /* The line without values of -x: they may be secrets. */
 static json_t *make_json_line(const struct options *o)
 {
-        size_t own = o->line.n - MIN(o->argv.n, o->line.n);
+        size_t own = o->line.n - MIN(o->line_argv, o->line.n);
         json_t *words = json_array();
 
         for (size_t i = 0; i < o->line.n; i++) {

@@ -705,8 +705,10 @@ const struct error_id error_ids[] = {
           "Leave one of them out, or add the one that is missing." },
         { 705,
           "no program to start",
-          "No word follows the options, or the word is empty because a variable of the shell is.",
-          "Write the program behind the options: hnlaunch -H hosts.txt ./a.out." },
+          "No word follows the options and no job file names a program, or the word is empty because a variable of the "
+          "shell is.",
+          "Write the program behind the options: hnlaunch -H hosts.txt ./a.out. Or name a job file with --job FILE, and the "
+          "program in its section [run]: program = ./a.out." },
         { 706,
           "unknown or misplaced command",
           "The first word nearly is a command of hnlaunch, or a command stands behind options, and there is no "
@@ -732,27 +734,17 @@ const struct error_id error_ids[] = {
         { 711,
           "unknown configuration key",
           "A key of a configuration file, or a variable HNLAUNCH_SECTION_KEY, is none that hnlaunch has. A warning "
-          "unless --strict-config is given.",
+          "unless it stands in a job file, or --strict-config is given.",
           "hnlaunch config lists all keys. A key stands below its [section]." },
         { 712,
           "the value of a configuration key is wrong",
-          "The value in a configuration file cannot be read, or is out of its range.",
+          "The value in a configuration file or job file cannot be read, or is out of its range.",
           "The message shows the line and tells what is expected." },
         { 713,
           "a line of a configuration file cannot be read",
-          "The line is neither key = value nor [section], is too long, or has a NUL byte.",
-          "Correct the line. A value that is too long can be given on the command line, or as a variable "
+          "The line is neither key = value nor [section], is too long, or has a NUL byte; or the file is written in UTF-16.",
+          "Correct the line, or save the file as UTF-8. A value that is too long can be given on the command line, or as a variable "
           "HNLAUNCH_SECTION_KEY." },
-        { 714,
-          "a project file sets what it may not",
-          "A .hnlaunch.ini can come with a cloned repository. It may not set this key, or not to this value, unless "
-          "your own configuration trusts its folder.",
-          "Move the line to ~/.config/hnlaunch/config.ini, or list the folder there: [safe] directory = PATH. "
-          "hnlaunch(1) tells what a project file may set." },
-        { 715,
-          "a project file is not safe to read",
-          "The .hnlaunch.ini belongs to another user, or can be written by others.",
-          "chmod go-w it, or trust its folder in ~/.config/hnlaunch/config.ini: [safe] directory = PATH." },
         { 716,
           "a configuration file cannot be read",
           "The file exists, but may not be read, is not a regular file, or is too large.",
@@ -765,6 +757,28 @@ const struct error_id error_ids[] = {
           "unknown error number or exit code",
           "The word behind explain is neither HN and a number of this list nor an exit code from 0 to 255.",
           "hnlaunch explain lists all numbers." },
+        { 719,
+          "a file .hnlaunch.ini is not read (warning)",
+          "Earlier versions read settings from the nearest .hnlaunch.ini. It can come with a cloned repository, so no file is "
+          "read that you have not named.",
+          "If you trust the file, name it: --job FILE. Else ignore or remove it." },
+        { 720,
+          "the job file cannot be read",
+          "The file of --job does not exist, may not be read, is too large, or is not a regular file: paths in it start at its "
+          "folder, and hnlaunch rerun reads it again.",
+          "Check the path. Write what comes from a pipe to a file first." },
+        { 721,
+          "--job cannot be obeyed",
+          "The option was given twice, its value is empty, or - for standard input, or the command starts no run.",
+          "Name one file. Settings for all runs belong in ~/.config/hnlaunch/config.ini." },
+        { 722,
+          "a program where none may be named",
+          "The key `program` stands in a configuration file that is not a job file, or twice in a job file.",
+          "Name one program in the section [run] of a job file, or behind the options." },
+        { 723,
+          "an unknown section in a job file",
+          "The name in brackets is no section that hnlaunch has. It is not passed over: what stands in it is part of the job.",
+          "Sections are run, env, ssh, net and log. hnlaunch config lists all keys." },
         { 725,
           "a second program behind a colon",
           "mpirun, mpiexec and srun start several programs with a colon between them. A job of hnlaunch has one program, "

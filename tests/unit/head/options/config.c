@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "head/hosts/hostfile.h"
 #include "head/options/config.h"
 
 /* A home with a project below it; removed at the end of each test. */
@@ -98,6 +97,15 @@ static int load(struct options *o, struct diags *d, const char *extra)
         return options_load(o, extra ? 5 : 4, argv, d);
 }
 
+/* Loads `hnlaunch --job ../job.ini`. */
+static int load_job(struct options *o, struct diags *d)
+{
+        char *argv[] = { (char[]){ "hnlaunch" }, (char[]){ "--job" }, (char[]){ "../job.ini" } };
+
+        *d = (struct diags)DIAGS_INIT;
+        return options_load(o, 3, argv, d);
+}
+
 static void unload(struct options *o, struct diags *d)
 {
         options_finish(o);
@@ -117,9 +125,9 @@ static void test_later_files_win(void **state UNUSED)
 
         write_file("system.ini", "[run]\nnp = 1\nppn = 1\nnodes = 1\ngrace = 1s\n");
         write_file(".config/hnlaunch/config.ini", "[run]\nnp = 2\nppn = 2\nnodes = 2\n");
-        write_file("proj/.hnlaunch.ini", "[run]\nnp = 3\nppn = 3\n");
+        write_file("proj/job.ini", "[run]\nnp = 3\nppn = 3\n");
         setenv("HNLAUNCH_RUN_NP", "4", 1);
-        assert_int_equal(load(&o, &d, NULL), 0);
+        assert_int_equal(load(&o, &d, "--job=../job.ini"), 0);
         assert_int_equal(o.plan.np, 4);
         assert_int_equal(o.plan.ppn, 3);
         assert_int_equal(o.nodes, 2);
@@ -136,8 +144,8 @@ static void test_a_host_list_on_the_line_silences_the_file(void **state UNUSED)
         struct options o;
         struct diags d;
 
-        write_file("proj/.hnlaunch.ini", "[run]\nhostfile = hosts.txt, more.txt\n");
-        assert_int_equal(load(&o, &d, NULL), 0);
+        write_file("proj/job.ini", "[run]\nhostfile = hosts.txt, more.txt\n");
+        assert_int_equal(load(&o, &d, "--job=../job.ini"), 0);
         assert_int_equal(o.hostfiles.n, 0);
         assert_int_equal(o.hostlists.n, 1);
         unload(&o, &d);
@@ -147,17 +155,126 @@ static void test_paths_start_at_the_file(void **state UNUSED)
 {
         struct options o;
         struct diags d;
-        char *argv[] = { (char[]){ "hnlaunch" }, (char[]){ "p" } }, want[128];
+        char want[128];
 
-        write_file("proj/.hnlaunch.ini", "[run]\nhostfile = hosts.txt, ~/more.txt\n");
-        d = (struct diags)DIAGS_INIT;
-        assert_int_equal(options_load(&o, 2, argv, &d), 0);
+        write_file("proj/job.ini",
+                   "[run]\nhostfile = hosts.txt, ~/more.txt\nchdir = out\nstdin = in.txt\n"
+                   "pull = a/b:c, d, e:/f, g:\nprogram = p\nhosts = a\n[log]\ndir = "
+                   "none\n[ssh]\nconfig = /etc/x\n");
+        write_file("system.ini", "[run]\nstdin = auto\n");
+        assert_int_equal(load_job(&o, &d), 0);
         assert_int_equal(o.hostfiles.n, 2);
-        snprintf(want, sizeof(want), "%s/proj/hosts.txt", root);
-        assert_string_equal(o.hostfiles.v[0], want);
+        assert_string_equal(o.hostfiles.v[0], "../hosts.txt");
         snprintf(want, sizeof(want), "%s/more.txt", root);
         assert_string_equal(o.hostfiles.v[1], want);
+        assert_string_equal(o.chdir, "../out");
+        assert_string_equal(o.stdin_file, "../in.txt");
+        assert_int_equal(o.pull.n, 4);
+        assert_string_equal(o.pull.v[0], "a/b:../c");
+        assert_string_equal(o.pull.v[1], "d");
+        assert_string_equal(o.pull.v[2], "e:/f");
+        assert_string_equal(o.pull.v[3], "g:");
+        assert_string_equal(o.log_dir, "none");
+        assert_string_equal(o.ssh_config, "/etc/x");
         unload(&o, &d);
+        write_file("proj/job.ini", "[run]\nhosts = a\nstdin = none\nprogram = p\n");
+        assert_int_equal(load_job(&o, &d), 0);
+        assert_int_equal(o.stdin_mode, STDIN_NONE);
+        unload(&o, &d);
+}
+
+static void test_a_job_file_names_the_program(void **state UNUSED)
+{
+        char *argv[] = { (char[]){ "hnlaunch" }, (char[]){ "--job" }, (char[]){ "../job.ini" },
+                         (char[]){ "mine" }, (char[]){ "x" } };
+        struct options o;
+        struct diags d = DIAGS_INIT;
+
+        write_file("proj/job.ini", "[run]\nhosts = a, b\nprogram = plan ; x # y = [z]\n");
+        assert_int_equal(load_job(&o, &d), 0);
+        assert_int_equal(o.command, COMMAND_RUN);
+        assert_int_equal(o.argv.n, 7);
+        assert_string_equal(o.argv.v[0], "plan");
+        assert_string_equal(o.argv.v[1], ";");
+        assert_string_equal(o.argv.v[6], "[z]");
+        assert_int_equal(o.line_argv, 0);
+        unload(&o, &d);
+        assert_int_equal(options_load(&o, 5, argv, &d), 0);
+        assert_int_equal(o.argv.n, 2);
+        assert_string_equal(o.argv.v[0], "mine");
+        assert_int_equal(o.line_argv, 2);
+        unload(&o, &d);
+}
+
+static void test_a_job_file_splits_its_program_as_a_shell(void **state UNUSED)
+{
+        static const struct {
+                const char *text;
+                const char *words[5];
+        } cases[] = {
+                { "p a  b\t c", { "p", "a", "b", "c" } },
+                { "p 'a  b' \"c 'd'\"", { "p", "a  b", "c 'd'" } },
+                { "p '' \"\"x''", { "p", "", "x" } },
+                { "p a\\ b \\' \\\\", { "p", "a b", "'", "\\" } },
+                { "p \"\\d \\\" \\\\ \\$x\" '\\d'", { "p", "\\d \" \\ $x", "\\d" } },
+                { "p $HOME ~ * `x` $(y)", { "p", "$HOME", "~", "*", "`x`" } },
+                { "p #a;b ;", { "p", "#a;b", ";" } },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+                char text[256];
+
+                snprintf(text, sizeof(text), "[run]\nhosts = a\n program=%s\r\nnp = 1\n",
+                         cases[i].text);
+                write_file("proj/job.ini", text);
+                if (load_job(&o, &d) < 0)
+                        fail_msg("%s: %s", cases[i].text, messages(&d));
+                for (size_t w = 0; w < 5 && cases[i].words[w]; w++)
+                        if (w >= o.argv.n || strcmp(o.argv.v[w], cases[i].words[w]) != 0)
+                                fail_msg("%s: word %zu is `%s`", cases[i].text, w,
+                                         w < o.argv.n ? o.argv.v[w] : "missing");
+                unload(&o, &d);
+        }
+}
+
+static void test_a_job_file_has_its_own_mistakes(void **state UNUSED)
+{
+        static const struct {
+                const char *text, *says, *place;
+        } cases[] = {
+                { "[run]\ngarce = 3s\n", "error[HN711]: unknown key `run.garce`", ":2:1" },
+                { "np = 3\n", "put it under [run]", ":1:1" },
+                { "[run]\nnp = n\n", "error[HN712]: run.np must be", ":2:6" },
+                { "[run]\n[role a]\nnp = 1\nprogram = x\n",
+                  "error[HN723]: unknown section [role a] in a job file", ":2:2" },
+                { "[run]\nnp = 1\n[]\n", "error[HN723]: unknown section []", ":3:1" },
+                { "[run]\nprogram = a\nprogram = b\n", "error[HN722]: a job file has one program",
+                  ":3:1" },
+                { "[env]\nprogram = a\n", "error[HN711]: unknown key `env.program`", ":2:1" },
+                { "[run]\nprogram =\n", "error[HN712]: run.program needs a command: it is empty",
+                  ":2:1" },
+                { "[run]\nprogram = a 'b\n", "error[HN712]: run.program needs a command: a ' is",
+                  ":2:11" },
+                { "[run]\nprogram = a \\\n", "error[HN712]: the program ends with a backslash",
+                  ":2:1" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+                char place[64];
+
+                write_file("proj/job.ini", cases[i].text);
+                snprintf(place, sizeof(place), "../job.ini%s", cases[i].place);
+                assert_int_equal(load_job(&o, &d), -22);
+                assert_says(&d, cases[i].says);
+                assert_says(&d, place);
+                assert_int_equal(diags_first_error(&d)->exit, 78);
+                assert_int_equal(diags_errors(&d), 1);
+                unload(&o, &d);
+        }
 }
 
 static void test_exports_of_all_levels_add_up(void **state UNUSED)
@@ -176,237 +293,25 @@ static void test_exports_of_all_levels_add_up(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_a_project_may_not_change_trust(void **state UNUSED)
-{
-        static const char *const bad[] = {
-                "[ssh]\nhost_key = accept-new\n",
-                "[ssh]\nhost-key = accept-new\n",
-                "[ssh]\ncommand = sh -c evil\n",
-                "[ssh]\nuser = root\n",
-                "[ssh]\njump = evil\n",
-                "[ssh]\ntree_auth = forward\n",
-                "[ssh]\nconfig = evil.cfg\n",
-                "[ssh]\nidentity = key\n",
-                "[run]\nagent = ./evil\n",
-                "[env]\nfile = .env\n",
-                "[env]\nset.LD_PRELOAD = ./evil.so\n",
-                "[env]\nset.PATH = .\n",
-                "[safe]\ndirectory = *\n",
-                "[log]\ndir = /etc\n",
-                "[log]\ndir = runs/../../x\n",
-                "[log]\ndir = ~/.ssh\n",
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-                struct options o;
-                struct diags d;
-
-                write_file("proj/.hnlaunch.ini", bad[i]);
-                if (load(&o, &d, NULL) == 0)
-                        fail_msg("allowed: %s", bad[i]);
-                assert_int_equal(diags_first_error(&d)->exit, 78);
-                assert_says(&d, "a project file may not set");
-                assert_says(&d, "proj/.hnlaunch.ini:2:");
-                unload(&o, &d);
-        }
-}
-
-/* "run.ppn" = "8" in the project's file; false = it was refused as untrusted, at its line. */
-static bool project_may(const char *key, const char *value)
-{
-        const char *dot = strchr(key, '.');
-        char text[512];
-        struct options o;
-        struct diags d;
-        bool refused;
-
-        snprintf(text, sizeof(text), "[%.*s]\n%s = %s\n", (int)(dot - key), key, dot + 1, value);
-        write_file("proj/.hnlaunch.ini", text);
-        load(&o, &d, NULL);
-        refused = strstr(messages(&d), "error[HN714]: a project file may not set");
-        if (refused) {
-                assert_int_equal(diags_first_error(&d)->exit, 78);
-                assert_says(&d, key);
-                assert_says(&d, "proj/.hnlaunch.ini:2:1");
-                assert_says(&d, "directory = ");
-                for (size_t i = 0; i < o.settings->n; i++)
-                        assert_int_not_equal(o.settings->v[i].level, LEVEL_PROJECT);
-        }
-        unload(&o, &d);
-        return !refused;
-}
-
-static void test_a_project_file_keeps_to_the_table(void **state UNUSED)
-{
-        static const char *const values[] = { "1", "yes", "auto", "none", "x" };
-
-        for (size_t i = 0; i < option_count; i++) {
-                const struct option_def *def = &option_table[i];
-
-                for (size_t v = 0; def->key && v < ARRAY_SIZE(values); v++)
-                        if (project_may(def->key, values[v]) == (def->project == PROJECT_REFUSED))
-                                fail_msg("%s = %s", def->key, values[v]);
-                if (def->key && project_may(def->key, "a\033]0;x\007"))
-                        fail_msg("%s takes control bytes", def->key);
-                if (def->key && project_may(def->key, "a\xe2\x80\xae"))
-                        fail_msg("%s turns text around", def->key);
-        }
-}
-
-static void test_a_project_file_keeps_to_the_rules(void **state UNUSED)
-{
-        static const struct {
-                enum project_rule rule;
-                const char *key, *good, *bad;
-        } cases[] = {
-                { PROJECT_NAMES, "env.pass", "HF_HOME, WANDB_*", "PATH=/evil" },
-                { PROJECT_NAMES, "env.pass", "A,\tB", "A, LD_PRELOAD=./evil.so" },
-                { PROJECT_NAMES, "env.pass", "A*", "*" },
-                { PROJECT_NAMES, "env.pass", "A?", "B, [A-Z]*" },
-                { PROJECT_NAMES, "env.export", "NONE", "ALL" },
-                { PROJECT_NAMES, "env.export", "HF_HOME,WANDB_*", "all" },
-                { PROJECT_NAMES, "env.export", "A", "A,?*" },
-                { PROJECT_HOSTS, "run.hosts", "n[1-4]:8, [2001:db8::7]", "n1, mallory@n2" },
-                { PROJECT_HOSTFILES, "run.hostfile", "hosts.txt, ~/more.txt", NULL },
-                { PROJECT_BELOW, "log.dir", "runs", "/etc" },
-                { PROJECT_BELOW, "log.dir", "a/b..c", "a/../../b" },
-                { PROJECT_BELOW, "log.dir", "a/./b", "~/.ssh" },
-                { PROJECT_BELOW, "log.dir", "inside/new", "outside/new" },
-                { PROJECT_BELOW, "log.dir", "inside", "outside" },
-        };
-        bool seen[PROJECT_RULES] = {
-                [PROJECT_UNDECIDED] = true, [PROJECT_REFUSED] = true, [PROJECT_FREE] = true
-        };
-
-        assert_int_equal(symlink("/tmp", "../outside"), 0);
-        assert_int_equal(symlink("deep", "../inside"), 0);
-        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                assert_int_equal(option_by_key(cases[i].key)->project, cases[i].rule);
-                seen[cases[i].rule] = true;
-                if (!project_may(cases[i].key, cases[i].good))
-                        fail_msg("refused: %s = %s", cases[i].key, cases[i].good);
-                if (cases[i].bad && project_may(cases[i].key, cases[i].bad))
-                        fail_msg("allowed: %s = %s", cases[i].key, cases[i].bad);
-        }
-        for (int rule = 0; rule < PROJECT_RULES; rule++)
-                assert_true(seen[rule]);
-}
-
-/* Loads a project's hostfile as a launch does. 0, or -EINVAL with messages. */
-static int check_hostfile(const char *text, struct diags *d)
-{
-        char *argv[] = { (char[]){ "hnlaunch" }, (char[]){ "p" } };
-        struct hosts hosts = HOSTS_INIT;
-        struct options o;
-        int r;
-
-        *d = (struct diags)DIAGS_INIT;
-        write_file("proj/hosts.txt", text);
-        write_file("proj/.hnlaunch.ini", "[run]\nhostfile = hosts.txt\n");
-        assert_int_equal(options_load(&o, 2, argv, d), 0);
-        assert_int_equal(hostfile_load(&hosts, o.hostfiles.v[0], d), 0);
-        r = config_check_hosts(o.settings, &hosts, d);
-        hosts_finish(&hosts);
-        options_finish(&o);
-        return r;
-}
-
-static void test_a_projects_hostfile_chooses_no_logins(void **state UNUSED)
-{
-        static const char *const good[] = { "n1\nn2 slots=2 gpus=0,1\nlocalhost\nn[3-5]:8 tags=x\n",
-                                            "n1 iface=ib0 numa=0 spare\n" },
-                                 *const bad[] = { "n1\nmallory@n2\n", "n1\nn2 user=mallory\n",
-                                                  "n1\nn[2-3] slots=1 port=2222\n",
-                                                  "n1\nn2 addr=192.0.2.1\n" };
-        struct diags d;
-
-        for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-                assert_int_equal(check_hostfile(good[i], &d), 0);
-                diags_finish(&d);
-        }
-        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-                assert_int_equal(check_hostfile(bad[i], &d), -22);
-                assert_int_equal(diags_first_error(&d)->exit, 78);
-                assert_says(&d, "error[HN714]: a hostfile named by a project file may not set");
-                assert_says(&d, "proj/hosts.txt:2:1");
-                assert_says(&d, "proj/.hnlaunch.ini:2 names it");
-                diags_finish(&d);
-        }
-        write_file(".config/hnlaunch/config.ini", "[safe]\ndirectory = ~/proj\n");
-        assert_int_equal(check_hostfile(bad[0], &d), 0);
-        diags_finish(&d);
-}
-
-static void test_a_project_may_set_what_is_harmless(void **state UNUSED)
+static void test_a_file_of_earlier_versions_is_named_not_read(void **state UNUSED)
 {
         struct options o;
         struct diags d;
+        char want[128];
 
-        write_file("proj/.hnlaunch.ini", "[run]\nppn = 8\n[env]\nset.NCCL_DEBUG = WARN\n"
-                                         "[log]\ndir = runs\n");
+        write_file(".hnlaunch.ini", "[run]\nnp = 7\nprogram = evil\nno key");
+        snprintf(want, sizeof(want), "warning[HN719]: %s/.hnlaunch.ini is no longer read", root);
         assert_int_equal(load(&o, &d, NULL), 0);
-        assert_string_equal(o.exports.v[0], "NCCL_DEBUG=WARN");
-        assert_non_null(strstr(o.log_dir, "/proj/runs"));
+        assert_int_equal(o.plan.np, 0);
+        assert_int_equal(d.n, 1);
+        assert_says(&d, want);
         unload(&o, &d);
-}
-
-static void test_a_safe_directory_may_set_everything(void **state UNUSED)
-{
-        static const char *const lines[] = { "~/proj", "~/proj/", "~/*" };
-
-        write_file("proj/.hnlaunch.ini", "[ssh]\nuser = alice\n");
-        for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-                struct options o;
-                struct diags d;
-                char text[128];
-
-                snprintf(text, sizeof(text), "[safe]\ndirectory = %s\n", lines[i]);
-                write_file(".config/hnlaunch/config.ini", text);
-                assert_int_equal(load(&o, &d, NULL), 0);
-                assert_string_equal(o.user, "alice");
-                unload(&o, &d);
-        }
-}
-
-static void test_a_project_file_that_others_can_write_is_refused(void **state UNUSED)
-{
-        struct options o;
-        struct diags d;
-
-        write_file("proj/.hnlaunch.ini", "[run]\nppn = 8\n");
-        assert_int_equal(chmod("../.hnlaunch.ini", 0664), 0);
-        assert_int_equal(load(&o, &d, NULL), -22);
-        assert_int_equal(diags_first_error(&d)->exit, 78);
-        assert_says(&d, "chmod go-w");
-        unload(&o, &d);
-}
-
-static void test_somebody_elses_project_file_is_refused(void **state UNUSED)
-{
-        struct options o;
-        struct diags d;
-
-        if (geteuid() != 0)
-                skip(); /* only root can give files away */
-        write_file("proj/.hnlaunch.ini", "[run]\nppn = 8\n");
-        assert_int_equal(chown("../.hnlaunch.ini", 4242, 4242), 0);
-        assert_int_equal(load(&o, &d, NULL), -22);
-        assert_says(&d, "belongs to user 4242");
-        unload(&o, &d);
-}
-
-static void test_the_search_stops_at_a_repository(void **state UNUSED)
-{
-        struct options o;
-        struct diags d;
-
-        write_file(".hnlaunch.ini", "[run]\nnp = 7\n");
-        assert_int_equal(load(&o, &d, NULL), 0);
-        assert_int_equal(o.plan.np, 7);
+        assert_int_equal(load(&o, &d, "--job=../../.hnlaunch.ini"), -22);
+        assert_null(strstr(messages(&d), "HN719"));
         unload(&o, &d);
         make_folder("proj/.git");
         assert_int_equal(load(&o, &d, NULL), 0);
-        assert_int_equal(o.plan.np, 0);
+        assert_int_equal(d.n, 0);
         unload(&o, &d);
 }
 
@@ -455,7 +360,7 @@ static int parse(struct settings *s, struct diags *d, const char *text, size_t l
 {
         *s = (struct settings){ 0 };
         *d = (struct diags)DIAGS_INIT;
-        return config_parse(s, LEVEL_USER, "/x/c.ini", text, len, false, true, d);
+        return config_parse(s, LEVEL_USER, "/x/c.ini", text, len, false, d);
 }
 
 static void test_bom_crlf_and_a_missing_newline_are_fine(void **state UNUSED)
@@ -485,6 +390,40 @@ static void test_long_lines_are_refused_not_cut(void **state UNUSED)
         assert_int_equal(s.n, 1);
         assert_string_equal(s.v[0].origin, "/x/c.ini:3");
         assert_says(&d, "/x/c.ini:2: the line is longer than");
+        settings_finish(&s);
+        diags_finish(&d);
+}
+
+static void test_a_file_that_is_no_text_is_told_once(void **state UNUSED)
+{
+        static const char wide[] = "\xff\xfe[\0r\0u\0n\0]\0\n\0n\0p\0",
+                          nuls[] = "[run]\n\0\n\0\nnp = 1\n";
+        struct settings s;
+        struct diags d;
+
+        assert_int_equal(parse(&s, &d, wide, sizeof(wide) - 1), -22);
+        assert_int_equal(diags_errors(&d), 1);
+        assert_says(&d, "error[HN713]: /x/c.ini is written in UTF-16");
+        settings_finish(&s);
+        diags_finish(&d);
+        assert_int_equal(parse(&s, &d, nuls, sizeof(nuls) - 1), -22);
+        assert_int_equal(diags_errors(&d), 1);
+        assert_says(&d, "/x/c.ini:2:1");
+        settings_finish(&s);
+        diags_finish(&d);
+}
+
+static void test_only_a_job_file_names_a_program(void **state UNUSED)
+{
+        static const char text[] = "[run]\nprogram = x\n[safe]\ndirectory = /a\n";
+        struct settings s;
+        struct diags d;
+
+        assert_int_equal(parse(&s, &d, text, sizeof(text) - 1), -22);
+        assert_int_equal(s.n, 0);
+        assert_says(&d, "error[HN722]: only a job file may name the program");
+        assert_says(&d, "/x/c.ini:2:1");
+        assert_says(&d, "warning[HN711]: unknown key `safe.directory`");
         settings_finish(&s);
         diags_finish(&d);
 }
@@ -535,20 +474,17 @@ int main(void)
                 TEST(test_a_host_list_on_the_line_silences_the_file),
                 TEST(test_paths_start_at_the_file),
                 TEST(test_exports_of_all_levels_add_up),
-                TEST(test_a_project_may_not_change_trust),
-                TEST(test_a_project_file_keeps_to_the_table),
-                TEST(test_a_project_file_keeps_to_the_rules),
-                TEST(test_a_projects_hostfile_chooses_no_logins),
-                TEST(test_a_project_may_set_what_is_harmless),
-                TEST(test_a_safe_directory_may_set_everything),
-                TEST(test_a_project_file_that_others_can_write_is_refused),
-                TEST(test_somebody_elses_project_file_is_refused),
-                TEST(test_the_search_stops_at_a_repository),
+                TEST(test_a_file_of_earlier_versions_is_named_not_read),
+                TEST(test_a_job_file_names_the_program),
+                TEST(test_a_job_file_splits_its_program_as_a_shell),
+                TEST(test_a_job_file_has_its_own_mistakes),
                 TEST(test_unknown_keys_warn_or_end_it),
                 TEST(test_wrong_values_show_their_line),
                 cmocka_unit_test(test_bom_crlf_and_a_missing_newline_are_fine),
                 cmocka_unit_test(test_long_lines_are_refused_not_cut),
                 cmocka_unit_test(test_broken_lines_are_all_told),
+                cmocka_unit_test(test_a_file_that_is_no_text_is_told_once),
+                cmocka_unit_test(test_only_a_job_file_names_a_program),
                 TEST(test_the_table_tells_origins_and_hides_secrets),
         };
 

@@ -13,7 +13,6 @@
 #include "base/fd.h"
 #include "head/options/option_foreign.h"
 #include "head/options/option_table.h"
-#include "head/options/project_file.h"
 #include "head/term/error_ids.h"
 
 /* Loads a command line of words with blanks between them. */
@@ -479,8 +478,6 @@ static void test_the_table_is_sound(void **state UNUSED)
                 assert_ptr_equal(option_by_name(a->name), a);
                 if (a->key)
                         assert_ptr_equal(option_by_key(a->key), a);
-                if (!a->key != (a->project == PROJECT_UNDECIDED) || a->project >= PROJECT_RULES)
-                        fail_msg("what may a project file do with --%s?", a->name);
                 for (size_t k = i + 1; k < option_count; k++) {
                         assert_string_not_equal(a->name, option_table[k].name);
                         if (a->letter)
@@ -645,56 +642,6 @@ static void test_the_manual_lists_nothing_else(void **state UNUSED)
         free(manual);
 }
 
-/* Is @word in @text, with no letter or underscore beside it? */
-static bool has_word(const char *text, const char *word)
-{
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyz_.ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-        size_t len = strlen(word);
-
-        for (const char *c = text; (c = strstr(c, word)); c++)
-                if (!strchr(letters, c[-1]) && (!c[len] || !strchr(letters, c[len])))
-                        return true;
-        return false;
-}
-
-/* The paragraph below the name of a rule; malloc'ed. */
-static char *manual_rule(const char *manual, const char *name)
-{
-        char head[80];
-        const char *at;
-
-        snprintf(head, sizeof(head), "\n*%s*\n\t", name);
-        at = strstr(manual, head);
-        if (!at)
-                fail_msg("no paragraph `%s` in %s", name, manual_path());
-        at += strlen(head) - 1;
-        return strndup(at, (size_t)(strstr(at, "\n\n") - at));
-}
-
-static void test_the_manual_says_what_a_project_file_may_set(void **state UNUSED)
-{
-        char *manual = NULL;
-
-        assert_int_equal(fd_read_file(manual_path(), 1 << 20, &manual, NULL), 0);
-        for (int rule = PROJECT_REFUSED; rule < PROJECT_RULES; rule++) {
-                char *text = manual_rule(manual, project_rule_name((enum project_rule)rule));
-
-                for (size_t i = 0; i < option_count; i++) {
-                        const struct option_def *def = &option_table[i];
-                        bool mine = (int)def->project == rule && !(def->flags & OPTION_HIDDEN);
-
-                        if (def->key && has_word(text, def->key) != mine)
-                                fail_msg("%s, a project file may set: %s", def->key,
-                                         project_rule_name((enum project_rule)rule));
-                }
-                for (size_t i = 0; rule == PROJECT_NAMES && project_variables[i]; i++)
-                        if (!has_word(text, project_variables[i]))
-                                fail_msg("env.set.%s in %s", project_variables[i], manual_path());
-                free(text);
-        }
-        free(manual);
-}
-
 /* zsh refuses a bare bracket: every pattern that could be pasted has quotes. */
 static void assert_patterns_are_quoted(const char *name, const char *text)
 {
@@ -780,7 +727,6 @@ int main(void)
                 cmocka_unit_test(test_numbers_are_in_order),
                 cmocka_unit_test(test_the_manual_has_the_options_of_others),
                 cmocka_unit_test(test_the_manual_lists_nothing_else),
-                cmocka_unit_test(test_the_manual_says_what_a_project_file_may_set),
                 cmocka_unit_test(test_patterns_are_quoted),
                 cmocka_unit_test(test_short_help_fits_on_a_screen_and_names_real_options),
         };
