@@ -95,7 +95,7 @@ enum {
         /* Output of one stream under way without a MSG_CREDIT. */
         MSG_WINDOW = 512 << 10,
         MSG_OUTPUT_MAX = 64 << 10, /* bytes of a MSG_OUTPUT */
-        MSG_MAX_STRINGS = 1 << 16, /* entries of argv or the environment */
+        MSG_MAX_STRINGS = 1 << 20, /* entries of argv or the environment; Linux executes fewer */
         MSG_MAX_STRING = 4 << 20,  /* bytes of one entry */
         MSG_DUMP_PART = 64 << 10,  /* bytes of each MSG_DUMP of a file but the last */
         MSG_MAX_DUMP = 32 << 20,   /* bytes of one dump */
