@@ -22,6 +22,7 @@ long=$(printf 'x%.0s' {1..1000})
 
 words=$(for i in {1..150}; do printf ' %s%s' "$long" "$i"; done)
 is 'it may be long' "$(args "printf %s,$words" | tr ',' '\n' | md5sum)" "$(tr -s ' ' '\n' <<<"$words" | sed 1d | md5sum)"
+is 'and have many words' "$(args "sh -c 'echo \$#' x $(seq -s ' ' 70000)")" 70000
 printf '\357\273\277# job\r\n[run]\r\nlocal = 1\r\n  program : echo  "a b" \r\n' >job
 hn --label none --job job
 is 'BOM, CRLF and a colon are fine' "$(cat "$OUT")" 'a b'
@@ -76,6 +77,9 @@ ok 'one on the command line counts' grep -Eq '^run.program +./other x +command l
 has 'before that of the file' "$OUT" 'instead of echo "a b", job:4'
 hn config --json --job job
 is 'as JSON' "$(json 'd["run.program"]["value"] + " " + d["run.program"]["origin"]')" 'echo "a b" job:4'
+printf '[run]\nnp = 1\n' >$'odd\033job'
+hn config --job $'odd\033job'
+is 'the name of a file is escaped' "$RC $(grep -c $'\033' "$OUT")" '0 0'
 hn config
 lacks 'without a job file there is no such key' "$OUT" run.program
 

@@ -119,15 +119,17 @@ static const char *shown_value(const struct setting *one)
 static void print_row(FILE *to, const char *key, const char *value, const char *origin, bool wrong)
 {
         CLEANUP(free_textp) char *cell = printable_text(value, SIZE_MAX);
+        CLEANUP(free_textp) char *place = printable_text(origin, SIZE_MAX);
 
-        fprintf(to, "%-20s  %-24s  %s%s\n", key, cell, origin, wrong ? ", not valid" : "");
+        fprintf(to, "%-20s  %-24s  %s%s\n", key, cell, place, wrong ? ", not valid" : "");
 }
 
 static void print_overridden(FILE *to, const struct setting *one)
 {
         CLEANUP(free_textp) char *cell = printable_text(shown_value(one), SIZE_MAX);
+        CLEANUP(free_textp) char *place = printable_text(one->origin, SIZE_MAX);
 
-        fprintf(to, "%-20s    instead of %s, %s\n", "", cell, one->origin);
+        fprintf(to, "%-20s    instead of %s, %s\n", "", cell, place);
 }
 
 static void print_setting_rows(const struct settings *s, const struct option_def *def, FILE *to)

@@ -22,6 +22,7 @@ static const char screen[] =
         "  -x NAME[=V]     export variable   --timeout 2h  stop then\n"
         "  --push FILE     copy it there first   --keep     and leave it there\n"
         "  --show RANKS    ranks to print    --log-dir DIR  output in files\n"
+        "  --job FILE      settings and program from a file\n"
         "  --dry-run       show the plan     --detach  give the terminal back\n"
         "  -v -q           more, less\n"
         "\n"
