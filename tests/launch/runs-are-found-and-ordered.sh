@@ -112,6 +112,7 @@ socket_is_gone() { "$HNLAUNCH" ps >/dev/null 2>&1 && [[ ! -e $XDG_RUNTIME_DIR/hn
 ok 'its socket is removed' wait_for socket_is_gone
 hn_of stop "$id"
 matches 'and it cannot be stopped' "$TMP/of.err" "error\[HN802\]: run $id has ended: its hnlaunch was killed"
+killed=$id
 
 # --- records that others could have written ---------------------------------------------------
 mkdir shared && chmod 1777 shared
@@ -146,10 +147,21 @@ rm -r shared
 # --- a run that cannot be reached -------------------------------------------------------------
 hn --detach --log-dir kept --local 1 sh -c 'echo kept; until [ -e end ]; do sleep 0.1; done'
 kept=$(cat "$OUT")
-hn --detach --local 1 sh -c 'echo result; until [ -e end ]; do sleep 0.1; done; exit 4'
+ln -s "$HNLAUNCH" other-name
+run ./other-name --detach --local 1 sh -c 'echo result; until [ -e end ]; do sleep 0.1; done; exit 4'
 id=$(cat "$OUT")
 rm -r "$XDG_RUNTIME_DIR/hnlaunch"
 is 'a run without its socket is silent' "$(ps_field "[r['state'] for r in runs if r['run'] == '$id']")" "['silent']"
+mkdir "$RUNS/reused"
+python3 - "$RUNS/$killed/run.json" "$RUNS/$id/run.json" >"$RUNS/reused/run.json" <<'END'
+import json, sys
+old, living = (json.load(open(name)) for name in sys.argv[1:])
+print(json.dumps({**old, "run": "reused", "pid": living["pid"]}))
+END
+is 'a run whose process number another hnlaunch has is dead' "$(ps_field "[r['state'] for r in runs if r['run'] == 'reused']")" "['killed']"
+hn_of wait reused
+is 'nobody waits for that other one' "$RC_OF $(grep -c 'run reused has ended: its hnlaunch was killed' "$TMP/of.err")" '69 1'
+rm -r "$RUNS/reused"
 hn_of stop "$id"
 is 'it cannot be stopped: 69' "$RC_OF" 69
 has 'which is told' "$TMP/of.err" "error[HN803]: run $id does not answer: cannot connect to"

@@ -25,6 +25,7 @@
 #include "head/output/say.h"
 #include "head/run/event_file.h"
 #include "head/run/run_folders.h"
+#include "head/run/run_list.h"
 
 /* Where event lines go. */
 struct event_sink {
@@ -324,14 +325,17 @@ json_t *run_dir_describe(const struct options *o, const char *run_id, const char
         CLEANUP(free_textp) char *folder = run_folders_sockets(false, &err);
         CLEANUP(free_textp) char *socket = folder ? run_folders_socket(folder, run_id) : NULL;
         char t[48], host[256] = "";
+        json_t *j;
 
         format_timestamp(t, sizeof(t), clock_ns() - start_ns);
         gethostname(host, sizeof(host) - 1);
-        return json_pack("{s:i, s:s, s:s, s:o, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "v", 1, "run",
-                         run_id, "version", HNLAUNCH_VERSION, "host", json_text(host), "pid",
-                         (int)getpid(), "started", t, "argv", json_texts(&o->argv), "cwd",
-                         json_text(cwd), "line", make_json_line(o), "directory", json_text(here),
-                         "socket", json_text(socket));
+        j = json_pack("{s:i, s:s, s:s, s:o, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "v", 1, "run",
+                      run_id, "version", HNLAUNCH_VERSION, "host", json_text(host), "pid",
+                      (int)getpid(), "started", t, "argv", json_texts(&o->argv), "cwd",
+                      json_text(cwd), "line", make_json_line(o), "directory", json_text(here),
+                      "socket", json_text(socket));
+        json_object_set_new(j, "pid_start", json_integer(run_process_start(getpid())));
+        return j;
 }
 
 int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,

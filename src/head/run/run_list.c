@@ -191,22 +191,35 @@ json_t *run_load_summary(const char *id)
         return load_record(id, "summary.json");
 }
 
+int64_t run_process_start(int pid)
+{
+        CLEANUP(free_textp) char *path = xasprintf("/proc/%d/stat", pid);
+        CLEANUP(free_textp) char *stat = NULL;
+        const char *c = NULL;
+        char state = 'X';
+
+        if (fd_read_file(path, STAT_MAX, &stat, NULL) == 0)
+                c = strrchr(stat, ')'); /* the name may have any characters */
+        if (c && c[1] == ' ')
+                state = c[2];
+        for (int field = 2; c && field < 22; field++)
+                c = strchr(c + 1, ' ');
+        return c && !strchr("ZX", state) ? strtoll(c, NULL, 10) : 0;
+}
+
 bool run_process_lives(const json_t *info)
 {
         const char *host = json_string_value(json_object_get(info, "host"));
         int pid = (int)json_integer_value(json_object_get(info, "pid"));
-        CLEANUP(free_textp) char *path = xasprintf("/proc/%d/stat", pid);
-        CLEANUP(free_textp) char *stat = NULL;
-        char here[256] = "", name[] = "(hnlaunch) ";
-        const char *behind;
+        char here[256] = "";
+        int64_t ticks;
 
         gethostname(here, sizeof(here) - 1);
-        if (pid <= 0 || !host || strcmp(host, here) != 0 || kill(pid, 0) < 0 ||
-            fd_read_file(path, STAT_MAX, &stat, NULL) < 0)
+        if (pid <= 0 || !host || strcmp(host, here) != 0 || kill(pid, 0) < 0)
                 return false;
-        /* Of another program, the number is used again. */
-        behind = strstr(stat, name);
-        return behind && !strchr("ZX", behind[sizeof(name) - 1]);
+        /* Another process can have the number by now. */
+        ticks = run_process_start(pid);
+        return ticks && ticks == json_integer_value(json_object_get(info, "pid_start"));
 }
 
 /* Asks the run for its description. False: its socket has no listener. */

@@ -42,6 +42,8 @@ void run_list_finish(struct run_list *l);
  * several. */
 const struct run *run_list_find(const struct run_list *l, const char *id, size_t *ret_n);
 
+/* Returns when a process was started, in clock ticks since the boot; 0: it does not live. */
+int64_t run_process_start(int pid);
 /* Whether the process of a run, by its socket's answer or run.json, lives on this machine. */
 bool run_process_lives(const json_t *info);
 
