@@ -401,7 +401,7 @@ static bool begins_program(const char *word)
 }
 
 /* Copies the program with its arguments. Refuses a second program unless -- stands before it. */
-static int take_program(struct line *l)
+static int read_program_words(struct line *l)
 {
         bool starts = l->o->command == COMMAND_RUN || l->o->command == COMMAND_PLAN;
         const struct strv *args = &l->args;
@@ -448,7 +448,7 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
         else
                 r = read_options(&l);
         if (r == 0)
-                r = take_program(&l);
+                r = read_program_words(&l);
         o->line_argv = o->argv.n;
         strv_finish(&l.args);
         if (r == 0 && o->settings->job && !takes_job(o->command)) {
