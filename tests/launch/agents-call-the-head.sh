@@ -116,8 +116,9 @@ hn "${via[@]}" -w n1,n2 true
 exits 'a start that fails: 69' 69
 has 'its code is told' "$ERR" 'n[1-2]           srun ended with exit code 3'
 has 'and its words are' "$ERR" 'srun: error: no nodes'
-printf '#!/no/such/shell\n' >bin/srun
-hn "${via[@]}" -w n1,n2 true
+# Nor is there another one behind it in PATH.
+printf '#!%s/nowhere/sh\n' "$TMP" >bin/srun
+run env PATH="$PWD/bin" "$HNLAUNCH" "${via[@]}" -w n1,n2 true
 exits 'a program that cannot run: 69' 69
 has 'it is told' "$ERR" 'cannot start srun: '
 mv bin/fake bin/srun
