@@ -263,7 +263,7 @@ void launch_finish(struct launch *l)
         job_destroy(l->job);
         launch_why_free(l);
         launch_top_free(l);
-        free(l->config.dial_in);
+        dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
         trace_fetch_destroy(l->config.traces);
         metrics_destroy(l->listeners.metrics);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "head/dial_in/dial_in.h"
 #include "head/launch.h"
 #include "head/nodes/same_machine.h"
 #include "head/output/progress.h"
@@ -83,10 +84,24 @@ static int refuse_transport(struct launch *l, struct error *err)
         return verdict_nothing_started(l, 69);
 }
 
+/* Tells that no node has come because none has the secret. */
+static void report_unread_secret(struct launch *l)
+{
+        const struct dial_in *d = l->config.dial_in;
+
+        if (d && d->secret.kind == DIAL_SECRET_HOME && !d->met)
+                diag_help(diag_add(&l->diags, HN_SECRET_UNREAD, 77,
+                                   "no node has come with the secret of %s/%s", d->secret.folder,
+                                   d->secret.file),
+                          "do all nodes share this home? else give every node the same secret: "
+                          "--dial-secret FILE, or HNLAUNCH_DIAL_SECRET");
+}
+
 int launch_end_early(struct launch *l, int rc)
 {
         if (rc == JOB_INTERRUPTED)
                 return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->job)));
+        report_unread_secret(l);
         report_nodes(&l->diags, l->job, &l->hosts);
         return verdict_nothing_started(l, 68);
 }
@@ -136,6 +151,8 @@ int launch_connect(struct launch *l)
         l->job = job_create(&l->config, &err);
         if (!l->job)
                 return refuse_transport(l, &err);
+        if (l->config.dial_in && dial_secret_publish(&l->config.dial_in->secret, &err) < 0)
+                return verdict_nothing_because(l, HN_SECRET_UNREAD, 77, &err);
         launch_record_listen(l);
         rc = launch_metrics_begin(l);
         if (rc)

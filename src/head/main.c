@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "head/commands/run_commands.h"
+#include "head/dial_in/dial_secret.h"
 #include "head/launch.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
@@ -34,6 +35,7 @@ static void on_abort(int signo UNUSED)
 
         why = why ? why : "an internal error";
         run_socket_abandon();
+        dial_secret_remove();
         put_last_words("error[HN908]: hnlaunch cannot go on: ");
         put_last_words(why);
         put_last_words("\nhnlaunch: failed: hnlaunch cannot go on: ");

@@ -278,6 +278,7 @@ int verdict_tell(struct launch *l)
                  */
                 fflush(stderr);
                 run_socket_abandon();
+                dial_secret_remove();
                 _exit(code);
         }
         return code;

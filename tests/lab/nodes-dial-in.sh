@@ -61,6 +61,28 @@ has 'another node ends with the verdict' err.2 'hnlaunch: finished: 8 ranks exit
 lacks 'there is a secret, and no warning' err.0 HN321
 wait_for none_left
 
+# --- a mounted secret, as of Kubernetes ---
+SECRET=$HNLAUNCH_DIAL_SECRET
+unset HNLAUNCH_DIAL_SECRET
+for n in 1 2 3 4; do
+    lab exec node00$n sh -c 'mkdir -p /run/secrets/hnlaunch && echo "$0" >/run/secrets/hnlaunch/dial-secret' "$SECRET"
+done
+for r in 0 1 2 3; do
+    dial "$r" --ppn 1 --label none hostname
+done
+codes
+is 'a mounted secret: all nodes end well' "$(cat codes)" '0 0 0 0 '
+lacks 'a mounted secret: others may read it' err.0 warning
+lab exec node002 chmod o+w /run/secrets/hnlaunch/dial-secret
+dial 1 true
+wait "${PIDS[1]}"
+is 'a mounted secret that others may write: 77' $? 77
+for n in 1 2 3 4; do
+    lab exec node00$n rm -r /run/secrets
+done
+export HNLAUNCH_DIAL_SECRET=$SECRET
+wait_for none_left
+
 # --- files come from node 0, which alone has them ---
 mkdir -p data/empty
 echo 'of node 0' >data/word

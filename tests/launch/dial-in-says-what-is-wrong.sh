@@ -7,6 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 HOST=127.0.0.1
+export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 # --- the place ---
@@ -41,9 +42,41 @@ exits 'a secret of nine characters: 78' 78
 has 'needs 16' "$ERR" 'error[HN328]: the dial-in secret has 9 characters, needs 16'
 hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret none.txt true
 exits 'a file that is not there: 66' 66
-has 'is named' "$ERR" 'error[HN328]: cannot read the --dial-secret file'
+has 'is named' "$ERR" 'error[HN328]: cannot read the dial-in secret none.txt'
+unset HNLAUNCH_DIAL_SECRET
+for rank in 0 1; do
+    hn --dial-in "$HOST:7777" --nodes 2 --node-rank $rank true
+    exits "node $rank without a secret: 77" 77
+    has 'it is refused' "$ERR" 'error[HN346]: --dial-in has no secret'
+    for way in HNLAUNCH_DIAL_SECRET=SECRET '--dial-secret FILE' /run/secrets/hnlaunch/dial-secret; do
+        has "which names $way" "$ERR" "| $way"
+    done
+    has 'and how to go without' "$ERR" '--dial-secret none'
+done
+echo 0123456789abcdef >secret
+for mode in 602 620 666; do
+    chmod $mode secret
+    hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret secret true
+    exits "a secret of mode $mode: 77" 77
+    has 'others may write it' "$ERR" 'error[HN328]: the dial-in secret secret can be written by others'
+done
+chmod 644 secret
+hn --dial-in "$HOST:7777" --nodes 2 --node-rank 1 --dial-secret secret --dial-timeout 1ms true
+exits 'others may read it: node 0 is not there, 68' 68
+has 'which is a warning' "$ERR" 'warning[HN347]: the dial-in secret secret can be read by others'
+chmod 600 secret
+hn --dial-in "$HOST:7777" --nodes 2 --node-rank 1 --dial-secret secret --dial-timeout 1ms true
+exits 'for the user alone: 68' 68
+lacks 'there is no warning' "$ERR" warning
+if [[ $(id -u) == 0 ]]; then
+    chown 1 secret
+    hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret secret true
+    exits 'a secret of another user: 77' 77
+    has 'is not used' "$ERR" 'error[HN328]: the dial-in secret secret belongs to user 1'
+fi
 
 # --- the port ---
+export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 PORT=$(free_port)
 python3 -c 'import socket, sys, time
 s = socket.socket()
@@ -60,10 +93,12 @@ kill "$TAKEN"
 wait "$TAKEN" 2>/dev/null
 
 # --- nodes that do not come ---
-hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 1s true
+hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 1s --dial-secret none true
 exits 'two nodes do not come: 68' 68
 has 'which is an error' "$ERR" 'error[HN324]: 2 nodes have not dialed in'
-has 'a launch without a secret is warned of' "$ERR" 'warning[HN321]: dial-in without a secret'
+has 'a launch without a secret is warned of' "$ERR" "warning[HN321]: dial-in without a secret: every program that reaches port $PORT"
+hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s --dial-secret none true
+has 'also on the other nodes' "$ERR" "warning[HN321]: dial-in without a secret: what answers at port $PORT of node 0 can run programs"
 hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s true
 exits 'node 0 is not there: 68' 68
 has 'which the node says' "$ERR" "error[HN325]: node 1 cannot join node 0 at $HOST port $PORT: Connection refused"

@@ -186,12 +186,14 @@ static int await_welcome(struct dial_call *c, struct dial_in *d, struct error *e
 
 static int try_call(struct dial_call *c, struct dial_in *d, struct error *err)
 {
-        int r;
+        int r = dial_secret_read(&d->secret, err);
 
+        if (r < 0)
+                return r == -ENOKEY ? CALL_AGAIN : -EPERM;
         c->fd = connect_place(&d->place, err);
         if (c->fd < 0)
                 return CALL_AGAIN;
-        if (exchange_greetings(c, d->psk, err) < 0 || send_join(c, &d->place) < 0)
+        if (exchange_greetings(c, d->secret.psk, err) < 0 || send_join(c, &d->place) < 0)
                 return CALL_AGAIN;
         r = await_welcome(c, d, err);
         return r;

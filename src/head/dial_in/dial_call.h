@@ -14,7 +14,8 @@ struct dial_call {
 
 /* Connects to node 0 until it takes the node in, and says once in a while what keeps it. 0: WELCOME
  * has come, and @c is to be closed by dial_call_finish(). 1: the job ended, d->end has how.
- * -ETIMEDOUT: node 0 was not reached in d->timeout_ms. -ECONNREFUSED: node 0 refused the node, with
- * the exit code in d->end. -errno with @err. */
+ * -ETIMEDOUT with @err: node 0 was not reached in d->timeout_ms; err->code is ENOKEY when its
+ * secret did not come. -EPERM with @err: the file of the secret is not safe. -ECONNREFUSED: node 0
+ * refused the node, with the exit code in d->end. */
 int dial_call(struct dial_call *c, struct dial_in *d, struct error *err);
 void dial_call_finish(struct dial_call *c);

@@ -6,7 +6,8 @@
  * whose input and output travel in the connection (wire/noise/dial.h). Above that all is as over
  * ssh.
  *
- *   dial_place.c         who is node 0, which node is this one, and the secret
+ *   dial_place.c         who is node 0, and which node is this one
+ *   dial_secret.c        the secret by which the nodes know each other
  *   transport_dial_in.c  node 0: the listener, and which connection is which node
  *   dial_peer.c          node 0: one connection
  *   dial_call.c          other nodes: connects until node 0 takes the node in
@@ -18,12 +19,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "head/dial_in/dial_secret.h"
 #include "head/hosts/hosts.h"
 #include "head/model/dial_env.h"
 #include "head/nodes/transport.h"
 #include "head/options/options.h"
 #include "head/term/diag.h"
-#include "wire/noise/dial.h"
 
 /* Connections that were no node's. */
 struct dial_rejects {
@@ -35,23 +36,23 @@ struct dial_rejects {
 
 struct dial_in {
         struct dial_place place;
-        uint8_t psk[NOISE_KEY]; /* zeros without a secret */
-        bool has_secret;
+        struct dial_secret secret;
         bool quiet;
         int64_t timeout_ms;  /* for all nodes to come; DURATION_NEVER */
         int64_t grace_ms;    /* --grace */
         struct hosts *hosts; /* of node 0: gets the names of the nodes */
         struct dial_rejects rejects;
+        bool met;            /* a node has proved the secret */
         struct dial_end end; /* what the nodes are told when the transport is destroyed */
 };
 
 /* Reads "HOST:PORT" or "[ADDRESS]:PORT". 0, or -EINVAL with @err. */
 int dial_place_read(struct dial_place *p, const char *text, struct error *err);
 
-/* Fills @d from the options: the place and the secret, of --dial-secret or HNLAUNCH_DIAL_SECRET,
- * which is removed from the environment. 0, or -EINVAL with an error in @diags. Without a secret
- * there is a warning. */
+/* Fills @d from the options: the place and the secret. 0, or -EINVAL with an error in @diags. */
 int dial_in_load(struct dial_in *d, const struct options *o, struct diags *diags);
+/* Frees @d, wipes the secret and removes its file in the home. NULL does nothing. */
+void dial_in_destroy(struct dial_in *d);
 
 /* Adds a host for each node: node 0 is local, the others have the names node1 ... until they tell
  * their own. */

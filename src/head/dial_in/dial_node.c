@@ -326,6 +326,13 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
                          d->end.text);
                 return d->end.code;
         }
+        if (r == -EPERM || err->code == ENOKEY) {
+                diag_help(diag_add(diags, HN_SECRET_UNREAD, 77, "node %d cannot join node 0: %s",
+                                   p->rank, err->text),
+                          "do all nodes share this home? else give every node the same secret: "
+                          "--dial-secret FILE, or HNLAUNCH_DIAL_SECRET");
+                return 77;
+        }
         di = diag_add(diags, HN_UNREACHED, 68, "node %d cannot join node 0 at %s port %d: %s",
                       p->rank, p->host, p->port, err->text);
         diag_help(di, "does hnlaunch run on node 0, and is the port open? --dial-timeout waits "

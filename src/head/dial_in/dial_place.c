@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Place and secret of a node that was started with --dial-in. The place is what the options or
- * the platform say.
- * The secret is read once and hashed; the variable is overwritten before any process is started, so
- * that neither ranks nor their /proc/PID/environ have it.
+ * Place of a node that was started with --dial-in: what the options or the platform say; and what
+ * node 0 keeps of the dial-in for the launch.
  */
 #include <errno.h>
 #include <sodium.h>
@@ -12,20 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 
-#define SECRET_VARIABLE "HNLAUNCH_DIAL_SECRET"
-
 enum {
-        HN_NO_SECRET = 321,
         HN_PLACE = 322,
-        HN_SECRET = 328,
         HN_NO_PLATFORM = 329,
-        SECRET_FILE_MAX = 4096
 };
 
 int dial_place_read(struct dial_place *p, const char *text, struct error *err)
@@ -98,68 +90,23 @@ static int load_place(struct dial_place *p, const struct options *o, struct diag
         return -EINVAL;
 }
 
-/* Returns the secret, malloc'ed; NULL: none is given (*ret_failed is false), or an error. */
-static char *find_secret(const struct options *o, struct diags *d, bool *ret_failed)
-{
-        char *variable = getenv(SECRET_VARIABLE), *text = NULL;
-        int r;
-
-        *ret_failed = false;
-        if (variable && !o->dial_secret)
-                text = xstrdup(variable);
-        if (variable) {
-                sodium_memzero(variable, strlen(variable));
-                unsetenv(SECRET_VARIABLE);
-        }
-        if (!o->dial_secret)
-                return text;
-        r = fd_read_file(o->dial_secret, SECRET_FILE_MAX, &text, NULL);
-        if (r == 0)
-                return text;
-        *ret_failed = true;
-        diag_add(d, HN_SECRET, 66, "cannot read the --dial-secret file %s: %s", o->dial_secret,
-                 strerror(-r));
-        return NULL;
-}
-
-static int load_secret(struct dial_in *in, const struct options *o, struct diags *d)
-{
-        bool failed;
-        char *text = find_secret(o, d, &failed);
-        size_t len;
-
-        if (!text)
-                return failed ? -EINVAL : 0;
-        len = strcspn(text, "\r\n");
-        text[len] = '\0';
-        in->has_secret = len >= DIAL_SECRET_MIN;
-        if (in->has_secret)
-                dial_psk(in->psk, text);
-        else
-                diag_help(diag_add(d, HN_SECRET, 78,
-                                   "the dial-in secret has %zu characters, needs %d", len,
-                                   DIAL_SECRET_MIN),
-                          "make one for each job: openssl rand -hex 32");
-        sodium_memzero(text, len);
-        free(text);
-        return in->has_secret ? 0 : -EINVAL;
-}
-
 int dial_in_load(struct dial_in *in, const struct options *o, struct diags *d)
 {
         *in = (struct dial_in){ .quiet = o->quiet,
                                 .timeout_ms = o->dial_timeout_ms,
                                 .grace_ms = o->grace_ms };
-        if (load_place(&in->place, o, d) < 0 || load_secret(in, o, d) < 0)
+        if (load_place(&in->place, o, d) < 0)
                 return -EINVAL;
-        if (!in->has_secret && in->place.rank == 0)
-                diag_help(diag_warn(d, HN_NO_SECRET,
-                                    "dial-in without a secret: every program that reaches port %d "
-                                    "of this node can join the job",
-                                    in->place.port),
-                          "give every node the same " SECRET_VARIABLE
-                          " or --dial-secret FILE: openssl rand -hex 32");
-        return 0;
+        return dial_secret_find(&in->secret, &in->place, o, d);
+}
+
+void dial_in_destroy(struct dial_in *in)
+{
+        if (!in)
+                return;
+        dial_secret_remove();
+        sodium_memzero(&in->secret, sizeof(in->secret));
+        free(in);
 }
 
 void dial_in_add_hosts(struct dial_in *in, struct hosts *hosts)

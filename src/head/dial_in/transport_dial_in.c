@@ -294,6 +294,7 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
 
         dial_listener_release(&t->listener, p);
         LIST_INSERT_HEAD(&t->joined, p, entry);
+        t->d->met = true;
         if (t->destroying) {
                 dial_peer_end(p, DIAL_END, &t->d->end);
         } else if (m->version != MSG_VERSION) {
@@ -476,7 +477,7 @@ struct transport *transport_dial_in_create(uv_loop_t *loop, struct dial_in *d, s
         t->handles = 2;
         uv_timer_start(&t->ticker, on_dial_tick, TICK_MS, TICK_MS);
         uv_unref((uv_handle_t *)&t->ticker);
-        t->listener.psk = d->psk;
+        t->listener.psk = d->secret.psk;
         t->listener.rejects = &d->rejects;
         t->listener.ops = &peer_ops;
         t->listener.owner = t;

@@ -6,6 +6,7 @@
  */
 #include "head/model/dial_env.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdint.h>
@@ -243,4 +244,41 @@ int dial_env_read(struct dial_place *p, const char *(*get)(void *ctx, const char
         if (r == 0 && !p->port)
                 r = err_set(err, EINVAL, "port 0 cannot be used");
         return r;
+}
+
+/* A variable that would make the name too long is cut. */
+int dial_env_job(const char *(*get)(void *ctx, const char *name), void *ctx, char to[DIAL_JOB_MAX])
+{
+        static const struct {
+                const char *name, *mark, *variables[3];
+        } managers[] = {
+                { "slurm",
+                  "SLURM_JOB_ID",
+                  { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME" } },
+                { "pbs", "PBS_JOBID", { "PBS_JOBID" } },
+                { "lsf", "LSB_JOBID", { "LSB_JOBID", "LSB_JOBINDEX" } },
+                { "flux", "FLUX_JOB_ID", { "FLUX_JOB_ID" } },
+                { "sge", "SGE_ROOT", { "JOB_ID", "SGE_TASK_ID" } },
+        };
+        const struct dial_vars v = { get, ctx };
+
+        for (size_t i = 0; i < ARRAY_SIZE(managers); i++) {
+                const char *const *name = managers[i].variables;
+                int len = snprintf(to, DIAL_JOB_MAX, "%s-", managers[i].name);
+
+                if (!get_text(&v, managers[i].mark) || !get_text(&v, *name))
+                        continue;
+                for (; name < managers[i].variables + 3 && *name; name++) {
+                        const char *text = get_text(&v, *name);
+
+                        len += snprintf(to + len, DIAL_JOB_MAX - (size_t)len, "%.30s.",
+                                        text ? text : "");
+                }
+                to[len - 1] = '\0'; /* the last dot */
+                for (char *c = to; *c; c++)
+                        if (!isalnum((unsigned char)*c) && *c != '.')
+                                *c = '-';
+                return 0;
+        }
+        return -ENOENT;
 }

@@ -32,6 +32,8 @@ enum {
         DIAL_SLURM_PORT = 20000, /* the first; a step takes one of them by its number */
 };
 
+enum { DIAL_JOB_MAX = 128 };
+
 /* A @get for this process. */
 const char *dial_env_get(void *ctx, const char *name);
 
@@ -40,3 +42,8 @@ const char *dial_env_get(void *ctx, const char *name);
  * other. p->source is its name in both cases. */
 int dial_env_read(struct dial_place *p, const char *(*get)(void *ctx, const char *name), void *ctx,
                   struct error *err);
+
+/* Names the job of the resource manager that started this process, the same on every node and
+ * another for each job, with letters, digits, dots and dashes: "slurm-77.0". 0, or -ENOENT: there
+ * is none. */
+int dial_env_job(const char *(*get)(void *ctx, const char *name), void *ctx, char to[DIAL_JOB_MAX]);

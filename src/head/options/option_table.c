@@ -42,7 +42,7 @@ const struct option_def option_table[] = {
         { "node-rank", 0, "N", "--dial-in: number of this node, from 0",
           "net.node_rank", NULL, GROUP_WHERE,
           .parse = value_number, FIELD(node_rank), .min = 0, .max = 65535 },
-        { "dial-secret", 0, "FILE", "--dial-in: the secret of the job (default: $HNLAUNCH_DIAL_SECRET)",
+        { "dial-secret", 0, "FILE|none", "--dial-in: the secret of the job (default: $HNLAUNCH_DIAL_SECRET ...); or none",
           "net.dial_secret", NULL, GROUP_WHERE, OPTION_PATH,
           .parse = value_text, FIELD(dial_secret) },
         /* how many */

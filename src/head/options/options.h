@@ -72,7 +72,7 @@ struct options {
         int nodes;     /* 0 = all */
         char *dial_in; /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
         int node_rank;
-        char *dial_secret; /* file; NULL = HNLAUNCH_DIAL_SECRET */
+        char *dial_secret; /* file, or "none"; NULL = dial_secret_find() looks for one */
         int64_t dial_timeout_ms;
         struct plan_options plan;
         bool gpu_visibility_own;

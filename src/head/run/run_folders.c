@@ -69,6 +69,17 @@ char *run_folders_records(void)
                        : NULL;
 }
 
+char *run_folders_dial_in(void)
+{
+        CLEANUP(free_textp) char *records = run_folders_records();
+        const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        char *end = records ? strrchr(records, '/') : NULL;
+
+        if (!end || ((!state || *state != '/') && access(home, X_OK) < 0))
+                return NULL;
+        return xasprintf("%.*s/dial-in", (int)(end - records), records);
+}
+
 int run_folders_make(const char *path, struct error *err)
 {
         CLEANUP(free_textp) char *part = xstrdup(path);

@@ -6,8 +6,9 @@
  * goes on
  *   ${XDG_STATE_HOME:-~/.local/state}/hnlaunch/runs         a folder RUN for each of the newest
  * runs
+ *   ${XDG_STATE_HOME:-~/.local/state}/hnlaunch/dial-in      secrets of jobs that go on (--dial-in)
  *
- * Both are made with mode 0700. In the first, whose parent may be everybody's, the owner is
+ * All are made with mode 0700. In the first, whose parent may be everybody's, the owner is
  * checked. Any thread.
  */
 #pragma once
@@ -25,5 +26,8 @@ char *run_folders_socket(const char *folder, const char *run);
 /* Returns the folder of the records, malloc'ed; it may not exist. NULL: there is no home, whose
  * folder is never made. */
 char *run_folders_records(void);
+/* Returns the folder of the secrets of dial-ins, malloc'ed; it may not exist. NULL: there is no
+ * home. */
+char *run_folders_dial_in(void);
 /* Makes a folder with those above it, mode 0700. 0, or -errno with @err. */
 int run_folders_make(const char *path, struct error *err);

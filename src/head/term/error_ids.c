@@ -486,8 +486,8 @@ const struct error_id error_ids[] = {
         /* --dial-in */
         { 321,
           "nodes dial in without a secret (warning)",
-          "--dial-in was used without --dial-secret and HNLAUNCH_DIAL_SECRET. The connections are encrypted, but any "
-          "program that reaches the port of node 0 can take the place of a node that is not there yet.",
+          "--dial-secret none was given. Any program that reaches the port of node 0 can take the place of a node that "
+          "is not there yet, and one that takes the port first can run programs as the user on the other nodes.",
           "Give every node the same secret, a new one for each job: openssl rand -hex 32." },
         { 322,
           "the place of a node that dials in is not complete",
@@ -521,8 +521,9 @@ const struct error_id error_ids[] = {
           "Look at the end of node 0." },
         { 328,
           "the secret for dialing in cannot be used",
-          "The file of --dial-secret cannot be read, or the secret is shorter than 16 characters.",
-          "Make a secret for each job: openssl rand -hex 32." },
+          "The file cannot be read (66), belongs to another user or can be written by others (77), or the secret is "
+          "shorter than 16 characters (78).",
+          "Make a secret for each job, in a file for you alone: (umask 077; openssl rand -hex 32 >FILE)." },
         { 329,
           "the platform does not say which node this is",
           "--dial-in auto found no platform in the environment, or the variables of one are incomplete or contradict "
@@ -574,6 +575,22 @@ const struct error_id error_ids[] = {
           "a login of the host list is not used (warning)",
           "With --via a program starts the agents. A user or a port of a host means something to ssh only.",
           "Take them out of the host list; what a program needs stands in its command." },
+        { 346,
+          "--dial-in has no secret",
+          "Without a secret a program that takes the port of node 0 first could run programs as the user on the other "
+          "nodes, so that none is started. The message lists the ways to give one. By itself it is made only in a job of "
+          "a resource manager, for nodes that share a home.",
+          "Make a secret for each job (openssl rand -hex 32) and give it to every node; --dial-secret none goes without." },
+        { 347,
+          "others can read the secret for dialing in (warning)",
+          "The mode of the --dial-secret FILE lets other users of the machine read it. Who has read it can join the job.",
+          "Make a new secret in a file for you alone: (umask 077; openssl rand -hex 32 >FILE)." },
+        { 348,
+          "the secret in the home cannot be shared",
+          "No secret was given, so node 0 makes one for the job in a file below ${XDG_STATE_HOME:-~/.local/state}"
+          "/hnlaunch/dial-in, and the other nodes read it there. It could not be written, did not come within "
+          "--dial-timeout because the nodes do not share this home, or is no file of the user alone.",
+          "Give every node the same secret: --dial-secret FILE, or HNLAUNCH_DIAL_SECRET." },
         { 401,
           "nodes cannot reach PyTorch's store",
           "Every node connects to MASTER_ADDR and MASTER_PORT before a rank starts, and some failed: a firewall "
@@ -988,9 +1005,9 @@ const struct error_id exit_ids[] = {
           "HN211: the agent on a node does not belong to this hnlaunch.",
           "Install hnlaunch again, so that both have one version." },
         { 77,
-          "login or host key refused",
+          "login or host key refused, or --dial-in without a secret",
           "ssh refused the login, the host key is unknown, changed or revoked, or there is no ssh-agent for "
-          "--tree-auth forward.",
+          "--tree-auth forward; or --dial-in has no secret, or one that others may change (HN328, HN346, HN348).",
           "The error above the last line tells what was tried, and the next step." },
         { 78,
           "wrong or unsafe configuration",

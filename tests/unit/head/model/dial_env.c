@@ -114,6 +114,33 @@ static void test_mistakes_are_named(void **state UNUSED)
         }
 }
 
+static void test_a_job_has_a_name_that_is_a_file(void **state UNUSED)
+{
+        static const struct {
+                const char *env, *name;
+        } cases[] = {
+                { "SLURM_JOB_ID=77|SLURM_STEP_ID=1|SLURM_CLUSTER_NAME=a/b", "slurm-77.1.a-b" },
+                { "SLURM_JOB_ID=77", "slurm-77.." },
+                { "PBS_JOBID=12[3].server", "pbs-12-3-.server" },
+                { "LSB_JOBID=5|LSB_JOBINDEX=2", "lsf-5.2" },
+                { "FLUX_JOB_ID=\303\206x", "flux---x" },
+                { "SGE_ROOT=/opt|JOB_ID=9|SGE_TASK_ID=undefined", "sge-9.undefined" },
+                { "PBS_JOBID=0123456789012345678901234567890123456789",
+                  "pbs-012345678901234567890123456789" },
+                { "JOB_ID=9", NULL },
+                { "SLURM_JOB_ID=", NULL },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char name[DIAL_JOB_MAX];
+                int r = dial_env_job(find_value, (void *)(uintptr_t)cases[i].env, name);
+
+                assert_int_equal(r, cases[i].name ? 0 : -ENOENT);
+                if (cases[i].name)
+                        assert_string_equal(name, cases[i].name);
+        }
+}
+
 static void test_no_platform_is_no_mistake(void **state UNUSED)
 {
         static const char *const envs[] = {
@@ -135,6 +162,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_platform_is_read),
                 cmocka_unit_test(test_mistakes_are_named),
+                cmocka_unit_test(test_a_job_has_a_name_that_is_a_file),
                 cmocka_unit_test(test_no_platform_is_no_mistake),
         };
 
