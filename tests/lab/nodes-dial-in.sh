@@ -83,6 +83,44 @@ done
 export HNLAUNCH_DIAL_SECRET=$SECRET
 wait_for none_left
 
+# --- node 0 knows itself as localhost ---
+# Starts node R as a platform does that sets RANK and WORLD_SIZE; NAME=VALUE... are for this node.
+dial_auto() { # R NAME=VALUE...
+    local r=$1
+    "$LAB" exec "node00$((r + 1))" env --default-signal MASTER_PORT="${PLACE##*:}" RANK="$r" WORLD_SIZE=4 PET_NODE_RANK="$r" \
+        "${@:2}" "$LAB_HNLAUNCH" --dial-in auto --dial-timeout 60s --ppn 1 --label none sh -c 'hostname; exit 0' \
+        >"out.$r" 2>"err.$r" &
+    PIDS[r]=$!
+}
+all_four() { # NAME
+    codes
+    is "$1: all nodes end well" "$(cat codes)" '0 0 0 0 '
+    is "$1: with a rank on each" "$(sort out.0 | xargs)" 'node001 node002 node003 node004'
+    wait_for none_left
+}
+for self in localhost 127.0.0.1 ::1; do
+    dial_auto 0 MASTER_ADDR=$self
+    for r in 1 2 3; do dial_auto $r MASTER_ADDR=node001; done
+    all_four "MASTER_ADDR=$self on node 0"
+done
+dial_auto 0 MASTER_ADDR=localhost PET_NNODES=4 PET_MASTER_ADDR=localhost PET_MASTER_PORT="${PLACE##*:}"
+for r in 1 2 3; do dial_auto $r PET_NNODES=4 PET_MASTER_ADDR=node001 PET_MASTER_PORT="${PLACE##*:}"; done
+all_four 'MASTER_ADDR and PET_MASTER_ADDR=localhost on node 0'
+sed -E '/[[:space:]]node001([[:space:]]|$)/d' /etc/hosts >hosts.debian
+printf '127.0.0.1 localhost\n127.0.1.1 node001.example node001\n' >>hosts.debian
+lab hosts etc | grep -v node001 >>hosts.debian
+lab exec node001 mount --bind "$PWD/hosts.debian" /etc/hosts
+for r in 0 1 2 3; do dial_auto $r MASTER_ADDR=node001; done
+all_four 'node 0 has its own name as 127.0.1.1'
+lab exec node001 umount /etc/hosts
+PLACE=127.0.0.1:${PLACE##*:} dial 0 --ppn 1 --label none hostname
+for r in 1 2 3; do dial $r --ppn 1 true; done
+all_four '--dial-in 127.0.0.1:PORT on node 0'
+PLACE=127.0.0.1:${PLACE##*:} dial 1 --dial-timeout 1s true
+wait "${PIDS[1]}"
+is '--dial-in 127.0.0.1:PORT on another node: 68' $? 68
+has 'that is the node itself' err.1 'help: 127.0.0.1 is this machine itself'
+
 # --- files come from node 0, which alone has them ---
 mkdir -p data/empty
 echo 'of node 0' >data/word

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,27 +77,38 @@ void dial_listener_tick(struct dial_listener *l)
         }
 }
 
-/* Opens a socket that listens at an address; -errno. */
-static int listen_at(const struct addrinfo *a)
+/* Opens a socket that listens at an address, at "::" for IPv4, too; -errno. */
+static int listen_at(const struct sockaddr *a, socklen_t len)
 {
-        int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, r;
+        int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+        static const int on = 1, off = 0;
 
         if (fd < 0)
                 return -errno;
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-        if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
+        if (a->sa_family == AF_INET6)
+                setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+        if (bind(fd, a, len) == 0 && listen(fd, SOMAXCONN) == 0)
                 return fd;
         r = -errno;
         fd_close(fd);
         return r;
 }
 
-/* Opens the port at the first address of @host that this machine has. -errno; -EADDRNOTAVAIL: it
- * has none, or the name does not resolve. */
+static bool is_loopback(const struct sockaddr *a)
+{
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
+
+        if (a->sa_family == AF_INET6)
+                return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+        return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* Opens the port at the first address of @host that this machine has and others reach. -errno;
+ * -EADDRNOTAVAIL: it has none, or the name does not resolve. */
 static int listen_on(const char *host, int port)
 {
-        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
-                                        .ai_flags = host ? 0 : AI_PASSIVE };
+        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
         struct addrinfo *all = NULL;
         int r = -EADDRNOTAVAIL;
         char text[16];
@@ -105,21 +117,34 @@ static int listen_on(const char *host, int port)
         if (getaddrinfo(host, text, &hints, &all) != 0)
                 return -EADDRNOTAVAIL;
         for (struct addrinfo *a = all; a && r < 0 && r != -EADDRINUSE; a = a->ai_next)
-                r = listen_at(a);
+                if (!is_loopback(a->ai_addr))
+                        r = listen_at(a->ai_addr, a->ai_addrlen);
         freeaddrinfo(all);
         return r;
+}
+
+static int listen_everywhere(int port)
+{
+        const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+                                         .sin6_port = htons((uint16_t)port) };
+        const struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+        int fd = listen_at((const struct sockaddr *)&v6, sizeof(v6));
+
+        if (fd < 0 && fd != -EADDRINUSE) /* without IPv6 */
+                fd = listen_at((const struct sockaddr *)&v4, sizeof(v4));
+        return fd;
 }
 
 int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *host, int port,
                        struct error *err)
 {
-        int fd = listen_on(host, port), r;
+        int fd = host ? listen_on(host, port) : -EADDRNOTAVAIL, r;
 
-        if (fd == -EADDRNOTAVAIL) /* behind a translated address: listen on all */
-                fd = listen_on(NULL, port);
+        if (fd == -EADDRNOTAVAIL) /* a translated address, or this machine's name for itself */
+                fd = listen_everywhere(port);
         if (fd < 0)
-                return err_set(err, -fd, "cannot open port %d of %s for the nodes: %s", port, host,
-                               strerror(-fd));
+                return err_set(err, -fd, "cannot open port %d of %s for the nodes: %s", port,
+                               host ? host : "this machine", strerror(-fd));
         uv_tcp_init(loop, &l->tcp);
         r = uv_tcp_open(&l->tcp, fd);
         if (r < 0)

@@ -28,8 +28,10 @@ struct dial_listener {
         void *owner;                     /* of the peers */
 };
 
-/* Opens the port at the first address of @host that this machine has, else at all addresses. The
- * other fields of @l are set. -errno with @err: in use, for example; no handle is left open. */
+/* Opens the port at the first address of @host that this machine has and other machines reach; at
+ * all addresses if there is none, as behind a translated address or where node 0 knows itself as
+ * localhost, or if @host is NULL. The other fields of @l are set. -errno with @err: in use, for
+ * example; no handle is left open. */
 int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *host, int port,
                        struct error *err);
 /* Drops connections that have not joined in time; to be called several times a second. */

@@ -313,6 +313,12 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         return code;
 }
 
+/* Whether a name means every machine itself. */
+static bool is_own_name(const char *host)
+{
+        return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
+}
+
 /* Reports a call that did not succeed. Returns the exit code. */
 static int report_call(const struct dial_in *d, int r, const struct error *err, struct diags *diags)
 {
@@ -335,8 +341,14 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
         }
         di = diag_add(diags, HN_UNREACHED, 68, "node %d cannot join node 0 at %s port %d: %s",
                       p->rank, p->host, p->port, err->text);
-        diag_help(di, "does hnlaunch run on node 0, and is the port open? --dial-timeout waits "
-                      "longer");
+        if (is_own_name(p->host))
+                diag_help(di,
+                          "%s is this machine itself: give the other nodes a name of node 0 that "
+                          "they can reach",
+                          p->host);
+        else
+                diag_help(di, "does hnlaunch run on node 0, and is the port open? --dial-timeout "
+                              "waits longer");
         return 68;
 }
 

@@ -208,15 +208,21 @@ static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf UNUSED)
 
 /* --- the connection --------------------------------------------------------------------------- */
 
+/* Writes the peer's address, that of IPv4 in its own form. */
 static void read_peer_address(struct dial_peer *p)
 {
+        static const char mapped[] = "::ffff:";
+        const size_t n = sizeof(mapped) - 1;
         struct sockaddr_storage a;
         int len = sizeof(a);
+        char *text = p->address;
 
-        snprintf(p->address, sizeof(p->address), "an unknown address");
+        snprintf(text, sizeof(p->address), "an unknown address");
         if (uv_tcp_getpeername(&p->tcp, (struct sockaddr *)&a, &len) < 0)
                 return;
-        uv_ip_name((struct sockaddr *)&a, p->address, sizeof(p->address));
+        uv_ip_name((struct sockaddr *)&a, text, sizeof(p->address));
+        if (!strncmp(text, mapped, n) && strchr(text, '.'))
+                memmove(text, text + n, strlen(text + n) + 1);
 }
 
 static void set_keepalive(struct dial_peer *p)

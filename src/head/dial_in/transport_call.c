@@ -501,9 +501,7 @@ static int open_round_port(struct call_round *r, struct error *err)
         r->listener.rejects = &r->rejects;
         r->listener.ops = &call_peer_ops;
         r->listener.owner = r;
-        ret = dial_listener_open(&r->listener, r->t->loop, "::", 0, err);
-        if (ret < 0) /* no IPv6 here */
-                ret = dial_listener_open(&r->listener, r->t->loop, "0.0.0.0", 0, err);
+        ret = dial_listener_open(&r->listener, r->t->loop, NULL, 0, err);
         if (ret < 0)
                 return ret;
         r->listening = true;
