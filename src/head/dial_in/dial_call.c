@@ -149,6 +149,11 @@ static int judge_record(struct dial_in *d, const struct dial_record *r, struct e
                 return 0;
         if (dial_end_decode(&d->end, r) < 0)
                 return -EAGAIN;
+        if (r->type == DIAL_NOTICE) {
+                if (!d->quiet)
+                        say("hnlaunch: node %d waits: %s\n", d->place.rank, d->end.text);
+                return -EAGAIN;
+        }
         if (r->type == DIAL_END)
                 return 1;
         if (d->end.code != DIAL_RETRY)

@@ -126,7 +126,7 @@ static void on_node_record(struct dial_peer *p, const struct dial_record *r)
                         dial_peer_pause(p, true);
         } else if (r->type == DIAL_WELCOME && !n->agent) {
                 start_node_agent(n);
-        } else if (dial_end_decode(&n->d->end, r) == 0) {
+        } else if (r->type != DIAL_NOTICE && dial_end_decode(&n->d->end, r) == 0) {
                 n->has_end = true;
                 end_node(n);
         }

@@ -106,6 +106,14 @@ void dial_peer_send(struct dial_peer *p, enum dial_type type, const void *body, 
         flush_peer(p);
 }
 
+void dial_peer_notify(struct dial_peer *p, const struct dial_end *m)
+{
+        if (p->state != PEER_JOINED || p->ended)
+                return;
+        dial_end_put(&p->stream, DIAL_NOTICE, m, &p->out);
+        flush_peer(p);
+}
+
 void dial_peer_end(struct dial_peer *p, enum dial_type type, const struct dial_end *m)
 {
         if (p->state != PEER_JOINED || p->ended)

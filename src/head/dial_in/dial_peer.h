@@ -72,6 +72,8 @@ int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct d
 void dial_peer_pause(struct dial_peer *p, bool pause);
 /* Sends a record of a JOINED peer. */
 void dial_peer_send(struct dial_peer *p, enum dial_type type, const void *body, size_t len);
+/* Tells the node of a JOINED peer what it waits for. */
+void dial_peer_notify(struct dial_peer *p, const struct dial_end *m);
 /* Sends the last record, and closes when the node has read it and closed its side. */
 void dial_peer_end(struct dial_peer *p, enum dial_type type, const struct dial_end *m);
 /* Bytes that wait to be sent. */

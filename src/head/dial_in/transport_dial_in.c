@@ -30,6 +30,7 @@ enum {
         LINGER_MS = 5000,
         EXIT_MS = 5000,    /* for an agent to end that the job has given up */
         OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
+        HN_SEAT_TAKEN = 349,
 };
 
 struct dial_transport;
@@ -49,6 +50,7 @@ struct dial_seat {
         struct dial_peer *waiting; /* dialed in while @peer still counts */
         struct dial_link *link;    /* NULL = none is open */
         bool running;              /* an agent was started there and has not ended */
+        bool told;                 /* that another node waits for it */
 };
 
 struct dial_transport {
@@ -146,7 +148,29 @@ static void fail_late_links(struct dial_transport *t)
         }
 }
 
-/* Opens all links that wait, when each has its connection. */
+static bool is_host_name(const struct hosts *hosts, const char *name, size_t but)
+{
+        for (size_t i = 0; i < hosts->n; i++)
+                if (i != but && !strcmp(hosts->v[i].name, name))
+                        return true;
+        return false;
+}
+
+/* Names the host as the node says that runs now; with a number, from its rank on, where another
+ * host has the name. */
+static void rename_host(struct dial_transport *t, const struct dial_peer *p)
+{
+        struct hosts *hosts = t->d->hosts;
+        char name[DIAL_NAME_MAX + 16];
+
+        snprintf(name, sizeof(name), "%s", p->name);
+        for (uint32_t n = p->rank; is_host_name(hosts, name, p->rank); n++)
+                snprintf(name, sizeof(name), "%s-%u", p->name, n);
+        memcpy(hosts->v[p->rank].name, name, sizeof(name));
+}
+
+/* Opens all links that wait, when each has its connection. Only now a host has the name of its
+ * node: until then it is that of the one whose end may still be told. */
 static void settle_links(struct dial_transport *t)
 {
         size_t pending = count_pending(t, false);
@@ -162,6 +186,7 @@ static void settle_links(struct dial_transport *t)
                 if (!s->link || s->link->open || s->link->over)
                         continue;
                 s->link->open = s->running = true;
+                rename_host(t, s->peer);
                 dial_peer_send(s->peer, DIAL_WELCOME, NULL, 0);
                 s->link->cb->opened(s->link->ctx, -1);
         }
@@ -274,16 +299,19 @@ static void refuse_peer(struct dial_peer *p, uint8_t code, const char *fmt, ...)
         dial_peer_end(p, DIAL_REFUSED, &m);
 }
 
-/* Names the host as the node says, with its rank where another host has the name. */
-static void rename_host(struct dial_transport *t, const struct dial_peer *p)
+/* Lets a node wait whose seat is taken, and says so on both sides. */
+static void let_peer_wait(struct dial_seat *s, struct dial_peer *p)
 {
-        struct hosts *hosts = t->d->hosts;
-        bool twice = false;
+        struct dial_end m = { .code = DIAL_RETRY };
 
-        for (size_t i = 0; i < hosts->n; i++)
-                twice |= i != p->rank && !strcmp(hosts->v[i].name, p->name);
-        snprintf(hosts->v[p->rank].name, DIAL_NAME_MAX + 16, twice ? "%s-%u" : "%s", p->name,
-                 p->rank);
+        s->waiting = p;
+        snprintf(m.text, sizeof(m.text), "node rank %u is taken by %s at %s", p->rank,
+                 s->peer->name, s->peer->address);
+        dial_peer_notify(p, &m);
+        if (!s->told)
+                log_line(LOG_WARN, "%s; %s at %s waits for it [HN%d]", m.text, p->name, p->address,
+                         HN_SEAT_TAKEN);
+        s->told = true;
 }
 
 static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
@@ -311,9 +339,11 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
                                     s->peer->name, s->peer->address);
                         return;
                 }
-                *(s->peer ? &s->waiting : &s->peer) = p;
+                if (s->peer)
+                        let_peer_wait(s, p);
+                else
+                        s->peer = p;
                 log_line(LOG_INFO, "node %u is %s at %s", m->rank, p->name, p->address);
-                rename_host(t, p);
                 settle_links(t);
         }
 }

@@ -160,11 +160,12 @@ bool job_restart(struct job *j, struct plan *plan)
         uint64_t ms;
 
         if (!may_restart || j->attempt.state == JOB_ENDED ||
-            j->attempt.number >= j->config.options->max_restarts || !rejoin_nodes(j) ||
-            !replace_lost_nodes(j, plan))
+            j->attempt.number >= j->config.options->max_restarts)
+                return false;
+        job_sentence(j, c, why, sizeof(why)); /* a node that dials in again may have another name */
+        if (!rejoin_nodes(j) || !replace_lost_nodes(j, plan))
                 return false;
         ms = next_backoff_ms(j);
-        job_sentence(j, c, why, sizeof(why));
         j->attempt.number++;
         strv_pushf(&j->history.ends, "attempt %d ended: %s", j->attempt.number, why);
         snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);

@@ -591,6 +591,11 @@ const struct error_id error_ids[] = {
           "/hnlaunch/dial-in, and the other nodes read it there. It could not be written, did not come within "
           "--dial-timeout because the nodes do not share this home, or is no file of the user alone.",
           "Give every node the same secret: --dial-secret FILE, or HNLAUNCH_DIAL_SECRET." },
+        { 349,
+          "a second node came for a node rank that is taken (warning)",
+          "Another hnlaunch was started with the --node-rank of a node that is connected. It waits, and takes the place "
+          "when the connection of the first one ends: a node that was started again, before its loss is known, is such a case.",
+          "If no node was started again, give every node a rank of its own." },
         { 401,
           "nodes cannot reach PyTorch's store",
           "Every node connects to MASTER_ADDR and MASTER_PORT before a rank starts, and some failed: a firewall "

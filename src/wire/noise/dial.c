@@ -179,7 +179,7 @@ int dial_end_decode(struct dial_end *m, const struct dial_record *r)
         struct codec c = CODEC_FROM(r->body, r->len);
 
         *m = (struct dial_end){ 0 };
-        if (r->type != DIAL_END && r->type != DIAL_REFUSED)
+        if (r->type != DIAL_END && r->type != DIAL_REFUSED && r->type != DIAL_NOTICE)
                 return -EPROTO;
         code_dial_end(&c, m);
         return take_done(&c.in) ? 0 : -EPROTO;

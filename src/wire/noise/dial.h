@@ -13,6 +13,7 @@
  *   EXIT      node -> head   the agent has ended; text: how
  *   REFUSED   head -> node   the last record to a node that cannot join; struct dial_end
  *   END       head -> node   the last record: exit code and text; struct dial_end
+ *   NOTICE    head -> node   before WELCOME: what the node waits for; struct dial_end
  *
  * Engines without descriptors. The psk is a hash of the user's secret, or zeros.
  */
@@ -34,7 +35,15 @@ enum {
         DIAL_RETRY = 75, /* EX_TEMPFAIL */
 };
 
-enum dial_type { DIAL_JOIN = 1, DIAL_WELCOME, DIAL_DATA, DIAL_EXIT, DIAL_REFUSED, DIAL_END };
+enum dial_type {
+        DIAL_JOIN = 1,
+        DIAL_WELCOME,
+        DIAL_DATA,
+        DIAL_EXIT,
+        DIAL_REFUSED,
+        DIAL_END,
+        DIAL_NOTICE
+};
 
 struct dial_stream {
         struct noise_handshake handshake; /* zeroed after the greetings */
@@ -84,7 +93,7 @@ struct dial_end {
         char text[1024]; /* the verdict or reason, printable */
 };
 
-/* @type is DIAL_END or DIAL_REFUSED. */
+/* @type is DIAL_END, DIAL_REFUSED or DIAL_NOTICE. */
 void dial_end_put(struct dial_stream *s, enum dial_type type, const struct dial_end *m,
                   struct buf *out);
 /* -EPROTO: of another type, or malformed. */
