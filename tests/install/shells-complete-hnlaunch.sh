@@ -70,6 +70,7 @@ for shell in bash fish zsh; do
     only "$shell" 'error numbers' 'hnlaunch explain HN50' HN501 HN502 HN503
     offers "$shell" 'exit codes' 'hnlaunch explain HN502 7' 73 77
     offers "$shell" 'files' 'hnlaunch -H ' hosts.txt
+    offers "$shell" 'job files' 'hnlaunch plan --job ' hosts.txt
     only "$shell" 'folders' 'hnlaunch --chdir f' "folder$([[ $shell == fish ]] && echo /)"
     only "$shell" 'variables' 'hnlaunch -x ALONE_IN_T' ALONE_IN_TEST
     only "$shell" 'configuration keys' 'hnlaunch -o run.max' "run.max_restarts$([[ $shell == zsh ]] || echo '=')"

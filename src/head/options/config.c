@@ -130,6 +130,22 @@ static void check_section(struct ini_reader *r, const char *line)
         diag_help(diag, "sections are run, env, ssh, net and log");
 }
 
+/* Refuses a line that inih would misread: @size is that of its buffer. Returns whether it did. */
+static bool refuse_bad_line(struct ini_reader *r, const char *line, size_t len, int size)
+{
+        if (len + 3 > (size_t)size)
+                diag_help(diag_add(r->d, HN_LINE, 78, "%s:%d: the line is longer than %d bytes",
+                                   r->path, r->line, size - 3),
+                          "give it on the command line, or as a variable HNLAUNCH_SECTION_KEY");
+        else if (len && *line == '[' && !section_is_whole(line, len))
+                refuse_line(r, "a section is written [name]");
+        else if (len && *line != '[' && !memchr(line, '=', len) && !memchr(line, ':', len))
+                refuse_line(r, "expected key = value");
+        else
+                return false;
+        return true;
+}
+
 /* Copies the next line to @buffer, or an empty line in place of a refused line. An ini_reader. */
 static char *read_ini_line(char *buffer, int size, void *stream)
 {
@@ -153,15 +169,7 @@ static char *read_ini_line(char *buffer, int size, void *stream)
                 return buffer;
         } else if (find_program_text(line, len)) {
                 strcpy(buffer, "program =\n");
-        } else if (len + 3 > (size_t)size) {
-                diag_help(diag_add(r->d, HN_LINE, 78, "%s:%d: the line is longer than %d bytes",
-                                   r->path, r->line, size - 3),
-                          "give it on the command line, or as a variable HNLAUNCH_SECTION_KEY");
-        } else if (len && *line == '[' && !section_is_whole(line, len)) {
-                refuse_line(r, "a section is written [name]");
-        } else if (len && *line != '[' && !memchr(line, '=', len) && !memchr(line, ':', len)) {
-                refuse_line(r, "expected key = value");
-        } else {
+        } else if (!refuse_bad_line(r, line, len, size)) {
                 if (len && *line == '[')
                         check_section(r, line);
                 snprintf(buffer, (size_t)size, "%.*s\n", (int)len, line);
