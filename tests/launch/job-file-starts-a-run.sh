@@ -102,6 +102,8 @@ printf '[run]\nlocal = 1\n' >job
 hn --job job
 exits 'no program: 64' 64
 has 'where it belongs is told' "$ERR" 'name it in [run] of the job file: program = ./a.out'
+hn true --job job
+has 'behind the program it is not an option' "$ERR" '`--job` after `true` was passed to true'
 hn --local 1
 has 'a job file is an answer to a missing program' "$ERR" 'hnlaunch --job FILE, with program = ./a.out ARGS... in [run]'
 printf '[run]\nlocal = 1\nprogram = echo "a\n' >job

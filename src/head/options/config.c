@@ -242,11 +242,14 @@ static void place_settings(struct ini_reader *r, size_t first, const char *key)
 
 /* ---- keys ---- */
 
-static const char *suggest_key(const char *key)
+/* Returns the key that is meant, or NULL. @job: the program is one of the keys. */
+static const char *suggest_key(const char *key, bool job)
 {
         const char *keys[128];
         size_t n = 0;
 
+        if (job)
+                keys[n++] = option_program.key;
         for (size_t i = 0; i < option_count && n < ARRAY_SIZE(keys); i++)
                 if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
                         keys[n++] = option_table[i].key;
@@ -254,8 +257,10 @@ static const char *suggest_key(const char *key)
 }
 
 /* Finds a section with a key @name, for a line above all sections: "run.np", or NULL. */
-static const char *section_with_name(const char *name)
+static const char *section_with_name(const char *name, bool job)
 {
+        if (job && !strcmp(name, option_program.name))
+                return option_program.key;
         for (size_t i = 0; i < option_count; i++) {
                 const char *key = option_table[i].key ? option_table[i].key : "";
                 CLEANUP(free_textp)
@@ -269,8 +274,9 @@ static const char *section_with_name(const char *name)
 
 static void tell_unknown_config_key(struct ini_reader *r, const char *key, const char *name)
 {
-        const char *home = strchr(key, '.') ? NULL : section_with_name(name);
-        const char *near = home ? NULL : suggest_key(key);
+        bool job = r->level == LEVEL_JOB;
+        const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
+        const char *near = home ? NULL : suggest_key(key, job);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
         struct diag *diag = r->strict ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
                                       : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
@@ -379,7 +385,7 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
         CLEANUP(free_textp) char *key = xstrndup(assignment, strcspn(assignment, "="));
         CLEANUP(free_textp) char *origin = xasprintf("-o %s", key);
         const struct option_def *def = eq ? option_by_key(key) : NULL;
-        const char *near = suggest_key(key);
+        const char *near = suggest_key(key, false);
         struct diag *diag;
 
         if (def) {

@@ -250,7 +250,7 @@ static int check_program(const struct options *o, struct diags *d)
 /* Returns the first argument of the program that is an option of hnlaunch for hosts, or NULL. */
 static const char *stray_option(const struct options *o)
 {
-        static const char *const names[] = { "hostfile", "hosts", "local", "machinefile" };
+        static const char *const names[] = { "hostfile", "hosts", "local", "machinefile", "job" };
 
         for (size_t i = 1; i < o->argv.n; i++) {
                 const char *word = o->argv.v[i];

@@ -246,6 +246,8 @@ static void test_a_job_file_has_its_own_mistakes(void **state UNUSED)
         } cases[] = {
                 { "[run]\ngarce = 3s\n", "error[HN711]: unknown key `run.garce`", ":2:1" },
                 { "np = 3\n", "put it under [run]", ":1:1" },
+                { "program = a ; b\n[run]\n", "put it under [run]", ":1:1" },
+                { "[run]\nprogramm = a\n", "did you mean `run.program`?", ":2:1" },
                 { "[run]\nnp = n\n", "error[HN712]: run.np must be", ":2:6" },
                 { "[run]\n[role a]\nnp = 1\nprogram = x\n",
                   "error[HN723]: unknown section [role a] in a job file", ":2:2" },
