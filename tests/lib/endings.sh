@@ -1,0 +1,133 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tables of ways in which jobs end, each run for real: source after tap.sh (and lab.sh).
+#
+#   endings_run TABLE...      runs the rows of the tables, several at once, and compares each with what it expects
+#
+# A row is NAME | RANKS | RANK | CODE | REASON | COMMAND. RANKS is the number of ranks, options of hnlaunch may follow;
+# RANK is the rank that the last line and summary.json name ("-": none), CODE their exit code, REASON an extended regular
+# expression for the last line. COMMAND is split like a line of bash; there $python is the interpreter, $here the folder
+# of the table, and $bin has the programs made of its *.c and *.cc. The line "@needs NAME" leaves out the rows
+# below it unless needs_NAME succeeds, which sets "reason" if not; "@needs nothing" ends that. # begins a comment.
+#
+# The script that sources this file may set endings_hn, the command in front of hnlaunch's options, and endings_at,
+# the options that place N ranks (the word N is replaced).
+
+# shellcheck disable=SC2034
+python=/usr/bin/python3
+[[ -x $python ]] || python=$(type -P python3) || skip_all 'needs python3'
+endings_hn=("$HNLAUNCH") endings_at=(--local N)
+ENDINGS_AT_ONCE=${ENDINGS_AT_ONCE:-8}
+
+needs_nothing() { :; }
+
+needs_torch() {
+    reason="$python has no PyTorch"
+    "$python" -c 'import torch.distributed' 2>/dev/null
+}
+
+# Makes the C and C++ programs of a folder.
+endings_build() { # FOLDER
+    local source
+    bin=$TMP/bin
+    mkdir -p "$bin"
+    for source in "$1"/*.c; do
+        [[ ! -e $source ]] || cc -g -O0 -pthread -o "$bin/$(basename "$source" .c)" "$source" || return
+    done
+    for source in "$1"/*.cc; do
+        [[ ! -e $source ]] || c++ -g -O0 -pthread -o "$bin/$(basename "$source" .cc)" "$source" || return
+    done
+}
+
+trim() { # sets $trimmed
+    trimmed=${1#"${1%%[![:space:]]*}"}
+    trimmed=${trimmed%"${trimmed##*[![:space:]]}"}
+}
+
+# Starts one row in the background, in a folder of its own.
+endings_start() { # FOLDER RANKS COMMAND
+    local folder=$1 ranks=$2 words command
+    mkdir -p "$folder/work"
+    eval "command=($3)"
+    words=("${endings_at[@]/#N/${ranks%% *}}")
+    # shellcheck disable=SC2206
+    [[ $ranks != *' '* ]] || words+=(${ranks#* })
+    (
+        trap - EXIT
+        cd "$folder/work" || exit
+        code=0
+        env XDG_STATE_HOME="$folder/state" timeout -k 5 "$(scaled 60)" "${endings_hn[@]}" --log-dir "$folder/logs" \
+            "${words[@]}" "${command[@]}" >"$folder/out" 2>"$folder/err" || code=$?
+        echo "$code" >"$folder/code"
+    ) &
+}
+
+# Prints one line "RANK CODE VERDICT" for the summary.json in a folder.
+endings_summary() { # FOLDER
+    "$python" -c 'import glob, json, sys
+paths = glob.glob(sys.argv[1] + "/logs/*/summary.json")
+s = json.load(open(paths[0])) if paths else {}
+print(s.get("rank", "-"), s.get("code"), s.get("verdict"))' "$1"
+}
+
+endings_check() { # FOLDER NAME RANK CODE REASON
+    local folder=$1 name=$2 rank=$3 code=$4 reason=$5 last wrong='' named=-
+    OUT=$folder/out ERR=$folder/err RC=$(cat "$folder/code" 2>/dev/null)
+    last=$(tail -n 1 "$folder/err")
+    [[ ! $last =~ :\ rank\ ([0-9]+)\ on ]] || named=${BASH_REMATCH[1]}
+    [[ $RC == "$code" ]] || wrong+="exit code $RC, not $code"$'\n'
+    [[ $named == "$rank" ]] || wrong+="the last line names rank $named, not $rank"$'\n'
+    [[ $last =~ $reason ]] || wrong+="the last line has no \"$reason\""$'\n'
+    [[ hnlaunch:\ $(endings_summary "$folder") == "hnlaunch: $rank $code ${last#hnlaunch: }" ]] ||
+        wrong+="summary.json has other words: $(endings_summary "$folder")"$'\n'
+    if [[ -z $wrong ]]; then
+        pass "$name"
+    else
+        fail "$name" "$wrong"
+    fi
+}
+
+endings_run() { # TABLE...
+    local table line fields trimmed reason='' left_out='' i=0 n=0 here bin ranks=() names=() rows=()
+    for table; do
+        here=$(cd "${table%/*}" && pwd)
+        ok "the programs of ${table##*/} are made" endings_build "$here"
+        while IFS= read -r line; do
+            [[ $line != '#'* && $line == *[![:space:]]* ]] || continue
+            if [[ $line == '@needs '* ]]; then
+                left_out=
+                "needs_${line#@needs }" || left_out=$reason
+                continue
+            fi
+            IFS='|' read -r -a fields <<<"$line"
+            trim "${fields[0]}"
+            names+=("$trimmed")
+            rows+=("$line")
+            if [[ -n $left_out ]]; then
+                ranks+=("$left_out")
+                continue
+            fi
+            ranks+=('')
+            while n=$(jobs -rp | wc -l) && ((n >= ENDINGS_AT_ONCE)); do wait -n; done
+            trim "${fields[1]}"
+            endings_start "$TMP/row$i" "$trimmed" "${line#*|*|*|*|*|}"
+            i=$((i + 1))
+        done <"$table"
+    done
+    wait
+    n=0
+    for i in "${!rows[@]}"; do
+        if [[ -n ${ranks[i]} ]]; then
+            skip "${names[i]}" "${ranks[i]}"
+            continue
+        fi
+        IFS='|' read -r -a fields <<<"${rows[i]}"
+        for line in 2 3 4; do
+            trim "${fields[line]}"
+            fields[line]=$trimmed
+        done
+        endings_check "$TMP/row$n" "${names[i]}" "${fields[@]:2:3}"
+        n=$((n + 1))
+    done
+}
