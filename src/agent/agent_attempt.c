@@ -291,8 +291,7 @@ static void report_exit(struct agent *a, struct worker *w, int status)
                 note_oom_kill(&a->attempt, &m);
         if (status && w->started)
                 worker_each_output(w, stream_catch_up);
-        if (status && !m.stopped)
-                send_error_file(a, w->rank);
+        send_error_file(a, w->rank);
         exited_encode(&a->up.out, &m);
         node_trace_exit(a->trace, w->rank, m.status);
         if (w->pid == a->attempt.libraries.pid)

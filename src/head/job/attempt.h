@@ -29,8 +29,7 @@ struct attempt {
         struct turns *turns;        /* NULL before the launch */
         struct dump_files *dumps;   /* NULL before the launch */
         struct outcome outcome;
-        int64_t launched_ns,
-                stopped_ns; /* clock_ns() of the launch and of the first order to end */
+        int64_t launched_ns;                      /* clock_ns() */
         void (*failed)(void *ctx, bool is_cause); /* follows every recorded failure */
         void *ctx;
 };

@@ -86,9 +86,9 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         if (e.status > UINT16_MAX || (!WIFEXITED(status) && !WIFSIGNALED(status)))
                 return err_set(err, EPROTO, "malformed EXITED message: wait status %#x", e.status);
         code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-        words = code ? job_last_words(j, (int)e.rank, MSG_STDERR) : NULL;
         if (!status && e.mpi == RANK_MPI_UNFINALIZED)
                 c.kind = CAUSE_UNFINALIZED;
+        words = code || c.kind ? job_newest_stderr(j, (int)e.rank, &c.told_ns) : NULL;
         c.rank = (int)e.rank;
         c.pid = e.pid;
         c.at_ns = (int64_t)(e.mono_ns - (uint64_t)n->clock.offset_ns);
@@ -530,7 +530,7 @@ static void lose_node(struct job *j, struct node *n)
         o->behind += lost != n;
         if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK)
                 return;
-        if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.stopped_ns)
+        if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.outcome.stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
                          n->failure->fact);
         else
@@ -588,7 +588,7 @@ static bool was_store_needed(const struct job *j, const struct node *n)
 
         return job_endpoint_serves(j->endpoint, (size_t)n->index) && job_state_runs(a->state) &&
                (j->cluster.running || outcome_failed(&a->outcome)) &&
-               !(job_state_stops(a->state) && n->heard_ns > a->stopped_ns);
+               !(job_state_stops(a->state) && n->heard_ns > a->outcome.stopped_ns);
 }
 
 /* The agent of a GONE node has left. */

@@ -47,6 +47,7 @@ struct job_orders {
         int64_t shown_ms;     /* clock of the last Ctrl-\ */
         bool fetching;        /* job_fetch_traces() waits */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
+        bool held;     /* the stop waits for the rank from which the failures follow */
 };
 
 /* What is told once. */
@@ -61,10 +62,10 @@ struct job {
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
         struct job_orders orders;
-        uv_timer_t ticker;        /* calls config.tick while nodes are connected */
-        uv_timer_t limit;         /* --timeout */
-        uv_timer_t late;          /* nodes that do not end their ranks, send traces, or leave */
-        int late_looks;           /* left before late nodes are given up */
+        uv_timer_t ticker; /* calls config.tick while nodes are connected */
+        uv_timer_t limit;  /* --timeout */
+        uv_timer_t late;   /* the cause does not show, nodes do not end, or agents do not leave */
+        int late_looks;    /* left before late nodes are given up */
         struct thread_pool *pool; /* writes and reads files */
         struct cluster cluster;
         struct attempt attempt;
@@ -85,6 +86,8 @@ struct job {
 void job_raise_limit(size_t n_nodes, int world_size);
 /* Tells which host keys were accepted, and which lines of the ssh configuration are not obeyed. */
 void job_tell_logins(struct job *j);
+/* The newest stderr of a rank of the job @ctx, for outcome.h. */
+char *job_newest_stderr(void *ctx, int rank, int64_t *ret_ns);
 
 /* --- job_launch.c --- */
 

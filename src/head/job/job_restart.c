@@ -91,6 +91,7 @@ static bool rejoin_nodes(struct job *j)
 static void forget_attempt(struct job *j)
 {
         uv_timer_stop(&j->late);
+        j->orders.held = false;
         outcome_finish(&j->attempt.outcome);
         j->history.lost_bytes = job_lost_bytes(j);
         printer_destroy(j->attempt.printer);

@@ -25,8 +25,10 @@ enum {
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
-        WHY_MS = 3000,   /* between two Ctrl-\ */
-        HURRY_MS = 1000, /* after the second order; output may be stuck for ever */
+        WHY_MS = 3000,         /* between two Ctrl-\ */
+        HURRY_MS = 1000,       /* after the second order; output may be stuck for ever */
+        HOLD_MS = 10000,       /* for a cause that has not shown itself */
+        HOLD_REASON_MS = 5000, /* and one that has told its reason */
 };
 
 static void stop_nodes(struct job *j, uint32_t grace_ms)
@@ -72,7 +74,8 @@ static void stop_job(struct job *j, const char *why)
 
         if (!attempt_step(&j->attempt, JOB_EV_STOP))
                 return;
-        j->attempt.stopped_ns = clock_ns();
+        j->orders.held = false;
+        j->attempt.outcome.stopped_ns = clock_ns();
         cluster_emit(&j->cluster, EVENT_STOP, -1, -1, 0, why);
         if (j->attempt.store)
                 store_server_stop_requested(j->attempt.store, why);
@@ -89,18 +92,47 @@ static bool look_before_stop(struct job *j)
                j->config.why.last(j->config.why.ctx);
 }
 
+/* No rank has failed of its own within the time, as far as is known. */
+static void on_hold_over(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        outcome_review(&j->attempt.outcome, job_newest_stderr, j);
+        job_end_look(j);
+}
+
+/* Whether the stop waits: TERM would hide the reason or the code of the rank from which the
+ * failures so far follow. */
+static bool hold_stop(struct job *j)
+{
+        const struct outcome *o = &j->attempt.outcome;
+        uint64_t limit_ms = o->cause.echo ? HOLD_MS : HOLD_REASON_MS;
+
+        if (j->attempt.state != JOB_RUNNING ||
+            !outcome_may_follow(o, j->attempt.plan->world_size, clock_ns(), job_newest_stderr, j))
+                return false;
+        if (j->orders.held)
+                return true;
+        log_line(LOG_DEBUG, "the stop waits for the rank from which the failures follow");
+        j->orders.held = true;
+        j->orders.looked_at = j->attempt.number;
+        uv_timer_start(&j->late, on_hold_over, MIN(limit_ms, (uint64_t)j->config.options->grace_ms),
+                       0);
+        return true;
+}
+
 void job_failed(void *ctx, bool is_cause)
 {
         struct job *j = ctx;
         const struct cause *c = &j->attempt.outcome.cause;
         char why[640];
 
-        if (!is_cause ||
+        if ((!is_cause && !j->orders.held) ||
             (j->config.options->on_failure == FAILURE_CONTINUE &&
              job_state_runs(j->attempt.state) &&
              (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_SIGNAL)))
                 return;
-        if (c->waited && look_before_stop(j))
+        if ((c->waited && look_before_stop(j)) || hold_stop(j))
                 return;
         job_sentence(j, c, why, sizeof(why));
         stop_job(j, why);

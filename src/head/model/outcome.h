@@ -2,11 +2,12 @@
 /*
  * Outcome: the cause of a failed job, with its exit code and sentence
  *
- * Pure. Every failure is added in the order in which the head learns of it; the cause (decision
- * D14) is chosen among the failures before the launcher's own order to stop. Of failures close to
- * one another a lost node comes first, then a fatal signal, then a rank that reported an error,
- * then a non-zero exit, then a failure that only echoes another; of equal failures, and of failures
- * far apart, the earlier one. What happens after outcome_decide() is no failure.
+ * Pure. Every failure is added in the order in which the head learns of it; the cause (decisions
+ * D14 and D53) is the first failure that is no echo of another. Of failures close to one another a
+ * lost node comes first, then a fatal signal, then a rank that reported an error, then a non-zero
+ * exit; of equal failures, and of failures far apart, the earlier one. If all of them may follow
+ * from another, a rank that has told its reason is the cause also when it had not ended before the
+ * launcher's order to stop, or ended with 0. What happens after outcome_decide() is no failure.
  */
 #pragma once
 
@@ -29,6 +30,9 @@ enum cause_kind {
         CAUSE_EXIT,    /* a rank exited with @code */
         /* A rank exited with 0 between MPI_Init() and MPI_Finalize(): a failure, @code is 1. */
         CAUSE_UNFINALIZED,
+        /* A rank told its reason, and exited with 0 (@signal 0) or was ended by our order. @code is
+         * that of the first rank that failed after it. */
+        CAUSE_LATE,
         CAUSE_KINDS,
 };
 
@@ -45,13 +49,14 @@ struct cause {
         int rank, node; /* -1 = none */
         int code, signal, error;
         bool core;    /* dumped core */
-        bool echo;    /* the last lines tell of another's failure */
+        bool echo;    /* its words tell of another's failure */
         bool waited;  /* the last lines tell that it has waited for others in vain */
         unsigned why; /* enum refusal of wire/msg.h */
         uint32_t pid;
         /* On the head's clock, nanoseconds, and the error bound, from the round trips of pings. The
          * time of a lost node is that of the last byte. */
         int64_t at_ns, error_ns;
+        int64_t told_ns;   /* when the newest stderr came; 0 = there is none */
         uint64_t after_ms; /* since the launch */
         /* of hn_abort(), a refusal or a lost node; the @quote of a rank that ended; not escaped */
         char text[512];
@@ -68,12 +73,8 @@ struct rank_report {
         char *trace; /* the end of the call stack of an uncaught Python exception, or NULL */
 };
 
-/* A rank that ended with 0 while others ran, or was stopped by the launcher. */
-struct ended {
-        int rank;
-        int64_t at_ns;
-        bool itself; /* not by a signal, and not with 0 */
-};
+/* Returns the newest stderr of a rank, malloc'ed, and sets *@ret_ns to the time when it came. */
+typedef char *outcome_words_fn(void *ctx, int rank, int64_t *ret_ns);
 
 struct outcome {
         struct cause cause;
@@ -81,7 +82,7 @@ struct outcome {
         size_t n_seen, unseen; /* failures beyond some thousands are only counted */
         struct rank_report *said;
         size_t n_said;
-        struct ended *left, *halted; /* with 0; on our order. Of very many the first */
+        struct cause *left, *halted; /* ended with 0; on our order. Of very many the first */
         size_t n_left, n_halted;
         int *same; /* other ranks with the cause's reason; see outcome_finalize() */
         size_t n_same;
@@ -89,6 +90,7 @@ struct outcome {
         size_t behind;          /* nodes lost only with their parent in the tree */
         size_t stopped, killed; /* ranks ended by TERM or KILL on our order */
         bool decided;           /* by outcome_decide() */
+        int64_t stopped_ns;     /* clock_ns() of the first order to end; 0 = none yet */
         int64_t pulse_ns; /* time between pings: a lost node may have failed two pings earlier */
 };
 
@@ -101,7 +103,7 @@ void outcome_finish(struct outcome *o);
 
 /* Add a failure; true if it is now the cause: a reason to stop the job. outcome_exited() takes
  * rank, node, times and memory from @c, and its kind if that is CAUSE_UNFINALIZED; the status as of
- * waitpid(), and the newest stderr in @words. */
+ * waitpid(), and the newest stderr in @words (NULL = none). */
 bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped, bool killed,
                     const char *words);
 bool outcome_happened(struct outcome *o, const struct cause *c);
@@ -124,9 +126,18 @@ const struct rank_report *outcome_find_report(const struct outcome *o, int rank)
  * the end of @words, the newest stderr, else the last line there. */
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words);
 
-/* Repeats the choice at the end, when all output is there (@last_words returns it, malloc'ed):
- * finds failures that only echo another, and the ranks with the cause's reason. */
-void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx);
+/* Whether the cause so far, the end of a rank, may follow from one of @n_ranks ranks that has not
+ * ended: it is an echo, or such a rank has told a reason of its own just before. */
+bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
+                        outcome_words_fn *last_words, void *ctx);
+
+/* Repeats the choice with the words of now: finds failures that only echo another, and ranks that
+ * have told the reason, but were stopped or exited with 0. */
+void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);
+
+/* Repeats the choice at the end, when all output is there: adds the cause to the failures if it is
+ * none of them, and finds the ranks with its reason. */
+void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx);
 
 /* Returns the failure nearest to the cause in time, without echoes; NULL = none. */
 const struct cause *outcome_next(const struct outcome *o);

@@ -51,6 +51,7 @@ struct printer_stream {
         uint8_t number;
         struct buf waiting;      /* received, not yet put to the terminal */
         struct buf words;        /* the newest bytes */
+        int64_t came_ns;         /* when they came */
         struct escapes *escapes; /* NULL = escape sequences are not filtered */
         struct stream_line line;
         bool ended, queued, idle;
@@ -536,6 +537,8 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         if (!st)
                 st = open_printer_stream(o, rank, stream);
         keep_newest(st, data, len);
+        if (len)
+                st->came_ns = clock_ns();
         if (o->opt.record && len)
                 o->held |= !o->opt.record(o->opt.record_ctx, rank, stream, data, len);
         st->came += len;
@@ -661,6 +664,13 @@ char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
         if (n)
                 memcpy(text, buf_data(&st->words), n);
         return text;
+}
+
+int64_t printer_last_ns(const struct printer *o, int rank, uint8_t stream)
+{
+        const struct printer_stream *st = o->streams[stream][rank];
+
+        return st ? st->came_ns : 0;
 }
 
 /* --- life cycle --- */

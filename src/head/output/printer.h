@@ -77,6 +77,8 @@ void printer_release(struct printer *o);
 /* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the
  * report. */
 char *printer_last_words(const struct printer *o, int rank, uint8_t stream);
+/* When they came, by clock_ns(); 0 = none have. */
+int64_t printer_last_ns(const struct printer *o, int rank, uint8_t stream);
 
 /* Writes lines of hnlaunch to stderr's destination, beginning on a new line. */
 void printer_tell(struct printer *o, const char *text, size_t len);

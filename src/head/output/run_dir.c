@@ -382,7 +382,8 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
         json_object_set_new(j, "echo", json_boolean(c->echo));
         if (c->kind == CAUSE_SIGNAL)
                 json_object_set_new(j, "signal", json_integer(c->signal));
-        if (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_ABORT)
+        if (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_ABORT ||
+            c->kind == CAUSE_LATE)
                 json_object_set_new(j, "code", json_integer(c->code));
         if (*c->text)
                 json_object_set_new(j, "text", json_text(c->text));
@@ -418,7 +419,7 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
                 json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
         if (o->decided)
                 json_object_set_new(j, "success", json_string("rank0"));
-        if (c->signal)
+        if (c->signal && c->kind != CAUSE_LATE)
                 json_object_set_new(j, "signal", json_integer(c->signal));
         /* All failures, in the order of arrival. */
         failures = json_array();

@@ -173,10 +173,10 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
         note_refused_nodes(d, o, hosts);
         note_left_ranks(d, o);
         for (size_t i = 0; i < o->n_seen; i++)
-                if (o->seen[i].echo &&
-                    (o->seen[i].rank != o->cause.rank || o->cause.kind != CAUSE_EXIT))
+                if (o->seen[i].echo)
                         intlist_add(&echoes, o->seen[i].rank);
-        note_ranks(d, &echoes, "", "then failed because a peer was gone (a consequence)");
+        note_ranks(d, &echoes, "",
+                   "failed because a peer was gone or had not come (a consequence)");
         if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
                           o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
@@ -193,7 +193,7 @@ enum { HN_NO_PMIX = 243 };
 /* Causes with a message of their own; the verdict line says everything about the others. */
 static const int cause_ids[CAUSE_KINDS] = {
         [CAUSE_SIGNAL] = 501,  [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,       [CAUSE_NODE] = 310,
-        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312, [CAUSE_UNFINALIZED] = 406,
+        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312, [CAUSE_UNFINALIZED] = 406, [CAUSE_LATE] = 502,
 };
 
 static int cause_id(const struct cause *c)

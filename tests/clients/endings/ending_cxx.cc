@@ -18,7 +18,10 @@ static void end_slowly()
         try {
                 std::rethrow_exception(std::current_exception());
         } catch (const std::exception &e) {
-                fprintf(stderr, "terminate called after throwing an instance of 'std::out_of_range'\n  what():  %s\n", e.what());
+                fprintf(stderr,
+                        "terminate called after throwing an instance of 'std::out_of_range'\n  "
+                        "what():  %s\n",
+                        e.what());
         }
         close(open("gone", O_CREAT | O_WRONLY, 0600));
         usleep(1500000);

@@ -281,10 +281,11 @@ static void test_the_end_of_a_rank_comes_before_the_loss_of_its_node(void **stat
         outcome_finish(&o);
 }
 
-static char *words(void *ctx, int rank)
+static char *words(void *ctx, int rank, int64_t *ret_ns)
 {
         const char *const *by_rank = ctx;
 
+        *ret_ns = 0;
         return xstrdup(by_rank[rank]);
 }
 
@@ -445,6 +446,174 @@ static void test_texts_of_ranks_are_escaped_in_the_sentence(void **state UNUSED)
         assert_string_equal(text, "lost node n: cannot\\x0a");
 }
 
+/* What a rank has said, when, and how it has ended. */
+struct told {
+        const char *said;
+        int64_t told_ms, ended_ms; /* 0 = it has not ended */
+        int status;
+        bool stopped;
+};
+
+static char *told_words(void *ctx, int rank, int64_t *ret_ns)
+{
+        const struct told *t = ctx;
+
+        *ret_ns = t[rank].told_ms * 1000000;
+        return xstrdup(t[rank].said);
+}
+
+/* Lets the ranks end in the order of their times. */
+static void end_ranks(struct outcome *o, const struct told *t, int n)
+{
+        for (int64_t ms = 1; ms < 200000; ms++)
+                for (int rank = 0; rank < n; rank++) {
+                        struct cause c = { .rank = rank,
+                                           .node = rank / 4,
+                                           .at_ns = ms * 1000000,
+                                           .told_ns = t[rank].told_ms * 1000000 };
+
+                        if (t[rank].ended_ms == ms)
+                                outcome_exited(o, &c, t[rank].status, t[rank].stopped, false,
+                                               t[rank].said);
+                }
+}
+
+#define VALUE TRACEBACK "ValueError: no label\n"
+#define LOST  TRACEBACK "RuntimeError: [pair.cc:534] Connection closed by peer [::1]:7\n"
+
+static void expect_cause(const struct told *t, int n, int64_t stopped_ms, int rank,
+                         enum cause_kind kind, int code)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        end_ranks(&o, t, n);
+        o.stopped_ns = stopped_ms * 1000000;
+        outcome_finalize(&o, told_words, (void *)t);
+        assert_int_equal(o.cause.rank, rank);
+        assert_int_equal(o.cause.kind, kind);
+        assert_int_equal(outcome_exit_code(&o), code);
+        assert_false(o.cause.echo);
+        outcome_finish(&o);
+}
+
+static void test_a_reason_counts_however_late_its_rank_ends(void **state UNUSED)
+{
+        const struct told late[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                     { VALUE, 1000, 4000, EXITED(42), false } };
+        const struct told stopped[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                        { VALUE, 1000, 1700, SIGNALED(SIGTERM), true } };
+        const struct told shell[] = { { LOST, 1500, 1550, SIGNALED(SIGABRT), false },
+                                      { VALUE, 1000, 1700, EXITED(143), true } };
+        const struct told own[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                    { VALUE, 1900, 1950, EXITED(7), true } };
+        const struct told well[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                     { VALUE, 1000, 1100, EXITED(0), false } };
+
+        expect_cause(late, 2, 0, 1, CAUSE_EXIT, 42);
+        expect_cause(stopped, 2, 1600, 1, CAUSE_LATE, 9);
+        expect_cause(shell, 2, 1600, 1, CAUSE_LATE, 134);
+        expect_cause(own, 2, 1600, 1, CAUSE_EXIT, 7);
+        expect_cause(well, 2, 0, 1, CAUSE_LATE, 9);
+}
+
+static void test_what_ranks_say_of_the_order_is_no_reason(void **state UNUSED)
+{
+        const struct told killed[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                       { VALUE, 1700, 1800, SIGNALED(SIGTERM), true } };
+        const struct told caught[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                       { TRACEBACK "RuntimeError: got SIGTERM\n", 1700, 1800,
+                                         EXITED(1), true } };
+        const struct told handler[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                        { TRACEBACK "  File \"t.py\", line 3, in handler\n"
+                                                    "    raise End()\nEnd: now\n",
+                                          1700, 1800, EXITED(1), true } };
+
+        expect_cause(killed, 2, 1600, 0, CAUSE_EXIT, 9);
+        expect_cause(caught, 2, 1600, 0, CAUSE_EXIT, 9);
+        expect_cause(handler, 2, 1600, 0, CAUSE_EXIT, 9);
+}
+
+static void test_a_rank_with_a_reason_beats_one_that_leaves_in_silence(void **state UNUSED)
+{
+        const struct told silent[] = { { "", 0, 1550, EXITED(3), false },
+                                       { VALUE, 1000, 1700, SIGNALED(SIGTERM), true } };
+        const struct told late[] = { { "", 0, 1550, EXITED(3), false },
+                                     { VALUE, 1555, 4000, EXITED(1), false } };
+        const struct told old[] = { { "", 0, 101550, EXITED(3), false },
+                                    { VALUE, 1000, 101700, SIGNALED(SIGTERM), true } };
+        const struct told aborts[] = { { "", 0, 1550, SIGNALED(SIGABRT), false },
+                                       { VALUE, 1000, 1050, EXITED(1), false } };
+        const struct told words[] = { { "bad mesh\n", 1500, 1550, EXITED(3), false },
+                                      { VALUE, 1000, 1700, SIGNALED(SIGTERM), true } };
+
+        expect_cause(silent, 2, 1600, 1, CAUSE_LATE, 3);
+        expect_cause(late, 2, 0, 1, CAUSE_EXIT, 1);
+        expect_cause(old, 2, 101600, 0, CAUSE_EXIT, 3); /* an exception that it had survived */
+        expect_cause(aborts, 2, 0, 1, CAUSE_EXIT, 1);
+        expect_cause(words, 2, 1600, 0, CAUSE_EXIT, 3);
+}
+
+static void test_a_message_counts_if_all_others_follow(void **state UNUSED)
+{
+        const struct told error[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                      { "fatal: bad mesh\n", 1000, 1700, SIGNALED(SIGTERM), true },
+                                      { "step 12 of 20\n", 1400, 1700, SIGNALED(SIGTERM), true } };
+        const struct told long_ago[] = { { LOST, 21500, 21550, EXITED(9), false },
+                                         { "error: tried again\n", 1000, 21700, SIGNALED(SIGTERM),
+                                           true } };
+
+        expect_cause(error, 3, 1600, 1, CAUSE_LATE, 9);
+        expect_cause(long_ago, 2, 21600, 0, CAUSE_EXIT, 9);
+}
+
+static void test_a_lost_service_is_the_reason_if_nobody_tells_another(void **state UNUSED)
+{
+        const struct told t[] = { { LOST, 1500, 1550, SIGNALED(SIGABRT), false },
+                                  { TRACEBACK "ConnectionRefusedError: [Errno 111] Connection "
+                                              "refused\n",
+                                    1000, 1050, EXITED(4), false },
+                                  { "", 0, 1700, SIGNALED(SIGTERM), true } };
+
+        expect_cause(t, 3, 1600, 1, CAUSE_EXIT, 4);
+}
+
+static void test_the_first_exception_of_a_chain_is_the_reason(void **state UNUSED)
+{
+        const struct told t[] = { { LOST, 1000, 1010, EXITED(1), false },
+                                  { TRACEBACK
+                                    "ValueError: no label\n\nDuring handling of the "
+                                    "above exception, another exception occurred:\n\n" LOST,
+                                    1000, 1050, EXITED(1), false } };
+        struct outcome o = OUTCOME_INIT;
+
+        end_ranks(&o, t, 2);
+        outcome_finalize(&o, told_words, (void *)t);
+        assert_int_equal(o.cause.rank, 1);
+        assert_string_equal(o.cause.text, "ValueError: no label");
+        outcome_finish(&o);
+}
+
+static void test_the_stop_waits_for_a_rank_that_has_told_a_reason(void **state UNUSED)
+{
+        const struct told t[] = { { "", 0, 1550, EXITED(3), false }, { VALUE, 1000, 0, 0, false } };
+        const struct told alone[] = { { VALUE, 1500, 1550, EXITED(1), false },
+                                      { VALUE, 1000, 0, 0, false } };
+        const struct told echo[] = { { LOST, 1500, 1550, EXITED(3), false },
+                                     { "", 0, 0, 0, false } };
+        struct outcome o = OUTCOME_INIT;
+
+        end_ranks(&o, t, 2);
+        assert_true(outcome_may_follow(&o, 2, 1600 * 1000000LL, told_words, (void *)t));
+        assert_false(outcome_may_follow(&o, 2, 16000 * 1000000LL, told_words, (void *)t));
+        outcome_finish(&o);
+        end_ranks(&o, alone, 2);
+        assert_false(outcome_may_follow(&o, 2, 1600 * 1000000LL, told_words, (void *)alone));
+        outcome_finish(&o);
+        end_ranks(&o, echo, 2);
+        assert_true(outcome_may_follow(&o, 2, 1600 * 1000000LL, told_words, (void *)echo));
+        outcome_finish(&o);
+}
+
 static bool is_same(const struct outcome *o, int rank)
 {
         for (size_t i = 0; i < o->n_same; i++)
@@ -534,6 +703,13 @@ int main(void)
                 cmocka_unit_test(test_texts_of_ranks_are_escaped_in_the_sentence),
                 cmocka_unit_test(test_ranks_that_said_the_same_are_found),
                 cmocka_unit_test(test_ranks_that_left_early_with_0_are_kept),
+                cmocka_unit_test(test_a_reason_counts_however_late_its_rank_ends),
+                cmocka_unit_test(test_what_ranks_say_of_the_order_is_no_reason),
+                cmocka_unit_test(test_a_rank_with_a_reason_beats_one_that_leaves_in_silence),
+                cmocka_unit_test(test_a_message_counts_if_all_others_follow),
+                cmocka_unit_test(test_a_lost_service_is_the_reason_if_nobody_tells_another),
+                cmocka_unit_test(test_the_first_exception_of_a_chain_is_the_reason),
+                cmocka_unit_test(test_the_stop_waits_for_a_rank_that_has_told_a_reason),
                 cmocka_unit_test(test_very_long_reports_are_cut),
         };
 
