@@ -17,7 +17,6 @@
  */
 #include "head/model/outcome.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +27,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/model/echo.h"
+#include "head/reason/reason.h"
 #include "head/term/columns.h"
 #include "wire/msg.h"
 
@@ -280,117 +280,6 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
 
 /* --- reasons in the output of ranks ----------------------------------------------------------- */
 
-/* A piece of a text. */
-struct text_slice {
-        const char *p;
-        size_t n;
-};
-
-static bool starts_with(const struct text_slice *s, const char *with)
-{
-        size_t n = strlen(with);
-
-        return s->n >= n && !memcmp(s->p, with, n);
-}
-
-/* Takes a line off the front of @text, as a terminal shows it: the part behind the last carriage
- * return. False at the end. */
-static bool next_line(struct text_slice *text, struct text_slice *line)
-{
-        const char *nl = memchr(text->p, '\n', text->n), *cr;
-        size_t n = nl ? (size_t)(nl - text->p) : text->n;
-
-        if (!text->n)
-                return false;
-        *line = (struct text_slice){ text->p, n };
-        n += nl != NULL;
-        *text = (struct text_slice){ text->p + n, text->n - n };
-        while (line->n && line->p[line->n - 1] == '\r')
-                line->n--;
-        cr = memrchr(line->p, '\r', line->n);
-        if (cr)
-                *line = (struct text_slice){ cr + 1, line->n - (size_t)(cr + 1 - line->p) };
-        n = strlen("[rank");
-        if (!starts_with(line, "[rank"))
-                return true;
-        /* PyTorch puts "[rank3]: " before each line of a traceback. */
-        while (n < line->n && isdigit((unsigned char)line->p[n]))
-                n++;
-        if (line->n - n >= 3 && !memcmp(line->p + n, "]: ", 3))
-                *line = (struct text_slice){ line->p + n + 3, line->n - n - 3 };
-        return true;
-}
-
-static bool is_blank(const struct text_slice *s)
-{
-        for (size_t i = 0; i < s->n; i++)
-                if (!isspace((unsigned char)s->p[i]))
-                        return false;
-        return true;
-}
-
-/* Whether a line begins like an exception of Python: "ValueError: text",
- * "torch.cuda.OutOfMemoryError". */
-static bool is_exception(const struct text_slice *s)
-{
-        size_t n = 0;
-
-        while (n < s->n && (isalnum((unsigned char)s->p[n]) || s->p[n] == '_' || s->p[n] == '.' ||
-                            (unsigned char)s->p[n] >= 0x80))
-                n++;
-        return n && !isdigit((unsigned char)*s->p) && (n == s->n || s->p[n] == ':');
-}
-
-/* Finds the line behind the frames of the last traceback in @text, and the last line that is not
- * blank. Frames and their source lines are indented. */
-static void find_last_reason(struct text_slice text, struct text_slice *exception,
-                             struct text_slice *last)
-{
-        bool frames = false;
-        struct text_slice line;
-
-        *exception = *last = (struct text_slice){ NULL, 0 };
-        while (next_line(&text, &line)) {
-                if (is_blank(&line))
-                        continue;
-                *last = line;
-                if (starts_with(&line, "Traceback (most recent call last):") ||
-                    starts_with(&line, "  File \""))
-                        frames = true;
-                else if (frames && *line.p != ' ' && *line.p != '\t') {
-                        frames = false;
-                        if (is_exception(&line))
-                                *exception = line;
-                }
-        }
-}
-
-/* Sets the text of @c to a line, without surrounding blanks and colours. */
-static void set_quote(struct cause *c, enum quote quote, struct text_slice from)
-{
-        const char *end = from.p + from.n, *p = from.p;
-        char *to = c->text;
-        size_t n = 0;
-
-        while (p < end && isspace((unsigned char)*p))
-                p++;
-        while (p < end && n + 1 < sizeof(c->text)) {
-                if (*p == '\033' && end - p > 1 && p[1] == '[') {
-                        for (p += 2; p < end && (unsigned char)*p < 0x40;)
-                                p++;
-                        p += p < end;
-                } else {
-                        to[n++] = *p++;
-                }
-        }
-        if (p < end && ((unsigned char)*p & 0xc0) == 0x80) /* cut within a character */
-                n = n ? columns_char_start(to, n - 1) : 0;
-        while (n && isspace((unsigned char)to[n - 1]))
-                n--;
-        to[n] = '\0';
-        c->quote = quote;
-}
-
 static bool tells_any(const char *words, const char *const *patterns, size_t n)
 {
         for (size_t i = 0; i < n; i++)
@@ -413,32 +302,35 @@ static bool tells_of_wait(const char *words)
         return tells_any(words, patterns, ARRAY_SIZE(patterns));
 }
 
+static void set_quote(struct cause *c, enum quote quote, const struct reason *r)
+{
+        snprintf(c->text, sizeof(c->text), "%s", r->text);
+        c->quote = quote;
+}
+
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 {
         const struct rank_report *t = outcome_find_report(o, c->rank);
-        struct text_slice exception, last, text, line;
+        bool by_signal = c->kind == CAUSE_SIGNAL;
+        struct reason r;
 
         *c->text = '\0';
         c->quote = QUOTE_NONE;
         c->waited = tells_of_wait(words) || (t && tells_of_wait(t->said));
         if (t) {
                 /* The name of an exception needs no prefix. */
-                text.p = t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8);
-                text.n = strlen(text.p);
-                while (next_line(&text, &line)) {
-                        if (!is_blank(&line)) {
-                                set_quote(c, QUOTE_REPORT, line);
-                                return;
-                        }
+                reason_first_line(&r, t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8));
+                if (*r.text) {
+                        set_quote(c, QUOTE_REPORT, &r);
+                        return;
                 }
         }
-        find_last_reason((struct text_slice){ words, strlen(words) }, &exception, &last);
-        /* A handled exception is not the reason; an uncaught exception exits with 1. */
-        if (exception.n && (exception.p == last.p || (c->kind == CAUSE_EXIT && c->code == 1)))
-                set_quote(c, QUOTE_EXCEPTION, exception);
+        reason_find(&r, words, by_signal ? 128 + c->signal : c->code);
+        if (r.source == REASON_KNOWN)
+                set_quote(c, QUOTE_EXCEPTION, &r);
         /* A program cannot foresee SIGKILL, so the last line does not explain the end. */
-        else if (last.n && (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL))
-                set_quote(c, QUOTE_LINE, last);
+        else if (r.source == REASON_LINE && !(by_signal && c->signal == SIGKILL))
+                set_quote(c, QUOTE_LINE, &r);
 }
 
 /* --- the final choice ------------------------------------------------------------------------- */

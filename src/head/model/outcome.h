@@ -40,7 +40,7 @@ enum cause_kind {
 enum quote {
         QUOTE_NONE,
         QUOTE_LINE,      /* the last line of stderr */
-        QUOTE_EXCEPTION, /* "Name: text" after a Python traceback there */
+        QUOTE_EXCEPTION, /* a form there in which programs tell why they end: head/reason */
         QUOTE_REPORT,    /* hn_report_error(), or the error file */
 };
 
@@ -122,8 +122,8 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
 /* Returns the rank's report, NULL = none. */
 const struct rank_report *outcome_find_report(const struct outcome *o, int rank);
 
-/* Sets text and quote of @c, the reason in the rank's own words: the report, else the exception at
- * the end of @words, the newest stderr, else the last line there. */
+/* Sets text and quote of @c, the reason in the rank's own words: the report, else what
+ * reason_find() finds in @words, the newest stderr. */
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words);
 
 /* Whether the cause so far, the end of a rank, may follow from one of @n_ranks ranks that has not

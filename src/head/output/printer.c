@@ -35,11 +35,13 @@
 #include "wire/msg.h"
 
 enum {
-        STREAMS = 3,       /* indexed by MSG_STDOUT and MSG_STDERR */
-        WORDS = 4096,      /* of stderr kept for the report */
-        WORDS_OUT = 1024,  /* and of stdout, written by many ranks */
-        KEEP = 4096,       /* memory kept by a stream without bytes */
-        LONG_LINE = 65536, /* a longer line is written in pieces by the owner */
+        STREAMS = 3,          /* indexed by MSG_STDOUT and MSG_STDERR */
+        WORDS = 4096,         /* of stderr kept for the report, at least */
+        WORDS_MAX = 32768,    /* at most: a reason with some hundred frames below it */
+        WORDS_ALL = 16 << 20, /* of all ranks, unless that is less than WORDS for each */
+        WORDS_OUT = 1024,     /* of stdout, written by many ranks */
+        KEEP = 4096,          /* memory kept by a stream without bytes */
+        LONG_LINE = 65536,    /* a longer line is written in pieces by the owner */
         PARTIAL_MS = 200,
         FOLD_MIN_MS = 10, /* between two looks at held lines */
         REDRAW_MS = 500,  /* between two states of a line */
@@ -507,7 +509,8 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
 
 static void keep_newest(struct printer_stream *st, const void *data, size_t len)
 {
-        size_t most = st->number == MSG_STDERR ? WORDS : WORDS_OUT;
+        size_t share = (size_t)WORDS_ALL / (size_t)st->o->n_ranks;
+        size_t most = st->number != MSG_STDERR ? WORDS_OUT : MIN(MAX(share, WORDS), WORDS_MAX);
         struct buf *w = &st->words;
 
         if (len > most) {

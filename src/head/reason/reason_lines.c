@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/reason/reason_lines.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Returns the end of the escape sequence at @p: CSI and OSC (ECMA-48), or two bytes. */
+static const char *skip_escape(const char *p)
+{
+        if (*++p == '[') {
+                for (p++; *p && *p != '\n' && (unsigned char)*p < 0x40;)
+                        p++;
+        } else if (*p == ']') {
+                for (p++; *p && *p != '\n' && *p != '\a' && *p != '\033';)
+                        p++;
+                if (*p == '\033' && p[1] == '\\')
+                        p++;
+        }
+        return *p && *p != '\n' ? p + 1 : p;
+}
+
+/* Copies a text without escape sequences and other control characters. */
+static char *copy_plain(const char *words)
+{
+        char *text = xcalloc(strlen(words) + 1, 1), *to = text;
+
+        while (*words) {
+                if (*words == '\033')
+                        words = skip_escape(words);
+                else if ((unsigned char)*words >= ' ' || strchr("\t\n\r", *words))
+                        *to++ = *words++;
+                else
+                        words++;
+        }
+        return text;
+}
+
+/* Returns the part of a line behind the last carriage return, without blanks at the end. */
+static char *trim_line(char *line)
+{
+        size_t n = strlen(line);
+        char *cr;
+
+        while (n && isspace((unsigned char)line[n - 1]))
+                line[--n] = '\0';
+        cr = strrchr(line, '\r');
+        return cr ? cr + 1 : line;
+}
+
+/* Returns the end of the prefix of a line that matches @form, NULL = it has none. In @form, "#" is
+ * a number, "*" some characters without blanks; all else is itself. */
+static char *match_prefix(char *line, const char *form)
+{
+        for (; *form; form++) {
+                char *from = line;
+
+                if (*form == '#')
+                        while (isdigit((unsigned char)*line))
+                                line++;
+                else if (*form == '*')
+                        while (*line && !strchr(" []():", *line))
+                                line++;
+                else if (*line == *form)
+                        line++;
+                if (line == from)
+                        return NULL;
+        }
+        return line;
+}
+
+static char *skip_prefixes(char *line)
+{
+        static const char *const forms[] = {
+                "[rank#]: ",      "[rank#]:",         "[default#]:", "[#,#]<stderr>: ",
+                "[#,#]<stderr>:", "(* pid=#, ip=*) ", "(* pid=#) ",  "(pid=#) ",
+        };
+        bool again = true;
+
+        while (again) {
+                again = false;
+                for (size_t i = 0; i < ARRAY_SIZE(forms) && !again; i++) {
+                        char *end = match_prefix(line, forms[i]);
+
+                        again = end != NULL;
+                        line = again ? end : line;
+                }
+        }
+        return line;
+}
+
+void reason_lines_read(struct reason_lines *ret, const char *words)
+{
+        size_t cap = 0;
+        char *rest, *line;
+
+        *ret = (struct reason_lines){ .text = copy_plain(words) };
+        rest = ret->text;
+        while ((line = strsep(&rest, "\n"))) {
+                ret->v = xgrow(ret->v, ret->n, &cap, sizeof(*ret->v));
+                ret->v[ret->n++] = skip_prefixes(trim_line(line));
+        }
+}
+
+void reason_lines_finish(struct reason_lines *l)
+{
+        free(l->text);
+        free(l->v);
+        *l = (struct reason_lines){ 0 };
+}
+
+size_t reason_lines_next(const struct reason_lines *l, size_t from)
+{
+        while (from < l->n && !*l->v[from])
+                from++;
+        return from < l->n ? from : l->n;
+}
+
+size_t reason_lines_indent(const char *line)
+{
+        return strspn(line, " \t");
+}

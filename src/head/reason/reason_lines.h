@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reason_lines: the newest output of a program as lines of plain text
+ *
+ * Lines are as a terminal shows them: without escape sequences, and without what a carriage return
+ * has overwritten. Prefixes that launchers put before each line ("[rank3]: " of PyTorch,
+ * "(pid=4711) " of Ray) and blanks at the end are dropped. Any bytes are fine. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct reason_lines {
+        char *text;
+        char **v; /* into @text; "" = a blank line */
+        size_t n;
+};
+
+void reason_lines_read(struct reason_lines *ret, const char *words);
+void reason_lines_finish(struct reason_lines *l);
+
+/* Returns the next line at or after @from that is not blank, l->n = none. */
+size_t reason_lines_next(const struct reason_lines *l, size_t from);
+/* Returns the number of blanks before a line's text. */
+size_t reason_lines_indent(const char *line);
