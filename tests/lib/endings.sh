@@ -57,7 +57,7 @@ endings_start() { # FOLDER RANKS COMMAND
         trap - EXIT
         cd "$folder/work" || exit
         code=0
-        env XDG_STATE_HOME="$folder/state" timeout -k 5 "$(scaled 20)" "${endings_hn[@]}" --log-dir "$folder/logs" \
+        env XDG_STATE_HOME="$folder/state" timeout -k 5 "$(scaled 60)" "${endings_hn[@]}" --log-dir "$folder/logs" \
             "${words[@]}" "${command[@]}" >"$folder/out" 2>"$folder/err" || code=$?
         echo "$code" >"$folder/code"
     ) &

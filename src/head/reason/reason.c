@@ -31,6 +31,8 @@ enum {
         BELOW = 64,  /* lines in which the second part is looked for */
 };
 
+#define PYTHON_HEAD "Traceback (most recent call last)"
+
 struct reason_search {
         struct reason_lines lines;
         size_t at;                       /* the next line */
@@ -166,7 +168,7 @@ static const char *read_rest(struct reason_search *s, const char *line)
         if (!n || line[n - 1] != ':')
                 return "";
         next = reason_lines_next(&s->lines, s->at);
-        if (next == s->lines.n || strstr(line_at(s, next), "Traceback (most recent call last)") ||
+        if (next == s->lines.n || strstr(line_at(s, next), PYTHON_HEAD) ||
             reason_forms_find(line_at(s, next)))
                 return "";
         s->at = next + 1;
@@ -179,9 +181,14 @@ static enum reason_kind weigh_exception(const struct reason_search *s, const str
         enum { ROWS = 4 };
         enum reason_kind kind = reason_forms_weigh(r->text);
 
-        for (size_t i = s->at; i < s->at + ROWS && *line_at(s, i) && kind == LINE_REASON; i++)
-                if (reason_forms_weigh(line_at(s, i)) == LINE_PEER)
+        for (size_t i = s->at; i < s->at + ROWS && kind == LINE_REASON; i++) {
+                const char *line = line_at(s, i);
+
+                if (!*line || strstr(line, PYTHON_HEAD) || reason_forms_find(line))
+                        break;
+                if (reason_forms_weigh(line) == LINE_PEER)
                         kind = LINE_PEER;
+        }
         return s->at < s->weak_end ? LINE_THREAD : kind;
 }
 
@@ -218,10 +225,10 @@ static bool take_traceback(struct reason_search *s, const char *line)
         bool frame = begins_with(line + indent, "File \"") && indent >= 2 &&
                      (strstr(line, ", in ") || !strstr(line, " in "));
 
-        if (strstr(line, "Exception Group Traceback (most recent call last)")) {
+        if (strstr(line, "Exception Group " PYTHON_HEAD)) {
                 s->at++;
                 read_exception_group(s);
-        } else if (strstr(line, "Traceback (most recent call last)") || frame) {
+        } else if (strstr(line, PYTHON_HEAD) || frame) {
                 s->at++;
                 read_traceback(s, frame ? indent - 2 : indent);
         } else {
@@ -306,6 +313,15 @@ static void join_paragraph(struct reason_search *s, struct reason *r, const char
         }
 }
 
+/* Returns the text behind the words with which PyTorch's watchdog begins its own. */
+static const char *skip_watchdog(const char *text)
+{
+        static const char words[] = "watchdog thread terminated with exception: ";
+        const char *at = strstr(text, words);
+
+        return at ? at + strlen(words) : text;
+}
+
 /* Makes the text of a reason that a line of this form begins. */
 static void read_form(struct reason_search *s, const struct reason_form *f, const char *line,
                       struct reason *r)
@@ -332,7 +348,7 @@ static void read_form(struct reason_search *s, const struct reason_form *f, cons
                 more = read_rest(s, head);
                 between = " ";
         }
-        join_text(r, head, n, between, more);
+        join_text(r, head, n, between, skip_watchdog(more));
 }
 
 /* --- the pass --------------------------------------------------------------------------------- */
@@ -369,7 +385,7 @@ static void read_message_above(struct reason_search *s, const char *frame)
 static void skip_traceback(struct reason_search *s)
 {
         s->at++;
-        s->at += begins_with(line_at(s, s->at), "Traceback (most recent call last)");
+        s->at += begins_with(line_at(s, s->at), PYTHON_HEAD);
         skip_frames(s, 0);
         s->at += is_exception(line_at(s, s->at));
 }

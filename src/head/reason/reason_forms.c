@@ -138,6 +138,7 @@ static const struct reason_form forms[] = {
         FATAL("Fatal glibc error: ", END_SIGNAL),
         { ": Assertion `", "' failed.", LINE_REASON, END_SIGNAL, ANYWHERE, NULL, NULL },
         FATAL("Assertion failed: ", END_SIGNAL),
+        FATAL("Assertion failed in file ", END_ANY),
         { ": error while loading shared libraries: ", NULL, LINE_REASON, END_ANY, ANYWHERE, NULL, NULL },
         { ": symbol lookup error: ", NULL, LINE_REASON, END_ANY, ANYWHERE, NULL, NULL },
         { ": relocation error: ", NULL, LINE_REASON, END_ANY, ANYWHERE, NULL, NULL },
@@ -175,7 +176,6 @@ static const struct reason_form forms[] = {
         NOISE_WITH(" NCCL INFO "),
 
         /* launchers */
-        LAUNCHER("srun: error: "),
         LAUNCHER("slurmstepd: error: "),
         LAUNCHER("YOUR APPLICATION TERMINATED WITH THE EXIT STRING"),
         LAUNCHER("=   "),
@@ -186,6 +186,8 @@ static const struct reason_form forms[] = {
         LAUNCHER_WITH(" has exited due to process rank "),
         LAUNCHER("Primary job  terminated normally, but"),
         LAUNCHER_WITH("[launch.py:"),
+        LAUNCHER_WITH("torch.distributed.elastic.multiprocessing.api"),
+        LAUNCHER_WITH("torch/distributed/elastic/multiprocessing/api.py"),
         LAUNCHER("Failures:"),
         { "Root Cause (first observed failure):", NULL, LINE_WEAK, END_ANY, 0, "exitcode  : ", NULL },
         NOISE("  time      : "),
@@ -195,7 +197,8 @@ static const struct reason_form forms[] = {
         NOISE("  error_file: "),
         NOISE("  <NO_OTHER_FAILURES>"),
         NOISE("  traceback : To enable traceback see"),
-        CHATTER("srun: "),
+        { "  traceback : Signal ", "Signal ", LINE_WEAK, END_ANY, FROM, NULL, NULL },
+        LAUNCHER("srun: "),
         NOISE("This typically refers to a problem with your application"),
         NOISE("Please see the FAQ page"),
 
