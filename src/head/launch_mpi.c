@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "head/core/program.h"
 #include "head/launch.h"
-#include "head/mpi_program.h"
+#include "head/mpi_search.h"
 #include "head/options/export_env.h"
 
 enum { HN_TWO_MPIS = 245, HN_LONE_WORLDS = 313 };
@@ -54,34 +53,21 @@ static char *find_library_path(const struct launch *l)
         return path;
 }
 
-static void find_libraries(const struct launch *l, const char *path, struct mpi_libraries *libs)
-{
-        CLEANUP(free_textp) char *library_path = find_library_path(l);
-
-        mpi_libraries_find(libs, path, library_path);
-}
-
 void launch_mpi_choose(struct launch *l)
 {
-        char *const *argv = l->o.argv.v;
-        CLEANUP(free_textp)
-        char *path = **argv == '/'        ? xstrdup(*argv)
-                     : strchr(*argv, '/') ? xasprintf("%s/%s", l->cwd, *argv)
-                                          : program_find_in_path(*argv);
-        CLEANUP(mpi_libraries_finish) struct mpi_libraries libs = { 0 };
-        CLEANUP(free_textp) char *script = NULL;
+        CLEANUP(free_textp) char *library_path = find_library_path(l);
+        CLEANUP(mpi_found_finish) struct mpi_found found = { 0 };
+        const struct mpi_libraries *libs = &found.libs;
         const char *mpi;
 
-        if (path && l->plan.world_size > 1 && !l->o.plan.per_node) {
-                find_libraries(l, path, &libs);
-                script = libs.name ? NULL : mpi_script_of(path, argv, l->cwd);
-        }
-        mpi = libs.name ? libs.name : script ? "mpi4py" : "";
+        if (l->plan.world_size > 1 && !l->o.plan.per_node)
+                mpi_search(&found, l->o.argv.v, l->cwd, library_path);
+        mpi = libs->name ? libs->name : found.script ? "mpi4py" : "";
         snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
         if (l->o.mpi == MPI_NONE && *mpi)
-                warn_of_lone_ranks(l, script ? script : *argv, mpi);
-        else if (libs.of[0] && libs.of[1])
-                warn_of_two_mpis(l, *argv, &libs);
-        if (l->o.mpi == MPI_AUTO && libs.family == MPI_FAMILY_OPEN_MPI)
+                warn_of_lone_ranks(l, libs->name ? found.program : found.script, mpi);
+        else if (libs->of[0] && libs->of[1])
+                warn_of_two_mpis(l, found.program, libs);
+        if (l->o.mpi == MPI_AUTO && libs->family == MPI_FAMILY_OPEN_MPI)
                 l->o.mpi = MPI_PMIX;
 }

@@ -64,6 +64,51 @@ hn --local 2 --mpi none -x LD_LIBRARY_PATH="$PWD/deep:$PWD" ./outer-enable
 has 'the ranks have the same libraries' "$ERR" 'warning[HN313]: ./outer-enable uses MPI (libmpi.so.40)'
 exits 'and start' 0
 
+# The program stands behind other words, on the command line or in a script.
+mkdir -p bin wrappers/sub
+cp with-libmpi.so.40 bin/solver
+cp with-libmpi.so.40 wrappers/sub/solver
+printf '#!/bin/sh\n# runs ./with-libmpi.so.12\nulimit -c 0\nexec ./with-libmpi.so.40 "$@"\n' >wrapper.sh
+printf 'cd wrappers/sub\n./solver\n' >plain.txt
+printf '#!/usr/bin/env bash\nHERE=$(cd "$(dirname "$0")" && pwd)\nexec nice "$HERE/sub/solver"\n' >wrappers/run
+printf '#!/bin/sh\nexec "$@"\n' >forwards.sh
+chmod +x wrapper.sh wrappers/run forwards.sh
+program=./with-libmpi.so.40
+while read -r words; do
+    eval "set -- $words"
+    PATH=$PATH:$PWD/bin hn plan --local 2 --ranks 0 "$@"
+    has "served with PMIx: $words" "$OUT" 'PMIX_*='
+    lacks 'and with nothing else' "$OUT" PMI_FD=
+done <<END
+env A=1 $program
+env -u A solver
+timeout -k 1 5 $program
+nice -n 3 $program
+taskset 0x1 $program
+stdbuf -oL $program
+sh -c $program
+sh -c 'ulimit -c 0; exec $program -x'
+bash -c 'cd wrappers && ./sub/solver'
+env nice sh -c "timeout 5 '$program'"
+./wrapper.sh
+bash wrapper.sh
+sh plain.txt
+timeout 5 bash -e ./wrapper.sh in.dat
+wrappers/run
+./forwards.sh $program
+python3 -c 'import subprocess; subprocess.run(["$program"])'
+END
+for words in 'env ./with-libmpi.so.12' 'sh -c true' 'mpirun -n 2 ./with-libmpi.so.40' 'env mpiexec ./with-libmpi.so.40' 'cat no-such-file'; do
+    # shellcheck disable=SC2086
+    hn plan --local 2 --ranks 0 $words
+    has "served with PMI: $words" "$OUT" PMI_FD=
+    lacks 'and with nothing else' "$OUT" 'PMIX_*='
+done
+hn --local 2 --mpi none env ./with-libmpi.so.12
+has '--mpi none: the program is named, not the word before it' "$ERR" 'warning[HN313]: ./with-libmpi.so.12 uses MPI (libmpi.so.12)'
+hn --local 2 --mpi none sh -c 'exec ./bin/../with-libmpi.so.12'
+has 'so it is in a text' "$ERR" 'warning[HN313]: ./bin/../with-libmpi.so.12 uses MPI (libmpi.so.12)'
+
 # Two MPIs in one process.
 cc -o both -Wl,--no-as-needed outer.c "$PWD/deep/libmiddle.so" "$PWD/libmpich.so.12" -Wl,-rpath,"$PWD/deep:$PWD" \
     -Wl,--disable-new-dtags
@@ -108,6 +153,12 @@ hn --local 2 --mpi none ./script.py
 has 'one that is a program itself' "$ERR" 'warning[HN313]: ./script.py uses MPI (mpi4py)'
 hn --local 2 --mpi none python3 -m mpi4py
 has 'the module' "$ERR" 'warning[HN313]: python -m mpi4py uses MPI (mpi4py)'
+printf 'exec python3 -u top.py\n' >runs.sh
+for words in 'env -u A python3 top.py' 'timeout 5 ./script.py' 'sh runs.sh'; do
+    # shellcheck disable=SC2086
+    hn --local 2 --mpi none $words
+    has "behind other words: $words" "$ERR" 'uses MPI (mpi4py), and with --mpi none each of its 2 ranks'
+done
 for odd in maybe.py '-c pass' '-m this' no-such-script.py ''; do
     # shellcheck disable=SC2086
     hn --local 2 --mpi none --stdin none python3 $odd

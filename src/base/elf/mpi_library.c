@@ -32,3 +32,17 @@ const char *mpi_family_name(enum mpi_family family)
 
         return names[family];
 }
+
+bool mpi_is_launcher(const char *name)
+{
+        static const char *const names[] = {
+                "mpirun", "mpiexec", "mpiexec.hydra", "mpirun_rsh", "orterun",         "orted",
+                "prun",   "prterun", "prte",          "prted",      "hydra_pmi_proxy", "srun",
+                "aprun",  "jsrun",   "flux",          "hnlaunch",   "hnlaunch-agent",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (!strcmp(name, names[i]))
+                        return true;
+        return false;
+}

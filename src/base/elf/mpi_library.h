@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 enum mpi_family {
         MPI_FAMILY_NONE,     /* no library of MPI */
         MPI_FAMILY_ANY,      /* libmpi_abi.so, the ABI of MPI 5: each library may have it */
@@ -19,3 +21,5 @@ enum mpi_family {
 enum mpi_family mpi_library_family(const char *name);
 /* Returns "Open MPI" or "MPICH's ABI", "MPI" for MPI_FAMILY_ANY, "" for MPI_FAMILY_NONE. */
 const char *mpi_family_name(enum mpi_family family);
+/* Whether a program of this name, without folders, starts processes of MPI itself. */
+bool mpi_is_launcher(const char *name);
