@@ -145,8 +145,7 @@ static void on_signal_order(struct agent *a, const struct frame *f)
 
         if (number_decode(&signo, f, NULL) < 0 || signo >= NSIG)
                 return;
-        for (size_t i = 0; i < a->attempt.n_workers; i++)
-                worker_signal(a->attempt.workers[i], (int)signo);
+        agent_signal_ranks(&a->attempt, (int)signo);
 }
 
 static void on_stop(struct agent *a, const struct frame *f)

@@ -21,7 +21,7 @@
 #include "base/log.h"
 
 enum {
-        LINGER_MS = 500,
+        LEFTOVER_GRACE_MS = 4500, /* for leftovers, after LINGER_MS */
         ERROR_FILE_MAX = 1 << 20,
         REAP_MAX = 256, /* in one turn of the loop */
         RECHECK_MS = 20,
@@ -38,31 +38,15 @@ static struct worker *find_worker(const struct agent_attempt *t, pid_t pid)
 
 /* --- stopping --------------------------------------------------------------------------------- */
 
-static bool is_worker_group(void *ctx, pid_t group)
-{
-        return find_worker(ctx, group);
-}
-
-/* Signals the processes outside of all workers' process groups. */
-static void signal_leftovers(struct agent_attempt *t, int signo)
-{
-        contain_signal(&t->contain, signo, is_worker_group, t);
-}
-
-static void signal_all(struct agent_attempt *t, int signo)
-{
-        for (size_t i = 0; i < t->n_workers; i++)
-                worker_signal(t->workers[i], signo);
-        signal_leftovers(t, signo);
-}
-
 static void on_grace_over(uv_timer_t *timer);
 
 void agent_kill_ranks(struct agent_attempt *t)
 {
         t->phase = KILLING;
         uv_timer_start(&t->grace, on_grace_over, HELD_MS, HELD_MS);
-        signal_all(t, SIGKILL);
+        for (size_t i = 0; i < t->n_workers; i++)
+                worker_signal(t->workers[i], SIGKILL);
+        contain_kill(&t->contain);
 }
 
 static void reap_children(struct agent *a);
@@ -96,10 +80,10 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
                 reap_children(a); /* a rank that has ended by now was not stopped by this call */
         if (t->phase < TERMINATING) {
                 t->phase = TERMINATING;
-                signal_all(t, SIGTERM);
-                signal_all(t, SIGCONT); /* a stopped process acts on TERM only then */
+                agent_stop_begin(t, grace_ms);
                 uv_timer_start(&t->grace, on_grace_over, grace_ms, 0);
         } else if (uv_timer_get_due_in(&t->grace) > grace_ms) {
+                agent_stop_within(t, grace_ms);
                 uv_timer_start(&t->grace, on_grace_over, grace_ms, 0);
         }
 }
@@ -129,7 +113,7 @@ static void on_grace_over(uv_timer_t *timer)
         struct agent *a = timer->data;
 
         if (a->attempt.phase < TERMINATING)
-                agent_stop(a, SHORT_GRACE_MS);
+                agent_stop(a, LEFTOVER_GRACE_MS);
         else if (a->attempt.phase == TERMINATING)
                 agent_kill_ranks(&a->attempt);
         else
@@ -144,7 +128,7 @@ static void on_recheck(uv_timer_t *timer)
         struct agent *a = timer->data;
 
         if (a->attempt.phase == KILLING)
-                signal_leftovers(&a->attempt, SIGKILL);
+                contain_kill(&a->attempt.contain);
 }
 
 static void drop_workers(struct agent_attempt *t)
@@ -176,6 +160,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 static void finish_attempt(struct agent *a)
 {
         agent_samples_end(&a->samples);
+        agent_stop_end(&a->attempt);
         drop_workers(&a->attempt);
         library_watch_stop(&a->attempt.libraries);
         dump_sender_close(&a->attempt.dumps);
@@ -326,15 +311,14 @@ static void reap_children(struct agent *a)
                         continue;
                 }
                 w->reaped = true;
+                w->ended_ns = uv_hrtime();
                 t->n_alive--;
                 report_exit(a, w, status);
         }
         if (!left) /* with 0 some versions of libuv fire before the loop turns */
                 uv_timer_start(&t->reaping, on_reaping, 1, 0);
         if (t->phase == KILLING)
-                signal_leftovers(t, SIGKILL);
-        else if (t->phase == TERMINATING && !t->n_alive)
-                signal_leftovers(t, SIGTERM);
+                contain_kill(&t->contain);
 }
 
 static void on_reaping(uv_timer_t *timer)
@@ -352,7 +336,8 @@ void agent_on_sigchld(uv_signal_t *handle, int signo UNUSED)
 void agent_attempt_init(struct agent *a)
 {
         struct agent_attempt *t = &a->attempt;
-        uv_timer_t *const timers[] = { &t->grace, &t->reaping, &t->recheck, &t->starting };
+        uv_timer_t *const timers[] = { &t->grace, &t->reaping, &t->recheck, &t->starting,
+                                       &t->stop.step };
 
         *t = (struct agent_attempt){ .contain = CONTAIN_INIT, .dumps.fd = -1 };
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
@@ -368,6 +353,7 @@ void agent_attempt_close(struct agent *a)
         struct agent_attempt *t = &a->attempt;
 
         drop_workers(t);
+        agent_stop_end(t);
         library_watch_close(&t->libraries);
         inspection_close(&t->inspection);
         dump_sender_close(&t->dumps);
@@ -375,6 +361,7 @@ void agent_attempt_close(struct agent *a)
         t->pmi = NULL;
         agent_pmix_end(a);
         uv_close((uv_handle_t *)&t->grace, NULL);
+        uv_close((uv_handle_t *)&t->stop.step, NULL);
         uv_close((uv_handle_t *)&t->reaping, NULL);
         uv_close((uv_handle_t *)&t->recheck, NULL);
         uv_close((uv_handle_t *)&t->starting, NULL);

@@ -35,6 +35,16 @@ enum attempt_phase {
         DRAINING,
 };
 
+enum { LINGER_MS = 500 /* in which leftovers may end by themselves */ };
+
+/* The order in which processes are told to end; see agent_signals.c. */
+struct rank_stop {
+        uv_timer_t step;
+        uint64_t half_ns;  /* half of the grace time is over then */
+        uint64_t quiet_ns; /* when a process of a rank's session was last there */
+        struct pids told;  /* of those that are no rank's */
+};
+
 struct agent_attempt {
         enum attempt_phase phase;
         struct worker **workers;
@@ -45,6 +55,7 @@ struct agent_attempt {
         bool has_gpus;     /* this node */
         bool refused;      /* a rank could not be started, and the head was told of one */
         uv_timer_t grace;
+        struct rank_stop stop;
         uv_timer_t reaping;  /* children wait for their turn */
         uv_timer_t recheck;  /* no signal tells of the end of processes other than children */
         uv_timer_t starting; /* ... nor of the execution of a program */
@@ -74,6 +85,15 @@ void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, c
  * program, or entering the working folder, takes as long as the file system does. Reports the first
  * failure; a worker whose program could not be executed is freed. */
 void agent_confirm_starts(struct agent *a, uint64_t ms);
+
+/* --- agent_signals.c --- */
+
+/* Sends a signal of the user to the program of each rank, else to the rank's process group. */
+void agent_signal_ranks(struct agent_attempt *t, int signo);
+/* TERM to the ranks, and later to what is left; KILL is not sent. */
+void agent_stop_begin(struct agent_attempt *t, uint32_t grace_ms);
+void agent_stop_within(struct agent_attempt *t, uint32_t grace_ms); /* the grace is shorter */
+void agent_stop_end(struct agent_attempt *t);
 
 /* --- agent_attempt.c --- */
 

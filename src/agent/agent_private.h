@@ -5,6 +5,7 @@
  *   agent.c           life cycle, orders of the head, loss of the head
  *   agent_start.c     the ranks of an attempt are started
  *   agent_attempt.c   one run of the ranks: stopping, proof of the end of all processes
+ *   agent_signals.c   which processes get a signal, in which order
  *   agent_pmix.c      ranks that wait for PMIx
  *   agent_children.c  child agents (--tree)
  *
@@ -22,7 +23,7 @@
 #include "agent/core/uplink.h"
 #include "agent/files/pull_sender.h"
 
-enum { SHORT_GRACE_MS = 2000 /* for leftovers, and when the head is lost */ };
+enum { SHORT_GRACE_MS = 2000 /* when the head is lost */ };
 
 /* Detects the loss of the head behind an open connection (a cut cable). While ranks run or files
  * arrive the head pings; otherwise the agent asks for a ping after a time of silence. */

@@ -45,7 +45,7 @@ int contain_open(struct contain *c, enum contain_level wanted, const char *mark,
         return 0;
 }
 
-static bool is_attempt_child(const struct contain *c, pid_t child)
+bool contain_has_child(const struct contain *c, pid_t child)
 {
         return child != c->pidns.keeper && !(c->is_other && c->is_other(c->other_ctx, child));
 }
@@ -57,7 +57,7 @@ static bool any_listed_child(const struct contain *c, pid_t of)
 
         proc_children(of, &pids);
         for (size_t i = 0; i < pids.n && !any; i++)
-                any = is_attempt_child(c, pids.v[i]) && !proc_is_held(pids.v[i]);
+                any = contain_has_child(c, pids.v[i]) && !proc_is_held(pids.v[i]);
         pids_finish(&pids);
         return any;
 }
@@ -73,19 +73,17 @@ bool contain_any(const struct contain *c)
         return keeper ? any_listed_child(c, keeper) : cgroup_populated(&c->cgroup);
 }
 
-void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
-                    void *ctx)
+void contain_kill(const struct contain *c)
 {
         struct pids pids = PIDS_INIT;
 
-        if (signo == SIGKILL)
-                cgroup_kill(&c->cgroup);
+        cgroup_kill(&c->cgroup);
         if (c->pidns.keeper)
-                pidns_signal(&c->pidns, signo);
+                pidns_kill(&c->pidns);
         proc_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n; i++)
-                if (is_attempt_child(c, pids.v[i]) && !is_worker(ctx, getpgid(pids.v[i])))
-                        kill(pids.v[i], signo);
+                if (contain_has_child(c, pids.v[i]))
+                        kill(pids.v[i], SIGKILL);
         pids_finish(&pids);
 }
 

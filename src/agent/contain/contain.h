@@ -46,10 +46,11 @@ int contain_open(struct contain *c, enum contain_level wanted, const char *mark,
 
 /* Whether anything but zombies of workers, which the caller reaps first, is left of the attempt. */
 bool contain_any(const struct contain *c);
-/* Signals the processes that have lost their worker: @is_worker(ctx, process group) tells the
- * others. KILL reaches all processes. */
-void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
-                    void *ctx);
+/* Whether the agent's child @child belongs to the attempt. */
+bool contain_has_child(const struct contain *c, pid_t child);
+/* Kills the attempt's children of the agent; with a control group or a namespace all processes.
+ * Children of killed processes become children of the agent: repeat until none is left. */
+void contain_kill(const struct contain *c);
 /* Kills marked processes other than descendants, and returns their number. In an attempt of less
  * than some seconds only younger processes are searched, because a search through thousands of
  * processes would take most of the attempt's time. */

@@ -44,10 +44,10 @@ static int map_own_ids(uid_t uid, gid_t gid)
         return r ? r : write_proc_file("/proc/self/gid_map", line);
 }
 
-/* Signals all processes of the namespace but this one, which is the first. */
-static void on_keeper_signal(int signo)
+/* Kills all processes of the namespace but this one, which is the first. */
+static void on_keeper_signal(int signo UNUSED)
 {
-        kill(-1, signo == SIGUSR1 ? SIGKILL : signo);
+        kill(-1, SIGKILL);
 }
 
 /* Runs until the agent ends, which closes the pipe in any case. Never returns. The first process of
@@ -64,7 +64,6 @@ static void run_keeper(int alive)
         signal(SIGCHLD, SIG_IGN); /* orphans are reaped by the kernel */
         while (waitpid(-1, NULL, WNOHANG) > 0)
                 ; /* ... but those that died before */
-        sigaction(SIGTERM, &sa, NULL);
         sigaction(SIGUSR1, &sa, NULL);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
@@ -122,7 +121,7 @@ int pidns_child(void)
         return 0;
 }
 
-void pidns_signal(const struct pidns *p, int signo)
+void pidns_kill(const struct pidns *p)
 {
-        kill(p->keeper, signo == SIGKILL ? SIGUSR1 : signo);
+        kill(p->keeper, SIGUSR1);
 }

@@ -23,5 +23,5 @@ int pidns_enter(struct pidns *p, struct error *err);
 /* In a child, before exec: mounts a /proc of the namespace. Async-signal-safe. 0, or -errno where
  * /proc may not be mounted: the child then sees the outer one, which also works. */
 int pidns_child(void);
-/* Sends TERM or KILL to all processes but the keeper. */
-void pidns_signal(const struct pidns *p, int signo);
+/* Kills all processes but the keeper. */
+void pidns_kill(const struct pidns *p);

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +43,18 @@ void pids_finish(struct pids *p)
         *p = (struct pids)PIDS_INIT;
 }
 
-static void pids_push(struct pids *p, pid_t pid)
+void pids_push(struct pids *p, pid_t pid)
 {
         p->v = xgrow(p->v, p->n, &p->cap, sizeof(*p->v));
         p->v[p->n++] = pid;
+}
+
+bool pids_have(const struct pids *p, pid_t pid)
+{
+        for (size_t i = 0; i < p->n; i++)
+                if (p->v[i] == pid)
+                        return true;
+        return false;
 }
 
 /* Parses the name of a folder in /proc; 0 = not a process. */
@@ -139,6 +148,40 @@ bool proc_read_stat(struct proc_stat *p, pid_t pid)
         char line[STAT_MAX];
 
         return proc_read(pid, "stat", line, sizeof(line)) && proc_parse_stat(p, line);
+}
+
+/* Reads one set of signals in a status file. */
+static uint64_t read_signal_set(const char *text, const char *name)
+{
+        const char *at = strstr(text, name);
+
+        return at ? strtoull(at + strlen(name), NULL, 16) : 0;
+}
+
+bool proc_catches(pid_t pid, int signo)
+{
+        char path[64], *text;
+        uint64_t sets;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        if (signo < 1 || fd_read_file(path, FILE_MAX, &text, NULL) < 0)
+                return false;
+        sets = read_signal_set(text, "\nSigCgt:") | read_signal_set(text, "\nSigBlk:");
+        free(text);
+        return sets >> (signo - 1) & 1;
+}
+
+void proc_program(pid_t pid, char *to, size_t size)
+{
+        char path[64], file[PATH_MAX];
+        const char *name;
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+        n = readlink(path, file, sizeof(file) - 1);
+        file[n > 0 ? n : 0] = '\0';
+        name = strrchr(file, '/');
+        snprintf(to, size, "%s", name ? name + 1 : "");
 }
 
 bool proc_is_held(pid_t pid)

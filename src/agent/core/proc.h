@@ -40,6 +40,11 @@ bool proc_read(pid_t pid, const char *file, char *to, size_t size);
 /* Parses one line of /proc/PID/stat. False: malformed. */
 bool proc_parse_stat(struct proc_stat *p, const char *line);
 bool proc_read_stat(struct proc_stat *p, pid_t pid); /* false: gone */
+/* True for a process with a handler of @signo, or one that blocks it and so waits for it in some
+ * other way. False on kernels that do not tell. */
+bool proc_catches(pid_t pid, int signo);
+/* The name of the file that the process executes, without folders: "" = not known. */
+void proc_program(pid_t pid, char *to, size_t size);
 
 /* True for a dead process that cannot be reaped before its tracer, such as a debugger at its
  * prompt, has waited for the process. No signal changes that. */
@@ -59,6 +64,8 @@ struct pids {
                 0                                                                                  \
         }
 
+void pids_push(struct pids *p, pid_t pid);
+bool pids_have(const struct pids *p, pid_t pid);
 void pids_finish(struct pids *p);
 
 /* Calls @fn for every process of the machine. */

@@ -138,6 +138,8 @@ void worker_destroy(struct worker *w)
         stream_close(w->out[1]);
         stdin_writer_close(w->in);
         fd_close(w->spawning.fd);
+        pids_finish(&w->programs);
+        pids_finish(&w->told);
         free(w->program);
         free(w->cwd);
         free(w->path);

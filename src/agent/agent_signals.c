@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A signal goes to the program of each rank first (rank_signal.h), and to the whole process group
+ * where nothing catches it. When ranks are stopped, a step every STEP_MS, more rarely on a machine
+ * where it takes long, tells the others to end:
+ *
+ *   processes below the program           when it has ended, or at half of the grace time
+ *   others of the rank, such as a shell   when the program has ended
+ *   orphans in the session of a rank      LINGER_MS after its end
+ *   orphans in sessions of their own      when all of these are gone, and SERVICE_MS have passed
+ *
+ * The last are services that clean up when their clients are gone, such as torch_shm_manager, which
+ * waits for new clients for 2 s; one that is at work is left alone. Each process is told once. The
+ * end of the grace time is not waited for here: agent_attempt.c kills all that is left.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "agent/agent_attempt.h"
+#include "agent/rank/rank_signal.h"
+
+enum {
+        STEP_MS = 100,
+        SERVICE_MS = 3000,
+        STEP_SHARE = 20, /* a step takes at most this part of the time */
+};
+
+static uint64_t ms_since(uint64_t ns, uint64_t now)
+{
+        return (now - ns) / 1000000;
+}
+
+static void tell_process(struct pids *told, pid_t pid)
+{
+        if (pids_have(told, pid))
+                return;
+        pids_push(told, pid);
+        kill(pid, SIGTERM);
+        kill(pid, SIGCONT); /* a stopped process acts on TERM only then */
+}
+
+/* Sends @signo to the program of a rank. False: nothing catches it. */
+static bool signal_program(const struct worker *w, const struct rank_status_scan *scan, int signo,
+                           struct pids *ret_programs)
+{
+        struct rank_signal r;
+        bool any;
+
+        rank_signal_find(scan, w->pid, signo, &r);
+        any = r.targets.n;
+        for (size_t i = 0; i < r.targets.n; i++) {
+                kill(r.targets.v[i], signo);
+                if (ret_programs)
+                        pids_push(ret_programs, r.targets.v[i]);
+        }
+        rank_signal_finish(&r);
+        return any;
+}
+
+static bool is_running(const struct worker *w)
+{
+        return w->started && !w->reaped;
+}
+
+void agent_signal_ranks(struct agent_attempt *t, int signo)
+{
+        struct rank_status_scan scan = { 0 };
+        const bool for_all = rank_signal_is_for_all(signo);
+
+        if (!for_all)
+                rank_status_scan(&scan);
+        for (size_t i = 0; i < t->n_workers; i++) {
+                struct worker *w = t->workers[i];
+
+                if (for_all || !is_running(w) || !signal_program(w, &scan, signo, NULL))
+                        worker_signal(w, signo);
+        }
+        rank_status_scan_finish(&scan);
+}
+
+/* --- stopping --------------------------------------------------------------------------------- */
+
+static bool is_alive(const struct rank_status_scan *s, pid_t pid)
+{
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i].pid == pid)
+                        return s->v[i].state != 'Z' && s->v[i].state != 'X';
+        return false;
+}
+
+static bool any_alive(const struct rank_status_scan *s, const struct pids *pids)
+{
+        for (size_t i = 0; i < pids->n; i++)
+                if (is_alive(s, pids->v[i]))
+                        return true;
+        return false;
+}
+
+/* Tells processes of a rank, unless they have got the signal as its program. */
+static void tell_each(struct worker *w, const struct pids *pids)
+{
+        for (size_t i = 0; i < pids->n; i++)
+                if (!pids_have(&w->programs, pids->v[i]))
+                        tell_process(&w->told, pids->v[i]);
+}
+
+/* Tells the processes below the program of a rank, and with @all what else there is. */
+static void tell_others(struct worker *w, const struct rank_status_scan *scan, bool all)
+{
+        struct rank_signal r;
+
+        rank_signal_find(scan, w->pid, SIGTERM, &r);
+        tell_each(w, &r.helpers);
+        if (all) {
+                tell_each(w, &r.targets);
+                tell_each(w, &r.others);
+        }
+        rank_signal_finish(&r);
+}
+
+static struct worker *worker_of_session(const struct agent_attempt *t, pid_t session)
+{
+        for (size_t i = 0; i < t->n_workers; i++)
+                if (t->workers[i]->pid == session)
+                        return t->workers[i];
+        return NULL;
+}
+
+/* Whether @p has lost its parent: the agent, or the keeper of the namespace, has taken it over. */
+static bool is_orphan(const struct agent_attempt *t, const struct proc_stat *p,
+                      const struct worker *w)
+{
+        const pid_t keeper = t->contain.pidns.keeper;
+
+        if (p->state == 'Z' || p->state == 'X' || (w && w->pid == p->pid))
+                return false;
+        return (keeper && p->parent == keeper) ||
+               (p->parent == getpid() && contain_has_child(&t->contain, p->pid));
+}
+
+/* Tells orphans, and returns whether there are any. @services: those in sessions of their own, if
+ * they are not at work. */
+static bool tell_orphans(struct agent_attempt *t, const struct rank_status_scan *scan, uint64_t now,
+                         bool services)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < scan->n; i++) {
+                const struct proc_stat *p = &scan->v[i];
+                struct worker *w = worker_of_session(t, p->session);
+
+                if (!is_orphan(t, p, w) || services != !w || (w && !w->reaped))
+                        continue;
+                any = true;
+                if (w && ms_since(w->ended_ns, now) >= LINGER_MS)
+                        tell_each(w, &(struct pids){ .v = &scan->v[i].pid, .n = 1 });
+                else if (!w && p->state != 'R' && p->state != 'D')
+                        tell_process(&t->stop.told, p->pid);
+        }
+        return any;
+}
+
+/* Tells the other processes of a rank that lives. */
+static void advance_rank(struct worker *w, const struct rank_status_scan *scan, bool half_over)
+{
+        if (w->all_told)
+                return;
+        if (!any_alive(scan, &w->programs)) {
+                tell_others(w, scan, true);
+                w->all_told = true;
+        } else if (half_over && !w->helpers_told) {
+                tell_others(w, scan, false);
+                w->helpers_told = true;
+        }
+}
+
+static void advance_ranks(struct agent_attempt *t, const struct rank_status_scan *scan,
+                          uint64_t now)
+{
+        for (size_t i = 0; i < t->n_workers; i++) {
+                struct worker *w = t->workers[i];
+
+                if (is_running(w))
+                        advance_rank(w, scan, now >= t->stop.half_ns);
+                t->stop.quiet_ns = w->reaped ? MAX(t->stop.quiet_ns, w->ended_ns) : now;
+        }
+}
+
+static void on_step(uv_timer_t *timer);
+
+/* Takes the steps that are due, and comes again. */
+static void advance_stop(struct agent_attempt *t, const struct rank_status_scan *scan,
+                         uint64_t began)
+{
+        uint64_t now = uv_hrtime(), step_ms;
+
+        advance_ranks(t, scan, now);
+        if (tell_orphans(t, scan, now, false))
+                t->stop.quiet_ns = now;
+        if (ms_since(t->stop.quiet_ns, now) >= SERVICE_MS)
+                tell_orphans(t, scan, now, true);
+        step_ms = MAX((uint64_t)STEP_MS, ms_since(began, uv_hrtime()) * STEP_SHARE);
+        uv_timer_start(&t->stop.step, on_step, step_ms, 0);
+}
+
+static void on_step(uv_timer_t *timer)
+{
+        struct agent_attempt *t = timer->data;
+        uint64_t began = uv_hrtime();
+        struct rank_status_scan scan;
+
+        if (t->phase != TERMINATING)
+                return;
+        rank_status_scan(&scan);
+        advance_stop(t, &scan, began);
+        rank_status_scan_finish(&scan);
+}
+
+void agent_stop_begin(struct agent_attempt *t, uint32_t grace_ms)
+{
+        uint64_t began = uv_hrtime();
+        struct rank_status_scan scan;
+
+        t->stop.half_ns = UINT64_MAX;
+        t->stop.quiet_ns = 0;
+        t->stop.step.data = t;
+        agent_stop_within(t, grace_ms);
+        rank_status_scan(&scan);
+        for (size_t i = 0; i < t->n_workers; i++) {
+                struct worker *w = t->workers[i];
+
+                if (!is_running(w) || !signal_program(w, &scan, SIGTERM, &w->programs)) {
+                        worker_signal(w, SIGTERM);
+                        w->all_told = true;
+                }
+                worker_signal(w, SIGCONT); /* a stopped process acts on TERM only then */
+        }
+        advance_stop(t, &scan, began);
+        rank_status_scan_finish(&scan);
+}
+
+void agent_stop_within(struct agent_attempt *t, uint32_t grace_ms)
+{
+        t->stop.half_ns = MIN(t->stop.half_ns, uv_hrtime() + (uint64_t)grace_ms * 1000000 / 2);
+}
+
+void agent_stop_end(struct agent_attempt *t)
+{
+        uv_timer_stop(&t->stop.step);
+        pids_finish(&t->stop.told);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank_signal_find() walks through the worker's session, a sorted piece of the scan, and judges
+ * each process by the signals that it catches and by the program that it executes. From a process
+ * the way leads through its parents to the top of the session; a program that catches the signal on
+ * that way makes all below it helpers. Then come sessions begun by a member of this one, if there
+ * are only shells and relays above; any other program that starts a session has started a service.
+ */
+#include "agent/rank/rank_signal.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "base/memory.h"
+
+enum {
+        SESSIONS_MAX = 16, /* one in another */
+        PROGRAM_MAX = 32,
+};
+
+enum role {
+        UNKNOWN, /* not yet judged */
+        DEAF,    /* catches nothing */
+        DEAF_SHELL,
+        DEAF_RELAY,
+        PROGRAM, /* and the others catch the signal */
+        SHELL,
+        RELAY,
+};
+
+struct signal_search {
+        const struct rank_status_scan *scan;
+        unsigned char *roles; /* of the processes of the scan */
+        int signo;
+        struct rank_signal *to;
+        struct pids shells, relays; /* that catch the signal */
+};
+
+static bool has_name(const char *const *names, const char *name)
+{
+        while (*names && strcmp(*names, name))
+                names++;
+        return *names;
+}
+
+static enum role find_role(pid_t pid, int signo)
+{
+        static const char *const shells[] = { "sh",   "bash",    "dash", "ash", "zsh",
+                                              "ksh",  "ksh93",   "mksh", "csh", "tcsh",
+                                              "fish", "busybox", NULL };
+        static const char *const relays[] = { "timeout", "script", "tini", "dumb-init", NULL };
+        bool catches = proc_catches(pid, signo);
+        char name[PROGRAM_MAX];
+
+        proc_program(pid, name, sizeof(name));
+        if (has_name(shells, name))
+                return catches ? SHELL : DEAF_SHELL;
+        if (has_name(relays, name))
+                return catches ? RELAY : DEAF_RELAY;
+        return catches ? PROGRAM : DEAF;
+}
+
+static enum role role_of(struct signal_search *s, const struct proc_stat *p)
+{
+        unsigned char *role = &s->roles[p - s->scan->v];
+
+        if (*role == UNKNOWN)
+                *role = (unsigned char)find_role(p->pid, s->signo);
+        return (enum role) * role;
+}
+
+/* Returns the process @pid among the @n of a session, which are sorted; NULL = elsewhere. */
+static const struct proc_stat *find_in(const struct proc_stat *v, size_t n, pid_t pid)
+{
+        size_t low = 0, high = n;
+
+        while (low < high) {
+                size_t mid = (low + high) / 2;
+
+                if (v[mid].pid < pid)
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        return low < n && v[low].pid == pid ? &v[low] : NULL;
+}
+
+/* Whether @p or one of its parents in the session is of a kind for which @is_so is true. The number
+ * of steps is limited, because the scan is not of a single moment. */
+static bool any_above(struct signal_search *s, const struct proc_stat *v, size_t n,
+                      const struct proc_stat *p, bool (*is_so)(enum role role))
+{
+        for (size_t i = 0; p && i < n; i++, p = find_in(v, n, p->parent))
+                if (is_so(role_of(s, p)))
+                        return true;
+        return false;
+}
+
+static bool is_program(enum role role)
+{
+        return role == PROGRAM;
+}
+
+static bool waits_for_no_other(enum role role)
+{
+        return role == PROGRAM || role == DEAF;
+}
+
+static bool is_dead(const struct proc_stat *p)
+{
+        return p->state == 'Z' || p->state == 'X';
+}
+
+static void sort_process(struct signal_search *s, const struct proc_stat *v, size_t n,
+                         const struct proc_stat *p)
+{
+        enum role role = role_of(s, p);
+
+        if (any_above(s, v, n, find_in(v, n, p->parent), is_program))
+                pids_push(&s->to->helpers, p->pid);
+        else if (role == PROGRAM)
+                pids_push(&s->to->targets, p->pid);
+        else
+                pids_push(&s->to->others, p->pid);
+        if (role == SHELL || role == RELAY)
+                pids_push(role == SHELL ? &s->shells : &s->relays, p->pid);
+}
+
+static void add_session(struct signal_search *s, pid_t session, int depth)
+{
+        size_t n;
+        const struct proc_stat *v = rank_status_session(s->scan, session, &n), *parent;
+
+        for (size_t i = 0; i < n; i++)
+                if (!is_dead(&v[i]))
+                        sort_process(s, v, n, &v[i]);
+        for (size_t i = 0; v && depth < SESSIONS_MAX && i < s->scan->n; i++) {
+                const struct proc_stat *p = &s->scan->v[i];
+
+                if (p->pid != p->session || p->session == session)
+                        continue;
+                parent = find_in(v, n, p->parent);
+                if (parent && !any_above(s, v, n, parent, waits_for_no_other))
+                        add_session(s, p->session, depth + 1);
+        }
+}
+
+static void append_pids(struct pids *to, const struct pids *from)
+{
+        for (size_t i = 0; i < from->n; i++)
+                pids_push(to, from->v[i]);
+}
+
+static bool ends_programs(int signo)
+{
+        return signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT;
+}
+
+void rank_signal_find(const struct rank_status_scan *scan, pid_t worker, int signo,
+                      struct rank_signal *to)
+{
+        struct signal_search s = { .scan = scan,
+                                   .roles = xcalloc(scan->n + 1, 1),
+                                   .signo = signo,
+                                   .to = to,
+                                   .shells = PIDS_INIT,
+                                   .relays = PIDS_INIT };
+        bool any;
+
+        *to = (struct rank_signal)RANK_SIGNAL_INIT;
+        add_session(&s, worker, 0);
+        any = to->targets.n;
+        if (any || !ends_programs(signo))
+                append_pids(&to->targets, &s.shells);
+        if (!any && !ends_programs(signo))
+                append_pids(&to->targets, &s.relays);
+        pids_finish(&s.shells);
+        pids_finish(&s.relays);
+        free(s.roles);
+}
+
+void rank_signal_finish(struct rank_signal *r)
+{
+        pids_finish(&r->targets);
+        pids_finish(&r->helpers);
+        pids_finish(&r->others);
+}
+
+bool rank_signal_is_for_all(int signo)
+{
+        return signo == SIGKILL || signo == SIGSTOP || signo == SIGCONT || signo == SIGTSTP ||
+               signo == SIGTTIN || signo == SIGTTOU;
+}

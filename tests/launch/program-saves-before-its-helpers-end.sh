@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# SIGTERM and signals of the user go to the program of a rank, whatever stands around it, and to its helpers only when
+# it has ended, or at half of --grace.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+# Works with a helper, an endless source of numbers that dies of both signals. A signal is noticed between two numbers;
+# the helper has to live for 10 more.
+cat >save.py <<'END'
+import multiprocessing, os, signal, subprocess, sys
+
+def serve(pipe):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    try:
+        while True:
+            pipe.recv()
+            pipe.send(os.getpid())
+    except EOFError:
+        pass
+
+def start_helper(kind):
+    if kind in ("popen", "session"):
+        helper = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                                  start_new_session=kind == "session")
+        def ask():
+            helper.stdin.write(b"x")
+            return helper.stdout.read(1)
+        return ask
+    context = multiprocessing.get_context(kind)
+    ours, theirs = context.Pipe()
+    context.Process(target=serve, args=(theirs,), daemon=True).start()
+    theirs.close()
+    def ask():
+        ours.send(1)
+        return ours.recv()
+    return ask
+
+def main():
+    got = []
+    for signo in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(signo, lambda n, frame: got.append(n))
+    ask = start_helper(sys.argv[1])
+    ask()
+    print("up", flush=True)
+    while True:
+        signal.sigtimedwait([], 0.02)
+        ask()
+        if got:
+            signo = got.pop(0)
+            for _ in range(10):
+                if not ask():
+                    sys.exit("the helper is gone")
+                signal.sigtimedwait([], 0.02)
+            print("saved", signal.Signals(signo).name, flush=True)
+            if signo == signal.SIGTERM:
+                os._exit(0)
+
+if __name__ == "__main__":
+    main()
+END
+count_is() { [[ $(grep -c "$1" "$OUT") -ge $2 ]]; } # TEXT N
+
+saves() { # NAME COMMAND...: two ranks of it save on SIGUSR1, and on SIGTERM
+    local name=$1
+    shift
+    start --local 2 --label none --grace 60s "$@"
+    wait_for count_is '^up' 2
+    kill -USR1 "$PID"
+    ok "$name: SIGUSR1 saves" wait_for count_is 'saved SIGUSR1' 2
+    kill -TERM "$PID"
+    finish
+    is "$name: SIGTERM saves" "$RC $(grep -c 'saved SIGTERM' "$OUT")" '143 2'
+    lacks "$name: no rank had to be killed" "$ERR" 'to be killed'
+}
+
+saves 'a helper in the process group' python3 save.py popen
+saves 'a forked helper' python3 save.py fork
+saves 'a spawned helper' python3 save.py spawn
+saves 'a helper of a fork server' python3 save.py forkserver
+saves 'a helper in a session of its own' python3 save.py session
+saves 'below a shell' sh -c 'python3 save.py fork; true'
+saves 'below two shells' sh -c 'bash -c "python3 save.py fork; true"; true'
+saves 'below timeout' timeout 600 python3 save.py fork
+saves 'in a session that a shell starts' sh -c 'setsid python3 save.py fork; true'
+saves 'in a pipe of a shell' sh -c 'python3 save.py fork | cat'
+saves 'below a shell with traps' bash -c 'trap : TERM USR1; python3 save.py fork; true'
+saves 'below a shell that waits with traps' bash -c 'trap : TERM USR1; python3 save.py fork & while [ -d /proc/32535 ]; do wait; done'
+saves 'below a program without handlers' \
+    python3 -c 'import subprocess; subprocess.call(["python3", "save.py", "fork"])'
+if script --version >"$TMP/version" 2>&1; then
+    saves 'below script' script -qec 'python3 save.py fork' /dev/null
+else
+    skip 'below script' 'no script(1)'
+fi
+
+# Only a shell catches the signal: what it waits for must not hold it up.
+start --local 1 --label none --grace 60s bash -c 'trap "echo saved; exit 0" TERM; echo up; sleep 300'
+wait_for count_is up 1
+begin=$SECONDS
+kill -TERM "$PID"
+finish
+has 'the trap of a shell runs although its child does not end by itself' "$OUT" saved
+ok '... at once' test $((SECONDS - begin)) -lt "$(scaled 20)"
+start --local 1 --label none bash -c 'trap "echo asked" USR1; echo up; sleep 1; echo slept; sleep 0.1; exec sleep 300'
+wait_for count_is up 1
+kill -USR1 "$PID"
+ok 'a signal that a shell catches does not end its child' wait_for count_is asked 1
+has '... which ends in its time' "$OUT" slept
+kill -KILL "$PID"
+finish
+
+# Nothing catches it: everything ends.
+start --local 2 sh -c 'echo up; sleep 300 & sleep 300; true'
+wait_for count_is up 2
+kill -USR1 "$PID"
+finish
+exits 'SIGUSR1 ends ranks that do not catch it' 138
+nothing_left '... with their helpers'
+
+# A program that never ends: its helper is told at half of the grace time, and all are killed at its end.
+cat >stay.sh <<'END'
+python3 -c '
+import signal, subprocess, time
+signal.signal(signal.SIGTERM, lambda *a: print("told", flush=True))
+helper = subprocess.Popen(["sleep", "300"])
+print("up", flush=True)
+while helper.poll() is None:
+    time.sleep(0.05)
+print("helper", -helper.returncode, flush=True)
+while True:
+    time.sleep(1)'
+END
+start --local 1 --label none --grace 4s sh stay.sh
+wait_for count_is up 1
+kill -TERM "$PID"
+finish
+is 'the helper is told later, and the program once' "$(cat "$OUT")" $'up\ntold\nhelper 15'
+verdict_has 'and the program is killed at the end of the grace time' 'had to be killed'
+
+# Signals by hand, and the namespace, whose first process has all orphans.
+start --local 1 --label none --contain pidns --grace 60s sh -c 'python3 save.py fork; true'
+if wait_for count_is '^up' 1 && pid_runs; then
+    kill -TERM "$PID"
+    finish
+    is 'in a namespace SIGTERM saves, too' "$RC $(grep -c 'saved SIGTERM' "$OUT")" '143 1'
+else
+    finish
+    skip 'in a namespace SIGTERM saves, too' 'no process namespaces here'
+fi
+nothing_left 'nothing is left'
+done_testing
