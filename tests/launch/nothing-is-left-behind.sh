@@ -17,6 +17,35 @@ hn --local 2 sh -c 'setsid sh -c "trap \"\" TERM HUP; while :; do sleep 1; done"
 exits 'a failing rank with a deaf child' 3
 nothing_left 'the deaf child is gone'
 
+# A service that cleans up when its client, which the rank started and leaves behind, is gone. SIGTERM would end it before.
+cat >service.sh <<'END'
+touch "kept.$RANK"
+mkfifo "client.$RANK"
+setsid sh -c 'read -r line; sleep 1; rm "kept.$RANK"' <"client.$RANK" >/dev/null 2>&1 &
+sleep 300 >"client.$RANK" &
+until [ -e "kept.0" ] && [ -e "kept.1" ]; do sleep 0.05; done
+case $1.$RANK in
+    exit.?) exit 0 ;;
+    fail.1) exit 3 ;;
+    kill.1) kill -KILL $$ ;;
+esac
+echo up
+wait
+END
+for end in exit:0 fail:3 kill:137; do
+    rm -f client.*
+    hn --local 2 sh service.sh "${end%:*}"
+    exits "ranks with services: $end" "${end#*:}"
+    is '... whose files are gone' "$(echo kept.*)" 'kept.*'
+done
+rm -f client.*
+start --local 2 --label none sh service.sh stop
+wait_for lines_are "$OUT" 2
+kill -TERM "$PID"
+finish
+is 'so they are after SIGTERM' "$RC $(echo kept.*)" '143 kept.*'
+nothing_left 'nothing else is left of them'
+
 begin=$SECONDS
 hn --local 1 --grace 1s sh -c 'sleep 300 & echo done'
 exits 'a child that holds the output open does not hold up the end' 0

@@ -87,7 +87,7 @@ saves 'below timeout' timeout 600 python3 save.py fork
 saves 'in a session that a shell starts' sh -c 'setsid python3 save.py fork; true'
 saves 'in a pipe of a shell' sh -c 'python3 save.py fork | cat'
 saves 'below a shell with traps' bash -c 'trap : TERM USR1; python3 save.py fork; true'
-saves 'below a shell that waits with traps' bash -c 'trap : TERM USR1; python3 save.py fork & while [ -d /proc/32535 ]; do wait; done'
+saves 'below a shell that waits with traps' bash -c 'trap : TERM USR1; python3 save.py fork & while [ -d /proc/$! ]; do wait; done'
 saves 'below a program without handlers' \
     python3 -c 'import subprocess; subprocess.call(["python3", "save.py", "fork"])'
 if script --version >"$TMP/version" 2>&1; then
