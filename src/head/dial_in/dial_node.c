@@ -16,10 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "head/dial_in/dial_call.h"
 #include "head/dial_in/dial_peer.h"
+#include "head/model/stop_orders.h"
 #include "head/output/say.h"
 
 enum {
@@ -46,7 +48,10 @@ struct dial_node {
         bool writing;
         uv_timer_t orderly;
         uv_signal_t signals[NODE_SIGNALS];
-        int signo; /* that ends this node, 0 = none */
+        struct {
+                struct stop_orders orders;
+                int signo; /* that ends this node, 0 = none */
+        } stop;
         bool over; /* node 0 has said the end, or is lost */
         bool has_end;
         char exit_text[160], lost[160], read[PIPE_READ];
@@ -77,7 +82,7 @@ static void finish_node_agent(struct dial_node *n)
         n->agent = NULL;
         n->piped = false;
         buf_finish(&n->out);
-        if (n->over || n->signo) {
+        if (n->over || n->stop.signo) {
                 uv_stop(&n->loop);
                 return;
         }
@@ -235,10 +240,12 @@ static void on_orderly_over(uv_timer_t *t)
 static void on_node_signal(uv_signal_t *s, int signo)
 {
         struct dial_node *n = s->data;
-        bool second = n->signo != 0;
+        enum stop_order order = stop_orders_take(&n->stop.orders, signo, clock_ms());
 
-        if (!second && n->agent && !n->over) {
-                n->signo = signo;
+        if (order == STOP_ORDER_SAME)
+                return;
+        if (order == STOP_ORDER_FIRST && n->agent && !n->over) {
+                n->stop.signo = signo;
                 if (!n->d->quiet)
                         say("hnlaunch: node %d got SIG%s: waiting for node 0 to stop the ranks\n",
                             n->d->place.rank, sigabbrev_np(signo));
@@ -246,7 +253,7 @@ static void on_node_signal(uv_signal_t *s, int signo)
                                (uint64_t)(n->d->grace_ms + ORDERLY_MORE_MS), 0);
                 return;
         }
-        n->signo = signo;
+        n->stop.signo = signo;
         on_orderly_over(&n->orderly);
 }
 
@@ -304,8 +311,8 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         if (dial_peer_adopt(&n->peer, &n->loop, call->fd, &call->stream, &call->in) == 0)
                 uv_run(&n->loop, UV_RUN_DEFAULT);
         call->fd = -1; /* the peer's */
-        code = n->has_end ? n->d->end.code : n->signo ? 128 + n->signo : 125;
-        if (!n->has_end && !n->signo)
+        code = n->has_end ? n->d->end.code : n->stop.signo ? 128 + n->stop.signo : 125;
+        if (!n->has_end && !n->stop.signo)
                 diag_help(diag_add(diags, HN_LOST_HEAD, 125, "lost node 0 at %s port %d: %s",
                                    p->host, p->port, n->lost),
                           "its own messages say why it ended; the ranks of this node were stopped");

@@ -24,6 +24,7 @@
 #include "head/job/stdin_pump.h"
 #include "head/job/store_server.h"
 #include "head/job/turns.h"
+#include "head/model/stop_orders.h"
 #include "head/output/dump_files.h"
 
 enum { JOB_SIGNALS = 7 };
@@ -40,8 +41,9 @@ struct job_history {
 struct job_orders {
         unsigned usr_signals[2]; /* SIGUSR1 and 2 that came by agents */
         bool has_grace;
-        uint32_t grace_ms;    /* in place of --grace */
-        bool hung_up;         /* the terminal is gone, and the job goes on */
+        uint32_t grace_ms; /* in place of --grace */
+        bool hung_up;      /* the terminal is gone, and the job goes on */
+        struct stop_orders stop;
         uint32_t inspections; /* the newest number of job_inspect() */
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */
         int64_t shown_ms;     /* clock of the last Ctrl-\ */

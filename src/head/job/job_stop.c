@@ -3,7 +3,7 @@
  * A job stops once, after a failure, an order, or the success of rank 0 (--success rank0).
  * stop_job() tells the store's clients why, orders TERM with the grace time on every node, and
  * begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now, and a second
- * later the remaining nodes are given up.
+ * later the remaining nodes are given up. Signals of one cause are one order (stop_orders.h).
  *
  * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report the end of all ranks. A busy
  * machine delays local agents: while a local agent is silent, no time is counted, and the heartbeat
@@ -82,6 +82,15 @@ static void stop_job(struct job *j, const char *why)
         stop_nodes(j, (uint32_t)grace_ms);
         j->late_looks = LATE_LOOKS;
         uv_timer_start(&j->late, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
+}
+
+/* KILL at once. */
+static void kill_now(struct job *j)
+{
+        if (!attempt_step(&j->attempt, JOB_EV_HURRY))
+                return;
+        stop_nodes(j, 0);
+        uv_timer_start(&j->late, give_up_nodes, HURRY_MS, 0);
 }
 
 /* Looks where the ranks are; job_end_look() stops them. False: no look is possible. */
@@ -184,6 +193,11 @@ void job_order_stop(struct job *j, int64_t grace_ms)
                 j->orders.has_grace = true;
                 j->orders.grace_ms = (uint32_t)MIN(grace_ms, INT64_C(1) << 31);
         }
+        if (job_state_stops(j->attempt.state)) {
+                kill_now(j);
+                return;
+        }
+        j->orders.stop = (struct stop_orders){ 0 }; /* no signal of the same cause */
         job_signal(j, SIGTERM);
 }
 
@@ -245,6 +259,36 @@ bool job_outlive_terminal(struct job *j)
         return true;
 }
 
+/* The ranks are being stopped already. If by a failure, the first TERM or HUP may be of the same
+ * cause. A manager sends TERM to hnlaunch and to the agents, and KILL later. */
+static void signal_again(struct job *j, int signo, enum stop_order order)
+{
+        bool managed = program_link_is_managed(j->config.options->via);
+
+        if (signo == SIGINT || (order == STOP_ORDER_AGAIN && !managed))
+                kill_now(j);
+}
+
+/* Ends what hnlaunch does: the job, or what follows it. */
+static void order_end(struct job *j, int signo)
+{
+        enum stop_order order = stop_orders_take(&j->orders.stop, signo, clock_ms());
+
+        if (order == STOP_ORDER_SAME)
+                log_line(LOG_INFO, "SIG%s: of the same cause as the signal before",
+                         sigabbrev_np(signo));
+        else if (j->orders.fetching)
+                trace_fetch_cancel(j->config.traces);
+        else if (pull_waits(j->config.pull))
+                pull_cancel(j->config.pull, "interrupted");
+        else if (j->attempt.state == JOB_LEAVING)
+                attempt_step(&j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
+        else if (j->attempt.outcome.cause.kind == CAUSE_ORDER || job_state_stops(j->attempt.state))
+                signal_again(j, signo, order);
+        else
+                job_ordered(j, CAUSE_ORDER, signo, NULL);
+}
+
 void job_signal(struct job *j, int signo)
 {
         if (signo == SIGHUP && job_outlive_terminal(j)) {
@@ -255,24 +299,8 @@ void job_signal(struct job *j, int signo)
                 heartbeat_suspend(&j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 job_signal_ranks(j, signo);
-        } else if (j->orders.fetching) {
-                trace_fetch_cancel(j->config.traces);
-        } else if (pull_waits(j->config.pull)) {
-                pull_cancel(j->config.pull, "interrupted");
-        } else if (j->attempt.state == JOB_LEAVING) {
-                attempt_step(&j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
-        } else if (j->attempt.outcome.cause.kind == CAUSE_ORDER ||
-                   job_state_stops(j->attempt.state)) {
-                /* A manager sends the same order to hnlaunch and to the agents, and SIGKILL later.
-                 */
-                if (signo == SIGTERM && program_link_is_managed(j->config.options->via))
-                        return;
-                if (!attempt_step(&j->attempt, JOB_EV_HURRY))
-                        return;
-                stop_nodes(j, 0);
-                uv_timer_start(&j->late, give_up_nodes, HURRY_MS, 0);
         } else {
-                job_ordered(j, CAUSE_ORDER, signo, NULL);
+                order_end(j, signo);
         }
 }
 
@@ -288,20 +316,25 @@ static void forward_usr_signal(struct job *j, struct node *n, int signo)
         job_signal(j, signo);
 }
 
+/* Without a manager, what signals an agent of this machine (the end of a login session, Slurm) has
+ * signalled this hnlaunch, too, or, of a node that has dialled in, the hnlaunch there. */
 int job_manager_signal(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
+        bool managed = program_link_is_managed(j->config.options->via);
         uint32_t signo;
 
         if (number_decode(&signo, f, err) < 0)
                 return -EPROTO;
-        if (!program_link_is_managed(j->config.options->via))
+        if (!managed && !n->host->local && !j->config.dial_in)
                 return err_set(err, EPROTO, "message out of turn: SIGNAL without a manager");
-        if (signo == SIGUSR1 || signo == SIGUSR2)
-                forward_usr_signal(j, n, (int)signo);
-        else if (signo != SIGTERM && signo != SIGHUP && signo != SIGINT)
+        if (signo == SIGUSR1 || signo == SIGUSR2) {
+                if (managed)
+                        forward_usr_signal(j, n, (int)signo);
+        } else if (signo != SIGTERM && signo != SIGHUP && signo != SIGINT) {
                 return err_set(err, EPROTO, "malformed SIGNAL message");
-        else if (j->attempt.state == JOB_RUNNING)
+        } else if (j->attempt.state == JOB_RUNNING && (managed || n->host->local)) {
                 job_signal(j, (int)signo); /* the others of one order change nothing */
+        }
         return 0;
 }
 

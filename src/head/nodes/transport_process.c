@@ -318,11 +318,11 @@ struct transport *transport_local_create(uv_loop_t *loop, const char *program,
         struct process_transport *t = create_process_transport(loop);
 
         strv_push(&t->words, program);
-        if (container) {
-                for (char **e = environ; *e; e++)
-                        strv_push(&t->env, *e);
+        for (char **e = environ; *e; e++)
+                strv_push(&t->env, *e);
+        strv_env_set(&t->env, "HNLAUNCH_MANAGED", "1");
+        if (container)
                 strv_env_set(&t->env, CONTAINER_ORDER, container);
-        }
         return &t->transport;
 }
 
