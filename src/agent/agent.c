@@ -55,15 +55,23 @@ static void on_ping_request_due(uv_timer_t *timer)
         uv_timer_start(timer, on_ping_request_due, PING_REQUEST_MS, 0);
 }
 
-void agent_rearm_silence(struct agent *a)
+/* The head spoke @age_ms ago. */
+static void rearm_silence(struct agent *a, int64_t age_ms)
 {
+        int64_t left = MAX((int64_t)a->head.limit_ms - age_ms, INT64_C(1));
+
         a->head.ping_requested = false;
         if (a->attempt.phase == IDLE && a->push.state != PUSH_FETCHING)
                 uv_timer_start(&a->head.timer, on_ping_request_due, PING_REQUEST_MS, 0);
         else if (a->head.limit_ms)
-                uv_timer_start(&a->head.timer, on_head_silent, a->head.limit_ms, 0);
+                uv_timer_start(&a->head.timer, on_head_silent, (uint64_t)left, 0);
         else
                 uv_timer_stop(&a->head.timer);
+}
+
+void agent_rearm_silence(struct agent *a)
+{
+        rearm_silence(a, 0);
 }
 
 /* The head pings while files arrive, and again when ranks run. */
@@ -178,20 +186,37 @@ static void on_stdin(struct agent *a, const struct frame *f)
                         worker_stdin(a->attempt.workers[i], m.data, m.len);
 }
 
-/* A ping without a time announces the head's sleep. */
+/* Returns how much later than the fastest one a ping has come: a network that was cut, or a node
+ * that did not run, delivers old pings. A clock may be faster than another by a thousandth. */
+static int64_t find_ping_age(struct head_watch *h, const struct ping *m)
+{
+        int64_t now = (int64_t)m->agent_ns, way = (int64_t)(m->agent_ns - m->head_ns);
+
+        h->base_ns += (now - h->pinged_ns) / 1000;
+        if (!h->pinged_ns || way < h->base_ns)
+                h->base_ns = way;
+        h->pinged_ns = now;
+        return way - h->base_ns;
+}
+
+/* A ping of the head is a lease from the time at which it was sent. One without a time announces
+ * the head's sleep. */
 static void on_ping(struct agent *a, const struct frame *f)
 {
+        int64_t age = 0;
         struct ping m;
 
         if (ping_decode(&m, f, NULL) < 0)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(&a->up.out, MSG_PONG, &m);
-        agent_children_ping(a, (int64_t)m.agent_ns, !m.head_ns);
+        if (m.head_ns)
+                age = find_ping_age(&a->head, &m);
+        agent_children_ping(a, (int64_t)m.agent_ns, m.head_ns ? age : -1);
         if (!m.head_ns)
                 uv_timer_stop(&a->head.timer);
         else
-                agent_rearm_silence(a);
+                rearm_silence(a, age / 1000000);
 }
 
 static void on_bye(struct agent *a, const struct frame *f UNUSED)

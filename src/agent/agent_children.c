@@ -5,10 +5,10 @@
  * pongs off, and leaves as MSG_TUNNEL again. A full uplink pauses the child read last;
  * agent_children_resume() continues all.
  *
- * Pings: for every ping of the head the agent pings all children, and reports a watched child after
- * too long a silence (check_child_silence). A child agent's clock is measured here and sent to the
- * head only before events whose time matters. At the end of a process the child's requests are
- * cancelled first, then TUNNEL_ENDED is sent and the node is dropped.
+ * Pings: for every ping of the head the agent pings all children, and reports a watched child that
+ * is silent (check_child_silence), and the end of its silence. A child agent's clock is measured
+ * here and sent to the head only before events whose time matters. At the end of a process the
+ * child's requests are cancelled first, then TUNNEL_ENDED is sent and the node is dropped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +24,8 @@
 #include "base/log.h"
 #include "wire/clock_offset.h"
 
+#define SILENT_NS INT64_C(3000000000)
+
 /* A node with an agent, reached through this agent. */
 struct child_node {
         struct agent *agent;
@@ -32,6 +34,7 @@ struct child_node {
         struct tunnel_filter *tunnel_filter; /* NULL = cut off */
         int64_t heard_ns;                    /* time of the last byte, uv_hrtime() */
         int64_t silence_ns;                  /* limit of the watch, 0 = not watched */
+        bool silent;                         /* and the head has been told */
         struct clock_offset clock;
         bool clock_told; /* the head knows as much */
 };
@@ -114,27 +117,31 @@ static void watch_child_node(struct child_node *c, uint32_t ms)
 
         c->silence_ns = (int64_t)ms * 1000000;
         c->heard_ns = now;
+        c->silent = false;
         /* An agent listens for pings from the first ping on, so send one at once. */
         if (ms)
                 ping_child_node(c, now);
 }
 
-/* Checks the silence of a child node. Of a time without pings, when this process or a parent hung,
- * at most half of the limit counts, because nothing could be heard. Unread bytes are a sign of
- * life. */
+/* Checks the silence of a child node, of which the head is told at each ping. A silent child gets
+ * no pings, as from the head (heartbeat.c). Of a time without pings, when this process or a parent
+ * hung, at most half of the limit counts, because nothing could be heard. Unread bytes are a sign
+ * of life. */
 static void check_child_silence(struct child_node *c, int64_t now, int64_t gap)
 {
         int64_t most = c->silence_ns / 2;
 
         if (gap > most)
                 c->heard_ns = MIN(now, c->heard_ns + gap - most);
-        if (now - c->heard_ns > c->silence_ns && !child_agent_readable(c->child))
+        c->silent = now - c->heard_ns > MIN(most, SILENT_NS) && !child_agent_readable(c->child);
+        if (c->silent)
                 send_child_heard(c, now);
 }
 
-void agent_children_ping(struct agent *a, int64_t now_ns, bool asleep)
+void agent_children_ping(struct agent *a, int64_t now_ns, int64_t age_ns)
 {
         int64_t gap = a->children.pinged_ns ? now_ns - a->children.pinged_ns : INT64_MAX / 2;
+        bool asleep = age_ns < 0;
 
         a->children.pinged_ns = asleep ? 0 : now_ns;
         for (size_t i = 0; i < a->children.n; i++) {
@@ -144,7 +151,8 @@ void agent_children_ping(struct agent *a, int64_t now_ns, bool asleep)
                         continue;
                 if (!asleep)
                         check_child_silence(c, now_ns, gap);
-                ping_child_node(c, asleep ? 0 : now_ns);
+                if (asleep || !c->silent)
+                        ping_child_node(c, asleep ? 0 : now_ns - age_ns);
         }
 }
 
@@ -173,6 +181,9 @@ static void on_child_bytes(void *ctx, const void *data, size_t len)
         if (!c->tunnel_filter)
                 return;
         c->heard_ns = (int64_t)uv_hrtime();
+        if (c->silent)
+                send_child_heard(c, c->heard_ns);
+        c->silent = false;
         if (tunnel_filter_up(c->tunnel_filter, data, len) < 0) {
                 log_line(LOG_ERROR, "out of memory for the output of a child node");
                 child_agent_end(c->child);

@@ -36,8 +36,8 @@ void agent_on_tunnel(struct agent *a, const struct frame *f);
 void agent_child_reaped(struct agent *a, pid_t pid, int status);
 /* Back pressure is over. */
 void agent_children_resume(struct agent *a);
-/* Passes a ping of the head on, which came at @now_ns. @asleep: the head's silence means nothing
- * from now on. */
-void agent_children_ping(struct agent *a, int64_t now_ns, bool asleep);
+/* Passes a ping of the head on, which came at @now_ns and was sent @age_ns before. @age_ns < 0: the
+ * head's silence means nothing from now on. */
+void agent_children_ping(struct agent *a, int64_t now_ns, int64_t age_ns);
 void agent_children_end(struct agent *a);
 void agent_children_close(struct agent *a); /* let the loop turn once more */

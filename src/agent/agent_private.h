@@ -23,13 +23,15 @@
 #include "agent/core/uplink.h"
 #include "agent/files/pull_sender.h"
 
-enum { SHORT_GRACE_MS = 2000 /* when the head is lost */ };
+enum { SHORT_GRACE_MS = MSG_LOST_GRACE_MS /* when the head is lost */ };
 
 /* Detects the loss of the head behind an open connection (a cut cable). While ranks run or files
  * arrive the head pings; otherwise the agent asks for a ping after a time of silence. */
 struct head_watch {
         uv_timer_t timer;
-        uint32_t limit_ms;   /* of LAUNCH or OFFER; 0 = no limit */
+        uint32_t limit_ms; /* of LAUNCH or OFFER; 0 = no limit */
+        int64_t base_ns;   /* from the head's clock to ours, by the fastest ping; 0 = no ping yet */
+        int64_t pinged_ns; /* the last ping came, uv_hrtime() */
         bool ping_requested; /* MSG_PING_REQUEST was sent and nothing has come since */
 };
 

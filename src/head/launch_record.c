@@ -145,6 +145,7 @@ static json_t *describe_launch(void *ctx)
                 j, "num_nodes",
                 json_integer(l->plan.n_nodes ? l->plan.num_nodes : (json_int_t)l->hosts.n));
         json_object_set_new(j, "world_size", json_integer(l->plan.world_size));
+        json_object_set_new(j, "silent_nodes", json_integer((json_int_t)job_silent_nodes(l->job)));
         json_object_set_new(j, "detached", json_boolean(launch_is_detached(l)));
         return j;
 }

@@ -94,6 +94,7 @@ enum {
         MSG_STDERR = 2,
         /* Output of one stream under way without a MSG_CREDIT. */
         MSG_WINDOW = 512 << 10,
+        MSG_LOST_GRACE_MS = 2000,  /* from TERM to KILL by an agent that has lost the head */
         MSG_OUTPUT_MAX = 64 << 10, /* bytes of a MSG_OUTPUT */
         MSG_MAX_STRINGS = 1 << 20, /* entries of argv or the environment; Linux executes fewer */
         MSG_MAX_STRING = 4 << 20,  /* bytes of one entry */

@@ -158,7 +158,7 @@ echo "rank $RANK attempt $HN_RESTART on $(hostname)"
 exit 0
 EOF
 for r in 0 1 2 3; do
-    dial "$r" --max-restarts 1 --label none sh "$PWD/work.sh"
+    dial "$r" --max-restarts 1 --node-timeout 3s --label none sh "$PWD/work.sh"
 done
 ok 'four ranks are up' wait_for lines_are out.0 4
 lab crash node003

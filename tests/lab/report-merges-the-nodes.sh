@@ -46,7 +46,7 @@ lab_hn -H "$TMP/hosts.txt" --ppn 1 --record --label none "$failing" end 3 60 20
 report
 is 'no node is slow where none is' "$(field "r['slow_node']")" None
 
-lab_start -H "$TMP/hosts.txt" --label none "$failing" end 0 100000 10
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none "$failing" end 0 100000 10
 started() { [[ $(grep -c started "$OUT") = 10 ]]; }
 ok 'all ranks take steps' wait_for started
 lab crash node002

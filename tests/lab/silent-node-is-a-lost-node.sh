@@ -18,7 +18,7 @@ no_ranks() { # NODE: a cut node's sshd may still wait for the network
     ! lab ps "$1" | grep -v sshd:
 }
 
-lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 100'
 ok 'eight ranks are up' wait_for lines_are "$OUT" 8
 lab cut node003
 begin=$SECONDS
@@ -31,7 +31,7 @@ ok 'the other nodes are empty' wait_for quiet_node head node001 node002 node004
 ok 'the ranks on the cut node end, too' wait_for no_ranks node003
 lab restore node003
 
-lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 100'
 ok 'eight ranks are up again' wait_for lines_are "$OUT" 8
 lab crash node002
 finish
@@ -40,7 +40,7 @@ verdict_has 'the verdict names it' node002
 ok 'the others are empty' wait_for quiet_node head node001 node003 node004
 lab boot node002
 
-lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 100'
 ok 'eight ranks are up once more' wait_for lines_are "$OUT" 8
 lab freeze node004
 finish
@@ -49,7 +49,7 @@ verdict_has 'the verdict names it' node004
 lab thaw node004
 
 # As when this machine's own cable is out.
-lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 100'
 ok 'eight ranks are up on a network that breaks' wait_for lines_are "$OUT" 8
 lab cut node001 node002 node003 node004
 finish

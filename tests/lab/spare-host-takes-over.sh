@@ -20,7 +20,7 @@ EOF
 lab_hn plan -H spare.txt true
 lacks 'a spare host has no ranks in the plan' "$OUT" '6-7'
 
-lab_start -H spare.txt --max-restarts 2 --label none sh "$PWD/work.sh"
+lab_start -H spare.txt --max-restarts 2 --node-timeout 3s --label none sh "$PWD/work.sh"
 ok 'six ranks are up on three nodes' wait_for lines_are "$OUT" 6
 lacks 'none on the spare one' "$OUT" node004
 lab crash node002
@@ -31,7 +31,7 @@ is 'with the ranks of the lost node' "$(grep -c 'rank [23] of 6 on node004 attem
 is 'the others stay where they were' "$(grep -c 'rank [0145] of 6 on node00[13] attempt 1' "$OUT")" 4
 lab boot node002
 
-lab_start -H spare.txt --max-restarts 2 --label none sh "$PWD/work.sh"
+lab_start -H spare.txt --max-restarts 2 --node-timeout 3s --label none sh "$PWD/work.sh"
 ok 'six ranks are up again' wait_for lines_are "$OUT" 6
 lab crash node001
 finish
@@ -39,7 +39,7 @@ exits 'even the node of rank 0 can be replaced' 0
 is 'MASTER_ADDR moves with it' "$(grep -c "attempt 1 master $(lab hosts etc | awk '/node004/ { print $1 }'):" "$OUT")" 6
 lab boot node001
 
-lab_start -H "$TMP/hosts.txt" --max-restarts 2 --label none sh "$PWD/work.sh"
+lab_start -H "$TMP/hosts.txt" --max-restarts 2 --node-timeout 3s --label none sh "$PWD/work.sh"
 ok 'eight ranks are up without a spare host' wait_for lines_are "$OUT" 8
 lab crash node003
 finish

@@ -64,7 +64,7 @@ has_tried() {
 }
 try() {
     dials=$(dials_of_2)
-    lab_start -H "$TMP/hosts.txt" -v touch "$TMP/started"
+    lab_start -H "$TMP/hosts.txt" --node-timeout 3s -v touch "$TMP/started"
     ok 'nodes try to reach the store' wait_for has_tried
     sleep 0.5
 }

@@ -79,7 +79,7 @@ hangs freeze thaw node003 '1 node behind it'
 work='echo up; case $(hostname) in node00[12]) exit 0 ;; *) exec sleep 100 ;; esac'
 two_have_ended() { [[ $(grep -c '"rank.exited"' "$TMP/$node"/*/events.ndjson) == 2 ]]; }
 for node in node003 node002 node001; do
-    up 3 --tree 1 -H three.txt --log-dir "$TMP/$node" sh -c "$work"
+    up 3 --tree 1 -H three.txt --node-timeout 3s --log-dir "$TMP/$node" sh -c "$work"
     ok 'the first two have ended' wait_for two_have_ended
     lab freeze $node
     finish
@@ -99,7 +99,7 @@ finish
 exits 'Ctrl-Z for longer than a node may be silent loses nobody' 0
 is 'all ranks have ended well' "$(grep -c 'done' "$OUT")" 4
 
-up 4 --tree 1 -H four.txt sh -c 'echo up; sleep 6'
+up 4 --tree 1 -H four.txt --node-timeout 3s sh -c 'echo up; sleep 6'
 lab stall node003 1.5
 finish
 exits 'an inner node that hangs for half the time loses nobody' 0

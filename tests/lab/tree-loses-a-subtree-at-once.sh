@@ -27,7 +27,7 @@ others() { # NODE: no process of a job on any other node
 }
 
 up() { # OPTION...
-    lab_start --tree 2 -H seven.txt --grace 1s "$@" --label none sh -c 'echo up; exec sleep 100'
+    lab_start --tree 2 -H seven.txt --grace 1s --node-timeout 3s "$@" --label none sh -c 'echo up; exec sleep 100'
     ok 'fourteen ranks are up' wait_for lines_are "$OUT" 14
 }
 
@@ -82,7 +82,7 @@ kill -KILL "$PID"
 wait "$PID" 2>/dev/null
 ok 'a head that is killed leaves nothing anywhere' wait_for lab_empty
 
-lab_start --tree 2 -H seven.txt --label none sh -c 'echo up; exec sleep 6'
+lab_start --tree 2 -H seven.txt --node-timeout 3s --label none sh -c 'echo up; exec sleep 6'
 ok 'fourteen ranks are up for a hiccup' wait_for lines_are "$OUT" 14
 lab stall node001 1.6
 finish
@@ -93,7 +93,7 @@ echo "rank $RANK of $WORLD_SIZE on $(hostname) attempt $HN_RESTART"
 [ "$HN_RESTART" = 0 ] && exec sleep 60
 exit 0
 EOF
-lab_start --tree 2 -H spare.txt --max-restarts 1 --label none sh "$PWD/work.sh"
+lab_start --tree 2 -H spare.txt --max-restarts 1 --node-timeout 3s --label none sh "$PWD/work.sh"
 ok 'fourteen ranks are up with a spare host' wait_for lines_are "$OUT" 14
 lab crash node001
 finish

@@ -75,6 +75,20 @@ static char *describe_state(const struct run *r)
                          (long long)code);
 }
 
+/* The state, and how many nodes are silent. */
+static char *describe_state_cell(const struct run *r)
+{
+        json_int_t silent = json_number(r->info, "silent_nodes");
+        char *state = describe_state(r), *life;
+
+        if (r->state != RUN_GOES_ON || !silent)
+                return state;
+        life = xasprintf("%s, %lld node%s silent", state, (long long)silent,
+                         silent == 1 ? "" : "s");
+        free(state);
+        return life;
+}
+
 static char *describe_start(const struct run *r)
 {
         struct tm tm = { 0 };
@@ -138,7 +152,7 @@ static void print_runs_table(const struct run_list *l)
                                   xstrdup(json_word(r->info, "host")),
                                   xasprintf("%lld", (long long)json_number(r->info, "num_nodes")),
                                   xasprintf("%lld", (long long)json_number(r->info, "world_size")),
-                                  describe_state(r),
+                                  describe_state_cell(r),
                                   describe_program(r) };
 
                 for (size_t c = 0; c < ARRAY_SIZE(cells); c++)
@@ -158,9 +172,10 @@ static void print_runs_json(const struct run_list *l)
                 const struct run *r = &l->v[i];
                 CLEANUP(free_textp) char *state = describe_state(r);
                 static const char *const of_summary[] = { "us", "code", "hn", "verdict", "rank" };
-                static const char *const of_info[] = { "host",      "pid",       "started",
-                                                       "us",        "argv",      "cwd",
-                                                       "directory", "num_nodes", "world_size" };
+                static const char *const of_info[] = { "host",        "pid",       "started",
+                                                       "us",          "argv",      "cwd",
+                                                       "directory",   "num_nodes", "world_size",
+                                                       "silent_nodes" };
                 json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
                                       r->state == RUN_GOES_ON);
 

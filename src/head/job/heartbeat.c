@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node is lost after --node-timeout without a byte received. beat_nodes() runs twelve times in
- * this period: often enough to notice its end, and to keep a node alive which hangs for two thirds
- * of the period. Agents measure the silence of the head in the same way.
+ * A node is silent after min(3 s, half of --node-timeout) without a byte received, which is told
+ * once, and lost after --node-timeout; the end of its connection is a loss at once (node.c).
+ * beat_nodes() pings six times before a node is silent.
+ *
+ * A ping is a lease: the agent keeps its ranks for agent_limit_ms() after the newest ping, by the
+ * time at which it was sent, then ends them (TERM, MSG_LOST_GRACE_MS, KILL). A silent node gets no
+ * pings, although it might hear them. So with T the timeout, S the silence, P the period:
+ *
+ *     last byte heard  h        last ping sent   <= h + S + P      node given up  >= h + T - P
+ *     ranks are dead   <= h + S + P + L + G + K, the lease L, the grace G and K for the kill
+ *
+ * L = T - S - 2 P - G - K makes this equal to h + T - P. A small T would leave the ranks too little
+ * time: L is 2/3 of T at least, and job_restart() waits for heartbeat_dead_ns(). With the default
+ * of 30 s: S = 3, P = 0.5, G = 2, K = 1 and L = 23 s.
  *
  * When hnlaunch itself did not run (SIGSTOP, a laptop's lid, a busy machine), the missed time is
  * added to the last sign of life of every node. When all nodes on the network fall silent within
  * two beats, the network of this machine is the cause, not a node.
  *
  * Below --tree the head pings only its children. Every parent passes pings on to the children and
- * reports their silence (heartbeat_heard()). So a hung parent is lost, not the healthy nodes
- * behind.
+ * reports their silence and its end (heartbeat_heard()). So a hung parent is lost, not the healthy
+ * nodes behind.
  */
 #include "head/job/heartbeat.h"
 
@@ -25,19 +36,23 @@
 #include "head/status/rank_table_text.h"
 
 enum {
-        BEATS = 12, /* in one --node-timeout */
+        BEATS = 6, /* until a node is silent */
+        SILENT_MS = 3000,
         LOCAL_TIMES = 20,
-        FLUSH_MS = 100,    /* for the last pings before a suspend */
-        FLUSH_TRIES = 10,  /* on a busy machine */
-        NODES_PER_MS = 10, /* pinged at most: ten thousand nodes once a second */
+        PATIENCE_MS = 60000, /* with busy machines, and with disks */
+        KILL_MS = 1000,      /* for an agent to kill its ranks */
+        FLUSH_MS = 100,      /* for the last pings before a suspend */
+        FLUSH_TRIES = 10,    /* on a busy machine */
+        NODES_PER_MS = 10,   /* pinged at most: ten thousand nodes once a second */
 };
 
 uint64_t heartbeat_interval_ms(const struct heartbeat *h)
 {
         size_t pinged = h->cluster->n_nodes - h->cluster->n_carried;
+        uint64_t silent =
+                MIN((uint64_t)h->cluster->options->node_timeout_ms / 2, (uint64_t)SILENT_MS);
 
-        return MAX((uint64_t)h->cluster->options->node_timeout_ms / BEATS,
-                   MAX(pinged / NODES_PER_MS, (uint64_t)1));
+        return MAX(silent / BEATS, MAX(pinged / NODES_PER_MS, (uint64_t)1));
 }
 
 /* An agent of this machine has neither cable nor power supply: silence means a busy machine. */
@@ -45,11 +60,12 @@ uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n)
 {
         uint64_t ms =
                 MAX((uint64_t)h->cluster->options->node_timeout_ms, 3 * heartbeat_interval_ms(h));
+        uint64_t most = MAX(ms, (uint64_t)PATIENCE_MS);
 
         if (n->host->local)
-                ms *= LOCAL_TIMES;
+                ms = MIN(ms * LOCAL_TIMES, most);
         else if (h->pushing)
-                ms *= HEARTBEAT_PUSH_TIMES;
+                ms = MIN(ms * HEARTBEAT_PUSH_TIMES, most);
         return (uint32_t)MIN(ms, (uint64_t)INT32_MAX);
 }
 
@@ -57,6 +73,32 @@ uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n)
 static uint32_t silence_limit_ms(const struct heartbeat *h, const struct node *n)
 {
         return heartbeat_silence_ms(h, n) - (uint32_t)heartbeat_interval_ms(h);
+}
+
+/* Returns the silence that is told. */
+static uint32_t told_silence_ms(const struct heartbeat *h, const struct node *n)
+{
+        uint32_t half = heartbeat_silence_ms(h, n) / 2;
+
+        return n->host->local || h->pushing ? half : MIN(half, (uint32_t)SILENT_MS);
+}
+
+uint32_t heartbeat_agent_ms(const struct heartbeat *h, const struct node *n)
+{
+        int64_t timeout = heartbeat_silence_ms(h, n), beat = (int64_t)heartbeat_interval_ms(h);
+        int64_t lease = timeout - told_silence_ms(h, n) - 2 * beat - MSG_LOST_GRACE_MS - KILL_MS;
+
+        return (uint32_t)MAX(lease, timeout * 2 / 3);
+}
+
+int64_t heartbeat_dead_ns(const struct heartbeat *h, const struct node *n, bool may_live)
+{
+        int64_t ms = MSG_LOST_GRACE_MS + KILL_MS;
+
+        if (!may_live)
+                return clock_ns() + INT64_C(1000000) * ms;
+        ms += told_silence_ms(h, n) + (int64_t)heartbeat_interval_ms(h) + heartbeat_agent_ms(h, n);
+        return n->heard_ns + INT64_C(1000000) * ms;
 }
 
 static bool is_on_network(const struct node *n)
@@ -121,14 +163,66 @@ static bool check_silence(struct heartbeat *h, struct node *n, int64_t now)
         return false;
 }
 
+/* --- silence ---------------------------------------------------------------------------------- */
+
+static void add_news(struct silence_news *news, const struct node *n, int64_t ms)
+{
+        if (!news->n++)
+                snprintf(news->first, sizeof(news->first), "%.200s", n->host->name);
+        news->ms = MAX(news->ms, ms);
+}
+
+/* One line for all nodes of a beat. */
+static void tell_news(struct silence_news *news, const char *one, const char *many,
+                      const char *more)
+{
+        struct rank_span span = rank_span((uint64_t)news->ms);
+
+        if (news->n == 1)
+                log_line(LOG_WARN, "%s %s %s%s", news->first, one, span.text, more);
+        else if (news->n)
+                log_line(LOG_WARN, "%s and %zu more %s %s%s", news->first, news->n - 1, many,
+                         span.text, more);
+        *news = (struct silence_news){ 0 };
+}
+
+static void tell_silence(struct heartbeat *h)
+{
+        char more[80];
+
+        snprintf(more, sizeof(more), "; the limit is %s (--node-timeout)",
+                 rank_span((uint64_t)h->cluster->options->node_timeout_ms).text);
+        tell_news(&h->fell_silent, "has been silent for", "have been silent for", more);
+        tell_news(&h->spoke_again, "answers again after", "answer again after", "");
+}
+
+/* Finds the change of @n between silent and not. */
+static void notice_silence(struct heartbeat *h, struct node *n, int64_t now)
+{
+        int64_t ms = (now - n->heard_ns) / 1000000;
+
+        if (!n->silent_ns && ms > told_silence_ms(h, n)) {
+                n->silent_ns = n->heard_ns;
+                add_news(&h->fell_silent, n, ms);
+                cluster_emit(h->cluster, EVENT_NODE_SILENT, n->index, -1, ms, NULL);
+        } else if (n->silent_ns && ms <= told_silence_ms(h, n)) {
+                ms = (n->heard_ns - n->silent_ns) / 1000000;
+                n->silent_ns = 0;
+                add_news(&h->spoke_again, n, ms);
+                cluster_emit(h->cluster, EVENT_NODE_HEARD, n->index, -1, ms, NULL);
+        }
+}
+
 void heartbeat_heard(struct heartbeat *h, struct node *n, uint32_t silent_ms)
 {
         int64_t now = clock_ns();
 
         n->heard_ns = MAX(n->heard_ns, now - (int64_t)silent_ms * 1000000);
-        if (n->needed)
-                check_silence(h, n, now);
+        if (n->needed && check_silence(h, n, now))
+                notice_silence(h, n, now);
 }
+
+/* --- pings ------------------------------------------------------------------------------------ */
 
 /* Pings leave with the frames for the node's descendants. @head_ns 0: hnlaunch will be suspended.
  */
@@ -142,7 +236,7 @@ void heartbeat_requested(struct heartbeat *h, struct node *n)
 {
         /* The parent answers for its children, by its own clock. Bytes under way are an answer,
          * too: requests without an end fill no memory. */
-        if (!n->parent && !n->queued && !node_unsent(n))
+        if (!n->parent && !n->queued.yes && !node_unsent(n))
                 send_ping(h, n, clock_ns());
 }
 
@@ -159,6 +253,15 @@ static void ping_everyone(struct heartbeat *h, int64_t head_ns)
                         send_ping(h, &h->cluster->nodes[i], head_ns);
 }
 
+static void forgive_pause(struct cluster *c, int64_t pause_ns)
+{
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                c->nodes[i].heard_ns += pause_ns;
+                if (c->nodes[i].silent_ns)
+                        c->nodes[i].silent_ns += pause_ns;
+        }
+}
+
 static void beat_nodes(uv_timer_t *t)
 {
         struct heartbeat *h = t->data;
@@ -166,8 +269,7 @@ static void beat_nodes(uv_timer_t *t)
         int64_t now = clock_ns(), interval = (int64_t)heartbeat_interval_ms(h) * 1000000;
 
         if (now - h->beat_ns > 2 * interval) /* forgive the time in which hnlaunch did not run */
-                for (size_t i = 0; i < c->n_nodes; i++)
-                        c->nodes[i].heard_ns += now - h->beat_ns - interval;
+                forgive_pause(c, now - h->beat_ns - interval);
         h->beat_ns = now;
         for (size_t i = 0; i < c->n_nodes; i++)
                 c->nodes[i].needed = false;
@@ -184,11 +286,17 @@ static void beat_nodes(uv_timer_t *t)
         for (size_t i = 0; i < c->n_nodes; i++) {
                 struct node *n = &c->nodes[i];
 
-                if (n->parent)
+                if (n->parent) {
                         transport_tree_watch(c->tree, n, n->needed ? silence_limit_ms(h, n) : 0);
-                else if (n->needed && check_silence(h, n, now))
-                        send_ping(h, n, now);
+                } else if (n->needed && check_silence(h, n, now)) {
+                        notice_silence(h, n, now);
+                        if (!n->silent_ns)
+                                send_ping(h, n, now);
+                }
+                if (n->silent_ns && !n->needed && n->state != NODE_FAILED)
+                        notice_silence(h, n, now); /* its ranks have ended */
         }
+        tell_silence(h);
 }
 
 static void suspend_process(uv_timer_t *t)

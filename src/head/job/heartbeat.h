@@ -20,6 +20,13 @@
 struct attempt;
 struct cluster;
 
+/* Nodes that have fallen silent in one beat, or that are heard again. */
+struct silence_news {
+        size_t n;
+        char first[208]; /* the name of one */
+        int64_t ms;      /* the longest silence */
+};
+
 struct heartbeat {
         struct cluster *cluster;
         struct attempt *attempt;
@@ -29,6 +36,7 @@ struct heartbeat {
         int suspend_tries;
         int64_t beat_ns;
         bool pushing; /* nodes store files: more patience */
+        struct silence_news fell_silent, spoke_again;
 };
 
 /* All pointers are borrowed. The timers do not keep the loop alive. */
@@ -42,8 +50,13 @@ void heartbeat_close(struct heartbeat *h);
 
 /* Milliseconds between two pings. */
 uint64_t heartbeat_interval_ms(const struct heartbeat *h);
-/* Milliseconds of silence after which @n counts as lost, and after which the agent gives up. */
+/* Milliseconds of silence after which @n counts as lost. */
 uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n);
+/* Milliseconds without a ping after which the agent of @n ends its ranks. */
+uint32_t heartbeat_agent_ms(const struct heartbeat *h, const struct node *n);
+/* The time of clock_ns() from which on no rank of @n, a lost node, lives. @may_live: the agent may
+ * not know that it is lost, else its connection has ended there, too. */
+int64_t heartbeat_dead_ns(const struct heartbeat *h, const struct node *n, bool may_live);
 
 /* Answers the request for a ping. */
 void heartbeat_requested(struct heartbeat *h, struct node *n);

@@ -382,6 +382,15 @@ const struct node *job_node(const struct job *j, size_t host)
         return &j->cluster.nodes[host];
 }
 
+size_t job_silent_nodes(const struct job *j)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                n += j->cluster.nodes[i].silent_ns != 0;
+        return n;
+}
+
 const char *job_doing(const struct job *j)
 {
         enum job_state state = j->attempt.state;

@@ -172,6 +172,7 @@ bool job_still_hangs(struct job *j);
  * as --on-hang says. */
 void job_hangs(struct job *j, int rank, const char *text);
 void job_end_look(struct job *j); /* stops the ranks, after the look of config.why.last() */
+size_t job_silent_nodes(const struct job *j);
 const char *job_doing(const struct job *j); /* "connecting", "running", "stopping", "ending" */
 uv_loop_t *job_loop(struct job *j);
 

@@ -283,7 +283,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         m->program = moved && l->program ? xasprintf("./%s", l->program) : xstrdup("");
         job_endpoint_fill(j->endpoint, (size_t)n->index, m);
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
-        m->silence_ms = heartbeat_silence_ms(&j->heartbeat, n);
+        m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
         m->node_rank = (uint32_t)p->node_rank;
         m->set_visible = p->gpus_are_subset;
         m->keep_dumps = l->output.dir;

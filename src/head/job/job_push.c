@@ -120,7 +120,7 @@ static void offer_next(struct job_push *p)
                 if (p->nodes[p->queue].state != PUSH_QUEUED)
                         continue;
                 m.node = (uint32_t)n->index;
-                m.silence_ms = heartbeat_silence_ms(p->heartbeat, n);
+                m.silence_ms = heartbeat_agent_ms(p->heartbeat, n);
                 push_offer_encode(&n->out, &m);
                 set_push_state(p, state_of(p, n), PUSH_OFFERED);
                 node_flush(n);

@@ -47,6 +47,15 @@ static void give_up_nodes(uv_timer_t *t)
                 node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
 }
 
+/* Gives up nodes that were silent when the grace time ended. */
+static void give_up_silent(struct job *j)
+{
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+                if (n->silent_ns && !n->host->local)
+                        node_break(n, LINK_TIMED_OUT,
+                                   "did not answer while its ranks were being stopped");
+}
+
 /* Counts no time while dumps arrive, nor while an agent of this machine is silent: then the machine
  * is too busy. */
 static void on_late_look(uv_timer_t *t)
@@ -55,6 +64,7 @@ static void on_late_look(uv_timer_t *t)
         int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(&j->heartbeat));
         int64_t since = clock_ns() - INT64_C(1000000) * silent_ms;
 
+        give_up_silent(j);
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
                 if (n->host->local && n->heard_ns < since)
                         return;

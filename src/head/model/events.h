@@ -23,6 +23,8 @@ enum event_kind {
         EVENT_PUSH_PROGRESS,  /* value = bytes received, count = bytes to be sent */
         EVENT_NODE_PUSHED,    /* the files are there: value = bytes sent, text = folder */
         EVENT_NODE_FAILED,    /* could not be reached: text */
+        EVENT_NODE_SILENT,    /* nothing was heard from it: value = milliseconds */
+        EVENT_NODE_HEARD,     /* a silent node is heard again: value = milliseconds of silence */
         EVENT_NODE_LOST,      /* while running: text */
         EVENT_RANK_STARTED,   /* value = pid */
         EVENT_RANK_JOINED,    /* opened the client library, or a connection to PyTorch's store */

@@ -292,6 +292,27 @@ static void drop_link(struct node *n)
         n->io->link = NULL;
 }
 
+static void on_node_handle_closed(uv_handle_t *h)
+{
+        struct node *n = h->data;
+
+        n->io->handles--;
+}
+
+void node_hang_up(struct node *n)
+{
+        struct node_io *io = n->io;
+
+        if (io->stream == STREAM_PIPE)
+                uv_close((uv_handle_t *)&io->pipe, on_node_handle_closed);
+        io->stream = STREAM_NONE;
+}
+
+bool node_hung_up(const struct node *n)
+{
+        return n->io->stream == STREAM_NONE && n->io->handles == 1; /* the deadline */
+}
+
 void node_renew(struct node *n)
 {
         struct node_io *io = n->io;
@@ -299,10 +320,12 @@ void node_renew(struct node *n)
         drop_link(n);
         clear_node(n);
         io->boot = (struct bootstrap){ 0 };
-        io->stream = STREAM_NONE; /* was a tunnel, which holds no descriptor */
+        io->stream = STREAM_NONE;
+        uv_timer_stop(&io->deadline);
         n->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
         n->parent = NULL;
         n->has_children = n->uploaded = n->ended = n->again = false;
+        n->silent_ns = 0;
         n->refusal = NODE_NOT_REFUSED;
         n->state = NODE_NEW;
 }
@@ -322,13 +345,6 @@ void node_again(struct node *n)
 void node_launched(struct node *n)
 {
         node_step(n, NODE_EV_LAUNCH);
-}
-
-static void on_node_handle_closed(uv_handle_t *h)
-{
-        struct node *n = h->data;
-
-        n->io->handles--;
 }
 
 void node_close(struct node *n)

@@ -95,17 +95,20 @@ struct node {
         struct link_failure *failure; /* never NULL when FAILED */
         struct hello hello;           /* valid from READY on */
         struct clock_offset clock;    /* the agent's */
-        int64_t heard_ns; /* our clock at the newest byte from the node, or as reported by the
-                           * parent
-                           */
+        int64_t heard_ns;  /* our clock at the newest byte from the node, or as reported by the
+                            * parent
+                            */
+        int64_t silent_ns; /* heard_ns of a node that is silent (heartbeat.c); 0 = it is not */
         /* Frames for the agent. Encode into the buffer, then call node_flush(), or send_queue_add()
          * if many frames come in one turn of the loop. Only while READY, RUNNING or GONE. */
         struct buf out;
         size_t answers_max; /* bytes that may wait for the agent beside NODE_UNREAD_MAX */
         struct node_io *io;
-        struct node *next_queued; /* send_queue.c */
-        bool queued;              /* send_queue.c */
-        unsigned usr_signals[2];  /* SIGUSR1 and 2 that the agent got, job_stop.c */
+        struct {
+                bool yes;
+                struct node *next;
+        } queued;                /* send_queue.c */
+        unsigned usr_signals[2]; /* SIGUSR1 and 2 that the agent got, job_stop.c */
 };
 
 /* Initializes @n, zeroed memory of the caller. @host, @agent_binaries and @ops are borrowed for the
@@ -117,8 +120,11 @@ void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *ho
  * immediate failure. @greet_ms is the time allowed from the open link to HELLO. */
 void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms);
 
-/* Makes a FAILED node NEW again, without a parent. Only for a node lost with the parent, or whose
- * link has never been open. */
+/* Closes the descriptor of a FAILED node, which is hung up after a turn of the loop. */
+void node_hang_up(struct node *n);
+bool node_hung_up(const struct node *n);
+/* Makes a FAILED node NEW again, without a parent. Only for a node that is hung up, was lost with
+ * the parent, or whose link has never been open. */
 void node_renew(struct node *n);
 
 /* Makes a GONE node READY for another attempt, or FAILED if the link has ended meanwhile. */

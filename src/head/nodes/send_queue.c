@@ -8,8 +8,8 @@ static void flush_queued_nodes(uv_prepare_t *h)
         while (q->first) {
                 struct node *n = q->first;
 
-                q->first = n->next_queued;
-                n->queued = false;
+                q->first = n->queued.next;
+                n->queued.yes = false;
                 node_flush(n);
         }
 }
@@ -25,9 +25,9 @@ void send_queue_init(struct send_queue *q, uv_loop_t *loop)
 
 void send_queue_add(struct send_queue *q, struct node *n)
 {
-        if (n->queued)
+        if (n->queued.yes)
                 return;
-        n->queued = true;
-        n->next_queued = q->first;
+        n->queued.yes = true;
+        n->queued.next = q->first;
         q->first = n;
 }

@@ -125,7 +125,7 @@ const struct option_def option_table[] = {
           "run.timeout", "never", GROUP_WHEN,
           .parse = value_limit, FIELD(timeout_ms), .min = 1 },
         { "node-timeout", 0, "TIME", "declare a node lost after this silence; a node does the same with hnlaunch",
-          "run.node_timeout", "3s", GROUP_WHEN,
+          "run.node_timeout", "30s", GROUP_WHEN,
           .parse = value_span, FIELD(node_timeout_ms), .min = 100 },
         { "grace", 0, "TIME", "from SIGTERM to SIGKILL when ranks are stopped",
           "run.grace", "10s", GROUP_WHEN, .parse = value_span, FIELD(grace_ms) },

@@ -42,6 +42,7 @@ struct live_line {
         const struct hosts *hosts;
         bool tty, closed;
         struct live_step *ranks; /* by rank */
+        bool *silent;            /* by node */
         int running;
         int64_t total;
         int64_t ticks;
@@ -126,6 +127,10 @@ char *live_line_text(const struct live_facts *f)
                 format_duration(text, sizeof(text), f->silent_us);
                 buf_printf(&b, "  no output for %s", text);
         }
+        if (f->silent_nodes == 1)
+                buf_printf(&b, "  %s is silent", f->silent_host);
+        else if (f->silent_nodes)
+                buf_printf(&b, "  %zu nodes are silent", f->silent_nodes);
         if (f->bar && !f->steps)
                 add_bar(&b, f);
         return buf_steal(&b);
@@ -143,6 +148,12 @@ static struct live_facts collect_facts(struct live_line *l)
         int64_t before;
 
         f.silent_us = f.us - l->written_us;
+        for (size_t i = 0; i < l->hosts->n; i++) {
+                if (!l->silent[i])
+                        continue;
+                f.silent_nodes++;
+                f.silent_host = l->hosts->v[i].name;
+        }
         for (int r = 0; r < l->plan->world_size; r++) {
                 int64_t step = l->ranks[r].step;
 
@@ -187,6 +198,9 @@ static void on_live_event(void *ctx, const struct event *e)
         } else if (e->kind == EVENT_RANK_PROGRESS && is_rank) {
                 l->ranks[e->rank].step = e->value;
                 l->total = e->count;
+        } else if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
+                   e->kind == EVENT_NODE_LOST) {
+                l->silent[e->node] = e->kind == EVENT_NODE_SILENT;
         } else if (e->kind == EVENT_RESTART) {
                 l->running = 0;
                 l->bar.len = 0;
@@ -219,6 +233,7 @@ struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const str
 
         *l = (struct live_line){ .es = es, .plan = plan, .hosts = hosts, .tty = tty };
         l->ranks = xcalloc((size_t)plan->world_size, sizeof(*l->ranks));
+        l->silent = xcalloc(hosts->n, sizeof(*l->silent));
         for (int r = 0; r < plan->world_size; r++)
                 l->ranks[r] = (struct live_step){ .step = -1, .ended = true };
         for (int i = 0; i < RATE_TICKS; i++)
@@ -268,6 +283,7 @@ static void on_live_closed(uv_handle_t *h)
         struct live_line *l = h->data;
 
         free(l->ranks);
+        free(l->silent);
         free(l);
 }
 

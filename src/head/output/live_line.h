@@ -26,6 +26,8 @@ struct live_facts {
         double rate;                /* steps in a second of the slowest rank; 0 = unknown */
         uint64_t bytes;             /* of output in the last second */
         int64_t silent_us;          /* since the last output */
+        size_t silent_nodes;        /* heartbeat.h */
+        const char *silent_host;    /* one of them */
         const char *bar;            /* bytes of a progress bar, shown without steps; NULL = none */
         size_t bar_len;
         int bar_rank;

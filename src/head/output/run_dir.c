@@ -143,6 +143,7 @@ static void on_event(void *ctx, const struct event *e)
                 [EVENT_NODE_PUSHED] = "bytes",  [EVENT_RANK_STARTED] = "pid",
                 [EVENT_RANK_PROGRESS] = "step", [EVENT_RESTART] = "attempt",
                 [EVENT_STALLED] = "ms",         [EVENT_HANG] = "ms",
+                [EVENT_NODE_SILENT] = "ms",     [EVENT_NODE_HEARD] = "ms",
                 [EVENT_RUN_END] = "code",
         };
         struct run_dir *r = ctx;

@@ -161,7 +161,8 @@ static bool is_worth_a_note(const char *ev)
 {
         static const char *const evs[] = { "node.failed",  "node.lost",   "node.replaced",
                                            "rank.missing", "rank.report", "run.stalled",
-                                           "run.hang",     "run.restart", "run.library" };
+                                           "run.hang",     "run.restart", "run.library",
+                                           "node.silent",  "node.heard" };
 
         for (size_t i = 0; i < ARRAY_SIZE(evs); i++)
                 if (!strcmp(ev, evs[i]))

@@ -27,6 +27,12 @@ static void test_without_steps_the_output_is_told(void **state)
                     "1m30s  1 rank  no output for 42.0s");
         expect_line((struct live_facts){ .us = 90000000, .ranks = 1, .silent_us = 9000000 },
                     "1m30s  1 rank");
+        expect_line(
+                (struct live_facts){
+                        .us = 90000000, .ranks = 8, .silent_nodes = 1, .silent_host = "gpu001" },
+                "1m30s  8 ranks  gpu001 is silent");
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .silent_nodes = 2 },
+                    "1m30s  8 ranks  2 nodes are silent");
 }
 
 static void test_steps_have_a_spread_and_a_last_rank(void **state)
