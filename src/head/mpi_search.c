@@ -8,6 +8,7 @@
  */
 #include "head/mpi_search.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,7 +75,7 @@ static void search_script(struct mpi_hunt *h, const char *path, const char *cwd,
         const char *end;
         char *first;
 
-        if (depth == DEPTH_MAX || fd_read_regular(path, TEXT_MAX, &text, NULL) < 0 ||
+        if (depth == DEPTH_MAX || fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, NULL) < 0 ||
             (!for_shell && strncmp(text, "#!", 2) != 0))
                 return;
         end = strchr(text, '\n');

@@ -418,7 +418,7 @@ static int start_agent(struct call *c, int (*agent)(void))
 /* Runs the agent until the job ends. Returns an exit code. */
 static int run_called_agent(struct call *c, int (*agent)(void))
 {
-        int r;
+        int off = 0, r;
 
         block_call_signals(c);
         r = start_agent(c, agent);
@@ -426,6 +426,8 @@ static int run_called_agent(struct call *c, int (*agent)(void))
                 fprintf(stderr, "hnlaunch-agent: cannot start the agent: %s\n", strerror(-r));
                 return EX_OSERR;
         }
+        /* From now on the agent watches the head, for longer than keepalive would. */
+        setsockopt(c->net, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
         take_head_records(c);
         carry_bytes(c);
         return 0;

@@ -84,5 +84,7 @@ int cluster_tree_open(struct cluster *c, struct error *err);
 bool cluster_is_orphan(const struct node *n);
 /* Whether a lost node may be connected again: an orphan, now directly, or one that dials in. */
 bool cluster_can_return(const struct cluster *c, const struct node *n);
-/* Begins to connect all such nodes. Returns how many. */
+/* Begins to connect a FAILED node once more. Runs the loop until its last link is closed. */
+void cluster_reconnect_node(struct cluster *c, struct node *n);
+/* Begins to connect all nodes that may be connected again. Returns how many. */
 size_t cluster_reconnect(struct cluster *c);

@@ -86,21 +86,28 @@ bool cluster_can_return(const struct cluster *c, const struct node *n)
                                    : c->tree && cluster_is_orphan(n);
 }
 
+void cluster_reconnect_node(struct cluster *c, struct node *n)
+{
+        node_hang_up(n);
+        while (!node_hung_up(n))
+                uv_run(c->loop, UV_RUN_ONCE);
+        c->n_carried -= n->parent != NULL;
+        node_renew(n);
+        c->failed--;
+        c->unresolved++;
+        node_connect(n, n->host->local ? c->local : c->remote, c->options->user,
+                     c->options->start_timeout_ms);
+}
+
 size_t cluster_reconnect(struct cluster *c)
 {
         size_t orphans = 0;
 
         for (size_t i = 0; i < c->n_nodes; i++) {
-                struct node *n = &c->nodes[i];
-
-                if (!cluster_can_return(c, n))
+                if (!cluster_can_return(c, &c->nodes[i]))
                         continue;
-                c->n_carried -= n->parent != NULL;
-                node_renew(n);
-                c->failed--;
-                c->unresolved++;
+                cluster_reconnect_node(c, &c->nodes[i]);
                 orphans++;
-                node_connect(n, c->remote, c->options->user, c->options->start_timeout_ms);
         }
         return orphans;
 }

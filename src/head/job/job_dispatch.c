@@ -500,6 +500,17 @@ static int on_node_message(void *ctx, struct node *n, const struct frame *f, str
 
 /* --- changes of nodes --- */
 
+/* Ranks of a lost node must not live when the next attempt begins. */
+static void note_dead(struct job *j, const struct node *n, const struct node *lost)
+{
+        const struct link_failure *why = lost->failure;
+        bool may_live = why && (why->cause == LINK_TIMED_OUT || why->one_sided);
+
+        if (n->state != NODE_GONE)
+                j->history.dead_ns =
+                        MAX(j->history.dead_ns, heartbeat_dead_ns(&j->heartbeat, lost, may_live));
+}
+
 /* Records the loss of a node, RUNNING or with the endpoint of the store. The cause of the job is
  * the ancestor lost first: a node lost with the parent is not to blame, nor is a node heard after
  * the order to stop. */
@@ -527,6 +538,7 @@ static void lose_node(struct job *j, struct node *n)
                 store_server_node_lost(j->attempt.store, n->index);
         for (size_t i = 0; i < ranks->n; i++)
                 stdin_pump_left(j->stdin_pump, ranks->v[i]);
+        note_dead(j, n, lost);
         o->behind += lost != n;
         if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK)
                 return;

@@ -35,6 +35,7 @@ struct job_history {
         int crashes;       /* in a row, each soon after a start */
         struct strv ends;  /* how earlier attempts ended, a sentence each */
         size_t lost_bytes; /* missing in log files of earlier attempts */
+        int64_t dead_ns;   /* clock_ns() from which on no rank of a lost node lives */
 };
 
 /* Orders from elsewhere, job_stop.c. */

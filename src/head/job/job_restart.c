@@ -4,20 +4,24 @@
  * (decision D20). Ranks keep their numbers; the ranks of a lost node move to a spare host.
  *
  * The order matters: orphans of the tree are connected again first, and need no replacement; lost
- * nodes are replaced in the plan; the attempt is forgotten; then comes the back-off time. A node
- * lost during this time is replaced as well. By then the cause of the last attempt is gone, so a
- * node without a replacement becomes the new cause.
+ * nodes are replaced in the plan, or come back within --node-timeout; the attempt is forgotten;
+ * then comes the back-off time, in which ranks that may live on lost nodes end, too. A node lost
+ * during this time is replaced as well. By then the cause of the last attempt is gone, so a node
+ * without a replacement becomes the new cause.
  */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job/job_private.h"
+#include "head/nodes/program_link.h"
+#include "head/status/rank_table_text.h"
 
 enum {
         HEALTHY_MS = 60000, /* a longer attempt ends a crash loop */
         BACKOFF_MS = 1000,  /* before the second restart in a row; then doubled */
         BACKOFF_MAX_MS = 60000,
+        RETURN_MS = 1000, /* between two tries to reach a lost node */
 };
 
 static bool has_devices(const struct node *n, const struct intlist *devices)
@@ -33,32 +37,109 @@ static bool has_devices(const struct node *n, const struct intlist *devices)
         return true;
 }
 
-static bool replace_lost_nodes(struct job *j, struct plan *plan)
+static bool is_missing(const struct job *j, const struct plan *plan, size_t node)
+{
+        return plan->nodes[node].n_ranks && j->cluster.nodes[node].state == NODE_FAILED;
+}
+
+/* Moves the ranks of a lost node to a spare host. False: there is none. */
+static bool move_to_spare(struct job *j, struct plan *plan, size_t lost)
 {
         const struct cluster *c = &j->cluster;
+        size_t i = 0;
 
-        for (size_t lost = 0; lost < c->n_nodes; lost++) {
-                const char *name = c->nodes[lost].host->name;
-                size_t i = 0;
+        while (i < c->n_nodes &&
+               (c->nodes[i].state != NODE_READY || plan->nodes[i].n_ranks ||
+                !has_devices(&c->nodes[i], &plan->nodes[lost].gpus) || !plan_move(plan, lost, i)))
+                i++;
+        if (i == c->n_nodes)
+                return false;
+        log_line(LOG_WARN, "%s takes the place of %s", c->nodes[i].host->name,
+                 c->nodes[lost].host->name);
+        cluster_emit(c, EVENT_NODE_REPLACED, (int)lost, -1, 0, c->nodes[i].host->name);
+        return true;
+}
 
-                if (!plan->nodes[lost].n_ranks || c->nodes[lost].state != NODE_FAILED)
-                        continue;
-                while (i < c->n_nodes &&
-                       (c->nodes[i].state != NODE_READY || plan->nodes[i].n_ranks ||
-                        !has_devices(&c->nodes[i], &plan->nodes[lost].gpus) ||
-                        !plan_move(plan, lost, i)))
-                        i++;
-                if (i == c->n_nodes) {
+/* Only ends the turn of the loop: sleep_backoff() sees that the timer is inactive. */
+static void on_backoff_over(uv_timer_t *t UNUSED)
+{
+}
+
+/* Sleeps until a failure happens beside the first @happened, or, with @connects, until no node is
+ * being connected. */
+static void sleep_restart(struct job *j, uint64_t ms, size_t happened, bool connects)
+{
+        uv_timer_t *backoff = &j->history.backoff;
+
+        uv_timer_start(backoff, on_backoff_over, ms, 0);
+        while (uv_is_active((uv_handle_t *)backoff) && (!connects || j->cluster.unresolved) &&
+               outcome_count(&j->attempt.outcome) == happened)
+                uv_run(&j->loop, UV_RUN_ONCE);
+        uv_timer_stop(backoff);
+}
+
+/* Connects all missing nodes once more. Returns how many are missing still. */
+static size_t try_missing(struct job *j, const struct plan *plan, int64_t until, size_t happened)
+{
+        size_t missing = 0;
+
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (is_missing(j, plan, i)) {
+                        job_push_forget(j->push, i);
+                        job_endpoint_forget(j->endpoint, i);
+                        cluster_reconnect_node(&j->cluster, &j->cluster.nodes[i]);
+                }
+        sleep_restart(j, (uint64_t)MAX(until - clock_ms(), INT64_C(1)), happened, true);
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (n->state == NODE_CONNECTING || n->state == NODE_GREETING)
+                        node_break(n, LINK_TIMED_OUT, "it did not come back in time");
+                missing += is_missing(j, plan, i);
+        }
+        return missing;
+}
+
+/* Waits --node-timeout for lost nodes that no spare host can replace. */
+static bool await_missing(struct job *j, const struct plan *plan, size_t missing)
+{
+        const struct options *o = j->config.options;
+        size_t happened = outcome_count(&j->attempt.outcome);
+        int64_t until = clock_ms() + o->node_timeout_ms;
+
+        log_line(LOG_WARN, "no spare host can take the place of %zu lost node%s: waiting %s for %s",
+                 missing, missing == 1 ? "" : "s", rank_span((uint64_t)o->node_timeout_ms).text,
+                 missing == 1 ? "its return" : "their return");
+        for (;;) {
+                missing = try_missing(j, plan, until, happened);
+                if (!missing || clock_ms() + RETURN_MS >= until ||
+                    outcome_count(&j->attempt.outcome) != happened)
+                        return !missing;
+                sleep_restart(j, RETURN_MS, happened, false);
+        }
+}
+
+/* A node that dials in, or whose agent calls, comes back by itself or not at all. */
+static bool may_connect_again(const struct job *j)
+{
+        return !j->config.dial_in && !program_link_calls(j->config.options->via);
+}
+
+static bool replace_lost_nodes(struct job *j, struct plan *plan)
+{
+        size_t missing = 0;
+
+        for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
+                missing += is_missing(j, plan, lost) && !move_to_spare(j, plan, lost);
+        if (!missing || (may_connect_again(j) && await_missing(j, plan, missing)))
+                return true;
+        for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
+                if (is_missing(j, plan, lost))
                         log_line(LOG_WARN,
                                  "no spare host can take the place of %s: the job is not started "
                                  "again",
-                                 name);
-                        return false;
-                }
-                log_line(LOG_WARN, "%s takes the place of %s", c->nodes[i].host->name, name);
-                cluster_emit(c, EVENT_NODE_REPLACED, (int)lost, -1, 0, c->nodes[i].host->name);
-        }
-        return true;
+                                 j->cluster.nodes[lost].host->name);
+        return false;
 }
 
 /* Connects orphans of the tree again, and nodes that dial in. False: an order to end came
@@ -122,21 +203,6 @@ void job_unreachable(struct job *j, const char *text)
         outcome_happened(&j->attempt.outcome, &c);
 }
 
-/* Only ends the turn of the loop: sleep_backoff() sees that the timer is inactive. */
-static void on_backoff_over(uv_timer_t *t UNUSED)
-{
-}
-
-static void sleep_backoff(struct job *j, uint64_t ms)
-{
-        uv_timer_t *backoff = &j->history.backoff;
-
-        uv_timer_start(backoff, on_backoff_over, ms, 0);
-        while (uv_is_active((uv_handle_t *)backoff) && !outcome_failed(&j->attempt.outcome))
-                uv_run(&j->loop, UV_RUN_ONCE);
-        uv_timer_stop(backoff);
-}
-
 static uint64_t next_backoff_ms(struct job *j)
 {
         struct job_history *h = &j->history;
@@ -149,6 +215,12 @@ static uint64_t next_backoff_ms(struct job *j)
         ms = h->crashes ? (uint64_t)BACKOFF_MS << MIN(h->crashes - 1, 16) : 0;
         h->crashes++;
         return MIN(ms, (uint64_t)BACKOFF_MAX_MS);
+}
+
+/* No rank lives twice. */
+static uint64_t ms_until_dead(const struct job *j)
+{
+        return (uint64_t)MAX((j->history.dead_ns - clock_ns()) / 1000000, INT64_C(0));
 }
 
 bool job_restart(struct job *j, struct plan *plan)
@@ -164,9 +236,10 @@ bool job_restart(struct job *j, struct plan *plan)
             j->attempt.number >= j->config.options->max_restarts)
                 return false;
         job_sentence(j, c, why, sizeof(why)); /* a node that dials in again may have another name */
+        ms = next_backoff_ms(j);
         if (!rejoin_nodes(j) || !replace_lost_nodes(j, plan))
                 return false;
-        ms = next_backoff_ms(j);
+        ms = MAX(ms, ms_until_dead(j));
         j->attempt.number++;
         strv_pushf(&j->history.ends, "attempt %d ended: %s", j->attempt.number, why);
         snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
@@ -176,7 +249,7 @@ bool job_restart(struct job *j, struct plan *plan)
         cluster_emit(&j->cluster, EVENT_RESTART, c->node, c->rank, j->attempt.number, why);
         forget_attempt(j);
         if (ms)
-                sleep_backoff(j, ms);
+                sleep_restart(j, ms, 0, false);
         if (outcome_failed(&j->attempt.outcome) || !rejoin_nodes(j))
                 return false;
         if (!replace_lost_nodes(j, plan)) {

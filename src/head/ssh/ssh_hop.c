@@ -428,11 +428,17 @@ static void fail_connection_lost(struct ssh_hop *h, int reason)
 {
         const char *text = reason == -EPROTO ? "the ssh server sends more than the window allows"
                                              : ssh_get_error(h->session.ssh);
+        struct link_failure why = { .phase = h->opened ? LINK_OPEN : LINK_EXEC,
+                                    .cause = LINK_DROPPED };
 
         if (strncmp(text, "Socket error: ", 14) == 0)
                 text += 14;
-        ssh_hop_failf(h, h->opened ? LINK_OPEN : LINK_EXEC, LINK_DROPPED, "",
-                      "the connection was lost%s%s", *text ? ": " : "", text);
+        why.one_sided = strcmp(text, "disconnected") != 0; /* libssh's word for the end of file */
+        snprintf(why.fact, sizeof(why.fact), "the connection was lost%s%.200s", *text ? ": " : "",
+                 text);
+        text_one_line(why.fact);
+        snprintf(why.evidence, sizeof(why.evidence), "%s", h->session.stderr_tail);
+        ssh_hop_fail(h, &why);
 }
 
 /* Moves bytes of the remote command, and reports the start. Returns as ssh_stream_pump(). */
