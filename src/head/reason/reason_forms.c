@@ -260,7 +260,7 @@ const struct reason_form *reason_forms_find(const char *line)
         return find_by_shape(line);
 }
 
-static bool has_any(const char *text, const char *const *words, size_t n)
+static bool has_one_of(const char *text, const char *const *words, size_t n)
 {
         for (size_t i = 0; i < n; i++)
                 if (strstr(text, words[i]))
@@ -291,7 +291,7 @@ enum reason_kind reason_forms_weigh(const char *text)
                 "BrokenProcessPool",
         };
 
-        if (has_any(text, weak, ARRAY_SIZE(weak)))
+        if (has_one_of(text, weak, ARRAY_SIZE(weak)))
                 return LINE_WEAK;
-        return has_any(text, peer, ARRAY_SIZE(peer)) ? LINE_PEER : LINE_REASON;
+        return has_one_of(text, peer, ARRAY_SIZE(peer)) ? LINE_PEER : LINE_REASON;
 }
