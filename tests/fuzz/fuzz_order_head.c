@@ -310,6 +310,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(pipe2(run.fds, O_CLOEXEC | O_NONBLOCK) == 0, "pipe2");
         run.options = made.options;
         run.options.max_restarts = flags & WITH_RESTART ? 1 : 0;
+        run.options.node_timeout_ms = 100; /* a lost node is waited for */
         run.options.on_failure = flags & GO_ON ? FAILURE_CONTINUE : run.options.on_failure;
         run.options.store_listen = (enum store_listen)(flags / LISTEN % 3);
         events_init(&run.events);
