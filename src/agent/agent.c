@@ -497,9 +497,17 @@ void agent_quit(struct agent *a, const char *why)
 /* SIGTERM also tells that the guard has died. */
 void agent_signalled(struct agent *a, int signo)
 {
-        if (getenv("HNLAUNCH_MANAGED") && getppid() == a->guard && a->attempt.phase != IDLE &&
-            !a->bye)
-                number_encode(&a->up.out, MSG_SIGNAL, (uint32_t)signo);
-        else
+        bool managed = getenv("HNLAUNCH_MANAGED"), usr = signo == SIGUSR1 || signo == SIGUSR2;
+
+        if (getppid() != a->guard || a->attempt.phase == IDLE || (usr && !managed)) {
                 agent_quit(a, strsignal(signo));
+                return;
+        }
+        if (a->signalled) /* one cause may send several */
+                return;
+        number_encode(&a->up.out, MSG_SIGNAL, (uint32_t)signo);
+        if (managed)
+                return;
+        a->signalled = a->bye = true;
+        agent_stop_unless_ordered(a);
 }

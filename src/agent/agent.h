@@ -27,6 +27,7 @@ void agent_destroy(struct agent *a);
 
 /* Stops everything with a short grace and leaves; the head is told @why. */
 void agent_quit(struct agent *a, const char *why);
-/* A signal came from the node. While ranks run in the job of a manager (HNLAUNCH_MANAGED), the head
- * is told and decides for all nodes; else the agent quits. */
+/* A signal came from the node. While ranks run the head is told, which stops them with the grace
+ * time of the job: with a manager (HNLAUNCH_MANAGED) it decides for all nodes, else the agent
+ * leaves when they have ended. Without ranks the agent quits. */
 void agent_signalled(struct agent *a, int signo);

@@ -120,6 +120,12 @@ static void on_grace_over(uv_timer_t *timer)
                 drop_held_workers(a);
 }
 
+void agent_stop_unless_ordered(struct agent *a)
+{
+        if (a->attempt.phase == RUNNING)
+                uv_timer_start(&a->attempt.grace, on_grace_over, SHORT_GRACE_MS, 0);
+}
+
 /* --- the end of an attempt -------------------------------------------------------------------- */
 
 /* Turns the loop, and so leads to agent_advance(). */

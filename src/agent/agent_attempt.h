@@ -101,6 +101,8 @@ void agent_stop_end(struct agent_attempt *t);
 void agent_kill_ranks(struct agent_attempt *t);
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms);
+/* Stops the ranks if the head has not ordered it in SHORT_GRACE_MS. */
+void agent_stop_unless_ordered(struct agent *a);
 /* Takes the next step of the attempt if due. Call in every turn of the loop. */
 void agent_advance(struct agent *a);
 /* Reaps children. */

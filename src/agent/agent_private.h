@@ -51,7 +51,8 @@ struct agent {
         struct pull_sender pull;
         struct node_trace *trace;
         struct agent_samples samples;
-        bool bye; /* leave when idle */
+        bool bye;       /* leave when idle */
+        bool signalled; /* the head has been told of a signal that ends this node */
 };
 
 /* Starts the time anew within which the head must speak. */

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A node that is silent for some seconds is told, and goes on; it is lost on evidence, or after --node-timeout, and
-# never do ranks of two attempts live at the same time. All jobs run at the same time, each on nodes of its own.
+# never do ranks of two attempts live at the same time. A node that ends its agent gives its ranks --grace. All jobs run at the same time, each on nodes of its own.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
-lab_up 22 1
+lab_up 25 1
 
 # Ranks write "ATTEMPT RANK MICROSECONDS" ten times a second into the folder $1, for $2 seconds in the attempt $3 and
 # those behind it, else for ever.
@@ -114,6 +114,23 @@ a_pause() {
     is 'nor is a node silent for that' "$(event node.silent)" 0
 }
 
+cat >save.sh <<'END'
+trap 'sleep 3; echo saved; exit 0' TERM
+echo up
+[ "$HN_RESTART" = 0 ] || exit 0
+while :; do sleep 0.1; done
+END
+
+a_leave() { # as systemd ends the sessions of a node that goes down
+    begin "$1" --max-restarts 1 --grace 30s sh save.sh
+    lab exec "$3" pkill -TERM 'agent-|hnlaunch-guard'
+    finish
+    exits 'a node that ends the agent is replaced' 0
+    is 'all ranks had the grace time' "$(grep -c saved "$OUT")" 2
+    has 'the reason is told' "$ERR" "lost node $3: its agent was ended (Terminated)"
+    has 'a spare host takes the place' "$ERR" "$4 takes the place of $3"
+}
+
 apart() { # DIR: no beat of attempt 0 follows one of attempt 1
     cat "$1"/beats.* | awk '$1 == 0 && $3 > old { old = $3 } $1 == 1 && (!new || $3 < new) { new = $3 }
         END { print "last of attempt 0: " old ", first of attempt 1: " new; exit !(old && new && old < new) }'
@@ -179,6 +196,7 @@ add 2 a_pause
 add 3 a_spare spare
 add 3 an_evil_spare spare
 add 2 a_return
+add 3 a_leave spare
 wait "${JOBS[@]}"
 for job in "${ALL[@]}"; do
     tell_results sed -E "s/^((not )?ok) [0-9]+ - /\1 $job: /" "$job/results"

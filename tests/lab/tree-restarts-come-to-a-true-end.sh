@@ -12,13 +12,16 @@
 lab_up 7 2
 work='echo "$(hostname) attempt $HN_RESTART"; [ "$(hostname)" = node001 ] && [ "$MODE" = early ] && exit 0; exec sleep 60'
 
-# The parent's ranks have ended well when its agent dies: it is not lost before it is needed again.
-lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 -x MODE=early --log-dir "$TMP/logs" --label none sh -c "$work"
+# The parent's ranks have ended well when its agent dies: it is not lost before it is needed again, and cannot be
+# reached then.
+lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 --node-timeout 3s -x MODE=early --log-dir "$TMP/logs" --label none sh -c "$work"
 ok 'all ranks are up' wait_for lines_are "$OUT" 14
 parent_is_done() { [[ $(grep -c '"rank.exited"' "$TMP"/logs/*/events.ndjson) == 2 ]]; }
 ok 'those of the parent have ended' wait_for parent_is_done
+lab sshd node001 stop
 lab exec node001 pkill -KILL -x 'agent-.*' || true
 finish
+lab sshd node001 start
 exits 'no other attempt without the parent: 125' 125
 verdict_has 'which is named' 'lost node node001'
 lab_nothing_left 'nothing is left'

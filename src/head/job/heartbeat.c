@@ -88,7 +88,7 @@ uint32_t heartbeat_agent_ms(const struct heartbeat *h, const struct node *n)
         int64_t timeout = heartbeat_silence_ms(h, n), beat = (int64_t)heartbeat_interval_ms(h);
         int64_t lease = timeout - told_silence_ms(h, n) - 2 * beat - MSG_LOST_GRACE_MS - KILL_MS;
 
-        return (uint32_t)MAX(lease, timeout * 2 / 3);
+        return (uint32_t)(n->host->local ? timeout : MAX(lease, timeout * 2 / 3));
 }
 
 int64_t heartbeat_dead_ns(const struct heartbeat *h, const struct node *n, bool may_live)
@@ -253,6 +253,17 @@ static void ping_everyone(struct heartbeat *h, int64_t head_ns)
                         send_ping(h, &h->cluster->nodes[i], head_ns);
 }
 
+/* Finds silent nodes that have been heard and are not watched any longer. */
+static void notice_end(struct heartbeat *h)
+{
+        for (size_t i = 0; i < h->cluster->n_nodes; i++) {
+                struct node *n = &h->cluster->nodes[i];
+
+                if (n->silent_ns && n->state == NODE_GONE)
+                        notice_silence(h, n, clock_ns());
+        }
+}
+
 static void forgive_pause(struct cluster *c, int64_t pause_ns)
 {
         for (size_t i = 0; i < c->n_nodes; i++) {
@@ -293,9 +304,8 @@ static void beat_nodes(uv_timer_t *t)
                         if (!n->silent_ns)
                                 send_ping(h, n, now);
                 }
-                if (n->silent_ns && !n->needed && n->state != NODE_FAILED)
-                        notice_silence(h, n, now); /* its ranks have ended */
         }
+        notice_end(h);
         tell_silence(h);
 }
 
@@ -336,8 +346,10 @@ void heartbeat_start(struct heartbeat *h, bool pushing)
         h->pushing = pushing;
         h->beat_ns = clock_ns();
         h->attempt->outcome.pulse_ns = (int64_t)ms * 1000000;
-        for (size_t i = 0; i < h->cluster->n_nodes; i++)
+        for (size_t i = 0; i < h->cluster->n_nodes; i++) {
                 h->cluster->nodes[i].heard_ns = h->beat_ns;
+                h->cluster->nodes[i].silent_ns = 0;
+        }
         /* The first ping, at once, makes agents expect more. */
         beat_nodes(&h->timer);
         uv_timer_start(&h->timer, beat_nodes, ms, ms);
@@ -345,6 +357,8 @@ void heartbeat_start(struct heartbeat *h, bool pushing)
 
 void heartbeat_stop(struct heartbeat *h)
 {
+        notice_end(h);
+        tell_silence(h);
         uv_timer_stop(&h->timer);
         h->pushing = false;
 }

@@ -387,7 +387,7 @@ size_t job_silent_nodes(const struct job *j)
         size_t n = 0;
 
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                n += j->cluster.nodes[i].silent_ns != 0;
+                n += j->cluster.nodes[i].silent_ns && j->cluster.nodes[i].state != NODE_FAILED;
         return n;
 }
 

@@ -455,7 +455,7 @@ static const struct {
         [MSG_TUNNEL] = { IN_ANY, on_tunnel },
         [MSG_LOG] = { IN_ANY, on_log },
         [MSG_LEAVING] = { IN_ANY, on_leaving },
-        [MSG_SIGNAL] = { IN_ANY, job_manager_signal },
+        [MSG_SIGNAL] = { IN_ANY, job_agent_signal },
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_INSPECTED] = { IN_ANY, on_inspected },
         [MSG_RAS] = { IN_ANY, on_ras },

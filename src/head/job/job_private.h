@@ -115,8 +115,8 @@ void job_signal_caught(uv_signal_t *s, int signo);
 void job_signal(struct job *j, int signo); /* acts as on a signal to hnlaunch */
 /* The terminal has hung up. False: the job ends with it. */
 bool job_outlive_terminal(struct job *j);
-/* Takes SIGNAL of an agent: the manager, such as Slurm, has sent a signal to it, and as a rule to
- * the agents of all nodes. */
-int job_manager_signal(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* Takes SIGNAL of an agent: its node ends, or the manager, such as Slurm, has sent a signal to it,
+ * and as a rule to the agents of all nodes. */
+int job_agent_signal(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* --timeout: shows and looks where the ranks are, then stops them. */
 void job_time_is_over(uv_timer_t *t);

@@ -217,6 +217,19 @@ static uint64_t next_backoff_ms(struct job *j)
         return MIN(ms, (uint64_t)BACKOFF_MAX_MS);
 }
 
+/* Nodes whose agents have been told to end are not used again. */
+static void drop_leaving(struct job *j)
+{
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (!n->signals.leaves)
+                        continue;
+                node_again(n);
+                node_break(n, LINK_ENDED, "its agent was ended");
+        }
+}
+
 /* No rank lives twice. */
 static uint64_t ms_until_dead(const struct job *j)
 {
@@ -237,6 +250,7 @@ bool job_restart(struct job *j, struct plan *plan)
                 return false;
         job_sentence(j, c, why, sizeof(why)); /* a node that dials in again may have another name */
         ms = next_backoff_ms(j);
+        drop_leaving(j);
         if (!rejoin_nodes(j) || !replace_lost_nodes(j, plan))
                 return false;
         ms = MAX(ms, ms_until_dead(j));

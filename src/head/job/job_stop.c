@@ -320,31 +320,57 @@ static void forward_usr_signal(struct job *j, struct node *n, int signo)
 {
         size_t i = signo == SIGUSR1 ? 0 : 1;
 
-        if (++n->usr_signals[i] <= j->orders.usr_signals[i])
+        if (++n->signals.usr[i] <= j->orders.usr_signals[i])
                 return;
         j->orders.usr_signals[i]++;
         job_signal(j, signo);
 }
 
+/* The node goes: its ranks have the grace time as all others, and it is not used again. */
+static void take_leave(struct job *j, struct node *n, int signo)
+{
+        struct cause c = { .kind = CAUSE_NODE,
+                           .rank = -1,
+                           .node = n->index,
+                           .at_ns = clock_ns(),
+                           .after_ms = attempt_age_ms(&j->attempt) };
+
+        if (n->signals.leaves || n->state != NODE_RUNNING)
+                return;
+        n->signals.leaves = true;
+        snprintf(c.text, sizeof(c.text), "its agent was ended (%s)", strsignal(signo));
+        cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0, c.text);
+        if (job_state_stops(j->attempt.state))
+                log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
+                         c.text);
+        else
+                attempt_fail(&j->attempt, &c);
+}
+
 /* Without a manager, what signals an agent of this machine (the end of a login session, Slurm) has
  * signalled this hnlaunch, too, or, of a node that has dialled in, the hnlaunch there. */
-int job_manager_signal(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static void take_end_signal(struct job *j, struct node *n, int signo)
 {
-        bool managed = program_link_is_managed(j->config.options->via);
+        if (!program_link_is_managed(j->config.options->via) && !n->host->local) {
+                if (!j->config.dial_in)
+                        take_leave(j, n, signo);
+        } else if (j->attempt.state == JOB_RUNNING) {
+                job_signal(j, signo); /* the others of one order change nothing */
+        }
+}
+
+int job_agent_signal(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
         uint32_t signo;
 
         if (number_decode(&signo, f, err) < 0)
                 return -EPROTO;
-        if (!managed && !n->host->local && !j->config.dial_in)
-                return err_set(err, EPROTO, "message out of turn: SIGNAL without a manager");
-        if (signo == SIGUSR1 || signo == SIGUSR2) {
-                if (managed)
-                        forward_usr_signal(j, n, (int)signo);
-        } else if (signo != SIGTERM && signo != SIGHUP && signo != SIGINT) {
+        if (signo == SIGTERM || signo == SIGHUP || signo == SIGINT)
+                take_end_signal(j, n, (int)signo);
+        else if (signo != SIGUSR1 && signo != SIGUSR2)
                 return err_set(err, EPROTO, "malformed SIGNAL message");
-        } else if (j->attempt.state == JOB_RUNNING && (managed || n->host->local)) {
-                job_signal(j, (int)signo); /* the others of one order change nothing */
-        }
+        else if (program_link_is_managed(j->config.options->via))
+                forward_usr_signal(j, n, (int)signo);
         return 0;
 }
 

@@ -326,6 +326,7 @@ void node_renew(struct node *n)
         n->parent = NULL;
         n->has_children = n->uploaded = n->ended = n->again = false;
         n->silent_ns = 0;
+        n->signals.leaves = false;
         n->refusal = NODE_NOT_REFUSED;
         n->state = NODE_NEW;
 }

@@ -107,8 +107,11 @@ struct node {
         struct {
                 bool yes;
                 struct node *next;
-        } queued;                /* send_queue.c */
-        unsigned usr_signals[2]; /* SIGUSR1 and 2 that the agent got, job_stop.c */
+        } queued; /* send_queue.c */
+        struct {
+                unsigned usr[2]; /* how many SIGUSR1 and 2 */
+                bool leaves;     /* one that ends the agent, whose ranks are stopped before */
+        } signals;               /* that the agent got, job_stop.c */
 };
 
 /* Initializes @n, zeroed memory of the caller. @host, @agent_binaries and @ops are borrowed for the

@@ -381,7 +381,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
         if (outcome_is_workers(out))
                 add_rank_evidence(di, j, out, host);
-        if (lost)
+        if (lost && lost->failure)
                 add_program_rows(di, lost->failure, o->via);
         note_consequences(di, j, out, hosts);
         if (earlier->n > EARLIER)
