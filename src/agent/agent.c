@@ -25,7 +25,7 @@
 
 /* Milliseconds without a word of the head until an idle agent asks for a ping, and then for the
  * answer. */
-enum { PING_REQUEST_MS = 30000 };
+enum { PING_REQUEST_MS = 30000, PINGS_COMPARED = 16 };
 
 /* --- silence of the head ---------------------------------------------------------------------- */
 
@@ -186,17 +186,21 @@ static void on_stdin(struct agent *a, const struct frame *f)
                         worker_stdin(a->attempt.workers[i], m.data, m.len);
 }
 
-/* Returns how much later than the fastest one a ping has come: a network that was cut, or a node
- * that did not run, delivers old pings. A clock may be faster than another by a thousandth. */
+/* Returns how much later than the fastest of 16 to 32 pings this one has come: a network that was
+ * cut, or a node that did not run, delivers old ones. Old enough pings are left out, since the
+ * head's clock stands still while its machine sleeps. */
 static int64_t find_ping_age(struct head_watch *h, const struct ping *m)
 {
-        int64_t now = (int64_t)m->agent_ns, way = (int64_t)(m->agent_ns - m->head_ns);
+        int64_t way = (int64_t)(m->agent_ns - m->head_ns), most = INT64_MAX / 4;
 
-        h->base_ns += (now - h->pinged_ns) / 1000;
-        if (!h->pinged_ns || way < h->base_ns)
-                h->base_ns = way;
-        h->pinged_ns = now;
-        return way - h->base_ns;
+        way = MAX(MIN(way, most), -most); /* the head may say anything */
+        if (h->n_pings % PINGS_COMPARED == 0) {
+                h->way_ns[1] = h->n_pings ? h->way_ns[0] : way;
+                h->way_ns[0] = way;
+        }
+        h->n_pings++;
+        h->way_ns[0] = MIN(h->way_ns[0], way);
+        return way - MIN(h->way_ns[0], h->way_ns[1]);
 }
 
 /* A ping of the head is a lease from the time at which it was sent. One without a time announces
@@ -213,10 +217,12 @@ static void on_ping(struct agent *a, const struct frame *f)
         if (m.head_ns)
                 age = find_ping_age(&a->head, &m);
         agent_children_ping(a, (int64_t)m.agent_ns, m.head_ns ? age : -1);
-        if (!m.head_ns)
-                uv_timer_stop(&a->head.timer);
-        else
+        if (m.head_ns) {
                 rearm_silence(a, age / 1000000);
+        } else {
+                uv_timer_stop(&a->head.timer);
+                a->head.n_pings = 0;
+        }
 }
 
 static void on_bye(struct agent *a, const struct frame *f UNUSED)

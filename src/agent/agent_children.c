@@ -152,7 +152,7 @@ void agent_children_ping(struct agent *a, int64_t now_ns, int64_t age_ns)
                 if (!asleep)
                         check_child_silence(c, now_ns, gap);
                 if (asleep || !c->silent)
-                        ping_child_node(c, asleep ? 0 : now_ns - age_ns);
+                        ping_child_node(c, asleep ? 0 : MAX(now_ns - age_ns, INT64_C(1)));
         }
 }
 

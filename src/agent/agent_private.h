@@ -30,8 +30,10 @@ enum { SHORT_GRACE_MS = MSG_LOST_GRACE_MS /* when the head is lost */ };
 struct head_watch {
         uv_timer_t timer;
         uint32_t limit_ms; /* of LAUNCH or OFFER; 0 = no limit */
-        int64_t base_ns;   /* from the head's clock to ours, by the fastest ping; 0 = no ping yet */
-        int64_t pinged_ns; /* the last ping came, uv_hrtime() */
+        unsigned n_pings;  /* since the head last slept on purpose */
+        int64_t way_ns[2]; /* from the head's clock to ours, by the fastest ping of the latest ones
+                            * and of those before
+                            */
         bool ping_requested; /* MSG_PING_REQUEST was sent and nothing has come since */
 };
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # An agent without an order, or with none any more, asks for its head after a while, and leaves when
-# nobody answers: a head that lost its power closes no connection.
+# nobody answers: a head that lost its power closes no connection. With ranks it counts from the time at which the
+# newest ping was sent.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -22,7 +23,32 @@ done.run(["true"])
 began = time.monotonic()
 fresh = Agent(answers=False)
 
-tap.ok("it waits for a while before it asks", fresh.silent(20))
+# Two agents with ranks, which may live for 6 s after a ping: to one a ping comes 5 s late, the other's head has slept.
+late, slept = (Agent(answers=False) for _ in range(2))
+for agent in late, slept:
+    agent.launch(["sleep", "100"], silence=6000)
+ranks = [agent.play(STARTED).pids[0] for agent in (late, slept)]
+
+
+def ping(agent, age):
+    agent.send(PING, struct.pack("<QQ", time.monotonic_ns() - age * 10**9, 0))
+
+
+for _ in range(10):
+    ping(late, 0)
+    ping(slept, 0)
+    time.sleep(0.05)
+ping(late, 5)
+at = time.monotonic()
+for _ in range(40):
+    ping(slept, 5)
+    time.sleep(0.05)
+tap.ok("a ping that comes late is a shorter lease", wait_for(lambda: not alive(ranks[0])))
+tap.ok("by its delay", time.monotonic() - at < 5, time.monotonic() - at)
+time.sleep(max(0, at + 4.5 - time.monotonic()))
+tap.ok("a head whose clock stood still is no late one", alive(ranks[1]))
+
+tap.ok("it waits for a while before it asks", fresh.silent(max(1, began + 20 - time.monotonic())))
 for name, agent in ("without an order", fresh), ("after its ranks' end", done), ("a third", answered):
     agent.answer(PING_REQUEST, 60)
     tap.ok("%s it asks once" % name, True)
