@@ -22,7 +22,7 @@
 #include "head/output/progress.h"
 #include "head/report/report.h"
 
-enum { PINGS_PER_MS = 10, PULSES = 12 /* in one --node-timeout, see heartbeat.c */ };
+enum { PINGS_PER_MS = 10, PULSES = 12 /* in one --node-timeout of at most 6 s, see heartbeat.c */ };
 
 static struct {
         struct scale *scale;

@@ -9,7 +9,7 @@
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
-lab_up 25 1
+lab_up 27 1
 
 # Ranks write "ATTEMPT RANK MICROSECONDS" ten times a second into the folder $1, for $2 seconds in the attempt $3 and
 # those behind it, else for ever.
@@ -44,7 +44,7 @@ a_cut() {
     sleep 4
     is 'ps has it' "$(lab run "$LAB_HNLAUNCH" ps --json | python3 -c '
 import json, sys
-print(*[r["silent_nodes"] for r in json.load(sys.stdin)["runs"] if sys.argv[1] in " ".join(r["argv"])])' "$D")" 1
+print(*[r["silent_nodes"] for r in json.load(sys.stdin)["runs"] if sys.argv[1] in " ".join(r.get("argv", []))])' "$D")" 1
     sleep 2
     lab restore "$3"
     finish
@@ -52,6 +52,27 @@ print(*[r["silent_nodes"] for r in json.load(sys.stdin)["runs"] if sys.argv[1] i
     is 'the silence is told once' "$(says "$3 has been silent for .*; the limit is 30s (--node-timeout)")" 1
     is 'and its end' "$(says "$3 answers again after ")" 1
     is 'in events, too' "$(event node.silent) $(event node.heard) $(event node.lost)" '1 1 0'
+}
+
+a_cut_of_a_caller() { # longer than TCP would keep an idle connection of --dial-in
+    local r place="$2:29400" pids=()
+    D=$PWD/$1 OUT=$PWD/$1/out ERR=$PWD/$1/err
+    echo 0123456789abcdef0123456789abcdef >"$D/secret"
+    for r in 0 1; do
+        lab exec "${@:r+2:1}" env --default-signal "$LAB_HNLAUNCH" --dial-in "$place" --nodes 2 --node-rank "$r" \
+            --dial-secret "$D/secret" --oversubscribe --node-timeout 60s --ppn 1 --label none \
+            sh -c "echo up; until [ -e '$D/go' ]; do sleep 0.1; done" >"$OUT$r" 2>"$ERR$r" &
+        pids+=($!)
+    done
+    ok 'the ranks are up' wait_for lines_are "$OUT"0 2
+    lab cut "$3"
+    sleep 22
+    lab restore "$3"
+    ok 'a node that dials in is heard again after 22 seconds' wait_for grep -q "$3 answers again after " "$ERR"0
+    touch "$D/go"
+    wait "${pids[0]}"
+    is 'and the job ends well' $? 0
+    wait "${pids[1]}"
 }
 
 a_stall() {
@@ -187,6 +208,7 @@ quiet() { [[ -z $(lab ps "$@") ]]; }
 
 JOBS=() ALL=()
 add 2 a_cut
+add 2 a_cut_of_a_caller
 add 2 a_stall
 add 2 a_stall_of_a_child
 add 2 a_loss

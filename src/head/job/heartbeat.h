@@ -14,7 +14,8 @@
 
 #include "head/nodes/node.h"
 
-/* Nodes wait for their disks while files are pushed: so many times longer than otherwise. */
+/* Nodes wait for their disks while files are pushed: so many times longer than otherwise, at most.
+ */
 #define HEARTBEAT_PUSH_TIMES 10
 
 struct attempt;

@@ -53,6 +53,7 @@ void ssh_program_classify(int status, int signal, struct link_failure *why)
                 return;
         }
         why->cause = LINK_DROPPED;
+        why->one_sided = !strstr(why->evidence, "closed by remote host");
         snprintf(why->fact, sizeof(why->fact), "ssh lost or refused the connection");
         for (size_t i = 0; i < ARRAY_SIZE(ssh_messages); i++) {
                 if (!strstr(why->evidence, ssh_messages[i].text))
