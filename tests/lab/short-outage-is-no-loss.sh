@@ -44,7 +44,7 @@ a_cut() {
     sleep 4
     is 'ps has it' "$(lab run "$LAB_HNLAUNCH" ps --json | python3 -c '
 import json, sys
-print(*[r["silent_nodes"] for r in json.load(sys.stdin)["runs"] if sys.argv[1] in " ".join(r.get("argv", []))])' "$D")" 1
+print(*[r["silent_nodes"] for r in json.load(sys.stdin)["runs"] if sys.argv[1] in " ".join(r.get("argv", []))])' "$D 12")" 1
     sleep 2
     lab restore "$3"
     finish

@@ -17,7 +17,7 @@
  *
  * When hnlaunch itself did not run (SIGSTOP, a laptop's lid, a busy machine), the missed time is
  * added to the last sign of life of every node. When all nodes on the network fall silent within
- * two beats, the network of this machine is the cause, not a node.
+ * three beats, the network of this machine is the cause, not a node.
  *
  * Below --tree the head pings only its children. Every parent passes pings on to the children and
  * reports their silence and its end (heartbeat_heard()). So a hung parent is lost, not the healthy
@@ -107,11 +107,11 @@ static bool is_on_network(const struct node *n)
                (n->state == NODE_RUNNING || n->state == NODE_GONE);
 }
 
-/* Whether all nodes on the network, two or more, fell silent within two beats of @n, which is
- * silent for too long: then this machine's network is down, hardly theirs. */
+/* Whether all nodes on the network, two or more, fell silent together with @n, which is silent for
+ * too long: then this machine's network is down, hardly theirs. */
 static bool is_network_down(const struct heartbeat *h, const struct node *n)
 {
-        int64_t until = n->heard_ns + 2 * (int64_t)heartbeat_interval_ms(h) * 1000000;
+        int64_t until = n->heard_ns + INT64_C(1000000) * (told_silence_ms(h, n) / 2);
         size_t silent = 0;
 
         for (size_t i = 0; i < h->cluster->n_nodes; i++) {
@@ -188,10 +188,12 @@ static void tell_news(struct silence_news *news, const char *one, const char *ma
 
 static void tell_silence(struct heartbeat *h)
 {
+        uint64_t limit_ms = h->fell_silent.limit_ms;
         char more[80];
 
-        snprintf(more, sizeof(more), "; the limit is %s (--node-timeout)",
-                 rank_span((uint64_t)h->cluster->options->node_timeout_ms).text);
+        snprintf(more, sizeof(more), "; the limit is %s%s", rank_span(limit_ms).text,
+                 limit_ms == (uint64_t)h->cluster->options->node_timeout_ms ? " (--node-timeout)"
+                                                                            : "");
         tell_news(&h->fell_silent, "has been silent for", "have been silent for", more);
         tell_news(&h->spoke_again, "answers again after", "answer again after", "");
 }
@@ -200,16 +202,20 @@ static void tell_silence(struct heartbeat *h)
 static void notice_silence(struct heartbeat *h, struct node *n, int64_t now)
 {
         int64_t ms = (now - n->heard_ns) / 1000000;
+        char text[64];
 
         if (!n->silent_ns && ms > told_silence_ms(h, n)) {
                 n->silent_ns = n->heard_ns;
                 add_news(&h->fell_silent, n, ms);
-                cluster_emit(h->cluster, EVENT_NODE_SILENT, n->index, -1, ms, NULL);
+                h->fell_silent.limit_ms = heartbeat_silence_ms(h, n);
+                snprintf(text, sizeof(text), "silent for %s", rank_span((uint64_t)ms).text);
+                cluster_emit(h->cluster, EVENT_NODE_SILENT, n->index, -1, ms, text);
         } else if (n->silent_ns && ms <= told_silence_ms(h, n)) {
                 ms = (n->heard_ns - n->silent_ns) / 1000000;
                 n->silent_ns = 0;
                 add_news(&h->spoke_again, n, ms);
-                cluster_emit(h->cluster, EVENT_NODE_HEARD, n->index, -1, ms, NULL);
+                snprintf(text, sizeof(text), "heard again after %s", rank_span((uint64_t)ms).text);
+                cluster_emit(h->cluster, EVENT_NODE_HEARD, n->index, -1, ms, text);
         }
 }
 

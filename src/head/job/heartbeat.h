@@ -26,6 +26,7 @@ struct silence_news {
         size_t n;
         char first[208]; /* the name of one */
         int64_t ms;      /* the longest silence */
+        uint64_t limit_ms;
 };
 
 struct heartbeat {
