@@ -16,18 +16,22 @@ cat >others.py <<'END'
 """usage: others.py PORT silent N | foreign N | proxy LISTEN
 
 silent N    N connections that say nothing, kept until the end of the input
+flood N     2000 silent connections a second from two addresses, the newest 8000 of them kept; says when N are made
 foreign N   N connections that speak another protocol; waits until each is closed
 proxy L     passes one connection to port L on to PORT; when it ends, repeats what its node said first
 """
+import collections
+import resource
 import select
 import socket
 import sys
+import time
 
 PORT = int(sys.argv[1])
 
 
-def call():
-    return socket.create_connection(("127.0.0.1", PORT))
+def call(source="127.0.0.1"):
+    return socket.create_connection(("127.0.0.1", PORT), source_address=(source, 0))
 
 
 def drained(s):
@@ -42,6 +46,17 @@ if sys.argv[2] == "silent":
     kept = [call() for _ in range(int(sys.argv[3]))]
     print("open", flush=True)
     sys.stdin.read()
+elif sys.argv[2] == "flood":
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    kept, n = collections.deque(maxlen=min(8000, most - 100)), 0
+    while True:
+        for source in ("127.0.0.1", "127.0.0.2") * 10:
+            kept.append(call(source))
+            n += 1
+        if n == int(sys.argv[3]):
+            print("made", flush=True)
+        time.sleep(0.01)
 elif sys.argv[2] == "foreign":
     for _ in range(int(sys.argv[3])):
         with call() as s:
@@ -97,6 +112,13 @@ ok 'the call of the node behind the proxy was repeated' wait_for lines_are proxi
 ok 'the nodes come in all the same' wait_for lines_are "$OUT" 3
 kill "$SILENT"
 wait "$SILENT" 2>/dev/null
+python3 others.py "$PORT" flood 5000 >flooded &
+FLOOD=$!
+ok 'a flood of silent connections goes on' wait_for lines_are flooded 1
+timeout 60 "$HNLAUNCH" --dial-in "127.0.0.1:$PORT" --nodes 4 --node-rank 1 --dial-timeout 30s true >four.out 2>four.err
+has 'a node is heard meanwhile' four.err 'error[HN326]: node 0 refused node 1: it was told of 4 nodes'
+ok 'and the flood still goes on' kill "$FLOOD"
+wait "$FLOOD" 2>/dev/null
 : >go
 finish
 exits 'the job ends well' 0

@@ -14,10 +14,7 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-enum {
-        GREETING_MS = 10000, /* for a connection to join */
-        CROWDED_MS = 500,    /* ... when others wait for its place */
-};
+enum { GREETING_MS = 10000 }; /* for a connection to join */
 
 void dial_listener_reject(struct dial_listener *l, const struct dial_peer *p,
                           enum dial_peer_fault fault)
@@ -30,51 +27,68 @@ void dial_listener_reject(struct dial_listener *l, const struct dial_peer *p,
         snprintf(r->last, sizeof(r->last), "%s", p->address);
 }
 
-/* Returns a free peer of the pool; NULL: none is free. */
-static struct dial_peer *find_free_peer(struct dial_listener *l)
+/* Finds the oldest peer in a state, of an address unless @address is NULL, and counts them. */
+static struct dial_peer *find_oldest(struct dial_listener *l, enum dial_peer_state state,
+                                     const char *address, size_t *ret_n)
 {
-        for (size_t i = 0; i < DIAL_POOL; i++) {
-                if (!l->pool[i])
-                        l->pool[i] = xcalloc(1, sizeof(*l->pool[i]));
-                if (l->pool[i]->state == PEER_FREE)
-                        return l->pool[i];
+        struct dial_peer *oldest = NULL, *p;
+
+        *ret_n = 0;
+        LIST_FOREACH(p, &l->fresh, entry)
+        if (p->state == state && (!address || !strcmp(p->address, address))) {
+                oldest = p;
+                ++*ret_n;
         }
-        return NULL;
+        return oldest;
 }
 
-static void accept_connection(struct dial_listener *l)
+static void drop_peer(struct dial_listener *l, struct dial_peer *p)
 {
-        struct dial_peer *p = find_free_peer(l);
+        dial_listener_reject(l, p, PEER_SILENT);
+        dial_peer_close(p);
+}
 
-        l->crowded = !p;
-        if (!p)
-                return;
-        p->ops = l->ops;
-        p->owner = l->owner;
-        p->psk = l->psk;
-        dial_peer_accept(p, (uv_stream_t *)&l->tcp);
+/* Drops peers until there is room for others. Of a burst of nodes the greetings may have come but
+ * not been read: those are no silent ones. */
+static void drop_silent_peers(struct dial_listener *l, const char *address)
+{
+        struct dial_peer *p;
+        size_t n;
+
+        while ((p = find_oldest(l, PEER_GREETING, address, &n)) && n > DIAL_SHARE)
+                if (!dial_peer_read_now(p))
+                        drop_peer(l, p);
+        while ((p = find_oldest(l, PEER_GREETING, NULL, &n)) && n > DIAL_SILENT_MAX)
+                if (!dial_peer_read_now(p))
+                        drop_peer(l, p);
+        while ((p = find_oldest(l, PEER_JOINING, NULL, &n)) && n > DIAL_JOINING_MAX)
+                drop_peer(l, p);
 }
 
 static void on_connection(uv_stream_t *s, int status)
 {
-        if (status == 0)
-                accept_connection(s->data);
+        struct dial_listener *l = s->data;
+        struct dial_peer *p;
+
+        if (status < 0)
+                return;
+        p = xcalloc(1, sizeof(*p));
+        p->ops = l->ops;
+        p->owner = l->owner;
+        p->psk = l->psk;
+        LIST_INSERT_HEAD(&l->fresh, p, entry);
+        if (dial_peer_accept(p, s) == 0)
+                drop_silent_peers(l, p->address);
 }
 
 void dial_listener_tick(struct dial_listener *l)
 {
-        int64_t limit = (int64_t)(l->crowded ? CROWDED_MS : GREETING_MS) * 1000000;
-        int64_t now = clock_ns();
+        int64_t since = clock_ns() - (int64_t)GREETING_MS * 1000000;
+        struct dial_peer *p;
 
-        for (size_t i = 0; i < DIAL_POOL; i++) {
-                struct dial_peer *p = l->pool[i];
-
-                if (!p || (p->state != PEER_GREETING && p->state != PEER_JOINING) ||
-                    now - p->since_ns < limit)
-                        continue;
-                dial_listener_reject(l, p, PEER_SILENT);
-                dial_peer_close(p);
-        }
+        LIST_FOREACH(p, &l->fresh, entry)
+        if ((p->state == PEER_GREETING || p->state == PEER_JOINING) && p->since_ns < since)
+                drop_peer(l, p);
 }
 
 /* Opens a socket that listens at an address, at "::" for IPv4, too; -errno. */
@@ -158,45 +172,33 @@ int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *hos
         return err_set(err, -r, "cannot listen on port %d: %s", port, uv_strerror(r));
 }
 
-void dial_listener_release(struct dial_listener *l, struct dial_peer *p)
+void dial_listener_release(struct dial_peer *p)
 {
-        for (size_t i = 0; i < DIAL_POOL; i++)
-                if (l->pool[i] == p)
-                        l->pool[i] = NULL;
-        if (l->crowded && !l->closing)
-                accept_connection(l);
+        LIST_REMOVE(p, entry);
 }
 
-bool dial_listener_closed(struct dial_listener *l, const struct dial_peer *p)
+bool dial_listener_closed(struct dial_listener *l, struct dial_peer *p)
 {
-        bool pooled = false;
+        struct dial_peer *one = LIST_FIRST(&l->fresh);
 
-        for (size_t i = 0; i < DIAL_POOL; i++)
-                pooled |= l->pool[i] == p;
-        if (l->crowded && !l->closing)
-                accept_connection(l);
-        return pooled;
+        while (one && one != p)
+                one = LIST_NEXT(one, entry);
+        if (!one)
+                return false;
+        LIST_REMOVE(p, entry);
+        free(p);
+        return true;
 }
 
 void dial_listener_close(struct dial_listener *l, uv_close_cb closed)
 {
-        l->closing = true;
+        struct dial_peer *p;
+
         uv_close((uv_handle_t *)&l->tcp, closed);
-        for (size_t i = 0; i < DIAL_POOL; i++)
-                if (l->pool[i])
-                        dial_peer_close(l->pool[i]);
+        LIST_FOREACH(p, &l->fresh, entry) dial_peer_close(p);
 }
 
 bool dial_listener_idle(const struct dial_listener *l)
 {
-        for (size_t i = 0; i < DIAL_POOL; i++)
-                if (l->pool[i] && l->pool[i]->state != PEER_FREE)
-                        return false;
-        return true;
-}
-
-void dial_listener_finish(struct dial_listener *l)
-{
-        for (size_t i = 0; i < DIAL_POOL; i++)
-                free(l->pool[i]);
+        return LIST_EMPTY(&l->fresh);
 }

@@ -2,9 +2,9 @@
 /*
  * Dial_listener: the port of node 0, and the connections that have not joined
  *
- * Those are peers of a pool of a fixed size. When all are in use, the next connection stays in the
- * kernel's queue until the oldest of them are dropped. A peer that joins leaves the pool and
- * belongs to the owner of the listener.
+ * A connection is always accepted. When too many have proved nothing, the oldest of them goes, of
+ * the same address where that has more than its share: silent connections keep no node out. A peer
+ * that joins leaves the listener and belongs to its owner.
  */
 #pragma once
 
@@ -15,13 +15,15 @@
 #include "head/dial_in/dial_in.h"
 #include "head/dial_in/dial_peer.h"
 
-enum { DIAL_POOL = 128 };
+enum {
+        DIAL_SILENT_MAX = 256,  /* connections without a greeting */
+        DIAL_SHARE = 64,        /* ... of one address */
+        DIAL_JOINING_MAX = 512, /* with a greeting, which may be a repeated one */
+};
 
 struct dial_listener {
         uv_tcp_t tcp;
-        struct dial_peer *pool[DIAL_POOL];
-        bool crowded; /* a connection waits for a peer */
-        bool closing;
+        LIST_HEAD(, dial_peer) fresh; /* have not joined, or are closing; the newest first */
         const uint8_t *psk;
         struct dial_rejects *rejects;
         const struct dial_peer_ops *ops; /* of the peers */
@@ -39,13 +41,12 @@ void dial_listener_tick(struct dial_listener *l);
 /* Counts a connection that was no node's. */
 void dial_listener_reject(struct dial_listener *l, const struct dial_peer *p,
                           enum dial_peer_fault fault);
-/* Takes a peer that joined out of the pool. */
-void dial_listener_release(struct dial_listener *l, struct dial_peer *p);
-/* A peer was closed. Returns whether it is one of the pool, which goes on to use it. */
-bool dial_listener_closed(struct dial_listener *l, const struct dial_peer *p);
+/* Hands a peer that joined over to the owner. */
+void dial_listener_release(struct dial_peer *p);
+/* A peer was closed. Returns whether it was the listener's, which frees it. */
+bool dial_listener_closed(struct dial_listener *l, struct dial_peer *p);
 
-/* Closes the port, with @closed, and the peers of the pool. */
+/* Closes the port, with @closed, and the peers that have not joined. */
 void dial_listener_close(struct dial_listener *l, uv_close_cb closed);
-/* Whether all peers of the pool are closed. */
+/* Whether no peer is the listener's any more. */
 bool dial_listener_idle(const struct dial_listener *l);
-void dial_listener_finish(struct dial_listener *l); /* frees the pool, when idle */

@@ -146,6 +146,19 @@ static void take_greeting(struct dial_peer *p)
         flush_peer(p);
 }
 
+bool dial_peer_read_now(struct dial_peer *p)
+{
+        uv_os_fd_t fd;
+        ssize_t n;
+
+        if (p->state != PEER_GREETING || uv_fileno((uv_handle_t *)&p->tcp, &fd) < 0)
+                return false;
+        n = recv(fd, p->greeting + p->got, sizeof(p->greeting) - p->got, MSG_DONTWAIT);
+        p->got += n > 0 ? (size_t)n : 0;
+        take_greeting(p);
+        return p->state != PEER_GREETING;
+}
+
 static void take_join(struct dial_peer *p, const struct dial_record *r)
 {
         struct dial_join m;

@@ -4,8 +4,8 @@
  *
  *   FREE -> GREETING -> JOINING -> JOINED -> CLOSING -> FREE
  *
- * Before the greeting is proved a peer needs no memory but its own, which the listener keeps for a
- * bounded number of peers. All callbacks run on the loop's thread.
+ * Before the greeting is proved a peer needs no memory but its own. All callbacks run on the loop's
+ * thread.
  */
 #pragma once
 
@@ -68,6 +68,9 @@ int dial_peer_accept(struct dial_peer *p, uv_stream_t *listener);
  * negative error of libuv: the peer is closing. */
 int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct dial_stream *stream,
                     struct buf *in);
+/* Reads a greeting that has come and that the loop has not read yet. Whether the peer has got on by
+ * it. */
+bool dial_peer_read_now(struct dial_peer *p);
 /* Stops or goes on reading. */
 void dial_peer_pause(struct dial_peer *p, bool pause);
 /* Sends a record of a JOINED peer. */

@@ -101,7 +101,6 @@ static void release_round(struct call_round *r)
 
         if (--r->handles > 0)
                 return;
-        dial_listener_finish(&r->listener);
         LIST_REMOVE(r, entry);
         free(r);
         free_call_transport(t);
@@ -394,7 +393,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
         struct call_round *r = p->owner;
         struct call_link *l = find_called_link(r, m->name);
 
-        dial_listener_release(&r->listener, p);
+        dial_listener_release(p);
         LIST_INSERT_HEAD(&r->joined, p, entry);
         r->handles++;
         p->rank = (uint32_t)r->t->o->hosts; /* of no link */

@@ -320,7 +320,7 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
         uint32_t nodes = (uint32_t)t->d->place.nodes;
         struct dial_seat *s;
 
-        dial_listener_release(&t->listener, p);
+        dial_listener_release(p);
         LIST_INSERT_HEAD(&t->joined, p, entry);
         t->d->met = true;
         if (t->destroying) {
@@ -403,7 +403,6 @@ static void on_peer_broken(struct dial_peer *p, enum dial_peer_fault fault, cons
 /* Frees the transport after its last handle. */
 static void free_dial_transport(struct dial_transport *t)
 {
-        dial_listener_finish(&t->listener);
         free(t->seats);
         free(t);
 }
