@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +57,13 @@ int fd_check_room(int n)
         r = n > 1 ? fd_check_room(n - 1) : 0;
         fd_close(fd);
         return r;
+}
+
+int fd_unread(int fd)
+{
+        int n;
+
+        return ioctl(fd, FIONREAD, &n) < 0 ? 0 : n;
 }
 
 int fd_write_all(int fd, const void *data, size_t n)

@@ -16,6 +16,8 @@ int fd_open_standard(void);
 /* Checks that @n more descriptors can be opened: libuv aborts, or goes on incomplete, when some are
  * missing. 0, or -errno. */
 int fd_check_room(int n);
+/* Bytes that have come and are not read yet; 0 if that cannot be known. */
+int fd_unread(int fd);
 int fd_write_all(int fd, const void *data, size_t n); /* blocking fd; 0 or -errno */
 /* Reads a whole file (0 bytes long in stat: /proc too) of at most @max bytes into a malloc'ed,
  * NUL-terminated string. 0, -EFBIG, or -errno of open and read. */

@@ -86,7 +86,13 @@ ok 'the end of a rank is told' wait_for shows 'hnlaunch_ranks{state="succeeded"}
 # --- requests ---------------------------------------------------------------------------------------
 asks() { is "$1: $2" "$(python3 ask.py "$PORT" "${@:3}")" "$2"; } # NAME ANSWER BYTES [TIMES]
 asks 'GET /metrics' 200 'GET /metrics HTTP/1.0\r\n\r\n'
-asks 'GET /' 404 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+asks 'GET /' 404 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+for host in "127.0.0.1:$PORT" "LOCALHOST:$PORT" '[::1]' "$(hostname)"; do
+    asks "Host: $host" 200 "GET /metrics HTTP/1.1\r\nHost: $host\r\n\r\n"
+done
+for host in x "localhost.evil.example:$PORT" 127.0.0.1.evil.example "$(hostname).evil.example"; do
+    asks "Host: $host, a name that leads here" 421 "GET /metrics HTTP/1.1\r\nA: b\r\nhost: $host\r\n\r\n"
+done
 asks 'GET of another path' 404 'GET /../etc/passwd HTTP/1.1\r\n\r\n'
 asks 'POST' 405 'POST /metrics HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody'
 asks 'no HTTP' 400 '\x16\x03\x01\x00\n'
@@ -95,9 +101,10 @@ asks 'a request beyond 8 KiB' 400 'GET /metrics HTTP/1.1\r\nA: b' 1000
 asks 'a line beyond 8 KiB' 400 'A' 8192
 asks 'many requests at once' 200 'GET /metrics HTTP/1.1\r\n\r\n' 1000
 asks 'half a request' closed 'GET /metrics HT'
-is 'more than 16 connections are closed at once, and the others give way later' "$(python3 - "$PORT" <<'END'
+is 'of more than 64 connections the oldest give way, and no silent one keeps a scraper out' "$(python3 - "$PORT" <<'END'
 import socket
 import sys
+import urllib.request
 
 def closed(s):
     s.settimeout(8)  # idle ones are closed after 10 s
@@ -108,12 +115,15 @@ def closed(s):
     except ConnectionResetError:
         return True
 
-idle = [socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60) for _ in range(20)]
-print(sum(closed(s) for s in idle[-4:]), end=" ")
+port = int(sys.argv[1])
+idle = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(70)]
+print(sum(closed(s) for s in idle[:6]), end=" ")
+with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+    print(answer.status)
 for s in idle:
     s.close()
 END
-)" '4 '
+)" '6 200'
 ok 'then the metrics are served again' wait_for scrape
 python3 -c '
 import socket, sys, time

@@ -187,6 +187,15 @@ finish
 start --local 1 sh -c 'echo up; exec sleep 600'
 ok 'a rank runs again' wait_for lines_are "$OUT" 1
 id=$(newest)
+is 'connections that ask nothing, or half of it, keep nobody out' "$(python3 - "$XDG_RUNTIME_DIR/hnlaunch/$id.sock" "$HNLAUNCH" <<'END'
+import json, socket, subprocess, sys
+open_ones = [socket.socket(socket.AF_UNIX) for _ in range(200)]
+for i, s in enumerate(open_ones):
+    s.connect(sys.argv[1])
+    s.sendall(b'{"do":' if i % 2 else b"")
+print(json.loads(subprocess.run([sys.argv[2], "ps", "--json"], capture_output=True).stdout)["runs"][0]["state"])
+END
+)" running
 is 'with too many connections it is silent, not killed' "$(python3 - "$XDG_RUNTIME_DIR/hnlaunch/$id.sock" "$HNLAUNCH" <<'END'
 import json, socket, subprocess, sys
 open_ones = [socket.socket(socket.AF_UNIX) for _ in range(64)]

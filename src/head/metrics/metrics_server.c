@@ -7,19 +7,24 @@
  */
 #include "head/metrics/metrics_server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/memory.h"
 
 enum {
         REQUEST_MAX = 8192,
-        CLIENTS_MAX = 16,
+        CLIENTS_MAX = 64,
+        NAMES = 4,
         BACKLOG = 16,
         LATE_MS = 10000,
         LOOK_MS = 1000,
@@ -51,6 +56,7 @@ struct metrics_server {
         struct buf fresh;  /* the newest text */
         uint64_t fresh_ms; /* when it was made, 0 = never */
         char url[320];
+        char *names[NAMES]; /* of this machine, and NULL */
 };
 
 /* --- address ---------------------------------------------------------------------------------- */
@@ -130,6 +136,56 @@ int metrics_request_status(const char *text, size_t len)
         return len >= REQUEST_MAX ? 400 : 0;
 }
 
+/* Returns the length up to a character, or all of it. */
+static size_t find_host_end(const char *text, size_t len, char stop)
+{
+        const char *end = memchr(text, stop, len);
+
+        return end ? (size_t)(end - text) : len;
+}
+
+/* Whether the value of a Host is known. */
+static bool is_known_host(const char *value, size_t len, const char *const *names)
+{
+        struct in6_addr address;
+        char host[300];
+
+        while (len && strchr(" \t", *value)) {
+                value++;
+                len--;
+        }
+        while (len && strchr(" \t\r", value[len - 1]))
+                len--;
+        if (len && *value == '[') {
+                value++;
+                len = find_host_end(value, len - 1, ']');
+        } else {
+                len = find_host_end(value, len, ':');
+                len -= len && value[len - 1] == '.';
+        }
+        snprintf(host, sizeof(host), "%.*s", (int)len, value);
+        if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
+                return true;
+        for (; *names; names++)
+                if (!strcasecmp(*names, host))
+                        return true;
+        return !strcasecmp(host, "localhost");
+}
+
+bool metrics_request_knows_host(const char *text, size_t len, const char *const *names)
+{
+        const char *end = text + len, *nl = text;
+
+        while (nl && (nl = memchr(nl, '\n', (size_t)(end - nl))) && ++nl < end) {
+                const char *stop = memchr(nl, '\n', (size_t)(end - nl));
+
+                if (end - nl > 5 && !strncasecmp(nl, "Host:", 5) &&
+                    !is_known_host(nl + 5, (size_t)((stop ? stop : end) - nl - 5), names))
+                        return false;
+        }
+        return true;
+}
+
 /* --- clients ---------------------------------------------------------------------------------- */
 
 static void unref_metrics_server(struct metrics_server *s)
@@ -137,6 +193,8 @@ static void unref_metrics_server(struct metrics_server *s)
         if (--s->open)
                 return;
         buf_finish(&s->fresh);
+        for (size_t i = 0; i < NAMES; i++)
+                free(s->names[i]);
         free(s);
 }
 
@@ -200,6 +258,7 @@ static void answer_metrics_client(struct metrics_client *c, int status)
                 { 404, "404 Not Found", "the metrics are at /metrics\n" },
                 { 405, "405 Method Not Allowed\r\nAllow: GET", "GET is the only method\n" },
                 { 400, "400 Bad Request", "this is no request of HTTP/1.1\n" },
+                { 421, "421 Misdirected Request", "Host is no name of this machine\n" },
         };
         const struct buf *text = status == 200 ? refresh_text(c->server) : NULL;
         const char *line = "200 OK", *body = "";
@@ -250,6 +309,9 @@ static void on_metrics_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf 
                 return;
         c->len += (size_t)n;
         status = metrics_request_status(c->request, c->len);
+        if (status && status != 400 &&
+            !metrics_request_knows_host(c->request, c->len, (const char *const *)c->server->names))
+                status = 421;
         if (status)
                 answer_metrics_client(c, status);
 }
@@ -274,6 +336,22 @@ static void on_metrics_look(uv_timer_t *t)
         }
 }
 
+/* Drops the oldest client that has made no request, nor sent bytes that are not read yet; without
+ * one the oldest of all. */
+static void drop_metrics_surplus(struct metrics_server *s)
+{
+        struct metrics_client *silent = NULL, *oldest = NULL;
+        uv_os_fd_t fd;
+
+        for (struct metrics_client *c = s->clients; c; c = c->next) {
+                oldest = c;
+                if (!c->answered && uv_fileno((const uv_handle_t *)&c->tcp, &fd) == 0 &&
+                    !fd_unread(fd))
+                        silent = c;
+        }
+        drop_metrics_client(silent ? silent : oldest);
+}
+
 static void on_metrics_client(uv_stream_t *listener, int status)
 {
         struct metrics_server *s = listener->data;
@@ -292,9 +370,11 @@ static void on_metrics_client(uv_stream_t *listener, int status)
         s->clients = c;
         if (++s->n_clients == 1)
                 uv_timer_start(&s->timer, on_metrics_look, LOOK_MS, LOOK_MS);
-        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 || s->n_clients > CLIENTS_MAX ||
+        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 ||
             uv_read_start((uv_stream_t *)&c->tcp, on_metrics_alloc, on_metrics_read) < 0)
                 drop_metrics_client(c);
+        else if (s->n_clients > CLIENTS_MAX)
+                drop_metrics_surplus(s);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -333,6 +413,27 @@ static int note_url(struct metrics_server *s, const struct metrics_address *a, s
         return 0;
 }
 
+/* Notes the names under which others may ask: the given one, and this machine's, with its domain
+ * where the network can ask. */
+static void note_names(struct metrics_server *s, const struct metrics_address *a)
+{
+        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_CANONNAME };
+        bool local = !strcmp(a->host, "127.0.0.1") || !strcmp(a->host, "::1");
+        struct addrinfo *found = NULL;
+        char own[256];
+
+        s->names[0] = xstrdup(a->host);
+        if (gethostname(own, sizeof(own)) < 0)
+                return;
+        s->names[1] = xstrdup(own);
+        if (!local && getaddrinfo(own, NULL, &hints, &found) == 0 && found->ai_canonname)
+                s->names[2] = xstrdup(found->ai_canonname);
+        else
+                s->names[2] = xstrndup(own, strcspn(own, "."));
+        if (found)
+                freeaddrinfo(found);
+}
+
 struct metrics_server *metrics_server_open(uv_loop_t *loop, const struct metrics_address *a,
                                            void (*text)(void *ctx, struct buf *to), void *ctx,
                                            struct error *err)
@@ -346,6 +447,7 @@ struct metrics_server *metrics_server_open(uv_loop_t *loop, const struct metrics
         s->listener.data = s->timer.data = s;
         uv_unref((uv_handle_t *)&s->listener);
         uv_unref((uv_handle_t *)&s->timer);
+        note_names(s, a);
         r = bind_address(&s->listener, a, err);
         if (r == 0) {
                 r = uv_listen((uv_stream_t *)&s->listener, BACKLOG, on_metrics_client);

@@ -3,12 +3,14 @@
  * Metrics server: a text at http://ADDRESS/metrics (--metrics)
  *
  * Knows GET of HTTP/1.x and nothing else, reads at most 8 KiB of a request, and closes each
- * connection behind the answer: a client can read the text and change nothing. At most 16 at once
- * are served; each has 10 s for its request, and 10 s without progress for the answer. The text is
- * made at most once a second. Main thread only.
+ * connection behind the answer: a client can read the text and change nothing. Each has 10 s for
+ * its request, and 10 s without progress for the answer; above 64 at once the oldest without a
+ * request goes. A browser that was led here by the name of another site gets 421. The text is made
+ * at most once a second. Main thread only.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <uv.h>
 
@@ -26,6 +28,10 @@ int metrics_address_parse(struct metrics_address *a, const char *text, struct er
 /* Returns the status of the answer to a request that has come so far: 200, 400, 404 or 405; 0: more
  * must come. Pure. */
 int metrics_request_status(const char *text, size_t len);
+
+/* Whether each Host of a whole request is an address, localhost or one of @names, which NULL ends;
+ * without a port and in any case of letters. Pure. */
+bool metrics_request_knows_host(const char *text, size_t len, const char *const *names);
 
 struct metrics_server;
 

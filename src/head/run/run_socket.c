@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that wait for the end of the run stay in the list, and so do those that ask why or look
- * on.
+ * Clients that wait for the end of the run stay in the list, the newest first, and so do those that
+ * ask why or look on. One that says nothing keeps its place until another one needs it.
  */
 #include "head/run/run_socket.h"
 
@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
@@ -28,6 +29,7 @@ struct run_client {
         bool waits; /* for the end of the run */
         bool asks;  /* why */
         bool looks; /* on (top) */
+        bool spoke; /* has made a request */
         size_t len;
         char line[REQUEST_MAX];
 };
@@ -211,11 +213,32 @@ static void on_client_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf U
                 json_t *request = json_loadb(c->line, used, 0, NULL);
 
                 memmove(c->line, c->line + used, c->len -= used);
+                c->spoke = true;
                 obey_request(c, request);
                 json_decref(request);
         }
         if (c->len == sizeof(c->line))
                 drop_run_client(c);
+}
+
+/* Whether no byte of a request has come. */
+static bool is_silent_client(const struct run_client *c)
+{
+        uv_os_fd_t fd;
+
+        return !c->spoke && uv_fileno((const uv_handle_t *)&c->pipe, &fd) == 0 && !fd_unread(fd);
+}
+
+/* Makes room for the newest client: of those that have asked nothing the oldest goes; without one
+ * the newest. */
+static void drop_run_surplus(struct run_socket *s)
+{
+        struct run_client *drop = s->clients;
+
+        for (struct run_client *c = s->clients->next; c; c = c->next)
+                if (is_silent_client(c))
+                        drop = c;
+        drop_run_client(drop);
 }
 
 static bool is_own_peer(const uv_pipe_t *pipe)
@@ -244,10 +267,11 @@ static void on_connection(uv_stream_t *listener, int status)
         s->n_clients++;
         c->next = s->clients;
         s->clients = c;
-        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || s->n_clients > CLIENTS_MAX ||
-            !is_own_peer(&c->pipe) ||
+        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !is_own_peer(&c->pipe) ||
             uv_read_start((uv_stream_t *)&c->pipe, on_client_alloc, on_client_read) < 0)
                 drop_run_client(c);
+        else if (s->n_clients > CLIENTS_MAX)
+                drop_run_surplus(s);
 }
 
 static void on_listener_closed(uv_handle_t *h)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,33 @@ static void test_a_request_is_judged_when_it_is_whole(void **state)
                 assert_int_equal(judge(bad[i], strlen(bad[i])), 400);
 }
 
+static void test_a_host_is_an_address_or_a_name_of_the_machine(void **state)
+{
+        static const char *const names[] = { "Login1.site", "login1", NULL };
+        static const char *const known[] = { "127.0.0.1",      "10.1.2.3:9400", "[::1]",
+                                             "[fe80::1]:80",   "localhost",     "LOCALHOST:1",
+                                             "login1",         "LOGIN1.SITE:9", "login1.",
+                                             "\t localhost \t" };
+        static const char *const unknown[] = { "x",         "login1.evil", "login1.site.evil:80",
+                                               "",          "localhost.x", "127.0.0.1.x",
+                                               "[x]",       "log in1",     "127.0.0.1@x",
+                                               "[login1 x", "login1, x" };
+        char text[200];
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+                snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nA: b\r\nhOST:%s\r\n\r\n", known[i]);
+                assert_true(metrics_request_knows_host(text, strlen(text), names));
+        }
+        for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
+                snprintf(text, sizeof(text), "GET / HTTP/1.1\nHost: localhost\nHost: %s\n\n",
+                         unknown[i]);
+                assert_false(metrics_request_knows_host(text, strlen(text), names));
+        }
+        assert_true(metrics_request_knows_host("GET / HTTP/1.0\n\n", 16, names));
+        assert_false(metrics_request_knows_host("GET / HTTP/1.0\nHost:x", 21, names));
+}
+
 static void test_a_request_has_8_kib(void **state)
 {
         char text[8192];
@@ -107,6 +135,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_address_is_a_port_or_has_one),
+                cmocka_unit_test(test_a_host_is_an_address_or_a_name_of_the_machine),
                 cmocka_unit_test(test_a_request_is_judged_when_it_is_whole),
                 cmocka_unit_test(test_a_request_has_8_kib),
         };
