@@ -5,6 +5,7 @@
 #
 #   lab_up 4; slurm_up 4      munged and slurmctld on the lab's head, slurmd on its nodes, which have 4 processors each
 #                             for Slurm; srun, salloc, sbatch, scancel, squeue and scontrol are then in PATH
+#   lab_up 4; munge_up        munged alone
 #   lab_run salloc -N2 CMD    an allocation of two nodes; CMD runs on the head, as on a login node
 #   lab_run sbatch --wait F   the script F runs on the first node of its allocation
 #   slurm_job                 the number of the newest job
@@ -91,15 +92,12 @@ slurm_nodes_are_idle() { # N
     [[ $(sinfo -h -t idle -o %D 2>/dev/null) == "$1" ]]
 }
 
-slurm_up() { # [CPUS]
+# munged, which the nodes have where libmunge looks for it.
+munge_up() {
     local node
     # shellcheck source=/dev/null
     . "$SLURM_ROOT/env.sh"
-    # Jobs get the environment of the submitter: nothing sets it for them as sshd does.
-    export SLURM_CONF=$SLURM/slurm.conf XDG_CACHE_HOME=$TMP/cache
-    mkdir -m 755 "$SLURM" "$SLURM/state"
-    [[ -z ${SLURM_PROCTRACK-} ]] || slurm_use_cgroups
-    slurm_write_conf "${1:-4}"
+    mkdir -p -m 755 "$SLURM"
     head -c 64 /dev/urandom >"$SLURM/munge.key"
     chmod 400 "$SLURM/munge.key"
     # --force: folders below /tmp may be written by others.
@@ -107,6 +105,19 @@ slurm_up() { # [CPUS]
         --key-file="$SLURM/munge.key" --log-file="$SLURM/munged.log" --pid-file="$SLURM/munged.pid" \
         --seed-file="$SLURM/munged.seed"
     wait_for test -S "$SLURM/munge.socket" || slurm_did_not_start
+    for node in $(lab hosts plain); do
+        lab exec "$node" sh -c 'mkdir -p /run/munge && ln -s "$0" /run/munge/munge.socket.2' "$SLURM/munge.socket"
+    done
+}
+
+slurm_up() { # [CPUS]
+    local node
+    munge_up
+    # Jobs get the environment of the submitter: nothing sets it for them as sshd does.
+    export SLURM_CONF=$SLURM/slurm.conf XDG_CACHE_HOME=$TMP/cache
+    mkdir -m 755 "$SLURM/state"
+    [[ -z ${SLURM_PROCTRACK-} ]] || slurm_use_cgroups
+    slurm_write_conf "${1:-4}"
     slurm_daemon slurmctld lab run slurmctld -D -i
     for node in $(lab hosts plain); do
         mkdir "$SLURM/spool.$node"

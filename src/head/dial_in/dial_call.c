@@ -14,6 +14,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/macros.h"
+#include "base/memory.h"
+#include "head/dial_in/dial_munge.h"
 #include "head/output/say.h"
 #include "wire/msg.h"
 
@@ -142,6 +145,43 @@ static int send_join(struct dial_call *c, const struct dial_place *p)
         return r;
 }
 
+/* Proves by munge that this is a process of the user, if the nodes know each other by munge. 0, or
+ * -errno with @err. */
+static int send_proof(struct dial_call *c, const struct dial_secret *s, struct error *err)
+{
+        struct buf out = BUF_INIT;
+        char *credential;
+        int r;
+
+        if (s->kind != DIAL_SECRET_MUNGE)
+                return 0;
+        r = dial_munge_make(DIAL_SIDE_NODE, s->file, c->stream.hash, &credential, err);
+        if (r < 0)
+                return r;
+        dial_put(&c->stream, DIAL_PROOF, credential, strlen(credential), &out);
+        free(credential);
+        r = fd_write_all(c->fd, buf_data(&out), buf_len(&out));
+        buf_finish(&out);
+        return r < 0 ? err_set(err, -r, "%s", strerror(-r)) : 0;
+}
+
+/* Judges the first record of node 0, before which nothing that it says is believed. -EAGAIN, or
+ * CALL_AGAIN with @err. */
+static int judge_proof(struct dial_call *c, const struct dial_secret *s,
+                       const struct dial_record *r, struct error *err)
+{
+        CLEANUP(free_textp) char *credential = xstrndup((const char *)r->body, r->len);
+        struct error why;
+
+        c->proved = r->type == DIAL_PROOF && dial_munge_check(credential, DIAL_SIDE_HEAD, s->file,
+                                                              c->stream.hash, &why) == 0;
+        if (c->proved)
+                return -EAGAIN;
+        err_set(err, EACCES, "what answers there is not node 0 of this user (%s)",
+                r->type == DIAL_PROOF ? why.text : "no credential of munge");
+        return CALL_AGAIN;
+}
+
 /* Acts on a record that comes before WELCOME, and WELCOME. -EAGAIN: there is nothing to do. */
 static int judge_record(struct dial_in *d, const struct dial_record *r, struct error *err)
 {
@@ -172,7 +212,8 @@ static int await_welcome(struct dial_call *c, struct dial_in *d, struct error *e
                 char *to;
 
                 if (r > 0) {
-                        r = judge_record(d, &rec, err);
+                        r = c->proved ? judge_record(d, &rec, err)
+                                      : judge_proof(c, &d->secret, &rec, err);
                         buf_consume(&c->in, rec.whole);
                         if (r != -EAGAIN)
                                 return r;
@@ -198,7 +239,9 @@ static int try_call(struct dial_call *c, struct dial_in *d, struct error *err)
         c->fd = connect_place(&d->place, err);
         if (c->fd < 0)
                 return CALL_AGAIN;
-        if (exchange_greetings(c, d->secret.psk, err) < 0 || send_join(c, &d->place) < 0)
+        c->proved = d->secret.kind != DIAL_SECRET_MUNGE;
+        if (exchange_greetings(c, d->secret.psk, err) < 0 || send_proof(c, &d->secret, err) < 0 ||
+            send_join(c, &d->place) < 0)
                 return CALL_AGAIN;
         r = await_welcome(c, d, err);
         return r;

@@ -9,6 +9,7 @@
 struct dial_call {
         int fd; /* of the connection, blocking */
         struct dial_stream stream;
+        bool proved;   /* node 0 has shown that it is of this user, or need not */
         struct buf in; /* bytes behind WELCOME */
 };
 

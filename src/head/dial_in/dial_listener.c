@@ -27,15 +27,22 @@ void dial_listener_reject(struct dial_listener *l, const struct dial_peer *p,
         snprintf(r->last, sizeof(r->last), "%s", p->address);
 }
 
-/* Finds the oldest peer in a state, of an address unless @address is NULL, and counts them. */
-static struct dial_peer *find_oldest(struct dial_listener *l, enum dial_peer_state state,
-                                     const char *address, size_t *ret_n)
+static bool has_greeted(const struct dial_peer *p)
+{
+        return p->state == PEER_PROVING || p->state == PEER_JOINING;
+}
+
+/* Finds the oldest peer that has greeted, or has not, of an address unless @address is NULL, and
+ * counts them. */
+static struct dial_peer *find_oldest(struct dial_listener *l, bool greeted, const char *address,
+                                     size_t *ret_n)
 {
         struct dial_peer *oldest = NULL, *p;
 
         *ret_n = 0;
         LIST_FOREACH(p, &l->fresh, entry)
-        if (p->state == state && (!address || !strcmp(p->address, address))) {
+        if ((greeted ? has_greeted(p) : p->state == PEER_GREETING) &&
+            (!address || !strcmp(p->address, address))) {
                 oldest = p;
                 ++*ret_n;
         }
@@ -55,13 +62,13 @@ static void drop_silent_peers(struct dial_listener *l, const char *address)
         struct dial_peer *p;
         size_t n;
 
-        while ((p = find_oldest(l, PEER_GREETING, address, &n)) && n > DIAL_SHARE)
+        while ((p = find_oldest(l, false, address, &n)) && n > DIAL_SHARE)
                 if (!dial_peer_read_now(p))
                         drop_peer(l, p);
-        while ((p = find_oldest(l, PEER_GREETING, NULL, &n)) && n > DIAL_SILENT_MAX)
+        while ((p = find_oldest(l, false, NULL, &n)) && n > DIAL_SILENT_MAX)
                 if (!dial_peer_read_now(p))
                         drop_peer(l, p);
-        while ((p = find_oldest(l, PEER_JOINING, NULL, &n)) && n > DIAL_JOINING_MAX)
+        while ((p = find_oldest(l, true, NULL, &n)) && n > DIAL_JOINING_MAX)
                 drop_peer(l, p);
 }
 
@@ -87,7 +94,7 @@ void dial_listener_tick(struct dial_listener *l)
         struct dial_peer *p;
 
         LIST_FOREACH(p, &l->fresh, entry)
-        if ((p->state == PEER_GREETING || p->state == PEER_JOINING) && p->since_ns < since)
+        if ((p->state == PEER_GREETING || has_greeted(p)) && p->since_ns < since)
                 drop_peer(l, p);
 }
 

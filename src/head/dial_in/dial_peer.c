@@ -141,7 +141,7 @@ static void take_greeting(struct dial_peer *p)
                 break_peer(p, PEER_FOREIGN, "another secret or protocol");
                 return;
         }
-        p->state = PEER_JOINING;
+        p->state = p->ops->proof ? PEER_PROVING : PEER_JOINING;
         buf_append(&p->out, answer, sizeof(answer));
         flush_peer(p);
 }
@@ -161,16 +161,23 @@ bool dial_peer_read_now(struct dial_peer *p)
 
 static void take_join(struct dial_peer *p, const struct dial_record *r)
 {
-        struct dial_join m;
-
-        if (dial_join_decode(&m, r) < 0) {
+        if (dial_join_decode(&p->join, r) < 0) {
                 break_peer(p, PEER_FOREIGN, "a malformed first record");
                 return;
         }
-        memcpy(p->name, m.name, sizeof(p->name));
-        p->rank = m.rank;
         p->state = PEER_JOINED;
-        p->ops->joined(p, &m);
+        p->ops->joined(p, &p->join);
+}
+
+static void take_proof(struct dial_peer *p, const struct dial_record *r)
+{
+        if (r->type != DIAL_PROOF) {
+                break_peer(p, PEER_FOREIGN, "no credential of munge");
+                return;
+        }
+        p->paused = true;
+        uv_read_stop((uv_stream_t *)&p->tcp);
+        p->ops->proof(p, r);
 }
 
 static void take_records(struct dial_peer *p)
@@ -178,16 +185,18 @@ static void take_records(struct dial_peer *p)
         struct dial_record r;
         int got = 0;
 
-        while ((p->state == PEER_JOINING || p->state == PEER_JOINED) && !p->ended && !p->paused &&
+        while (p->state >= PEER_PROVING && p->state <= PEER_JOINED && !p->ended && !p->paused &&
                (got = dial_take(&p->stream, &p->in, &r)) > 0) {
-                if (p->state == PEER_JOINING)
+                if (p->state == PEER_PROVING)
+                        take_proof(p, &r);
+                else if (p->state == PEER_JOINING)
                         take_join(p, &r);
                 else
                         p->ops->record(p, &r);
                 buf_consume(&p->in, r.whole);
         }
         if (got < 0)
-                break_peer(p, p->state == PEER_JOINING ? PEER_REPLAYED : PEER_CLOSED,
+                break_peer(p, p->state == PEER_JOINED ? PEER_CLOSED : PEER_REPLAYED,
                            "a damaged record");
         if (p->ended)
                 buf_clear(&p->in); /* the node is reading the end */
@@ -259,17 +268,39 @@ static void set_keepalive(struct dial_peer *p)
         }
 }
 
+static void resume_peer(struct dial_peer *p)
+{
+        p->paused = false;
+        uv_read_start((uv_stream_t *)&p->tcp, on_peer_alloc, on_peer_read);
+        take_records(p);
+}
+
 void dial_peer_pause(struct dial_peer *p, bool pause)
 {
         if (p->state != PEER_JOINED || p->paused == pause)
                 return;
-        p->paused = pause;
-        if (pause) {
-                uv_read_stop((uv_stream_t *)&p->tcp);
+        if (!pause) {
+                resume_peer(p);
                 return;
         }
-        uv_read_start((uv_stream_t *)&p->tcp, on_peer_alloc, on_peer_read);
-        take_records(p);
+        p->paused = true;
+        uv_read_stop((uv_stream_t *)&p->tcp);
+}
+
+void dial_peer_prove(struct dial_peer *p, const char *credential)
+{
+        if (p->state != PEER_PROVING)
+                return;
+        p->state = PEER_JOINING;
+        dial_put(&p->stream, DIAL_PROOF, credential, strlen(credential), &p->out);
+        flush_peer(p);
+        resume_peer(p);
+}
+
+void dial_peer_refute(struct dial_peer *p, const char *why)
+{
+        if (p->state == PEER_PROVING)
+                break_peer(p, PEER_FOREIGN, why);
 }
 
 int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct dial_stream *stream,

@@ -3,6 +3,7 @@
  * Dial_peer: one connection of a node to node 0's listener, and the node's end of it
  *
  *   FREE -> GREETING -> JOINING -> JOINED -> CLOSING -> FREE
+ *   with munge GREETING -> PROVING -> JOINING
  *
  * Before the greeting is proved a peer needs no memory but its own. All callbacks run on the loop's
  * thread.
@@ -20,6 +21,7 @@
 enum dial_peer_state {
         PEER_FREE,
         PEER_GREETING, /* no bytes, or a part of the greeting */
+        PEER_PROVING,  /* the greeting is right; a credential proves the user */
         PEER_JOINING,  /* the greeting is right; the first record proves that it is no replay */
         PEER_JOINED,
         PEER_CLOSING,
@@ -30,6 +32,9 @@ enum dial_peer_fault { PEER_FOREIGN, PEER_SILENT, PEER_REPLAYED, PEER_CLOSED };
 struct dial_peer;
 
 struct dial_peer_ops {
+        /* The first record is a credential; dial_peer_prove() or dial_peer_refute() follows. NULL:
+         * there are none. */
+        void (*proof)(struct dial_peer *p, const struct dial_record *r);
         /* The node has proved the secret, and says who it is. */
         void (*joined)(struct dial_peer *p, const struct dial_join *m);
         void (*record)(struct dial_peer *p, const struct dial_record *r); /* of a JOINED peer */
@@ -55,8 +60,8 @@ struct dial_peer {
         struct dial_stream stream;
         struct buf in, out, in_flight;
         char address[64];
-        char name[DIAL_NAME_MAX];
-        uint32_t rank;
+        struct dial_join join;       /* what the node says of itself */
+        void *check;                 /* of a credential; NULL = none goes on */
         LIST_ENTRY(dial_peer) entry; /* the listener's */
 };
 
@@ -68,6 +73,10 @@ int dial_peer_accept(struct dial_peer *p, uv_stream_t *listener);
  * negative error of libuv: the peer is closing. */
 int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct dial_stream *stream,
                     struct buf *in);
+/* Goes on with a PROVING peer, to which @credential is sent. */
+void dial_peer_prove(struct dial_peer *p, const char *credential);
+/* Ends a PROVING peer. */
+void dial_peer_refute(struct dial_peer *p, const char *why);
 /* Reads a greeting that has come and that the loop has not read yet. Whether the peer has got on by
  * it. */
 bool dial_peer_read_now(struct dial_peer *p);

@@ -23,6 +23,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "head/dial_in/dial_munge.h"
 #include "head/run/run_folders.h"
 
 #define SECRET_VARIABLE "HNLAUNCH_DIAL_SECRET"
@@ -128,18 +129,15 @@ static int stretch_secret(uint8_t psk[NOISE_KEY], char *text, struct diags *d)
 
 /* --- the file in the home --------------------------------------------------------------------- */
 
-/* Finds the name of the file. 0, or -ENOENT: no job is known, or there is no home. */
-static int name_home_file(struct dial_secret *s, int port)
+/* Whether there is a home for the file, whose folder is noted. */
+static bool find_home_folder(struct dial_secret *s)
 {
         CLEANUP(free_textp) char *folder = run_folders_dial_in();
-        char job[DIAL_JOB_MAX];
 
-        if (dial_env_job(dial_env_get, NULL, job) < 0 || !folder ||
-            strlen(folder) >= sizeof(s->folder))
-                return -ENOENT;
+        if (!folder || strlen(folder) >= sizeof(s->folder))
+                return false;
         snprintf(s->folder, sizeof(s->folder), "%s", folder);
-        snprintf(s->file, sizeof(s->file), "%s.%d", job, port);
-        return 0;
+        return true;
 }
 
 /* Makes the secret of a job, on node 0. */
@@ -257,6 +255,7 @@ static int refuse_no_secret(struct diags *d)
         diag_row(di, "%-28s the same on every node", SECRET_VARIABLE "=SECRET");
         diag_row(di, "%-28s a file that is the same on every node", "--dial-secret FILE");
         diag_row(di, "%-28s a mounted secret (Kubernetes)", DIAL_SECRET_MOUNTED);
+        diag_row(di, "%-28s by itself in a step of Slurm", "munge");
         diag_row(di, "%-28s made by itself in a job of Slurm, PBS, LSF, Grid Engine or Flux",
                  "a home that all nodes share");
         diag_help(di,
@@ -274,6 +273,23 @@ static void warn_no_secret(const struct dial_place *p, struct diags *d)
                             p->port),
                   "give every node the same " SECRET_VARIABLE
                   " or --dial-secret FILE: openssl rand -hex 32");
+}
+
+/* Chooses what a resource manager makes possible. */
+static int find_job_secret(struct dial_secret *s, int port, struct diags *d)
+{
+        char job[DIAL_JOB_MAX];
+
+        if (dial_env_job(dial_env_get, NULL, job) < 0)
+                return refuse_no_secret(d);
+        snprintf(s->file, sizeof(s->file), "%s.%d", job, port);
+        if (!strncmp(job, "slurm-", 6) && dial_munge_works())
+                s->kind = DIAL_SECRET_MUNGE;
+        else if (find_home_folder(s))
+                s->kind = DIAL_SECRET_HOME;
+        else
+                return refuse_no_secret(d);
+        return 0;
 }
 
 int dial_secret_find(struct dial_secret *s, const struct dial_place *p, const struct options *o,
@@ -295,12 +311,8 @@ int dial_secret_find(struct dial_secret *s, const struct dial_place *p, const st
                 r = 0;
         } else {
                 r = load_secret_file(DIAL_SECRET_MOUNTED, true, &text, d);
-                if (r == -ENOENT && name_home_file(s, p->port) == 0) {
-                        s->kind = DIAL_SECRET_HOME;
-                        r = 0;
-                } else if (r == -ENOENT) {
-                        r = refuse_no_secret(d);
-                }
+                if (r == -ENOENT)
+                        r = find_job_secret(s, p->port, d);
         }
         if (variable)
                 sodium_memzero(variable, strlen(variable));

@@ -25,6 +25,7 @@ enum { HN_SECRET_UNREAD = 348 };
 enum dial_secret_kind {
         DIAL_SECRET_NONE,  /* --dial-secret none */
         DIAL_SECRET_GIVEN, /* by the user or the platform */
+        DIAL_SECRET_MUNGE, /* none; munge says whose process a peer is */
         DIAL_SECRET_HOME,  /* a file in the home */
 };
 
@@ -32,7 +33,7 @@ struct dial_secret {
         enum dial_secret_kind kind;
         uint8_t psk[NOISE_KEY];       /* zeros: none */
         char folder[PATH_MAX - 200];  /* DIAL_SECRET_HOME: of the file; the user's alone */
-        char file[DIAL_JOB_MAX + 8];  /* ... its name */
+        char file[DIAL_JOB_MAX + 8];  /* ... its name, by the job and the port; of MUNGE, too */
         char text[2 * NOISE_KEY + 1]; /* ... its content, until it is written or hashed */
 };
 

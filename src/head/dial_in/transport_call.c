@@ -384,7 +384,7 @@ static void refuse_call(struct dial_peer *p, const char *text)
         struct dial_end m = { .code = 76 };
 
         snprintf(m.text, sizeof(m.text), "%s", text);
-        log_line(LOG_INFO, "refused %s at %s: %s", p->name, p->address, text);
+        log_line(LOG_INFO, "refused %s at %s: %s", p->join.name, p->address, text);
         dial_peer_end(p, DIAL_REFUSED, &m);
 }
 
@@ -396,7 +396,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
         dial_listener_release(p);
         LIST_INSERT_HEAD(&r->joined, p, entry);
         r->handles++;
-        p->rank = (uint32_t)r->t->o->hosts; /* of no link */
+        p->join.rank = (uint32_t)r->t->o->hosts; /* of no link */
         if (m->version != MSG_VERSION)
                 refuse_call(p, "the agent has another version than hnlaunch");
         else if (!l || l->peer || l->open || l->over)
@@ -404,7 +404,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
                                  : "this node is none of those that are waited for");
         if (p->ended)
                 return;
-        p->rank = (uint32_t)l->number;
+        p->join.rank = (uint32_t)l->number;
         l->peer = p;
         r->absent--;
         settle_round(r);
@@ -414,7 +414,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
 static struct call_link *find_peer_link(const struct dial_peer *p)
 {
         const struct call_round *r = p->owner;
-        struct call_link *l = p->rank < r->t->o->hosts ? r->t->links[p->rank] : NULL;
+        struct call_link *l = p->join.rank < r->t->o->hosts ? r->t->links[p->join.rank] : NULL;
 
         return l && l->peer == p ? l : NULL;
 }

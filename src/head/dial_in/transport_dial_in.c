@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
 #include "head/dial_in/dial_listener.h"
+#include "head/dial_in/dial_munge.h"
 #include "head/dial_in/dial_peer.h"
 #include "head/output/say.h"
 #include "wire/msg.h"
@@ -59,6 +60,7 @@ struct dial_transport {
         struct dial_in *d;
         struct dial_listener listener;
         bool listening;
+        struct dial_munge *munge; /* NULL: there is a secret, or none */
         uv_timer_t ticker, settle;
         LIST_HEAD(, dial_peer) joined; /* all peers that have joined */
         struct dial_seat *seats;       /* by node rank; that of node 0 is not used */
@@ -163,10 +165,10 @@ static void rename_host(struct dial_transport *t, const struct dial_peer *p)
         struct hosts *hosts = t->d->hosts;
         char name[DIAL_NAME_MAX + 16];
 
-        snprintf(name, sizeof(name), "%s", p->name);
-        for (uint32_t n = p->rank; is_host_name(hosts, name, p->rank); n++)
-                snprintf(name, sizeof(name), "%s-%u", p->name, n);
-        memcpy(hosts->v[p->rank].name, name, sizeof(name));
+        snprintf(name, sizeof(name), "%s", p->join.name);
+        for (uint32_t n = p->join.rank; is_host_name(hosts, name, p->join.rank); n++)
+                snprintf(name, sizeof(name), "%s-%u", p->join.name, n);
+        memcpy(hosts->v[p->join.rank].name, name, sizeof(name));
 }
 
 /* Opens all links that wait, when each has its connection. Only now a host has the name of its
@@ -295,7 +297,7 @@ static void refuse_peer(struct dial_peer *p, uint8_t code, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(m.text, sizeof(m.text), fmt, ap);
         va_end(ap);
-        log_line(LOG_INFO, "refused %s at %s: %s", p->name, p->address, m.text);
+        log_line(LOG_INFO, "refused %s at %s: %s", p->join.name, p->address, m.text);
         dial_peer_end(p, DIAL_REFUSED, &m);
 }
 
@@ -305,12 +307,12 @@ static void let_peer_wait(struct dial_seat *s, struct dial_peer *p)
         struct dial_end m = { .code = DIAL_RETRY };
 
         s->waiting = p;
-        snprintf(m.text, sizeof(m.text), "node rank %u is taken by %s at %s", p->rank,
-                 s->peer->name, s->peer->address);
+        snprintf(m.text, sizeof(m.text), "node rank %u is taken by %s at %s", p->join.rank,
+                 s->peer->join.name, s->peer->address);
         dial_peer_notify(p, &m);
         if (!s->told)
-                log_line(LOG_WARN, "%s; %s at %s waits for it [HN%d]", m.text, p->name, p->address,
-                         HN_SEAT_TAKEN);
+                log_line(LOG_WARN, "%s; %s at %s waits for it [HN%d]", m.text, p->join.name,
+                         p->address, HN_SEAT_TAKEN);
         s->told = true;
 }
 
@@ -336,14 +338,14 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
                 s = &t->seats[m->rank];
                 if (s->peer && (!s->running || s->waiting)) {
                         refuse_peer(p, DIAL_RETRY, "node rank %u is taken by %s at %s", m->rank,
-                                    s->peer->name, s->peer->address);
+                                    s->peer->join.name, s->peer->address);
                         return;
                 }
                 if (s->peer)
                         let_peer_wait(s, p);
                 else
                         s->peer = p;
-                log_line(LOG_INFO, "node %u is %s at %s", m->rank, p->name, p->address);
+                log_line(LOG_INFO, "node %u is %s at %s", m->rank, p->join.name, p->address);
                 settle_links(t);
         }
 }
@@ -351,7 +353,7 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
 static void on_peer_record(struct dial_peer *p, const struct dial_record *r)
 {
         struct dial_transport *t = p->owner;
-        struct dial_seat *s = &t->seats[p->rank];
+        struct dial_seat *s = &t->seats[p->join.rank];
         struct dial_link *l = s->peer == p ? s->link : NULL;
         char text[200];
 
@@ -370,7 +372,7 @@ static void on_peer_record(struct dial_peer *p, const struct dial_record *r)
 static void on_peer_writable(struct dial_peer *p)
 {
         struct dial_transport *t = p->owner;
-        const struct dial_seat *s = &t->seats[p->rank];
+        const struct dial_seat *s = &t->seats[p->join.rank];
 
         if (s->peer == p && s->link && s->link->open && !s->link->over)
                 s->link->cb->writable(s->link->ctx);
@@ -386,7 +388,7 @@ static void on_peer_broken(struct dial_peer *p, enum dial_peer_fault fault, cons
                 dial_listener_reject(&t->listener, p, fault);
                 return;
         }
-        s = p->rank < (uint32_t)t->d->place.nodes ? &t->seats[p->rank] : NULL;
+        s = p->join.rank < (uint32_t)t->d->place.nodes ? &t->seats[p->join.rank] : NULL;
         if (!s || p->ended || t->destroying)
                 return;
         if (s->waiting == p)
@@ -438,12 +440,29 @@ static void on_dial_peer_closed(struct dial_peer *p)
 {
         struct dial_transport *t = p->owner;
 
+        dial_munge_forget(p);
         if (!dial_listener_closed(&t->listener, p)) {
                 LIST_REMOVE(p, entry);
                 free(p);
         }
         close_when_idle(t);
 }
+
+static void on_peer_proof(struct dial_peer *p, const struct dial_record *r)
+{
+        struct dial_transport *t = p->owner;
+
+        dial_munge_begin(t->munge, p, r);
+}
+
+static const struct dial_peer_ops munge_peer_ops = {
+        .proof = on_peer_proof,
+        .joined = on_peer_joined,
+        .record = on_peer_record,
+        .writable = on_peer_writable,
+        .broken = on_peer_broken,
+        .closed = on_dial_peer_closed,
+};
 
 static const struct dial_peer_ops peer_ops = {
         .joined = on_peer_joined,
@@ -480,6 +499,7 @@ static void destroy_dial_transport(struct transport *transport)
         t->destroying = true;
         uv_timer_stop(&t->settle);
         uv_ref((uv_handle_t *)&t->ticker);
+        dial_munge_destroy(t->munge);
         if (t->listening)
                 dial_listener_close(&t->listener, on_dial_listener_closed);
         for (p = LIST_FIRST(&t->joined); p; p = LIST_NEXT(p, entry))
@@ -506,11 +526,14 @@ struct transport *transport_dial_in_create(uv_loop_t *loop, struct dial_in *d, s
         t->handles = 2;
         uv_timer_start(&t->ticker, on_dial_tick, TICK_MS, TICK_MS);
         uv_unref((uv_handle_t *)&t->ticker);
+        if (d->secret.kind == DIAL_SECRET_MUNGE)
+                t->munge = dial_munge_create(loop, d->secret.file, err);
         t->listener.psk = d->secret.psk;
         t->listener.rejects = &d->rejects;
-        t->listener.ops = &peer_ops;
+        t->listener.ops = t->munge ? &munge_peer_ops : &peer_ops;
         t->listener.owner = t;
         t->listening =
+                (t->munge || d->secret.kind != DIAL_SECRET_MUNGE) &&
                 dial_listener_open(&t->listener, loop, d->place.host, d->place.port, err) == 0;
         t->handles += t->listening;
         if (!t->listening) {

@@ -578,8 +578,8 @@ const struct error_id error_ids[] = {
         { 346,
           "--dial-in has no secret",
           "Without a secret a program that takes the port of node 0 first could run programs as the user on the other "
-          "nodes, so that none is started. The message lists the ways to give one. By itself it is made only in a job of "
-          "a resource manager, for nodes that share a home.",
+          "nodes, so that none is started. The message lists the ways to give one. None is needed in jobs of Slurm "
+          "with munge; by itself it is made in a job of a resource manager, for nodes that share a home.",
           "Make a secret for each job (openssl rand -hex 32) and give it to every node; --dial-secret none goes without." },
         { 347,
           "others can read the secret for dialing in (warning)",

@@ -26,6 +26,12 @@ void dial_psk(uint8_t to[NOISE_KEY], const char *secret)
 
 /* --- greetings -------------------------------------------------------------------------------- */
 
+static void end_handshake(struct dial_stream *s)
+{
+        memcpy(s->hash, s->handshake.hash, sizeof(s->hash));
+        noise_split(&s->handshake, &s->send, &s->receive);
+}
+
 void dial_greet(struct dial_stream *s, const uint8_t psk[NOISE_KEY], uint8_t out[DIAL_GREETING])
 {
         noise_begin(&s->handshake, true, psk, prologue, sizeof(prologue) - 1, NULL);
@@ -41,7 +47,7 @@ int dial_take_answer(struct dial_stream *s, const uint8_t in[DIAL_GREETING])
                 return -EPROTO;
         if (noise_read(&s->handshake, in + DIAL_MAGIC, NOISE_GREETING, none) < 0)
                 return -EBADMSG;
-        noise_split(&s->handshake, &s->send, &s->receive);
+        end_handshake(s);
         return 0;
 }
 
@@ -57,7 +63,7 @@ int dial_answer(struct dial_stream *s, const uint8_t psk[NOISE_KEY],
         if (noise_read(&s->handshake, in + DIAL_MAGIC, NOISE_GREETING, none) < 0 ||
             noise_write(&s->handshake, NULL, 0, out + DIAL_MAGIC) < 0)
                 return -EBADMSG;
-        noise_split(&s->handshake, &s->send, &s->receive);
+        end_handshake(s);
         return 0;
 }
 

@@ -14,6 +14,7 @@
  *   REFUSED   head -> node   the last record to a node that cannot join; struct dial_end
  *   END       head -> node   the last record: exit code and text; struct dial_end
  *   NOTICE    head -> node   before WELCOME: what the node waits for; struct dial_end
+ *   PROOF     both           with munge, the first record: a credential over the handshake's hash
  *
  * Engines without descriptors. The psk is a hash of the user's secret, or zeros.
  */
@@ -42,11 +43,13 @@ enum dial_type {
         DIAL_EXIT,
         DIAL_REFUSED,
         DIAL_END,
-        DIAL_NOTICE
+        DIAL_NOTICE,
+        DIAL_PROOF
 };
 
 struct dial_stream {
         struct noise_handshake handshake; /* zeroed after the greetings */
+        uint8_t hash[NOISE_HASH];         /* of the handshake, after the greetings */
         struct noise_cipher send, receive;
 };
 
