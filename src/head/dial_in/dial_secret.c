@@ -255,7 +255,7 @@ static int refuse_no_secret(struct diags *d)
         diag_row(di, "%-28s the same on every node", SECRET_VARIABLE "=SECRET");
         diag_row(di, "%-28s a file that is the same on every node", "--dial-secret FILE");
         diag_row(di, "%-28s a mounted secret (Kubernetes)", DIAL_SECRET_MOUNTED);
-        diag_row(di, "%-28s by itself in a step of Slurm", "munge");
+        diag_row(di, "%-28s by itself in a job of Slurm", "munge");
         diag_row(di, "%-28s made by itself in a job of Slurm, PBS, LSF, Grid Engine or Flux",
                  "a home that all nodes share");
         diag_help(di,
