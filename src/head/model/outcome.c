@@ -8,11 +8,8 @@
  * is_stronger() orders two failures: decisions of the launcher stand but never replace an earlier
  * cause; the exit of a rank counts as earlier than the loss of its node; an echo yields to a rank
  * that failed of its own, also later; failures within NEAR_MS are ordered by cause_weight(), all
- * others by the time when the reason was told, else of the end.
- *
- * A rank may tell its reason and not end: an exit handler or a thread keeps it, or it ends with 0.
- * If the failures seen may follow from it, find_untold_cause() makes it the cause, the more
- * certainly the better its words (enum evidence). outcome_describe() and outcome_sentence() are the
+ * others by the time when the reason was told, else of the end. outcome_untold.c finds a
+ * rank that has told the reason and did not fail. outcome_describe() and outcome_sentence() are the
  * only places that word how a rank ended.
  */
 #include "head/model/outcome.h"
@@ -28,14 +25,13 @@
 #include "base/printable.h"
 #include "head/model/echo.h"
 #include "head/reason/reason.h"
+#include "head/model/outcome_private.h"
 #include "head/term/columns.h"
 #include "wire/msg.h"
 
 enum {
-        NEAR_MS = 2000,   /* failures this close belong together */
-        LATE_MS = 60000,  /* a rank may need so long to end when it has told its reason */
-        FRESH_MS = 10000, /* words that are older do not explain a failure that is no echo */
-        SKEW_MS = 200,    /* words come later than they were written */
+        NEAR_MS = 2000,  /* failures this close belong together */
+        LATE_MS = 60000, /* a rank may need so long to end when it has told its reason */
         SEEN_MAX = 4096,
         SAID_MAX = 2000,   /* bytes of a rank's report */
         TRACE_MAX = 16384, /* bytes of the call stack */
@@ -58,20 +54,6 @@ void outcome_finish(struct outcome *o)
 
 /* --- the choice ------------------------------------------------------------------------------- */
 
-static int64_t ms_to_ns(int64_t ms)
-{
-        return ms * 1000000;
-}
-
-/* Whether a rank has ended in a way that it has chosen, without a word. */
-static bool left_silently(const struct cause *c)
-{
-        bool chosen = c->kind == CAUSE_EXIT ||
-                      (c->kind == CAUSE_SIGNAL && (c->signal == SIGABRT || c->signal == SIGPIPE));
-
-        return c->kind == CAUSE_UNFINALIZED || (chosen && c->quote == QUOTE_NONE);
-}
-
 static int cause_weight(const struct outcome *o, const struct cause *c)
 {
         static const int weights[CAUSE_KINDS] = {
@@ -84,7 +66,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
 
         if (c->echo)
                 return 7;
-        if (left_silently(c))
+        if (cause_left_silently(c))
                 return 6;
         if (c->kind == CAUSE_EXIT && outcome_find_report(o, c->rank))
                 return 5;
@@ -104,22 +86,16 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
         /* Peers of the node's ranks may fail long before the node's silence is noticed. */
         if (node && !is_silence(other))
                 return other->at_ns >= node->at_ns - 2 * o->pulse_ns;
-        return llabs(a->at_ns - b->at_ns) <= ms_to_ns(NEAR_MS);
-}
-
-static bool is_end_of_rank(const struct cause *c)
-{
-        return c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT ||
-               c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_LATE;
+        return llabs(a->at_ns - b->at_ns) <= NEAR_MS * NS_PER_MS;
 }
 
 /* When a failure began: when the rank told its reason, if it ended later. */
 static int64_t began_ns(const struct cause *c)
 {
         int64_t took = c->at_ns - c->told_ns;
-        bool late = c->quote > QUOTE_LINE && c->told_ns && took > ms_to_ns(SKEW_MS);
+        bool late = c->quote > QUOTE_LINE && c->told_ns && took > SKEW_MS * NS_PER_MS;
 
-        return late && took <= ms_to_ns(LATE_MS) ? c->told_ns : c->at_ns;
+        return late && took <= LATE_MS * NS_PER_MS ? c->told_ns : c->at_ns;
 }
 
 /* Whether @rank ended on the lost @node: the end was reported first, whatever the clocks say. */
@@ -134,8 +110,8 @@ static bool was_reported_first(const struct cause *rank, const struct cause *nod
 static bool ended_long_after(const struct cause *told, const struct cause *silent)
 {
         return told->quote > QUOTE_LINE && began_ns(told) != told->at_ns &&
-               is_end_of_rank(silent) && left_silently(silent) &&
-               began_ns(told) - silent->at_ns <= ms_to_ns(SKEW_MS);
+               cause_is_end_of_rank(silent) && cause_left_silently(silent) &&
+               began_ns(told) - silent->at_ns <= SKEW_MS * NS_PER_MS;
 }
 
 /* Whether @a rather than @b, which arrived earlier, is the cause. */
@@ -148,8 +124,8 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
                 return b->kind == CAUSE_NONE;
         if (was_reported_first(a, b) || was_reported_first(b, a))
                 return was_reported_first(a, b);
-        if (is_end_of_rank(a) && is_end_of_rank(b) && a->echo != b->echo &&
-            (a->echo ? began_ns(b) - a->at_ns : began_ns(a) - b->at_ns) <= ms_to_ns(LATE_MS))
+        if (cause_is_end_of_rank(a) && cause_is_end_of_rank(b) && a->echo != b->echo &&
+            (a->echo ? began_ns(b) - a->at_ns : began_ns(a) - b->at_ns) <= LATE_MS * NS_PER_MS)
                 return b->echo;
         if (ended_long_after(a, b) || ended_long_after(b, a))
                 return ended_long_after(a, b);
@@ -178,8 +154,6 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
         return is_cause;
 }
 
-static enum echo judge_words(const struct outcome *o, struct cause *c, const char *words);
-
 void outcome_decide(struct outcome *o)
 {
         o->decided = true;
@@ -200,15 +174,6 @@ static void add_ended_rank(struct cause **v, size_t *n, const struct cause *c)
         }
         *v = xrealloc(*v, *n + 1, sizeof(**v));
         (*v)[(*n)++] = *c;
-}
-
-/* Whether a rank has failed by itself, not by the signal of an order, or a shell's code for it. */
-static bool has_own_code(const struct cause *c)
-{
-        int signo = c->kind == CAUSE_SIGNAL ? c->signal : c->code - 128;
-
-        return (c->kind == CAUSE_SIGNAL || (c->kind == CAUSE_EXIT && c->code)) &&
-               signo != SIGTERM && signo != SIGKILL;
 }
 
 void outcome_read_status(struct cause *c, int status)
@@ -235,7 +200,7 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
         o->exited++;
         outcome_read_status(&c, status);
         if (!well)
-                judge_words(o, &c, words ? words : "");
+                outcome_judge_words(o, &c, words ? words : "");
         if (stopped || (o->decided && !well)) {
                 o->stopped++;
                 o->killed += killed;
@@ -335,179 +300,30 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 
 /* --- the final choice ------------------------------------------------------------------------- */
 
-/* Sets the reason of @c from its report and @words, and whether they tell of another's failure.
- * Returns what they tell. */
-static enum echo judge_words(const struct outcome *o, struct cause *c, const char *words)
-{
-        const struct rank_report *t = outcome_find_report(o, c->rank);
-        CLEANUP(free_textp) char *root = NULL;
-        enum echo told;
-
-        if (c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL)
-                outcome_quote(o, c, words);
-        if (t)
-                told = echo_of_words(t->trace ? t->trace : "", t->said, c->rank, &root);
-        else
-                told = echo_of_words(words, c->quote > QUOTE_LINE ? c->text : NULL, c->rank, &root);
-        if (root && c->quote)
-                snprintf(c->text, sizeof(c->text), "%s", root);
-        c->echo = (told == ECHO_PEER || told == ECHO_WAIT) &&
-                  (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL);
-        return told;
-}
-
-/* How well the words of a rank explain a failure. */
-enum evidence {
-        EVIDENCE_NONE,
-        EVIDENCE_LINE,  /* its last line looks like an error */
-        EVIDENCE_ABOVE, /* an exception, and other lines below it */
-        EVIDENCE_LAST,  /* an exception at the end, or the rank ended of it */
-};
-
-/* Judges a rank that was stopped, has ended with 0, or has not ended; sets its reason. */
-static enum evidence judge_rank(const struct outcome *o, struct cause *c,
-                                outcome_words_fn *last_words, void *ctx)
-{
-        CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &c->told_ns);
-        struct cause above = *c, end = *c;
-        bool own = has_own_code(c);
-
-        above.kind = end.kind = CAUSE_EXIT;
-        above.code = 1; /* any exception counts */
-        end.code = 2;   /* only one at the end */
-        judge_words(o, &end, words);
-        if (judge_words(o, &above, words) != ECHO_NONE)
-                return EVIDENCE_NONE;
-        /* What a rank says when it is told to end is no reason, unless it ends of it. */
-        if (o->stopped_ns && c->told_ns > o->stopped_ns && above.quote != QUOTE_REPORT &&
-            (!own || echo_is_of_order(words)))
-                return EVIDENCE_NONE;
-        memcpy(c->text, above.text, sizeof(c->text));
-        c->quote = above.quote;
-        c->waited = false;
-        if (c->quote > QUOTE_LINE)
-                return own || end.quote > QUOTE_LINE ? EVIDENCE_LAST : EVIDENCE_ABOVE;
-        return c->quote && echo_is_error_line(c->text) ? EVIDENCE_LINE : EVIDENCE_NONE;
-}
-
-/* Whether @c, which was stopped or ended with 0, rather than the cause explains the end. */
-static bool explains_cause(const struct outcome *o, const struct cause *c, enum evidence e,
-                           int64_t first_ns)
-{
-        const struct cause *cause = &o->cause;
-        int64_t before = cause->at_ns - c->told_ns;
-
-        if (cause->echo)
-                return e == EVIDENCE_LAST || (e && first_ns - c->told_ns <= ms_to_ns(FRESH_MS));
-        if (e != EVIDENCE_LAST || !c->told_ns || before > ms_to_ns(FRESH_MS))
-                return false;
-        if (left_silently(cause))
-                return before >= -ms_to_ns(SKEW_MS);
-        return has_own_code(c) && before > ms_to_ns(SKEW_MS) && cause->kind == CAUSE_EXIT;
-}
-
-/* Returns the first rank that failed; there is one. */
-static const struct cause *first_failure(const struct outcome *o)
-{
-        const struct cause *first = NULL;
-
-        for (size_t i = 0; i < o->n_seen; i++)
-                if (is_end_of_rank(&o->seen[i]) && (!first || o->seen[i].at_ns < first->at_ns))
-                        first = &o->seen[i];
-        return first;
-}
-
-/* Finds the rank among @v that has told the reason of the job's end best, and then first. */
-static void find_untold_cause(const struct outcome *o, const struct cause *v, size_t n,
-                              enum evidence *best, struct cause *ret, outcome_words_fn *last_words,
-                              void *ctx)
-{
-        const struct cause *first = first_failure(o);
-
-        for (size_t i = 0; i < n; i++) {
-                struct cause c = v[i];
-                enum evidence e = judge_rank(o, &c, last_words, ctx);
-
-                if (!e || e < *best || !explains_cause(o, &c, e, first->at_ns) ||
-                    (e == *best && c.told_ns >= ret->told_ns))
-                        continue;
-                *best = e;
-                *ret = c;
-                if (has_own_code(&c))
-                        continue;
-                ret->kind = CAUSE_LATE;
-                ret->signal = c.kind == CAUSE_SIGNAL ? c.signal : MAX(c.code - 128, 0);
-                ret->code = first->kind == CAUSE_SIGNAL ? 128 + first->signal : first->code;
-        }
-}
-
 void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx)
 {
-        enum evidence best = EVIDENCE_NONE;
-        struct cause untold = { .rank = -1 };
-
         for (size_t i = 0; i < o->n_seen; i++) {
                 struct cause *c = &o->seen[i];
                 CLEANUP(free_textp) char *words = NULL;
 
-                if (!is_end_of_rank(c))
+                if (!cause_is_end_of_rank(c))
                         continue;
                 words = last_words(ctx, c->rank, &c->told_ns);
-                judge_words(o, c, words);
+                outcome_judge_words(o, c, words);
         }
         o->cause = (struct cause){ .rank = -1, .node = -1 };
         for (size_t i = 0; i < o->n_seen; i++)
                 if (is_stronger(o, &o->seen[i], &o->cause))
                         o->cause = o->seen[i];
-        if (is_end_of_rank(&o->cause)) {
-                find_untold_cause(o, o->halted, o->n_halted, &best, &untold, last_words, ctx);
-                find_untold_cause(o, o->left, o->n_left, &best, &untold, last_words, ctx);
-        }
-        if (best)
-                o->cause = untold;
-}
-
-/* Whether a failure ended the job at once, whatever others have told: no later word changes it. */
-static bool is_final(const struct cause *c)
-{
-        return !is_end_of_rank(c) || c->kind == CAUSE_ABORT ||
-               (c->kind == CAUSE_SIGNAL && !left_silently(c));
-}
-
-static void mark_ranks(bool *marks, int n_ranks, const struct cause *v, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                if (v[i].rank >= 0 && v[i].rank < n_ranks)
-                        marks[v[i].rank] = true;
-}
-
-bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
-                        outcome_words_fn *last_words, void *ctx)
-{
-        bool found = o->cause.echo, *ended;
-
-        if (found || is_final(&o->cause))
-                return found;
-        ended = xcalloc((size_t)n_ranks, sizeof(*ended));
-        mark_ranks(ended, n_ranks, o->seen, o->n_seen);
-        mark_ranks(ended, n_ranks, o->left, o->n_left);
-        mark_ranks(ended, n_ranks, o->halted, o->n_halted);
-        for (int rank = 0; rank < n_ranks && !found; rank++) {
-                struct cause c = { .kind = CAUSE_LATE, .rank = rank };
-
-                found = !ended[rank] && judge_rank(o, &c, last_words, ctx) == EVIDENCE_LAST &&
-                        now_ns - c.told_ns <= ms_to_ns(FRESH_MS) &&
-                        (c.quote != o->cause.quote || strcmp(c.text, o->cause.text) != 0);
-        }
-        free(ended);
-        return found;
+        if (cause_is_end_of_rank(&o->cause))
+                outcome_find_untold(o, last_words, ctx);
 }
 
 /* Of a rank that has ended on its own after the order. */
 static void count_as_failed(struct outcome *o, const struct cause *c)
 {
-        o->stopped -= has_own_code(c);
-        o->failed += has_own_code(c);
+        o->stopped -= cause_has_own_code(c);
+        o->failed += cause_has_own_code(c);
 }
 
 static void add_same_rank(struct outcome *o, int rank)
@@ -566,7 +382,7 @@ static void add_cause(struct outcome *o)
 void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx)
 {
         outcome_review(o, last_words, ctx);
-        if (is_end_of_rank(&o->cause))
+        if (cause_is_end_of_rank(&o->cause))
                 add_cause(o);
         find_same_reason(o, last_words, ctx);
 }
@@ -599,7 +415,7 @@ bool outcome_failed(const struct outcome *o)
 
 bool outcome_is_workers(const struct outcome *o)
 {
-        return o->cause.kind == CAUSE_NONE || is_end_of_rank(&o->cause);
+        return o->cause.kind == CAUSE_NONE || cause_is_end_of_rank(&o->cause);
 }
 
 int outcome_exit_code(const struct outcome *o)
@@ -665,7 +481,7 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
 
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
 {
-        bool of_rank = is_end_of_rank(c);
+        bool of_rank = cause_is_end_of_rank(c);
         CLEANUP(free_textp)
         char *text = printable_text(of_rank && *c->oom ? "" : c->text,
                                     of_rank ? PRINTABLE_QUOTE : PRINTABLE_ROW);

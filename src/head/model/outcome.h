@@ -131,6 +131,11 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words);
 bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
                         outcome_words_fn *last_words, void *ctx);
 
+/* Whether a rank that has not failed has told a reason of its own at the end of its stderr; writes
+ * it to @to, not escaped. */
+bool outcome_has_told(const struct outcome *o, int rank, outcome_words_fn *last_words, void *ctx,
+                      char *to, size_t size);
+
 /* Repeats the choice with the words of now: finds failures that only echo another, and ranks that
  * have told the reason, but were stopped or exited with 0. */
 void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);

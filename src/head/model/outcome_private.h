@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Outcome private: shared by outcome.c and outcome_untold.c
+ */
+#pragma once
+
+#include "head/model/echo.h"
+#include "head/model/outcome.h"
+
+#define NS_PER_MS INT64_C(1000000)
+
+enum { SKEW_MS = 200 /* words come later than they were written */ };
+
+bool cause_is_end_of_rank(const struct cause *c);
+/* Whether a rank has ended in a way that it has chosen, without a word. */
+bool cause_left_silently(const struct cause *c);
+/* Whether a rank has failed by itself, not by the signal of an order, or a shell's code for it. */
+bool cause_has_own_code(const struct cause *c);
+
+/* Sets the reason of @c from its report and @words, and whether they tell of another's failure.
+ * Returns what they tell. */
+enum echo outcome_judge_words(const struct outcome *o, struct cause *c, const char *words);
+
+/* The cause is the end of a rank: replaces it by a rank that was stopped, or ended with 0, if that
+ * has told the reason. */
+void outcome_find_untold(struct outcome *o, outcome_words_fn *last_words, void *ctx);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rank may tell its reason and not end: an exit handler or a thread keeps it, or it ends with 0.
+ * If the failures seen may follow from it, outcome_find_untold() makes it the cause, the more
+ * certainly the better its words (enum evidence): any echo yields to an exception at the end of its
+ * stderr; a failure that is no echo only to one of a few seconds before.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "head/model/outcome_private.h"
+
+enum { FRESH_MS = 10000 /* words that are older do not explain a failure that is no echo */ };
+
+bool cause_left_silently(const struct cause *c)
+{
+        bool chosen = c->kind == CAUSE_EXIT ||
+                      (c->kind == CAUSE_SIGNAL && (c->signal == SIGABRT || c->signal == SIGPIPE));
+
+        return c->kind == CAUSE_UNFINALIZED || (chosen && c->quote == QUOTE_NONE);
+}
+
+bool cause_is_end_of_rank(const struct cause *c)
+{
+        return c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT ||
+               c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_LATE;
+}
+
+bool cause_has_own_code(const struct cause *c)
+{
+        int signo = c->kind == CAUSE_SIGNAL ? c->signal : c->code - 128;
+
+        return (c->kind == CAUSE_SIGNAL || (c->kind == CAUSE_EXIT && c->code)) &&
+               signo != SIGTERM && signo != SIGKILL;
+}
+
+enum echo outcome_judge_words(const struct outcome *o, struct cause *c, const char *words)
+{
+        const struct rank_report *t = outcome_find_report(o, c->rank);
+        CLEANUP(free_textp) char *root = NULL;
+        enum echo told;
+
+        if (c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL)
+                outcome_quote(o, c, words);
+        if (t)
+                told = echo_of_words(t->trace ? t->trace : "", t->said, c->rank, &root);
+        else
+                told = echo_of_words(words, c->quote > QUOTE_LINE ? c->text : NULL, c->rank, &root);
+        if (root && c->quote)
+                snprintf(c->text, sizeof(c->text), "%s", root);
+        c->echo = (told == ECHO_PEER || told == ECHO_WAIT) &&
+                  (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL);
+        return told;
+}
+
+/* How well the words of a rank explain a failure. */
+enum evidence {
+        EVIDENCE_NONE,
+        EVIDENCE_LINE,  /* its last line looks like an error */
+        EVIDENCE_ABOVE, /* an exception, and other lines below it */
+        EVIDENCE_LAST,  /* an exception at the end, or the rank ended of it */
+};
+
+/* Judges a rank that was stopped, has ended with 0, or has not ended; sets its reason. */
+static enum evidence judge_rank(const struct outcome *o, struct cause *c,
+                                outcome_words_fn *last_words, void *ctx)
+{
+        CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &c->told_ns);
+        struct cause above = *c, end = *c;
+        bool own = cause_has_own_code(c);
+
+        above.kind = end.kind = CAUSE_EXIT;
+        above.code = 1; /* any exception counts */
+        end.code = 2;   /* only one at the end */
+        outcome_judge_words(o, &end, words);
+        if (outcome_judge_words(o, &above, words) != ECHO_NONE)
+                return EVIDENCE_NONE;
+        /* What a rank says when it is told to end is no reason, unless it ends of it. */
+        if (o->stopped_ns && c->told_ns > o->stopped_ns && above.quote != QUOTE_REPORT &&
+            (!own || echo_is_of_order(words)))
+                return EVIDENCE_NONE;
+        memcpy(c->text, above.text, sizeof(c->text));
+        c->quote = above.quote;
+        c->waited = false;
+        if (c->quote > QUOTE_LINE)
+                return own || end.quote > QUOTE_LINE ? EVIDENCE_LAST : EVIDENCE_ABOVE;
+        return c->quote && echo_is_error_line(c->text) ? EVIDENCE_LINE : EVIDENCE_NONE;
+}
+
+/* Whether @c, which was stopped or ended with 0, rather than the cause explains the end. */
+static bool explains_cause(const struct outcome *o, const struct cause *c, enum evidence e,
+                           int64_t first_ns)
+{
+        const struct cause *cause = &o->cause;
+        int64_t before = cause->at_ns - c->told_ns;
+
+        if (cause->echo)
+                return e == EVIDENCE_LAST || (e && first_ns - c->told_ns <= FRESH_MS * NS_PER_MS);
+        if (e != EVIDENCE_LAST || !c->told_ns || before > FRESH_MS * NS_PER_MS)
+                return false;
+        if (cause_left_silently(cause))
+                return before >= -SKEW_MS * NS_PER_MS;
+        return cause_has_own_code(c) && before > SKEW_MS * NS_PER_MS && cause->kind == CAUSE_EXIT;
+}
+
+/* Returns the first rank that failed; there is one. */
+static const struct cause *first_failure(const struct outcome *o)
+{
+        const struct cause *first = NULL;
+
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (cause_is_end_of_rank(&o->seen[i]) &&
+                    (!first || o->seen[i].at_ns < first->at_ns))
+                        first = &o->seen[i];
+        return first;
+}
+
+/* Finds the rank among @v that has told the reason of the job's end best, and then first. */
+static void find_untold_cause(const struct outcome *o, const struct cause *v, size_t n,
+                              enum evidence *best, struct cause *ret, outcome_words_fn *last_words,
+                              void *ctx)
+{
+        const struct cause *first = first_failure(o);
+
+        for (size_t i = 0; i < n; i++) {
+                struct cause c = v[i];
+                enum evidence e = judge_rank(o, &c, last_words, ctx);
+
+                if (!e || e < *best || !explains_cause(o, &c, e, first->at_ns) ||
+                    (e == *best && c.told_ns >= ret->told_ns))
+                        continue;
+                *best = e;
+                *ret = c;
+                if (cause_has_own_code(&c))
+                        continue;
+                ret->kind = CAUSE_LATE;
+                ret->signal = c.kind == CAUSE_SIGNAL ? c.signal : MAX(c.code - 128, 0);
+                ret->code = first->kind == CAUSE_SIGNAL ? 128 + first->signal : first->code;
+        }
+}
+
+void outcome_find_untold(struct outcome *o, outcome_words_fn *last_words, void *ctx)
+{
+        enum evidence best = EVIDENCE_NONE;
+        struct cause untold = { .rank = -1 };
+
+        find_untold_cause(o, o->halted, o->n_halted, &best, &untold, last_words, ctx);
+        find_untold_cause(o, o->left, o->n_left, &best, &untold, last_words, ctx);
+        if (best)
+                o->cause = untold;
+}
+
+bool outcome_has_told(const struct outcome *o, int rank, outcome_words_fn *last_words, void *ctx,
+                      char *to, size_t size)
+{
+        struct cause c = { .kind = CAUSE_LATE, .rank = rank };
+        bool told = judge_rank(o, &c, last_words, ctx) == EVIDENCE_LAST;
+
+        snprintf(to, size, "%s", told ? c.text : "");
+        return told;
+}
+
+/* Whether a failure ended the job at once, whatever others have told: no later word changes it. */
+static bool is_final(const struct cause *c)
+{
+        return !cause_is_end_of_rank(c) || c->kind == CAUSE_ABORT ||
+               (c->kind == CAUSE_SIGNAL && !cause_left_silently(c));
+}
+
+static void mark_ranks(bool *marks, int n_ranks, const struct cause *v, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (v[i].rank >= 0 && v[i].rank < n_ranks)
+                        marks[v[i].rank] = true;
+}
+
+bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
+                        outcome_words_fn *last_words, void *ctx)
+{
+        bool found = o->cause.echo, *ended;
+
+        if (found || is_final(&o->cause))
+                return found;
+        ended = xcalloc((size_t)n_ranks, sizeof(*ended));
+        mark_ranks(ended, n_ranks, o->seen, o->n_seen);
+        mark_ranks(ended, n_ranks, o->left, o->n_left);
+        mark_ranks(ended, n_ranks, o->halted, o->n_halted);
+        for (int rank = 0; rank < n_ranks && !found; rank++) {
+                struct cause c = { .kind = CAUSE_LATE, .rank = rank };
+
+                found = !ended[rank] && judge_rank(o, &c, last_words, ctx) == EVIDENCE_LAST &&
+                        now_ns - c.told_ns <= FRESH_MS * NS_PER_MS &&
+                        (c.quote != o->cause.quote || strcmp(c.text, o->cause.text) != 0);
+        }
+        free(ended);
+        return found;
+}
