@@ -127,6 +127,9 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
         if (cause_is_end_of_rank(a) && cause_is_end_of_rank(b) && a->echo != b->echo &&
             (a->echo ? began_ns(b) - a->at_ns : began_ns(a) - b->at_ns) <= LATE_MS * NS_PER_MS)
                 return b->echo;
+        /* Ranks end soon after one another, but tell their reasons before their links close. */
+        if (a->echo && b->echo && a->told_ns && b->told_ns)
+                return a->told_ns < b->told_ns;
         if (ended_long_after(a, b) || ended_long_after(b, a))
                 return ended_long_after(a, b);
         if (wa != wb && is_near(o, a, b))

@@ -573,8 +573,11 @@ static void test_a_lost_service_is_the_reason_if_nobody_tells_another(void **sta
                                               "refused\n",
                                     1000, 1050, EXITED(4), false },
                                   { "", 0, 1700, SIGNALED(SIGTERM), true } };
+        const struct told slow[] = { { LOST, 1010, 1020, EXITED(9), false },
+                                     { LOST, 1000, 1050, EXITED(4), false } };
 
         expect_cause(t, 3, 1600, 1, CAUSE_EXIT, 4);
+        expect_cause(slow, 2, 0, 1, CAUSE_EXIT, 4);
 }
 
 static void test_the_first_exception_of_a_chain_is_the_reason(void **state UNUSED)
