@@ -86,6 +86,21 @@ END
     is 'mpi4py: three ranks add their numbers' "$(sort -u "$OUT")" 3
     hn --local 3 "$home/bin/python" -c 'from mpi4py import MPI; MPI.COMM_WORLD.rank == 1 and MPI.COMM_WORLD.Abort(5); MPI.COMM_WORLD.barrier()'
     exits 'mpi4py: the code of Abort()' 5
+    cat >raises.py <<'END'
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 1:
+    raise ValueError("sample 17 has no label")
+world.barrier()
+END
+    start --local 3 "$home/bin/python" raises.py
+    ok 'mpi4py: a rank that raises while the others wait for it is told' \
+        wait_for grep -q 'HN504.*rank 1 on localhost waits in MPI_Finalize() since .* after ValueError: sample 17' "$ERR"
+    kill "$PID"
+    finish
+    hn --local 3 "$home/bin/python" -m mpi4py raises.py
+    exits 'mpi4py: with -m mpi4py it ends the job' 1
+    verdict_has 'mpi4py: and gives the reason' 'rank 1 on localhost aborted the job' ': ValueError: sample 17 has no label'
     page
     if [[ ${MPI_TESTS-} == long ]]; then
         hn --local 200 --label none ./check5

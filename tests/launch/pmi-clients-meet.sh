@@ -35,6 +35,12 @@ if mode == "abort" and rank == 1:
     sys.exit(3)
 if mode == "leave" and rank == 1:
     sys.exit(0)
+if mode in ("raise", "exit"): # as mpi4py does: MPI_Finalize() at the exit of the interpreter
+    while rank != 1:
+        time.sleep(1)
+    if mode == "raise":
+        sys.stderr.write('Traceback (most recent call last):\n  File "t.py", line 7, in <module>\nValueError: boom\n')
+        sys.stderr.flush()
 if mode == "nonsense" and rank == 1:
     print("answer: %r" % ask("nonsense"), flush=True)
     sys.exit(5)
@@ -105,6 +111,21 @@ ok 'Ctrl-\ shows who waits in a barrier' wait_for asked_table
 : >come
 finish
 exits 'and the others come' 0
+
+# --- a rank that ends while the others go on
+start --local 3 python3 pmi.py raise
+ok 'a rank that has raised and waits in MPI_Finalize() is told' wait_for grep -q 'warning\[HN504\]' "$ERR"
+has 'with its place' "$ERR" 'rank 1 on localhost waits in MPI_Finalize() since'
+has 'and the way out' "$ERR" 'python3 -m mpi4py'
+ok 'with the exception' grep -q 'HN504.* after ValueError: boom$' "$ERR"
+lacks 'and no other rank is named' "$ERR" 'has not come'
+lacks 'nor several' "$ERR" 'have not come'
+kill "$PID"
+finish
+start --local 3 --wait-warn 1s python3 pmi.py exit
+ok 'one that has left without a word is told after --wait-warn' wait_for grep -q 'HN504.*rank 1 on localhost waits in MPI_Finalize() since [0-9.]*s$' "$ERR"
+kill "$PID"
+finish
 
 hn --local 2 --label none --mpi none sh -c 'env | grep -E "^PMI_|^MPI_" || echo none'
 is '--mpi none sets nothing' "$(sort -u "$OUT")" none

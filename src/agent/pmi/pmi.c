@@ -28,6 +28,7 @@ enum { TAG_HELLO = 1, TAG_ABORT };
 static void release_rank(struct pmi_rank *r, const char *failure)
 {
         r->wait = PMI_WAIT_NONE;
+        r->has_put = false;
         if (r->state == PMI_READY1)
                 pmi1_release(r, failure);
         else if (r->state == PMI_READY2)
@@ -137,6 +138,7 @@ int pmi_put(struct pmi_rank *r, const char *key, const char *value)
 {
         if (strchr(key, '\n') || strchr(value, '\n')) /* would be two lines of PMI-1 */
                 return -EINVAL;
+        r->has_put = true;
         return !strncmp(key, "PMI_", 4) ? -EPERM : pmi_keys_put(&r->pmi->keys, key, value);
 }
 
@@ -250,9 +252,11 @@ void pmi_left(struct pmi *p, uint32_t index)
 
 const char *pmi_waits_for(const struct pmi *p, uint32_t index)
 {
-        enum pmi_wait wait = p->ranks[index].wait;
+        const struct pmi_rank *r = &p->ranks[index];
 
-        return wait == PMI_WAIT_NONE ? NULL : wait == PMI_WAIT_BARRIER ? "BARRIER" : "GET";
+        if (r->wait == PMI_WAIT_BARRIER) /* MPI_Init() meets to exchange keys */
+                return r->has_put ? "BARRIER" : "FINALIZE";
+        return r->wait == PMI_WAIT_NONE ? NULL : "GET";
 }
 
 bool pmi_show_waits(struct pmi *p)

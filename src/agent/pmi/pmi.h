@@ -58,7 +58,8 @@ void pmi_begin(struct pmi *p, uint32_t index);
 /* The rank's process has ended, and the head is being told. Ranks that wait for this one in a
  * barrier then hear that it failed. */
 void pmi_left(struct pmi *p, uint32_t index);
-/* What the rank waits for, as the name of a request to the store: "BARRIER", "GET"; NULL = not. */
+/* What the rank waits for, as the name of a request to the store: "BARRIER", "GET"; or "FINALIZE",
+ * a barrier without new keys; NULL = not. */
 const char *pmi_waits_for(const struct pmi *p, uint32_t index);
 /* Shows the store that ranks wait for other ranks of this node, so that the head looks for waits
  * that last (--wait-warn), or that none does any more. Returns whether one does. */

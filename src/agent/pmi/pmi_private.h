@@ -38,6 +38,7 @@ struct pmi_rank {
         enum pmi_state state;
         enum pmi_wait wait;
         bool left, aborted;
+        bool has_put;  /* a key since its last barrier */
         char *key;     /* awaited */
         char *thread;  /* "thrid" of the request, to be given back */
         uint8_t asked; /* about a name: enum store_op */

@@ -2,7 +2,9 @@
 #include "head/job/attempt.h"
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "head/model/events.h"
+#include "wire/msg.h"
 
 bool attempt_step(struct attempt *a, enum job_event e)
 {
@@ -17,6 +19,14 @@ bool attempt_step(struct attempt *a, enum job_event e)
 void attempt_fail(struct attempt *a, const struct cause *c)
 {
         a->failed(a->ctx, outcome_happened(&a->outcome, c));
+}
+
+char *attempt_newest_stderr(void *ctx, int rank, int64_t *ret_ns)
+{
+        const struct attempt *a = ctx;
+
+        *ret_ns = a->printer ? printer_last_ns(a->printer, rank, MSG_STDERR) : 0;
+        return a->printer ? printer_last_words(a->printer, rank, MSG_STDERR) : xstrdup("");
 }
 
 uint64_t attempt_age_ms(const struct attempt *a)

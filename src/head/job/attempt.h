@@ -38,5 +38,7 @@ struct attempt {
 bool attempt_step(struct attempt *a, enum job_event e);
 /* Records a failure other than the end of a rank, and calls failed(). */
 void attempt_fail(struct attempt *a, const struct cause *c);
+/* The newest stderr of a rank of the attempt @ctx, for outcome.h. */
+char *attempt_newest_stderr(void *ctx, int rank, int64_t *ret_ns);
 /* Milliseconds since the launch. */
 uint64_t attempt_age_ms(const struct attempt *a);

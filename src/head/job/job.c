@@ -202,14 +202,6 @@ int job_open_endpoint(struct job *j, const struct plan *plan, struct error *err)
 
 /* --- the end --- */
 
-char *job_newest_stderr(void *ctx, int rank, int64_t *ret_ns)
-{
-        struct job *j = ctx;
-
-        *ret_ns = j->attempt.printer ? printer_last_ns(j->attempt.printer, rank, MSG_STDERR) : 0;
-        return job_last_words(j, rank, MSG_STDERR);
-}
-
 void job_wait(struct job *j)
 {
         uv_ref((uv_handle_t *)&j->heartbeat.timer);
@@ -217,7 +209,7 @@ void job_wait(struct job *j)
                 uv_run(&j->loop, UV_RUN_ONCE);
         stdin_pump_destroy(j->stdin_pump);
         j->stdin_pump = NULL;
-        outcome_finalize(&j->attempt.outcome, job_newest_stderr, j);
+        outcome_finalize(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
         printer_flush(j->attempt.printer);
         while (printer_pending(j->attempt.printer) && j->attempt.state != JOB_KILLING)
                 uv_run(&j->loop, UV_RUN_ONCE);

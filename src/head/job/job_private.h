@@ -89,8 +89,6 @@ struct job {
 void job_raise_limit(size_t n_nodes, int world_size);
 /* Tells which host keys were accepted, and which lines of the ssh configuration are not obeyed. */
 void job_tell_logins(struct job *j);
-/* The newest stderr of a rank of the job @ctx, for outcome.h. */
-char *job_newest_stderr(void *ctx, int rank, int64_t *ret_ns);
 
 /* --- job_launch.c --- */
 

@@ -32,13 +32,22 @@ enum {
         ANSWER_MS = 1000,    /* then a node counts as silent */
         ROUND_MIN_MS = 1000, /* between two looks for missing ranks */
         LOOK_MIN_MS = 100,
-        LOOK_MAX_MS = 5000,
+        LOOK_MAX_MS = 2000,
+        FINALIZE_MS = 3000, /* in MPI_Finalize(), for a rank that has told why it ends */
         SEEK_MIN_MS = 250,
         SEEK_MAX_MS = 60000,
 };
 
 /* Reasons for a round. */
-enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8, FOR_EVENTS = 16, FOR_TABLE = 32 };
+enum {
+        FOR_ALL = 1,
+        FOR_JOINS = 2,
+        FOR_WAITS = 4,
+        FOR_END = 8,
+        FOR_EVENTS = 16,
+        FOR_TABLE = 32,
+        FOR_ENDING = 64
+};
 
 /* A round of questions. */
 struct status_round {
@@ -69,6 +78,8 @@ struct job_status {
         int64_t parked_ns; /* since when a rank has waited in the store; 0 = none does */
         int64_t idle_ns;   /* since when none has */
         int64_t gap_ms;    /* a wait as long as this is told */
+        int64_t ending_ms; /* one as long as this leads to a look for ranks that end */
+        bool told_ending;  /* a rank that has told why it ends, and cannot: only once */
         struct diags last; /* the message of a job ended by missing ranks */
 };
 
@@ -151,6 +162,29 @@ static void tell_joins(struct job_status *s)
         s->gap_ms = MAX(s->gap_ms, 2 * o->wait_warn_ms);
 }
 
+/* Tells of a rank of an MPI program that has told why it ends, and waits for the others in
+ * MPI_Finalize(). False: there is none. */
+static bool tell_ending(struct job_status *s)
+{
+        struct rank_table *t = &s->round.table;
+        int64_t least_ms = MIN(FINALIZE_MS, s->cluster->options->wait_warn_ms);
+        struct diags d = DIAGS_INIT;
+        char reason[512];
+        size_t i = 0;
+
+        while (i < t->n && !(rank_row_meets(&t->rows[i]) && t->rows[i].k.wait.ms >= least_ms &&
+                             outcome_has_told(&s->attempt->outcome, (int)i, attempt_newest_stderr,
+                                              s->attempt, reason, sizeof(reason))))
+                i++;
+        if (s->told_ending || i == t->n || rank_table_count(t, rank_row_meets) == t->n)
+                return false;
+        s->told_ending = true;
+        rank_table_tell_finalize(t, &d, &t->rows[i], reason);
+        cluster_emit(s->cluster, EVENT_STALLED, -1, (int)i, t->rows[i].k.wait.ms, d.v[0].fact);
+        say_status(s, &d);
+        return true;
+}
+
 static void tell_waits(struct job_status *s)
 {
         uint32_t threshold_ms = (uint32_t)MIN(s->cluster->options->wait_warn_ms, UINT32_MAX);
@@ -165,10 +199,27 @@ static void tell_waits(struct job_status *s)
                 return;
         }
         s->gap_ms *= 2;
-        if (!rank_table_tell_waiting(&s->round.table, &d, threshold_ms))
+        if (tell_ending(s) || !rank_table_tell_waiting(&s->round.table, &d, threshold_ms))
                 return;
         cluster_emit(s->cluster, EVENT_STALLED, -1, -1, longest, d.v[0].fact);
         say_status(s, &d);
+}
+
+/* Whether a rank that has not ended has told why it ends. Reads the words of all ranks, so ever
+ * more rarely while a rank waits. */
+static bool has_ending_rank(struct job_status *s, int64_t parked_ms)
+{
+        char reason[512];
+        int n = s->attempt->plan->world_size;
+
+        if (parked_ms < s->ending_ms || s->told_ending)
+                return false;
+        s->ending_ms *= 2;
+        for (int i = 0; i < n; i++)
+                if (outcome_has_told(&s->attempt->outcome, i, attempt_newest_stderr, s->attempt,
+                                     reason, sizeof(reason)))
+                        return true;
+        return false;
 }
 
 /* --- asking --- */
@@ -201,6 +252,8 @@ static void finish_round(uv_timer_t *t)
                 r->take(r->take_ctx, &r->table);
         if (reasons & FOR_JOINS)
                 tell_joins(s);
+        if (reasons & FOR_ENDING)
+                tell_ending(s);
         if (reasons & FOR_WAITS)
                 tell_waits(s);
         rank_table_finish(&r->table);
@@ -293,6 +346,7 @@ static void on_look(uv_timer_t *t)
         if (!store_server_waiting(s->attempt->store)) {
                 s->idle_ns = s->parked_ns ? now : s->idle_ns;
                 s->parked_ns = 0;
+                s->ending_ms = FINALIZE_MS;
                 /* Idle for as long as the last warning had to wait: begin with the first gap. */
                 if (now - s->idle_ns >= s->gap_ms * 1000000)
                         s->gap_ms = s->cluster->options->wait_warn_ms;
@@ -302,6 +356,8 @@ static void on_look(uv_timer_t *t)
                 s->parked_ns = now;
         if (now - s->parked_ns >= s->gap_ms * 1000000)
                 ask_nodes(s, FOR_WAITS);
+        else if (has_ending_rank(s, (now - s->parked_ns) / 1000000))
+                ask_nodes(s, FOR_ENDING);
 }
 
 static void on_seek(uv_timer_t *t)
@@ -345,6 +401,8 @@ void job_status_launched(struct job_status *s)
         free(s->round.asked);
         s->round.asked = xcalloc(s->cluster->n_nodes, sizeof(*s->round.asked));
         s->gap_ms = warn;
+        s->ending_ms = FINALIZE_MS;
+        s->told_ending = false;
         s->idle_ns = s->attempt->launched_ns;
         if (o->start_timeout_ms > 0)
                 uv_timer_start(&s->join, on_join_time, (uint64_t)o->start_timeout_ms,

@@ -116,7 +116,7 @@ static void on_hold_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        outcome_review(&j->attempt.outcome, job_newest_stderr, j);
+        outcome_review(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
         job_end_look(j);
 }
 
@@ -128,7 +128,8 @@ static bool hold_stop(struct job *j)
         uint64_t limit_ms = o->cause.echo ? HOLD_MS : HOLD_REASON_MS;
 
         if (j->attempt.state != JOB_RUNNING ||
-            !outcome_may_follow(o, j->attempt.plan->world_size, clock_ns(), job_newest_stderr, j))
+            !outcome_may_follow(o, j->attempt.plan->world_size, clock_ns(), attempt_newest_stderr,
+                                &j->attempt))
                 return false;
         if (j->orders.held)
                 return true;

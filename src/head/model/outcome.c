@@ -23,9 +23,8 @@
 
 #include "base/memory.h"
 #include "base/printable.h"
-#include "head/model/echo.h"
-#include "head/reason/reason.h"
 #include "head/model/outcome_private.h"
+#include "head/reason/reason.h"
 #include "head/term/columns.h"
 #include "wire/msg.h"
 

@@ -37,18 +37,40 @@ bool cause_has_own_code(const struct cause *c)
                signo != SIGTERM && signo != SIGKILL;
 }
 
+/* MPI's abort has no text of its own: adds the exception that led to it, which *@ret has. False:
+ * there is none. */
+static bool quote_mpi_abort(const struct outcome *o, struct cause *c, const char *words,
+                            struct cause *ret)
+{
+        int code, n = 0;
+
+        *ret = (struct cause){ .kind = CAUSE_EXIT, .rank = c->rank, .code = 1 };
+        if (sscanf(c->text, "MPI_Abort() with code %d%n", &code, &n) != 1)
+                return false;
+        outcome_quote(o, ret, words);
+        if (ret->quote <= QUOTE_LINE || (c->text[n] && !strstr(c->text, ret->text)))
+                return false;
+        snprintf(c->text + n, sizeof(c->text) - (size_t)n, ": %.400s", ret->text);
+        return true;
+}
+
 enum echo outcome_judge_words(const struct outcome *o, struct cause *c, const char *words)
 {
         const struct rank_report *t = outcome_find_report(o, c->rank);
         CLEANUP(free_textp) char *root = NULL;
+        const char *reason;
+        struct cause abort;
         enum echo told;
 
         if (c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL)
                 outcome_quote(o, c, words);
+        reason = c->quote > QUOTE_LINE ? c->text : NULL;
+        if (c->kind == CAUSE_ABORT && quote_mpi_abort(o, c, words, &abort))
+                reason = abort.text;
         if (t)
                 told = echo_of_words(t->trace ? t->trace : "", t->said, c->rank, &root);
         else
-                told = echo_of_words(words, c->quote > QUOTE_LINE ? c->text : NULL, c->rank, &root);
+                told = echo_of_words(words, reason, c->rank, &root);
         if (root && c->quote)
                 snprintf(c->text, sizeof(c->text), "%s", root);
         c->echo = (told == ECHO_PEER || told == ECHO_WAIT) &&

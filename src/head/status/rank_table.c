@@ -209,12 +209,24 @@ static int find_rank_with_port(const struct rank_table *t, const struct rank_por
         return node == NOT_FOUND && found != SEVERAL ? found : NOT_FOUND;
 }
 
+/* A barrier of PMI without keys is that of MPI_Finalize() only if all ranks have called
+ * MPI_Init(). */
+static void rename_early_barriers(struct rank_table *t)
+{
+        size_t joined = rank_table_count(t, rank_row_joined);
+
+        for (size_t i = 0; i < t->n && joined < t->n; i++)
+                if (!strcmp(t->rows[i].k.wait.op, "FINALIZE"))
+                        snprintf(t->rows[i].k.wait.op, sizeof(t->rows[i].k.wait.op), "BARRIER");
+}
+
 size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 {
         struct addr_owner *owners, *o, *next;
         struct rank_port *ports;
         size_t n_ports, unknown = 0;
 
+        rename_early_barriers(t);
         if (!t->n_conns)
                 return 0;
         owners = list_addr_owners(t, hellos);
@@ -249,14 +261,19 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 /* Requests of other kinds need no other rank for their answer. */
 bool rank_row_waits(const struct rank_row *r)
 {
-        static const char *const ops[] = {
-                "WAIT", "GET", "BARRIER", "GATHER", "BROADCAST", "COUNT"
-        };
+        static const char *const ops[] = { "WAIT",      "GET",   "BARRIER", "GATHER",
+                                           "BROADCAST", "COUNT", "FINALIZE" };
 
         for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
                 if (!strcmp(r->k.wait.op, ops[i]))
                         return r->known == RANK_ROW_ALIVE;
         return false;
+}
+
+bool rank_row_meets(const struct rank_row *r)
+{
+        return rank_row_waits(r) && !strncmp(r->k.wait.key, "PMI", 3) &&
+               (!strcmp(r->k.wait.op, "FINALIZE") || !strcmp(r->k.wait.op, "BARRIER"));
 }
 
 bool rank_row_joined(const struct rank_row *r)

@@ -77,6 +77,8 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 
 /* Whether the rank waits for others: in a barrier, a gather, or for keys. */
 bool rank_row_waits(const struct rank_row *r);
+/* Whether it waits for the other ranks of an MPI program to begin or to end. */
+bool rank_row_meets(const struct rank_row *r);
 
 typedef bool (*rank_filter)(const struct rank_row *r);
 bool rank_row_joined(const struct rank_row *r);
@@ -113,6 +115,11 @@ void rank_table_tell_other_store(const struct rank_table *t, struct diags *d,
 /* Adds HN404: ranks have been waiting in the store for at least @threshold_ms, with the awaited
  * keys and the missing ranks. False: no rank has, nothing is added. */
 bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms);
+
+/* Adds HN504: the rank of @row waits in MPI_Finalize(), and the others have not come; @reason is
+ * what it has told before, not escaped, NULL = nothing. */
+void rank_table_tell_finalize(struct rank_table *t, struct diags *d, struct rank_row *row,
+                              const char *reason);
 
 /* Adds the answer to Ctrl-\: every rank, and silent nodes. */
 void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t after_ms);

@@ -13,10 +13,12 @@
 
 #include "base/intlist.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "head/status/rank_table_text.h"
 
 enum {
         HN_OTHER_STORE = 412,
+        HN_FINALIZES = 504,
         GROUPS_MAX = 4, /* of waiting ranks, in a message */
 };
 
@@ -237,6 +239,36 @@ static bool is_unmarked(const struct rank_row *r)
         return !r->marked;
 }
 
+void rank_table_tell_finalize(struct rank_table *t, struct diags *d, struct rank_row *row,
+                              const char *reason)
+{
+        CLEANUP(free_textp)
+        char *said = printable_text(reason ? reason : "", PRINTABLE_ROW);
+        struct diag *di;
+
+        for (size_t i = 0; i < t->n; i++)
+                t->rows[i].marked = &t->rows[i] != row; /* is_unmarked() */
+        di = diag_warn(d, HN_FINALIZES, "rank %d on %s waits in MPI_Finalize() since %s%s%s",
+                       row->rank, t->hosts->v[t->plan->nodes[row->node].host].name,
+                       rank_span(row->k.wait.ms).text, reason ? " after " : "", said);
+        add_rank_rows(di, t, is_unmarked);
+        diag_note(di,
+                  "it ends, and %zu of %zu ranks go on: MPI_Finalize() returns when all have "
+                  "called it, and the others may wait for this one meanwhile",
+                  t->n - rank_table_count(t, rank_row_meets), t->n);
+        diag_help(di,
+                  "end the job when a rank raises an exception or calls sys.exit(): hnlaunch ... "
+                  "python3 -m mpi4py PROGRAM");
+        diag_help(di,
+                  "Ctrl-\\ shows all ranks; --wait-warn TIME sets when waits are told, 0 never");
+}
+
+/* Whether few of the ranks have come to MPI_Finalize(): the others are not to blame. */
+static bool is_early_end(const struct rank_table *t, const struct rank_wait_group *g)
+{
+        return !strcmp(g->wait->op, "FINALIZE") && 2 * g->ranks.n <= t->n;
+}
+
 bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms)
 {
         CLEANUP(free_textp) char *first = NULL;
@@ -248,6 +280,10 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
         find_wait_groups(t, &g);
         if (!g.n || g.v[0].wait->ms < threshold_ms)
                 return false;
+        if (is_early_end(t, &g.v[0])) {
+                rank_table_tell_finalize(t, d, &t->rows[g.v[0].ranks.v[0]], NULL);
+                return true;
+        }
         for (size_t i = 0; i < t->n; i++)
                 t->rows[i].marked = false;
         for (size_t i = 0; i < g.n && g.v[i].wait->ms >= threshold_ms; i++)

@@ -46,7 +46,9 @@ void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size
                                  : !strcmp(w->op, "BROADCAST") ? "broadcast"
                                                                : "barrier";
 
-        if (strcmp(w->op, "WAIT") != 0 && strcmp(w->op, "GET") != 0)
+        if (!strcmp(w->op, "FINALIZE"))
+                snprintf(to, size, "in MPI_Finalize()");
+        else if (strcmp(w->op, "WAIT") != 0 && strcmp(w->op, "GET") != 0)
                 snprintf(to, size, "in %s `%s`", collective, w->key);
         else if (w->n_keys > 1)
                 snprintf(to, size, "for `%s` and %u more", w->key, w->n_keys - 1);

@@ -677,13 +677,21 @@ const struct error_id error_ids[] = {
         { 502,
           "a rank exited with a code other than 0",
           "The program failed or ended itself. hnlaunch stopped the other ranks (--on-failure stop) and ends with "
-          "the same code.",
+          "the same code. A rank that has told why it fails, and then ended with 0 or not at all, gives the reason, and "
+          "the first rank that failed after it the code.",
           "Read the report: the reason that the rank gave, its traceback, or its last lines. --log-dir DIR keeps the "
           "whole output of every rank." },
         { 503,
           "a rank ended the job with hn_abort()",
           "The program called hn_abort(3) with a code and a reason, which the message quotes.",
           "Correct what the reason names." },
+        { 504,
+          "a rank waits in MPI_Finalize() while the others go on (warning)",
+          "A rank of an MPI program ends, and the others have not. Python's mpi4py calls MPI_Finalize() at the exit of the "
+          "interpreter, also after an exception and after sys.exit(); it returns only when all ranks have called it, and "
+          "the others may wait for the rank in a collective: then nothing happens any more.",
+          "Start the program with python3 -m mpi4py, which ends the job when a rank raises an exception or exits with "
+          "another code than 0. If the rank has done its part and the others still compute, all is well." },
         /* GPUs */
         { 601,
           "a node has fewer GPUs than its line gives slots",
