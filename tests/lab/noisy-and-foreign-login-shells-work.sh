@@ -53,6 +53,30 @@ for shell in bash tcsh fish; do
     done
 done
 
+# --- logins that do not run the command -----------------------------------------------------------------------------
+if grep -q ^hnbash: "$TMP/passwd"; then
+    rc=$TMP/home-hnbash/.bashrc
+    stuck() { # WHAT WORDS LINES: such a .bashrc is told with the words that it printed
+        printf '%b\n' "$3" >"$rc"
+        lab_hn -w hnbash@node001:1 --progress plain --start-timeout 6s true
+        exits "$1: 69" 69
+        has "$1: it did not answer" "$ERR" 'the agent did not answer in time'
+        has "$1: the help names login files" "$ERR" 'help: does a login file there (~/.bashrc) ask'
+        has "$1: the guard is given" "$ERR" '[[ $- == *i* ]] || return'
+        [[ -z $2 ]] || has "$1: the words are shown" <(sed -n '/HN210/,$p' "$ERR") "$2"
+        has "$1: it is told before" <(sed '/HN210/,$d' "$ERR") "${2:+: its login printed \`$2\`}"
+    }
+    stuck 'a question' 'Accept the terms of use? [y/N]' 'echo "Accept the terms of use? [y/N]"; read x'
+    stuck 'a question without a newline on stderr' 'Choose project:' 'printf "Choose project: " >&2; cat >/dev/null'
+    stuck 'another shell' '' 'exec sh'
+    has 'another shell: nothing was printed' <(sed '/HN210/,$d' "$ERR") 'waiting for node001: its login runs no command'
+    echo 'exit 3' >"$rc"
+    lab_hn -w hnbash@node001:1 true
+    exits 'a login file that exits: 69' 69
+    has 'is told' "$ERR" 'the remote command ended with exit code 3'
+    has 'with the same help' "$ERR" 'help: does a login file there (~/.bashrc) ask, exit'
+fi
+
 user=hnfalse
 ok 'a user who may not log in' make_user "$user" /bin/false .profile
 lab_hn -w "$user@node001:1" true

@@ -643,6 +643,13 @@ static void on_node_noise(void *ctx UNUSED, struct node *n, const char *text, si
         }
 }
 
+static void on_node_login(void *ctx, struct node *n, const char *words)
+{
+        struct job *j = ctx;
+
+        cluster_emit(&j->cluster, EVENT_NODE_PHASE, n->index, -1, LINK_OPEN, words);
+}
+
 static void on_login_notice(void *ctx, enum link_notice kind, const char *text)
 {
         struct job *j = ctx;
@@ -656,6 +663,7 @@ const struct node_ops job_node_ops = {
         .phase = on_node_phase,
         .message = on_node_message,
         .noise = on_node_noise,
+        .login = on_node_login,
         .notice = on_login_notice,
         .left = on_node_left,
 };

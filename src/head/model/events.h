@@ -13,8 +13,9 @@
 #include "base/clock.h"
 
 enum event_kind {
-        EVENT_RUN_START,      /* value = ranks, count = nodes */
-        EVENT_NODE_PHASE,     /* a link moves on: value = enum link_phase */
+        EVENT_RUN_START,  /* value = ranks, count = nodes */
+        EVENT_NODE_PHASE, /* a link moves on: value = enum link_phase; text = the login waits, last
+                             words */
         EVENT_NODE_CONNECTED, /* the link is open */
         EVENT_NODE_UPLOAD,    /* the agent is being sent */
         EVENT_NODE_READY,     /* HELLO has arrived */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 #include "wire/env/container_order.h"
 #include "wire/msg.h"
 
@@ -130,6 +131,28 @@ static bool take_mark_line(struct buf *in, const char *mark, char *to, size_t si
         return true;
 }
 
+void bootstrap_keep_noise(struct bootstrap *b, const void *text, size_t len)
+{
+        buf_append(&b->noise, text, len);
+        if (buf_len(&b->noise) > NOISE_MAX)
+                buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
+}
+
+char *bootstrap_last_words(const struct bootstrap *b)
+{
+        const char *text = (const char *)buf_data(&b->noise);
+        CLEANUP(free_textp) char *line = NULL;
+        size_t end = buf_len(&b->noise), from;
+
+        while (end && strchr(" \t\r\n", text[end - 1]))
+                end--;
+        for (from = end; from && text[from - 1] != '\n';)
+                from--;
+        line = xstrndup(end ? text + from : "", end - from);
+
+        return printable_text(line, PRINTABLE_QUOTE);
+}
+
 int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
                    struct error *err)
 {
@@ -146,10 +169,8 @@ int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct
                         which = whole ? i : -1;
                 }
         }
-        buf_append(&b->noise, buf_data(in), first);
+        bootstrap_keep_noise(b, buf_data(in), first);
         buf_consume(in, first);
-        if (buf_len(&b->noise) > NOISE_MAX)
-                buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
         if (which == 0) {
                 buf_consume(in, strlen(MSG_MAGIC));
                 return BOOTSTRAP_GREETED;

@@ -33,6 +33,11 @@ struct bootstrap {
         bool greeted;                    /* for the owner: frames follow */
 };
 
+/* Adds what the login printed elsewhere: on standard error. */
+void bootstrap_keep_noise(struct bootstrap *b, const void *text, size_t len);
+/* Returns the last line of @noise that is not blank, for a message; malloc'ed, "" = none. */
+char *bootstrap_last_words(const struct bootstrap *b);
+
 enum { BOOTSTRAP_MORE = 0, BOOTSTRAP_UPLOAD = 1, BOOTSTRAP_GREETED = 2 };
 
 /* Consumes noise and marks from @in. MORE: wait for more bytes. UPLOAD: send b->sent, then call

@@ -18,7 +18,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "head/nodes/node_private.h"
+
+enum { LOGIN_TOLD_MS = 5000 }; /* a login that runs no command for so long is told */
 
 /* --- the state machine ------------------------------------------------------------------------ */
 
@@ -93,29 +96,81 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
 
 /* --- the link --------------------------------------------------------------------------------- */
 
+/* Tells whether the far end has not begun to run the command. */
+static bool is_at_login(const struct node_io *io)
+{
+        return !io->boot.greeted && !io->boot.sent;
+}
+
+/* Returns the length of the last lines of a text, at most @size bytes. */
+static size_t find_tail(const struct buf *text, size_t size)
+{
+        enum { LINES = 10 };
+        const char *data = (const char *)buf_data(text);
+        size_t len = buf_len(text), n = 0;
+
+        for (int lines = 0; n < MIN(len, size); n++)
+                if (data[len - n - 1] == '\n' && ++lines > LINES)
+                        break;
+        return n;
+}
+
+/* Adds what the login has printed to a failure, and the next step if it may be the cause. */
+static void add_login(const struct node_io *io, struct link_failure *why, bool may_be_login)
+{
+        size_t tail = find_tail(&io->boot.noise, sizeof(why->evidence) - 1);
+
+        if (tail && !*why->evidence)
+                memcpy(why->evidence, buf_data(&io->boot.noise) + buf_len(&io->boot.noise) - tail,
+                       tail);
+        if (is_at_login(io) && may_be_login && !*why->help)
+                snprintf(why->help, sizeof(why->help),
+                         "does a login file there (~/.bashrc) ask, exit or start another shell? "
+                         "End it early for commands: [[ $- == *i* ]] || return");
+}
+
 void node_fail_greeting(struct node *n)
 {
-        struct node_io *io = n->io;
         struct link_failure why = *n->failure;
-        size_t tail = MIN(buf_len(&io->boot.noise), sizeof(why.evidence) - 1);
 
         n->refusal = why.cause == LINK_ENDED ? NODE_CANNOT_RUN : NODE_NOT_REFUSED;
-        if (n->refusal && tail && !*why.evidence)
-                memcpy(why.evidence, buf_data(&io->boot.noise) + buf_len(&io->boot.noise) - tail,
-                       tail);
+        if (n->refusal)
+                add_login(n->io, &why, !strncmp(why.fact, "the remote command ended", 24));
         node_fail(n, &why);
 }
 
 static void on_node_deadline(uv_timer_t *t)
 {
         struct node *n = t->data;
+        struct node_io *io = n->io;
+        struct link_failure why = { .phase = LINK_OPEN,
+                                    .cause = LINK_TIMED_OUT,
+                                    .fact = "the agent did not answer in time" };
 
         if (n->state == NODE_CONNECTING) {
                 node_break(n, LINK_TIMED_OUT, "ssh timed out");
                 return;
         }
+        if (!io->told) {
+                CLEANUP(free_textp) char *words = bootstrap_last_words(&io->boot);
+
+                io->told = true;
+                uv_timer_start(t, on_node_deadline, (uint64_t)io->greet_ms - LOGIN_TOLD_MS, 0);
+                if (is_at_login(io) && io->ops->login)
+                        io->ops->login(io->ctx, n, words);
+                return;
+        }
         n->refusal = NODE_CANNOT_RUN;
-        node_break(n, LINK_TIMED_OUT, "the agent did not answer in time");
+        add_login(io, &why, true);
+        node_fail(n, &why);
+}
+
+/* Begins the time from the open link to HELLO. */
+static void start_greeting(struct node_io *io)
+{
+        io->told = (uint64_t)io->greet_ms <= LOGIN_TOLD_MS;
+        uv_timer_start(&io->deadline, on_node_deadline,
+                       io->told ? (uint64_t)io->greet_ms : LOGIN_TOLD_MS, 0);
 }
 
 static void on_link_opened(void *ctx, int fd)
@@ -143,7 +198,7 @@ static void on_link_opened(void *ctx, int fd)
                 node_break(n, LINK_OTHER, "cannot read from the agent: %s", uv_strerror(r));
                 return;
         }
-        uv_timer_start(&io->deadline, on_node_deadline, (uint64_t)io->greet_ms, 0);
+        start_greeting(io);
         node_step(n, NODE_EV_OPENED);
 }
 
@@ -197,8 +252,12 @@ static void on_link_writable(void *ctx)
 static void on_link_noise(void *ctx, const char *text, size_t len)
 {
         struct node *n = ctx;
+        struct node_io *io = n->io;
 
-        n->io->ops->noise(n->io->ctx, n, text, len);
+        /* Bash, for one, asks on stderr. */
+        if (n->state < NODE_READY && !io->boot.greeted)
+                bootstrap_keep_noise(&io->boot, text, len);
+        io->ops->noise(io->ctx, n, text, len);
 }
 
 static void on_link_notice(void *ctx, enum link_notice kind, const char *text)

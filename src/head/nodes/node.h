@@ -74,6 +74,9 @@ struct node_ops {
         int (*message)(void *ctx, struct node *n, const struct frame *f, struct error *err);
         /* The far end's stderr. */
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
+        /* The login has not run the command for some seconds. @words is the last line that it has
+         * printed, "" = nothing. Comes once. May be NULL. */
+        void (*login)(void *ctx, struct node *n, const char *words);
         /* Of a login on the way to the node. May be NULL. */
         void (*notice)(void *ctx, enum link_notice kind, const char *text);
         /* The agent of a GONE node has exited: the children in the tree are cut off. May be

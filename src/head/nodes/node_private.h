@@ -25,6 +25,7 @@ struct node_io {
         struct link *link;
         struct bootstrap boot;
         int64_t greet_ms;
+        bool told; /* ops.login() was called, or its moment has passed */
         uv_timer_t deadline;
         enum node_stream stream;
         uv_pipe_t pipe;

@@ -25,6 +25,7 @@ enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000 
 
 struct node_progress {
         const char *host; /* lent by the hosts */
+        char *login; /* what the login has printed that runs no command; NULL = it is not told */
         int phase;
         bool done;
 };
@@ -98,6 +99,10 @@ static void count_node_event(struct progress *p, const struct event *e)
         switch (e->kind) {
         case EVENT_NODE_PHASE:
                 w->phase = (int)e->value;
+                if (e->text && !w->login) {
+                        w->login = xstrdup(e->text);
+                        p->last_us = 0; /* to be shown at once */
+                }
                 break;
         case EVENT_NODE_CONNECTED:
                 w->phase = LINK_OPEN;
@@ -215,6 +220,23 @@ static void on_event(void *ctx, const struct event *e)
         }
 }
 
+/* Returns the first node that is waited for because of its login, else the first one; NULL = none.
+ */
+static const struct node_progress *find_waited(const struct progress *p)
+{
+        const struct node_progress *first = NULL;
+
+        for (const struct node_progress *w = p->nodes; w < p->nodes + p->o.n_hosts; w++) {
+                if (w->done || !w->host)
+                        continue;
+                if (w->login)
+                        return w;
+                if (!first)
+                        first = w;
+        }
+        return first;
+}
+
 /* "0/1 nodes ready, waiting for gpu001 (login), 1.2s". On a narrow terminal the middle of the
  * host's name is left out; before the name gets too short, other words are. malloc'ed. */
 static char *format_waiting(const struct progress *p, const char *took)
@@ -224,24 +246,23 @@ static char *format_waiting(const struct progress *p, const char *took)
                 "login",        "command",     "agent",
         };
         enum { NAME_MIN = 16 };
-        const struct node_progress *w = p->nodes; /* becomes the first that is waited for */
-        const char *host = "?", *phase = "?";
-        char before[64], after[64];
+        const struct node_progress *w = find_waited(p);
+        const char *host = w ? w->host : "?", *phase = w ? phases[w->phase] : "?";
+        char before[64], after[256];
         struct buf b = BUF_INIT;
         size_t name, room, rest;
 
-        while (w < p->nodes + p->o.n_hosts && (w->done || !w->host))
-                w++;
-        if (w < p->nodes + p->o.n_hosts) {
-                host = w->host;
-                phase = phases[w->phase];
-        }
         name = columns_count(host, strlen(host));
         /* Three blanks stand before the text, and the last column stays free. */
         room = p->o.tty ? MAX(columns_of_terminal(STDERR_FILENO), (size_t)4) - 4 : SIZE_MAX;
         snprintf(before, sizeof(before), "%zu/%zu nodes ready, waiting for ", p->ready,
                  p->o.n_hosts);
-        snprintf(after, sizeof(after), " (%s), %s", phase, took);
+        if (w && w->login && *w->login)
+                snprintf(after, sizeof(after), ": its login printed `%s`, %s", w->login, took);
+        else if (w && w->login)
+                snprintf(after, sizeof(after), ": its login runs no command, %s", took);
+        else
+                snprintf(after, sizeof(after), " (%s), %s", phase, took);
         rest = strlen(before) + strlen(after);
         if (rest + MIN(name, (size_t)NAME_MIN) > room) {
                 snprintf(before, sizeof(before), "%zu/%zu ready, ", p->ready, p->o.n_hosts);
@@ -310,6 +331,8 @@ void progress_destroy(struct progress *p)
         if (!p)
                 return;
         say_erase();
+        for (size_t i = 0; i < p->o.n_hosts; i++)
+                free(p->nodes[i].login);
         free(p->nodes);
         free(p);
 }

@@ -124,7 +124,12 @@ static void left(void *ctx, struct node *n UNUSED)
         s->left++;
 }
 
-static const struct node_ops node_ops = { changed, uploading, phase, message, noise, NULL, left };
+static const struct node_ops node_ops = { .changed = changed,
+                                          .uploading = uploading,
+                                          .phase = phase,
+                                          .message = message,
+                                          .noise = noise,
+                                          .left = left };
 static const struct host host = { .name = (char *)"node001" };
 static const struct agent_binaries agent_binaries = { .v = { { .arch = "x86_64" } }, .n = 1 };
 
