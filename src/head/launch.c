@@ -19,8 +19,11 @@
 #include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
+#include "head/hosts/own_machine.h"
 #include "head/metrics/metrics.h"
 #include "head/model/step_lines.h"
+#include "head/nodes/program_link.h"
+#include "head/nodes/ssh_loader.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
@@ -50,6 +53,27 @@ static void load_allocation(struct launch *l)
 }
 
 /* Returns 0, or the exit code with messages in diags. */
+/* Marks hosts that are this machine under any of its names: they need no ssh, unless the line or
+ * the ssh config has a login of its own for them. */
+static void mark_own_hosts(struct launch *l)
+{
+        const struct options *o = &l->o;
+        const struct ssh_options login = {
+                .config_file = o->ssh_config, .user = o->user, .port = o->port, .jump = o->jump
+        };
+        CLEANUP(own_machine_finish) struct own_machine m;
+
+        own_machine_read(&m);
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                struct host *h = &l->hosts.v[i];
+                CLEANUP(free_textp) char *name = NULL; /* HostName */
+
+                if (!h->local && !h->user && !h->port && !h->addr && own_machine_is(&m, h->name) &&
+                    !ssh_loader_leads_elsewhere(&login, h->name, &name))
+                        h->local = !name || own_machine_is(&m, name);
+        }
+}
+
 static int load_hosts(struct launch *l)
 {
         const struct options *o = &l->o;
@@ -80,6 +104,8 @@ static int load_hosts(struct launch *l)
         if (l->hosts.source && o->command == COMMAND_RUN && !o->include.n && !o->exclude.n &&
             !o->nodes)
                 alloc_claim(&l->hosts, &l->diags);
+        if (!o->local && !l->config.dial_in && program_link_is_ssh(o->via))
+                mark_own_hosts(l);
         if (!diags_errors(&l->diags))
                 filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
         return diags_errors(&l->diags) ? 65 : 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A hostfile of localhost lines works on a machine without any sshd.
+# A hostfile of localhost lines, or of other names of this machine, works on a machine without any sshd.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -17,5 +17,43 @@ hn --local 64 true
 exits '--local 64 on any machine' 0
 run env -i PATH="$PATH" "$HNLAUNCH" -H hosts true
 exits 'an empty environment is enough' 0
+
+# --- this machine under other names needs no ssh, either: the ssh here fails ----------------------------------------
+own=$(hostname)
+: >config
+here() { hn --ssh-command false --ssh-config config "$@" --label '{host} ' sh -c 'echo "$RANK of $WORLD_SIZE, $MASTER_ADDR"'; }
+for name in "$own" "${own^^}" 127.0.1.1 127.5.6.7 localhost.localdomain ip6-localhost $(hostname -I); do
+    [[ $name != *:* ]] || name="[$name]"
+    here -w "$name:2"
+    exits "$name needs no ssh" 0
+    is "$name is the name of the ranks' node" "$(sort "$OUT" | tr '\n' ' ')" \
+        "${name//[][]/} 0 of 2, 127.0.0.1 ${name//[][]/} 1 of 2, 127.0.0.1 "
+done
+echo "$own slots=2" >named
+here -H named
+exits 'in a hostfile, too' 0
+here -w "localhost,$own"
+exits 'two names of it are one machine: 65' 65
+printf 'Host %s\n    HostName 127.0.0.1\n' "$own" >config
+here -w "$own:2"
+exits 'HostName may be another name of it' 0
+
+# What the user says of a login to it is done.
+: >config
+printf '%s slots=2 port=2222\n' "$own" >port
+printf '%s slots=2 addr=127.0.0.1\n' "$own" >addr
+for line in "-w nobody@$own:2" '-H port' '-H addr' "-w $own:2 --jump gateway" "-w $own:2 --user nobody" "-w $own:2 -p 2222"; do
+    read -ra words <<<"$line"
+    here "${words[@]}"
+    ok "$line: a login" test "$RC" -ge 68
+done
+for setting in 'ProxyJump gateway' 'ProxyCommand nc %h %p' 'User nobody' 'Port 2222' 'HostName gateway.invalid'; do
+    printf 'Host %s\n    %s\n' "$own" "$setting" >config
+    here -w "$own:2"
+    ok "$setting: a login" test "$RC" -ge 68
+done
+printf 'Host other\n    ProxyJump gateway\n' >config
+here -w "$own:2"
+exits 'what is said of other hosts is not' 0
 nothing_left 'nothing is left'
 done_testing

@@ -13,6 +13,17 @@ struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o
         return create ? create(loop, o, err) : NULL;
 }
 
+bool ssh_loader_leads_elsewhere(const struct ssh_options *o, const char *host, char **ret_name)
+{
+        bool (*leads)(const struct ssh_options *, const char *, char **) = NULL;
+        struct error err;
+
+        *ret_name = NULL;
+        *(void **)&leads =
+                install_path_load(MODULE, "the ssh part", "own_login_leads_elsewhere", &err);
+        return leads && leads(o, host, ret_name);
+}
+
 const struct tree_login_ops *ssh_loader_tree_login(struct error *err)
 {
         return install_path_load(MODULE, "the ssh part", "tree_login_ops", err);

@@ -17,5 +17,9 @@
 struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o,
                                     struct error *err);
 
+/* Tells whether a login to @host would lead to another account, port or way than one to this
+ * machine: by @o or the ssh config, whose HostName is @ret_name (malloc'ed). False without the
+ * module. */
+bool ssh_loader_leads_elsewhere(const struct ssh_options *o, const char *host, char **ret_name);
 /* Returns the module's tree_login_ops; the same errors. */
 const struct tree_login_ops *ssh_loader_tree_login(struct error *err);

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/strv.h"
 #include "head/hosts/host_groups.h"
+#include "head/hosts/own_machine.h"
 
 /* Failures with the same next step share a message. In the order of printing: possible attacks
  * first. */
@@ -171,6 +172,18 @@ static bool is_same_link_failure(const void *ctx, size_t a, size_t b)
                (!by_detail || !strcmp(x->failure->detail, y->failure->detail));
 }
 
+/* Tells whether the address that did not answer is one of this machine, and no tunnel here. */
+static bool is_this_machine(const struct link_failure *why)
+{
+        CLEANUP(free_textp) char *address = xstrndup(why->detail, strcspn(why->detail, " ,"));
+        CLEANUP(own_machine_finish) struct own_machine m = { 0 };
+
+        if (!*address || (why->port && why->port != 22))
+                return false;
+        own_machine_read(&m);
+        return own_machine_is(&m, address);
+}
+
 /* Adds the next step, and between two nodes (--tree) the login to try. */
 static void add_section_help(struct diag *d, enum section s, const struct node *first,
                              const char *names, size_t count, bool all)
@@ -189,6 +202,8 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                           from, to, to, from);
         else if (s == CHILD_UNREACHABLE)
                 diag_help(d, "try ssh %s true on %s; or without --tree", to, from);
+        else if (s == UNREACHABLE && is_this_machine(first->failure))
+                diag_help(d, "%s is this machine: under the name localhost it needs no ssh", to);
         if (*first->failure->help)
                 diag_help(d, "%s", first->failure->help);
         else if (sections[s].help)
