@@ -88,6 +88,13 @@ for line in -hybrid-hosts '-env A 1' '-Vendor x' '-xterm 0' -help-me '-n 1 true 
 done
 "$HNLAUNCH" --local 1 true : -n 3 true 2>"$ERR"
 has 'a second program has a number' "$ERR" 'error[HN725]: one job has one program: `:` begins a second one at `-n`'
+printf '#!/bin/sh\n' >io
+echo data >in.dat
+"$HNLAUNCH" --local 1 true : in.dat 2>"$ERR"
+is 'a file that is no program begins none' $? 0
+chmod +x io
+"$HNLAUNCH" --local 1 true in.dat : io 2>"$ERR"
+is 'a program of this folder does' $? 64
 "$HNLAUNCH" --local 1 --label none -- echo : -n 3 >"$OUT" 2>"$ERR"
 is 'a colon behind -- is an argument' "$(cat "$OUT")" ': -n 3'
 

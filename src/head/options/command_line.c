@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "head/core/program.h"
@@ -115,7 +116,7 @@ static bool is_value_of(const struct option_def *def, const char *rest)
         switch (def->letter) {
         case 'n':
         case 'p':
-                return strchr("0123456789+-", *rest);
+                return strchr("0123456789+-=", *rest);
         case 'x': /* names of variables have capitals or underscores, or are those of this shell */
                 return !is_name(rest) || rest[strspn(rest, "abcdefghijklmnopqrstuvwxyz-")] ||
                        getenv(rest);
@@ -393,11 +394,14 @@ static int read_options(struct line *l)
 /* Tells whether @word, behind a lone colon, begins a second program in other launchers. */
 static bool begins_program(const char *word)
 {
+        struct stat st;
+
         if (*word == '-')
                 return word[1] == '-' || isalpha((unsigned char)word[1]);
         if (*word == '/' || !strncmp(word, "./", 2) || !strncmp(word, "../", 3))
                 return word[1];
-        return strchr(word, '/') ? access(word, X_OK) == 0 : program_in_path(word);
+        return (stat(word, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111) ||
+               program_in_path(word);
 }
 
 /* Copies the program with its arguments. Refuses a second program unless -- stands before it. */

@@ -123,6 +123,9 @@ static void test_letters_may_be_joined(void **state UNUSED)
         assert_int_equal(load(&logs, &none, "logs -fv"), 0);
         assert_true(logs.logs.follow);
         unload(&logs, &none);
+        assert_int_equal(load(&logs, &none, "-w a -n=4 p"), -22);
+        assert_non_null(strstr(messages(&none), "-n must be 1 to"));
+        unload(&logs, &none);
         setenv("inthisshell", "1", 1);
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
                 struct options o;
