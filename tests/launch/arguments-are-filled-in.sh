@@ -18,6 +18,8 @@ is 'every rank has its own values' "$(sort "$OUT")" '0 0 0 2 localhost {foo} {ra
 3 1 1 2 127.0.0.1 {foo} {rank}'
 hn --local 1 --subst --label none sh -c 'test "$1" = "$MASTER_ADDR:$MASTER_PORT"' sh '{master_addr}:{master_port}'
 exits 'the place of the store is that of the variables' 0
+hn -w '[::1]:1' --subst --label none echo '{host}' '{host}:1' '{host}:{port:x}'
+ok 'an IPv6 address in front of a colon has brackets' grep -qxE '::1 \[::1\]:1 \[::1\]:[0-9]+' "$OUT"
 hn --local 1 --subst --label none echo '{rank}$(id) `id` ;*'
 is 'no shell sees an argument' "$(cat "$OUT")" '0$(id) `id` ;*'
 

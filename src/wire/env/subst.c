@@ -75,7 +75,15 @@ uint32_t subst_port_number(const struct subst_piece *p, const struct launch_firs
         return 0;
 }
 
-static void append_subst_value(struct buf *b, const struct subst_piece *p,
+/* Appends an address or name; an IPv6 address in front of a colon, where a port follows, in
+ * brackets. */
+static void append_address(struct buf *b, const char *address, char next)
+{
+        buf_printf(b, next == ':' && strchr(address, ':') ? "[%s]" : "%s", address);
+}
+
+/* @next is the character behind the place-holder. */
+static void append_subst_value(struct buf *b, const struct subst_piece *p, char next,
                                const struct launch_order *l, const struct launch_rank *r)
 {
         switch (p->kind) {
@@ -92,13 +100,13 @@ static void append_subst_value(struct buf *b, const struct subst_piece *p,
                 buf_printf(b, "%u", l->num_nodes);
                 break;
         case SUBST_MASTER_ADDR:
-                buf_appends(b, l->master_addr);
+                append_address(b, l->master_addr, next);
                 break;
         case SUBST_MASTER_PORT:
                 append_port(b, l->master_port);
                 break;
         case SUBST_HOST:
-                buf_appends(b, l->host);
+                append_address(b, l->host, next);
                 break;
         default:
                 append_port(b, subst_port_number(p, &l->first_node));
@@ -115,7 +123,7 @@ static char *expand_text(const char *text, const struct launch_order *l,
                 if (p.escaped)
                         buf_append(&b, text + 1, p.len - 1);
                 else if (p.kind)
-                        append_subst_value(&b, &p, l, r);
+                        append_subst_value(&b, &p, text[p.len], l, r);
                 else
                         buf_append(&b, text, p.len);
         }

@@ -4,9 +4,9 @@
  *
  * {rank} {local_rank} {node_rank} {num_nodes} {master_addr} {master_port} {host} and {port:NAME}
  * are replaced; every other brace stays, and a backslash in front of a place-holder is removed
- * instead:
- * \{rank} becomes {rank}. Pure: the agent replaces them before a rank starts, the head looks for
- * them, prints a plan, and takes the same names for labels (head/model/label.h).
+ * instead: \{rank} becomes {rank}. An IPv6 address in front of a colon gets brackets. Pure: the
+ * agent replaces them before a rank starts, the head looks for them, prints a plan, and takes the
+ * same names for labels (head/model/label.h).
  */
 #pragma once
 

@@ -48,6 +48,11 @@ static void test_place_holders_are_replaced(void **state UNUSED)
         expect("{local_rank}{node_rank}", "14");
         expect("--nnodes={num_nodes}", "--nnodes=5");
         expect("[{master_addr}]:{master_port}", "[fe80::1]:4711");
+        expect("{master_addr}:{port:jax}", "[fe80::1]:40001");
+        expect("tcp://{master_addr}:29500/", "tcp://[fe80::1]:29500/");
+        expect("{master_addr}", "fe80::1");
+        expect("{master_addr} {master_port}", "fe80::1 4711");
+        expect("{host}:{port:jax}", "gpu005:40001");
         expect("{host}/{port:jax}/{port:a_1}", "gpu005/40001/40002");
         expect("{port:later}", "(free port there)");
         expect("{{rank}}", "{9}");
