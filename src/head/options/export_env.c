@@ -218,20 +218,28 @@ static bool is_given_on_line(const struct options *o, const struct option_def *d
 /* Warns that nothing has the name or pattern @word of the option @def. A pattern in a configuration
  * file is for the shells that have such variables. */
 static void warn_unset(const struct options *o, const struct option_def *def, const char *as,
-                       const char *word, struct diags *diags)
+                       const char *word, const char *before, struct diags *diags)
 {
-        if (!strpbrk(word, "*?["))
-                diag_help(diag_warn(diags, HN_UNSET, "%s %s: not set in this shell", as, word),
-                          "give it a value: -x %s=...", word);
-        else if (is_given_on_line(o, def, word))
+        struct diag *d;
+
+        if (!strpbrk(word, "*?[")) {
+                d = diag_warn(diags, HN_UNSET, "%s %s: not set in this shell", as, word);
+                if (before && strchr(before, '='))
+                        diag_help(d, "a comma parts words: a value with one is given by -x '%s,%s'",
+                                  before, word);
+                else
+                        diag_help(d, "give it a value: -x %s=...", word);
+        } else if (is_given_on_line(o, def, word)) {
                 diag_help(diag_warn(diags, HN_UNSET,
                                     "%s %s: no variable of this shell has such a name", as, word),
                           "env lists the variables of this shell");
+        }
 }
 
-/* Adds the variables of NAME, PATTERN or NAME=VALUE, a word of the option -x or --export. */
+/* Adds the variables of NAME, PATTERN or NAME=VALUE, a word of the option -x or --export. @before
+ * is the word in front of it in a list, or NULL. */
 static void add_export(struct strv *env, char **from, const struct options *o, const char *option,
-                       const char *word, struct diags *diags)
+                       const char *word, const char *before, struct diags *diags)
 {
         const struct option_def *def = option_by_name(option);
         CLEANUP(free_textp) char *name = xstrndup(word, strcspn(word, "="));
@@ -245,7 +253,7 @@ static void add_export(struct strv *env, char **from, const struct options *o, c
         if (strchr(word, '='))
                 strv_push(env, word);
         else if (!copy_matching(env, from, word))
-                warn_unset(o, def, as, word, diags);
+                warn_unset(o, def, as, word, before, diags);
 }
 
 /* Copies this shell's variables but those of the session. */
@@ -268,7 +276,8 @@ static void copy_base(struct strv *env, char **from, const struct options *o, st
                 copy_all(env, from);
         for (size_t i = 0; i < words.n; i++)
                 if (strcmp(words.v[i], "ALL") && strcmp(words.v[i], "NONE"))
-                        add_export(env, from, o, "export", words.v[i], diags);
+                        add_export(env, from, o, "export", words.v[i], i ? words.v[i - 1] : NULL,
+                                   diags);
 }
 
 static bool is_name_unset(const struct strv *patterns, const char *pair)
@@ -291,7 +300,7 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
                 if (read_env_file(&all, "--env-file", o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
         for (size_t i = 0; i < o->exports.n; i++)
-                add_export(&all, from, o, "env", o->exports.v[i], diags);
+                add_export(&all, from, o, "env", o->exports.v[i], NULL, diags);
         strv_copy(unset, &o->unset);
         for (size_t i = 0; i < all.n; i++)
                 if (!is_name_unset(&o->unset, all.v[i]))
