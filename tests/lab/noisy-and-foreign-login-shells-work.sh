@@ -70,6 +70,12 @@ if grep -q ^hnbash: "$TMP/passwd"; then
     stuck 'a question without a newline on stderr' 'Choose project:' 'printf "Choose project: " >&2; cat >/dev/null'
     stuck 'another shell' '' 'exec sh'
     has 'another shell: nothing was printed' <(sed '/HN210/,$d' "$ERR") 'waiting for node001: its login runs no command'
+    # On a terminal the words keep the place, and end where it does.
+    echo 'echo "Accept the terms of use of this cluster, which forbid mining? [y/N]"; read x' >"$rc"
+    printf '#!/bin/sh\nstty cols 80\nexec "%s" run "%s" -w hnbash@node001:1 --start-timeout 7s true\n' "$LAB" "$LAB_HNLAUNCH" >job.sh
+    TERM=xterm script -qefc 'sh job.sh' /dev/null >tty 2>&1
+    ok 'on a narrow terminal the words are shown' \
+        grep -aqE 'waiting for node001: its login printed `Accept the terms[^`]*.`, [5-7][.0-9]*s' tty
     echo 'exit 3' >"$rc"
     lab_hn -w hnbash@node001:1 true
     exits 'a login file that exits: 69' 69

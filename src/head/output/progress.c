@@ -16,6 +16,7 @@
 
 #include "base/format.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "head/nodes/transport.h"
 #include "head/output/live_line.h"
 #include "head/output/say.h"
@@ -237,6 +238,29 @@ static const struct node_progress *find_waited(const struct progress *p)
         return first;
 }
 
+/* "waiting for gpu001: its login printed `Proceed? [y/N]`, 5.0s". On a narrow terminal the words
+ * lose their end. malloc'ed. */
+static char *format_login(const struct progress *p, const struct node_progress *w, const char *took,
+                          size_t room)
+{
+        struct buf b = BUF_INIT;
+        size_t rest = strlen(took) + 4; /* the quotes, comma and blank */
+
+        if (room > 120)
+                buf_printf(&b, "%zu/%zu nodes ready, ", p->ready, p->o.n_hosts);
+        buf_appends(&b, "waiting for ");
+        columns_shorten(&b, w->host, room / 3);
+        buf_appends(&b, *w->login ? ": its login printed " : ": its login runs no command");
+        rest += columns_count((const char *)buf_data(&b), buf_len(&b));
+        if (*w->login) {
+                buf_appends(&b, "`");
+                printable_cut(&b, w->login, strlen(w->login), room > rest ? room - rest : 1);
+                buf_appends(&b, "`");
+        }
+        buf_printf(&b, ", %s", took);
+        return buf_steal(&b);
+}
+
 /* "0/1 nodes ready, waiting for gpu001 (login), 1.2s". On a narrow terminal the middle of the
  * host's name is left out; before the name gets too short, other words are. malloc'ed. */
 static char *format_waiting(const struct progress *p, const char *took)
@@ -248,21 +272,18 @@ static char *format_waiting(const struct progress *p, const char *took)
         enum { NAME_MIN = 16 };
         const struct node_progress *w = find_waited(p);
         const char *host = w ? w->host : "?", *phase = w ? phases[w->phase] : "?";
-        char before[64], after[256];
+        char before[64], after[64];
         struct buf b = BUF_INIT;
         size_t name, room, rest;
 
         name = columns_count(host, strlen(host));
         /* Three blanks stand before the text, and the last column stays free. */
         room = p->o.tty ? MAX(columns_of_terminal(STDERR_FILENO), (size_t)4) - 4 : SIZE_MAX;
+        if (w && w->login && room >= 60)
+                return format_login(p, w, took, room);
         snprintf(before, sizeof(before), "%zu/%zu nodes ready, waiting for ", p->ready,
                  p->o.n_hosts);
-        if (w && w->login && *w->login)
-                snprintf(after, sizeof(after), ": its login printed `%s`, %s", w->login, took);
-        else if (w && w->login)
-                snprintf(after, sizeof(after), ": its login runs no command, %s", took);
-        else
-                snprintf(after, sizeof(after), " (%s), %s", phase, took);
+        snprintf(after, sizeof(after), " (%s), %s", phase, took);
         rest = strlen(before) + strlen(after);
         if (rest + MIN(name, (size_t)NAME_MIN) > room) {
                 snprintf(before, sizeof(before), "%zu/%zu ready, ", p->ready, p->o.n_hosts);
