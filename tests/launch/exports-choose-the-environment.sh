@@ -50,6 +50,8 @@ for way in --export=BAR,NOSUCH '-o env.export=BAR,NOSUCH' HNLAUNCH_ENV_EXPORT=BA
     has "$way: the other is told" "$ERR" 'warning[HN123]: --export NOSUCH: not set in this shell'
 done
 unset HNLAUNCH_ENV_EXPORT
+hn plan --local 1 -x FOO,BAR true
+has 'a list behind -x is told' "$ERR" 'help: write one -x for each name'
 hn plan --local 1 --export=FOO=a,b true
 has 'a value that is cut at its comma is told' "$ERR" "help: a comma parts words: a value with one is given by -x 'FOO=a,b'"
 for list in ALL,NONE , "A='b" =1; do

@@ -227,6 +227,8 @@ static void warn_unset(const struct options *o, const struct option_def *def, co
                 if (before && strchr(before, '='))
                         diag_help(d, "a comma parts words: a value with one is given by -x '%s,%s'",
                                   before, word);
+                else if (strchr(word, ','))
+                        diag_help(d, "write one %s for each name", as);
                 else
                         diag_help(d, "give it a value: -x %s=...", word);
         } else if (is_given_on_line(o, def, word)) {

@@ -233,8 +233,10 @@ const struct error_id error_ids[] = {
         { 210,
           "the agent cannot run on a node",
           "The node was reached, but the agent did not start or did not answer within --start-timeout: no folder there "
-          "can hold a program that may be executed, a limit is too low, or the login shell ends or prints too much.",
-          "Read the rows below the message; they quote the node. Try ssh HOST true, or the command of --via. "
+          "can hold a program that may be executed, a limit is too low, or a login file asks, starts another shell, ends or "
+          "prints too much.",
+          "Read the rows below the message; they quote the node. Try ssh HOST true, or the command of --via. Login files "
+          "such as ~/.bashrc return early for commands: [[ $- == *i* ]] || return. "
           "XDG_CACHE_HOME on the node can name a folder for the agent." },
         { 211,
           "the agent on a node speaks another protocol version",
@@ -463,8 +465,8 @@ const struct error_id error_ids[] = {
           "nothing for as long." },
         { 312,
           "a program could not be started",
-          "The program does not exist on the node or cannot be executed, its interpreter is missing, the working "
-          "directory does not exist there, or a limit on processes or open files was reached.",
+          "The program does not exist on the node or cannot be executed; its interpreter, its loader or the target of a link "
+          "is missing; the working directory does not exist there; or a limit on processes or open files was reached.",
           "The message tells which and what to try. --push brings the program to nodes that do not share this "
           "folder; --chdir names another one." },
         { 313,
