@@ -59,7 +59,7 @@ struct launch_listeners {
 /* How a launch ends. */
 struct launch_end {
         const char *where; /* the only hostfile, for messages about its errors; else NULL */
-        char verdict[900];
+        char verdict[1024];
 };
 
 /* The state of a launch, freed by launch_finish(). */

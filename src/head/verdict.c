@@ -4,7 +4,7 @@
  *
  * 1. the outcome of the ranks (outcome_exit_code())
  * 2. output, events or the summary missing in the run directory, or files of --pull: 73
- * 3. unwritable standard output or error: 73, or 141 for a closed pipe
+ * 3. unwritable standard output or error: 73, or 141 for a closed pipe; output without a reader: 73
  *
  * A deciding layer also replaces the sentence in launch's end.verdict. The sentence goes into
  * summary.json and the event run.end first, and is printed last, after the messages.
@@ -22,6 +22,8 @@
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/report/report.h"
+
+enum { HN_UNWRITTEN = 813 };
 
 void verdict_say(struct launch *l)
 {
@@ -131,7 +133,32 @@ static bool is_rank0s_success(const struct launch *l)
         return o->decided && (o->stopped || o->exited < (size_t)l->plan.world_size);
 }
 
-static void write_verdict(struct launch *l, int code)
+/* What stdout and stderr did not get, because hnlaunch was told to end before their readers read.
+ */
+struct unwritten {
+        size_t bytes;
+        char text[128]; /* "512 bytes of ranks 0-3 were not written"; "" = all was written */
+};
+
+static struct unwritten count_unwritten(const struct launch *l)
+{
+        CLEANUP(intlist_finish) struct intlist ranks = { 0 };
+        struct unwritten u = { .bytes = launch_is_detached(l)
+                                                ? 0
+                                                : job_unwritten_bytes(l->job, &ranks) };
+        CLEANUP(free_textp) char *list = intlist_fold(&ranks);
+
+        if (u.bytes && strlen(list) > 64)
+                snprintf(u.text, sizeof(u.text), "%zu bytes of %zu ranks were not written", u.bytes,
+                         ranks.n);
+        else if (u.bytes)
+                snprintf(u.text, sizeof(u.text), "%zu byte%s of rank%s %s %s not written", u.bytes,
+                         u.bytes == 1 ? "" : "s", ranks.n == 1 ? "" : "s", list,
+                         u.bytes == 1 ? "was" : "were");
+        return u;
+}
+
+static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 {
         const struct outcome *o = job_outcome(l->job);
         size_t earlier = job_earlier(l->job)->n;
@@ -158,9 +185,9 @@ static void write_verdict(struct launch *l, int code)
                 return;
         }
         job_sentence(l->job, &o->cause, what, sizeof(what));
-        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s after %s%s: %s%s  (exit %d)",
+        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s after %s%s: %s%s%s%s  (exit %d)",
                  o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what, killed,
-                 code);
+                 u->bytes ? "; " : "", u->text, code);
         printable_end(l->end.verdict, sizeof(l->end.verdict));
 }
 
@@ -188,6 +215,29 @@ static int check_lost_output(struct launch *l, int code)
         else
                 diag_add(&l->diags, 901, 73, "%s are missing in %s", what, run_dir_path(l->dir));
         return code ? code : fail_records(l, "log folder");
+}
+
+/* Tells where the output is that stdout and stderr did not get. It decides the exit code only if
+ * @code is 0. */
+static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
+{
+        const char *dir = run_dir_path(l->dir);
+        struct diag *di;
+
+        if (!u->bytes)
+                return code;
+        di = diag_warn(&l->diags, HN_UNWRITTEN,
+                       "%s: hnlaunch was told to end before they were read", u->text);
+        if (dir)
+                diag_help(di, "the files of the ranks in %s have them", dir);
+        else if (run_dir_recorder(l->dir))
+                diag_help(di, "hnlaunch logs %s shows the output that was recorded",
+                          l->config.run_id);
+        if (code)
+                return code;
+        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s exited 0, but %s  (exit 73)",
+                 is_rank0s_success(l) ? "rank 0" : "all ranks", u->text);
+        return 73;
 }
 
 /* Tells what --pull brought home. Files that are missing decide the exit code only if @code is 0.
@@ -259,8 +309,12 @@ static int record_verdict(struct launch *l, int code)
 int verdict_tell(struct launch *l)
 {
         int code = outcome_exit_code(job_outcome(l->job));
+        const struct unwritten u = count_unwritten(l);
 
-        write_verdict(l, code);
+        if (u.bytes)
+                say_briefly(); /* stderr may have the same reader */
+        write_verdict(l, code, &u);
+        code = check_unwritten(l, code, &u);
         code = check_lost_output(l, code);
         code = check_pulled(l, code);
         job_last_diags(l->job, &l->diags);
@@ -274,8 +328,7 @@ int verdict_tell(struct launch *l)
         if (!l->o.quiet || code)
                 say("hnlaunch: %s\n", l->end.verdict);
         if (job_hurried(l->job)) {
-                /* A thread may be blocked in a write without a reader: exit() would wait.
-                 */
+                /* A thread may be blocked in a write that no signal ends: exit() would wait. */
                 fflush(stderr);
                 run_socket_abandon();
                 dial_secret_remove();

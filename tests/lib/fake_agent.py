@@ -16,12 +16,14 @@ ORDERED  what it says when it has one; FLOOD:N = N bytes of output of rank 0 and
          CREDIT:N = rank 0 has read N bytes of standard input, GET:N = it asks the store N times for a value of 8 MiB
          and never reads again, till hnlaunch has ended
 PULLED   what it answers to PULL
+PONGS    set: it answers each PING
 TEXT     what it says in each field that holds a text; STATUS requests are answered with it, too
 """
 
 import os
 import struct
 import sys
+import time
 
 from fake_head import MAGIC, Reader, _bytes as text
 from waiting import wait_for
@@ -210,6 +212,8 @@ for kind, body in frames():
         answer(kind, "ENDPOINT_OPENED", lambda words: answer_endpoint(*words))
     elif kind == 19: # PULL
         say_of_rank(os.environ.get("PULLED", "").split())
+    elif kind == 6 and "PONGS" in os.environ: # PING
+        say(38, struct.pack("<QQ", body.take("Q"), time.monotonic_ns()))
     elif kind == STATUS_REQUEST and TEXT:
         answer_status(body.take("I"))
     elif kind == PROBE:

@@ -85,6 +85,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
 
         j->config = *config;
         j->attempt = (struct attempt){ .outcome = OUTCOME_INIT, .failed = job_failed, .ctx = j };
+        j->late_looks = xcalloc(config->hosts->n + 1, 1);
         job_raise_limit(config->hosts->n, 0);
         if (!r)
                 r = uv_loop_init(&j->loop);
@@ -92,6 +93,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
                 r = uv_signal_init(&j->loop, &j->signals[i]);
         if (r < 0) {
                 err_set(err, -r, "cannot start the event loop: %s", strerror(-r));
+                free(j->late_looks);
                 free(j);
                 return NULL;
         }
@@ -211,7 +213,7 @@ void job_wait(struct job *j)
         j->stdin_pump = NULL;
         outcome_finalize(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
         printer_flush(j->attempt.printer);
-        while (printer_pending(j->attempt.printer) && j->attempt.state != JOB_KILLING)
+        while (printer_pending(j->attempt.printer) && !j->orders.hurried)
                 uv_run(&j->loop, UV_RUN_ONCE);
         say_through(NULL);
         attempt_step(&j->attempt, JOB_EV_EMPTY);
@@ -364,6 +366,7 @@ void job_destroy(struct job *j)
         cluster_finish(&j->cluster);
         outcome_finish(&j->attempt.outcome);
         strv_finish(&j->history.ends);
+        free(j->late_looks);
         free(j);
 }
 
@@ -463,6 +466,11 @@ const struct dump_files *job_dump_files(const struct job *j)
 size_t job_lost_bytes(const struct job *j)
 {
         return j->history.lost_bytes + (j->attempt.printer ? printer_lost(j->attempt.printer) : 0);
+}
+
+size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks)
+{
+        return j->attempt.printer ? printer_unwritten(j->attempt.printer, ranks) : 0;
 }
 
 bool job_logs_failed(const struct job *j)

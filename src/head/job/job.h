@@ -124,7 +124,8 @@ struct job_launch {
  * job_destroy(). The endpoint must be open (head/job/job_endpoint.h). */
 void job_launch(struct job *j, const struct job_launch *l);
 
-/* Waits until nothing of the attempt is left on any node and all output is written. */
+/* Waits until nothing of the attempt is left on any node and all output is written, or a second
+ * order ends the wait for its readers. */
 void job_wait(struct job *j);
 /* After a failed attempt: false when there will be no other (--max-restarts, orders, a lost node
  * that no spare host can replace). Else moves ranks of lost nodes in @plan, waits the back-off
@@ -188,9 +189,12 @@ char *job_last_words(const struct job *j, int rank, uint8_t stream);
 /* Dumps of the last attempt (head/output/dump_files.h); NULL = nothing was launched. */
 const struct dump_files *job_dump_files(const struct job *j);
 size_t job_lost_bytes(const struct job *j); /* of output missing in the run directory */
-bool job_logs_failed(const struct job *j);  /* or could not be opened */
-int job_stderr_error(const struct job *j);  /* errno: output for stderr is lost; or 0 */
-bool job_hurried(const struct job *j);      /* ended at once: output may still be stuck */
+/* Counts the bytes of ranks, added to @ranks, that stdout and stderr did not get: their readers
+ * were too slow when the job was told to end at once. */
+size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks);
+bool job_logs_failed(const struct job *j); /* or could not be opened */
+int job_stderr_error(const struct job *j); /* errno: output for stderr is lost; or 0 */
+bool job_hurried(const struct job *j);     /* ended at once: output may still be stuck */
 
 /* Closes every link. Not while job_hurried(): a thread may be writing. NULL is fine. */
 void job_destroy(struct job *j);

@@ -543,8 +543,10 @@ static void lose_node(struct job *j, struct node *n)
         if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK)
                 return;
         if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.outcome.stopped_ns)
-                log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
-                         n->failure->fact);
+                log_line(LOG_WARN,
+                         "lost %s while its ranks were being stopped: %s; their last output may be "
+                         "missing",
+                         n->host->name, n->failure->fact);
         else
                 attempt_fail(&j->attempt, &c);
 }

@@ -49,6 +49,8 @@ struct job_orders {
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */
         int64_t shown_ms;     /* clock of the last Ctrl-\ */
         bool fetching;        /* job_fetch_traces() waits */
+        int hurry_ticks;      /* since the time for readers is over */
+        bool hurried;         /* the time for readers and nodes is over */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
         bool held;     /* the stop waits for the rank from which the failures follow */
 };
@@ -68,8 +70,8 @@ struct job {
         uv_timer_t ticker; /* calls config.tick while nodes are connected */
         uv_timer_t limit;  /* --timeout */
         uv_timer_t late;   /* the cause does not show, nodes do not end, or agents do not leave */
-        int late_looks;    /* left before late nodes are given up */
-        struct thread_pool *pool; /* writes and reads files */
+        unsigned char *late_looks; /* by node: left before it is given up */
+        struct thread_pool *pool;  /* writes and reads files */
         struct cluster cluster;
         struct attempt attempt;
         struct heartbeat heartbeat;

@@ -2,18 +2,22 @@
 /*
  * A job stops once, after a failure, an order, or the success of rank 0 (--success rank0).
  * stop_job() tells the store's clients why, orders TERM with the grace time on every node, and
- * begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now, and a second
- * later the remaining nodes are given up. Signals of one cause are one order (stop_orders.h).
+ * begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now. A second later
+ * what readers have not taken is dropped, so that the nodes can send the rest, and after another
+ * second the remaining nodes are given up. When all ranks have ended, and only a reader is waited
+ * for, the first order hurries, too. Signals of one cause are one order (stop_orders.h).
  *
- * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report the end of all ranks. A busy
- * machine delays local agents: while a local agent is silent, no time is counted, and the heartbeat
- * decides.
+ * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report the end of all ranks, and of
+ * their output. No time is counted for a node whose ranks have all ended while a slow reader holds
+ * back their output. A busy machine delays local agents: while a local agent is silent, no time is
+ * counted, and the heartbeat decides.
  */
 #include "head/job/job_private.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "head/nodes/program_link.h"
@@ -25,8 +29,9 @@ enum {
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
-        WHY_MS = 3000,         /* between two Ctrl-\ */
-        HURRY_MS = 1000,       /* after the second order; output may be stuck for ever */
+        WHY_MS = 3000,   /* between two Ctrl-\ */
+        HURRY_MS = 1000, /* after the second order for readers, and then for nodes */
+        HURRY_TICK_MS = 20,
         HOLD_MS = 10000,       /* for a cause that has not shown itself */
         HOLD_REASON_MS = 5000, /* and one that has told its reason */
 };
@@ -39,12 +44,33 @@ static void stop_nodes(struct job *j, uint32_t grace_ms)
         }
 }
 
-static void give_up_nodes(uv_timer_t *t)
+static void give_up_node(struct node *n)
 {
-        struct job *j = t->data;
+        node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
+}
 
+/* Whether only a reader of the output keeps the node from its end. */
+static bool waits_for_reader(const struct job *j, const struct node *n)
+{
+        const struct plan_node *p = &j->attempt.plan->nodes[n->index];
+
+        if (!turns_ended(j->attempt.turns, n->index))
+                return false;
+        for (int i = 0; i < p->n_ranks; i++)
+                if (printer_holds(j->attempt.printer, p->ranks.v[i]))
+                        return true;
+        return false;
+}
+
+/* Whether no rank is alive on any node that is left. */
+static bool all_ranks_ended(const struct job *j)
+{
+        if (!j->attempt.turns)
+                return false;
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
-                node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
+                if (!turns_ended(j->attempt.turns, n->index))
+                        return false;
+        return true;
 }
 
 /* Gives up nodes that were silent when the grace time ended. */
@@ -63,17 +89,44 @@ static void on_late_look(uv_timer_t *t)
         struct job *j = t->data;
         int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(&j->heartbeat));
         int64_t since = clock_ns() - INT64_C(1000000) * silent_ms;
+        bool dumps = dump_files_arrive(j->attempt.dumps);
 
         give_up_silent(j);
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
                 if (n->host->local && n->heard_ns < since)
                         return;
-        if (dump_files_arrive(j->attempt.dumps))
-                j->late_looks = LATE_LOOKS;
-        if (--j->late_looks)
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+                if (dumps || waits_for_reader(j, n))
+                        j->late_looks[n->index] = LATE_LOOKS;
+                else if (!--j->late_looks[n->index])
+                        give_up_node(n);
+        }
+}
+
+static void on_hurry_tick(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        if (!j->orders.hurry_ticks && !printer_pending(j->attempt.printer))
+                j->orders.hurry_ticks = HURRY_MS / HURRY_TICK_MS;
+        if (j->orders.hurry_ticks++ < HURRY_MS / HURRY_TICK_MS) {
+                printer_abandon(j->attempt.printer);
                 return;
+        }
         uv_timer_stop(t);
-        give_up_nodes(t);
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+                give_up_node(n);
+        printer_abandon(j->attempt.printer);
+        j->orders.hurried = true;
+}
+
+/* KILL at once. */
+static void kill_now(struct job *j)
+{
+        if (!attempt_step(&j->attempt, JOB_EV_HURRY))
+                return;
+        stop_nodes(j, 0);
+        uv_timer_start(&j->late, on_hurry_tick, HURRY_MS, HURRY_TICK_MS);
 }
 
 /* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
@@ -90,17 +143,8 @@ static void stop_job(struct job *j, const char *why)
         if (j->attempt.store)
                 store_server_stop_requested(j->attempt.store, why);
         stop_nodes(j, (uint32_t)grace_ms);
-        j->late_looks = LATE_LOOKS;
+        memset(j->late_looks, LATE_LOOKS, j->cluster.n_nodes);
         uv_timer_start(&j->late, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
-}
-
-/* KILL at once. */
-static void kill_now(struct job *j)
-{
-        if (!attempt_step(&j->attempt, JOB_EV_HURRY))
-                return;
-        stop_nodes(j, 0);
-        uv_timer_start(&j->late, give_up_nodes, HURRY_MS, 0);
 }
 
 /* Looks where the ranks are; job_end_look() stops them. False: no look is possible. */
@@ -280,6 +324,16 @@ static void signal_again(struct job *j, int signo, enum stop_order order)
                 kill_now(j);
 }
 
+/* At once if only a reader of the output is waited for. */
+static void stop_by_signal(struct job *j, int signo)
+{
+        bool ended = all_ranks_ended(j);
+
+        job_ordered(j, CAUSE_ORDER, signo, NULL);
+        if (ended)
+                kill_now(j);
+}
+
 /* Ends what hnlaunch does: the job, or what follows it. */
 static void order_end(struct job *j, int signo)
 {
@@ -297,7 +351,7 @@ static void order_end(struct job *j, int signo)
         else if (j->attempt.outcome.cause.kind == CAUSE_ORDER || job_state_stops(j->attempt.state))
                 signal_again(j, signo, order);
         else
-                job_ordered(j, CAUSE_ORDER, signo, NULL);
+                stop_by_signal(j, signo);
 }
 
 void job_signal(struct job *j, int signo)
@@ -434,6 +488,8 @@ void job_time_is_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
+        if (all_ranks_ended(j))
+                return; /* a reader may take its time */
         if (j->attempt.state == JOB_RUNNING && !j->config.options->quiet)
                 job_status_show_last(j->status, look_before_limit, j);
         else

@@ -101,6 +101,11 @@ int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct er
         return 0;
 }
 
+bool turns_ended(const struct turns *t, int node)
+{
+        return !t->nodes[node].running;
+}
+
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err)
 {
         if (rank != MSG_NO_RANK && turns_take(t, node, MSG_REFUSED, rank, err) < 0)

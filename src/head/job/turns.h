@@ -26,6 +26,8 @@ void turns_destroy(struct turns *t); /* NULL is fine */
 
 /* Takes STARTED, REPORT, EXITED, and CREDIT, which may also come after the rank's end. */
 int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct error *err);
+/* Each rank of the node has ended. */
+bool turns_ended(const struct turns *t, int node);
 /* @rank MSG_NO_RANK: the whole order. Once per node; other ranks of the node may then be missing at
  * GONE. */
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);

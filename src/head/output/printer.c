@@ -6,14 +6,15 @@
  * a line has an owner, only the owner may write.
  *
  * "Ready" means: whole lines, and, after a moment without new bytes (the timer, PARTIAL_MS), an
- * unfinished line as well. The timer runs only while there is such a line or a queue behind an
- * owner.
+ * unfinished line as well. In a pipe or file it is ready after PIPE_IDLE_MS without new bytes, or
+ * when its first bytes have waited for PIPE_WAIT_MS, and the line of another rank may follow at
+ * once, on a new line. The timer runs only while there is such a line or a queue behind an owner.
  *
  * came >= shown, filed >= credited: bytes received, written to terminal and file, and credited to
  * the agent. Credit follows the slower of the two, so memory is bounded by the window of each
  * stream. A stream without a file, or not shown, counts as written there.
  */
-#include "head/output/printer.h"
+#include "head/output/printer_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +26,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "head/model/label.h"
-#include "head/output/line_fold.h"
-#include "head/output/sink.h"
-#include "head/output/stream_line.h"
 #include "head/term/columns.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
@@ -43,53 +40,11 @@ enum {
         KEEP = 4096,          /* memory kept by a stream without bytes */
         LONG_LINE = 65536,    /* a longer line is written in pieces by the owner */
         PARTIAL_MS = 200,
+        PIPE_LOOK_MS = 500,
+        PIPE_IDLE_MS = 5000,
+        PIPE_WAIT_MS = 10000,
         FOLD_MIN_MS = 10, /* between two looks at held lines */
         REDRAW_MS = 500,  /* between two states of a line */
-};
-
-struct printer_stream {
-        struct printer *o;
-        int rank;
-        uint8_t number;
-        struct buf waiting;      /* received, not yet put to the terminal */
-        struct buf words;        /* the newest bytes */
-        int64_t came_ns;         /* when they came */
-        struct escapes *escapes; /* NULL = escape sequences are not filtered */
-        struct stream_line line;
-        bool ended, queued, idle;
-        bool counted;                /* in n_waiting */
-        uint64_t came, shown, filed; /* bytes received, written to terminal, to the file */
-        uint64_t credited;
-        struct sink *file;
-        struct printer_stream *next; /* in the terminal's queue */
-};
-
-struct terminal {
-        struct printer *o;
-        struct sink *sink;
-        struct line_fold *fold;       /* whole lines on their way to the sink; NULL = no --fold */
-        bool is_tty;                  /* unfinished lines are shown */
-        bool live;                    /* the last line is that of printer_draw_live() */
-        struct printer_stream *owner; /* in the middle of a line */
-        struct printer_stream *first,
-                **last; /* streams with something to write, in order of arrival */
-};
-
-struct printer {
-        uv_loop_t *loop;
-        uv_timer_t timer, fold_timer;
-        bool timing, closing, flushing, held;
-        struct printer_options opt;
-        struct printer_ops ops;
-        void *ctx;
-        struct terminal out, err;
-        struct terminal
-                *terminals[STREAMS]; /* both are @out when stdout and stderr are the same file */
-        struct label prefix;
-        struct printer_stream *
-                *streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
-        int n_ranks;
-        size_t n_waiting; /* streams with bytes for a terminal */
 };
 
 /* --- flow control --- */
@@ -107,7 +62,7 @@ static void credit_stream(struct printer_stream *st)
         st->o->ops.credit(st->o->ctx, st->rank, st->number, (uint32_t)due);
 }
 
-static void on_terminal_written(void *ctx, void *tag, size_t n)
+static void on_terminal_written(void *ctx, void *tag, size_t n, size_t dropped)
 {
         struct printer_stream *st = tag;
 
@@ -115,10 +70,11 @@ static void on_terminal_written(void *ctx, void *tag, size_t n)
         if (!st)
                 return;
         st->shown += n;
+        st->dropped += dropped;
         credit_stream(st);
 }
 
-static void on_file_written(void *ctx, void *tag, size_t n)
+static void on_file_written(void *ctx, void *tag, size_t n, size_t dropped UNUSED)
 {
         struct printer_stream *st = tag;
 
@@ -162,8 +118,7 @@ static void queue_stream(struct printer_stream *st)
 static void count_waiting(struct printer_stream *st)
 {
         size_t n = buf_len(&st->waiting);
-        bool waits = st->o->terminals[st->number]->is_tty &&
-                     (st->line.redraws ? redraw_body(buf_data(&st->waiting), n) : n) > 0;
+        bool waits = (st->line.redraws ? redraw_body(buf_data(&st->waiting), n) : n) > 0;
 
         if (!n && st->waiting.cap > KEEP)
                 buf_finish(&st->waiting);
@@ -244,7 +199,8 @@ static void break_owned_line(struct terminal *t)
         struct printer_stream *st = t->owner;
 
         t->owner = NULL;
-        if (st && (stream_line_is_labelled(&st->line) || st->line.drawn) && st->line.mid_line) {
+        if (st && st->line.mid_line &&
+            (stream_line_is_labelled(&st->line) || (t->is_tty && st->line.drawn))) {
                 sink_put(t->sink, "\n", 1, NULL, 0);
                 st->line.mid_line = st->line.drawn = false;
         }
@@ -269,8 +225,9 @@ static void show_bytes(struct printer_stream *st, const unsigned char *p, size_t
         if (t->owner != st)
                 break_owned_line(t);
         write_bytes(st, p, n);
-        st->line.drawn =
-                st->line.mid_line && st->line.redraws && (st->line.drawn || (more && p[n] == '\r'));
+        st->line.drawn = st->line.mid_line &&
+                         (st->line.drawn || (st->line.redraws && more && p[n] == '\r') ||
+                          (!t->is_tty && st->idle));
         if (st->line.drawn)
                 st->line.drawn_ms = MAX(uv_now(st->o->loop), (uint64_t)1);
         t->owner = st->line.mid_line ? st : NULL;
@@ -348,7 +305,7 @@ static void skip_replaced_states(struct printer_stream *st)
                 return;
         escapes_filter(st->escapes, &unseen, p, n, false);
         buf_consume(&st->waiting, n);
-        on_terminal_written(NULL, st, n);
+        on_terminal_written(NULL, st, n, 0);
 }
 
 /* Takes the next stream from the queue: the owner, else the first; NULL: none may write now. */
@@ -379,6 +336,8 @@ static void serve_terminal(struct terminal *t)
                 n = ready_waiting(st);
                 show_next(st, buf_data(&st->waiting), n, buf_len(&st->waiting) - n);
                 buf_consume(&st->waiting, n);
+                if (n)
+                        st->waited_ms = 0;
                 count_waiting(st);
                 if (st->ended && t->owner == st)
                         break_owned_line(t);
@@ -389,6 +348,23 @@ static void serve_terminal(struct terminal *t)
 static bool others_wait(const struct terminal *t)
 {
         return t->first || (t->fold && line_fold_oldest(t->fold) != INT64_MAX);
+}
+
+/* Whether an unfinished line in a pipe or file has waited for long enough. Looks are counted, not
+ * time: an hnlaunch that was suspended has not read what came meanwhile. */
+static bool has_waited(struct printer_stream *st)
+{
+        const struct terminal *t = st->o->terminals[st->number];
+
+        if (t->is_tty)
+                return false;
+        if (sink_pending(t->sink) || ready_waiting(st)) {
+                st->quiet_ms = st->waited_ms = 0; /* a slow reader */
+                return false;
+        }
+        st->quiet_ms += st->o->look_ms;
+        st->waited_ms += st->o->look_ms;
+        return st->quiet_ms > PIPE_IDLE_MS || st->waited_ms > PIPE_WAIT_MS;
 }
 
 /* After a moment without new bytes: shows unfinished lines, and breaks the line of a pausing owner.
@@ -408,12 +384,15 @@ static void on_moment_passed(uv_timer_t *timer)
 
                         if (!st)
                                 continue;
-                        if (st->idle && st->counted && (!line_holder(t) || t->owner == st)) {
-                                queue_stream(st);
+                        if (st->counted && (!line_holder(t) || t->owner == st)) {
+                                st->idle |= has_waited(st);
+                                if (st->idle)
+                                        queue_stream(st);
                                 serve_terminal(t);
                         }
                         /* A stream is not idle while the terminal is slow. */
-                        if ((buf_len(&st->waiting) || t->owner == st) && !sink_pending(t->sink))
+                        if ((t->owner == st || (t->is_tty && buf_len(&st->waiting))) &&
+                            !sink_pending(t->sink))
                                 st->idle = true;
                 }
                 serve_terminal(t);
@@ -424,15 +403,19 @@ static void on_moment_passed(uv_timer_t *timer)
 /* The timer runs only while a line is unfinished or streams wait for an owner. */
 static void restart_timer(struct printer *o)
 {
-        bool needed = false;
+        unsigned ms = o->out.is_tty || o->err.is_tty ? PARTIAL_MS : PIPE_LOOK_MS;
+        bool needed = o->n_waiting > 0;
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                needed |= line_holder(o->terminals[s]) && others_wait(o->terminals[s]);
-        needed |= o->n_waiting > 0;
-        if (!needed || o->timing || o->closing)
+                if (line_holder(o->terminals[s]) && others_wait(o->terminals[s])) {
+                        needed = true;
+                        ms = PARTIAL_MS;
+                }
+        if (!needed || o->closing || (o->timing && uv_timer_get_due_in(&o->timer) <= ms))
                 return;
         o->timing = true;
-        uv_timer_start(&o->timer, on_moment_passed, PARTIAL_MS, 0);
+        o->look_ms = ms;
+        uv_timer_start(&o->timer, on_moment_passed, ms, 0);
 }
 
 static void restart_fold_timer(struct printer *o);
@@ -556,6 +539,9 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         st->idle = false;
         st->ended |= !len;
+        st->quiet_ms = 0;
+        if (!buf_len(&st->waiting))
+                st->waited_ms = 0;
         if (o->opt.timestamps)
                 st->line.us = clock_ns() / 1000;
         /* Bytes that may go out at once are not copied to waiting. */
@@ -630,32 +616,6 @@ void printer_flush(struct printer *o)
                         line_fold_end_all(o->terminals[s]->fold);
                 erase_live(o->terminals[s]);
         }
-}
-
-static const struct sink *find_rank_file(const struct printer *o, int stream, int rank)
-{
-        return o->streams[stream][rank] ? o->streams[stream][rank]->file : NULL;
-}
-
-size_t printer_pending(const struct printer *o)
-{
-        size_t n = sink_pending(o->out.sink) + (o->err.sink ? sink_pending(o->err.sink) : 0);
-
-        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
-                        n += find_rank_file(o, s, r) ? sink_pending(find_rank_file(o, s, r)) : 0;
-        return n;
-}
-
-size_t printer_lost(const struct printer *o)
-{
-        size_t n = 0;
-
-        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
-                        n += find_rank_file(o, s, r) ? sink_dropped(find_rank_file(o, s, r))
-                                                     : o->streams[s][r]->came;
-        return n;
 }
 
 char *printer_last_words(const struct printer *o, int rank, uint8_t stream)

@@ -10,6 +10,9 @@
  * very long line. Others wait for the end of the line; when the owner pauses for longer than a
  * moment, the line is broken (with a newline, if lines have prefixes).
  *
+ * In a pipe or file an unfinished line is written 5 s after its last byte, or 10 s after its first.
+ * Its rest follows without a label, unless another rank has written in between.
+ *
  * On a terminal, of a line drawn again and again (redraw.h) the last state is shown, at most every
  * half second: in place as long as no other rank writes, else on a new line; the prefix stays.
  * Intermediate states are skipped. A lone rank without a prefix draws freely.
@@ -24,6 +27,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/intlist.h"
 #include "head/core/thread_pool.h"
 #include "head/hosts/hosts.h"
 #include "head/model/label.h"
@@ -94,4 +98,12 @@ bool printer_is_mid_line(
 void printer_flush(struct printer *o);
 size_t printer_pending(const struct printer *o); /* bytes not yet written anywhere */
 size_t printer_lost(const struct printer *o);    /* bytes missing in files */
-void printer_destroy(struct printer *o);         /* NULL is fine; pending must be 0 */
+/* Bytes of this rank wait for a reader or a disk, so its node may wait for credit. */
+bool printer_holds(const struct printer *o, int rank);
+/* Gives up readers and disks that have not taken all bytes: drops the bytes, and grants the ranks
+ * credit for them and for all that follow. To be called again until nothing is pending. */
+void printer_abandon(struct printer *o);
+/* Counts the bytes that stdout and stderr of hnlaunch did not get, except where the reader is gone
+ * (EPIPE, EIO). Adds their ranks to @ranks. */
+size_t printer_unwritten(const struct printer *o, struct intlist *ranks);
+void printer_destroy(struct printer *o); /* NULL is fine; pending must be 0 */

@@ -2,16 +2,20 @@
 #include "head/output/say.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/output/printer.h"
 #include "head/term/columns.h"
+
+enum { BRIEF_MS = 1000 };
 
 static struct {
         struct printer *printer; /* NULL = ranks do not write */
@@ -42,6 +46,19 @@ void say_through(struct printer *p)
         if (!p && own.printer)
                 own.unfinished = printer_is_mid_line(own.printer);
         own.printer = p;
+}
+
+static void on_brief_over(int signo UNUSED)
+{
+}
+
+void say_briefly(void)
+{
+        const struct sigaction over = { .sa_handler = on_brief_over }; /* no SA_RESTART */
+        const struct timeval ms = { BRIEF_MS / 1000, BRIEF_MS % 1000 * 1000 };
+
+        sigaction(SIGALRM, &over, NULL);
+        setitimer(ITIMER_REAL, &(struct itimerval){ ms, ms }, NULL);
 }
 
 /* Begins a line on stderr itself. */

@@ -30,6 +30,8 @@ void say_diags(const struct diags *d, bool color);
 void say_to_stdout(const char *line);
 /* Flushes stdout. Returns the errno of the first failed write to stdout, 0 = none failed. */
 int say_stdout_error(void);
+/* From now on a write of a text takes a second at most; what is not written then is lost. */
+void say_briefly(void);
 void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
 
 /* Shows the live line, to be replaced by the next text of any kind. @text has no newline; an end

@@ -5,12 +5,18 @@
  * is written to the end, each receipt in it is reported to the owner; these callbacks may put more
  * bytes, into @next.
  *
- * After the first error everything is dropped and counted, and still reported as written, so the
- * flow control of the owner goes on.
+ * After the first error, or sink_abandon(), everything is dropped and counted, and still reported
+ * as written, so the flow control of the owner goes on.
+ *
+ * A write to a reader that does not read would hold its thread for ever. sink_abandon() interrupts
+ * it with INTERRUPT, whose handler does nothing: write() then returns how many bytes it has
+ * written.
  */
 #include "head/output/sink.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,11 +26,13 @@
 enum {
         KEEP = 1 << 20,  /* memory for reuse, only in sinks of the terminal */
         PIECE = 1 << 20, /* bytes of a single write, at most */
+        INTERRUPT = SIGURG,
 };
 
 struct sink_receipt {
         void *tag;
-        size_t n;
+        size_t n;   /* reported */
+        size_t len; /* bytes of the batch, which may include prefixes */
 };
 
 /* Bytes, and the receipts due when all are written. */
@@ -32,6 +40,14 @@ struct sink_batch {
         struct buf bytes;
         struct sink_receipt *receipts;
         size_t n, cap;
+        size_t written; /* bytes, no longer in @bytes */
+};
+
+/* The thread that is in write(), for sink_abandon(). */
+struct sink_writer {
+        pthread_mutex_t mutex;
+        pthread_t thread;
+        bool writes;
 };
 
 struct sink {
@@ -43,6 +59,7 @@ struct sink {
         size_t dropped, mark; /* where sink_begin() found the end */
         struct sink_batch writing, next;
         struct sink_batch spare; /* empty; the memory of the next batch */
+        struct sink_writer writer;
         struct sink_ops ops;
         void *ctx;
 };
@@ -52,17 +69,19 @@ struct sink *sink_create(struct thread_pool *pool, int fd, bool own, struct sink
         struct sink *s = xcalloc(1, sizeof(*s));
 
         *s = (struct sink){ .pool = pool, .fd = fd, .own = own, .ops = ops, .ctx = ctx };
+        pthread_mutex_init(&s->writer.mutex, NULL);
         return s;
 }
 
-static void add_receipt(struct sink_batch *b, void *tag, size_t n)
+static void add_receipt(struct sink_batch *b, void *tag, size_t n, size_t len)
 {
         if (b->n && b->receipts[b->n - 1].tag == tag) {
                 b->receipts[b->n - 1].n += n;
+                b->receipts[b->n - 1].len += len;
                 return;
         }
         b->receipts = xgrow(b->receipts, b->n, &b->cap, sizeof(*b->receipts));
-        b->receipts[b->n++] = (struct sink_receipt){ tag, n };
+        b->receipts[b->n++] = (struct sink_receipt){ tag, n, len };
 }
 
 static void finish_batch(struct sink_batch *b)
@@ -72,49 +91,90 @@ static void finish_batch(struct sink_batch *b)
         *b = (struct sink_batch){ 0 };
 }
 
+/* Returns how many bytes are dropped of the receipt at the offset @at of a batch with @written
+ * bytes written. Prefixes count as spread evenly in a text cut in two. */
+static size_t count_dropped(const struct sink_receipt *r, size_t at, size_t written)
+{
+        if (at + r->len <= written)
+                return 0;
+        if (at >= written)
+                return r->n;
+        return (size_t)((double)r->n * (double)(at + r->len - written) / (double)r->len);
+}
+
 static void report_batch(struct sink *s)
 {
         struct sink_batch done = s->writing;
+        size_t at = 0;
 
         s->writing = (struct sink_batch){ 0 };
-        for (size_t i = 0; i < done.n; i++)
-                s->ops.written(s->ctx, done.receipts[i].tag, done.receipts[i].n);
+        for (size_t i = 0; i < done.n; i++) {
+                const struct sink_receipt *r = &done.receipts[i];
+
+                s->ops.written(s->ctx, r->tag, r->n, count_dropped(r, at, done.written));
+                at += r->len;
+        }
         if (s->own || s->spare.receipts || done.bytes.cap > KEEP) {
                 finish_batch(&done);
                 return;
         }
         /* The memory is kept: fresh pages for each batch would cost more than the bytes. */
         buf_clear(&done.bytes);
-        done.n = 0;
+        done.n = done.written = 0;
         s->spare = done;
 }
 
 static void write_next_batch(struct sink *s);
 
 /* In a thread. */
+static void set_writer(struct sink_writer *w, bool writes)
+{
+        pthread_mutex_lock(&w->mutex);
+        w->thread = pthread_self();
+        w->writes = writes;
+        pthread_mutex_unlock(&w->mutex);
+}
+
+/* In a thread. */
 static void write_piece(struct thread_pool_work *w)
 {
         struct sink *s = container_of(w, struct sink, work);
-        ssize_t r = write(s->fd, buf_data(&s->writing.bytes),
-                          MIN(buf_len(&s->writing.bytes), (size_t)PIECE));
+        sigset_t interrupt;
+        ssize_t r;
 
+        sigemptyset(&interrupt);
+        sigaddset(&interrupt, INTERRUPT);
+        pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
+        set_writer(&s->writer, true);
+        r = write(s->fd, buf_data(&s->writing.bytes),
+                  MIN(buf_len(&s->writing.bytes), (size_t)PIECE));
         s->result = r < 0 ? -errno : r;
+        set_writer(&s->writer, false);
 }
 
-static void on_piece_written(struct thread_pool_work *w, int status UNUSED)
+static void drop_batch(struct sink *s)
+{
+        s->dropped += buf_len(&s->writing.bytes);
+        s->mid_line = true; /* as far as is known */
+        buf_clear(&s->writing.bytes);
+}
+
+static void on_piece_written(struct thread_pool_work *w, int status)
 {
         struct sink *s = container_of(w, struct sink, work);
-        ssize_t r = s->result;
+        ssize_t r = status ? 0 : s->result;
 
         s->busy = false;
         if (r == -EINTR || r == -EAGAIN)
                 r = 0;
         if (r < 0) {
-                s->error = (int)-r;
-                s->dropped += buf_len(&s->writing.bytes);
-                buf_clear(&s->writing.bytes);
-                s->ops.broken(s->ctx, s, s->error);
+                drop_batch(s);
+                if (!s->error) {
+                        s->error = (int)-r;
+                        s->ops.broken(s->ctx, s, s->error);
+                }
         } else {
+                s->writing.written += (size_t)r;
                 buf_consume(&s->writing.bytes, (size_t)r);
         }
         if (!buf_len(&s->writing.bytes))
@@ -134,8 +194,8 @@ static void write_next_batch(struct sink *s)
                         s->spare = (struct sink_batch){ 0 };
                 }
                 if (s->error || !buf_len(&s->writing.bytes)) {
-                        s->dropped += buf_len(&s->writing.bytes);
-                        buf_clear(&s->writing.bytes);
+                        if (buf_len(&s->writing.bytes))
+                                drop_batch(s);
                         report_batch(s);
                         continue;
                 }
@@ -160,10 +220,10 @@ void sink_end(struct sink *s, void *tag, size_t n_tag)
         if (s->error) {
                 s->dropped += buf_len(&s->next.bytes) - s->mark;
                 buf_truncate(&s->next.bytes, s->mark);
-                s->ops.written(s->ctx, tag, n_tag);
+                s->ops.written(s->ctx, tag, n_tag, n_tag);
                 return;
         }
-        add_receipt(&s->next, tag, n_tag);
+        add_receipt(&s->next, tag, n_tag, buf_len(b) - s->mark);
         write_next_batch(s);
 }
 
@@ -194,10 +254,36 @@ size_t sink_dropped(const struct sink *s)
         return s->dropped;
 }
 
+int sink_error(const struct sink *s)
+{
+        return s->error;
+}
+
+static void on_interrupt(int signo UNUSED)
+{
+}
+
+void sink_abandon(struct sink *s)
+{
+        const struct sigaction interrupt = { .sa_handler = on_interrupt }; /* no SA_RESTART */
+
+        if (!s->error)
+                s->error = ECANCELED;
+        if (!s->busy)
+                return;
+        thread_pool_cancel(s->pool, &s->work);
+        sigaction(INTERRUPT, &interrupt, NULL);
+        pthread_mutex_lock(&s->writer.mutex);
+        if (s->writer.writes)
+                pthread_kill(s->writer.thread, INTERRUPT);
+        pthread_mutex_unlock(&s->writer.mutex);
+}
+
 void sink_destroy(struct sink *s)
 {
         if (!s)
                 return;
+        pthread_mutex_destroy(&s->writer.mutex);
         finish_batch(&s->writing);
         finish_batch(&s->next);
         finish_batch(&s->spare);

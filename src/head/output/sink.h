@@ -18,8 +18,8 @@
 struct sink;
 
 struct sink_ops {
-        /* @n bytes put with @tag are written (or, after an error, dropped). */
-        void (*written)(void *ctx, void *tag, size_t n);
+        /* @n bytes put with @tag are written, or, after an error, @dropped of them dropped. */
+        void (*written)(void *ctx, void *tag, size_t n, size_t dropped);
         /* The first write has failed; later bytes are dropped, and still told as written. */
         void (*broken)(void *ctx, struct sink *s, int error);
 };
@@ -39,7 +39,12 @@ void sink_end(struct sink *s, void *tag, size_t n_tag);
 void sink_erase_line(struct sink *s);
 bool sink_is_mid_line(const struct sink *s); /* the last byte was not a newline */
 size_t sink_pending(const struct sink *s);   /* bytes not yet written */
-size_t sink_dropped(const struct sink *s);   /* bytes lost to an error */
+size_t sink_dropped(const struct sink *s);   /* bytes lost to an error, or abandoned */
+int sink_error(const struct sink *s);        /* errno of the first error; ECANCELED: abandoned */
+/* Drops what is not written yet, and all that follows, without a call of broken(). A write that
+ * goes on in a thread is interrupted. To be called again until nothing is pending: the thread may
+ * have been about to write. */
+void sink_abandon(struct sink *s);
 
 /* Nothing may be pending. NULL is fine. */
 void sink_destroy(struct sink *s);

@@ -27,7 +27,7 @@ struct stream_line {
         uint64_t drawn_ms;       /* when the last state of a line was drawn, 0 = never */
         /* the line so far */
         size_t columns;
-        bool drawn;    /* it is a state: whole enough to be left */
+        bool drawn;    /* it is a state, or has long been unfinished: it may be left */
         bool mid_line; /* the last byte on the terminal was not a newline */
         bool returned; /* that byte was a carriage return, behind the prefix */
         /* the time as text */

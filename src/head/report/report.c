@@ -383,6 +383,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 add_rank_evidence(di, j, out, host);
         if (lost && lost->failure)
                 add_program_rows(di, lost->failure, o->via);
+        if ((lost && lost->state == NODE_FAILED) || c->kind == CAUSE_NETWORK)
+                diag_note(di, "the last output of its ranks may be missing");
         note_consequences(di, j, out, hosts);
         if (earlier->n > EARLIER)
                 diag_note(di, "%zu earlier attempts are not listed", earlier->n - EARLIER);

@@ -873,6 +873,13 @@ const struct error_id error_ids[] = {
           "The message names the ranks that wait, what for, the ranks that do not, and where these are.",
           "Look at the odd ranks first: hang.txt in the records of the run has the stacks of all. --on-hang stop ends such a run, "
           "--on-hang restart starts it again, --hang-after 0 never looks." },
+        { 813,
+          "output of ranks was not written (warning)",
+          "hnlaunch was told to end (a second Ctrl-C or SIGTERM, or the first one after all ranks had ended) while the reader of "
+          "its standard output or error did not read: a paused terminal, a pager, a full pipe. The message and the last line "
+          "count the bytes of ranks that the reader did not get.",
+          "hnlaunch logs RUN has the recorded output of the run, the files of --log-dir have all of it. Without an order to end "
+          "hnlaunch waits for its readers." },
         { 820,
           "--detach inside an allocation",
           "The resource manager ends the allocation, with all that runs in it, when the script or shell of the allocation "
@@ -1009,7 +1016,8 @@ const struct error_id exit_ids[] = {
           "The error above the last line names the node and the next step." },
         { 73,
           "logs, events, standard output or error cannot be written, also when all ranks exited 0",
-          "A file system is full, or a file cannot be created. When the ranks failed, their code is the exit code.",
+          "A file system is full, a file cannot be created, or hnlaunch was told to end before its output was read. When the ranks "
+          "failed, their code is the exit code.",
           "Make room, or choose another place for --log-dir, --json or standard output." },
         { 75,
           "ranks did not join within a --start-timeout that was given, and others waited for them",

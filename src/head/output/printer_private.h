@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Printer private: what printer.c and printer_unwritten.c share
+ */
+#pragma once
+
+#include "head/model/label.h"
+#include "head/output/line_fold.h"
+#include "head/output/printer.h"
+#include "head/output/sink.h"
+#include "head/output/stream_line.h"
+
+enum { STREAMS = 3 }; /* indexed by MSG_STDOUT and MSG_STDERR */
+
+struct printer_stream {
+        struct printer *o;
+        int rank;
+        uint8_t number;
+        struct buf waiting;           /* received, not yet put to the terminal */
+        unsigned quiet_ms, waited_ms; /* of looks since the newest and the oldest of them came */
+        struct buf words;             /* the newest bytes */
+        int64_t came_ns;              /* when they came */
+        struct escapes *escapes;      /* NULL = escape sequences are not filtered */
+        struct stream_line line;
+        bool ended, queued, idle;
+        bool counted;                /* in n_waiting */
+        uint64_t came, shown, filed; /* bytes received, written to terminal, to the file */
+        uint64_t credited;
+        uint64_t dropped; /* of shown */
+        struct sink *file;
+        struct printer_stream *next; /* in the terminal's queue */
+};
+
+struct terminal {
+        struct printer *o;
+        struct sink *sink;
+        struct line_fold *fold;       /* whole lines on their way to the sink; NULL = no --fold */
+        bool is_tty;                  /* unfinished lines are shown soon */
+        bool live;                    /* the last line is that of printer_draw_live() */
+        struct printer_stream *owner; /* in the middle of a line */
+        struct printer_stream *first,
+                **last; /* streams with something to write, in order of arrival */
+};
+
+struct printer {
+        uv_loop_t *loop;
+        uv_timer_t timer, fold_timer;
+        bool timing, closing, flushing, held;
+        unsigned look_ms; /* of the timer */
+        struct printer_options opt;
+        struct printer_ops ops;
+        void *ctx;
+        struct terminal out, err;
+        struct terminal
+                *terminals[STREAMS]; /* both are @out when stdout and stderr are the same file */
+        struct label prefix;
+        struct printer_stream *
+                *streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
+        int n_ranks;
+        size_t n_waiting; /* streams with bytes for a terminal */
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "head/output/printer_private.h"
+#include "wire/msg.h"
+
+static const struct sink *find_rank_file(const struct printer *o, int stream, int rank)
+{
+        return o->streams[stream][rank] ? o->streams[stream][rank]->file : NULL;
+}
+
+size_t printer_pending(const struct printer *o)
+{
+        size_t n = sink_pending(o->out.sink) + (o->err.sink ? sink_pending(o->err.sink) : 0);
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
+                        n += find_rank_file(o, s, r) ? sink_pending(find_rank_file(o, s, r)) : 0;
+        return n;
+}
+
+bool printer_holds(const struct printer *o, int rank)
+{
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                const struct printer_stream *st = o->streams[s][rank];
+
+                if (st && st->came > (o->held ? st->credited : MIN(st->shown, st->filed)))
+                        return true;
+        }
+        return false;
+}
+
+/* Calls @each for the sinks of terminals and files. */
+static void each_sink(struct printer *o, void (*each)(struct sink *s))
+{
+        each(o->out.sink);
+        if (o->err.sink)
+                each(o->err.sink);
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
+                        if (o->streams[s][r]->file)
+                                each(o->streams[s][r]->file);
+}
+
+static void abandon_stuck(struct sink *s)
+{
+        if (sink_pending(s))
+                sink_abandon(s);
+}
+
+void printer_abandon(struct printer *o)
+{
+        each_sink(o, abandon_stuck);
+        printer_release(o);
+}
+
+size_t printer_unwritten(const struct printer *o, struct intlist *ranks)
+{
+        size_t n = 0;
+
+        for (int r = 0; r < o->n_ranks; r++) {
+                size_t before = n;
+
+                for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                        const struct printer_stream *st = o->streams[s][r];
+                        int error = sink_error(o->terminals[s]->sink);
+
+                        if (st && error != EPIPE && error != EIO)
+                                n += st->dropped + st->came - st->shown;
+                }
+                if (n > before)
+                        intlist_add(ranks, r);
+        }
+        return n;
+}
+
+static size_t count_missing(const struct printer_stream *st)
+{
+        return st->file ? sink_dropped(st->file) + sink_pending(st->file) : st->came;
+}
+
+size_t printer_lost(const struct printer *o)
+{
+        size_t n = 0;
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
+                        n += count_missing(o->streams[s][r]);
+        return n;
+}
