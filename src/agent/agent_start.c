@@ -151,7 +151,8 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         setup.older_names = nccl_env_build_all(&env, l, nccl);
         ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
-                agent_refuse(a, r->rank, REFUSED_FORK, -ret, strerror(-ret));
+                err_set(&err, -ret, "cannot open a connection for MPI: %s", strerror(-ret));
+                agent_refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
                 free(error_file);
                 return ret;
         }

@@ -139,6 +139,8 @@ told 'an allocation that has ended' 'error[HN155]: the time of Slurm job 4711 en
 inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 -- true
 exits 'a launch by each task of a step: 64' 64
 has 'it is told' "$ERR" 'error[HN156]: srun starts 4 copies of hnlaunch'
+inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=99999999999999 -- true
+has 'as the variable says' "$ERR" 'error[HN156]: srun starts 99999999999999 copies of hnlaunch'
 
 # --- a second launch
 export SLURM_JOB_ID=$BASHPID "SLURM_JOB_NODELIST=$(hostname)"

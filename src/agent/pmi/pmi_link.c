@@ -182,12 +182,13 @@ static int connect_client(struct pmi_client *k, int fd, bool is_tcp)
 /* Returns the rank's end of a new connection. */
 static int open_pair(struct pmi_client *k)
 {
-        int fds[2], theirs, r;
+        int fds[2], theirs, r = 0;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
                 return -errno;
         theirs = fcntl(fds[1], F_DUPFD_CLOEXEC, FIRST_FD);
-        r = theirs < 0 ? -errno : 0;
+        if (theirs < 0) /* EINVAL: the limit does not reach as far as FIRST_FD */
+                r = errno == EINVAL ? -EMFILE : -errno;
         close(fds[1]);
         if (r < 0) {
                 close(fds[0]);

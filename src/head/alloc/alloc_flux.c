@@ -112,11 +112,10 @@ static int check_flux_copies(struct alloc_reader *r)
         struct diag *d;
 
         if (r->in->asked || !size || !alloc_variable(r->in->env, "FLUX_TASK_RANK") ||
-            atoi(size) < 2)
+            strtol(size, NULL, 10) < 2)
                 return 0;
         d = diag_add(r->diags, HN_ALLOC_COPIES, EX_USAGE,
-                     "flux starts %d copies of hnlaunch, and each would start the whole job",
-                     atoi(size));
+                     "flux starts %s copies of hnlaunch, and each would start the whole job", size);
         diag_help(d, "start hnlaunch once: in the script of flux batch or the shell of flux alloc");
         return -EINVAL;
 }

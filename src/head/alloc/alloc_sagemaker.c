@@ -19,6 +19,7 @@ static void json_decref_at(json_t **j)
 /* Adds the hosts of a JSON list. */
 static int add_json_hosts(struct alloc_reader *r, struct alloc_text *t, const json_t *list)
 {
+        const char *from = t->t.text; /* names stand in the order of the list */
         const json_t *one;
         size_t i;
 
@@ -26,7 +27,7 @@ static int add_json_hosts(struct alloc_reader *r, struct alloc_text *t, const js
         {
                 CLEANUP(strv_finish) struct strv names = STRV_INIT;
                 const char *name = json_string_value(one);
-                const char *at = name ? strstr(t->t.text, name) : NULL;
+                const char *at = name ? strstr(from, name) : NULL;
                 struct text_range range = { at ? (size_t)(at - t->t.text) : 0,
                                             at ? strlen(name) : t->t.len };
 
@@ -34,6 +35,7 @@ static int add_json_hosts(struct alloc_reader *r, struct alloc_text *t, const js
                         alloc_text_error(t, HN_ALLOC_TEXT, range, "expected a list of host names");
                         return -EINVAL;
                 }
+                from = at + range.len;
                 if (alloc_take_names(t, range, &names) < 0)
                         return -EINVAL;
                 for (size_t k = 0; k < names.n; k++)

@@ -296,12 +296,12 @@ static int check_copies(struct alloc_reader *r)
         const char *tasks = alloc_variable(r->in->env, "SLURM_STEP_NUM_TASKS");
         struct diag *d;
 
-        if (r->in->asked || !tasks || !is_slurm_set(r, "SLURM_PROCID") || atoi(tasks) < 2 ||
-            is_slurm_set(r, "SLURM_PTY_PORT"))
+        if (r->in->asked || !tasks || !is_slurm_set(r, "SLURM_PROCID") ||
+            strtol(tasks, NULL, 10) < 2 || is_slurm_set(r, "SLURM_PTY_PORT"))
                 return 0;
         d = diag_add(r->diags, HN_ALLOC_COPIES, EX_USAGE,
-                     "srun starts %d copies of hnlaunch, and each would start the whole job",
-                     atoi(tasks));
+                     "srun starts %s copies of hnlaunch, and each would start the whole job",
+                     tasks);
         diag_help(d, "start hnlaunch once: in the script of sbatch or the shell of salloc without "
                      "srun in front; or one on each node, with --dial-in auto");
         return -EINVAL;

@@ -381,20 +381,19 @@ bool ras_parse(struct ras_answer *ret, const char *text, size_t len)
 
 /* --- two answers ------------------------------------------------------------------------------ */
 
-static bool has_process(const struct ras_process *v, size_t n, const struct ras_process *p)
+static int compare_whole_processes(const void *a, const void *b)
 {
-        for (size_t i = 0; i < n; i++)
-                if (v[i].rank == p->rank && v[i].pid == p->pid && !strcmp(v[i].host, p->host))
-                        return true;
-        return false;
+        int first = compare_processes(a, b);
+
+        return first ? first
+                     : strcmp(((const struct ras_process *)a)->host,
+                              ((const struct ras_process *)b)->host);
 }
 
-static const struct ras_comm *find_comm(const struct ras_answer *a, const char *name)
+static int compare_comms(const void *a, const void *b)
 {
-        for (size_t i = 0; i < a->n_comms; i++)
-                if (!strcmp(a->comms[i].name, name))
-                        return &a->comms[i];
-        return NULL;
+        return strcmp((*(const struct ras_comm *const *)a)->name,
+                      (*(const struct ras_comm *const *)b)->name);
 }
 
 /* Whether @before has the same ranks of @k, as far as they are named. */
@@ -421,22 +420,40 @@ static void keep_lasting_counts(struct ras_comm *c, const struct ras_comm *befor
                 else
                         free(c->counts[i].v);
         c->n_counts = n;
-        n = 0;
+}
+
+static void keep_lasting_missing(struct ras_comm *c, const struct ras_comm *before)
+{
+        struct ras_process *sorted = xcalloc(before->n_missing + 1, sizeof(*sorted));
+        size_t n = 0;
+
+        if (before->n_missing)
+                memcpy(sorted, before->missing, before->n_missing * sizeof(*sorted));
+        qsort(sorted, before->n_missing, sizeof(*sorted), compare_whole_processes);
         for (size_t i = 0; i < c->n_missing; i++)
-                if (has_process(before->missing, before->n_missing, &c->missing[i]))
+                if (bsearch(&c->missing[i], sorted, before->n_missing, sizeof(*sorted),
+                            compare_whole_processes))
                         c->missing[n++] = c->missing[i];
         c->n_missing = n;
+        free(sorted);
 }
 
 void ras_keep_lasting(struct ras_answer *now, const struct ras_answer *before)
 {
         static const struct ras_comm none;
+        const struct ras_comm **sorted = xcalloc(before->n_comms + 1, sizeof(struct ras_comm *));
 
+        for (size_t i = 0; i < before->n_comms; i++)
+                sorted[i] = &before->comms[i];
+        qsort(sorted, before->n_comms, sizeof(struct ras_comm *), compare_comms);
         for (size_t i = 0; i < now->n_comms; i++) {
-                const struct ras_comm *b = find_comm(before, now->comms[i].name);
+                const struct ras_comm *c = &now->comms[i], **b;
 
-                keep_lasting_counts(&now->comms[i], b ? b : &none);
+                b = bsearch(&c, sorted, before->n_comms, sizeof(struct ras_comm *), compare_comms);
+                keep_lasting_counts(&now->comms[i], b ? *b : &none);
+                keep_lasting_missing(&now->comms[i], b ? *b : &none);
         }
+        free(sorted);
         close_comms(now);
 }
 
