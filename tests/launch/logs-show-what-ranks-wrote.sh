@@ -35,6 +35,9 @@ is 'of the last hour' "$(wc -l <"$OUT")" 4
 hn logs --grep 'a('
 exits 'a wrong pattern' 64
 has 'is told' "$ERR" 'error[HN810]: cannot use the pattern a(: '
+hn logs --grep '(a*)\1'
+exits 'a pattern with a back reference' 64
+has 'is told' "$ERR" 'error[HN812]: cannot use the pattern (a*)\1: it has a back reference'
 hn logs --ranks 7
 exits 'a rank that is not there' 66
 has 'is told, with those that are' "$ERR" 'it has ranks 0 to 3'
@@ -54,6 +57,50 @@ exits 'a host that is not there' 66
 hn --local 1 sh -c 'echo alone; exec 2>&-; exit 5'
 hn logs
 is 'a lone rank has no prefix' "$(cat "$OUT")" alone
+
+# --- a terminal ---------------------------------------------------------------------------------
+if command -v script >/dev/null; then
+    on_terminal() { script -qec "$(printf '%q ' "$HNLAUNCH" "$@")" /dev/null 2>&1 | tr -d '\r' >"$OUT"; }
+    hostile='[ $RANK = 1 ] || printf "\033]0;OWNED\007\033]52;c;aGFjaw==\007\302\2332J\033[2J\033[31mred\033[0m\nx\r1 | forged\n"'
+    hn --local 2 sh -c "$hostile"
+    on_terminal logs
+    is 'only text and colours reach a terminal, and no line is forged' "$(cat -v "$OUT")" "$(printf '0 | ^[[31mred^[[0m\n0 | 1 | forged')"
+    on_terminal logs --raw
+    has 'but with --raw' "$OUT" $'\033]0;OWNED\007'
+    on_terminal logs --timestamps --fold
+    is 'also with --fold and times' "$(sed -E 's/^[0-9:.]{12}/T/' "$OUT" | cat -v)" "$(printf 'T 0 | ^[[31mred^[[0m\nT 0 | 1 | forged')"
+    hn logs
+    has 'elsewhere the bytes are those of the rank' "$OUT" $'\033]0;OWNED\007'
+    # The same from records that somebody has changed.
+    hn -w 'localhost:1,127.0.0.1:1' echo said
+    python3 - "$XDG_STATE_HOME/hnlaunch/runs/$(newest)" <<'END'
+import json, sys
+escape = "\033]0;OWNED\007\u009b2J"
+with open(sys.argv[1] + "/run.json") as f:
+    run = json.load(f)
+for node in run["nodes"]:
+    node["host"] += escape
+run["argv"] = [escape]
+with open(sys.argv[1] + "/run.json", "w") as f:
+    json.dump(run, f)
+text = escape.encode() + b"\n"
+with open(sys.argv[1] + "/output", "ab") as f:
+    f.write(b"9 -1 err %d\n" % len(text) + text + b"\n")
+END
+    for command in ps logs "attach $(newest)" report wait; do
+        # shellcheck disable=SC2086
+        on_terminal ${command/wait/wait $(newest)}
+        ok "$command prints something" test -s "$OUT"
+        ok "$command prints no escape sequence of a record" not grep -qaP '\x1b\]|\xc2\x9b' "$OUT"
+    done
+else
+    skip 'logs on a terminal' 'script is not installed'
+fi
+hn --local 1 true $'\033]0;OWNED\007'
+hn rerun
+exits 'a command line with an escape sequence runs again' 0
+lacks 'and is told without it' "$ERR" $'\033'
+
 hn --log-dir logs --local 2 sh -c 'echo "here $RANK"; echo "err $RANK" >&2; printf end'
 hn logs
 exits 'with --log-dir' 0

@@ -27,6 +27,22 @@ is 'a group without a number is passed over, and a total is not needed' "$(steps
 hn --json=events --local 1 sh -c 'echo step 1/10'
 is 'without the option no line is a step' "$(steps events 0)" ''
 
+# --- expressions that take long -----------------------------------------------------------------
+for re in '([0-9]+)/\1' '(x{1,255}){1,255}'; do
+    hn --progress-re "$re" --local 1 true
+    exits "$re is refused" 64
+    has 'with its number' "$ERR" 'error[HN812]: '
+done
+# Each of these lines takes a second.
+start --progress-re '.*a.{100}c([0-9]+)' --local 1 python3 -c '
+import random
+while True:
+    print("".join(random.choice("ab") for i in range(1000)), flush=True)'
+ok 'a rank writes lines that take long' wait_for lines_are "$OUT" 1000
+kill -TERM "$PID"
+finish
+exits 'hnlaunch obeys all the same' 143
+
 # --- the restart --------------------------------------------------------------------------------
 hn --json=events --progress-re 'step ([0-9]+)/([0-9]+)' --max-restarts 1 --local 1 sh -c '
     if [ "$HN_RESTART" = 0 ]; then printf "step 8/9\nstep 9/"; exit 3; fi; printf "9 step 1/9\n"'

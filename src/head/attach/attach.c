@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "head/attach/attach_input.h"
 #include "head/hosts/range.h"
 #include "head/output/printer.h"
@@ -21,6 +22,7 @@
 #include "head/run/output_file.h"
 #include "head/run/run_records.h"
 #include "head/term/diag.h"
+#include "head/term/escapes.h"
 
 enum {
         HN_NO_ANSWER = 803,
@@ -132,12 +134,22 @@ static void end_attach(struct attach *a, int code)
         uv_stop(&a->loop);
 }
 
+/* Tells a message of the hnlaunch that launched. The file may have anything in its place. */
+static void tell_message(struct attach *a, const struct output_piece *p)
+{
+        CLEANUP(buf_finish) struct buf clean = BUF_INIT;
+        struct escapes e = ESCAPES_INIT;
+
+        escapes_filter(&e, &clean, p->bytes, p->len, false);
+        printer_tell(a->printer, (const char *)buf_data(&clean), buf_len(&clean));
+}
+
 static void print_piece(struct attach *a, const struct output_piece *p)
 {
         if (p->kind == OUTPUT_GAP)
                 say("(%llu bytes of output were not kept here)\n", (unsigned long long)p->len);
         else if (p->kind == OUTPUT_BYTES && p->rank < 0)
-                printer_tell(a->printer, p->bytes, p->len);
+                tell_message(a, p);
         else if (p->kind == OUTPUT_BYTES && p->rank < a->plan.world_size && p->len)
                 printer_put(a->printer, p->rank, p->stream, p->bytes, p->len);
 }
@@ -318,7 +330,7 @@ static bool load_ranks(struct attach *a, const json_t *record)
         {
                 const char *name = json_string_value(json_object_get(node, "host"));
 
-                hosts_add(&a->hosts)->name = xstrdup(name ? name : "");
+                hosts_add(&a->hosts)->name = printable_text(name ? name : "", PRINTABLE_QUOTE);
                 a->plan.nodes[i].host = i;
                 a->plan.nodes[i].node_rank =
                         (int)json_integer_value(json_object_get(node, "node_rank"));

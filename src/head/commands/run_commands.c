@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/printable.h"
 #include "head/attach/attach.h"
 #include "head/commands/run_logs.h"
 #include "head/commands/run_report.h"
@@ -493,11 +494,14 @@ static int start_again(const struct options *o, const struct run *r, struct diag
         }
         if (i == last)
                 push_ranks(&argv, &o->ranks);
-        for (i = 0; i < argv.n; i++)
-                buf_printf(&shown, i ? " %s" : "%s", argv.v[i]);
+        printable_put(&shown, directory, strlen(directory));
+        for (i = 0; i < argv.n; i++) {
+                buf_appends(&shown, i ? " " : ": ");
+                printable_put(&shown, argv.v[i], strlen(argv.v[i]));
+        }
         if (!o->quiet)
-                fprintf(stderr, "hnlaunch: once more, in %s: %.*s\n", directory,
-                        (int)buf_len(&shown), (const char *)buf_data(&shown));
+                fprintf(stderr, "hnlaunch: once more, in %.*s\n", (int)buf_len(&shown),
+                        (const char *)buf_data(&shown));
         execv("/proc/self/exe", argv.v);
         diag_add(d, HN_NO_LINE, 125, "cannot start hnlaunch: %s", strerror(errno));
         return 125;

@@ -20,18 +20,23 @@
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/intlist.h"
+#include "base/printable.h"
 #include "head/core/json_text.h"
+#include "head/core/pattern.h"
 #include "head/hosts/hostfile.h"
 #include "head/output/line_fold.h"
+#include "head/output/stream_line.h"
 #include "head/run/output_file.h"
 #include "head/run/run_folders.h"
 #include "head/run/run_records.h"
 #include "head/term/diag.h"
+#include "head/term/escapes.h"
 #include "wire/msg.h"
 
 enum {
         HN_NO_OUTPUT = 809,
         HN_PATTERN = 810,
+        HN_ENDLESS = 812,
         STREAMS = 2,
         FOLD_BYTES = 1 << 20,
         FOLLOW_US = 100000,
@@ -46,6 +51,7 @@ struct logs {
         const char **hosts; /* by rank; lent by the record of the run, NULL = unknown */
         bool *wanted;       /* by rank */
         bool timestamps;
+        bool filtered; /* stdout is a terminal */
         regex_t pattern;
         bool compiled;
         struct buf *lines;      /* by rank and stream: a line without an end */
@@ -56,16 +62,41 @@ struct logs {
 
 /* --- printing --------------------------------------------------------------------------------- */
 
+/* Appends a line as the printer shows it on a terminal: without what could harm the terminal or
+ * forge the line of another rank. */
+static void add_terminal_line(const struct logs *g, struct buf *to, char *label, const char *text,
+                              size_t len)
+{
+        CLEANUP(buf_finish) struct buf clean = BUF_INIT;
+        struct escapes e = ESCAPES_INIT;
+        bool alone = g->n_ranks == 1 && !*label;
+        struct stream_line l = { .prefix = label,
+                                 .prefix_len = strlen(label),
+                                 .fd = STDOUT_FILENO,
+                                 .escapes = &e,
+                                 .redraws = !alone };
+
+        escapes_filter(&e, &clean, text, len, alone);
+        escapes_filter(&e, &clean, "\n", 1, alone);
+        stream_line_add(&l, to, buf_data(&clean), buf_len(&clean));
+}
+
 static void print_line(const struct logs *g, int64_t us, const char *label, const char *text,
                        size_t len)
 {
-        char time[32];
+        CLEANUP(buf_finish) struct buf shown = BUF_INIT;
+        CLEANUP(free_textp) char *front = NULL;
+        char time[32] = "";
 
-        if (g->timestamps) {
+        if (g->timestamps)
                 format_time_of_day(time, sizeof(time), g->started_us + us);
-                printf("%s ", time);
+        front = xasprintf("%s%s%s", time, *time ? " " : "", label);
+        if (g->filtered) {
+                add_terminal_line(g, &shown, front, text, len);
+                fwrite(buf_data(&shown), 1, buf_len(&shown), stdout);
+                return;
         }
-        fputs(label, stdout);
+        fputs(front, stdout);
         fwrite(text, 1, len, stdout);
         putchar('\n');
 }
@@ -82,7 +113,7 @@ static void print_folded(void *ctx, const struct folded_line *line)
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
-        CLEANUP(free_textp) char *label = NULL;
+        CLEANUP(free_textp) char *label = NULL, *host = NULL;
 
         if (us < g->from_us || (g->o->pattern && regexec(&g->pattern, text, 0, NULL, 0) != 0))
                 return;
@@ -90,10 +121,12 @@ static void take_line(struct logs *g, int64_t us, int rank, int stream, const ch
                 line_fold_add(g->fold, us, rank, (uint8_t)stream, text, len);
                 return;
         }
-        if (g->n_nodes > 1)
-                label = xasprintf("%s:%d | ", g->hosts[rank] ? g->hosts[rank] : "", rank);
-        else
+        if (g->n_nodes > 1) {
+                host = printable_text(g->hosts[rank] ? g->hosts[rank] : "", PRINTABLE_QUOTE);
+                label = xasprintf("%s:%d | ", host, rank);
+        } else {
                 label = g->n_ranks > 1 ? xasprintf("%d | ", rank) : xstrdup("");
+        }
         print_line(g, us, label, text, len);
 }
 
@@ -250,14 +283,14 @@ static int count_wanted(const struct logs *g)
 
 static int compile_pattern(struct logs *g, struct diags *d)
 {
-        char why[128];
-        int r = g->o->pattern ? regcomp(&g->pattern, g->o->pattern, REG_EXTENDED | REG_NOSUB) : 0;
+        struct error err;
+        int r = g->o->pattern ? pattern_compile(&g->pattern, g->o->pattern, REG_NOSUB, &err) : 0;
 
         g->compiled = !r && g->o->pattern;
         if (!r)
                 return 0;
-        regerror(r, &g->pattern, why, sizeof(why));
-        diag_help(diag_add(d, HN_PATTERN, 64, "cannot use the pattern %s: %s", g->o->pattern, why),
+        diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS : HN_PATTERN, 64,
+                           "cannot use the pattern %s: %s", g->o->pattern, err.text),
                   "it is an extended regular expression, as for grep -E");
         return -EINVAL;
 }
@@ -346,6 +379,7 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
                 g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->started_us -
                              g->o->since_ms * 1000;
         g->timestamps = o->timestamps;
+        g->filtered = isatty(STDOUT_FILENO) && !o->raw;
         if (choose_ranks(g, o, record, id, d) < 0)
                 return 66;
         if (o->fold)

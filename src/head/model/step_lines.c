@@ -6,6 +6,10 @@
  * Matching a line costs about 2 us, so each line of a flood would cost more than all else that is
  * done with it. Of lines that come at once the newest are matched first, and the first match ends
  * the search.
+ *
+ * Some expressions take a second for a line. So matching gets a share of the time: after MATCH_MS
+ * lines are passed over for PAUSE_TIMES as long, and the memory of the expression, which grows with
+ * the lines, is freed.
  */
 #include "head/model/step_lines.h"
 
@@ -17,10 +21,18 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/memory.h"
+#include "head/core/pattern.h"
 #include "wire/msg.h"
 
-enum { STREAMS = 2, GROUPS = 10, DIGITS_MAX = 18 };
+enum {
+        STREAMS = 2,
+        GROUPS = 10,
+        DIGITS_MAX = 18,
+        MATCH_MS = 100,
+        PAUSE_TIMES = 4,
+};
 
 struct step_line {
         struct buf begun; /* of the unfinished line */
@@ -29,6 +41,9 @@ struct step_line {
 
 struct step_lines {
         regex_t re;
+        const char *text; /* of it */
+        int64_t spent_ns; /* for matching, since the last pause */
+        int64_t pause_ns; /* clock_ns() at which it goes on */
         int ranks;
         step_found found;
         void *ctx;
@@ -37,14 +52,11 @@ struct step_lines {
 
 int step_lines_check(const char *re, struct error *err)
 {
-        char why[128];
         regex_t compiled;
-        int r = regcomp(&compiled, re, REG_EXTENDED);
+        int r = pattern_compile(&compiled, re, 0, err);
 
-        if (r) {
-                regerror(r, &compiled, why, sizeof(why));
-                return err_set(err, EINVAL, "%s", why);
-        }
+        if (r < 0)
+                return r;
         r = compiled.re_nsub ? 0 : err_set(err, EINVAL, "it has no group for the step");
         regfree(&compiled);
         return r;
@@ -62,6 +74,28 @@ static bool read_step_group(const char *line, const regmatch_t *m, int64_t *ret)
         return true;
 }
 
+/* regexec() within the share of the time. */
+static bool match_text(struct step_lines *s, const char *line, regmatch_t *m)
+{
+        int64_t begin = clock_ns(), end;
+        struct error err;
+        bool found;
+
+        if (begin < s->pause_ns)
+                return false;
+        found = regexec(&s->re, line, GROUPS, m, 0) == 0;
+        end = clock_ns();
+        s->spent_ns += end - begin;
+        if (s->spent_ns < INT64_C(1000000) * MATCH_MS)
+                return found;
+        s->pause_ns = end + PAUSE_TIMES * s->spent_ns;
+        s->spent_ns = 0;
+        regfree(&s->re);
+        if (pattern_compile(&s->re, s->text, 0, &err) < 0)
+                s->pause_ns = INT64_MAX; /* no memory */
+        return found;
+}
+
 /* Returns whether the line has a step. */
 static bool match_line(struct step_lines *s, int rank, const void *text, size_t len)
 {
@@ -74,7 +108,7 @@ static bool match_line(struct step_lines *s, int rank, const void *text, size_t 
                 return false;
         memcpy(line, text, len);
         line[len] = '\0';
-        if (regexec(&s->re, line, GROUPS, m, 0) != 0)
+        if (!match_text(s, line, m))
                 return false;
         for (int i = 1; i < GROUPS && n < 2; i++)
                 n += read_step_group(line, &m[i], &numbers[n]);
@@ -146,10 +180,11 @@ void step_lines_put(struct step_lines *s, int rank, uint8_t stream, const void *
 struct step_lines *step_lines_create(const char *re, int ranks, step_found found, void *ctx)
 {
         struct step_lines *s = xcalloc(1, sizeof(*s));
+        struct error err;
 
-        *s = (struct step_lines){ .ranks = ranks, .found = found, .ctx = ctx };
+        *s = (struct step_lines){ .text = re, .ranks = ranks, .found = found, .ctx = ctx };
         s->lines = xcalloc((size_t)ranks * STREAMS, sizeof(*s->lines));
-        if (regcomp(&s->re, re, REG_EXTENDED) == 0)
+        if (pattern_compile(&s->re, re, 0, &err) == 0)
                 return s;
         free(s->lines);
         free(s);
@@ -162,7 +197,8 @@ void step_lines_destroy(struct step_lines *s)
                 return;
         for (int i = 0; i < s->ranks * STREAMS; i++)
                 buf_finish(&s->lines[i].begun);
-        regfree(&s->re);
+        if (s->pause_ns < INT64_MAX)
+                regfree(&s->re);
         free(s->lines);
         free(s);
 }

@@ -26,6 +26,7 @@ enum {
         HN_NO_AGENT = 224,
         HN_SEVERAL = 330,
         HN_PROGRESS_RE = 332,
+        HN_ENDLESS = 812,
         HN_METRICS = 333,
         HN_CONFLICT = 704,
         HN_PROGRAM = 705,
@@ -150,10 +151,11 @@ static void check_dial_in(const struct options *o, struct diags *d)
 static void check_progress_re(const struct options *o, struct diags *d)
 {
         struct error err;
+        int r = o->progress_re ? step_lines_check(o->progress_re, &err) : 0;
 
-        if (o->progress_re && step_lines_check(o->progress_re, &err) < 0)
-                diag_help(diag_add(d, HN_PROGRESS_RE, 64, "cannot use --progress-re '%s': %s",
-                                   o->progress_re, err.text),
+        if (r)
+                diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS : HN_PROGRESS_RE, 64,
+                                   "cannot use --progress-re '%s': %s", o->progress_re, err.text),
                           "an extended regular expression, as for grep -E, with groups around the "
                           "step and the total: 'step ([0-9]+)/([0-9]+)'");
 }

@@ -32,7 +32,6 @@
 #include "wire/msg.h"
 
 enum {
-        STREAMS = 3,          /* indexed by MSG_STDOUT and MSG_STDERR */
         WORDS = 4096,         /* of stderr kept for the report, at least */
         WORDS_MAX = 32768,    /* at most: a reason with some hundred frames below it */
         WORDS_ALL = 16 << 20, /* of all ranks, unless that is less than WORDS for each */

@@ -873,6 +873,11 @@ const struct error_id error_ids[] = {
           "The message names the ranks that wait, what for, the ranks that do not, and where these are.",
           "Look at the odd ranks first: hang.txt in the records of the run has the stacks of all. --on-hang stop ends such a run, "
           "--on-hang restart starts it again, --hang-after 0 never looks." },
+        { 812,
+          "a regular expression would take too long",
+          "The expression behind --progress-re or --grep has a back reference (\\1 to \\9), or more than 1000 parts when its repeats, "
+          "like x{1,255}, are written out. Such an expression may take minutes for a line.",
+          "Write the part once more in place of a back reference; use + or * in place of large repeats." },
         { 813,
           "output of ranks was not written (warning)",
           "hnlaunch was told to end (a second Ctrl-C or SIGTERM, or the first one after all ranks had ended) while the reader of "

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/core/pattern.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+enum { DEPTH_MAX = 64 };
+
+/* Returns the end of the bracket expression at @p, behind its bracket. */
+static const char *skip_bracket(const char *p)
+{
+        p += *p == '^';
+        p += *p == ']';
+        for (; *p && *p != ']'; p++) {
+                char kind = p[1];
+                const char *end;
+
+                if (*p != '[' || !kind || !strchr(".:=", kind))
+                        continue;
+                for (end = p + 2; *end && !(end[0] == kind && end[1] == ']');)
+                        end++;
+                if (!*end)
+                        return end;
+                p = end + 1;
+        }
+        return p + (*p != '\0');
+}
+
+/* Returns how often the part before @p is repeated at most, "{2,5}", 1 without; *ret_end is behind
+ * it. */
+static size_t read_repeats(const char *p, const char **ret_end)
+{
+        const char *end = p + 1;
+        size_t most = 0;
+
+        *ret_end = p;
+        if (*p != '{' || (!isdigit((unsigned char)*end) && *end != ','))
+                return 1;
+        for (; isdigit((unsigned char)*end) || *end == ','; end++) {
+                size_t n = 0;
+
+                for (; isdigit((unsigned char)*end); end++)
+                        n = MIN(n * 10 + (size_t)(*end - '0'), (size_t)PATTERN_REPEATS + 1);
+                most = MAX(most, n);
+                if (*end != ',')
+                        break;
+        }
+        *ret_end = end + (*end == '}');
+        return MAX(most, (size_t)1);
+}
+
+/* Passes over what repeats the part before @p, and returns how often at most. */
+static size_t skip_repeats(const char **p)
+{
+        size_t times = 1;
+
+        for (const char *from = NULL; from != *p;) {
+                from = *p;
+                times *= read_repeats(*p, p);
+                times = MIN(times, (size_t)PATTERN_REPEATS + 1);
+                *p += strspn(*p, "*+?");
+        }
+        return times;
+}
+
+/* Passes over a part that is no group. */
+static const char *skip_part(const char *p)
+{
+        if (*p == '[')
+                return skip_bracket(p + 1);
+        return p + (*p == '\\' && p[1] ? 2 : 1);
+}
+
+/* Counts the parts of an expression in which all repeats are written out, up to one more than
+ * PATTERN_REPEATS. SIZE_MAX: there is a back reference. */
+static size_t count_parts(const char *p)
+{
+        size_t parts[DEPTH_MAX] = { 0 }, last;
+        int depth = 0;
+
+        while (*p) {
+                if (*p == '\\' && p[1] >= '1' && p[1] <= '9')
+                        return SIZE_MAX;
+                if (*p == '(') {
+                        if (++depth == DEPTH_MAX)
+                                return PATTERN_REPEATS + 1;
+                        parts[depth] = 0;
+                        p++;
+                        continue;
+                }
+                if (*p == ')' && depth) {
+                        last = MAX(parts[depth], (size_t)1);
+                        depth--;
+                        p++;
+                } else {
+                        last = 1;
+                        p = skip_part(p);
+                }
+                parts[depth] += last * skip_repeats(&p);
+                parts[depth] = MIN(parts[depth], (size_t)PATTERN_REPEATS + 1);
+        }
+        return parts[0];
+}
+
+int pattern_compile(regex_t *ret, const char *text, int flags, struct error *err)
+{
+        size_t parts = count_parts(text);
+        char why[128];
+        int r;
+
+        if (parts == SIZE_MAX)
+                return err_set(err, EDOM, "it has a back reference, \\1 to \\9");
+        if (parts > PATTERN_REPEATS)
+                return err_set(err, EDOM,
+                               "it has more than %d parts when its repeats are written out",
+                               PATTERN_REPEATS);
+        r = regcomp(ret, text, flags | REG_EXTENDED);
+        if (!r)
+                return 0;
+        regerror(r, ret, why, sizeof(why));
+        return err_set(err, EINVAL, "%s", why);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions that could hang a process are refused, all others are compiled. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/core/pattern.h"
+
+static int compile(const char *text)
+{
+        struct error err;
+        regex_t re;
+        int r = pattern_compile(&re, text, 0, &err);
+
+        if (!r)
+                regfree(&re);
+        return r;
+}
+
+static void test_usual_expressions_are_compiled(void **state UNUSED)
+{
+        static const char *const texts[] = {
+                "",
+                "step ([0-9]+)/([0-9]+)",
+                "(a*)*b",
+                "(a|aa)*b",
+                "((a*)*)*b",
+                "[\\1]",
+                "[]\\1]",
+                "[^]\\1[:alpha:]]",
+                "\\\\1",
+                "a{2,5}b{,3}c{4,}",
+                "x{1,255}",
+                "(x{1,30}){1,30}",
+                "([0-9]{1,3}\\.){3}[0-9]{1,3}",
+                "^(a|b)?$",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+                if (compile(texts[i]) != 0)
+                        fail_msg("%s", texts[i]);
+}
+
+static void test_what_may_take_for_ever_is_refused(void **state UNUSED)
+{
+        static const char *const texts[] = {
+                "(a*)\\1b",
+                "(a*)(a*)(a*)(a*)\\1\\2\\3\\4b",
+                "([0-9]+) [x]\\1",
+                "[[:digit:]]\\1",
+                "x{1,255}{1,255}",
+                "x{1}{300}{300}",
+                "x{300}*{300}",
+                "(x{1,255}){1,255}",
+                "((x{1,100}y){1,100}|z)",
+                "(a{500}|b{500})c",
+                "x{32767}",
+                "x{99999999999999999999}",
+                "(((((((((((x{2}){2}){2}){2}){2}){2}){2}){2}){2}){2}){2})",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+                if (compile(texts[i]) != -EDOM)
+                        fail_msg("%s", texts[i]);
+}
+
+static void test_what_is_no_expression_is_told(void **state UNUSED)
+{
+        static const char *const texts[] = {
+                "a(", "[a", "[[:alpha:", "[[:none:]]", "a\\", "x{2,1}"
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+                if (compile(texts[i]) != -EINVAL)
+                        fail_msg("%s", texts[i]);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_usual_expressions_are_compiled),
+                cmocka_unit_test(test_what_may_take_for_ever_is_refused),
+                cmocka_unit_test(test_what_is_no_expression_is_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
