@@ -91,6 +91,16 @@ for rank in 0 2; do
     same "the file of rank $rank is whole" "logs/latest/rank-0000$rank.out" whole
 done
 
+paused -q --local 2 --timestamps sh -c './rank "y$RANK"'
+ok 'two ranks with labels have written' wait_for test -e endedy0 -a -e endedy1
+sleep 0.5
+kill -TERM "$PID"
+what_came
+counted 'labels do not count' 'ranks 0-1' $((2 * $(size whole))) "$(python3 -c '
+import sys
+label = len("HH:MM:SS.mmm 0 | ")
+print(sum(max(0, len(line) - label) for line in open(sys.argv[1], "rb")))' "$OUT")"
+
 # With one pipe for both nobody can read the last line.
 exec 9<>pipe
 env --default-signal "$HNLAUNCH" --local 1 ./rank 6 >&9 2>&1 &

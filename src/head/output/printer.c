@@ -73,6 +73,22 @@ static void on_terminal_written(void *ctx, void *tag, size_t n, size_t dropped)
         credit_stream(st);
 }
 
+/* Leaves labels out of the @len bytes of a text. */
+static size_t count_payload(void *ctx, void *tag, const unsigned char *text, size_t len)
+{
+        const struct printer_stream *st = tag;
+        size_t n = len, at = 0;
+
+        (void)ctx;
+        while (st && at < len) {
+                n -= stream_line_find_label(&st->line, text + at, len - at);
+                while (at < len && text[at] != '\n' && text[at] != '\r')
+                        at++;
+                at++;
+        }
+        return n;
+}
+
 static void on_file_written(void *ctx, void *tag, size_t n, size_t dropped UNUSED)
 {
         struct printer_stream *st = tag;
@@ -461,7 +477,8 @@ static void open_rank_file(struct printer_stream *st)
                 st->o->ops.broken(st->o->ctx, 0, path, errno);
         else
                 st->file = sink_create(opt->pool, fd, true,
-                                       (struct sink_ops){ on_file_written, on_file_broken }, st->o);
+                                       (struct sink_ops){ on_file_written, NULL, on_file_broken },
+                                       st->o);
         free(path);
 }
 
@@ -663,8 +680,9 @@ static void open_terminal(struct printer *o, int stream, struct terminal *t)
                 t->fold = line_fold_create(o->n_ranks, count_shown(o), o->opt.window / 4,
                                            show_folded, t);
         t->is_tty = isatty(o->opt.fd[stream]);
-        t->sink = sink_create(o->opt.pool, o->opt.fd[stream], false,
-                              (struct sink_ops){ on_terminal_written, on_terminal_broken }, o);
+        t->sink = sink_create(
+                o->opt.pool, o->opt.fd[stream], false,
+                (struct sink_ops){ on_terminal_written, count_payload, on_terminal_broken }, o);
         o->terminals[stream] = t;
 }
 

@@ -40,7 +40,7 @@ struct sink_batch {
         struct buf bytes;
         struct sink_receipt *receipts;
         size_t n, cap;
-        size_t written; /* bytes, no longer in @bytes */
+        size_t written; /* of @bytes */
 };
 
 /* The thread that is in write(), for sink_abandon(). */
@@ -91,15 +91,25 @@ static void finish_batch(struct sink_batch *b)
         *b = (struct sink_batch){ 0 };
 }
 
-/* Returns how many bytes are dropped of the receipt at the offset @at of a batch with @written
- * bytes written. Prefixes count as spread evenly in a text cut in two. */
-static size_t count_dropped(const struct sink_receipt *r, size_t at, size_t written)
+static size_t batch_rest(const struct sink_batch *b)
 {
-        if (at + r->len <= written)
+        return buf_len(&b->bytes) - b->written;
+}
+
+/* Returns how many bytes are dropped of the receipt at the offset @at of a batch. */
+static size_t count_dropped(const struct sink *s, const struct sink_batch *b,
+                            const struct sink_receipt *r, size_t at)
+{
+        size_t written;
+
+        if (at + r->len <= b->written)
                 return 0;
-        if (at >= written)
+        if (at >= b->written)
                 return r->n;
-        return (size_t)((double)r->n * (double)(at + r->len - written) / (double)r->len);
+        written = b->written - at;
+        if (s->ops.payload)
+                written = s->ops.payload(s->ctx, r->tag, buf_data(&b->bytes) + at, written);
+        return r->n - MIN(r->n, written);
 }
 
 static void report_batch(struct sink *s)
@@ -111,7 +121,7 @@ static void report_batch(struct sink *s)
         for (size_t i = 0; i < done.n; i++) {
                 const struct sink_receipt *r = &done.receipts[i];
 
-                s->ops.written(s->ctx, r->tag, r->n, count_dropped(r, at, done.written));
+                s->ops.written(s->ctx, r->tag, r->n, count_dropped(s, &done, r, at));
                 at += r->len;
         }
         if (s->own || s->spare.receipts || done.bytes.cap > KEEP) {
@@ -123,8 +133,6 @@ static void report_batch(struct sink *s)
         done.n = done.written = 0;
         s->spare = done;
 }
-
-static void write_next_batch(struct sink *s);
 
 /* In a thread. */
 static void set_writer(struct sink_writer *w, bool writes)
@@ -146,18 +154,23 @@ static void write_piece(struct thread_pool_work *w)
         sigaddset(&interrupt, INTERRUPT);
         pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
         set_writer(&s->writer, true);
-        r = write(s->fd, buf_data(&s->writing.bytes),
-                  MIN(buf_len(&s->writing.bytes), (size_t)PIECE));
+        r = write(s->fd, buf_data(&s->writing.bytes) + s->writing.written,
+                  MIN(batch_rest(&s->writing), (size_t)PIECE));
         s->result = r < 0 ? -errno : r;
         set_writer(&s->writer, false);
 }
 
-static void drop_batch(struct sink *s)
+/* Ends the batch, of which a rest may not be written. */
+static void end_batch(struct sink *s)
 {
-        s->dropped += buf_len(&s->writing.bytes);
-        s->mid_line = true; /* as far as is known */
-        buf_clear(&s->writing.bytes);
+        if (batch_rest(&s->writing)) {
+                s->dropped += batch_rest(&s->writing);
+                s->mid_line = true; /* as far as is known */
+        }
+        report_batch(s);
 }
+
+static void write_next_batch(struct sink *s);
 
 static void on_piece_written(struct thread_pool_work *w, int status)
 {
@@ -167,18 +180,13 @@ static void on_piece_written(struct thread_pool_work *w, int status)
         s->busy = false;
         if (r == -EINTR || r == -EAGAIN)
                 r = 0;
-        if (r < 0) {
-                drop_batch(s);
-                if (!s->error) {
-                        s->error = (int)-r;
-                        s->ops.broken(s->ctx, s, s->error);
-                }
-        } else {
-                s->writing.written += (size_t)r;
-                buf_consume(&s->writing.bytes, (size_t)r);
+        if (r < 0 && !s->error) {
+                s->error = (int)-r;
+                s->ops.broken(s->ctx, s, s->error);
         }
-        if (!buf_len(&s->writing.bytes))
-                report_batch(s);
+        s->writing.written += r > 0 ? (size_t)r : 0;
+        if (s->error || !batch_rest(&s->writing))
+                end_batch(s);
         write_next_batch(s);
 }
 
@@ -186,17 +194,15 @@ static void on_piece_written(struct thread_pool_work *w, int status)
 static void write_next_batch(struct sink *s)
 {
         while (!s->busy) {
-                if (!buf_len(&s->writing.bytes)) {
+                if (!batch_rest(&s->writing)) {
                         if (!s->next.n)
                                 return;
                         s->writing = s->next;
                         s->next = s->spare;
                         s->spare = (struct sink_batch){ 0 };
                 }
-                if (s->error || !buf_len(&s->writing.bytes)) {
-                        if (buf_len(&s->writing.bytes))
-                                drop_batch(s);
-                        report_batch(s);
+                if (s->error || !batch_rest(&s->writing)) {
+                        end_batch(s);
                         continue;
                 }
                 s->busy = true;
@@ -246,7 +252,7 @@ bool sink_is_mid_line(const struct sink *s)
 
 size_t sink_pending(const struct sink *s)
 {
-        return buf_len(&s->writing.bytes) + buf_len(&s->next.bytes);
+        return batch_rest(&s->writing) + buf_len(&s->next.bytes);
 }
 
 size_t sink_dropped(const struct sink *s)

@@ -20,6 +20,9 @@ struct sink;
 struct sink_ops {
         /* @n bytes put with @tag are written, or, after an error, @dropped of them dropped. */
         void (*written)(void *ctx, void *tag, size_t n, size_t dropped);
+        /* Returns how many of the bytes put with @tag are in the first @len bytes of their text.
+         * NULL: so many. */
+        size_t (*payload)(void *ctx, void *tag, const unsigned char *text, size_t len);
         /* The first write has failed; later bytes are dropped, and still told as written. */
         void (*broken)(void *ctx, struct sink *s, int error);
 };

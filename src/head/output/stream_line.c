@@ -32,6 +32,16 @@ static void add_label(struct stream_line *l, struct buf *to)
         buf_append(to, l->prefix, l->prefix_len);
 }
 
+size_t stream_line_find_label(const struct stream_line *l, const unsigned char *p, size_t n)
+{
+        size_t time = l->timed ? MIN(strlen(l->time) + 1, n) : 0;
+        size_t prefix = MIN(l->prefix_len, n - time);
+
+        if ((time > 2 && p[2] != ':') || memcmp(p + time, l->prefix, prefix) != 0)
+                return 0; /* it goes on with a line */
+        return time + prefix;
+}
+
 /* Appends a part of a line. The label is repeated behind a carriage return: the text there would
  * else be shown in its place. */
 static void add_returning_text(struct stream_line *l, struct buf *lines, const unsigned char *p,

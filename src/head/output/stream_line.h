@@ -40,5 +40,8 @@ static inline bool stream_line_is_labelled(const struct stream_line *l)
         return l->prefix_len || l->timed;
 }
 
+/* Returns the length of the label, or of the beginning of one that is cut, at the beginning of @n
+ * bytes that stream_line_add() has made. */
+size_t stream_line_find_label(const struct stream_line *l, const unsigned char *p, size_t n);
 /* Appends the next @n bytes of the stream to @to. */
 void stream_line_add(struct stream_line *l, struct buf *to, const unsigned char *p, size_t n);
