@@ -23,10 +23,11 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "wire/env/gpu_list.h"
 
 enum {
         MAX_CPUS = 16384,
-        MAX_GPUS = 256,
+        MAX_MINORS = 256,
         FILE_MAX = 64 << 10,
 };
 
@@ -150,14 +151,6 @@ static void read_addrs(struct hello *h)
 
 /* --- GPUs ------------------------------------------------------------------------------------- */
 
-static void push_gpu(struct hello *to, const struct msg_gpu *gpu)
-{
-        if (to->n_gpus == MAX_GPUS)
-                return;
-        to->gpus = xrealloc(to->gpus, to->n_gpus + 1, sizeof(*to->gpus));
-        to->gpus[to->n_gpus++] = *gpu;
-}
-
 /* "Model: \t\t NVIDIA H100" to "NVIDIA H100"; "" when @key is missing. */
 static void read_field(char *to, size_t size, const char *text, const char *key)
 {
@@ -171,9 +164,9 @@ static void read_field(char *to, size_t size, const char *text, const char *key)
         to[strcspn(to, "\n")] = '\0';
 }
 
-static void read_gpu(struct hello *to, const char *path, const char *nodes)
+static void read_gpu(struct gpu_list *to, const char *path, const char *nodes)
 {
-        struct msg_gpu gpu = { .index = to->n_gpus };
+        struct msg_gpu gpu = { .index = to->n };
         char minor[16], *node, *text = NULL;
 
         if (fd_read_file(path, FILE_MAX, &text, NULL) < 0)
@@ -185,12 +178,12 @@ static void read_gpu(struct hello *to, const char *path, const char *nodes)
                 gpu.uuid[0] = '\0';
         node = xasprintf("%s%s", nodes, minor);
         if (access(node, F_OK) == 0)
-                push_gpu(to, &gpu);
+                gpu_list_push(to, &gpu);
         free(node);
         free(text);
 }
 
-void inventory_read_gpus(struct hello *to, const char *folder, const char *nodes)
+void inventory_read_gpus(struct gpu_list *to, const char *folder, const char *nodes)
 {
         struct dirent **entries;
         int n = scandir(folder, &entries, NULL, alphasort);
@@ -207,56 +200,48 @@ void inventory_read_gpus(struct hello *to, const char *folder, const char *nodes
                 free(entries);
 }
 
-static const struct msg_gpu *find_gpu(const struct hello *all, const char *word)
+/* Splits the GPUs of the node into those that CUDA_VISIBLE_DEVICES shows and the others. */
+static void split_gpus(struct hello *h, struct gpu_list *all, const char *visible)
 {
-        size_t len = strlen(word);
-        char *end;
-        unsigned long index = strtoul(word, &end, 10);
+        struct gpu_list shown = { 0 }, hidden = { 0 };
+        bool is_shown;
 
-        for (uint32_t i = 0; i < all->n_gpus; i++)
-                if (end > word && !*end ? all->gpus[i].index == index
-                                        : len > 4 && !strncmp(all->gpus[i].uuid, word, len))
-                        return &all->gpus[i];
-        return NULL;
-}
-
-void inventory_choose_gpus(struct hello *to, const struct hello *all, const char *visible)
-{
-        char *words = xstrdup(visible), *rest = words, *word;
-        const struct msg_gpu *gpu;
-
-        while ((word = strsep(&rest, ","))) {
-                word += strspn(word, " \t");
-                word[strcspn(word, " \t")] = '\0';
-                gpu = find_gpu(all, word);
-                if (!gpu)
-                        break;
-                push_gpu(to, gpu);
+        gpu_list_choose(&shown, all, visible);
+        for (uint32_t i = 0; i < all->n; i++) {
+                is_shown = false;
+                for (uint32_t k = 0; k < shown.n; k++)
+                        is_shown |= shown.v[k].index == all->v[i].index;
+                if (!is_shown)
+                        gpu_list_push(&hidden, &all->v[i]);
         }
-        free(words);
+        free(all->v);
+        h->gpus_chosen = true;
+        h->gpus = shown.v;
+        h->n_gpus = shown.n;
+        h->hidden = hidden.v;
+        h->n_hidden = hidden.n;
 }
 
 static void read_gpus(struct hello *h)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-        struct hello all = { 0 };
+        struct gpu_list all = { 0 };
         char path[64];
 
         inventory_read_gpus(&all, "/proc/driver/nvidia/gpus", "/dev/nvidia");
-        if (access("/dev/nvidiactl", F_OK) == 0 && !all.n_gpus) {
+        if (access("/dev/nvidiactl", F_OK) == 0 && !all.n) {
                 /* In some containers there are only the device nodes. */
-                for (int minor = 0; minor < MAX_GPUS; minor++) {
+                for (int minor = 0; minor < MAX_MINORS; minor++) {
                         snprintf(path, sizeof(path), "/dev/nvidia%d", minor);
                         if (access(path, F_OK) == 0)
-                                push_gpu(&all, &(struct msg_gpu){ .index = all.n_gpus });
+                                gpu_list_push(&all, &(struct msg_gpu){ .index = all.n });
                 }
         }
         if (visible) {
-                inventory_choose_gpus(h, &all, visible);
-                free(all.gpus);
+                split_gpus(h, &all, visible);
         } else {
-                h->gpus = all.gpus;
-                h->n_gpus = all.n_gpus;
+                h->gpus = all.v;
+                h->n_gpus = all.n;
         }
 }
 

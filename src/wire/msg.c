@@ -129,6 +129,8 @@ static void code_hello(struct codec *c, struct hello *m)
         codec_text(c, m->ssh_addr, sizeof(m->ssh_addr));
         code_locking(c, &m->locking);
         CODEC_ARRAY(c, m->gpus, m->n_gpus, MAX_GPUS, code_gpu);
+        codec_bool(c, &m->gpus_chosen);
+        CODEC_ARRAY(c, m->hidden, m->n_hidden, MAX_GPUS, code_gpu);
         CODEC_ARRAY(c, m->addrs, m->n_addrs, MAX_ADDRS, code_addr);
 }
 

@@ -18,7 +18,7 @@
 #include "wire/node_map.h"
 #include "wire/port_name.h"
 
-#define MSG_VERSION    5
+#define MSG_VERSION    6
 #define MSG_NO_RANK    UINT32_MAX
 #define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
 #define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* found by the head among the other output of a login */
@@ -135,8 +135,9 @@ struct hello {
         uint32_t free_port; /* a TCP port held bound by the agent for MASTER_PORT, 0 = none */
         char ssh_addr[64];  /* this node's address in $SSH_CONNECTION, "" = none */
         struct msg_locking locking;
-        struct msg_gpu *gpus;
-        uint32_t n_gpus;
+        struct msg_gpu *gpus, *hidden; /* @hidden: left out by CUDA_VISIBLE_DEVICES there */
+        uint32_t n_gpus, n_hidden;
+        bool gpus_chosen;       /* CUDA_VISIBLE_DEVICES is set there */
         struct msg_addr *addrs; /* up, not loopback, kernel order */
         uint32_t n_addrs;
 };

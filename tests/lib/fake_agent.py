@@ -49,7 +49,7 @@ def hello():
         b"".join(text(t) for t in (TEXT[:15] if TEXT else os.environ.get("ARCH", "x86_64"), TEXT or "fake", os.environ.get("MACHINE", ""))) +
         struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") +
         struct.pack("<QI", int(os.environ.get("MEMLOCK", (1 << 64) - 1)), int(os.environ.get("INFINIBAND", 0))) +
-        struct.pack("<I", 0) +
+        struct.pack("<IBI", 0, 0, 0) +
         struct.pack("<I", len(addrs)) +
         b"".join(text(i) + text(a) + struct.pack("<I", int(p)) for i, a, p in addrs))
 

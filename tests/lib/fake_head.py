@@ -96,6 +96,8 @@ class Agent:
         hello["ssh_addr"] = r.text()
         hello.update(zip(("memlock", "infiniband"), r.take("QI")))
         hello["gpus"] = [(r.take("I"), r.text(), r.text()) for _ in range(r.take("I"))]
+        hello["gpus_chosen"] = r.take("B")
+        hello["hidden"] = [(r.take("I"), r.text(), r.text()) for _ in range(r.take("I"))]
         hello["addrs"] = [(r.text(), r.text(), r.take("I")) for _ in range(r.take("I"))]
         assert not r.rest()
         return hello

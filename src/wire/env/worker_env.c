@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "wire/env/compat_env.h"
+#include "wire/env/gpu_list.h"
 #include "wire/env_names.h"
 
 /* An environment to be built. The few variables of the rank are set in a list of their own and
@@ -163,12 +164,12 @@ static void set_open_mpi(struct rank_env *e, const struct launch_order *l,
 }
 
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
-static void append_gpus(struct buf *list, struct strv *seen, const struct launch_rank *r)
+static void append_gpus(struct buf *list, struct strv *seen, const struct rank_env *env,
+                        const struct launch_rank *r)
 {
-        char text[16];
-
         for (uint32_t i = 0; i < r->n_gpus; i++) {
-                snprintf(text, sizeof(text), "%u", r->gpus[i]);
+                CLEANUP(free_textp) char *text = gpu_list_word(env->rest, r->gpus[i]);
+
                 if (strv_has(seen, text))
                         continue;
                 buf_printf(list, seen->n ? ",%s" : "%s", text);
@@ -183,10 +184,10 @@ static void set_gpus(struct rank_env *env, const struct launch_order *l,
         CLEANUP(buf_finish) struct buf list = BUF_INIT;
 
         if (l->gpu_visibility_own)
-                append_gpus(&list, &seen, r);
+                append_gpus(&list, &seen, env, r);
         else if (l->set_visible)
                 for (uint32_t i = 0; i < l->n_ranks; i++)
-                        append_gpus(&list, &seen, &l->ranks[i]);
+                        append_gpus(&list, &seen, env, &l->ranks[i]);
         if (!seen.n || buf_append(&list, "", 1) < 0)
                 return;
         strv_env_set(&env->own, "CUDA_VISIBLE_DEVICES", (const char *)buf_data(&list));

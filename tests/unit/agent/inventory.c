@@ -68,38 +68,38 @@ static int remove_node(void **state UNUSED)
         return system(command);
 }
 
-static void read_node(struct hello *h)
+static void read_node(struct gpu_list *h)
 {
         char gpus[128], nodes[128];
 
         snprintf(gpus, sizeof(gpus), "%s/gpus", folder);
         snprintf(nodes, sizeof(nodes), "%s/nvidia", folder);
-        *h = (struct hello){ 0 };
+        *h = (struct gpu_list){ 0 };
         inventory_read_gpus(h, gpus, nodes);
 }
 
 static void test_devices_count_in_the_order_of_the_bus(void **state UNUSED)
 {
-        struct hello h;
+        struct gpu_list h;
 
         read_node(&h);
-        assert_int_equal(h.n_gpus, 3);
-        assert_string_equal(h.gpus[0].name, "NVIDIA A100-SXM4-40GB");
-        assert_string_equal(h.gpus[0].uuid, "GPU-aaaa");
-        assert_string_equal(h.gpus[1].name, "Asleep");
-        assert_string_equal(h.gpus[1].uuid, "");
-        assert_string_equal(h.gpus[2].name, "NVIDIA H100 80GB HBM3");
-        for (uint32_t i = 0; i < h.n_gpus; i++)
-                assert_int_equal(h.gpus[i].index, i);
-        hello_finish(&h);
+        assert_int_equal(h.n, 3);
+        assert_string_equal(h.v[0].name, "NVIDIA A100-SXM4-40GB");
+        assert_string_equal(h.v[0].uuid, "GPU-aaaa");
+        assert_string_equal(h.v[1].name, "Asleep");
+        assert_string_equal(h.v[1].uuid, "");
+        assert_string_equal(h.v[2].name, "NVIDIA H100 80GB HBM3");
+        for (uint32_t i = 0; i < h.n; i++)
+                assert_int_equal(h.v[i].index, i);
+        free(h.v);
 }
 
 static void test_a_node_without_a_driver_has_no_devices(void **state UNUSED)
 {
-        struct hello h = { 0 };
+        struct gpu_list h = { 0 };
 
         inventory_read_gpus(&h, "/nowhere/gpus", "/nowhere/nvidia");
-        assert_int_equal(h.n_gpus, 0);
+        assert_int_equal(h.n, 0);
 }
 
 static void test_visible_devices_are_read_as_cuda_does(void **state UNUSED)
@@ -107,26 +107,31 @@ static void test_visible_devices_are_read_as_cuda_does(void **state UNUSED)
         static const struct {
                 const char *visible, *want;
         } cases[] = {
-                { "0,1,2", "012" }, { "2,0", "20" }, { " 1 ", "1" },       { "", "" },
-                { "0,7,1", "0" },   { "-1", "" },    { "GPU-c", "2" },     { "GPU-cccc,0", "20" },
-                { "GPU-", "" },     { "x,0", "" },   { "NoDevFiles", "" },
+                { "0,1,2", "012" }, { "2,0", "20" },         { " 1 ", "1" },
+                { "", "" },         { "0,7,1", "0" },        { "-1", "" },
+                { "GPU-c", "2" },   { "GPU-cccc,0", "20" },  { "GPU-", "" },
+                { "x,0", "" },      { "NoDevFiles", "" },    { "1gpu,0", "10" },
+                { "0,0", "" },      { "1,GPU-aaaa,0", "" },  { "GPU", "" },
+                { "2,,1", "2" },    { "MIG-a,MIG-b", "MM" }, { "MIG-a,MIG-a", "" },
+                { "MIG-", "" },     { "GPU-a,GPU-c", "02" },
         };
-        struct hello all;
+        struct gpu_list all;
 
         read_node(&all);
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct hello h = { 0 };
+                struct gpu_list h = { 0 };
                 char got[8] = "";
 
-                inventory_choose_gpus(&h, &all, cases[i].visible);
-                for (uint32_t g = 0; g < h.n_gpus && g < sizeof(got) - 1; g++)
-                        got[g] = (char)('0' + h.gpus[g].index);
+                gpu_list_choose(&h, &all, cases[i].visible);
+                for (uint32_t g = 0; g < h.n && g < sizeof(got) - 1; g++)
+                        got[g] =
+                                h.v[g].index == GPU_BY_PLACE + g ? 'M' : (char)('0' + h.v[g].index);
                 if (strcmp(got, cases[i].want))
                         fail_msg("'%s' gives '%s' instead of '%s'", cases[i].visible, got,
                                  cases[i].want);
-                hello_finish(&h);
+                free(h.v);
         }
-        hello_finish(&all);
+        free(all.v);
 }
 
 static void test_devices_of_a_fabric_are_counted(void **state UNUSED)
