@@ -160,10 +160,15 @@ static int pack_files(struct launch *l)
  */
 static int make_plan(struct launch *l)
 {
+        struct plan_inventory *guess = l->inventory ? NULL : launch_gpus_guess(l);
         int rc = l->inventory ? launch_check_machines(l) : 0;
 
-        if (!rc && plan_build(&l->plan, &l->hosts, l->inventory, &l->o.plan, &l->diags) < 0)
+        if (!rc && plan_build(&l->plan, &l->hosts, guess ? guess : l->inventory, &l->o.plan,
+                              &l->diags) < 0)
                 rc = verdict_nothing_started(l, 69);
+        launch_gpus_free(guess, l->hosts.n);
+        if (!rc)
+                launch_gpus_check(l);
         if (!rc)
                 rc = launch_setup_check_compat(l);
         if (!rc && l->o.argv.n)
@@ -295,9 +300,7 @@ void launch_finish(struct launch *l)
         metrics_destroy(l->listeners.metrics);
         progress_destroy(l->progress);
         run_dir_destroy(l->dir);
-        for (size_t i = 0; l->inventory && i < l->hosts.n; i++)
-                free((void *)(uintptr_t)l->inventory[i].gpu_index);
-        free(l->inventory);
+        launch_gpus_free(l->inventory, l->hosts.n);
         plan_finish(&l->plan);
         hosts_finish(&l->hosts);
         strv_finish(&l->env);

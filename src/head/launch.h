@@ -4,6 +4,7 @@
  *
  * - launch.c: the order of steps: hosts, files, connect, plan, attempts
  * - launch_connect.c: the nodes: connecting, inventories
+ * - launch_gpus.c: lists of devices that the user gives the ranks
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_dial_in.c: --dial-in on other nodes than node 0
  * - launch_mpi.c: the MPI of the program (--mpi)
@@ -102,6 +103,19 @@ int launch_connect(struct launch *l);
 int launch_check_machines(struct launch *l);
 /* Ends the launch: there was an order to end (@rc is JOB_INTERRUPTED), or nodes were lost. */
 int launch_end_early(struct launch *l, int rc);
+
+/* --- launch_gpus.c --- */
+
+/* Sets the GPUs of the inventories, which are empty: those of HELLO, or of them those that the
+ * ranks' CUDA_VISIBLE_DEVICES names. */
+void launch_gpus_choose(struct launch *l);
+/* Returns inventories with the GPUs that CUDA_VISIBLE_DEVICES of the ranks names, for a plan
+ * without
+ * --probe; NULL = it is not set here. */
+struct plan_inventory *launch_gpus_guess(const struct launch *l);
+void launch_gpus_free(struct plan_inventory *inv, size_t n); /* of all hosts */
+/* Warns of more ranks on a node than a list of devices names. After the plan. */
+void launch_gpus_check(struct launch *l);
 
 /* --- launch_attempts.c --- */
 

@@ -112,14 +112,12 @@ static void take_inventory(struct launch *l)
         l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
         for (size_t i = 0; i < l->hosts.n; i++) {
                 const struct hello *h = &job_node(l->job, i)->hello;
-                struct plan_inventory *inv = &l->inventory[i];
-                int *index = xcalloc(h->n_gpus, sizeof(*index));
 
-                for (uint32_t g = 0; g < h->n_gpus; g++)
-                        index[g] = (int)h->gpus[g].index;
-                *inv = (struct plan_inventory){ true,  (int)h->n_gpus, (int)h->cores,
-                                                index, h->memory,      h->arch };
+                l->inventory[i] = (struct plan_inventory){
+                        .known = true, .cores = (int)h->cores, .memory = h->memory, .arch = h->arch
+                };
         }
+        launch_gpus_choose(l);
         if (l->o.local && !l->o.local_n)
                 l->hosts.v[0].slots =
                         l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);

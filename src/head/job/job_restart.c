@@ -16,6 +16,7 @@
 #include "head/job/job_private.h"
 #include "head/nodes/program_link.h"
 #include "head/status/rank_table_text.h"
+#include "wire/env/gpu_list.h"
 
 enum {
         HEALTHY_MS = 60000, /* a longer attempt ends a crash loop */
@@ -27,10 +28,12 @@ enum {
 static bool has_devices(const struct node *n, const struct intlist *devices)
 {
         for (size_t i = 0; i < devices->n; i++) {
-                bool found = false;
+                bool found = devices->v[i] >= GPU_BY_PLACE; /* a word of the user */
 
                 for (uint32_t g = 0; g < n->hello.n_gpus && !found; g++)
                         found = n->hello.gpus[g].index == (uint32_t)devices->v[i];
+                for (uint32_t g = 0; g < n->hello.n_hidden && !found; g++)
+                        found = n->hello.hidden[g].index == (uint32_t)devices->v[i];
                 if (!found)
                         return false;
         }

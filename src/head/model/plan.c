@@ -49,6 +49,11 @@ static void add_fault(struct planner *p, const struct node_capacity *c, enum pla
         plan_faults_add(&p->faults, kind, want, have, (size_t)(c - p->capacity));
 }
 
+static bool knows_devices(const struct plan_inventory *inv)
+{
+        return inv->known || inv->chosen;
+}
+
 static int device_at(const struct plan_inventory *inv, int i)
 {
         return inv->gpu_index ? inv->gpu_index[i] : i;
@@ -59,7 +64,7 @@ static void check_devices(struct planner *p, struct node_capacity *c)
 {
         const struct host *host = c->host;
 
-        if (!c->inv->known)
+        if (!knows_devices(c->inv))
                 return;
         for (size_t k = 0; host->has_gpus && k < host->gpus.n; k++) {
                 int at = 0;
@@ -86,7 +91,7 @@ static int count_slots(struct planner *p, struct node_capacity *c)
                 return c->usable ? c->usable : MAX(given, 1);
         if (p->o->ppn == PLAN_PPN_CPU && c->inv->known)
                 return MAX(c->inv->cores, 1);
-        if (p->o->ppn == PLAN_PPN_GPU && (c->inv->known || c->host->has_gpus)) {
+        if (p->o->ppn == PLAN_PPN_GPU && (knows_devices(c->inv) || c->host->has_gpus)) {
                 if (!c->usable)
                         add_fault(p, c, FAULT_PPN_NO_GPU, 0, 0);
                 return c->usable;
@@ -129,7 +134,7 @@ static void list_devices(struct planner *p, struct node_capacity *c, int slots)
                         continue;
                 if (host->has_gpus)
                         at = host->gpus.v[at];
-                else if (c->inv->known && c->usable)
+                else if (knows_devices(c->inv) && c->usable)
                         at = device_at(c->inv, at);
                 intlist_add(&c->devices, at);
         }
@@ -167,9 +172,9 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
 
         c->host = host;
         c->inv = inv ? &inv[i] : &unknown;
-        c->usable = host->has_gpus ? (int)host->gpus.n : c->inv->known ? c->inv->gpus : 0;
+        c->usable = host->has_gpus ? (int)host->gpus.n : knows_devices(c->inv) ? c->inv->gpus : 0;
         c->assign = p->o->gpus_per_rank > 0 && p->o->ppn != PLAN_PPN_CPU &&
-                    (c->usable || !c->inv->known);
+                    (c->usable || !knows_devices(c->inv));
         if (p->o->per_node)
                 c->assign = c->usable > 0;
         c->per_rank = c->assign ? p->o->gpus_per_rank : 1;
@@ -215,11 +220,13 @@ static long fill_nodes(struct planner *p, long left, bool beyond)
 
 static int count_ranks(struct planner *p, struct diags *d)
 {
-        size_t guessed = 0, slots = 0;
+        size_t guessed = 0, slots = 0, chosen = 0;
+        struct diag *fault;
         long capacity = 0, left;
 
         for (size_t i = 0; i < p->hosts->n; i++) {
                 capacity += p->capacity[i].ranks;
+                chosen += p->capacity[i].inv->chosen;
                 guessed += p->capacity[i].guessed && !p->capacity[i].inv->known;
                 if (!p->hosts->v[i].spare)
                         slots = MAX(slots, p->capacity[i].devices.n);
@@ -249,7 +256,10 @@ static int count_ranks(struct planner *p, struct diags *d)
                 left = fill_nodes(p, left, true);
         if (!left)
                 return 0;
-        plan_fault_too_many_ranks(p->plan, p->hosts, p->o, capacity, guessed, d);
+        fault = plan_fault_too_many_ranks(p->plan, p->hosts, p->o, capacity, guessed, d);
+        if (chosen)
+                diag_note(fault, "CUDA_VISIBLE_DEVICES names the GPUs of %zu node%s", chosen,
+                          chosen == 1 ? "" : "s");
         return -EINVAL;
 }
 
@@ -299,12 +309,15 @@ static void assign_ranks(struct planner *p)
         free(node);
 }
 
-/* Whether @gpus are exactly the node's devices in order; if unknown, whether nothing was selected.
- */
+/* Whether @gpus need not be set: they are exactly the node's devices in order; if these are unknown
+ * or a list of the user, nothing was selected from them. */
 static bool is_everything(const struct node_capacity *c, const struct intlist *gpus)
 {
         int same = 0;
 
+        /* A list of the user is handed on as it is. */
+        if (c->inv->chosen)
+                return !c->host->has_gpus && !c->host->keep.n && !c->host->drop.n;
         if (!c->inv->known)
                 return !c->host->has_gpus && !c->host->filtered;
         if (gpus->n != (size_t)c->inv->gpus)

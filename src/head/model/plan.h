@@ -45,6 +45,8 @@ struct plan_inventory {
         const int *gpu_index; /* @gpus device indices; NULL = 0..gpus-1 */
         uint64_t memory;      /* bytes of RAM */
         const char *arch;     /* "x86_64" */
+        /* CUDA_VISIBLE_DEVICES has chosen @gpus, whose number is known even if nothing else is. */
+        bool chosen;
 };
 
 struct plan_rank {

@@ -95,9 +95,9 @@ static void place_fault(struct diag *d, const struct plan_fault *f, const struct
         diag_place(d, "%s  (%s)", names, where);
 }
 
-static void report_slots_above_gpus(const struct plan_fault *f, const char *nodes,
-                                    const struct hosts *hosts, const struct plan_inventory *inv,
-                                    struct diags *diags)
+static struct diag *report_slots_above_gpus(const struct plan_fault *f, const char *nodes,
+                                            const struct hosts *hosts,
+                                            const struct plan_inventory *inv, struct diags *diags)
 {
         struct diag *d =
                 diag_add(diags, HN_SLOTS_ABOVE_GPUS, EX_UNAVAILABLE,
@@ -113,10 +113,11 @@ static void report_slots_above_gpus(const struct plan_fault *f, const char *node
                 diag_note(d, "%zu of %zu nodes have %d GPU%s", like, hosts->n, f->want,
                           plural_s(f->want));
         diag_help(d, "--exclude %s, or set slots=%d", names, f->have);
+        return d;
 }
 
-static void report_ppn_too_large(const struct plan_fault *f, const struct hosts *hosts,
-                                 int gpus_per_rank, struct diags *diags)
+static struct diag *report_ppn_too_large(const struct plan_fault *f, const struct hosts *hosts,
+                                         int gpus_per_rank, struct diags *diags)
 {
         CLEANUP(free_textp)
         char *nodes = f->nodes.n == 1 ? xasprintf("%s has", hosts->v[f->nodes.hosts[0]].name)
@@ -135,6 +136,7 @@ static void report_ppn_too_large(const struct plan_fault *f, const struct hosts 
         diag_help(d,
                   f->have ? "--ppn %d, or --oversubscribe" : "leave them out, or --oversubscribe",
                   f->have);
+        return d;
 }
 
 static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
@@ -144,11 +146,11 @@ static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
         CLEANUP(free_textp)
         char *nodes = f->nodes.n == 1 ? xasprintf("%s has", hosts->v[f->nodes.hosts[0]].name)
                                       : xasprintf("%zu nodes have", f->nodes.n);
-        struct diag *d;
+        struct diag *d = NULL;
 
         switch (f->kind) {
         case FAULT_SLOTS_ABOVE_GPUS:
-                report_slots_above_gpus(f, nodes, hosts, inv, diags);
+                d = report_slots_above_gpus(f, nodes, hosts, inv, diags);
                 break;
         case FAULT_NO_SUCH_GPU:
                 d = diag_add(diags, HN_NO_SUCH_GPU, EX_UNAVAILABLE,
@@ -163,7 +165,7 @@ static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
                 diag_note(d, "%d slot%s there, counted from 0", f->have, plural_s(f->have));
                 break;
         case FAULT_PPN:
-                report_ppn_too_large(f, hosts, o->gpus_per_rank, diags);
+                d = report_ppn_too_large(f, hosts, o->gpus_per_rank, diags);
                 break;
         case FAULT_PPN_NO_GPU:
                 d = diag_add(diags, HN_NO_GPU, EX_UNAVAILABLE, "--ppn gpu, but %s no GPU", nodes);
@@ -177,6 +179,9 @@ static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
                 diag_note(d, "--gpus-per-rank %d does not divide the number of GPUs", f->want);
                 break;
         }
+        if (inv && inv[f->nodes.hosts[0]].chosen)
+                diag_note(d, "CUDA_VISIBLE_DEVICES names %d GPU%s there",
+                          inv[f->nodes.hosts[0]].gpus, plural_s(inv[f->nodes.hosts[0]].gpus));
 }
 
 void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
@@ -233,9 +238,9 @@ static void add_capacity_rows(struct diag *d, const struct plan_options *o, cons
         }
 }
 
-void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
-                               const struct plan_options *o, long capacity, size_t guessed,
-                               struct diags *diags)
+struct diag *plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
+                                       const struct plan_options *o, long capacity, size_t guessed,
+                                       struct diags *diags)
 {
         struct diag *d = diag_add(diags, HN_TOO_MANY_RANKS, EX_UNAVAILABLE,
                                   "%d rank%s wanted, %ld slot%s available", o->np, plural_s(o->np),
@@ -251,6 +256,7 @@ void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
                 diag_note(d, "%zu node%s without slots= count%s as one: add --probe to ask them",
                           guessed, plural_s((long)guessed), guessed == 1 ? "s" : "");
         diag_help(d, "-n %ld, add a host, or --oversubscribe", capacity);
+        return d;
 }
 
 void plan_fault_no_capacity(const struct plan *p, const struct hosts *hosts,

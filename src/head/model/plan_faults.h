@@ -46,10 +46,10 @@ void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
                         struct diags *d);
 
 /* Adds HN301: more ranks wanted than the @capacity, the sum of plan.nodes[].slots, in which
- * @guessed nodes count as one slot each. */
-void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
-                               const struct plan_options *o, long capacity, size_t guessed,
-                               struct diags *d);
+ * @guessed nodes count as one slot each. Returns the message. */
+struct diag *plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
+                                       const struct plan_options *o, long capacity, size_t guessed,
+                                       struct diags *d);
 
 /* Adds the error when no rank fits anywhere: only spare hosts (HN307), ranks with more devices than
  * the @slots of the largest node (HN308), or no slot at all (HN301). */

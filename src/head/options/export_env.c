@@ -34,7 +34,8 @@ static const char *const kept_here[] = {
         "TMPDIR", "BASH_FUNC_*",
         /* the devices of this host */
         "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-        "ZE_AFFINITY_MASK", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+        "ZE_AFFINITY_MASK", "ASCEND_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES",
+        "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
         /* other launchers */
         "SLURM_*", "PMI_*", "PMIX_*", "I_MPI_PMI_LIBRARY", "OMPI_COMM_*", "OMPI_MCA_*",
         "MV2_COMM_WORLD_*", "MVP_COMM_WORLD_*", "MPI_LOCAL*", "JSM_*", "PALS_*", "ALPS_APP_*",

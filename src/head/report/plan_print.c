@@ -16,6 +16,7 @@
 #include "head/nodes/program_link.h"
 #include "head/options/config.h"
 #include "head/report/plan_view.h"
+#include "wire/env/gpu_list.h"
 #include "wire/env_names.h"
 
 /* ---- the table ---- */
@@ -64,6 +65,25 @@ static struct libscols_table *new_plan_table(FILE *to, const bool *hidden)
         return t;
 }
 
+/* Numbers in short; parts of GPUs as CUDA_VISIBLE_DEVICES names them, or by their place there. */
+static char *fold_gpus(const struct plan_view *v, const struct intlist *gpus)
+{
+        struct buf out = BUF_INIT;
+
+        if (!gpus->n || gpus->v[0] < GPU_BY_PLACE)
+                return intlist_fold(gpus);
+        for (size_t i = 0; i < gpus->n; i++) {
+                CLEANUP(free_textp)
+                char *word = gpu_list_word(&v->env, (uint32_t)gpus->v[i]);
+
+                if (*word)
+                        buf_printf(&out, "%s%s", i ? "," : "", word);
+                else
+                        buf_printf(&out, "%spart %d", i ? "," : "", gpus->v[i] - GPU_BY_PLACE);
+        }
+        return buf_steal(&out);
+}
+
 static void set_cell(struct libscols_line *line, enum column column, char *text)
 {
         if (scols_line_refer_data(line, column, text) != 0)
@@ -89,7 +109,7 @@ static void add_plan_node(struct libscols_table *t, const struct plan_view *v,
         set_cell(line, COL_VIA, xstrdup(via ? via : ""));
         set_cell(line, COL_RANKS, used ? intlist_fold(&n->ranks) : xstrdup("unused"));
         set_cell(line, COL_SLOTS, xasprintf("%d/%d", n->n_ranks, n->slots));
-        set_cell(line, COL_GPUS, intlist_fold(&n->gpus));
+        set_cell(line, COL_GPUS, fold_gpus(v, &n->gpus));
         if (inv) {
                 format_size(memory, sizeof(memory), inv->memory);
                 set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
@@ -114,7 +134,8 @@ static bool gpus_matter(const struct plan_view *v)
 
         for (size_t i = 0; i < v->hosts->n; i++)
                 any |= v->hosts->v[i].has_gpus || (v->inventory && v->inventory[i].gpus);
-        return any || v->o->plan.ppn == PLAN_PPN_GPU || is_option_given(v->o, "gpus-per-rank") ||
+        return any || strv_env_get(&v->env, "CUDA_VISIBLE_DEVICES") ||
+               v->o->plan.ppn == PLAN_PPN_GPU || is_option_given(v->o, "gpus-per-rank") ||
                is_option_given(v->o, "gpu-visibility") || is_option_given(v->o, "include");
 }
 

@@ -193,6 +193,11 @@ const struct error_id error_ids[] = {
           "Two launches without a choice of nodes run on all nodes of the same allocation, and share cores and GPUs.",
           "Give each a part: --nodes, --include, --exclude or -w." },
         /* reaching nodes, and pushed files */
+        { 159,
+          "a list of devices has fewer entries than a node has ranks (warning)",
+          "A variable such as HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES, from -x, --env-file or --export, names the "
+          "devices that ranks see. Ranks that choose one by LOCAL_RANK find none behind its end.",
+          "Start fewer ranks on a node with --ppn, or name more devices." },
         { 201,
           "nodes cannot be reached",
           "The name does not resolve, the connection was refused, there is no route, the server closed the "
