@@ -21,7 +21,7 @@
 #include "base/log.h"
 
 enum {
-        LEFTOVER_GRACE_MS = 4500, /* for leftovers, after LINGER_MS */
+        LEFTOVER_GRACE_MS = 4500, /* at most, for leftovers, after LINGER_MS */
         ERROR_FILE_MAX = 1 << 20,
         REAP_MAX = 256, /* in one turn of the loop */
         RECHECK_MS = 20,
@@ -113,7 +113,7 @@ static void on_grace_over(uv_timer_t *timer)
         struct agent *a = timer->data;
 
         if (a->attempt.phase < TERMINATING)
-                agent_stop(a, LEFTOVER_GRACE_MS);
+                agent_stop(a, MIN(a->attempt.stop.grace_ms, (uint32_t)LEFTOVER_GRACE_MS));
         else if (a->attempt.phase == TERMINATING)
                 agent_kill_ranks(&a->attempt);
         else

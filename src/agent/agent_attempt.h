@@ -40,6 +40,7 @@ enum { LINGER_MS = 500 /* in which leftovers may end by themselves */ };
 /* The order in which processes are told to end; see agent_signals.c. */
 struct rank_stop {
         uv_timer_t step;
+        uint32_t grace_ms; /* --grace */
         uint64_t half_ns;  /* half of the grace time is over then */
         uint64_t quiet_ns; /* when a process of a rank's session was last there */
         struct pids told;  /* of those that are no rank's */

@@ -234,6 +234,7 @@ void agent_start_ranks(struct agent *a, struct launch_order *l)
         a->pull.cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);
         t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
+        t->stop.grace_ms = l->grace_ms;
         t->phase = RUNNING;
         t->refused = false;
         if (l->mpi.kind == MPI_PMIX)

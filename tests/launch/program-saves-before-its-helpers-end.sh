@@ -112,6 +112,15 @@ has '... which ends in its time' "$OUT" slept
 kill -KILL "$PID"
 finish
 
+# A launcher that catches SIGTERM alone and starts sessions, as torchrun does.
+cat >launcher.py <<'END'
+import signal, subprocess
+child = subprocess.Popen(["python3", "save.py", "fork"], start_new_session=True)
+signal.signal(signal.SIGTERM, lambda n, frame: child.send_signal(n))
+child.wait()
+END
+saves 'below a launcher that starts sessions' python3 launcher.py
+
 # Nothing catches it: everything ends.
 start --local 2 sh -c 'echo up; sleep 300 & sleep 300; true'
 wait_for count_is up 2

@@ -4,7 +4,8 @@
  * each process by the signals that it catches and by the program that it executes. From a process
  * the way leads through its parents to the top of the session; a program that catches the signal on
  * that way makes all below it helpers. Then come sessions begun by a member of this one, if there
- * are only shells and relays above; any other program that starts a session has started a service.
+ * are only shells and relays above; any other program that starts a session has started a service,
+ * which counts only if a signal that would end the others is caught nowhere else.
  */
 #include "agent/rank/rank_signal.h"
 
@@ -36,6 +37,7 @@ struct signal_search {
         int signo;
         struct rank_signal *to;
         struct pids shells, relays; /* that catch the signal */
+        bool services;              /* sessions that other programs have started count */
 };
 
 static bool has_name(const char *const *names, const char *name)
@@ -142,7 +144,7 @@ static void add_session(struct signal_search *s, pid_t session, int depth)
                 if (p->pid != p->session || p->session == session)
                         continue;
                 parent = find_in(v, n, p->parent);
-                if (parent && !any_above(s, v, n, parent, waits_for_no_other))
+                if (parent && (s->services || !any_above(s, v, n, parent, waits_for_no_other)))
                         add_session(s, p->session, depth + 1);
         }
 }
@@ -171,6 +173,11 @@ void rank_signal_find(const struct rank_status_scan *scan, pid_t worker, int sig
 
         *to = (struct rank_signal)RANK_SIGNAL_INIT;
         add_session(&s, worker, 0);
+        if (!ends_programs(signo) && !to->targets.n && !s.shells.n && !s.relays.n) {
+                rank_signal_finish(to);
+                s.services = true;
+                add_session(&s, worker, 0);
+        }
         any = to->targets.n;
         if (any || !ends_programs(signo))
                 append_pids(&to->targets, &s.shells);

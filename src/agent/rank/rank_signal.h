@@ -34,7 +34,8 @@ struct rank_signal {
 
 /* Finds the processes of the rank of @worker. A signal that ends a program is for the process group
  * also when nothing but shells and relays catches it: a shell acts on it only when its child has
- * ended. Another signal would kill that child, so the shells and relays alone get it. */
+ * ended. Another signal would kill that child, so the shells and relays alone get it, and programs
+ * in sessions of their own (workers of torchrun) if nothing else catches it. */
 void rank_signal_find(const struct rank_status_scan *s, pid_t worker, int signo,
                       struct rank_signal *to);
 void rank_signal_finish(struct rank_signal *r);
