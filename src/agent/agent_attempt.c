@@ -169,6 +169,7 @@ static void finish_attempt(struct agent *a)
         agent_stop_end(&a->attempt);
         drop_workers(&a->attempt);
         library_watch_stop(&a->attempt.libraries);
+        world_watch_stop(&a->attempt.worlds);
         dump_sender_close(&a->attempt.dumps);
         agent_store_end(&a->store);
         pmi_link_destroy(a->attempt.pmi);
@@ -276,6 +277,10 @@ static void report_exit(struct agent *a, struct worker *w, int status)
                 m.mpi = pmi_link_end(a->attempt.pmi, w->rank);
         else
                 m.mpi = agent_pmix_state(a, w->rank);
+        if (m.mpi == RANK_MPI_UNUSED)
+                m.mpi = world_watch_end(&a->attempt.worlds, w->pid);
+        else
+                world_watch_end(&a->attempt.worlds, w->pid);
         if (m.mpi == RANK_MPI_UNUSED && w->pid == a->attempt.libraries.pid)
                 m.mpi = mpi_left_unused(&a->attempt.libraries);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
@@ -339,6 +344,14 @@ void agent_on_sigchld(uv_signal_t *handle, int signo UNUSED)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+static bool is_mpi_unused(void *ctx, uint32_t rank)
+{
+        const struct agent *a = ctx;
+
+        return a->attempt.pmi ? pmi_link_is_unused(a->attempt.pmi, rank)
+                              : agent_pmix_state(a, rank) == RANK_MPI_UNUSED;
+}
+
 void agent_attempt_init(struct agent *a)
 {
         struct agent_attempt *t = &a->attempt;
@@ -351,6 +364,7 @@ void agent_attempt_init(struct agent *a)
                 timers[i]->data = a;
         }
         library_watch_init(&t->libraries, a->loop, &a->up);
+        world_watch_init(&t->worlds, a->loop, is_mpi_unused, a);
         inspection_init(&t->inspection, a->loop, &a->up);
 }
 
@@ -361,6 +375,7 @@ void agent_attempt_close(struct agent *a)
         drop_workers(t);
         agent_stop_end(t);
         library_watch_close(&t->libraries);
+        world_watch_close(&t->worlds);
         inspection_close(&t->inspection);
         dump_sender_close(&t->dumps);
         pmi_link_destroy(t->pmi);

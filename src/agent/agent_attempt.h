@@ -20,6 +20,7 @@
 #include "agent/inspect/inspection.h"
 #include "agent/nccl/dump_sender.h"
 #include "agent/nccl/library_watch.h"
+#include "agent/nccl/world_watch.h"
 #include "agent/pmi/pmi_link.h"
 #include "agent/rank/worker.h"
 #include "wire/msg.h"
@@ -64,6 +65,7 @@ struct agent_attempt {
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
         struct library_watch libraries; /* of the first worker */
+        struct world_watch worlds;      /* of the first workers */
         struct inspection inspection;
         struct pmi_link *pmi; /* NULL = none */
         struct agent_pmix pmix;

@@ -284,6 +284,8 @@ enum rank_mpi {
         RANK_MPI_FINALIZED,
         RANK_MPI_UNUSED_OPEN_MPI, /* but it had loaded the library of Open MPI */
         RANK_MPI_UNUSED_MPICH,    /* or one of MPICH's ABI */
+        RANK_MPI_ALONE_OPEN_MPI,  /* but its MPI_Init() had begun: a world of one */
+        RANK_MPI_ALONE_MPICH,     /* or MPICH's */
         RANK_MPI_STATES,
 };
 

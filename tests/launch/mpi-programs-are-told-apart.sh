@@ -135,6 +135,58 @@ has 'and what to do' "$ERR" '--mpi pmix for Open MPI'
 hn --local 1 ./with-libmpi.so.12
 lacks 'one rank needs no other' "$ERR" HN407
 
+# Ranks that begin an MPI of their own, which no file shows: MPI_Init() opens such a file, and keeps it.
+cat >world.c <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+        char name[64];
+        const char *only = getenv("ONLY");
+        if (only && strcmp(only, getenv("RANK")) != 0)
+                return 0;
+        snprintf(name, sizeof(name), "/dev/shm/%s%d", argc > 1 ? argv[1] : "", getpid());
+        if (open(name, O_CREAT | O_RDWR, 0600) < 0 || unlink(name) < 0)
+                return 9;
+        sleep(argc > 2 ? atoi(argv[2]) : 1);
+        return 0;
+}
+END
+cc -o world world.c
+"$HNLAUNCH" --local 2 ./world open_mpi. 100 2>long.err &
+long=$!
+hn --local 2 ./world open_mpi.
+exits 'two ranks, each in a world of one: the job fails' 78
+has 'with the way that fits' "$ERR" 'error[HN510]: ranks 0 and 1 were each a world of one: their MPI (Open MPI) needs --mpi pmix'
+has 'and what to do if that is right' "$ERR" 'help: ranks that are worlds of one on purpose need --mpi none'
+verdict_has 'the last line says so' 'ranks 0 and 1 were each a world of one: their MPI (Open MPI) needs --mpi pmix  (exit 78)'
+hn --local 2 sh -c './world open_mpi.; true'
+exits 'below a shell, too' 78
+hn --local 2 ./world mpich_shm_
+has "MPICH's" "$ERR" "ranks 0 and 1 were each a world of one: their MPI (MPICH's ABI) needs --mpi pmi-port"
+hn --local 2 -x ONLY=1 ./world open_mpi.
+exits 'one of two: no failure' 0
+has 'but a warning' "$ERR" 'warning[HN407]: rank 1 on localhost uses MPI (Open MPI)'
+hn --local 2 --mpi none ./world open_mpi.
+exits '--mpi none: no failure' 0
+lacks 'and no word' "$ERR" '[HN'
+hn --local 1 ./world open_mpi.
+exits 'one rank is a world' 0
+lacks 'of which nothing is said' "$ERR" '[HN'
+cp world mpirun
+ok 'a rank that is alone for long is told' wait_for grep -q 'rank [01] has called MPI_Init() of Open MPI, and is a world of one: .*HN511' long.err
+kill -TERM "$long"
+wait "$long"
+is 'once' "$(grep -c HN511 long.err)" 1
+lacks 'ranks that are stopped are no failure' long.err HN510
+hn --local 2 sh -c './mpirun open_mpi.; true'
+exits 'what a launcher does is its own' 0
+hn --local 2 ./world other.
+exits 'another file is none of MPI' 0
+
 # mpi4py itself is not needed to see that it is imported.
 echo 'MPI = None' >mpi4py.py
 printf 'import os\nfrom mpi4py import MPI\n' >top.py

@@ -253,6 +253,14 @@ static void catch_up_pmi(struct pmi_client *k)
         }
 }
 
+bool pmi_link_is_unused(const struct pmi_link *link, uint32_t rank)
+{
+        for (uint32_t i = 0; i < link->n_ranks; i++)
+                if (link->clients[i].rank == rank)
+                        return pmi_is_unused(link->pmi, link->clients[i].index);
+        return true;
+}
+
 enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank)
 {
         struct pmi_client *k = find_pmi_client(link, rank);

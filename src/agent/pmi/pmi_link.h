@@ -49,3 +49,5 @@ void pmi_link_each(const struct pmi_link *link,
 /* The rank's process has ended: takes what it has still sent, an abort for example. Returns what it
  * did with PMI. */
 enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank);
+/* Whether the rank has begun nothing with PMI so far. */
+bool pmi_link_is_unused(const struct pmi_link *link, uint32_t rank);

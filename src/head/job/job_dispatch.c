@@ -51,6 +51,20 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
         store_server_rank_failed(j->attempt.store, c.rank, text);
 }
 
+/* Fails the job when a second rank was a world of one: one may have run a program of its own. */
+static void count_lone_world(struct job *j, const struct lone_rank *r)
+{
+        struct cause c = { .kind = CAUSE_WORLDS, .rank = -1, .node = -1, .at_ns = clock_ns() };
+
+        if (!j->told.alone)
+                j->told.alone = (int)r->end->rank + 1;
+        if (j->told.alone == (int)r->end->rank + 1)
+                return;
+        c.after_ms = attempt_age_ms(&j->attempt);
+        lone_rank_sentence(r, j->told.alone - 1, c.text, sizeof(c.text));
+        attempt_fail(&j->attempt, &c);
+}
+
 /* Warns of the first rank that used MPI alone. */
 static void tell_lone_rank(struct job *j, const struct exited *e, const char *host)
 {
@@ -68,6 +82,8 @@ static void tell_lone_rank(struct job *j, const struct exited *e, const char *ho
                         j->config.say(j->config.say_ctx, &d);
         }
         diags_finish(&d);
+        if (lone_rank_is_alone(&r))
+                count_lone_world(j, &r);
 }
 
 static int on_exited(struct job *j, struct node *n, const struct frame *f, struct error *err)

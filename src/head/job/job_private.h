@@ -58,6 +58,7 @@ struct job_orders {
 /* What is told once. */
 struct job_told {
         bool lone_rank; /* HN407 */
+        int alone;      /* 1 + the first rank whose MPI was a world of one; 0 = none */
         bool known_bad; /* HN408 */
         uint32_t nccl;  /* version of the newest EVENT_LIBRARY; 0 = none */
 };

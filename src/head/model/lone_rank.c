@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/model/lone_rank.h"
 
+#include <stdio.h>
+
 #include "base/elf/mpi_library.h"
+#include "base/macros.h"
 
 enum { HN_LONE_RANK = 407 };
 
@@ -10,6 +13,10 @@ enum { HN_LONE_RANK = 407 };
 static enum mpi_family misfit_of(const struct lone_rank *r)
 {
         switch (r->end->mpi) {
+        case RANK_MPI_ALONE_OPEN_MPI:
+                return MPI_FAMILY_OPEN_MPI;
+        case RANK_MPI_ALONE_MPICH:
+                return MPI_FAMILY_MPICH;
         case RANK_MPI_UNUSED_OPEN_MPI:
                 return r->kind == MPI_PMIX ? MPI_FAMILY_NONE : MPI_FAMILY_OPEN_MPI;
         case RANK_MPI_UNUSED_MPICH:
@@ -24,13 +31,47 @@ static bool has_used_pmi(const struct exited *e)
         return e->mpi == RANK_MPI_UNFINALIZED || e->mpi == RANK_MPI_FINALIZED;
 }
 
+/* Returns what serves an MPI of this family that has not found hnlaunch. */
+static const char *find_way(enum mpi_family family, unsigned kind)
+{
+        if (family == MPI_FAMILY_OPEN_MPI)
+                return "pmix";
+        /* PMI was there, but the process did not inherit its descriptor. */
+        return kind == MPI_PMIX ? "pmi1" : "pmi-port";
+}
+
+bool lone_rank_is_alone(const struct lone_rank *r)
+{
+        const struct exited *e = r->end;
+
+        return r->kind != MPI_NONE && !r->joined && !e->stopped &&
+               (e->mpi == RANK_MPI_ALONE_OPEN_MPI || e->mpi == RANK_MPI_ALONE_MPICH);
+}
+
+void lone_rank_sentence(const struct lone_rank *r, int other, char *to, size_t size)
+{
+        enum mpi_family family = misfit_of(r);
+        int rank = (int)r->end->rank, first = MIN(other, rank), second = MAX(other, rank);
+
+        if (family == MPI_FAMILY_OPEN_MPI && r->kind == MPI_PMIX)
+                snprintf(to, size,
+                         "ranks %d and %d were each a world of one: the variables PMIX_* of "
+                         "hnlaunch did not reach their MPI (%s)",
+                         first, second, mpi_family_name(family));
+        else
+                snprintf(to, size,
+                         "ranks %d and %d were each a world of one: their MPI (%s) needs --mpi %s",
+                         first, second, mpi_family_name(family), find_way(family, r->kind));
+}
+
 bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
 {
         enum mpi_family misfit = r->joined ? MPI_FAMILY_NONE : misfit_of(r);
         const struct exited *e = r->end;
         struct diag *di;
 
-        if ((!*r->mpi && misfit == MPI_FAMILY_NONE) || e->status || e->stopped || has_used_pmi(e))
+        if ((!*r->mpi && misfit == MPI_FAMILY_NONE) || r->kind == MPI_NONE || e->status ||
+            e->stopped || has_used_pmi(e))
                 return false;
         di = diag_warn(d, HN_LONE_RANK,
                        "rank %u on %s uses MPI (%s), and has ended without asking for the other "
@@ -38,8 +79,7 @@ bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
                        e->rank, r->host, misfit ? mpi_family_name(misfit) : r->mpi);
         diag_note(di, "it was a world of one, unless it did not call MPI_Init()");
         if (misfit)
-                diag_help(di, "name the way of its MPI: --mpi %s",
-                          misfit == MPI_FAMILY_OPEN_MPI ? "pmix" : "pmi1");
+                diag_help(di, "name the way of its MPI: --mpi %s", find_way(misfit, r->kind));
         else
                 diag_help(di, "name the way of its MPI: --mpi pmix for Open MPI, --mpi pmi1 for "
                               "MPICH and Intel MPI");

@@ -21,3 +21,9 @@ struct lone_rank {
  * use MPI, or that had loaded a library which the kind of the launch does not fit, without having
  * joined the store. False: it is no such rank, and @d is unchanged. */
 bool lone_rank_warn(const struct lone_rank *r, struct diags *d);
+
+/* Whether the MPI of the rank was seen to begin a world of one, and nothing but MPI could have
+ * brought the ranks together. */
+bool lone_rank_is_alone(const struct lone_rank *r);
+/* Writes why a job ends in which this rank and @other were alone, with the way that fits. */
+void lone_rank_sentence(const struct lone_rank *r, int other, char *to, size_t size);

@@ -60,7 +60,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
                 [CAUSE_STDOUT] = OURS,   [CAUSE_JOIN] = OURS,  [CAUSE_HANG] = OURS,
                 [CAUSE_REFUSED] = 1,     [CAUSE_NETWORK] = 2,  [CAUSE_NODE] = 2,
                 [CAUSE_SIGNAL] = 3,      [CAUSE_ABORT] = 4,    [CAUSE_EXIT] = 6,
-                [CAUSE_UNFINALIZED] = 6, [CAUSE_LATE] = 6,
+                [CAUSE_UNFINALIZED] = 6, [CAUSE_LATE] = 6,     [CAUSE_WORLDS] = OURS,
         };
 
         if (c->echo)
@@ -432,6 +432,8 @@ int outcome_exit_code(const struct outcome *o)
                 return 124;
         case CAUSE_JOIN:
                 return 75;
+        case CAUSE_WORLDS:
+                return 78;
         case CAUSE_NODE:
         case CAUSE_NETWORK:
                 return 125;

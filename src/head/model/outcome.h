@@ -22,6 +22,7 @@ enum cause_kind {
         CAUSE_STDOUT,  /* stdout cannot be written: @error, EPIPE = the reader is gone */
         CAUSE_JOIN,    /* ranks did not join in time: @text is the sentence */
         CAUSE_HANG,    /* --on-hang: @text is the sentence */
+        CAUSE_WORLDS,  /* ranks were worlds of one, each in its own MPI: @text is the sentence */
         CAUSE_REFUSED, /* a program could not be started; @error */
         CAUSE_NODE,    /* a node was lost */
         CAUSE_NETWORK, /* all nodes at once: probably the network of this machine */

@@ -252,7 +252,7 @@ static const char *find_frame_text(const char *line)
         if (line[n] != ')')
                 return NULL;
         n += 1 + strspn(line + n + 1, ".");
-        return begins_with(line + n, ": ") ? line + n + 2 : NULL;
+        return line[n] == ':' ? line + n + 1 + strspn(line + n + 1, " ") : NULL;
 }
 
 /* Returns the text that the last line of MPICH's error stack has, "" = there is none. */
@@ -261,7 +261,7 @@ static const char *read_error_stack(struct reason_search *s)
         const char *last = "", *text;
 
         while ((text = find_frame_text(line_at(s, s->at)))) {
-                last = text;
+                last = *text ? text : last;
                 s->at++;
         }
         return last;

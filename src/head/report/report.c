@@ -192,8 +192,9 @@ enum { HN_NO_PMIX = 243 };
 
 /* Causes with a message of their own; the verdict line says everything about the others. */
 static const int cause_ids[CAUSE_KINDS] = {
-        [CAUSE_SIGNAL] = 501,  [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,       [CAUSE_NODE] = 310,
-        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312, [CAUSE_UNFINALIZED] = 406, [CAUSE_LATE] = 502,
+        [CAUSE_SIGNAL] = 501,      [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
+        [CAUSE_NODE] = 310,        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312,
+        [CAUSE_UNFINALIZED] = 406, [CAUSE_LATE] = 502,    [CAUSE_WORLDS] = 510,
 };
 
 static int cause_id(const struct cause *c)
@@ -300,6 +301,12 @@ static void add_refused_help(struct diag *d, const struct cause *c, const struct
                              "--push FILE brings files to nodes that do not share it");
 }
 
+static void add_worlds_help(struct diag *d)
+{
+        diag_note(d, "each rank did the whole work by itself");
+        diag_help(d, "ranks that are worlds of one on purpose need --mpi none");
+}
+
 /* Adds the newest lines of @stream; false if there are none. */
 static bool add_stream_rows(struct diag *d, const struct job *j, int rank, uint8_t stream,
                             const char *title, int n)
@@ -392,6 +399,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 diag_note(di, "%s", earlier->v[i]);
         if (c->kind == CAUSE_REFUSED)
                 add_refused_help(di, c, o);
+        if (c->kind == CAUSE_WORLDS)
+                add_worlds_help(di);
         if (outcome_is_workers(out))
                 add_compat_help(di, j, c->rank, o);
         if (c->kind == CAUSE_NETWORK)

@@ -700,6 +700,19 @@ const struct error_id error_ids[] = {
           "Start the program with python3 -m mpi4py, which ends the job when a rank raises an exception or exits with "
           "another code than 0. If the rank has done its part and the others still compute, all is well." },
         /* GPUs */
+        { 510,
+          "ranks of a job were worlds of one",
+          "At least two ranks, or programs that they started, have called MPI_Init(), whose MPI found no launcher that it "
+          "knows: each rank was a world of one and did the whole work. hnlaunch sees the files that MPI_Init() of Open MPI and "
+          "of MPICH opens, in the first two ranks of each node. Ranks that have met in the store are left alone.",
+          "Name the way that the message tells: --mpi pmix for Open MPI. A program that clears its environment, or closes "
+          "descriptors, hides hnlaunch from its MPI. --mpi none says that each rank is to be a world of one." },
+        { 511,
+          "a rank is a world of one (warning)",
+          "A rank, or a program that it started, has called MPI_Init() and has not asked for the other ranks in 20 s. If it "
+          "needs them, it will never find them; the job fails at its end (HN510) if a second rank is alone, too.",
+          "Stop the job and name the way of its MPI: --mpi pmix for Open MPI. --mpi none says that each rank is to be a world "
+          "of one." },
         { 601,
           "a node has fewer GPUs than its line gives slots",
           "The agent found fewer usable GPUs than slots=. A GPU failed, or CUDA_VISIBLE_DEVICES of the node's "

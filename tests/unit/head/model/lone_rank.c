@@ -54,6 +54,14 @@ static void test_ranks_that_were_alone_are_told(void **state UNUSED)
                 { RANK_MPI_UNUSED_MPICH, MPI_PMIX, "", false, "its MPI: --mpi pmi1\n" },
                 { RANK_MPI_UNUSED_MPICH, MPI_AUTO, "", false, "" },
                 { RANK_MPI_UNUSED_MPICH, MPI_AUTO, "mpi4py", false, "uses MPI (mpi4py)" },
+                { RANK_MPI_UNUSED_OPEN_MPI, MPI_NONE, "", false, "" },
+                { RANK_MPI_UNUSED, MPI_NONE, "libmpi.so.12", false, "" },
+                /* worlds of one */
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, "", false, "its MPI: --mpi pmix\n" },
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, "", true, "" },
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_NONE, "", false, "" },
+                { RANK_MPI_ALONE_MPICH, MPI_PMIX, "", false, "its MPI: --mpi pmi1\n" },
+                { RANK_MPI_ALONE_MPICH, MPI_AUTO, "", false, "its MPI: --mpi pmi-port\n" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -80,9 +88,45 @@ static void test_ranks_that_were_alone_are_told(void **state UNUSED)
         }
 }
 
+static void test_a_world_of_one_is_told_with_the_way_that_fits(void **state UNUSED)
+{
+        static const struct {
+                uint8_t mpi;
+                unsigned kind;
+                bool joined, stopped;
+                const char *said; /* the end of the sentence; NULL = the rank is not alone */
+        } cases[] = {
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, false, false, "(Open MPI) needs --mpi pmix" },
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_PMIX, false, false,
+                  "PMIX_* of hnlaunch did not reach their MPI (Open MPI)" },
+                { RANK_MPI_ALONE_MPICH, MPI_PMIX, false, false, "needs --mpi pmi1" },
+                { RANK_MPI_ALONE_MPICH, MPI_AUTO, false, false, "needs --mpi pmi-port" },
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_NONE, false, false, NULL },
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, true, false, NULL },
+                { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, false, true, NULL },
+                { RANK_MPI_UNUSED_OPEN_MPI, MPI_AUTO, false, false, NULL },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct exited e = { .rank = 3, .mpi = cases[i].mpi, .stopped = cases[i].stopped };
+                struct lone_rank r = {
+                        .end = &e, .mpi = "", .kind = cases[i].kind, .joined = cases[i].joined
+                };
+                char text[200];
+
+                assert_int_equal(lone_rank_is_alone(&r), cases[i].said != NULL);
+                if (!cases[i].said)
+                        continue;
+                lone_rank_sentence(&r, 1, text, sizeof(text));
+                assert_memory_equal(text, "ranks 1 and 3 were each a world of one: ", 40);
+                assert_string_equal(text + strlen(text) - strlen(cases[i].said), cases[i].said);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_world_of_one_is_told_with_the_way_that_fits),
                 cmocka_unit_test(test_ranks_that_were_alone_are_told),
         };
 

@@ -163,6 +163,7 @@ static void test_every_kind_of_cause_has_its_exit_code(void **state UNUSED)
                 int code;
         } rows[] = {
                 { { .kind = CAUSE_TIMEOUT }, 124 },
+                { { .kind = CAUSE_WORLDS }, 78 },
                 { { .kind = CAUSE_STDOUT, .error = EPIPE }, 141 },
                 { { .kind = CAUSE_STDOUT, .error = ENOSPC }, 73 },
                 { { .kind = CAUSE_NODE }, 125 },

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look reads the links in /proc/PID/fd of the rank and of its descendants, which needs no file
+ * system but that one. Processes below a launcher, such as mpirun, belong to the launcher. Memory
+ * maps would tell more, but reading them holds up a process that maps memory.
+ */
+#include "agent/nccl/world_watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/proc.h"
+#include "base/log.h"
+
+enum {
+        OFTEN_MS = 25, /* between looks in the first OFTEN_FOR_MS, and so on */
+        OFTEN_FOR_MS = 5000,
+        SOMETIMES_MS = 250,
+        SOMETIMES_FOR_MS = 60000,
+        SELDOM_MS = 2500,
+        LONG_MS = 20000, /* a rank that is alone as long will not use PMI any more */
+        FILES_MAX = 1024,
+        PROCESSES_MAX = 16,
+};
+
+enum mpi_family world_watch_family(const char *file)
+{
+        /* Open MPI 3 to 5: shmem/posix; MPICH 4 and 5. */
+        if (!strncmp(file, "/dev/shm/open_mpi.", 18))
+                return MPI_FAMILY_OPEN_MPI;
+        return strncmp(file, "/dev/shm/mpich_", 15) != 0 ? MPI_FAMILY_NONE : MPI_FAMILY_MPICH;
+}
+
+static enum mpi_family find_trace_of_init(pid_t pid)
+{
+        enum mpi_family family = MPI_FAMILY_NONE;
+        struct dirent *entry;
+        char path[64], file[64];
+        DIR *dir;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+        dir = opendir(path);
+        for (int i = 0; dir && i < FILES_MAX && !family && (entry = readdir(dir)); i++) {
+                ssize_t n = readlinkat(dirfd(dir), entry->d_name, file, sizeof(file) - 1);
+
+                if (n > 0) {
+                        file[n] = '\0';
+                        family = world_watch_family(file);
+                }
+        }
+        if (dir)
+                closedir(dir);
+        return family;
+}
+
+static bool is_mpi_launcher(pid_t pid)
+{
+        char name[32];
+
+        if (!proc_read(pid, "comm", name, sizeof(name)))
+                return false;
+        name[strcspn(name, "\n")] = '\0';
+        return mpi_is_launcher(name);
+}
+
+static enum mpi_family find_world(pid_t rank)
+{
+        enum mpi_family family = MPI_FAMILY_NONE;
+        struct pids pids = PIDS_INIT;
+
+        if (!is_mpi_launcher(rank)) {
+                family = find_trace_of_init(rank);
+                proc_children_of_threads(rank, &pids);
+        }
+        for (size_t i = 0; i < pids.n && i < PROCESSES_MAX && !family; i++) {
+                if (is_mpi_launcher(pids.v[i]))
+                        continue;
+                family = find_trace_of_init(pids.v[i]);
+                proc_children_of_threads(pids.v[i], &pids);
+        }
+        pids_finish(&pids);
+        return family;
+}
+
+/* Warns once of a rank that is alone for long. */
+static void tell_world(struct world_watch *w, const struct watched_world *r, uint64_t now)
+{
+        if (w->told || !r->family || now - r->seen_ms < LONG_MS || !w->is_unused(w->ctx, r->rank))
+                return;
+        w->told = true;
+        log_line(LOG_WARN,
+                 "rank %u has called MPI_Init() of %s, and is a world of one: name the way of its "
+                 "MPI with --mpi [HN%d]",
+                 r->rank, mpi_family_name(r->family), HN_WORLD_OF_ONE);
+}
+
+static void on_world_watch(uv_timer_t *timer)
+{
+        struct world_watch *w = timer->data;
+        uint64_t now = uv_now(timer->loop), age = now - w->start_ms;
+
+        for (size_t i = 0; i < w->n; i++) {
+                struct watched_world *r = &w->ranks[i];
+
+                if (!r->pid || !w->is_unused(w->ctx, r->rank))
+                        continue;
+                if (!r->family) {
+                        r->family = find_world(r->pid);
+                        r->seen_ms = now;
+                }
+                tell_world(w, r, now);
+        }
+        uv_timer_start(timer, on_world_watch,
+                       age < OFTEN_FOR_MS       ? OFTEN_MS
+                       : age < SOMETIMES_FOR_MS ? SOMETIMES_MS
+                                                : SELDOM_MS,
+                       0);
+}
+
+void world_watch_init(struct world_watch *w, uv_loop_t *loop,
+                      bool (*is_unused)(void *ctx, uint32_t rank), void *ctx)
+{
+        *w = (struct world_watch){ .is_unused = is_unused, .ctx = ctx };
+        uv_timer_init(loop, &w->timer);
+        w->timer.data = w;
+}
+
+void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank)
+{
+        if (w->n == WORLD_RANKS)
+                return;
+        w->ranks[w->n++] = (struct watched_world){ .pid = pid, .rank = rank };
+        w->start_ms = uv_now(w->timer.loop);
+        uv_timer_start(&w->timer, on_world_watch, OFTEN_MS, 0);
+}
+
+enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid)
+{
+        enum mpi_family family = MPI_FAMILY_NONE;
+        bool any = false;
+
+        for (size_t i = 0; i < w->n; i++) {
+                if (w->ranks[i].pid == pid) {
+                        family = w->ranks[i].family;
+                        w->ranks[i].pid = 0;
+                }
+                any |= w->ranks[i].pid != 0;
+        }
+        if (!any)
+                uv_timer_stop(&w->timer);
+        return family == MPI_FAMILY_OPEN_MPI ? RANK_MPI_ALONE_OPEN_MPI
+               : family == MPI_FAMILY_MPICH  ? RANK_MPI_ALONE_MPICH
+                                             : RANK_MPI_UNUSED;
+}
+
+void world_watch_stop(struct world_watch *w)
+{
+        uv_timer_stop(&w->timer);
+        w->n = 0;
+        w->told = false;
+}
+
+void world_watch_close(struct world_watch *w)
+{
+        world_watch_stop(w);
+        uv_close((uv_handle_t *)&w->timer, NULL);
+}

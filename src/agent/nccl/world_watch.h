@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * World_watch: ranks whose MPI has made a world of one
+ *
+ * MPI_Init() that finds no launcher makes a world of one, and tells nobody. It leaves a trace among
+ * the open files of its process, which is in a rank or below it. A rank with such a trace that has
+ * not used the agent's PMI or PMIx is alone. The first two ranks of a node are watched: often in
+ * the first seconds, as such a program may live only a moment, and seldom later.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/elf/mpi_library.h"
+#include "wire/msg.h"
+
+enum { WORLD_RANKS = 2, HN_WORLD_OF_ONE = 511 };
+
+struct watched_world {
+        pid_t pid;
+        uint32_t rank;
+        enum mpi_family family; /* whose trace was seen; MPI_FAMILY_NONE = none was */
+        uint64_t seen_ms;       /* when it was seen first, by the clock of the loop */
+};
+
+struct world_watch {
+        uv_timer_t timer;
+        struct watched_world ranks[WORLD_RANKS];
+        size_t n;
+        uint64_t start_ms;
+        bool told;
+        /* Whether a rank has not used PMI or PMIx so far. */
+        bool (*is_unused)(void *ctx, uint32_t rank);
+        void *ctx;
+};
+
+void world_watch_init(struct world_watch *w, uv_loop_t *loop,
+                      bool (*is_unused)(void *ctx, uint32_t rank), void *ctx);
+/* Watches one more rank until it ends; more than WORLD_RANKS are ignored. Warns (HN511) when one is
+ * alone for long. */
+void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank);
+/* Ends the watch of a rank that has not used PMI or PMIx. Returns RANK_MPI_ALONE_OPEN_MPI,
+ * RANK_MPI_ALONE_MPICH, or RANK_MPI_UNUSED if no trace of MPI_Init() was seen. */
+enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid);
+void world_watch_stop(struct world_watch *w);
+void world_watch_close(struct world_watch *w); /* let the loop turn once more */
+
+/* Returns the MPI whose MPI_Init() has opened a file, by the path of the file. */
+enum mpi_family world_watch_family(const char *file);
