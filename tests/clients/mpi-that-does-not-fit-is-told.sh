@@ -75,7 +75,7 @@ is 'once, though two ranks have them' "$(grep -c HN245 "$ERR")" 1
 # Programs that live only a moment, and are hidden from the command line. One rank may use an MPI of its own.
 cat >moment.py <<'END'
 import ctypes, os, subprocess, sys
-if os.environ["RANK"] in os.environ.get("ONLY", os.environ["RANK"]).split(","):
+if os.environ.get("ONLY", os.environ.get("RANK")) == os.environ.get("RANK"):
     if sys.argv[2:]:
         sys.exit(subprocess.call([sys.executable, __file__, sys.argv[1]]))
     library = ctypes.CDLL(sys.argv[1])
@@ -91,11 +91,9 @@ exits 'two processes below it, too' 78
 moment --mpi pmix env -u PMIX_RANK -u PMIX_NAMESPACE "$python" moment.py "$open_mpi"
 exits 'or with an environment that hides hnlaunch' 78
 has 'which is told' "$ERR" 'the variables PMIX_* of hnlaunch did not reach their MPI (Open MPI)'
-moment "$python" moment.py "$mpich" below
-exits 'MPICH in a process that does not inherit the descriptor' 78
-has 'has another way' "$ERR" "their MPI (MPICH's ABI) needs --mpi pmi-port"
-moment --mpi pmi-port "$python" moment.py "$mpich" below
-exits 'which brings the ranks together' 0
+moment env -u PMI_FD -u PMI_RANK -u PMI_SIZE "$python" moment.py "$mpich"
+exits 'MPICH, likewise' 78
+has 'it is told, too' "$ERR" "the variables PMI_* of hnlaunch did not reach their MPI (MPICH's ABI)"
 moment --mpi pmix "$python" moment.py "$open_mpi"
 exits 'so does PMIx for Open MPI' 0
 moment -x ONLY=1 "$python" moment.py "$open_mpi"

@@ -87,7 +87,7 @@ is 'every number is listed with its meaning' "$(grep -oE '^  HN[0-9]+  [^ ]' "$O
 hn explain HN520
 exits 'an unknown number: 64' 64
 has 'it is told with a number' "$ERR" 'error[HN718]: there is no error or exit code `HN520`'
-has 'numbers near it are named' "$ERR" 'numbers near it: HN504'
+has 'numbers near it are named' "$ERR" 'numbers near it: HN5'
 for word in 256 300 HN HN124x 77x -1; do
     hn explain -- "$word"
     exits "explain $word: 64" 64

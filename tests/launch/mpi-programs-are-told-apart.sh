@@ -166,7 +166,7 @@ verdict_has 'the last line says so' 'ranks 0 and 1 were each a world of one: the
 hn --local 2 sh -c './world open_mpi.; true'
 exits 'below a shell, too' 78
 hn --local 2 ./world mpich_shm_
-has "MPICH's" "$ERR" "ranks 0 and 1 were each a world of one: their MPI (MPICH's ABI) needs --mpi pmi-port"
+has "MPICH's" "$ERR" "ranks 0 and 1 were each a world of one: the variables PMI_* of hnlaunch did not reach their MPI (MPICH's ABI)"
 hn --local 2 -x ONLY=1 ./world open_mpi.
 exits 'one of two: no failure' 0
 has 'but a warning' "$ERR" 'warning[HN407]: rank 1 on localhost uses MPI (Open MPI)'

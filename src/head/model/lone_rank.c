@@ -31,13 +31,18 @@ static bool has_used_pmi(const struct exited *e)
         return e->mpi == RANK_MPI_UNFINALIZED || e->mpi == RANK_MPI_FINALIZED;
 }
 
-/* Returns what serves an MPI of this family that has not found hnlaunch. */
-static const char *find_way(enum mpi_family family, unsigned kind)
+/* Returns the variables by which an MPI of this family would have found hnlaunch, NULL = the kind
+ * of the launch does not fit it. */
+static const char *find_variables(enum mpi_family family, unsigned kind)
 {
         if (family == MPI_FAMILY_OPEN_MPI)
-                return "pmix";
-        /* PMI was there, but the process did not inherit its descriptor. */
-        return kind == MPI_PMIX ? "pmi1" : "pmi-port";
+                return kind == MPI_PMIX ? "PMIX_*" : NULL;
+        return kind == MPI_PMIX ? NULL : "PMI_*";
+}
+
+static const char *find_way(enum mpi_family family)
+{
+        return family == MPI_FAMILY_OPEN_MPI ? "pmix" : "pmi1";
 }
 
 bool lone_rank_is_alone(const struct lone_rank *r)
@@ -51,17 +56,18 @@ bool lone_rank_is_alone(const struct lone_rank *r)
 void lone_rank_sentence(const struct lone_rank *r, int other, char *to, size_t size)
 {
         enum mpi_family family = misfit_of(r);
+        const char *variables = find_variables(family, r->kind), *name = mpi_family_name(family);
         int rank = (int)r->end->rank, first = MIN(other, rank), second = MAX(other, rank);
 
-        if (family == MPI_FAMILY_OPEN_MPI && r->kind == MPI_PMIX)
+        if (variables)
                 snprintf(to, size,
-                         "ranks %d and %d were each a world of one: the variables PMIX_* of "
-                         "hnlaunch did not reach their MPI (%s)",
-                         first, second, mpi_family_name(family));
+                         "ranks %d and %d were each a world of one: the variables %s of hnlaunch "
+                         "did not reach their MPI (%s)",
+                         first, second, variables, name);
         else
                 snprintf(to, size,
                          "ranks %d and %d were each a world of one: their MPI (%s) needs --mpi %s",
-                         first, second, mpi_family_name(family), find_way(family, r->kind));
+                         first, second, name, find_way(family));
 }
 
 bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
@@ -78,8 +84,11 @@ bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
                        "ranks",
                        e->rank, r->host, misfit ? mpi_family_name(misfit) : r->mpi);
         diag_note(di, "it was a world of one, unless it did not call MPI_Init()");
-        if (misfit)
-                diag_help(di, "name the way of its MPI: --mpi %s", find_way(misfit, r->kind));
+        if (misfit && find_variables(misfit, r->kind))
+                diag_help(di, "let the variables %s of hnlaunch reach its MPI",
+                          find_variables(misfit, r->kind));
+        else if (misfit)
+                diag_help(di, "name the way of its MPI: --mpi %s", find_way(misfit));
         else
                 diag_help(di, "name the way of its MPI: --mpi pmix for Open MPI, --mpi pmi1 for "
                               "MPICH and Intel MPI");

@@ -61,7 +61,7 @@ static void test_ranks_that_were_alone_are_told(void **state UNUSED)
                 { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, "", true, "" },
                 { RANK_MPI_ALONE_OPEN_MPI, MPI_NONE, "", false, "" },
                 { RANK_MPI_ALONE_MPICH, MPI_PMIX, "", false, "its MPI: --mpi pmi1\n" },
-                { RANK_MPI_ALONE_MPICH, MPI_AUTO, "", false, "its MPI: --mpi pmi-port\n" },
+                { RANK_MPI_ALONE_MPICH, MPI_AUTO, "", false, "PMI_* of hnlaunch reach its MPI\n" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -100,7 +100,8 @@ static void test_a_world_of_one_is_told_with_the_way_that_fits(void **state UNUS
                 { RANK_MPI_ALONE_OPEN_MPI, MPI_PMIX, false, false,
                   "PMIX_* of hnlaunch did not reach their MPI (Open MPI)" },
                 { RANK_MPI_ALONE_MPICH, MPI_PMIX, false, false, "needs --mpi pmi1" },
-                { RANK_MPI_ALONE_MPICH, MPI_AUTO, false, false, "needs --mpi pmi-port" },
+                { RANK_MPI_ALONE_MPICH, MPI_AUTO, false, false,
+                  "PMI_* of hnlaunch did not reach their MPI (MPICH's ABI)" },
                 { RANK_MPI_ALONE_OPEN_MPI, MPI_NONE, false, false, NULL },
                 { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, true, false, NULL },
                 { RANK_MPI_ALONE_OPEN_MPI, MPI_AUTO, false, true, NULL },
