@@ -40,6 +40,18 @@ static void test_greetings_tell_a_wrong_secret_from_a_wrong_service(void **state
         assert_int_equal(dial_take_answer(&node, second), -EPROTO);
 }
 
+static void test_each_connection_has_a_hash_of_its_own(void **state UNUSED)
+{
+        uint8_t other[NOISE_HASH];
+
+        meet_streams();
+        assert_memory_equal(node.hash, head.hash, NOISE_HASH);
+        memcpy(other, head.hash, sizeof(other));
+        meet_streams();
+        assert_memory_equal(node.hash, head.hash, NOISE_HASH);
+        assert_memory_not_equal(other, head.hash, NOISE_HASH);
+}
+
 static void test_records_come_out_whole_from_any_pieces(void **state UNUSED)
 {
         struct buf in = BUF_INIT;
@@ -148,6 +160,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_greetings_tell_a_wrong_secret_from_a_wrong_service),
+                cmocka_unit_test(test_each_connection_has_a_hash_of_its_own),
                 cmocka_unit_test(test_records_come_out_whole_from_any_pieces),
                 cmocka_unit_test(test_long_data_is_split_and_joined),
                 cmocka_unit_test(test_a_changed_record_ends_the_stream),
