@@ -10,6 +10,7 @@ type -P cc c++ >/dev/null || skip_all 'needs cc and c++'
 # shellcheck source=tests/lib/endings.sh
 . "$ROOT/tests/lib/endings.sh" || exit 1
 
-endings_run "$ROOT/tests/clients/endings/"${ENDINGS:-*}.table
+# shellcheck disable=SC2086
+endings_run "$ROOT"/tests/clients/endings/${ENDINGS:-*}.table
 nothing_left 'nothing is left'
 done_testing

@@ -22,6 +22,12 @@ lab_hn -H "$TMP/hosts.txt" sh -c 'if [ $RANK = 30 ]; then kill -SEGV $$; fi; exe
 exits 'rank 30 crashes: 139' 139
 verdict_has 'the verdict names the signal' 'rank 30' node008 SIGSEGV
 
+# --- slow ends, and those that follow from them
+# shellcheck source=tests/lib/endings.sh
+. "$ROOT/tests/lib/endings.sh" || exit 1
+endings_hn=("$LAB" run "$LAB_HNLAUNCH") endings_at=(-H "$TMP/hosts.txt" --map node -n N)
+endings_run "$ROOT/tests/clients/endings/nodes.rows"
+
 lab_hn -H "$TMP/hosts.txt" -- ./only-here
 exits 'a program that is nowhere: 127' 127
 verdict_has 'it is named' only-here

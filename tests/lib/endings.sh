@@ -27,6 +27,14 @@ needs_torch() {
     "$python" -c 'import torch.distributed' 2>/dev/null
 }
 
+# Sets "mpi", the folder of a Python with MPICH and mpi4py.
+needs_mpi() {
+    local kit=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/mpi
+    reason='cannot fetch MPICH'
+    mpi=$kit/mpich5/bin
+    bash "$ROOT/tests/lib/mpi_kit.sh" "$kit" mpich5 2>"$TMP/kit.log"
+}
+
 # Makes the C and C++ programs of a folder.
 endings_build() { # FOLDER
     local source

@@ -158,9 +158,12 @@ static void on_rank_abort(void *ctx, int rank, int code, const char *text)
                            .code = code >= 1 && code <= 255 ? code : 1,
                            .at_ns = clock_ns(),
                            .after_ms = attempt_age_ms(&j->attempt) };
+        char *words;
 
         snprintf(c.text, sizeof(c.text), "%s", text);
-        attempt_fail(&j->attempt, &c);
+        words = attempt_newest_stderr(&j->attempt, rank, &c.told_ns);
+        job_failed(j, outcome_aborted(&j->attempt.outcome, &c, words));
+        free(words);
 }
 
 static bool is_descendant(void *ctx, int node, int other)

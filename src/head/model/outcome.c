@@ -217,6 +217,14 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
         return outcome_happened(o, &c);
 }
 
+bool outcome_aborted(struct outcome *o, const struct cause *rank, const char *words)
+{
+        struct cause c = *rank;
+
+        outcome_judge_words(o, &c, words);
+        return outcome_happened(o, &c);
+}
+
 /* --- reports of ranks ------------------------------------------------------------------------- */
 
 const struct rank_report *outcome_find_report(const struct outcome *o, int rank)

@@ -108,6 +108,8 @@ void outcome_finish(struct outcome *o);
 bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped, bool killed,
                     const char *words);
 bool outcome_happened(struct outcome *o, const struct cause *c);
+/* The same for the abort of a rank. */
+bool outcome_aborted(struct outcome *o, const struct cause *c, const char *words);
 
 /* The job has what it was started for: later failures do not count, and ranks that have not exited
  * with 0 are counted as stopped. An earlier cause stays. */

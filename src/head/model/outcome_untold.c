@@ -121,6 +121,8 @@ static bool explains_cause(const struct outcome *o, const struct cause *c, enum 
 
         if (cause->echo)
                 return e == EVIDENCE_LAST || (e && first_ns - c->told_ns <= FRESH_MS * NS_PER_MS);
+        if (cause_left_silently(cause) && c->quote == QUOTE_REPORT)
+                return true;
         if (e != EVIDENCE_LAST || !c->told_ns || before > FRESH_MS * NS_PER_MS)
                 return false;
         if (cause_left_silently(cause))
