@@ -168,8 +168,8 @@ static void finish_attempt(struct agent *a)
         agent_samples_end(&a->samples);
         agent_stop_end(&a->attempt);
         drop_workers(&a->attempt);
-        library_watch_stop(&a->attempt.libraries);
-        world_watch_stop(&a->attempt.worlds);
+        library_watch_stop(&a->attempt.loaded.libraries);
+        world_watch_stop(&a->attempt.loaded.worlds);
         dump_sender_close(&a->attempt.dumps);
         agent_store_end(&a->store);
         pmi_link_destroy(a->attempt.pmi);
@@ -278,11 +278,11 @@ static void report_exit(struct agent *a, struct worker *w, int status)
         else
                 m.mpi = agent_pmix_state(a, w->rank);
         if (m.mpi == RANK_MPI_UNUSED)
-                m.mpi = world_watch_end(&a->attempt.worlds, w->pid);
+                m.mpi = world_watch_end(&a->attempt.loaded.worlds, w->pid);
         else
-                world_watch_end(&a->attempt.worlds, w->pid);
-        if (m.mpi == RANK_MPI_UNUSED && w->pid == a->attempt.libraries.pid)
-                m.mpi = mpi_left_unused(&a->attempt.libraries);
+                world_watch_end(&a->attempt.loaded.worlds, w->pid);
+        if (m.mpi == RANK_MPI_UNUSED && w->pid == a->attempt.loaded.libraries.pid)
+                m.mpi = mpi_left_unused(&a->attempt.loaded.libraries);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(&a->attempt, &m);
         if (status && w->started)
@@ -290,8 +290,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
         send_error_file(a, w->rank);
         exited_encode(&a->up.out, &m);
         node_trace_exit(a->trace, w->rank, m.status);
-        if (w->pid == a->attempt.libraries.pid)
-                library_watch_stop(&a->attempt.libraries);
+        if (w->pid == a->attempt.loaded.libraries.pid)
+                library_watch_stop(&a->attempt.loaded.libraries);
 }
 
 /* --- children --------------------------------------------------------------------------------- */
@@ -363,8 +363,8 @@ void agent_attempt_init(struct agent *a)
                 uv_timer_init(a->loop, timers[i]);
                 timers[i]->data = a;
         }
-        library_watch_init(&t->libraries, a->loop, &a->up);
-        world_watch_init(&t->worlds, a->loop, is_mpi_unused, a);
+        library_watch_init(&t->loaded.libraries, a->loop, &a->up);
+        world_watch_init(&t->loaded.worlds, a->loop, is_mpi_unused, a);
         inspection_init(&t->inspection, a->loop, &a->up);
 }
 
@@ -374,8 +374,8 @@ void agent_attempt_close(struct agent *a)
 
         drop_workers(t);
         agent_stop_end(t);
-        library_watch_close(&t->libraries);
-        world_watch_close(&t->worlds);
+        library_watch_close(&t->loaded.libraries);
+        world_watch_close(&t->loaded.worlds);
         inspection_close(&t->inspection);
         dump_sender_close(&t->dumps);
         pmi_link_destroy(t->pmi);

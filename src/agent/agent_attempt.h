@@ -47,6 +47,12 @@ struct rank_stop {
         struct pids told;  /* of those that are no rank's */
 };
 
+/* What ranks load of NCCL and MPI. */
+struct loaded_watch {
+        struct library_watch libraries; /* of the first worker */
+        struct world_watch worlds;      /* of the first workers */
+};
+
 struct agent_attempt {
         enum attempt_phase phase;
         struct worker **workers;
@@ -64,8 +70,7 @@ struct agent_attempt {
         struct contain contain;
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
-        struct library_watch libraries; /* of the first worker */
-        struct world_watch worlds;      /* of the first workers */
+        struct loaded_watch loaded;
         struct inspection inspection;
         struct pmi_link *pmi; /* NULL = none */
         struct agent_pmix pmix;

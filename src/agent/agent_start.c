@@ -204,9 +204,9 @@ void agent_start_processes(struct agent *a, const struct launch_order *l, const 
         agent_confirm_starts(a, START_MS);
         agent_samples_begin(&a->samples);
         if (t->n_workers && (t->has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
-                library_watch_start(&t->libraries, t->workers[0]->pid, t->workers[0]->rank);
+                library_watch_start(&t->loaded.libraries, t->workers[0]->pid, t->workers[0]->rank);
         for (size_t i = 0; i < t->n_workers && l->mpi.kind != MPI_NONE && l->world_size > 1; i++)
-                world_watch_add(&t->worlds, t->workers[i]->pid, t->workers[i]->rank);
+                world_watch_add(&t->loaded.worlds, t->workers[i]->pid, t->workers[i]->rank);
         if (!t->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);

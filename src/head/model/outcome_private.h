@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "head/model/echo.h"
 #include "head/model/outcome.h"
+#include "head/reason/echo.h"
 
 #define NS_PER_MS INT64_C(1000000)
 

@@ -352,7 +352,7 @@ static void serve_terminal(struct terminal *t)
                 show_next(st, buf_data(&st->waiting), n, buf_len(&st->waiting) - n);
                 buf_consume(&st->waiting, n);
                 if (n)
-                        st->waited_ms = 0;
+                        st->wait.waited_ms = 0;
                 count_waiting(st);
                 if (st->ended && t->owner == st)
                         break_owned_line(t);
@@ -374,12 +374,12 @@ static bool has_waited(struct printer_stream *st)
         if (t->is_tty)
                 return false;
         if (sink_pending(t->sink) || ready_waiting(st)) {
-                st->quiet_ms = st->waited_ms = 0; /* a slow reader */
+                st->wait.quiet_ms = st->wait.waited_ms = 0; /* a slow reader */
                 return false;
         }
-        st->quiet_ms += st->o->look_ms;
-        st->waited_ms += st->o->look_ms;
-        return st->quiet_ms > PIPE_IDLE_MS || st->waited_ms > PIPE_WAIT_MS;
+        st->wait.quiet_ms += st->o->look_ms;
+        st->wait.waited_ms += st->o->look_ms;
+        return st->wait.quiet_ms > PIPE_IDLE_MS || st->wait.waited_ms > PIPE_WAIT_MS;
 }
 
 /* After a moment without new bytes: shows unfinished lines, and breaks the line of a pausing owner.
@@ -555,9 +555,9 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         st->idle = false;
         st->ended |= !len;
-        st->quiet_ms = 0;
+        st->wait.quiet_ms = 0;
         if (!buf_len(&st->waiting))
-                st->waited_ms = 0;
+                st->wait.waited_ms = 0;
         if (o->opt.timestamps)
                 st->line.us = clock_ns() / 1000;
         /* Bytes that may go out at once are not copied to waiting. */

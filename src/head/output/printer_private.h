@@ -12,15 +12,20 @@
 
 enum { STREAMS = 3 }; /* indexed by MSG_STDOUT and MSG_STDERR */
 
+/* Milliseconds of looks since the newest and the oldest byte came. */
+struct printer_wait {
+        unsigned quiet_ms, waited_ms;
+};
+
 struct printer_stream {
         struct printer *o;
         int rank;
         uint8_t number;
-        struct buf waiting;           /* received, not yet put to the terminal */
-        unsigned quiet_ms, waited_ms; /* of looks since the newest and the oldest of them came */
-        struct buf words;             /* the newest bytes */
-        int64_t came_ns;              /* when they came */
-        struct escapes *escapes;      /* NULL = escape sequences are not filtered */
+        struct buf waiting;       /* received, not yet put to the terminal */
+        struct printer_wait wait; /* of these */
+        struct buf words;         /* the newest bytes */
+        int64_t came_ns;          /* when they came */
+        struct escapes *escapes;  /* NULL = escape sequences are not filtered */
         struct stream_line line;
         bool ended, queued, idle;
         bool counted;                /* in n_waiting */

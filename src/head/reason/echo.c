@@ -8,7 +8,7 @@
  * A chain of Python's tracebacks ("During handling of the above exception") is judged by its first
  * exception, the root: what was raised while that one was handled follows from it.
  */
-#include "head/model/echo.h"
+#include "head/reason/echo.h"
 
 #include <ctype.h>
 #include <stdlib.h>

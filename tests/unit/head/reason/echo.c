@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/model/echo.h"
+#include "head/reason/echo.h"
 
 static void expect(const char *const *lines, size_t n, enum echo want)
 {
