@@ -46,7 +46,7 @@ clients/collectives-are-right-on-random-data clients/jax-programs-find-each-othe
 lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is
 install/shells-complete-hnlaunch install/python-wheel-runs-jobs lab/mpi-programs-span-four-nodes
 clients/mpich-tests-end-as-under-mpiexec clients/accelerate-and-fabric-run-unchanged
-clients/mpi-programs-run-unchanged clients/why-names-the-odd-rank-of-mpi lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
+clients/endings-name-their-cause clients/mpi-programs-run-unchanged clients/why-names-the-odd-rank-of-mpi lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
 clients/openmpi-programs-of-debian-run-unchanged"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
 lab/sge-tasks-start-the-agents lab/containers-run-on-many-nodes lab/slurm-signals-reach-all-ranks lab/slurm-page-is-true lab/allocation-is-run-over-ssh
