@@ -1056,7 +1056,7 @@ const struct error_id exit_ids[] = {
           "--tree-auth forward; or --dial-in has no secret, or one that others may change (HN328, HN346, HN348).",
           "The error above the last line tells what was tried, and the next step." },
         { 78,
-          "wrong or unsafe configuration",
+          "wrong or unsafe configuration, or ranks of MPI that were worlds of one",
           "A configuration file, a variable HNLAUNCH_SECTION_KEY or an ssh configuration file has an error or is not "
           "safe to use.",
           "hnlaunch config shows every value with its origin, and the errors." },

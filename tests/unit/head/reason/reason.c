@@ -166,6 +166,10 @@ static void test_fatal_errors_of_python_have_their_place(void **state UNUSED)
               "<module>\n\nExtension modules: numpy.core._multiarray_umath, torch._C (total: 2)\n",
               SEGFAULT,
               "Fatal Python error: Segmentation fault: File \"/t/s.py\", line 3 in crash");
+        known("malloc(): corrupted top size\nFatal Python error: Aborted\n\nCurrent thread 0x0 "
+              "(most "
+              "recent call first):\n  File \"/t/s.py\", line 3 in crash\n",
+              ABORTED, "malloc(): corrupted top size");
         known("Fatal Python error: Aborted\n\nCurrent thread 0x0 (most recent call first):\n"
               "  <no Python frame>\n",
               ABORTED, "Fatal Python error: Aborted");
@@ -383,6 +387,10 @@ static void test_launchers_are_asked_last(void **state UNUSED)
               "ValueError: no label\n  \n=====\n",
               1, "ValueError: no label");
         line("no mesh\nsrun: error: n1: task 1: Exited with exit code 7\n", 7, "no mesh");
+        known("as: as.c:5: main: Assertion `c==5' failed.\nrun.sh: line 3: 4711 Aborted            "
+              "     "
+              "./as\nmake: *** [Makefile:2: run] Error 134\n",
+              2, "as: as.c:5: main: Assertion `c==5' failed.");
         line("srun: error: n1: task 1: Exited with exit code 7\n", 7,
              "srun: error: n1: task 1: Exited with exit code 7");
 }
