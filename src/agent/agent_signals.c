@@ -39,7 +39,8 @@ static void tell_process(struct pids *told, pid_t pid)
         kill(pid, SIGCONT); /* a stopped process acts on TERM only then */
 }
 
-/* Sends @signo to the program of a rank. False: nothing catches it. */
+/* Sends @signo to the program of a rank; with @ret_programs it is to end, and must not be stopped.
+ * False: nothing catches the signal. */
 static bool signal_program(const struct worker *w, const struct rank_status_scan *scan, int signo,
                            struct pids *ret_programs)
 {
@@ -50,8 +51,10 @@ static bool signal_program(const struct worker *w, const struct rank_status_scan
         any = r.targets.n;
         for (size_t i = 0; i < r.targets.n; i++) {
                 kill(r.targets.v[i], signo);
-                if (ret_programs)
-                        pids_push(ret_programs, r.targets.v[i]);
+                if (!ret_programs)
+                        continue;
+                pids_push(ret_programs, r.targets.v[i]);
+                kill(r.targets.v[i], SIGCONT);
         }
         rank_signal_finish(&r);
         return any;

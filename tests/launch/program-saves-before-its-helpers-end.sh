@@ -54,7 +54,7 @@ def main():
                 if not ask():
                     sys.exit("the helper is gone")
                 signal.sigtimedwait([], 0.02)
-            print("saved", signal.Signals(signo).name, flush=True)
+            print("saved", signal.Signals(signo).name, os.environ["RANK"], flush=True)
             if signo == signal.SIGTERM:
                 os._exit(0)
 
@@ -63,38 +63,53 @@ if __name__ == "__main__":
 END
 count_is() { [[ $(grep -c "$1" "$OUT") -ge $2 ]]; } # TEXT N
 
-saves() { # NAME COMMAND...: two ranks of it save on SIGUSR1, and on SIGTERM
-    local name=$1
-    shift
-    start --local 2 --label none --grace 60s "$@"
-    wait_for count_is '^up' 2
-    kill -USR1 "$PID"
-    ok "$name: SIGUSR1 saves" wait_for count_is 'saved SIGUSR1' 2
-    kill -TERM "$PID"
-    finish
-    is "$name: SIGTERM saves" "$RC $(grep -c 'saved SIGTERM' "$OUT")" '143 2'
-    lacks "$name: no rank had to be killed" "$ERR" 'to be killed'
-}
+# A launcher that catches SIGTERM alone and starts sessions, as torchrun does.
+cat >launcher.py <<'END'
+import signal, subprocess
+child = subprocess.Popen(["python3", "save.py", "fork"], start_new_session=True)
+signal.signal(signal.SIGTERM, lambda n, frame: child.send_signal(n))
+child.wait()
+END
 
-saves 'a helper in the process group' python3 save.py popen
-saves 'a forked helper' python3 save.py fork
-saves 'a spawned helper' python3 save.py spawn
-saves 'a helper of a fork server' python3 save.py forkserver
-saves 'a helper in a session of its own' python3 save.py session
-saves 'below a shell' sh -c 'python3 save.py fork; true'
-saves 'below two shells' sh -c 'bash -c "python3 save.py fork; true"; true'
-saves 'below timeout' timeout 600 python3 save.py fork
-saves 'in a session that a shell starts' sh -c 'setsid python3 save.py fork; true'
-saves 'in a pipe of a shell' sh -c 'python3 save.py fork | cat'
-saves 'below a shell with traps' bash -c 'trap : TERM USR1; python3 save.py fork; true'
-saves 'below a shell that waits with traps' bash -c 'trap : TERM USR1; python3 save.py fork & while [ -d /proc/$! ]; do wait; done'
-saves 'below a program without handlers' \
-    python3 -c 'import subprocess; subprocess.call(["python3", "save.py", "fork"])'
-if script --version >"$TMP/version" 2>&1; then
-    saves 'below script' script -qec 'python3 save.py fork' /dev/null
-else
-    skip 'below script' 'no script(1)'
-fi
+# Each rank has something else around its program.
+names=('a helper in the process group' 'a forked helper' 'a spawned helper' 'a helper of a fork server'
+    'a helper in a session of its own' 'below a shell' 'below two shells' 'below timeout'
+    'in a session that a shell starts' 'in a pipe of a shell' 'below a shell with traps'
+    'below a shell that waits with traps' 'below a program without handlers'
+    'below a launcher that starts sessions' 'below script')
+cat >rank.sh <<'END'
+case $RANK in
+    0) exec python3 save.py popen ;;
+    1) exec python3 save.py fork ;;
+    2) exec python3 save.py spawn ;;
+    3) exec python3 save.py forkserver ;;
+    4) exec python3 save.py session ;;
+    5) python3 save.py fork ;;
+    6) bash -c "python3 save.py fork; true" ;;
+    7) exec timeout 600 python3 save.py fork ;;
+    8) setsid python3 save.py fork ;;
+    9) python3 save.py fork | cat ;;
+    10) exec bash -c 'trap : TERM USR1; python3 save.py fork; true' ;;
+    11) exec bash -c 'trap : TERM USR1; python3 save.py fork & while [ -d /proc/$! ]; do wait; done' ;;
+    12) exec python3 -c 'import subprocess; subprocess.call(["python3", "save.py", "fork"])' ;;
+    13) exec python3 launcher.py ;;
+    14) exec script -qec 'python3 save.py fork' /dev/null ;;
+esac
+true
+END
+n=${#names[@]}
+script --version >"$TMP/version" 2>&1 || n=$((n - 1))
+start --local "$n" --label none --grace 120s sh rank.sh
+wait_for count_is '^up' "$n"
+kill -USR1 "$PID"
+wait_for count_is 'saved SIGUSR1' "$n"
+kill -TERM "$PID"
+finish
+exits 'SIGTERM ends the ranks' 143
+for ((i = 0; i < n; i++)); do
+    is "${names[i]}: SIGUSR1 and SIGTERM save" "$(grep -c "saved SIG[A-Z0-9]* $i"$'\r*$' "$OUT")" 2
+done
+lacks 'no rank had to be killed' "$ERR" 'to be killed'
 
 # Only a shell catches the signal: what it waits for must not hold it up.
 start --local 1 --label none --grace 60s bash -c 'trap "echo saved; exit 0" TERM; echo up; sleep 300'
@@ -111,15 +126,6 @@ ok 'a signal that a shell catches does not end its child' wait_for count_is aske
 has '... which ends in its time' "$OUT" slept
 kill -KILL "$PID"
 finish
-
-# A launcher that catches SIGTERM alone and starts sessions, as torchrun does.
-cat >launcher.py <<'END'
-import signal, subprocess
-child = subprocess.Popen(["python3", "save.py", "fork"], start_new_session=True)
-signal.signal(signal.SIGTERM, lambda n, frame: child.send_signal(n))
-child.wait()
-END
-saves 'below a launcher that starts sessions' python3 launcher.py
 
 # Nothing catches it: everything ends.
 start --local 2 sh -c 'echo up; sleep 300 & sleep 300; true'
