@@ -8,7 +8,7 @@
 #   SUITE       layers unit fuzz launch ssh lab clients install   (default: all of them), or gpu
 #   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
-#   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors)
+#   -j N        runs N files at once that keep a processor busy, and 2 N that mostly wait (default: the processors)
 #   -B          installs and builds nothing: tests the builds as they are
 #   --as-on-a-workstation
 #               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
@@ -32,7 +32,8 @@ WORKSTATION="slurm-client mpich openmpi-bin python3-mpi4py"
 SUITES="layers unit fuzz launch ssh lab clients install"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
-# The files that take longest begin first: those that keep a processor busy, and those that mostly wait.
+# The files that take longest begin first: those that keep a processor busy, and those that mostly wait. Such a file
+# takes a tenth of a processor.
 BUSY="lab/torch-programs-run-on-four-nodes install/debian-packages-install-and-run
 clients/nccl-2.29-works-on-simulated-gpus clients/nccl-2.22-works-on-simulated-gpus
 clients/nccl-versions-are-compared-before-the-join
@@ -43,19 +44,29 @@ lab/torch-groups-follow-on-four-nodes clients/torch-training-survives-restarts c
 clients/headers-compile-without-warnings clients/howtos-are-true install/agent-for-aarch64-runs-jobs
 ssh/ten-thousand-known-hosts-cost-little launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job
 clients/collectives-are-right-on-random-data clients/jax-programs-find-each-other lab/jax-programs-span-nodes
-lab/groups-span-nodes launch/every-call-can-fail launch/push-leaves-this-machine-as-it-is
+lab/groups-span-nodes launch/every-call-can-fail launch/clean-runs-raise-no-alarm launch/push-leaves-this-machine-as-it-is
 install/shells-complete-hnlaunch install/python-wheel-runs-jobs lab/mpi-programs-span-four-nodes
 clients/mpich-tests-end-as-under-mpiexec clients/accelerate-and-fabric-run-unchanged
 clients/endings-name-their-cause clients/mpi-programs-run-unchanged clients/why-names-the-odd-rank-of-mpi lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
 clients/openmpi-programs-of-debian-run-unchanged"
-SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
-lab/sge-tasks-start-the-agents lab/containers-run-on-many-nodes lab/slurm-signals-reach-all-ranks lab/slurm-page-is-true lab/allocation-is-run-over-ssh
-lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
-lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks
-lab/tree-loses-a-subtree-at-once launch/tcp-endpoint-outlives-bad-clients lab/frozen-node-is-shown-as-silent
-lab/tree-explains-its-ways lab/push-that-cannot-be-done-is-told ssh/a-server-that-drops-is-spared
-launch/what-others-say-is-escaped launch/gpus-are-sampled launch/report-tells-what-happened launch/report-names-the-first-rank launch/top-shows-what-ranks-do launch/no-container-lets-a-process-flee launch/why-names-the-odd-rank launch/why-brings-flight-recorders-home launch/why-bounds-what-ras-says launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named
-launch/ranks-with-ranks-of-their-own-are-told lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told launch/unfinished-commands-are-bounded launch/unfinished-frames-are-bounded launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos
+SLOW="launch/why-names-the-odd-rank lab/tree-is-watched-by-its-parents launch/why-brings-flight-recorders-home
+launch/unfinished-commands-are-bounded launch/idle-agent-asks-for-its-head launch/live-line-tells-what-goes-on
+launch/hangs-are-told-unasked lab/fault-matrix launch/runs-are-found-and-ordered
+launch/ranks-with-ranks-of-their-own-are-told lab/frozen-node-is-shown-as-silent lab/silent-node-is-a-lost-node
+launch/gpus-are-sampled launch/no-container-lets-a-process-flee launch/unfinished-frames-are-bounded
+launch/containers-hold-the-ranks lab/faults-in-a-tree lab/tree-loses-a-subtree-at-once
+launch/message-out-of-turn-loses-the-node lab/push-that-cannot-be-done-is-told lab/pull-comes-from-every-node
+lab/store-behind-a-firewall-starts-nothing lab/report-merges-the-nodes lab/why-finds-the-rank-on-its-node
+launch/report-tells-what-happened launch/runs-outlive-their-terminal launch/torch-rank-that-sleeps-is-named
+clients/c-programs-run-under-torchrun lab/sge-tasks-start-the-agents lab/top-shows-every-node
+launch/options-of-other-launchers-are-known lab/containers-run-on-many-nodes lab/late-nodes-are-tried-again
+launch/tcp-endpoint-outlives-bad-clients launch/flood-of-an-ssh-command-is-cut-short launch/why-bounds-what-ras-says
+lab/slurm-steps-start-the-agents lab/slurm-signals-reach-all-ranks lab/slurm-page-is-true
+lab/allocation-is-run-over-ssh lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks
+lab/tree-explains-its-ways ssh/a-server-that-drops-is-spared launch/what-others-say-is-escaped
+launch/report-names-the-first-rank launch/top-shows-what-ranks-do launch/ranks-that-do-not-join-are-named
+lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told
+launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos
 lab/spare-host-takes-over ssh/a-server-is-hostile-after-the-key-exchange"
 
 say() { printf '%s\n' "== $*"; }
@@ -406,10 +417,10 @@ export NCCL_KIT="${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-te
 [ -z "$workstation" ] || set_up_workstation
 
 split_jobs
-say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((jobs + 1)) that mostly wait"
+say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((jobs * 2)) that mostly wait"
 run_jobs "$jobs" "$LOGS/jobs.busy" &
 lanes=$!
-run_jobs $((jobs + 1)) "$LOGS/jobs.other" &
+run_jobs $((jobs * 2)) "$LOGS/jobs.other" &
 lanes="$lanes $!"
 wait
 
