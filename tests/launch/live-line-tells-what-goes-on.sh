@@ -31,6 +31,10 @@ on_terminal() { # OPTION...
 }
 
 # --- a terminal -------------------------------------------------------------------------------
+# It runs beside the others, for longer than a minute.
+"$HNLAUNCH" --local 2 sh -c 'while [ ! -e late ]; do sleep 0.2; done' >"$TMP/minute.out" 2>minute.err &
+minute=$!
+
 on_terminal --local 2 python3 steps.py
 ok 'the line has the steps, and the rank that is behind' wait_for holds tty 'step 4-5 of 50, rank 0 on localhost is the last'
 touch go
@@ -53,12 +57,11 @@ finish
 has 'a question without a newline is not erased' tty 'your name? Ann'
 
 # --- elsewhere --------------------------------------------------------------------------------
-rm -f end
-start --local 2 sh -c 'while [ ! -e end ]; do sleep 0.2; done'
 WAIT=150
-ok 'off a terminal a line a minute' wait_for holds "$ERR" '  2 ranks  no output for 1m0'
-touch end
-finish
+ok 'off a terminal a line a minute' wait_for holds minute.err '  2 ranks  no output for 1m0'
+touch late
+wait "$minute"
+RC=$?
 exits 'that job ends as well' 0
-is 'without escape codes' "$(grep -c $'\033' "$ERR")" 0
+is 'without escape codes' "$(grep -c $'\033' minute.err)" 0
 done_testing

@@ -142,7 +142,7 @@ for greeting in SSH-2.0- 'Not allowed: '; do
     server=$!
     wait_for test -s port
     printf 'Host evil\n HostName 127.0.0.1\n Port %s\n' "$(cat port)" >ssh_config
-    hn -vv --ssh-config ssh_config --host-key accept-new -w evil true
+    hn -vv --ssh-config ssh_config --host-key accept-new --connect-timeout "$(scaled 3)s" -w evil true
     exits "a server that says $greeting" 68
     clean "a server that says $greeting"
     [[ $greeting == SSH* ]] || says "a server that says $greeting"

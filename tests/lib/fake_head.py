@@ -255,8 +255,10 @@ class Agent:
         return self.play()
 
     def leave(self):
-        """BYE; the agent's exit code."""
+        """BYE, and takes all that is still said; the agent's exit code."""
         self.send(BYE)
+        while self.selector.select(scaled(60)) and os.read(self.source, 1 << 20):
+            pass
         return self.process.wait(scaled(60))
 
 
