@@ -116,7 +116,8 @@ ok 'STATUS of an agent: the table shows it' wait_for shows OWN
 is 'STATUS of an agent: a row stays a row' "$(grep -ac '|  *0 ' "$ERR")" "$(grep -ac '^note: 1 rank' "$ERR")"
 clean 'STATUS of an agent'
 kill -INT "$PID"
-kill -INT "$PID" 2>/dev/null
+wait_for told 'stopping all ranks'
+kill -INT "$PID"
 finish
 
 # --- logins, and files of the user ---

@@ -18,6 +18,8 @@ ORDERED  what it says when it has one; FLOOD:N = N bytes of output of rank 0 and
 PULLED   what it answers to PULL
 PONGS    set: it answers each PING
 TEXT     what it says in each field that holds a text; STATUS requests are answered with it, too
+
+It has no trace, and leaves when it may.
 """
 
 import os
@@ -31,7 +33,7 @@ from waiting import wait_for
 VERSION = int(os.environ["VERSION"])
 LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
 STARTED, REFUSED, OUTPUT, EXITED, GONE, LOG, STATUS, LEAVING = 33, 34, 35, 36, 37, 39, 42, 43
-CREDIT, STATUS_REQUEST, DUMP = 4, 10, 60
+CREDIT, BYE, STATUS_REQUEST, RECORD, RECORDED, DUMP = 4, 7, 10, 21, 52, 60
 TEXT = os.environb.get(b"TEXT")
 STORE, OWNERS_REQUEST, OWNERS = 64, 66, 67
 PARENT = os.getppid()
@@ -218,3 +220,7 @@ for kind, body in frames():
         answer_status(body.take("I"))
     elif kind == PROBE:
         answer(kind, "PROBED", probed)
+    elif kind == RECORD:
+        say(RECORDED, b"\1")
+    elif kind == BYE:
+        break
