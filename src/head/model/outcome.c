@@ -108,9 +108,12 @@ static bool was_reported_first(const struct cause *rank, const struct cause *nod
 /* Whether @told had told its reason when @silent left without a word, but ended much later. */
 static bool ended_long_after(const struct cause *told, const struct cause *silent)
 {
-        return told->quote > QUOTE_LINE && began_ns(told) != told->at_ns &&
-               cause_is_end_of_rank(silent) && cause_left_silently(silent) &&
-               began_ns(told) - silent->at_ns <= SKEW_MS * NS_PER_MS;
+        int64_t took = told->at_ns - told->told_ns;
+        bool reason = told->quote > QUOTE_LINE || (told->quote && echo_is_error_line(told->text));
+
+        return reason && told->told_ns && took > SKEW_MS * NS_PER_MS &&
+               took <= LATE_MS * NS_PER_MS && cause_is_end_of_rank(silent) &&
+               cause_left_silently(silent) && told->told_ns - silent->at_ns <= SKEW_MS * NS_PER_MS;
 }
 
 /* Whether @a rather than @b, which arrived earlier, is the cause. */

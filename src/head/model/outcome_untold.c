@@ -13,7 +13,10 @@
 #include "base/memory.h"
 #include "head/model/outcome_private.h"
 
-enum { FRESH_MS = 10000 /* words that are older do not explain a failure that is no echo */ };
+enum {
+        FRESH_MS = 10000,     /* words that are older do not explain a failure that is no echo */
+        FRESH_LINE_MS = 2000, /* nor do lines that only look like errors explain a silent end */
+};
 
 bool cause_left_silently(const struct cause *c)
 {
@@ -123,6 +126,8 @@ static bool explains_cause(const struct outcome *o, const struct cause *c, enum 
                 return e == EVIDENCE_LAST || (e && first_ns - c->told_ns <= FRESH_MS * NS_PER_MS);
         if (cause_left_silently(cause) && c->quote == QUOTE_REPORT)
                 return true;
+        if (cause_left_silently(cause) && e == EVIDENCE_LINE && c->told_ns)
+                return before <= FRESH_LINE_MS * NS_PER_MS && before >= -SKEW_MS * NS_PER_MS;
         if (e != EVIDENCE_LAST || !c->told_ns || before > FRESH_MS * NS_PER_MS)
                 return false;
         if (cause_left_silently(cause))
@@ -214,9 +219,12 @@ bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
         mark_ranks(ended, n_ranks, o->halted, o->n_halted);
         for (int rank = 0; rank < n_ranks && !found; rank++) {
                 struct cause c = { .kind = CAUSE_LATE, .rank = rank };
+                enum evidence e = ended[rank] ? EVIDENCE_NONE : judge_rank(o, &c, last_words, ctx);
+                int64_t fresh_ms = e == EVIDENCE_LAST ? FRESH_MS : 0;
 
-                found = !ended[rank] && judge_rank(o, &c, last_words, ctx) == EVIDENCE_LAST &&
-                        now_ns - c.told_ns <= FRESH_MS * NS_PER_MS &&
+                if (e == EVIDENCE_LINE && cause_left_silently(&o->cause))
+                        fresh_ms = FRESH_LINE_MS;
+                found = fresh_ms && now_ns - c.told_ns <= fresh_ms * NS_PER_MS &&
                         (c.quote != o->cause.quote || strcmp(c.text, o->cause.text) != 0);
         }
         free(ended);

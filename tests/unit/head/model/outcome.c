@@ -540,6 +540,10 @@ static void test_a_rank_with_a_reason_beats_one_that_leaves_in_silence(void **st
                                        { VALUE, 1000, 1700, SIGNALED(SIGTERM), true } };
         const struct told late[] = { { "", 0, 1550, EXITED(3), false },
                                      { VALUE, 1555, 4000, EXITED(1), false } };
+        const struct told line[] = { { "", 0, 1550, EXITED(3), false },
+                                     { "fatal: bad mesh\n", 1000, 1700, SIGNALED(SIGTERM), true } };
+        const struct told slow_line[] = { { "", 0, 1550, EXITED(3), false },
+                                          { "fatal: bad mesh\n", 1500, 4000, EXITED(7), false } };
         const struct told old[] = { { "", 0, 101550, EXITED(3), false },
                                     { VALUE, 1000, 101700, SIGNALED(SIGTERM), true } };
         const struct told aborts[] = { { "", 0, 1550, SIGNALED(SIGABRT), false },
@@ -549,6 +553,8 @@ static void test_a_rank_with_a_reason_beats_one_that_leaves_in_silence(void **st
 
         expect_cause(silent, 2, 1600, 1, CAUSE_LATE, 3);
         expect_cause(late, 2, 0, 1, CAUSE_EXIT, 1);
+        expect_cause(line, 2, 1600, 1, CAUSE_LATE, 3);
+        expect_cause(slow_line, 2, 0, 1, CAUSE_EXIT, 7);
         expect_cause(old, 2, 101600, 0, CAUSE_EXIT, 3); /* an exception that it had survived */
         expect_cause(aborts, 2, 0, 1, CAUSE_EXIT, 1);
         expect_cause(words, 2, 1600, 0, CAUSE_EXIT, 3);
