@@ -34,7 +34,7 @@ torchrun() { # N PROGRAM... with options of torchrun in $OPTIONS
     local n=$1
     shift
     # shellcheck disable=SC2086
-    run "$PYTHON" -m torch.distributed.run --nproc_per_node "$n" \
+    run "$PYTHON" -m torch.distributed.run --nproc_per_node "$n" --monitor_interval 0.2 \
         ${OPTIONS---master_port $(free_port)} --redirects 9:1 --tee 9:1 --no_python "$@"
 }
 
