@@ -34,21 +34,21 @@ BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
 # The files that take longest begin first: those that keep a processor busy, and those that mostly wait. Such a file
 # takes a tenth of a processor.
-BUSY="lab/torch-programs-run-on-four-nodes install/debian-packages-install-and-run
-clients/nccl-2.29-works-on-simulated-gpus clients/nccl-2.22-works-on-simulated-gpus
-clients/nccl-versions-are-compared-before-the-join
-lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged lab/nccl-spans-two-nodes
-lab/own-ranks-meet-under-per-node lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named
-clients/torch-store-stands-random-use clients/torch-groups-follow-one-another
-lab/torch-groups-follow-on-four-nodes clients/torch-training-survives-restarts clients/torch-parts-run-unchanged
-clients/headers-compile-without-warnings clients/howtos-are-true install/agent-for-aarch64-runs-jobs
-ssh/ten-thousand-known-hosts-cost-little launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job
-clients/collectives-are-right-on-random-data clients/jax-programs-find-each-other lab/jax-programs-span-nodes
-lab/groups-span-nodes launch/every-call-can-fail launch/clean-runs-raise-no-alarm launch/push-leaves-this-machine-as-it-is
-install/shells-complete-hnlaunch install/python-wheel-runs-jobs lab/mpi-programs-span-four-nodes
-clients/mpich-tests-end-as-under-mpiexec clients/accelerate-and-fabric-run-unchanged
-clients/endings-name-their-cause clients/mpi-programs-run-unchanged clients/why-names-the-odd-rank-of-mpi lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged
-clients/openmpi-programs-of-debian-run-unchanged"
+BUSY="clients/nccl-2.29-works-on-simulated-gpus lab/torch-programs-run-on-four-nodes
+clients/nccl-2.22-works-on-simulated-gpus install/debian-packages-install-and-run lab/nccl-spans-two-nodes
+clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked clients/why-names-the-odd-rank-of-mpi
+clients/torch-programs-run-unchanged lab/trainer-learns-on-32-ranks launch/every-call-can-fail
+launch/clean-runs-raise-no-alarm clients/jax-programs-find-each-other install/agent-for-aarch64-runs-jobs
+clients/howtos-are-true clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
+clients/openmpi-programs-of-debian-run-unchanged clients/torch-rank-that-dies-is-named lab/jax-programs-span-nodes
+launch/push-leaves-this-machine-as-it-is clients/torch-training-survives-restarts
+clients/torch-groups-follow-one-another clients/torch-parts-run-unchanged launch/pytorch-runs-unchanged
+lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged ssh/ten-thousand-known-hosts-cost-little
+install/python-wheel-runs-jobs lab/tree-carries-a-whole-job install/shells-complete-hnlaunch
+lab/own-ranks-meet-under-per-node lab/mpi-programs-span-four-nodes lab/groups-span-nodes
+clients/accelerate-and-fabric-run-unchanged clients/endings-name-their-cause clients/mpi-programs-run-unchanged
+clients/headers-compile-without-warnings clients/collectives-are-right-on-random-data
+clients/nccl-versions-are-compared-before-the-join"
 SLOW="launch/why-names-the-odd-rank lab/tree-is-watched-by-its-parents launch/why-brings-flight-recorders-home
 launch/unfinished-commands-are-bounded launch/idle-agent-asks-for-its-head launch/live-line-tells-what-goes-on
 launch/hangs-are-told-unasked lab/fault-matrix launch/runs-are-found-and-ordered
