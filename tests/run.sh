@@ -32,8 +32,8 @@ WORKSTATION="slurm-client mpich openmpi-bin python3-mpi4py"
 SUITES="layers unit fuzz launch ssh lab clients install"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
-# The files that take longest begin first: those that keep a processor busy, and those that mostly wait. Such a file
-# takes a tenth of a processor.
+# The files that take longest begin first: those that keep a processor busy, and those that mostly wait, each of which
+# takes a quarter of a processor on average.
 BUSY="clients/nccl-2.29-works-on-simulated-gpus lab/torch-programs-run-on-four-nodes
 clients/nccl-2.22-works-on-simulated-gpus install/debian-packages-install-and-run lab/nccl-spans-two-nodes
 clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked clients/why-names-the-odd-rank-of-mpi
