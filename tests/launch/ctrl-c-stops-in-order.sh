@@ -22,6 +22,7 @@ nothing_left 'nothing is left after Ctrl-C'
 interrupt_twice() {
     kill -INT "$PID"
     wait_for grep -q 'stopping all ranks: SIGINT' "$ERR"
+    sleep 0.1 # within 50 ms both would be one
     kill -INT "$PID"
 }
 

@@ -315,12 +315,14 @@ bool job_outlive_terminal(struct job *j)
 }
 
 /* The ranks are being stopped already. If by a failure, the first TERM or HUP may be of the same
- * cause. A manager sends TERM to hnlaunch and to the agents, and KILL later. */
+ * cause, but TERM ends a wait for readers alone. A manager sends TERM to hnlaunch and to the
+ * agents, and KILL later. */
 static void signal_again(struct job *j, int signo, enum stop_order order)
 {
         bool managed = program_link_is_managed(j->config.options->via);
 
-        if (signo == SIGINT || (order == STOP_ORDER_AGAIN && !managed))
+        if (signo == SIGINT || (order == STOP_ORDER_AGAIN && !managed) ||
+            (signo == SIGTERM && all_ranks_ended(j)))
                 kill_now(j);
 }
 
