@@ -133,8 +133,8 @@ static bool is_rank0s_success(const struct launch *l)
         return o->decided && (o->stopped || o->exited < (size_t)l->plan.world_size);
 }
 
-/* What stdout and stderr did not get, because hnlaunch was told to end before their readers read.
- */
+/* What stdout and stderr did not get: they cannot be written, or hnlaunch was told to end before
+ * their readers read. */
 struct unwritten {
         size_t bytes;
         char text[128]; /* "512 bytes of ranks 0-3 were not written"; "" = all was written */
@@ -217,23 +217,34 @@ static int check_lost_output(struct launch *l, int code)
         return code ? code : fail_records(l, "log folder");
 }
 
+/* Returns the errno of stdout or stderr, whose name goes to @ret_stream (may be NULL); 0 = none. */
+static int find_stream_error(const struct launch *l, const char **ret_stream)
+{
+        int error = launch_is_detached(l) ? 0 : say_stdout_error();
+
+        if (ret_stream)
+                *ret_stream = error ? "output" : "error";
+        return error ? error : job_stderr_error(l->job);
+}
+
 /* Tells where the output is that stdout and stderr did not get. It decides the exit code only if
  * @code is 0. */
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
         const char *dir = run_dir_path(l->dir);
+        int error = find_stream_error(l, NULL);
         struct diag *di;
 
-        if (!u->bytes)
+        if (!u->bytes || error == EPIPE)
                 return code;
-        di = diag_warn(&l->diags, HN_UNWRITTEN,
-                       "%s: hnlaunch was told to end before they were read", u->text);
+        di = diag_warn(&l->diags, HN_UNWRITTEN, "%s: %s", u->text,
+                       error ? strerror(error) : "hnlaunch was told to end before they were read");
         if (dir)
                 diag_help(di, "the files of the ranks in %s have them", dir);
         else if (run_dir_recorder(l->dir))
                 diag_help(di, "hnlaunch logs %s shows the output that was recorded",
                           l->config.run_id);
-        if (code)
+        if (code || error)
                 return code;
         snprintf(l->end.verdict, sizeof(l->end.verdict), "%s exited 0, but %s  (exit 73)",
                  is_rank0s_success(l) ? "rank 0" : "all ranks", u->text);
@@ -254,10 +265,9 @@ static int check_pulled(struct launch *l, int code)
 
 static int check_streams(struct launch *l, int code)
 {
-        int error = launch_is_detached(l) ? 0 : say_stdout_error();
-        const char *stream = error ? "output" : "error";
+        const char *stream;
+        int error = find_stream_error(l, &stream);
 
-        error = error ? error : job_stderr_error(l->job);
         if (!error || code)
                 return code;
         code = error == EPIPE ? 128 + SIGPIPE : 73; /* a closed pipe counts as death by SIGPIPE */

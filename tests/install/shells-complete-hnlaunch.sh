@@ -67,7 +67,7 @@ for shell in bash fish zsh; do
     offers "$shell" 'values beside files' 'hnlaunch --stdin ' none hosts.txt
     offers "$shell" 'after a command, too' 'hnlaunch plan --host' --hostfile --hosts --host-key
     offers "$shell" 'topics' 'hnlaunch help ' hostfile env exit config
-    only "$shell" 'error numbers' 'hnlaunch explain HN50' HN501 HN502 HN503
+    only "$shell" 'error numbers' 'hnlaunch explain HN50' HN501 HN502 HN503 HN504
     offers "$shell" 'exit codes' 'hnlaunch explain HN502 7' 73 77
     offers "$shell" 'files' 'hnlaunch -H ' hosts.txt
     offers "$shell" 'job files' 'hnlaunch plan --job ' hosts.txt

@@ -19,7 +19,7 @@ is 'and nothing is said of it' "$(grep -c nowhere "$ERR")" 0
 
 # Read-only in a mount namespace of the run.
 hn_without() { # FOLDERS COMMAND...
-    run unshare "${namespace[@]}" sh -c 'for d in $0; do mount -t tmpfs -o ro none "$d" || exit 99; done; exec "$@"' \
+    run unshare "${namespace[@]}" sh -c 'for d in $0; do mount --bind "$d" "$d" && mount -o remount,bind,ro "$d" || exit 99; done; exec "$@"' \
         "$1" "$HNLAUNCH" "${@:2}"
 }
 namespace=(-m)

@@ -56,7 +56,7 @@ is 'the first and the last' "$(sed -n '1p;$p' shapes)" $'node.connected node=0 h
 
 run=logs/latest/run.json
 is 'run.json: its fields' "$(json $run '" ".join(d)')" \
-    'v run version host pid started argv cwd line directory socket world_size num_nodes nodes label show'
+    'v run version host pid started argv cwd line directory socket pid_start world_size num_nodes nodes label show'
 is 'what ran, and where' "$(json $run 'd["v"], d["argv"][0], d["cwd"], d["world_size"], d["num_nodes"]')" \
     "1 sh $PWD 2 1"
 is 'its nodes' "$(json $run 'd["nodes"]')" \

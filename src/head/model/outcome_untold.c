@@ -126,7 +126,8 @@ static bool explains_cause(const struct outcome *o, const struct cause *c, enum 
                 return e == EVIDENCE_LAST || (e && first_ns - c->told_ns <= FRESH_MS * NS_PER_MS);
         if (cause_left_silently(cause) && c->quote == QUOTE_REPORT)
                 return true;
-        if (cause_left_silently(cause) && e == EVIDENCE_LINE && c->told_ns)
+        if (cause->kind != CAUSE_UNFINALIZED && cause_left_silently(cause) && e == EVIDENCE_LINE &&
+            c->told_ns)
                 return before <= FRESH_LINE_MS * NS_PER_MS && before >= -SKEW_MS * NS_PER_MS;
         if (e != EVIDENCE_LAST || !c->told_ns || before > FRESH_MS * NS_PER_MS)
                 return false;

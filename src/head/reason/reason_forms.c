@@ -211,6 +211,7 @@ static const struct reason_form forms[] = {
         CHATTER("WARNING:"),
         CHATTER_WITH("[INFO]"),
         CHATTER_WITH("[WARNING]"),
+        { ": ", " (ignored)", LINE_CHATTER, 0, ANYWHERE, NULL, NULL }, /* Open MPI, of parts it can do without */
         CHATTER_WITH(" INFO "),
         CHATTER_WITH(" DEBUG "),
         CHATTER_WITH(" WARNING "),
