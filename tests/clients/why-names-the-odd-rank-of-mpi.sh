@@ -30,6 +30,7 @@ hangs() { # HOW KIND OUTLIERS TEXT
     is "$1: the rank is named" "$(field "a['kind'], a['outliers']")" "('$2', $3)"
     says "$1: it is told what it does" "$4"
     kill -INT "$PID"
+    sleep 0.1 # within 50 ms both would be one
     kill -INT "$PID"
     finish
 }
@@ -51,6 +52,7 @@ why
 is 'all-meet: who asks sees them wait' "$(field "a['kind'], a['outliers']")" "('all wait', [])"
 says 'all-meet: and that they may go on' 'so the ranks may also go on'
 kill -INT "$PID"
+sleep 0.1 # within 50 ms both would be one
 kill -INT "$PID"
 finish
 nothing_left 'nothing is left'

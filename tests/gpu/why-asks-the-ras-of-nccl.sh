@@ -34,6 +34,7 @@ hangs() { # HOW: four ranks, of which rank 2 is the odd one
 }
 stop_run() {
     kill -INT "$PID"
+    sleep 0.1 # within 50 ms both would be one
     kill -INT "$PID"
     finish
 }

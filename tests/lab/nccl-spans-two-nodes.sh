@@ -55,6 +55,7 @@ if [[ $NCCL_HOME == *2.29 && -e $NCCL_HOME/lib/libnccl.so.2 ]]; then
         "$HNLAUNCH" why >why.out
         has "${tree:-directly}: why knows which rank of the other node is behind" why.out ' (4 ranks): rank 2 has launched 4 AllReduce, the other 3 ranks 5'
         kill -INT "$PID"
+        sleep 0.1 # within 50 ms both would be one
         kill -INT "$PID"
         finish
     done

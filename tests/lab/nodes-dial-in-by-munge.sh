@@ -19,10 +19,13 @@ declare -a PIDS
 STRANGER=65531
 export SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=2 SLURM_JOB_ID=77 SLURM_STEP_ID=0 SLURM_STEP_NODELIST='node[001-002]' SLURM_LOCALID=0
 PORT=$((20000 + 77 * 16))
+# Another user may not reach the folder of the build.
+chmod 711 "$TMP" && mkdir -m 755 "$TMP/bin"
+cp "$LAB_HNLAUNCH" "$LAB_HNLAUNCH-agent" "$TMP/bin"
 node() { # R ARG...: in the background; its output is in out.R and err.R
     local r=$1
     "$LAB" exec "node00$((r + 1))" env --default-signal SLURM_PROCID="$r" ${AS_STRANGER:+setpriv --reuid=$STRANGER --clear-groups} \
-        "$LAB_HNLAUNCH" --dial-in auto --ppn 1 --label none "${@:2}" >"out.$r" 2>"err.$r" &
+        "$TMP/bin/hnlaunch" --dial-in auto --ppn 1 --label none "${@:2}" >"out.$r" 2>"err.$r" &
     PIDS[r]=$!
 }
 codes_are() { # NAME R:CODE...: waits for the nodes
@@ -53,7 +56,7 @@ done
 codes_are 'another attempt, over the same connection' 0:0 1:0
 
 # --- another user takes the port of node 0 first ---
-chmod 711 "$TMP" && mkdir -m 777 "$TMP/stranger"
+mkdir -m 777 "$TMP/stranger"
 AS_STRANGER=yes XDG_STATE_HOME=$TMP/stranger XDG_CACHE_HOME=$TMP/stranger node 0 --store-listen none --dial-timeout 20s --log-dir none \
     sh -c 'id -u >>ran'
 ok 'another user listens as node 0' wait_for listens

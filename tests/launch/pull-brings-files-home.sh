@@ -80,6 +80,7 @@ start --local 1 --grace 600s --pull out sh -c 'trap "" TERM INT; touch up; while
 ok 'a rank that does not end' wait_for [ -e up ]
 kill -INT "$PID"
 ok 'is stopped' wait_for grep -q stopping "$ERR"
+sleep 0.1 # within 50 ms both would be one
 kill -INT "$PID"
 finish
 has 'a second Ctrl-C leaves the files there' "$ERR" 'localhost: hnlaunch was told to end at once'

@@ -117,6 +117,7 @@ is 'STATUS of an agent: a row stays a row' "$(grep -ac '|  *0 ' "$ERR")" "$(grep
 clean 'STATUS of an agent'
 kill -INT "$PID"
 wait_for told 'stopping all ranks'
+sleep 0.1 # within 50 ms both would be one
 kill -INT "$PID"
 finish
 
