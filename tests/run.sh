@@ -8,7 +8,7 @@
 #   SUITE       layers unit fuzz launch ssh lab clients install   (default: all of them), or gpu
 #   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
-#   -j N        runs N files at once that keep a processor busy, and 2 N that mostly wait (default: the processors)
+#   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors)
 #   -B          installs and builds nothing: tests the builds as they are
 #   --as-on-a-workstation
 #               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
@@ -417,10 +417,10 @@ export NCCL_KIT="${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-te
 [ -z "$workstation" ] || set_up_workstation
 
 split_jobs
-say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((jobs * 2)) that mostly wait"
+say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((jobs + 1)) that mostly wait"
 run_jobs "$jobs" "$LOGS/jobs.busy" &
 lanes=$!
-run_jobs $((jobs * 2)) "$LOGS/jobs.other" &
+run_jobs $((jobs + 1)) "$LOGS/jobs.other" &
 lanes="$lanes $!"
 wait
 
