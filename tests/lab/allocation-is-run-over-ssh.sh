@@ -8,6 +8,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
+path_without srun qrsh
 lab_up 4
 
 on() { # NODE VARIABLE=VALUE... -- ARG...: hnlaunch on NODE, inside an allocation

@@ -12,7 +12,7 @@
 # A command of a console block begins with "$ ", goes on in lines that begin with "> ", and ends with code 0. Other
 # lines are what it prints, in any order, because ranks print in any order; a line "..." stands for any lines.
 # The first line of a page may name its needs: <!-- needs: WORD... -->. A word is the name of a command,
-# python3:MODULE, file:PATH, kit:NAME (Python modules that tests/lib/NAME_kit.sh fetches), or lab:N: the commands then
+# python3:MODULE, file:PATH, mpich, kit:NAME (Python modules that tests/lib/NAME_kit.sh fetches), or lab:N: the commands then
 # run on the head of N lab nodes, whose names are in hosts.txt. A page that needs slurm is run by
 # lab/slurm-page-is-true.sh.
 
@@ -77,6 +77,7 @@ page_needs() { # PAGE
             python3:*) python3 -c "import ${word#*:}" 2>/dev/null || LACKS+=" the Python module ${word#*:}" ;;
             kit:*) PAGE_MODULES=$(timeout 150 bash "$ROOT/tests/lib/${word#*:}_kit.sh" "$kits/${word#*:}" 2>/dev/null) || LACKS+=" ${word#*:}" ;;
             file:*) [[ -e ${word#*:} ]] || LACKS+=" ${word#*:}" ;;
+            mpich) echo '#include <mpi.h>' | mpicc -E -dM -x c - 2>/dev/null | grep -q MPICH_VERSION || LACKS+=' MPICH with its mpicc' ;;
             lab:*) [[ $(id -u) == 0 ]] && unshare --net --uts --ipc --mount true 2>/dev/null || LACKS+=" root (network namespaces)" ;;
             *) command -v "$word" >/dev/null || LACKS+=" $word" ;;
         esac

@@ -47,6 +47,17 @@ export TEST_MARK=$BASHPID.$RANDOM$RANDOM
 
 tests=0 failures=0 finished=
 
+# A PATH with all programs of the machine but these.
+path_without() { # PROGRAM...
+    local name
+    mkdir "$TMP/path"
+    for name in ${PATH//:/ }; do
+        ln -sft "$TMP/path" "$name"/* 2>/dev/null
+    done
+    PATH=$TMP/path
+    for name; do rm -f "$TMP/path/$name"; done
+}
+
 # --- results ----------------------------------------------------------------------------------
 
 say_file() { # TITLE FILE: the end of a file as a comment

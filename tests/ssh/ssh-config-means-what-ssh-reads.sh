@@ -279,7 +279,7 @@ refused 'RefuseConnection "not today"' 'not today'
 refused 'Include %%h' 'Include with %h is not obeyed'
 
 # Tokens and variables in files: ssh -G does not expand them. What ssh refuses at the login is refused here.
-finds 'IdentityFile ~/%%n-%%p-%%r-%%%%\nUser me' "identityfile $HOME/node1-22-me-%"
+finds 'IdentityFile ~/%%n-%%p-%%r-%%%%\nUser me' "identityfile $(getent passwd "$(id -u)" | cut -d: -f6)/node1-22-me-%"
 finds 'IdentityFile ~root/x' 'identityfile /root/x'
 # shellcheck disable=SC2016
 finds 'IdentityFile /${SET}/x' 'identityfile /value/x'

@@ -165,6 +165,7 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
 {
         CLEANUP(intlist_finish) struct intlist same = { 0 };
         CLEANUP(intlist_finish) struct intlist echoes = { 0 };
+        size_t own;
 
         note_next_failure(d, j, o);
         for (size_t i = 0; i < o->n_same; i++)
@@ -180,8 +181,9 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
         if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
                           o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
-        if (o->failed > 2 && o->failed > o->n_same + 1)
-                diag_note(d, "%zu ranks failed on their own", o->failed);
+        own = o->failed - MIN(o->failed, (size_t)echoes.n);
+        if (own > 2 && own > o->n_same + 1)
+                diag_note(d, "%zu ranks failed on their own", own);
         if (o->stopped)
                 diag_note(d, "%zu rank%s stopped by hnlaunch: %zu after TERM, %zu after KILL",
                           o->stopped, o->stopped == 1 ? " was" : "s were", o->stopped - o->killed,

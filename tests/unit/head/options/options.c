@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "base/memory.h"
 #include "head/options/option_foreign.h"
 #include "head/options/option_table.h"
 #include "head/term/error_ids.h"
@@ -695,10 +696,19 @@ static void test_short_help_fits_on_a_screen_and_names_real_options(void **state
         free(help);
 }
 
-static int no_files(void **state UNUSED)
+/* Neither settings of the user nor of the machine. */
+static int no_settings(void **state UNUSED)
 {
-        setenv("HNLAUNCH_SYSTEM_CONFIG", "/nonexistent", 1);
-        setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+        for (char **e = environ; *e;) {
+                CLEANUP(free_textp) char *name = xstrndup(*e, strcspn(*e, "="));
+
+                if (strncmp(name, "HNLAUNCH_", 9) == 0 && unsetenv(name) == 0)
+                        e = environ;
+                else
+                        e++;
+        }
+        setenv("HNLAUNCH_SYSTEM_CONFIG", "/dev/null/none", 1);
+        setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);
         return 0;
 }
 
@@ -731,5 +741,5 @@ int main(void)
                 cmocka_unit_test(test_short_help_fits_on_a_screen_and_names_real_options),
         };
 
-        return cmocka_run_group_tests(tests, no_files, NULL);
+        return cmocka_run_group_tests(tests, no_settings, NULL);
 }
