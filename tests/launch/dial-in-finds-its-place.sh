@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 unset "${!PET_@}" "${!LWS_@}" "${!SM_@}" "${!AZ_@}" MASTER_ADDR MASTER_PORT RANK WORLD_SIZE LOCAL_RANK
-PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+PORT=$(free_port)
 export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 
 # --- two nodes of Kubeflow Trainer ---

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 FOLDER=$XDG_STATE_HOME/hnlaunch/dial-in
-PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+PORT=$(free_port)
 export PBS_JOBID=1234.server/x
 FILE=$FOLDER/pbs-1234.server-x.$PORT
 

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 unshare --uts true 2>/dev/null || skip_all 'needs root: nodes of this machine get names of their own'
-PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+PORT=$(free_port)
 export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 declare -A PIDS
 node() { # NAME R NODES ARG...: in the background; its output is in R-NAME.out and R-NAME.err

@@ -8,7 +8,6 @@
 
 HOST=127.0.0.1
 export HNLAUNCH_DIAL_SECRET=0123456789abcdef
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 # --- the place ---
 for place in 7777 host: :7777 host:0 host:65536 '[]:77' '[::1:77' ::1:77; do

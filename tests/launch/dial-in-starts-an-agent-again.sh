@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+PORT=$(free_port)
 export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 cat >work.sh <<'EOF'
 echo "rank $RANK attempt $HN_RESTART of agent $PPID"

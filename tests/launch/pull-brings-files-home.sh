@@ -87,7 +87,7 @@ has 'a second Ctrl-C leaves the files there' "$ERR" 'localhost: hnlaunch was tol
 ok 'all of them' test ! -e pulled
 
 # --- nodes that dial in ---
-PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+PORT=$(free_port)
 export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 "$HNLAUNCH" --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 1 --oversubscribe --pull other true >one.out 2>one.err &
 ONE=$!

@@ -47,6 +47,22 @@ export TEST_MARK=$BASHPID.$RANDOM$RANDOM
 
 tests=0 failures=0 finished=
 
+# A port that is free now, below those that the kernel gives to connections: one of the kernel's may be taken by a node
+# that calls it before anybody listens, whose connection then meets itself.
+free_port() {
+    python3 -c '
+import random, socket
+while True:
+    port = random.randrange(20000, 30000)
+    with socket.socket() as s:
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+    print(port)
+    break'
+}
+
 # A PATH with all programs of the machine but these.
 path_without() { # PROGRAM...
     local name
