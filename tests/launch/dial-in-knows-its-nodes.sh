@@ -6,10 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-read -r PORT PROXY < <(python3 -c 'import socket
-s = [socket.socket() for i in range(2)]
-[x.bind(("127.0.0.1", 0)) for x in s]
-print(*(x.getsockname()[1] for x in s))')
+PORT=$(free_port) PROXY=$(free_port)
 export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 
 cat >others.py <<'END'
