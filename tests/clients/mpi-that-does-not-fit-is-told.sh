@@ -74,12 +74,13 @@ is 'once, though two ranks have them' "$(grep -c HN245 "$ERR")" 1
 
 # Programs that live only a moment, and are hidden from the command line. One rank may use an MPI of its own.
 cat >moment.py <<'END'
-import ctypes, os, subprocess, sys
+import ctypes, os, subprocess, sys, time
 if os.environ.get("ONLY", os.environ.get("RANK")) == os.environ.get("RANK"):
     if sys.argv[2:]:
         sys.exit(subprocess.call([sys.executable, __file__, sys.argv[1]]))
     library = ctypes.CDLL(sys.argv[1])
     library.MPI_Init(None, None)
+    time.sleep(0.3) # some looks of an agent on a busy machine
     library.MPI_Finalize()
 END
 moment() { hn -x 'OPAL_*' --oversubscribe --local 3 --label none "$@"; }

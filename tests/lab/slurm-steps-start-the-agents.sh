@@ -81,8 +81,9 @@ begin() { # FILE: starts a job whose ranks end when the file is there
 srun_pids() { lab ps head | awk '/ srun .*--job-name=hnlaunch/ { parent[$2] = $3 } END { for (p in parent) print parent[p] in parent, p }' | sort -n | cut -d' ' -f2; }
 srun_ended() { [[ -z $(srun_pids) ]]; }
 begin killed
+# The younger one first: it would end the step before it is killed.
 # shellcheck disable=SC2046
-ok 'srun is killed as a whole' kill -KILL $(srun_pids)
+ok 'srun is killed as a whole' kill -KILL $(srun_pids | tac)
 ok 'it is gone' wait_for srun_ended
 : >killed
 finish

@@ -116,6 +116,15 @@ static bool ended_long_after(const struct cause *told, const struct cause *silen
                cause_left_silently(silent) && told->told_ns - silent->at_ns <= SKEW_MS * NS_PER_MS;
 }
 
+/* Whether @left, a rank that has left MPI, explains that the MPI of a peer aborts without a word.
+ */
+static bool explains_abort(const struct outcome *o, const struct cause *left,
+                           const struct cause *abort)
+{
+        return left->kind == CAUSE_UNFINALIZED && abort->kind == CAUSE_ABORT && !*abort->text &&
+               is_near(o, left, abort);
+}
+
 /* Whether @a rather than @b, which arrived earlier, is the cause. */
 static bool is_stronger(const struct outcome *o, const struct cause *a, const struct cause *b)
 {
@@ -134,6 +143,8 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
                 return a->told_ns < b->told_ns;
         if (ended_long_after(a, b) || ended_long_after(b, a))
                 return ended_long_after(a, b);
+        if (explains_abort(o, a, b) || explains_abort(o, b, a))
+                return explains_abort(o, a, b);
         if (wa != wb && is_near(o, a, b))
                 return wa < wb;
         return began_ns(a) < began_ns(b);

@@ -134,6 +134,25 @@ static void test_a_lost_node_beats_its_ranks(void **state UNUSED)
         outcome_finish(&o);
 }
 
+/* It closes its connections before it can be reaped. */
+static void test_a_rank_that_left_mpi_explains_aborts_without_words(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+        struct cause abort = { .kind = CAUSE_ABORT, .rank = 5, .code = 14, .at_ns = 92000000 };
+        struct cause left = { .kind = CAUSE_UNFINALIZED, .rank = 7, .at_ns = 100000000 };
+
+        assert_true(outcome_happened(&o, &abort));
+        assert_true(outcome_exited(&o, &left, EXITED(0), false, false, ""));
+        assert_int_equal(o.cause.rank, 7);
+        assert_int_equal(outcome_exit_code(&o), 1);
+        outcome_finish(&o);
+        snprintf(abort.text, sizeof(abort.text), "MPI_Abort() with code 14: no input");
+        assert_true(outcome_happened(&o, &abort));
+        assert_false(outcome_exited(&o, &left, EXITED(0), false, false, ""));
+        assert_int_equal(o.cause.rank, 5);
+        outcome_finish(&o);
+}
+
 static void test_an_order_stays_the_cause(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
@@ -688,6 +707,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nothing_that_exits_0_is_a_failure),
                 cmocka_unit_test(test_the_first_failing_rank_gives_the_code),
+                cmocka_unit_test(test_a_rank_that_left_mpi_explains_aborts_without_words),
                 cmocka_unit_test(test_a_fatal_signal_beats_an_earlier_exit_code),
                 cmocka_unit_test(test_after_the_decision_nothing_is_a_failure),
                 cmocka_unit_test(test_a_failure_before_the_decision_stays),
