@@ -36,6 +36,9 @@ UsePAM no
 Port 2222
 END
 chmod 755 "$TMP"
+# The user may not reach the folder of the build.
+mkdir -m 755 "$TMP/bin"
+cp "$LAB_HNLAUNCH" "$LAB_HNLAUNCH"-* "$TMP/bin"
 printf 'node001 slots=2\nnode002 slots=2\n' >"$TMP/etc-mpi/hostfile"
 
 as_user=(setpriv --reuid 4711 --regid 4711 --clear-groups env -i "HOME=$home" USER=mpiuser PATH=/usr/bin:/bin)
@@ -49,7 +52,7 @@ for node in node001 node002; do
 done
 launch() { # ARG...
     run "$LAB" run "${as_user[@]}" K_MPI_JOB_ROLE=launcher "OMPI_MCA_orte_default_hostfile=$TMP/etc-mpi/hostfile" \
-        "$LAB_HNLAUNCH" "$@"
+        "$TMP/bin/hnlaunch" "$@"
 }
 
 # shellcheck disable=SC2016
