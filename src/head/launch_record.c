@@ -45,8 +45,8 @@ static struct recorder *make_recorder(const struct launch *l, const char *log_di
         return folder ? recorder_create(folder, l->config.run_id, elsewhere, keep) : NULL;
 }
 
-/* Folders of runs below @dir are the user's own, but who may write @dir can put others there. In a
- * folder with the sticky bit nobody can. */
+/* Folders of runs below @dir are the user's own, but another user who may write @dir can replace
+ * them, unless it has the sticky bit. */
 static void warn_of_others(struct launch *l, const char *dir)
 {
         struct stat st;

@@ -2,7 +2,7 @@
 /*
  * World_watch: ranks whose MPI has made a world of one
  *
- * MPI_Init() that finds no launcher makes a world of one, and tells nobody. It leaves a trace among
+ * MPI_Init() that finds no launcher makes a world of one without a word. It leaves a trace among
  * the open files of its process, which is in a rank or below it. A rank with such a trace that has
  * not used the agent's PMI or PMIx is alone. The first two ranks of a node are watched: often in
  * the first seconds, as such a program may live only a moment, and seldom later.

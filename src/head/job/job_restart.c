@@ -63,7 +63,7 @@ static bool move_to_spare(struct job *j, struct plan *plan, size_t lost)
         return true;
 }
 
-/* Only ends the turn of the loop: sleep_backoff() sees that the timer is inactive. */
+/* Only ends the turn of the loop: sleep_restart() sees that the timer is inactive. */
 static void on_backoff_over(uv_timer_t *t UNUSED)
 {
 }

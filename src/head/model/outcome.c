@@ -25,6 +25,7 @@
 #include "base/printable.h"
 #include "head/model/outcome_private.h"
 #include "head/reason/reason.h"
+#include "head/reason/reason_lines.h"
 #include "head/term/columns.h"
 #include "wire/msg.h"
 
@@ -269,14 +270,6 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
 
 /* --- reasons in the output of ranks ----------------------------------------------------------- */
 
-static bool tells_any(const char *words, const char *const *patterns, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                if (strstr(words, patterns[i]))
-                        return true;
-        return false;
-}
-
 /* Whether a text tells that a collective has timed out: the watchdog of PyTorch's NCCL, Gloo, and
  * PyTorch's store. The other ranks may still be where they keep each other waiting. */
 static bool tells_of_wait(const char *words)
@@ -288,7 +281,7 @@ static bool tells_of_wait(const char *words)
                 "wait timeout after ",
         };
 
-        return tells_any(words, patterns, ARRAY_SIZE(patterns));
+        return reason_has_phrase(words, patterns, ARRAY_SIZE(patterns));
 }
 
 static void set_quote(struct cause *c, enum quote quote, const struct reason *r)

@@ -15,19 +15,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "head/reason/reason_lines.h"
 
 enum {
         LAST_LINES = 8, /* judged without an exception: as many as a report shows */
         NEAR_CHARS = 60 /* between the words of one statement */
 };
-
-static bool has_any(const char *line, const char *const *phrases, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                if (strstr(line, phrases[i]))
-                        return true;
-        return false;
-}
 
 static bool tells_of_stop(const char *line)
 {
@@ -37,7 +30,7 @@ static bool tells_of_stop(const char *line)
                 "signal terminated", "termination requested",
         };
 
-        return has_any(line, phrases, ARRAY_SIZE(phrases)) || !strcmp(line, "terminated");
+        return reason_has_phrase(line, phrases, ARRAY_SIZE(phrases)) || !strcmp(line, "terminated");
 }
 
 static bool tells_of_service(const char *line)
@@ -48,7 +41,7 @@ static bool tells_of_service(const char *line)
                 "smtp",  "ftp://",   "wandb", "subprocess.", "command '",
         };
 
-        return has_any(line, phrases, ARRAY_SIZE(phrases));
+        return reason_has_phrase(line, phrases, ARRAY_SIZE(phrases));
 }
 
 static bool tells_of_timeout(const char *line)
@@ -63,7 +56,7 @@ static bool tells_of_timeout(const char *line)
                 "timeout waiting",   "timeouterror",
         };
 
-        return has_any(line, phrases, ARRAY_SIZE(phrases));
+        return reason_has_phrase(line, phrases, ARRAY_SIZE(phrases));
 }
 
 static bool tells_of_connection(const char *line)
@@ -148,7 +141,7 @@ static bool tells_of_connection(const char *line)
         };
 
         /* EOFError without a text is the end of a connection of Python's multiprocessing. */
-        return has_any(line, phrases, ARRAY_SIZE(phrases)) || !strcmp(line, "eoferror");
+        return reason_has_phrase(line, phrases, ARRAY_SIZE(phrases)) || !strcmp(line, "eoferror");
 }
 
 /* Returns the end of a word for another rank at @p, else NULL: "peer", "rank 3". */
@@ -214,8 +207,8 @@ static bool tells_of_loss(const char *line, int rank)
                         continue;
                 behind = xstrndup(end, NEAR_CHARS);
                 ahead = xstrndup(line + from, (size_t)(p - line) - from);
-                if (has_any(behind, after, ARRAY_SIZE(after)) ||
-                    has_any(ahead, before, ARRAY_SIZE(before)))
+                if (reason_has_phrase(behind, after, ARRAY_SIZE(after)) ||
+                    reason_has_phrase(ahead, before, ARRAY_SIZE(before)))
                         return true;
         }
         return false;
@@ -279,7 +272,8 @@ static bool is_beside(const char *line)
 {
         static const char *const phrases[] = { "warn", "retry", "exception ignored", "(w " };
 
-        return (has_any(line, phrases, ARRAY_SIZE(phrases)) && !strstr(line, "willretry")) ||
+        return (reason_has_phrase(line, phrases, ARRAY_SIZE(phrases)) &&
+                !strstr(line, "willretry")) ||
                !strncmp(line, "[w", 2) || !strncmp(line, "frame #", 7) || *line == '#';
 }
 
@@ -312,7 +306,7 @@ bool echo_is_error_line(const char *line)
         bool indented;
         CLEANUP(free_textp) char *small = take_small_line(&line, &indented);
 
-        return small && has_any(small, phrases, ARRAY_SIZE(phrases));
+        return small && reason_has_phrase(small, phrases, ARRAY_SIZE(phrases));
 }
 
 bool echo_is_of_order(const char *words)
@@ -324,7 +318,7 @@ bool echo_is_of_order(const char *words)
 
         while ((line = take_small_line(&words, &indented))) {
                 found = strncmp(line, "traceback (most recent call last)", 33) != 0 &&
-                        (found || has_any(line, phrases, ARRAY_SIZE(phrases)));
+                        (found || reason_has_phrase(line, phrases, ARRAY_SIZE(phrases)));
                 free(line);
         }
         return found;

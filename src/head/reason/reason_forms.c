@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "head/reason/reason_lines.h"
 
 /* clang-format off */
 #define NOISE(t)         { .text = t, .kind = LINE_NOISE }
@@ -269,14 +270,6 @@ const struct reason_form *reason_forms_find(const char *line)
         return find_by_shape(line);
 }
 
-static bool has_one_of(const char *text, const char *const *words, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                if (strstr(text, words[i]))
-                        return true;
-        return false;
-}
-
 enum reason_kind reason_forms_weigh(const char *text)
 {
         /* A peer is gone: gloo, NCCL, PyTorch's store, sockets. */
@@ -300,7 +293,7 @@ enum reason_kind reason_forms_weigh(const char *text)
                 "BrokenProcessPool",
         };
 
-        if (has_one_of(text, weak, ARRAY_SIZE(weak)))
+        if (reason_has_phrase(text, weak, ARRAY_SIZE(weak)))
                 return LINE_WEAK;
-        return has_one_of(text, peer, ARRAY_SIZE(peer)) ? LINE_PEER : LINE_REASON;
+        return reason_has_phrase(text, peer, ARRAY_SIZE(peer)) ? LINE_PEER : LINE_REASON;
 }

@@ -122,3 +122,11 @@ size_t reason_lines_indent(const char *line)
 {
         return strspn(line, " \t");
 }
+
+bool reason_has_phrase(const char *text, const char *const *phrases, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (strstr(text, phrases[i]))
+                        return true;
+        return false;
+}

@@ -22,5 +22,7 @@ void reason_lines_finish(struct reason_lines *l);
 
 /* Returns the next line at or after @from that is not blank, l->n = none. */
 size_t reason_lines_next(const struct reason_lines *l, size_t from);
+/* Whether @text has one of the @n phrases. */
+bool reason_has_phrase(const char *text, const char *const *phrases, size_t n);
 /* Returns the number of blanks before a line's text. */
 size_t reason_lines_indent(const char *line);

@@ -925,7 +925,7 @@ const struct error_id error_ids[] = {
           "others may replace the records of a run (warning)",
           "The folder of --log-dir may be written by a group or by everybody and has no sticky bit, so that another user "
           "can put other records in the place of this run's. hnlaunch reads records only from folders of the user in "
-          "which nobody else may write.",
+          "which no other user may write.",
           "chmod go-w the folder, or chmod +t it." },
         { 830,
           "top has no screen (warning)",

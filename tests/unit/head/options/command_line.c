@@ -11,38 +11,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/options/options.h"
-
-/* Loads a command line of words with blanks between them. */
-static int load(struct options *o, struct diags *d, const char *line)
-{
-        char *words = strdup(line), *save = NULL, *argv[32] = { (char[]){ "hnlaunch" } };
-        int argc = 1, r;
-
-        for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
-                argv[argc++] = w;
-        *d = (struct diags)DIAGS_INIT;
-        r = options_load(o, argc, argv, d);
-        free(words);
-        return r;
-}
-
-static void unload(struct options *o, struct diags *d)
-{
-        options_finish(o);
-        diags_finish(d);
-}
-
-/* The text of all messages; valid until the next call. */
-static const char *messages(const struct diags *d)
-{
-        static char text[4096];
-        FILE *f = fmemopen(text, sizeof(text), "w");
-
-        diags_print(d, f, false);
-        fclose(f);
-        return text;
-}
+#include "option_line.h"
 
 /* One word behind one dash, and one error that names it. */
 static void test_words_of_others_are_no_letters(void **state UNUSED)
@@ -191,5 +160,5 @@ int main(void)
 
         setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);
         setenv("HNLAUNCH_SYSTEM_CONFIG", "/dev/null/none", 1);
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return cmocka_run_group_tests(tests, no_settings, NULL);
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,37 +14,7 @@
 #include "head/options/option_foreign.h"
 #include "head/options/option_table.h"
 #include "head/term/error_ids.h"
-
-/* Loads a command line of words with blanks between them. */
-static int load(struct options *o, struct diags *d, const char *line)
-{
-        char *words = strdup(line), *save = NULL, *argv[32] = { (char[]){ "hnlaunch" } };
-        int argc = 1, r;
-
-        for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
-                argv[argc++] = w;
-        *d = (struct diags)DIAGS_INIT;
-        r = options_load(o, argc, argv, d);
-        free(words);
-        return r;
-}
-
-static void unload(struct options *o, struct diags *d)
-{
-        options_finish(o);
-        diags_finish(d);
-}
-
-/* The text of all messages; valid until the next call. */
-static const char *messages(const struct diags *d)
-{
-        static char text[4096];
-        FILE *f = fmemopen(text, sizeof(text), "w");
-
-        diags_print(d, f, false);
-        fclose(f);
-        return text;
-}
+#include "option_line.h"
 
 static void test_built_in_values_are_there(void **state UNUSED)
 {
@@ -694,22 +663,6 @@ static void test_short_help_fits_on_a_screen_and_names_real_options(void **state
                         fail_msg("-h has --%s", name);
         }
         free(help);
-}
-
-/* Neither settings of the user nor of the machine. */
-static int no_settings(void **state UNUSED)
-{
-        for (char **e = environ; *e;) {
-                CLEANUP(free_textp) char *name = xstrndup(*e, strcspn(*e, "="));
-
-                if (strncmp(name, "HNLAUNCH_", 9) == 0 && unsetenv(name) == 0)
-                        e = environ;
-                else
-                        e++;
-        }
-        setenv("HNLAUNCH_SYSTEM_CONFIG", "/dev/null/none", 1);
-        setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);
-        return 0;
 }
 
 int main(void)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Option line: a command line as a text, for the units of src/head/options
+ */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "base/memory.h"
+#include "head/options/options.h"
+
+/* Loads a command line of words with blanks between them. */
+static inline int load(struct options *o, struct diags *d, const char *line)
+{
+        char *words = strdup(line), *save = NULL, *argv[32] = { (char[]){ "hnlaunch" } };
+        int argc = 1, r;
+
+        for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+                argv[argc++] = w;
+        *d = (struct diags)DIAGS_INIT;
+        r = options_load(o, argc, argv, d);
+        free(words);
+        return r;
+}
+
+static inline void unload(struct options *o, struct diags *d)
+{
+        options_finish(o);
+        diags_finish(d);
+}
+
+/* The text of all messages; valid until the next call. */
+static inline const char *messages(const struct diags *d)
+{
+        static char text[4096];
+        FILE *f = fmemopen(text, sizeof(text), "w");
+
+        diags_print(d, f, false);
+        fclose(f);
+        return text;
+}
+
+/* Neither settings of the user nor of the machine. */
+static inline int no_settings(void **state UNUSED)
+{
+        for (char **e = environ; *e;) {
+                CLEANUP(free_textp) char *name = xstrndup(*e, strcspn(*e, "="));
+
+                if (strncmp(name, "HNLAUNCH_", 9) == 0 && unsetenv(name) == 0)
+                        e = environ;
+                else
+                        e++;
+        }
+        setenv("HNLAUNCH_SYSTEM_CONFIG", "/dev/null/none", 1);
+        setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);
+        return 0;
+}
