@@ -122,10 +122,12 @@ void launch_record_open(struct launch *l)
 void launch_record_end(struct launch *l, int code)
 {
         struct recorder *r = run_dir_recorder(l->dir);
+        const struct diag *first = diags_first_error(&l->diags);
+        bool told = first && first->id == HN_NO_PLACE;
         struct error err = { 0 };
 
         say_copy_to(NULL, NULL);
-        if (r && recorder_finish(r, RECORDS_MS, &err) < 0)
+        if (r && recorder_finish(r, RECORDS_MS, &err) < 0 && !told)
                 diag_help(diag_warn(&l->diags, HN_NO_RECORDS,
                                     "the records of this run are incomplete: %s", err.text),
                           "--log-dir none keeps none, --log-dir DIR keeps them elsewhere");
