@@ -232,7 +232,8 @@ static int find_stream_error(const struct launch *l, const char **ret_stream)
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
         const char *dir = run_dir_path(l->dir);
-        int error = find_stream_error(l, NULL);
+        const struct cause *cause = &job_outcome(l->job)->cause;
+        int error = cause->kind == CAUSE_STDOUT ? cause->error : find_stream_error(l, NULL);
         struct diag *di;
 
         if (!u->bytes || error == EPIPE)

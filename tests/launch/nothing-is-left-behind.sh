@@ -19,9 +19,8 @@ nothing_left 'the deaf child is gone'
 
 # A service that cleans up when its client, which the rank started and leaves behind, is gone. SIGTERM would end it before.
 cat >service.sh <<'END'
-touch "kept.$RANK"
 mkfifo "client.$RANK"
-setsid sh -c 'read -r line; sleep 1; rm "kept.$RANK"' <"client.$RANK" >/dev/null 2>&1 &
+setsid sh -c 'touch "kept.$RANK"; read -r line; sleep 1; rm "kept.$RANK"' <"client.$RANK" >/dev/null 2>&1 &
 sleep 300 >"client.$RANK" &
 until [ -e "kept.0" ] && [ -e "kept.1" ]; do sleep 0.05; done
 case $1.$RANK in

@@ -43,6 +43,7 @@ exits 'a closed pipe: events' 141
 verdict_has 'the verdict says why' 'standard output could not be written: Broken pipe' '(exit 141)'
 full --local 1 echo said
 exits 'a full disk: output of a rank' 73
+has 'the bytes that are missing are told with their reason' "$ERR" 'warning[HN813]: 5 bytes of rank 0 were not written: No space left on device'
 closed_pipe --local 1 echo said
 exits 'a closed pipe: output of a rank' 141
 

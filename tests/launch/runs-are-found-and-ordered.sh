@@ -140,6 +140,15 @@ is 'with exit code 66' "$RC_OF" 66
 chmod 755 "shared/$id"
 hn_of ps
 is 'a socket that is none stays, also where the records are trusted' "$(cat paper.tex)" precious
+mkdir -m 700 own && echo precious >own/x.sock
+sed -i 's/paper.tex/own\/x.sock/' "shared/$id/run.json"
+sleep 2.1 # a younger one would stay: it may be just being made
+hn_of ps
+is 'also with the name of a socket, in the own folder' "$(cat own/x.sock)" precious
+python3 -c 'import os, socket, sys; os.unlink(sys.argv[1]); socket.socket(socket.AF_UNIX).bind(sys.argv[1])' own/x.sock
+sleep 2.1
+hn_of ps
+is 'and a socket there, which nobody listens at, is removed' "$(ls own)" ''
 rm -r "shared/$id"; mkdir -m 700 "shared/$id"; mkfifo "shared/$id/run.json"
 ok 'a FIFO among the records does not hang ps' timeout 20 "$HNLAUNCH" ps
 rm -r shared

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel spreads connections over the processes that listen at the address. A process that is
- * stopped accepts none, so another connection is tried when one stays silent.
+ * The kernel spreads connections over the processes that listen at the address, by a hash of the
+ * ports. A process that is stopped accepts none, so another connection is tried when one stays
+ * silent, and each waits longer than the one before.
  *
  * NCCL 2.28.7 and newer answers in JSON. A long answer is asked for once more as text, which names
  * only ranks that differ. Older releases answer in text alone, and those before 2.27.3 are not
@@ -27,10 +28,10 @@
 #include "base/printable.h"
 
 enum {
-        GAP_MS = 2000,      /* between the answers */
-        GREETING_MS = 1000, /* then another connection is tried */
+        GAP_MS = 2000,    /* between the answers */
+        GREETING_MS = 80, /* of the first connection; the k-th waits k times as long: 2.9 s for all */
         ANSWER_MS = 5000,
-        TRIES = 3,
+        TRIES = 8,
         GREETING_MAX = 512,
         ENVIRON_MAX = 4 << 20,
         MAPS_MAX = 16 << 20,
@@ -165,8 +166,8 @@ struct ras_question {
  * problem, or without one: nothing listens. */
 static int greet_ras(struct ras_question *q, struct buf *ret)
 {
-        for (int i = 0; i < TRIES; i++) {
-                int64_t until = clock_ms() + GREETING_MS;
+        for (int i = 1; i <= TRIES; i++) {
+                int64_t until = clock_ms() + (int64_t)i * GREETING_MS;
                 int fd = connect_ras(q->port, until);
 
                 if (fd < 0)
