@@ -29,7 +29,7 @@
 
 enum {
         GAP_MS = 2000,    /* between the answers */
-        GREETING_MS = 80, /* of the first connection; the k-th waits k times as long: 2.9 s for all */
+        GREETING_MS = 80, /* of the first connection; the k-th waits k times as long */
         ANSWER_MS = 5000,
         TRIES = 8,
         GREETING_MAX = 512,

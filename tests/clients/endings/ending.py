@@ -77,6 +77,12 @@ def forever():
         time.sleep(1)
 
 
+def stay():
+    threading.main_thread().join()  # its traceback is written then
+    leave()
+    forever()
+
+
 def wait_for_peers():
     gone = threading.Event()
 
@@ -109,13 +115,12 @@ def fail():
             port = s.getsockname()[1]
         socket.create_connection(("127.0.0.1", port))
     if HOW in ("thread", "deaf"):
-        threading.Thread(target=forever).start()
-        leave()
+        threading.Thread(target=stay).start()
     if HOW == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if HOW == "message":
-        leave()
         atexit.register(time.sleep, float(SECONDS))
+        atexit.register(leave)
         sys.exit("error: the mesh has no cells")
     if HOW in ("atexit", "exit42"):
         atexit.register(time.sleep, float(SECONDS))
