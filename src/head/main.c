@@ -67,7 +67,7 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
         }
         switch (l->o.command) {
         case COMMAND_HELP:
-                options_print_help(l->o.help_topic);
+                options_print_help(l->o.help_topic, stdout);
                 return 0;
         case COMMAND_VERSION:
                 options_print_version();
@@ -113,6 +113,10 @@ int main(int argc, char **argv)
         if (sodium_init() < 0) {
                 fputs("hnlaunch: cannot get random bytes from this system\n", stderr);
                 return 125;
+        }
+        if (argc < 2) {
+                options_print_help(NULL, stderr);
+                return 64;
         }
         rc = dispatch_command(&l, argc, argv);
         signo = l.job && job_outcome(l.job)->cause.kind == CAUSE_ORDER

@@ -260,7 +260,7 @@ for words in stop signal "signal $id" wait "wait a b" "ps $id" "rerun a b"; do
     # shellcheck disable=SC2086
     hn_of $words
     is "$words: wrong words" "$RC_OF" 64
-    matches "$words: the form is shown" "$TMP/of.err" "= note: hnlaunch ${words%% *} "
+    matches "$words: the form is shown" "$TMP/of.err" "= note: usage: hnlaunch ${words%% *} "
 done
 mkdir "$RUNS/there"
 sed 's/"host": "[^"]*"/"host": "login7"/; s/"run": "[^"]*"/"run": "there"/' "$TMP/copy/run.json" >"$RUNS/there/run.json"

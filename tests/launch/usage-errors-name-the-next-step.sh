@@ -106,11 +106,27 @@ lacks 'of others not' "$ERR" MINE
 hn --local 1 -x OMP_NUM_THREADS=3 -x NCCL_SOCKET_IFNAME=lo -x CUDA_VISIBLE_DEVICES=0 true
 lacks 'nor of those that are set only when they are missing' "$ERR" warning
 
+hn
+exits 'nothing at all: 64' 64
+is 'the screen of -h is on standard error' "$(cat "$ERR")" "$("$HNLAUNCH" -h)"
+is 'and nothing on standard output' "$(cat "$OUT")" ''
+for words in 'logs -h' 'logs --help' 'help logs'; do
+    # shellcheck disable=SC2086
+    hn $words
+    exits "$words: 0" 0
+    has 'the help of that command' "$OUT" 'usage: hnlaunch logs [OPTION...] [RUN]'
+done
+for word in kill cancel status list tail; do
+    hn $word k3f9q
+    exits "$word, a command of other tools: 64" 64
+    has 'it leads to that of hnlaunch' "$ERR" "unknown command \`$word\`; it is \`hnlaunch "
+done
+
 for topic in 'help foo' '--help=foo' '--help foo'; do
     # shellcheck disable=SC2086
     hn $topic
     exits "$topic: 64" 64
-    has 'the topics are listed' "$ERR" 'topics: all hostfile env exit config'
+    has 'it tells where the topics are' "$ERR" 'hnlaunch -h shows commands and topics'
 done
 
 # --- commands -----------------------------------------------------------------------------------

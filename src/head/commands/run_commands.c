@@ -512,31 +512,20 @@ static int start_again(const struct options *o, const struct run *r, struct diag
 /* Checks the number of words. 0, or 64 with a message. */
 static int check_words(const struct options *o, struct diags *d)
 {
-        static const struct {
-                size_t least, most;
-                const char *form;
-        } forms[] = {
-                [COMMAND_PS] = { 0, 0, "hnlaunch ps [--json]" },
-                [COMMAND_STOP] = { 1, 1, "hnlaunch stop [--grace TIME] RUN" },
-                [COMMAND_SIGNAL] = { 2, 2, "hnlaunch signal RUN SIGNAL" },
-                [COMMAND_WAIT] = { 1, 1, "hnlaunch wait RUN" },
-                [COMMAND_ATTACH] = { 0, 1, "hnlaunch attach [RUN]" },
-                [COMMAND_LOGS] = { 0, 1, "hnlaunch logs [-f] [--ranks LIST] [--host LIST] [RUN]" },
-                [COMMAND_WHY] = { 0, 1, "hnlaunch why [--json] [RUN]" },
-                [COMMAND_REPORT] = { 0, 1, "hnlaunch report [--html FILE] [--json] [RUN]" },
-                [COMMAND_TOP] = { 0, 1, "hnlaunch top [--json] [RUN]" },
-                [COMMAND_RERUN] = { 0, 1, "hnlaunch rerun [--without-bad] [--ranks LIST] [RUN]" },
-        };
-        const char *name = option_commands[o->command].name;
+        const struct option_command *c = &option_commands[o->command];
         struct diag *di;
 
-        if (o->argv.n >= forms[o->command].least && o->argv.n <= forms[o->command].most)
+        if (o->argv.n >= c->least && o->argv.n <= c->most)
                 return 0;
-        di = o->argv.n ? diag_add(d, HN_WORDS, 64, "`%s` does not take %zu word%s", name, o->argv.n,
-                                  o->argv.n == 1 ? "" : "s")
-                       : diag_add(d, HN_WORDS, 64, "`%s` needs the id of a run", name);
-        diag_note(di, "%s; hnlaunch ps lists your runs", forms[o->command].form);
-        diag_help(di, "to start a program of this name: hnlaunch run %s", name);
+        if (o->argv.n > c->most)
+                di = diag_add(d, HN_WORDS, 64, "`%s` does not take %zu word%s", c->name, o->argv.n,
+                              o->argv.n == 1 ? "" : "s");
+        else
+                di = diag_add(d, HN_WORDS, 64, "`%s` needs %s", c->name,
+                              o->argv.n ? "a signal" : "the id of a run");
+        diag_note(di, "usage: hnlaunch %s [OPTION...]%s%s; hnlaunch ps lists your runs", c->name,
+                  *c->words ? " " : "", c->words);
+        diag_help(di, "to start a program of this name: hnlaunch run %s", c->name);
         return 64;
 }
 

@@ -28,6 +28,7 @@
 enum {
         HN_UNKNOWN = 701,
         HN_ARGUMENT = 702,
+        HN_MISPLACED = 704,
         HN_LETTER = 707,
         HN_JOB = 721,
         HN_SECOND = 725,
@@ -74,13 +75,14 @@ static char *modern_word(char *word)
         return word;
 }
 
-/* Tells whether @word is an option of hnlaunch: then a value was rather forgotten than meant. */
-static bool is_option(const char *word)
+/* Tells whether @word is an option of the command: then a value was rather forgotten than meant. */
+static bool is_option(const struct options *o, const char *word)
 {
         CLEANUP(free_textp) char *name = NULL;
 
         if (word[0] != '-' || word[1] != '-')
-                return word[0] == '-' && word[1] && !word[2] && option_by_letter(word[1]);
+                return word[0] == '-' && word[1] && !word[2] &&
+                       option_by_letter(word[1], o->command);
         name = xstrndup(word + 2, strcspn(word + 2, "="));
         return option_by_name(name);
 }
@@ -88,12 +90,6 @@ static bool is_option(const char *word)
 static bool needs_value(const struct option_def *def)
 {
         return def->arg && !(def->flags & OPTION_OPTIONAL);
-}
-
-static bool takes_job(enum command command)
-{
-        return command == COMMAND_RUN || command == COMMAND_PLAN || command == COMMAND_CONFIG ||
-               command == COMMAND_HELP || command == COMMAND_VERSION;
 }
 
 static bool ends_line(const struct options *o)
@@ -137,21 +133,14 @@ static const struct option_letter *ambiguous_letter(char letter)
         return NULL;
 }
 
-/* Returns the option of a letter, NULL = none. -f of logs has other meanings in other launchers. */
-static const struct option_def *find_letter(const struct options *o, char letter)
-{
-        return letter == 'f' && o->command == COMMAND_LOGS ? option_by_name("follow")
-                                                           : option_by_letter(letter);
-}
-
 /* Tells whether all of @word is letters of hnlaunch, as in -qv, -n4 or -qHhosts.txt, or has a
  * letter to be told of, as -N8. */
 static bool is_cluster(const struct options *o, const char *word)
 {
         const char *c = word + 1;
-        const struct option_def *def = find_letter(o, *c);
+        const struct option_def *def = option_by_letter(*c, o->command);
 
-        for (; def && !needs_value(def); def = find_letter(o, *++c))
+        for (; def && !needs_value(def); def = option_by_letter(*++c, o->command))
                 ;
         if (!*c || !word[2])
                 return true;
@@ -162,18 +151,61 @@ static bool is_cluster(const struct options *o, const char *word)
 
 /* ---- errors ---- */
 
-static int unknown_letter(struct diags *d, char letter)
+/* Options of other launchers stand before a program. */
+static bool is_launch(const struct options *o)
 {
-        const struct option_letter *one = ambiguous_letter(letter);
-        const struct option_foreign *foreign =
-                option_foreign_by_name((const char[]){ '-', letter, '\0' });
+        return ON_LAUNCH >> o->command & 1;
+}
 
-        if (one)
-                diag_help(diag_add(d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means),
-                          "write %s", one->instead);
+/* Says where the options of the command are listed. */
+static void help_with_options(const struct options *o, struct diag *diag)
+{
+        if (is_launch(o))
+                diag_help(diag, "hnlaunch -h shows the usual ones, --help all");
         else
-                diag_help(diag_add(d, HN_UNKNOWN, 64, "unknown option `-%c`", letter), "%s",
-                          foreign ? foreign->says : "hnlaunch -h shows the usual ones, --help all");
+                diag_help(diag, "hnlaunch %s -h lists the options of %s",
+                          option_commands[o->command].name, option_commands[o->command].name);
+}
+
+/* Refuses @word, an option of other commands. */
+static int refuse_misplaced(struct diags *d, const struct options *o, const struct option_def *def,
+                            const char *word)
+{
+        CLEANUP(free_textp) char *owners = option_owners(def);
+        const char *name = option_commands[o->command].name;
+        struct diag *diag;
+
+        diag = diag_add(d, def->action == ACTION_JOB ? HN_JOB : HN_MISPLACED, 64,
+                        "%s is an option of %s, not of %s", word, owners, name);
+        if (o->command != COMMAND_RUN)
+                diag_help(diag, "hnlaunch %s -h lists the options of %s", name, name);
+        else
+                diag_help(diag, "hnlaunch %s %s ...; hnlaunch help %s says more", owners, word,
+                          owners);
+        return -EINVAL;
+}
+
+static int unknown_letter(struct line *l, char letter)
+{
+        const char word[] = { '-', letter, '\0' };
+        const struct option_letter *one = is_launch(l->o) ? ambiguous_letter(letter) : NULL;
+        const struct option_foreign *foreign =
+                is_launch(l->o) ? option_foreign_by_name(word) : NULL;
+        const struct option_def *def = option_by_letter(letter, COMMAND_HELP);
+        struct diag *diag;
+
+        if (def && !one && !foreign)
+                return refuse_misplaced(l->d, l->o, def, word);
+        if (one) {
+                diag = diag_add(l->d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means);
+                diag_help(diag, "write %s", one->instead);
+                return -EINVAL;
+        }
+        diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `-%c`", letter);
+        if (foreign)
+                diag_help(diag, "%s", foreign->says);
+        else
+                help_with_options(l->o, diag);
         return -EINVAL;
 }
 
@@ -181,20 +213,22 @@ static int unknown_letter(struct diags *d, char letter)
 static int unknown_option(struct line *l, const char *name)
 {
         struct diag *diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `%s`", l->given);
-        const struct option_def *def = option_by_letter(*name);
+        const struct option_def *def = option_by_letter(*name, l->o->command);
         const char *names[MAX_NAMES], *near;
         size_t n = 0;
 
         for (size_t i = 0; i < option_count; i++)
-                if (!(option_table[i].flags & OPTION_HIDDEN))
+                if (!(option_table[i].flags & OPTION_HIDDEN) &&
+                    option_belongs(&option_table[i], l->o->command))
                         names[n++] = option_table[i].name;
         for (size_t i = 0; i < option_alias_count; i++)
-                names[n++] = option_aliases[i].name;
+                if (option_belongs(option_by_name(option_aliases[i].name), l->o->command))
+                        names[n++] = option_aliases[i].name;
         near = diag_did_you_mean(name, names, n);
         if (near)
                 diag_help(diag, "did you mean `--%s`?", option_by_name(near)->name);
         else
-                diag_help(diag, "hnlaunch --help lists all options");
+                help_with_options(l->o, diag);
         if (l->given[1] != '-' && def && needs_value(def))
                 diag_help(diag, "if `%s` is the value of -%c, write -%c %s", name + 1, *name, *name,
                           name + 1);
@@ -215,7 +249,7 @@ static const char *take_value(struct line *l, const struct option_def *def, cons
                 diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s", word, noun);
                 return NULL;
         }
-        if (def && is_option(value)) {
+        if (def && is_option(l->o, value)) {
                 diag = diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s, but the option `%s` follows",
                                 word, noun, value);
                 diag_help(diag, "if that is the value, write --%s=%s", def->name, value);
@@ -236,8 +270,11 @@ static const char *take_optional_value(struct line *l, const struct option_def *
         return fits ? l->args.v[l->next++] : NULL;
 }
 
+/* @topic NULL is the one screen, or the help of the command that has been given. */
 static void set_help(struct options *o, const char *topic)
 {
+        if (!topic && o->command != COMMAND_RUN && o->command != COMMAND_HELP)
+                topic = option_commands[o->command].name;
         o->command = COMMAND_HELP;
         free(o->help_topic);
         o->help_topic = topic ? xstrdup(topic) : NULL;
@@ -281,6 +318,10 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         }
         if (!value && name && def->flags & OPTION_OPTIONAL)
                 value = take_optional_value(l, def);
+        if (def->action && !option_belongs(def, l->o->command)) {
+                snprintf(origin, sizeof(origin), "--%s", def->name);
+                return refuse_misplaced(l->d, l->o, def, origin);
+        }
         switch (def->action) {
         case ACTION_JOB:
                 return set_job_file(l, value);
@@ -290,7 +331,7 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         case ACTION_SET:
                 return config_assign(l->o->settings, value, l->d);
         case ACTION_HELP:
-                set_help(l->o, name && !value ? "all" : value);
+                set_help(l->o, name && !value && l->o->command == COMMAND_RUN ? "all" : value);
                 return 0;
         case ACTION_VERSION:
                 l->o->command = COMMAND_VERSION;
@@ -328,7 +369,8 @@ static int take_long(struct line *l, const char *word)
         CLEANUP(free_textp) char *name = xstrndup(word + 2, strcspn(word + 2, "="));
         const char *eq = strchr(word, '=');
         const struct option_def *def = option_by_name(name);
-        const struct option_foreign *foreign = option_foreign_by_name(name);
+        const struct option_foreign *foreign =
+                is_launch(l->o) ? option_foreign_by_name(name) : NULL;
 
         if (!def && !foreign)
                 return unknown_option(l, name);
@@ -346,11 +388,11 @@ static int take_letters(struct line *l, const char *word)
         int r = 0;
 
         for (const char *c = word + 1; *c && !ends_line(l->o); c++) {
-                const struct option_def *def = find_letter(l->o, *c);
+                const struct option_def *def = option_by_letter(*c, l->o->command);
                 bool last = !c[1] || (def && needs_value(def));
 
                 if (!def)
-                        r = unknown_letter(l->d, *c);
+                        r = unknown_letter(l, *c);
                 else if (take_option(l, def, word, NULL, last && c[1] ? c + 1 : NULL) < 0)
                         r = -EINVAL;
                 if (last)
@@ -366,9 +408,11 @@ static int take_letters_or_word(struct line *l, const char *word)
         return is_cluster(l->o, word) ? take_letters(l, word) : unknown_option(l, l->given + 1);
 }
 
-/* Reads options up to the first other word; help and version end the loop at once. */
+/* Reads options up to the program, or between the words of a command; help and version end the loop
+ * at once. */
 static int read_options(struct line *l)
 {
+        bool takes_words = option_command_takes_words(l->o->command);
         int r = 0;
 
         while (l->next < l->args.n && !ends_line(l->o)) {
@@ -376,9 +420,13 @@ static int read_options(struct line *l)
                 CLEANUP(free_textp) char *given = xstrndup(was, strcspn(was, "="));
                 char *word = l->args.v[l->next] = modern_word(l->args.v[l->next]);
 
-                if (word[0] != '-' || !word[1])
+                if ((word[0] != '-' || !word[1]) && !takes_words)
                         break;
                 l->next++;
+                if (word[0] != '-' || !word[1]) {
+                        strv_push(&l->o->argv, word);
+                        continue;
+                }
                 l->verbatim = !strcmp(word, "--");
                 if (l->verbatim)
                         break;
@@ -432,6 +480,18 @@ static int read_program_words(struct line *l)
 
 /* ---- the whole line ---- */
 
+/* Refuses options that mean nothing to the command. */
+static int check_misplaced(const struct options *o, struct diags *d)
+{
+        const struct settings *s = o->settings;
+        int r = 0;
+
+        for (size_t i = 0; i < s->n && !ends_line(o); i++)
+                if (s->v[i].level == LEVEL_LINE && !option_belongs(s->v[i].def, o->command))
+                        r = refuse_misplaced(d, o, s->v[i].def, s->v[i].origin);
+        return r;
+}
+
 int command_line_read(struct options *o, int argc, char **argv, bool *ignored, struct diags *d)
 {
         struct line l = { .o = o, .d = d, .ignored = ignored };
@@ -455,10 +515,5 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
                 r = read_program_words(&l);
         o->line_argv = o->argv.n;
         strv_finish(&l.args);
-        if (r == 0 && o->settings->job && !takes_job(o->command)) {
-                diag_help(diag_add(d, HN_JOB, 64, "--job is an option of run, plan and config"),
-                          "hnlaunch --job FILE starts a run");
-                r = -EINVAL;
-        }
-        return r;
+        return check_misplaced(o, d) < 0 ? -EINVAL : r;
 }

@@ -165,7 +165,7 @@ static void load_variable(const struct load *l, const char *pair)
         const struct option_def *def = name[strspn(name, capitals)] ? NULL : option_by_key(key);
 
         if (!strncmp(name, set, strlen(set)) && name[strlen(set)])
-                settings_add(l->s, option_by_letter('x'), LEVEL_VARIABLE, pair + strlen(set),
+                settings_add(l->s, option_by_name("env"), LEVEL_VARIABLE, pair + strlen(set),
                              origin);
         else if (def)
                 settings_add_list(l->s, def, LEVEL_VARIABLE, value, origin);

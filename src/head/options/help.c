@@ -3,9 +3,11 @@
  * The texts of -h, --help and --help TOPIC. Topics of prose are constants; --help, the exit codes
  * and the table for programs are printed from option_table and head/term/error_ids.h.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "head/options/explain.h"
 #include "head/options/option_table.h"
 
@@ -15,22 +17,22 @@ static const char screen[] =
         "  hnlaunch -H hosts.txt train.bin --lr 1e-4        all slots of all hosts\n"
         "  hnlaunch -w 'gpu[001-004]:8' -x NCCL_DEBUG=INFO ./a.out\n"
         "  hnlaunch --local 4 ./a.out                       no ssh, any machine\n"
+        "  hnlaunch plan -H hosts.txt                       show the ranks, start nothing\n"
         "\n"
-        "  -H FILE    hostfile               -n N      ranks in all\n"
-        "  -w LIST    hosts                  --ppn N   ranks per node\n"
-        "  --exclude SPEC  without these     --map node   go round the nodes\n"
-        "  -x NAME[=V]     export variable   --timeout 2h  stop then\n"
-        "  --push FILE     copy it there first   --keep     and leave it there\n"
-        "  --show RANKS    ranks to print    --log-dir DIR  output in files\n"
-        "  --job FILE      settings and program from a file\n"
-        "  --dry-run       show the plan     --detach  give the terminal back\n"
-        "  -v -q           more, less\n"
+        "  where     -H FILE  -w LIST  --exclude SPEC  --nodes N  --job FILE (settings)\n"
+        "  how many  -n N (ranks)  --ppn N (per node)  --map node (round the nodes)\n"
+        "  with      -x NAME[=V]  --chdir DIR  --push FILE  --container KIND:NAME\n"
+        "  until     --timeout 2h  --grace 30s  --max-restarts N  --on-hang stop\n"
+        "  output    --show RANKS  --timestamps  --log-dir DIR  --detach  -v  -q\n"
         "\n"
         "Options stand before the program; everything after it is the program's.\n"
         "\n"
-        "commands: run (default)  plan  config  explain  help  version\n"
-        "  of runs: ps  attach  logs  why  stop  signal  wait  rerun\n"
-        "more: hnlaunch --help    topics: hnlaunch --help hostfile | env | exit | config\n";
+        "runs      ps (list them)  top (what one does)  why (who waits for whom)\n"
+        "          logs (output)  report (how it went)  attach, wait (to its end)\n"
+        "          stop  signal  rerun\n"
+        "settings  config (with origins)  explain (an error number or exit code)\n"
+        "more      help COMMAND, OPTION, or hostfile | env | exit | config;  version\n"
+        "          --help: every option of a run\n";
 
 static const char hostfile[] =
         "hostfile: one host per line, in the order of the node ranks; # begins a comment\n"
@@ -166,23 +168,86 @@ static void print_option_help(const struct option_def *def)
         putchar('\n');
 }
 
+static bool is_shown(const struct option_def *def, enum command command)
+{
+        return !(def->flags & OPTION_HIDDEN) && option_belongs(def, command);
+}
+
+/* Prints the options of a run by their groups. */
 static void print_all(void)
 {
         puts("usage: hnlaunch [run] [OPTION...] PROGRAM [ARG...]\n"
-             "       hnlaunch plan [OPTION...] [PROGRAM [ARG...]]\n"
-             "       hnlaunch config [OPTION...]\n"
-             "       hnlaunch explain [NUMBER...]\n"
-             "       hnlaunch help [all|hostfile|env|exit|config]\n"
-             "       hnlaunch version");
+             "       hnlaunch COMMAND [OPTION...] [WORD...]    see hnlaunch help COMMAND");
         for (int group = 0; group < OPTION_GROUPS; group++) {
                 printf("\n%s\n", option_group_titles[group]);
                 for (size_t i = 0; i < option_count; i++)
                         if ((int)option_table[i].group == group &&
-                            !(option_table[i].flags & OPTION_HIDDEN))
+                            is_shown(&option_table[i], COMMAND_RUN))
                                 print_option_help(&option_table[i]);
         }
         puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.\n"
              "SIZE is 512M or 2G; K, M, G and T are powers of 1024.");
+}
+
+/* Prints @text with two blanks in front of each line. */
+static void print_indented(const char *text)
+{
+        for (size_t len; *text; text += len) {
+                len = strcspn(text, "\n") + 1;
+                printf("  %.*s", (int)len, text);
+        }
+}
+
+/* Whether the help of @command lists the option: those that a run has too are left to --help. */
+static bool has_own_help(const struct option_def *def, enum command command)
+{
+        bool launches = ON_LAUNCH >> command & 1;
+
+        return is_shown(def, command) && def->commands != ON_ALL &&
+               (!launches || (def->commands && (def->commands & ON_LAUNCH) != ON_LAUNCH));
+}
+
+static void print_command(enum command command)
+{
+        const struct option_command *c = &option_commands[command];
+        bool launches = ON_LAUNCH >> command & 1;
+        size_t listed = 0;
+
+        printf("usage: hnlaunch %s%s%s%s\n\n%s\n", c->name,
+               command < COMMAND_EXPLAIN || option_command_takes_words(command) ? " [OPTION...]"
+                                                                                : "",
+               *c->words ? " " : "", c->words, c->help);
+        if (c->examples) {
+                puts("");
+                print_indented(c->examples);
+        }
+        for (size_t i = 0; i < option_count; i++)
+                if (has_own_help(&option_table[i], command)) {
+                        fputs(listed++ ? "" : "\n", stdout);
+                        print_option_help(&option_table[i]);
+                }
+        if (launches)
+                puts("\nIt has the options of a run: hnlaunch help all lists them.");
+        else if (option_command_takes_words(command))
+                puts("\nAll commands have --color, -o, -q and -v: see hnlaunch help all.");
+}
+
+/* Prints all that is known of an option. */
+static void print_one_option(const struct option_def *def)
+{
+        CLEANUP(free_textp) char *owners = option_owners(def);
+
+        print_option_help(def);
+        if (def->commands == ON_ALL)
+                puts("\ncommands: all");
+        else
+                printf("\ncommands: %s\n", owners);
+        if (!def->key)
+                return;
+        printf("key:      %s\nvariable: HNLAUNCH_", def->key);
+        for (const char *c = def->key; *c; c++)
+                putchar(isalnum((unsigned char)*c) ? toupper((unsigned char)*c) : '_');
+        puts("");
 }
 
 static void print_exits(void)
@@ -205,6 +270,18 @@ static const struct topic {
                { "environment", environment, NULL }, { "exit", NULL, print_exits },
                { "config", config, NULL },           { "table", NULL, print_table } };
 
+/* Prints the commands of an option, with commas. */
+static void print_owners(const struct option_def *def)
+{
+        const char *comma = "";
+
+        for (enum command c = 0; c < COMMAND_HELP; c++)
+                if (option_belongs(def, c)) {
+                        printf("%s%s", comma, option_commands[c].name);
+                        comma = ",";
+                }
+}
+
 /* Prints a line for each command, topic, option, error and exit code, for programs: fields with
  * tabs between. Fields may be added at the end of a line. */
 static void print_table(void)
@@ -217,11 +294,13 @@ static void print_table(void)
                 const struct option_def *def = &option_table[i];
                 char letter[] = { (char)def->letter, '\0' };
 
-                if (!(def->flags & OPTION_HIDDEN))
-                        printf("option\t%s\t%s\t%s\t%s\t%s\t%s\n", def->name, letter,
-                               def->arg ? def->arg : "",
-                               def->flags & OPTION_OPTIONAL ? "optional" : "",
-                               def->key ? def->key : "", def->help);
+                if (def->flags & OPTION_HIDDEN)
+                        continue;
+                printf("option\t%s\t%s\t%s\t%s\t%s\t%s\t", def->name, letter,
+                       def->arg ? def->arg : "", def->flags & OPTION_OPTIONAL ? "optional" : "",
+                       def->key ? def->key : "", def->help);
+                print_owners(def);
+                puts("");
         }
         explain_print_table();
 }
@@ -234,19 +313,48 @@ static const struct topic *find_topic(const char *name)
         return NULL;
 }
 
-bool options_have_help(const char *name)
+/* Finds the option of "--ppn", "ppn" or "-n"; NULL = none. */
+static const struct option_def *find_option(const char *name)
 {
-        return find_topic(name);
+        size_t dashes = strspn(name, "-");
+
+        if (dashes == 1 && name[1] && !name[2])
+                return option_by_letter(name[1], COMMAND_HELP);
+        return option_by_name(name + dashes);
 }
 
-void options_print_help(const char *name)
+static bool find_command(const char *name, enum command *ret)
+{
+        for (size_t i = 0; i < option_command_count; i++)
+                if (!strcmp(option_commands[i].name, name)) {
+                        *ret = (enum command)i;
+                        return true;
+                }
+        return false;
+}
+
+bool options_have_help(const char *name)
+{
+        enum command command;
+
+        return find_topic(name) || find_command(name, &command) || find_option(name);
+}
+
+void options_print_help(const char *name, FILE *to)
 {
         const struct topic *topic = name ? find_topic(name) : NULL;
+        enum command command;
 
         if (topic && topic->print)
                 topic->print();
+        else if (topic)
+                fputs(topic->text, stdout);
+        else if (name && find_command(name, &command))
+                print_command(command);
+        else if (name)
+                print_one_option(find_option(name));
         else
-                fputs(topic ? topic->text : screen, stdout);
+                fputs(screen, to);
 }
 
 void options_print_version(void)

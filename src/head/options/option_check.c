@@ -47,17 +47,6 @@ static void check_pairs(const struct options *o, struct diags *d)
         struct diag *diag;
         int fd;
 
-        if (o->command == COMMAND_RUN && o->probe)
-                diag_help(diag_add(d, HN_CONFLICT, 64, "--probe is an option of plan"),
-                          "hnlaunch plan ..., or add --dry-run");
-        if (o->command != COMMAND_LOGS &&
-            (o->logs.follow || o->logs.only_stderr || o->logs.pattern || o->logs.since_ms))
-                diag_help(diag_add(d, HN_CONFLICT, 64, "--%s is an option of logs",
-                                   o->logs.follow        ? "follow"
-                                   : o->logs.only_stderr ? "stderr"
-                                   : o->logs.pattern     ? "grep"
-                                                         : "since"),
-                          "hnlaunch logs prints the output of a run");
         if (o->on_hang == HANG_RESTART && !o->max_restarts)
                 diag_help(diag_add(d, HN_CONFLICT, 64,
                                    "--on-hang restart needs a number of restarts"),
@@ -205,6 +194,26 @@ static void check_per_node(const struct options *o, struct diags *d)
                           "write --local --per-node, and let the program start its ranks");
 }
 
+/* Refuses a first word that is a command of other tools. */
+static int check_foreign_command(const char *word, struct diags *d)
+{
+        static const struct {
+                const char *word, *command;
+        } commands[] = { { "kill", "stop" },    { "cancel", "stop" }, { "status", "ps" },
+                         { "list", "ps" },      { "log", "logs" },    { "tail", "logs -f" },
+                         { "restart", "rerun" } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+                if (strcmp(word, commands[i].word) != 0)
+                        continue;
+                diag_help(diag_add(d, HN_COMMAND, 64, "unknown command `%s`; it is `hnlaunch %s`",
+                                   word, commands[i].command),
+                          "a program of that name is started by: hnlaunch run %s", word);
+                return -EINVAL;
+        }
+        return 0;
+}
+
 /* Refuses a missing program, and a command that is misspelt or stands behind options, unless a
  * program has the name. */
 static int check_program(const struct options *o, struct diags *d)
@@ -212,6 +221,8 @@ static int check_program(const struct options *o, struct diags *d)
         const char *word = o->argv.n ? o->argv.v[0] : "", *near = NULL;
         size_t best = 3;
 
+        if (o->program_first && check_foreign_command(word, d) < 0)
+                return -EINVAL;
         for (size_t i = 0; i < option_command_count; i++) {
                 size_t distance = diag_distance(word, option_commands[i].name);
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "head/options/option_parse.h"
 
 #define FIELD(f)  .offset = offsetof(struct options, f)
@@ -21,7 +22,7 @@ const struct option_def option_table[] = {
           "run.hostfile", NULL, GROUP_WHERE, OPTION_PATH | OPTION_SPLIT | OPTION_SOURCE,
           .parse = value_list, FIELD(hostfiles) },
         { "hosts", 'w', "LIST", "hosts, as in 'gpu[001-064]:8' or alice@gpu7,gpu9; may be repeated",
-          "run.hosts", NULL, GROUP_WHERE, OPTION_SOURCE,
+          "run.hosts", NULL, GROUP_WHERE, OPTION_SOURCE, .commands = ON_LAUNCH | ON(LOGS),
           .parse = value_list, FIELD(hostlists) },
         { "local", 0, "N", "no ssh: N ranks on this machine (default: its GPUs, else its cores)",
           "run.local", NULL, GROUP_WHERE, OPTION_SOURCE | OPTION_OPTIONAL,
@@ -93,7 +94,7 @@ const struct option_def option_table[] = {
         { "pull", 0, "PATH[:DEST]", "bring it home from the nodes at the end, below DEST/HOST; may be repeated",
           "run.pull", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_JOB_DEST, .parse = value_list, FIELD(pull) },
         { "stdin", 0, "auto|none|0|all|FILE", "ranks that read standard input; auto: rank 0 on a terminal, else none",
-          "run.stdin", "auto", GROUP_ENV, OPTION_JOB_PATH, .parse = value_stdin, FIELD(stdin_mode) },
+          "run.stdin", "auto", GROUP_ENV, OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(ATTACH), .parse = value_stdin, FIELD(stdin_mode) },
         { "mpi", 0, "auto|none|pmi1|pmi2|pmix|pmi-port", "how MPI programs find each other (auto: PMI, of the program's version)",
           "run.mpi", "auto", GROUP_ENV, .parse = value_choice, FIELD(mpi) },
         { "container", 0, "KIND:NAME", "run the ranks in docker:IMAGE, podman:, apptainer:, charliecloud:, or exec:CONTAINER",
@@ -128,7 +129,7 @@ const struct option_def option_table[] = {
           "run.node_timeout", "30s", GROUP_WHEN,
           .parse = value_span, FIELD(node_timeout_ms), .min = 100 },
         { "grace", 0, "TIME", "from SIGTERM to SIGKILL when ranks are stopped",
-          "run.grace", "10s", GROUP_WHEN, .parse = value_span, FIELD(grace_ms) },
+          "run.grace", "10s", GROUP_WHEN, .commands = ON_LAUNCH | ON(STOP), .parse = value_span, FIELD(grace_ms) },
         { "on-failure", 0, "stop|continue", "a rank failed: stop the others, or let them finish",
           "run.on_failure", "stop", GROUP_WHEN, .parse = value_choice, FIELD(on_failure) },
         { "detach", 0, NULL, "give the terminal back when all ranks have been started; see attach",
@@ -185,15 +186,15 @@ const struct option_def option_table[] = {
           "net.metrics", NULL, GROUP_NETWORK, .parse = value_word, FIELD(metrics) },
         /* output */
         { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
-          "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show) },
+          "log.show", "all", GROUP_OUTPUT, .commands = ON_LAUNCH | ON(ATTACH), .parse = value_show, FIELD(show) },
         { "raw", 0, NULL, "let ranks send any escape sequence to the terminal, not only colours",
-          "log.raw", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(raw) },
+          "log.raw", NULL, GROUP_OUTPUT, .commands = ON_LAUNCH | ON(ATTACH) | ON(LOGS), .parse = value_switch, FIELD(raw) },
         { "label", 0, "auto|none|TEMPLATE", "line prefix; {host} {rank} {local_rank} {stream} ... are filled in",
-          "log.label", "auto", GROUP_OUTPUT, .parse = value_label, FIELD(label) },
-        { "timestamps", 0, NULL, "the time in front of each line, also of logs",
-          "log.timestamps", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(timestamps) },
-        { "fold", 0, NULL, "equal lines of several ranks once, also of logs",
-          "log.fold", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(fold) },
+          "log.label", "auto", GROUP_OUTPUT, .commands = ON_LAUNCH | ON(ATTACH), .parse = value_label, FIELD(label) },
+        { "timestamps", 0, NULL, "the time in front of each line",
+          "log.timestamps", NULL, GROUP_OUTPUT, .commands = ON_LAUNCH | ON(LOGS), .parse = value_switch, FIELD(timestamps) },
+        { "fold", 0, NULL, "equal lines of several ranks once",
+          "log.fold", NULL, GROUP_OUTPUT, .commands = ON_LAUNCH | ON(LOGS), .parse = value_switch, FIELD(fold) },
         { "log-dir", 0, "DIR|none", "records, and one file of output per rank, below DIR; none: no records of the run",
           "log.dir", NULL, GROUP_OUTPUT, OPTION_PATH,
           .parse = value_text, FIELD(log_dir) },
@@ -203,46 +204,46 @@ const struct option_def option_table[] = {
         { "record", 0, NULL, "keep the agents' traces for report, also of a run that does not fail",
           "log.record", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(record) },
         { "json", 0, "FILE", "events of the run, or the plan, as JSON on standard output, or in FILE",
-          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .parse = value_json, FIELD(json_file) },
+          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
         { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
-          "log.color", "auto", GROUP_OUTPUT, .parse = value_choice, FIELD(color) },
+          "log.color", "auto", GROUP_OUTPUT, .commands = ON_ALL, .parse = value_choice, FIELD(color) },
         { "progress", 0, "auto|tty|plain|none", "how the start-up, and what goes on, is shown",
           "log.progress", "auto", GROUP_OUTPUT, .parse = value_choice, FIELD(progress) },
         { "progress-re", 0, "RE", "steps from lines of the ranks, as in 'step ([0-9]+)/([0-9]+)'",
           "log.progress_re", NULL, GROUP_OUTPUT, .parse = value_text, FIELD(progress_re) },
         { "quiet", 'q', NULL, "errors only",
-          "log.quiet", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(quiet) },
+          "log.quiet", NULL, GROUP_OUTPUT, .commands = ON_ALL, .parse = value_switch, FIELD(quiet) },
         { "verbose", 'v', NULL, "say more; may be repeated",
-          "log.verbose", NULL, GROUP_OUTPUT,
+          "log.verbose", NULL, GROUP_OUTPUT, .commands = ON_ALL,
           .parse = value_more, FIELD(verbose), .min = 0, .max = 9 },
         /* plan */
-        { "ranks", 0, "LIST", "only these ranks, as in 0,8-15: run the program, show their environment (plan) or output (logs)",
-          NULL, NULL, GROUP_PLAN, .parse = value_ranks, FIELD(ranks) },
-        { "follow", 0, NULL, "logs: go on until the run has ended (-f)",
-          NULL, NULL, GROUP_PLAN, .parse = value_switch, FIELD(logs.follow) },
-        { "stderr", 0, NULL, "logs: standard error only",
-          NULL, NULL, GROUP_PLAN, .parse = value_switch, FIELD(logs.only_stderr) },
-        { "grep", 0, "PATTERN", "logs: lines that match this extended regular expression",
-          NULL, NULL, GROUP_PLAN, .parse = value_text, FIELD(logs.pattern) },
-        { "since", 0, "TIME", "logs: lines of the last 5m, 30s, 2h",
-          NULL, NULL, GROUP_PLAN, .parse = value_span, FIELD(logs.since_ms) },
-        { "without-bad", 0, NULL, "rerun: without the host that failed first",
-          NULL, NULL, GROUP_PLAN, .parse = value_switch, FIELD(without_bad) },
-        { "html", 0, "FILE", "report: as one page for a browser, in FILE; - is standard output",
-          NULL, NULL, GROUP_PLAN, .parse = value_text, FIELD(html) },
-        { "probe", 0, NULL, "plan: ask the nodes for GPUs, cores and memory",
-          NULL, NULL, GROUP_PLAN, .parse = value_switch, FIELD(probe) },
+        { "ranks", 0, "LIST", "only these ranks, as in 0,8-15",
+          NULL, NULL, GROUP_PLAN, .commands = ON(RUN) | ON(PLAN) | ON(LOGS) | ON(RERUN), .parse = value_ranks, FIELD(ranks) },
+        { "follow", 'f', NULL, "go on until the run has ended",
+          NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_switch, FIELD(logs.follow) },
+        { "stderr", 0, NULL, "standard error only",
+          NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_switch, FIELD(logs.only_stderr) },
+        { "grep", 0, "PATTERN", "lines that match this extended regular expression",
+          NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_text, FIELD(logs.pattern) },
+        { "since", 0, "TIME", "lines of the last 5m, 30s, 2h",
+          NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_span, FIELD(logs.since_ms) },
+        { "without-bad", 0, NULL, "without the host that failed first",
+          NULL, NULL, GROUP_PLAN, .commands = ON(RERUN), .parse = value_switch, FIELD(without_bad) },
+        { "html", 0, "FILE", "as one page for a browser, in FILE; - is standard output",
+          NULL, NULL, GROUP_PLAN, .commands = ON(REPORT), .parse = value_text, FIELD(html) },
+        { "probe", 0, NULL, "ask the nodes for GPUs, cores and memory",
+          NULL, NULL, GROUP_PLAN, .commands = ON(PLAN), .parse = value_switch, FIELD(probe) },
         /* other */
         { "dry-run", 0, NULL, "show the plan and start nothing, as hnlaunch plan does",
-          NULL, NULL, GROUP_OTHER, .action = ACTION_DRY_RUN },
+          NULL, NULL, GROUP_OTHER, .commands = ON(RUN) | ON(PLAN), .action = ACTION_DRY_RUN },
         { "set", 'o', "SECTION.KEY=VALUE", "any configuration key; may be repeated",
-          NULL, NULL, GROUP_OTHER, .action = ACTION_SET },
+          NULL, NULL, GROUP_OTHER, .commands = ON_ALL, .action = ACTION_SET },
         { "strict-config", 0, NULL, "unknown keys in configuration files are errors",
-          NULL, NULL, GROUP_OTHER, .parse = value_switch, FIELD(strict_config) },
-        { "help", 'h', "TOPIC", "-h: one screen; --help: this; topics: hostfile env exit config",
-          NULL, NULL, GROUP_OTHER, OPTION_OPTIONAL, .action = ACTION_HELP },
+          NULL, NULL, GROUP_OTHER, .commands = ON_ALL, .parse = value_switch, FIELD(strict_config) },
+        { "help", 'h', "TOPIC", "-h: one screen; --help: this; or of a command, an option or a topic",
+          NULL, NULL, GROUP_OTHER, OPTION_OPTIONAL, .commands = ON_ALL, .action = ACTION_HELP },
         { "version", 'V', NULL, "print the version",
-          NULL, NULL, GROUP_OTHER, .action = ACTION_VERSION },
+          NULL, NULL, GROUP_OTHER, .commands = ON_ALL, .action = ACTION_VERSION },
         { "agent", 0, "FILE", "another hnlaunch-agent",
           "run.agent", NULL, GROUP_OTHER, OPTION_PATH | OPTION_HIDDEN,
           .parse = value_text, FIELD(agent) },
@@ -280,22 +281,50 @@ const struct option_alias option_key_aliases[] = {
 const size_t option_key_alias_count = ARRAY_SIZE(option_key_aliases);
 
 const struct option_command option_commands[] = {
-        [COMMAND_RUN] = { "run", "start the ranks (default)" },
-        [COMMAND_PLAN] = { "plan", "show the ranks of each host, start nothing" },
-        [COMMAND_PS] = { "ps", "list your runs, also those that have ended" },
-        [COMMAND_STOP] = { "stop", "stop a run, and wait for its end" },
-        [COMMAND_SIGNAL] = { "signal", "send a signal to all ranks of a run" },
-        [COMMAND_WAIT] = { "wait", "wait for the end of a run, and exit with its code" },
-        [COMMAND_ATTACH] = { "attach", "show the output of a run from where it was left" },
-        [COMMAND_LOGS] = { "logs", "print the output of a run" },
-        [COMMAND_WHY] = { "why", "tell which rank keeps the others of a run waiting" },
-        [COMMAND_REPORT] = { "report", "tell how a run started, went and failed" },
-        [COMMAND_TOP] = { "top", "show what the hosts and ranks of a run do, once a second" },
-        [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started" },
-        [COMMAND_CONFIG] = { "config", "show every setting and its origin" },
-        [COMMAND_EXPLAIN] = { "explain", "cause and remedy of an error number or exit code" },
-        [COMMAND_HELP] = { "help", "one screen, or a topic" },
-        [COMMAND_VERSION] = { "version", "print the version" },
+        [COMMAND_RUN] = { "run", "start the ranks (default)", "PROGRAM [ARG...]" },
+        [COMMAND_PLAN] = { "plan", "show the ranks of each host, start nothing",
+                           "[PROGRAM [ARG...]]",
+                           .examples = "hnlaunch plan -H hosts.txt              hosts, slots and "
+                                       "ranks\n"
+                                       "hnlaunch plan --probe -H hosts.txt      with what the "
+                                       "nodes have\n"
+                                       "hnlaunch plan --ranks 0 --local 4 true  the environment of "
+                                       "rank 0\n" },
+        [COMMAND_PS] = { "ps", "list your runs, also those that have ended", "", 0, 0 },
+        [COMMAND_STOP] = { "stop", "stop a run, and wait for its end", "RUN", 1, 1,
+                           "hnlaunch stop k3f9q\n"
+                           "hnlaunch stop k3f9q --grace 0           SIGKILL at once\n" },
+        [COMMAND_SIGNAL] = { "signal", "send a signal to all ranks of a run", "RUN SIGNAL", 2, 2,
+                             "hnlaunch signal k3f9q USR1\n" },
+        [COMMAND_WAIT] = { "wait", "wait for the end of a run, and exit with its code", "RUN", 1,
+                           1 },
+        [COMMAND_ATTACH] = { "attach", "show the output of a run from where it was left", "[RUN]",
+                             0, 1,
+                             "hnlaunch attach                         the newest run; Ctrl-\\ d "
+                             "detaches again\n" },
+        [COMMAND_LOGS] = { "logs", "print the output of a run", "[RUN]", 0, 1,
+                           "hnlaunch logs                           of the newest run\n"
+                           "hnlaunch logs k3f9q --ranks 3 --stderr  what rank 3 wrote to standard "
+                           "error\n"
+                           "hnlaunch logs -f --grep 'loss|nan'      lines that match, as they "
+                           "come\n" },
+        [COMMAND_WHY] = { "why", "tell which rank keeps the others of a run waiting", "[RUN]", 0,
+                          1 },
+        [COMMAND_REPORT] = { "report", "tell how a run started, went and failed", "[RUN]", 0, 1,
+                             "hnlaunch report --html page.html        a page for a browser\n" },
+        [COMMAND_TOP] = { "top", "show what the hosts and ranks of a run do, once a second",
+                          "[RUN]", 0, 1 },
+        [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started", "[RUN]", 0, 1,
+                            "hnlaunch rerun --without-bad            without the host that failed "
+                            "first\n"
+                            "hnlaunch rerun k3f9q --ranks 3          the program as rank 3 "
+                            "only\n" },
+        [COMMAND_CONFIG] = { "config", "show every setting and its origin", "" },
+        [COMMAND_EXPLAIN] = { "explain", "cause and remedy of an error number or exit code",
+                              "[NUMBER...]", 0, 0, "hnlaunch explain HN502 125\n" },
+        [COMMAND_HELP] = { "help", "one screen; the help of a command, an option or a topic",
+                           "[COMMAND|OPTION|TOPIC]" },
+        [COMMAND_VERSION] = { "version", "print the version", "" },
 };
 const size_t option_command_count = ARRAY_SIZE(option_commands);
 
@@ -310,12 +339,41 @@ const struct option_def *option_by_name(const char *name)
         return NULL;
 }
 
-const struct option_def *option_by_letter(int letter)
+const struct option_def *option_by_letter(int letter, enum command command)
 {
         for (size_t i = 0; i < option_count; i++)
-                if (letter && option_table[i].letter == letter)
+                if (letter && option_table[i].letter == letter &&
+                    option_belongs(&option_table[i], command))
                         return &option_table[i];
         return NULL;
+}
+
+bool option_command_takes_words(enum command command)
+{
+        return (ON_RUNS | ON(EXPLAIN)) >> command & 1;
+}
+
+bool option_belongs(const struct option_def *def, enum command command)
+{
+        unsigned commands = def->commands ? def->commands : ON_LAUNCH;
+
+        return (commands | ON(HELP) | ON(VERSION)) >> command & 1;
+}
+
+char *option_owners(const struct option_def *def)
+{
+        struct buf names = BUF_INIT;
+        int left = 0;
+
+        for (enum command c = 0; c < COMMAND_HELP; c++)
+                left += option_belongs(def, c);
+        for (enum command c = 0; c < COMMAND_HELP; c++)
+                if (option_belongs(def, c))
+                        buf_printf(&names, "%s%s", option_commands[c].name,
+                                   --left > 1  ? ", "
+                                   : left == 1 ? " and "
+                                               : "");
+        return buf_steal(&names);
 }
 
 static bool key_matches(const char *a, const char *b)
@@ -329,7 +387,7 @@ static bool key_matches(const char *a, const char *b)
 const struct option_def *option_by_key(const char *key)
 {
         if (!strncmp(key, "env.set.", 8))
-                return key[8] ? option_by_letter('x') : NULL;
+                return key[8] ? option_by_name("env") : NULL;
         for (size_t i = 0; i < option_key_alias_count; i++)
                 if (key_matches(key, option_key_aliases[i].name))
                         key = option_key_aliases[i].means;

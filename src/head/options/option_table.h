@@ -49,6 +49,15 @@ enum {
         OPTION_OPTIONAL = 128    /* --name or --name=ARG */
 };
 
+#define ON(command) (1U << COMMAND_##command)
+
+enum {
+        ON_LAUNCH = ON(RUN) | ON(PLAN) | ON(CONFIG),
+        ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(WAIT) | ON(ATTACH) | ON(RERUN) | ON(LOGS) |
+                  ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
+        ON_ALL = ON_LAUNCH | ON_RUNS | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
+};
+
 struct option_def {
         const char *name; /* without dashes */
         int letter;       /* 0 = none */
@@ -58,6 +67,7 @@ struct option_def {
         const char *preset; /* built-in value as text, NULL = the field stays zero */
         enum option_group group;
         unsigned flags;
+        unsigned commands; /* that have it, a bit of ON() each; 0 = ON_LAUNCH */
         enum option_action action;
         /* Parses @text into the field; repeated calls add to lists and replace everything else. 0,
          * or -EINVAL with the right form in @err. NULL for actions. */
@@ -85,12 +95,23 @@ extern const size_t option_key_alias_count;
 /* The commands, in the order of enum command. */
 struct option_command {
         const char *name, *help;
+        const char *words;    /* behind the options, for its usage line */
+        unsigned least, most; /* how many words, of a command that takes words */
+        const char *examples; /* lines; NULL = none */
 };
 extern const struct option_command option_commands[];
 extern const size_t option_command_count;
 
+/* Whether the words of @command are not a program, so that options may stand behind them. */
+bool option_command_takes_words(enum command command);
+
 const struct option_def *option_by_name(const char *name); /* and by alias; NULL = none */
-const struct option_def *option_by_letter(int letter);
+/* Commands may give a letter to different options. */
+const struct option_def *option_by_letter(int letter, enum command command);
+/* Whether @command has the option. Help and version have all: they end the line. */
+bool option_belongs(const struct option_def *def, enum command command);
+/* Returns "run, plan and config", the commands that have the option; malloc'ed. */
+char *option_owners(const struct option_def *def);
 /* @key is SECTION.KEY, dashes count as underscores. env.set.NAME is the option -x. */
 const struct option_def *option_by_key(const char *key);
 extern const char *const option_group_titles[OPTION_GROUPS];

@@ -123,7 +123,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 if (!o->help_topic || options_have_help(o->help_topic))
                         return 0;
                 diag_help(diag_add(diags, HN_TOPIC, 64, "there is no help on `%s`", o->help_topic),
-                          "topics: all hostfile env exit config; options are in hnlaunch help all");
+                          "hnlaunch -h shows commands and topics, hnlaunch help all the options");
                 return -EINVAL;
         }
         if (config_load(s, settings_level(s, option_by_name("strict-config")) >= 0, diags) < 0)

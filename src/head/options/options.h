@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/strv.h"
@@ -152,9 +153,10 @@ struct options {
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
 
-/* COMMAND_HELP and COMMAND_VERSION: print to stdout. @topic NULL is the screen of -h, "all" is
- * every option, else hostfile, env, exit or config. The other commands that print: config_print()
- * of head/options/config.h and explain_print() of head/options/explain.h. */
-void options_print_help(const char *topic);
+/* COMMAND_HELP and COMMAND_VERSION. @topic NULL is the screen of -h, which goes to @to; all others
+ * go to stdout: "all" is every option of a run, else hostfile, env, exit or config, a command, or
+ * an option. The other commands that print: config_print() of head/options/config.h and
+ * explain_print() of head/options/explain.h. */
+void options_print_help(const char *topic, FILE *to);
 bool options_have_help(const char *topic);
 void options_print_version(void);

@@ -750,9 +750,9 @@ const struct error_id error_ids[] = {
           "The message tells what is expected." },
         { 704,
           "options that do not fit together",
-          "Two options exclude each other, or one needs another: --local beside -H or -w, --probe or --ranks without "
-          "plan, --keep without --push, --tree-auth without --tree.",
-          "Leave one of them out, or add the one that is missing." },
+          "Two options exclude each other, or one needs another: --local beside -H or -w, --keep without --push, "
+          "--tree-auth without --tree. Or the command does not have the option: --probe without plan, --ppn with logs.",
+          "Leave one of them out, or add the one that is missing. hnlaunch COMMAND -h lists the options of a command." },
         { 705,
           "no program to start",
           "No word follows the options and no job file names a program, or the word is empty because a variable of the "
@@ -762,7 +762,7 @@ const struct error_id error_ids[] = {
         { 706,
           "unknown or misplaced command",
           "The first word nearly is a command of hnlaunch, or a command stands behind options, and there is no "
-          "program of that name.",
+          "program of that name. Or the first word is a command of other tools, such as kill or status.",
           "Write the command as the first word. hnlaunch run WORD starts a program whose name is that of a command." },
         { 707,
           "an ambiguous letter",

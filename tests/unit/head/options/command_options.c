@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every command with every option: a command takes its own, refuses the others with the command
+ * that has them, and lists its own in its help.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/fd.h"
+#include "head/options/option_table.h"
+#include "option_line.h"
+
+/* Returns what hnlaunch help prints of a command, an option or a topic; malloc'ed. */
+static char *help_of(const char *name)
+{
+        char path[] = "/tmp/hnlaunch-test-XXXXXX", *text = NULL;
+        int fd = mkstemp(path), old = dup(1);
+
+        fflush(stdout);
+        dup2(fd, 1);
+        options_print_help(name, stdout);
+        fflush(stdout);
+        dup2(old, 1);
+        close(old);
+        close(fd);
+        assert_int_equal(fd_read_file(path, 1 << 20, &text, NULL), 0);
+        unlink(path);
+        return text;
+}
+
+/* Returns a line of @command with the option, a value that it takes, and what else it needs. */
+static char *line_with(enum command command, const struct option_def *def)
+{
+        static const struct {
+                const char *name, *value;
+        } values[] = { { "local", NULL },     { "ppn", "1" },
+                       { "iface", "lo" },     { "container", "none" },
+                       { "log-dir", "none" }, { "show", "0" },
+                       { "label", "none" },   { "ranks", "0" },
+                       { "dial-in", "auto" }, { "set", "run.ppn=1" },
+                       { "stdin", "none" },   { "export", "ALL" },
+                       { "metrics", "9400" }, { "unset", "A" },
+                       { "via", "ssh" },      { "store-size", "512M" },
+                       { "since", "5m" },     { "np", "1" },
+                       { "json", NULL },      { "local-rank-arg", NULL } };
+        const char *value = def->arg;
+        CLEANUP(free_textp) char *choice = value ? xstrndup(value, strcspn(value, "|")) : NULL;
+        const char *word = command == COMMAND_SIGNAL ? " run USR1"
+                           : ON_RUNS >> command & 1  ? " run"
+                           : command == COMMAND_RUN  ? " -w a true"
+                                                     : "";
+
+        value = choice;
+        if (choice && (!strcmp(choice, "N") || !strcmp(choice, "K") || !strcmp(choice, "PORT")))
+                value = "1";
+        if (choice && !strcmp(choice, "TIME"))
+                value = "1";
+        for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+                if (!strcmp(values[i].name, def->name))
+                        value = values[i].value;
+        return xasprintf("%s --%s%s%s%s", option_commands[command].name, def->name,
+                         value ? "=" : "", value ? value : "", word);
+}
+
+/* Whether the option of the line was refused as one of other commands. */
+static bool is_refused(const char *line, const char *name)
+{
+        struct options o;
+        struct diags d;
+        char text[80];
+        bool refused;
+
+        load(&o, &d, line);
+        snprintf(text, sizeof(text), "--%s is an option of ", name);
+        refused = strstr(messages(&d), text);
+        unload(&o, &d);
+        return refused;
+}
+
+static void test_a_command_takes_its_own_options(void **state UNUSED)
+{
+        for (enum command c = 0; c < COMMAND_HELP; c++)
+                for (size_t i = 0; i < option_count; i++) {
+                        const struct option_def *def = &option_table[i];
+                        CLEANUP(free_textp) char *line = line_with(c, def);
+
+                        if (is_refused(line, def->name) == option_belongs(def, c))
+                                fail_msg("`%s` is %s", line,
+                                         option_belongs(def, c) ? "refused" : "taken");
+                }
+}
+
+static void test_a_refusal_names_the_commands_that_have_it(void **state UNUSED)
+{
+        static const struct {
+                const char *line, *says;
+        } lines[] = {
+                { "logs --ppn 3", "--ppn is an option of run, plan and config, not of logs" },
+                { "logs --ppn 3", "hnlaunch logs -h lists the options of logs" },
+                { "ps -H nix", "-H is an option of run, plan and config, not of ps" },
+                { "-w a --follow true", "--follow is an option of logs, not of run" },
+                { "-w a --follow true", "hnlaunch logs --follow ..." },
+                { "stop --dry-run k", "--dry-run is an option of run and plan, not of stop" },
+                { "logs -n 5", "-n is an option of run, plan and config, not of logs" },
+                { "logs -o run.ppn=3", "-o run.ppn is an option of run, plan and config" },
+                { "logs --stder", "did you mean `--stderr`?" },
+                { "logs --pnp", "hnlaunch logs -h lists the options of logs" },
+                { "stop --mca a b k", "unknown option `--mca`" },
+        };
+        struct options o;
+        struct diags d;
+
+        for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+                assert_int_equal(load(&o, &d, lines[i].line), -EINVAL);
+                assert_int_equal(diags_first_error(&d)->exit, 64);
+                if (!strstr(messages(&d), lines[i].says))
+                        fail_msg("%s: %s", lines[i].line, messages(&d));
+                unload(&o, &d);
+        }
+}
+
+static void test_options_may_stand_behind_the_run(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d, "logs k3f9q -f --ranks 3 --grep a"), 0);
+        assert_int_equal(o.argv.n, 1);
+        assert_string_equal(o.argv.v[0], "k3f9q");
+        assert_true(o.logs.follow);
+        assert_int_equal(o.ranks.n, 1);
+        assert_string_equal(o.logs.pattern, "a");
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "stop k3f9q --grace 0 -q"), 0);
+        assert_int_equal(o.grace_ms, 0);
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "logs -- -f"), 0);
+        assert_false(o.logs.follow);
+        assert_string_equal(o.argv.v[0], "-f");
+        unload(&o, &d);
+        /* Those behind a program are its own. */
+        assert_int_equal(load(&o, &d, "plan -w a true --ppn 3"), 0);
+        assert_int_equal(o.argv.n, 3);
+        unload(&o, &d);
+}
+
+static void test_each_command_has_its_help(void **state UNUSED)
+{
+        char word[80];
+
+        for (enum command c = 0; c < COMMAND_HELP; c++) {
+                CLEANUP(free_textp) char *help = help_of(option_commands[c].name);
+                CLEANUP(free_textp)
+                char *usage = xasprintf("usage: hnlaunch %s", option_commands[c].name);
+
+                if (c == COMMAND_CONFIG) /* a topic */
+                        continue;
+                assert_int_equal(strncmp(help, usage, strlen(usage)), 0);
+                assert_non_null(strstr(help, option_commands[c].help));
+                if (ON_LAUNCH >> c & 1)
+                        continue;
+                for (size_t i = 0; i < option_count; i++) {
+                        const struct option_def *def = &option_table[i];
+
+                        snprintf(word, sizeof(word), "%s--%s%s", def->letter ? ", " : "  ",
+                                 def->name,
+                                 !def->arg                      ? ""
+                                 : def->flags & OPTION_OPTIONAL ? "["
+                                                                : " ");
+                        if (!strstr(help, word) !=
+                            (!option_belongs(def, c) || def->commands == ON_ALL))
+                                fail_msg("%s in the help of %s", word, option_commands[c].name);
+                }
+        }
+}
+
+static void test_help_finds_what_is_asked(void **state UNUSED)
+{
+        static const struct {
+                const char *line, *topic, *says;
+        } lines[] = {
+                { "logs -h", "logs", "usage: hnlaunch logs [OPTION...] [RUN]" },
+                { "logs --help", "logs", "-f, --follow" },
+                { "logs k3f9q --help", "logs", "-f, --follow" },
+                { "help stop", "stop", "--grace TIME" },
+                { "help --ppn", "--ppn", "HNLAUNCH_RUN_PPN" },
+                { "help -f", "-f", "commands: logs" },
+                { "help export", "export", "key:      env.export" },
+                { "plan -h", "plan", "--probe" },
+                { "help config", "config", "/etc/hnlaunch/config.ini" },
+                { "run -h", NULL, "hnlaunch --local 4" },
+                { "help", NULL, "hnlaunch --local 4" },
+                { "--help", "all", "--hostfile FILE" },
+        };
+        struct options o;
+        struct diags d;
+
+        for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+                CLEANUP(free_textp) char *help = NULL;
+
+                assert_int_equal(load(&o, &d, lines[i].line), 0);
+                assert_int_equal(o.command, COMMAND_HELP);
+                if (lines[i].topic)
+                        assert_string_equal(o.help_topic, lines[i].topic);
+                else
+                        assert_null(o.help_topic);
+                help = help_of(o.help_topic);
+                if (!strstr(help, lines[i].says))
+                        fail_msg("%s: %s", lines[i].line, help);
+                unload(&o, &d);
+        }
+}
+
+static void test_commands_of_other_tools_lead_here(void **state UNUSED)
+{
+        static const char *const words[][2] = { { "kill", "stop" },
+                                                { "cancel", "stop" },
+                                                { "status", "ps" },
+                                                { "list", "ps" },
+                                                { "tail", "logs -f" } };
+        struct options o;
+        struct diags d;
+
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+                CLEANUP(free_textp) char *line = xasprintf("%s k3f9q", words[i][0]);
+                CLEANUP(free_textp)
+                char *says = xasprintf("unknown command `%s`; it is `hnlaunch %s`", words[i][0],
+                                       words[i][1]);
+                CLEANUP(free_textp) char *behind = xasprintf("-w a %s k3f9q", words[i][0]);
+                CLEANUP(free_textp) char *run = xasprintf("run -w a %s k3f9q", words[i][0]);
+
+                assert_int_equal(load(&o, &d, line), -EINVAL);
+                assert_non_null(strstr(messages(&d), says));
+                unload(&o, &d);
+                /* A program has the name. */
+                assert_int_equal(load(&o, &d, behind), 0);
+                unload(&o, &d);
+                assert_int_equal(load(&o, &d, run), 0);
+                unload(&o, &d);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_command_takes_its_own_options),
+                cmocka_unit_test(test_a_refusal_names_the_commands_that_have_it),
+                cmocka_unit_test(test_options_may_stand_behind_the_run),
+                cmocka_unit_test(test_each_command_has_its_help),
+                cmocka_unit_test(test_help_finds_what_is_asked),
+                cmocka_unit_test(test_commands_of_other_tools_lead_here),
+        };
+
+        return cmocka_run_group_tests(tests, no_settings, NULL);
+}
