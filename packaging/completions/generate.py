@@ -21,8 +21,9 @@ BY_OPTION = {"hosts": "hosts", "iface": "interface", "unset": "variable", "user"
 
 
 class Option:
-    def __init__(self, name, letter, arg, optional, key, text):
+    def __init__(self, name, letter, arg, optional, key, text, commands):
         self.name, self.letter, self.arg, self.key, self.help = name, letter, arg, key, text
+        self.commands = commands.split(",")
         self.optional = optional == "optional"
         words = arg.split("|") if arg else []
         self.values = [w for w in words if w in VALUES or not w[0].isupper()]
@@ -33,17 +34,29 @@ class Option:
         return ([f"-{self.letter}"] if self.letter else []) + [f"--{self.name}"]
 
 
+# Commands that start ranks, or show what would be started: their options stand before a program.
+LAUNCH = ["run", "plan", "config"]
+# Commands of a run, and of one that goes on.
+RUNS = ["stop", "signal", "wait", "attach", "logs", "why", "top", "report", "rerun"]
+RUNNING = ["stop", "signal", "wait", "attach", "why", "top"]
+STATES = "connecting|running|stopping|ending|silent|on [^ ]*"
+
+
 class Table:
     def __init__(self, lines):
         rows = [line.rstrip("\n").split("\t") for line in lines]
         self.commands = [r[1:3] for r in rows if r[0] == "command"]
         self.topics = [r[1] for r in rows if r[0] == "topic"]
         self.errors = [r[1:3] for r in rows if r[0] in ("error", "exit") and r[1][-1].isdigit()]
-        self.options = [Option(*r[1:7]) for r in rows if r[0] == "option"]
+        self.options = [Option(*r[1:8]) for r in rows if r[0] == "option"]
+        self.names = [name for name, _ in self.commands if name not in ("help", "version")]
         self.keys = [o.key for o in self.options if o.key]
         unknown = set(BY_OPTION) - {o.name for o in self.options}
         if unknown or not self.commands or not self.errors:
             sys.exit(f"not in the table: {unknown or 'commands'}")
+
+    def options_of(self, command):
+        return [o for o in self.options if command in o.commands]
 
 
 # --- bash ---------------------------------------------------------------------------------------
@@ -60,7 +73,11 @@ def bash(t):
         "TOPICS": "    local topics=" + shlex.quote(" ".join(t.topics)),
         "ERRORS": "    local errors=" + shlex.quote(" ".join(name for name, _ in t.errors)),
         "KEYS": "    local keys=" + shlex.quote(" ".join(f"{k}=" for k in t.keys)),
-        "OPTIONS": "    local options=" + shlex.quote(" ".join(s for o in t.options for s in o.spellings())),
+        "OPTIONS": "\n".join(
+            f"        {name}) options=" + shlex.quote(" ".join(s for o in t.options_of(name) for s in o.spellings())) + " ;;"
+            for name in t.names),
+        "RUNS": "    local runs=" + shlex.quote(" ".join(RUNS)) + " running=" + shlex.quote(" ".join(RUNNING)),
+        "STATES": "    local states=" + shlex.quote(STATES),
         "TAKING": "    local taking=" + shlex.quote(" ".join(s for o in taking for s in o.spellings())),
         "VALUES": "\n".join(branch(o) for o in t.options if o.arg),
     }
@@ -95,7 +112,10 @@ def zsh(t):
         "ERRORS": "\n".join("        " + shlex.quote(f"{name}:{text}") for name, text in t.errors),
         "TOPICS": "    topics=(" + " ".join(t.topics) + ")",
         "KEYS": "    keys=(" + " ".join(t.keys) + ")",
-        "OPTIONS": "\n".join(spec(o) for o in t.options),
+        "OPTIONS": "\n".join(f"        {name})\n            specs=(\n" + "\n".join(spec(o) for o in t.options_of(name)) +
+                             "\n            )\n            ;;" for name in t.names),
+        "RUNS": "    local -a of_runs=(" + " ".join(RUNS) + ") of_running=(" + " ".join(RUNNING) + ")",
+        "STATES": "    local states=" + shlex.quote(STATES),
     }
 
 
@@ -113,7 +133,7 @@ def fish(t):
              "interface": "(__fish_print_interfaces)"}
 
     def line(o):
-        words = ["complete -c hnlaunch -n __hnlaunch_reads_options"]
+        words = [f"complete -c hnlaunch -n '__hnlaunch_has {' '.join(o.commands)}'"]
         words += [f"-s {o.letter}"] if o.letter else []
         words += [f"-l {o.name}"]
         if o.arg and not o.optional:
@@ -130,6 +150,9 @@ def fish(t):
         "NAMES": "set -g __hnlaunch_commands " + " ".join(name for name, _ in t.commands),
         "TOPICS": f"complete -c hnlaunch -n '__hnlaunch_command_is help' -f -a {fish_quote(' '.join(t.topics))}",
         "OPTIONS": "\n".join(line(o) for o in t.options),
+        "LAUNCH": "set -g __hnlaunch_launch " + " ".join(LAUNCH),
+        "RUNS": "set -g __hnlaunch_runs " + " ".join(RUNS) + "\nset -g __hnlaunch_running " + " ".join(RUNNING),
+        "STATES": "set -g __hnlaunch_states " + fish_quote(STATES),
         "TAKING": "set -g __hnlaunch_taking " + " ".join(
             s for o in t.options if o.arg and not o.optional for s in o.spellings()),
     }

@@ -12,7 +12,21 @@ cp "$made/_hnlaunch" "$TMP/zsh/_hnlaunch"
 touch hosts.txt folder/inside
 export HOME=$TMP/home ALONE_IN_TEST=1
 printf 'Host gpu-alpha gpu-beta\n' >"$HOME/.ssh/config"
-options=$("$HNLAUNCH" help table | awk -F'\t' '$1 == "option" { print "--" $2; if ($3 != "") print "-" $3 }' | sort)
+options_of() { # COMMAND
+    "$HNLAUNCH" help table | awk -F'\t' -v command=",$1," '
+        $1 == "option" && index("," $8 ",", command) { print "--" $2; if ($3 != "") print "-" $3 }' | sort
+}
+# Two runs, of which one goes on.
+ln -s "$HNLAUNCH" hnlaunch
+export PATH=$PWD:$PATH XDG_RUNTIME_DIR=$TMP/runtime XDG_STATE_HOME=$TMP/state
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+hn --local 1 true
+exits 'a run that ends' 0
+ended=$(hnlaunch ps | awk 'NR == 2 { print $1 }')
+start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
+ok 'a run that goes on' wait_for lines_are "$OUT" 1
+running=$(hnlaunch ps | awk '/ running / { print $1 }')
+started=$PID
 
 # Prints what a shell offers behind a line.
 bash_offers() { # LINE [SCRIPT]
@@ -59,7 +73,12 @@ for shell in bash fish zsh; do
         skip "$shell" "no $shell here"
         continue
     fi
-    offers "$shell" 'commands' 'hnlaunch ' run plan config explain help version
+    only "$shell" 'commands alone come first' 'hnlaunch ' $("$HNLAUNCH" help table | awk -F'\t' '$1 == "command" { print $2 }')
+    offers "$shell" 'programs when no command fits' 'hnlaunch mkfif' mkfifo
+    only "$shell" 'runs that go on' 'hnlaunch stop ' "$running"
+    only "$shell" 'all runs' 'hnlaunch logs ' "$ended" "$running"
+    only "$shell" 'an option of a command' 'hnlaunch logs --fo' --fold --follow
+    only "$shell" 'also behind the run' "hnlaunch logs $ended --fo" --fold --follow
     only "$shell" 'one option' 'hnlaunch --max' --max-restarts
     offers "$shell" 'values of an option' 'hnlaunch --map ' slot node
     only "$shell" 'only those that fit' 'hnlaunch --local 2 --map n' node
@@ -78,11 +97,14 @@ for shell in bash fish zsh; do
     offers "$shell" 'files for the program' 'hnlaunch -H hosts.txt cat ho' hosts.txt
     "${shell}_offers" 'hnlaunch -H hosts.txt cat --loc' >"$OUT"
     lacks "$shell: no option of hnlaunch behind the program" "$OUT" --local
-    # Two dashes first: a dash alone means letters to some shells.
-    { "${shell}_offers" 'hnlaunch --' && "${shell}_offers" 'hnlaunch -'; } |
-        sed 's/=$//' | grep -xE -- '-[a-zA-Z]|--[a-z-]+' | sort -u >"$OUT"
-    is "$shell: every option of the table" "$(comm -23 <(echo "$options") "$OUT" | tr '\n' ' ')" ''
-    is "$shell: and none besides" "$(comm -13 <(echo "$options") "$OUT" | tr '\n' ' ')" ''
+    for command in run logs stop ps report explain; do
+        # Two dashes first: a dash alone means letters to some shells.
+        line="hnlaunch $([[ $command == run ]] || echo "$command ")"
+        { "${shell}_offers" "$line--" && "${shell}_offers" "$line-"; } |
+            sed 's/=$//' | grep -xE -- '-[a-zA-Z]|--[a-z-]+' | sort -u >"$OUT"
+        is "$shell: every option of $command" "$(comm -23 <(options_of $command) "$OUT" | tr '\n' ' ')" ''
+        is "$shell: and none besides" "$(comm -13 <(options_of $command) "$OUT" | tr '\n' ' ')" ''
+    done
     only "$shell" 'a value behind =' 'hnlaunch --color=al' "$([[ $shell == fish ]] && echo --color=)always"
 done
 
@@ -96,4 +118,5 @@ else
 fi
 type -P fish >/dev/null && offers fish 'hosts of ~/.ssh/config' 'hnlaunch -w gpu-alpha,gpu-' gpu-alpha,gpu-beta
 type -P zsh >/dev/null && offers zsh 'hosts of ~/.ssh/config' 'hnlaunch -w gpu-alpha,gpu-' gpu-beta
+kill -TERM "$started"
 done_testing
