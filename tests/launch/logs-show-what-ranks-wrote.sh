@@ -52,8 +52,12 @@ is 'folded lines keep the order of each rank' \
 hn -w 'localhost:2,127.0.0.1:2' --label none sh -c 'echo "$RANK"'
 hn logs --host 127.0.0.1
 is 'a host, whose name stands before the rank' "$(sort "$OUT")" "$(printf '127.0.0.1:2 | 2\n127.0.0.1:3 | 3')"
+hn logs --fold --ranks 0,2
+is 'with --fold, too' "$(sort "$OUT")" "$(printf '127.0.0.1:2 | 2\nlocalhost:0 | 0')"
 hn logs --host nowhere
 exits 'a host that is not there' 66
+has 'it is told with those that are there' "$ERR" "error[HN809]: run $(newest) has no host nowhere"
+has 'by name' "$ERR" 'it has localhost, 127.0.0.1'
 hn --local 1 sh -c 'echo alone; exec 2>&-; exit 5'
 hn logs
 is 'a lone rank has no prefix' "$(cat "$OUT")" alone
@@ -63,11 +67,11 @@ if command -v script >/dev/null; then
     on_terminal() { script -qec "$(printf '%q ' "$HNLAUNCH" "$@")" /dev/null 2>&1 | tr -d '\r' >"$OUT"; }
     hostile='[ $RANK = 1 ] || printf "\033]0;OWNED\007\033]52;c;aGFjaw==\007\302\2332J\033[2J\033[31mred\033[0m\nx\r1 | forged\n"'
     hn --local 2 sh -c "$hostile"
-    on_terminal logs
+    on_terminal logs -q
     is 'only text and colours reach a terminal, and no line is forged' "$(cat -v "$OUT")" "$(printf '0 | ^[[31mred^[[0m\n0 | 1 | forged')"
     on_terminal logs --raw
     has 'but with --raw' "$OUT" $'\033]0;OWNED\007'
-    on_terminal logs --timestamps --fold
+    on_terminal logs -q --timestamps --fold
     is 'also with --fold and times' "$(sed -E 's/^[0-9:.]{12}/T/' "$OUT" | cat -v)" "$(printf 'T 0 | ^[[31mred^[[0m\nT 0 | 1 | forged')"
     hn logs
     has 'elsewhere the bytes are those of the rank' "$OUT" $'\033]0;OWNED\007'
@@ -154,5 +158,51 @@ is '-f ends when hnlaunch is killed' $? 0
 hn --local 1 sh -c 'yes "a line of output" | head -n 20000'
 run sh -c '"$0" logs | head -n 1' "$HNLAUNCH"
 is 'a reader that leaves' "$(cat "$OUT")" 'a line of output'
+
+# --- the last lines ---------------------------------------------------------------------------
+hn --local 2 sh -c 'for i in 1 2 3; do echo "line $i"; done; [ $RANK = 0 ] || { until [ -e last ]; do sleep 0.01; done; echo bad >&2; exit 3; }
+    sleep 0.5; touch last; sleep 600'
+id=$(newest)
+hn logs "$id" -n 1
+is '-n 1 behind the run: its last line' "$(cat "$OUT")" '1 | bad'
+matches 'the verdict follows on standard error' "$ERR" '^hnlaunch: failed after .*: rank 1 on localhost exited with code 3: bad  \(exit 3\)$'
+is 'and nothing else' "$(wc -l <"$ERR")" 1
+hn logs --tail 2 --ranks 0 --quiet
+is '--tail counts the lines that are chosen' "$(cat "$OUT")" $'0 | line 2\n0 | line 3'
+is '--quiet: no verdict' "$(cat "$ERR")" ''
+hn logs --fold --tail 2
+is 'folded lines count once' "$(cat "$OUT")" $'0-1 | line 3\n1 | bad'
+hn logs --tail 100
+is 'more than there are: all' "$(wc -l <"$OUT")" 7
+hn logs -f -n 1
+is '-f of a run that has ended' "$(cat "$OUT")" '1 | bad'
+hn logs --tail 0
+exits 'no lines are no number' 64
+hn logs --json -n 2 --fold
+is '--json: an object a line' "$(python3 -c 'import json, sys
+for line in open(sys.argv[1]):
+    o = json.loads(line)
+    print(o.get("rank", o.get("ranks")), o.get("host"), o["stream"], o["text"], type(o["us"]).__name__)' "$OUT")" \
+    $'[0, 1] None stdout line 3 int\n1 localhost stderr bad int'
+hn --log-dir logs --local 2 seq 5
+hn logs -n 1
+is '--log-dir: the last line of each rank' "$(cat "$OUT")" $'0 | 5\n1 | 5'
+hn logs -n 1 --json --ranks 1
+is 'without times there, as JSON, too' "$(cat "$OUT")" '{"v":1,"rank":1,"host":"localhost","stream":"stdout","text":"5"}'
+
+# A run of another machine whose records nobody renews.
+hn --local 1 echo said
+records=$XDG_STATE_HOME/hnlaunch/runs/$(newest)
+rm "$records/summary.json"
+sed -i 's/"host": *"[^"]*"/"host": "elsewhere"/' "$records/run.json"
+touch -d '2 minutes ago' "$records"
+"$HNLAUNCH" logs -f >followed 2>"$ERR" &
+follower=$!
+ok '-f of another machine shows what is there' wait_for lines_are followed 1
+ok 'and waits for more' kill -0 $follower
+touch -d '4 minutes ago' "$records"
+wait $follower
+is 'until the records show no sign of life' $? 125
+has 'which is told' "$ERR" "error[HN803]: run $(newest) on elsewhere has shown no sign of life for 3 minutes"
 nothing_left 'nothing is left'
 done_testing

@@ -18,119 +18,51 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/format.h"
 #include "base/intlist.h"
 #include "base/printable.h"
-#include "head/core/json_text.h"
+#include "head/commands/log_lines.h"
 #include "head/core/pattern.h"
 #include "head/hosts/hostfile.h"
-#include "head/output/line_fold.h"
-#include "head/output/stream_line.h"
 #include "head/run/output_file.h"
 #include "head/run/run_folders.h"
+#include "head/run/run_list.h"
 #include "head/run/run_records.h"
 #include "head/term/diag.h"
-#include "head/term/escapes.h"
 #include "wire/msg.h"
 
 enum {
+        HN_NO_ANSWER = 803,
         HN_NO_OUTPUT = 809,
         HN_PATTERN = 810,
         HN_ENDLESS = 812,
         STREAMS = 2,
-        FOLD_BYTES = 1 << 20,
         FOLLOW_US = 100000,
+        ABANDONED_S = 180,
+        HOSTS_SHOWN = 8,
 };
 
 struct logs {
         const struct log_options *o;
         int dir; /* of the records */
         struct output_file file;
-        int64_t started_us; /* of the run; microseconds since 1970 */
-        int n_ranks, n_nodes;
-        const char **hosts; /* by rank; lent by the record of the run, NULL = unknown */
-        bool *wanted;       /* by rank */
-        bool timestamps;
-        bool filtered; /* stdout is a terminal */
+        struct log_lines to;
+        bool *wanted; /* by rank */
         regex_t pattern;
         bool compiled;
-        struct buf *lines;      /* by rank and stream: a line without an end */
-        int64_t *began;         /* of these lines */
-        struct line_fold *fold; /* NULL = no --fold */
-        int64_t from_us;        /* --since; time of the run */
+        struct buf *lines; /* by rank and stream: a line without an end */
+        int64_t *began;    /* of these lines */
+        int64_t from_us;   /* --since; time of the run */
 };
 
-/* --- printing --------------------------------------------------------------------------------- */
-
-/* Appends a line as the printer shows it on a terminal: without what could harm the terminal or
- * forge the line of another rank. */
-static void add_terminal_line(const struct logs *g, struct buf *to, char *label, const char *text,
-                              size_t len)
-{
-        CLEANUP(buf_finish) struct buf clean = BUF_INIT;
-        struct escapes e = ESCAPES_INIT;
-        bool alone = g->n_ranks == 1 && !*label;
-        struct stream_line l = { .prefix = label,
-                                 .prefix_len = strlen(label),
-                                 .fd = STDOUT_FILENO,
-                                 .escapes = &e,
-                                 .redraws = !alone };
-
-        escapes_filter(&e, &clean, text, len, alone);
-        escapes_filter(&e, &clean, "\n", 1, alone);
-        stream_line_add(&l, to, buf_data(&clean), buf_len(&clean));
-}
-
-static void print_line(const struct logs *g, int64_t us, const char *label, const char *text,
-                       size_t len)
-{
-        CLEANUP(buf_finish) struct buf shown = BUF_INIT;
-        CLEANUP(free_textp) char *front = NULL;
-        char time[32] = "";
-
-        if (g->timestamps)
-                format_time_of_day(time, sizeof(time), g->started_us + us);
-        front = xasprintf("%s%s%s", time, *time ? " " : "", label);
-        if (g->filtered) {
-                add_terminal_line(g, &shown, front, text, len);
-                fwrite(buf_data(&shown), 1, buf_len(&shown), stdout);
-                return;
-        }
-        fputs(front, stdout);
-        fwrite(text, 1, len, stdout);
-        putchar('\n');
-}
-
-static void print_folded(void *ctx, const struct folded_line *line)
-{
-        CLEANUP(free_textp) char *ranks = intlist_fold(&line->ranks);
-        CLEANUP(free_textp) char *label = xasprintf("%s | ", ranks);
-
-        print_line(ctx, line->us, label, line->text, line->len);
-}
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* Takes a whole line, without its newline but with a NUL. */
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
-        CLEANUP(free_textp) char *label = NULL, *host = NULL;
-
-        if (us < g->from_us || (g->o->pattern && regexec(&g->pattern, text, 0, NULL, 0) != 0))
-                return;
-        if (g->fold) {
-                line_fold_add(g->fold, us, rank, (uint8_t)stream, text, len);
-                return;
-        }
-        if (g->n_nodes > 1) {
-                host = printable_text(g->hosts[rank] ? g->hosts[rank] : "", PRINTABLE_QUOTE);
-                label = xasprintf("%s:%d | ", host, rank);
-        } else {
-                label = g->n_ranks > 1 ? xasprintf("%d | ", rank) : xstrdup("");
-        }
-        print_line(g, us, label, text, len);
+        if (us >= g->from_us && (!g->o->pattern || regexec(&g->pattern, text, 0, NULL, 0) == 0))
+                log_lines_add(&g->to, us, rank, stream, text, len);
 }
-
-/* --- pieces ----------------------------------------------------------------------------------- */
 
 static void end_line(struct logs *g, int rank, int stream)
 {
@@ -149,8 +81,7 @@ static void take_piece(struct logs *g, int64_t us, int rank, int stream, const c
 
         if (!g->wanted[rank] || (g->o->only_stderr && stream == 0))
                 return;
-        if (g->fold)
-                line_fold_end_until(g->fold, us - LINE_FOLD_US);
+        log_lines_end_until(&g->to, us - LINE_FOLD_US);
         while (n) {
                 const char *end = memchr(p, '\n', n);
                 size_t len = end ? (size_t)(end - p) : n;
@@ -169,11 +100,10 @@ static void take_piece(struct logs *g, int64_t us, int rank, int stream, const c
 /* Ends the lines of all streams as they are. */
 static void end_lines(struct logs *g)
 {
-        for (int i = 0; i < g->n_ranks * STREAMS; i++)
+        for (int i = 0; i < g->to.n_ranks * STREAMS; i++)
                 if (buf_len(&g->lines[i]))
                         end_line(g, i / STREAMS, i % STREAMS);
-        if (g->fold)
-                line_fold_end_all(g->fold);
+        log_lines_end_all(&g->to);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -185,9 +115,8 @@ static void print_pieces(struct logs *g)
         while (!ferror(stdout) && output_file_next(&g->file, &p)) {
                 if (p.kind == OUTPUT_GAP) {
                         end_lines(g);
-                        printf("(%llu bytes of output were not kept here)\n",
-                               (unsigned long long)p.len);
-                } else if (p.kind == OUTPUT_BYTES && p.rank >= 0 && p.rank < g->n_ranks) {
+                        log_lines_gap(&g->to, p.len);
+                } else if (p.kind == OUTPUT_BYTES && p.rank >= 0 && p.rank < g->to.n_ranks) {
                         take_piece(g, p.us, p.rank, p.stream == MSG_STDERR, p.bytes, p.len);
                 }
         }
@@ -200,21 +129,33 @@ static bool has_ended(const struct logs *g, const struct run *r)
                (r->state != RUN_ELSEWHERE && !run_process_lives(r->info));
 }
 
-static void follow_output(struct logs *g, const struct run *r)
+/* Whether the records of a run of another machine have not been touched for so long that it must
+ * be dead: its hnlaunch renews their time once a minute. */
+static bool is_abandoned(const struct logs *g, const struct run *r)
 {
-        bool ended = false;
+        struct stat st;
+
+        return r->state == RUN_ELSEWHERE && fstat(g->dir, &st) == 0 &&
+               time(NULL) - st.st_mtime > ABANDONED_S;
+}
+
+/* Prints what comes until the run has ended. False: its machine has died. */
+static bool follow_output(struct logs *g, const struct run *r)
+{
+        bool ended = false, abandoned = false;
 
         while (!ferror(stdout)) {
                 print_pieces(g);
                 if (ended)
-                        return;
-                ended = has_ended(g, r);
-                if (g->fold)
-                        line_fold_end_all(g->fold);
+                        break;
+                abandoned = is_abandoned(g, r);
+                ended = abandoned || has_ended(g, r);
+                log_lines_end_all(&g->to);
                 fflush(stdout);
                 if (!ended)
                         usleep(FOLLOW_US);
         }
+        return !abandoned;
 }
 
 /* --- what is chosen --------------------------------------------------------------------------- */
@@ -237,18 +178,56 @@ static bool is_chosen_host(const struct hosts *chosen, const char *name)
         return !chosen->n;
 }
 
+/* Refuses hosts that the run does not have. */
+static int check_chosen_hosts(const struct hosts *chosen, const json_t *nodes, const char *id,
+                              struct diags *d)
+{
+        CLEANUP(buf_finish) struct buf names = BUF_INIT;
+        const char *unknown = NULL;
+        const json_t *node;
+        size_t k;
+
+        for (size_t i = 0; i < chosen->n && !unknown; i++) {
+                unknown = chosen->v[i].name;
+                json_array_foreach(nodes, k, node)
+                {
+                        const char *host = json_string_value(json_object_get(node, "host"));
+
+                        if (host && !strcmp(host, unknown)) {
+                                unknown = NULL;
+                                break;
+                        }
+                }
+        }
+        if (!unknown)
+                return 0;
+        json_array_foreach(nodes, k, node)
+        {
+                const char *host = json_string_value(json_object_get(node, "host"));
+
+                if (k < HOSTS_SHOWN)
+                        buf_printf(&names, "%s%s", k ? ", " : "", host ? host : "?");
+        }
+        diag_help(diag_add(d, HN_NO_OUTPUT, 66, "run %s has no host %s", id, unknown),
+                  "it has %.*s%s", (int)buf_len(&names), (const char *)buf_data(&names),
+                  json_array_size(nodes) > HOSTS_SHOWN ? " ..." : "");
+        return -ENOENT;
+}
+
 /* Fills hosts and wanted. -ENOENT with a message: no rank is chosen. */
 static int choose_ranks(struct logs *g, const struct options *o, const json_t *record,
                         const char *id, struct diags *d)
 {
+        const json_t *nodes = json_object_get(record, "nodes"), *node, *rank;
         struct hosts chosen = HOSTS_INIT;
-        const json_t *node, *rank;
         size_t i, k, n = 0;
         int ret = 0;
 
         for (i = 0; ret == 0 && i < o->hostlists.n; i++)
                 ret = hostlist_load(&chosen, o->hostlists.v[i], d);
-        json_array_foreach(json_object_get(record, "nodes"), i, node)
+        if (ret == 0)
+                ret = check_chosen_hosts(&chosen, nodes, id, d);
+        json_array_foreach(nodes, i, node)
         {
                 const char *host = json_string_value(json_object_get(node, "host"));
 
@@ -256,9 +235,9 @@ static int choose_ranks(struct logs *g, const struct options *o, const json_t *r
                 {
                         json_int_t at = json_integer_value(rank);
 
-                        if (at < 0 || at >= g->n_ranks)
+                        if (at < 0 || at >= g->to.n_ranks)
                                 continue;
-                        g->hosts[at] = host;
+                        g->to.hosts[at] = host;
                         g->wanted[at] = is_chosen_host(&chosen, host) &&
                                         (!o->ranks.n || intlist_has(&o->ranks, (int)at));
                         n += g->wanted[at];
@@ -268,7 +247,7 @@ static int choose_ranks(struct logs *g, const struct options *o, const json_t *r
         if (ret < 0 || n)
                 return ret;
         diag_help(diag_add(d, HN_NO_OUTPUT, 66, "run %s has no such rank", id),
-                  "it has ranks 0 to %d", g->n_ranks - 1);
+                  "it has ranks 0 to %d", g->to.n_ranks - 1);
         return -ENOENT;
 }
 
@@ -276,7 +255,7 @@ static int count_wanted(const struct logs *g)
 {
         int n = 0;
 
-        for (int r = 0; r < g->n_ranks; r++)
+        for (int r = 0; r < g->to.n_ranks; r++)
                 n += g->wanted[r];
         return n;
 }
@@ -299,27 +278,37 @@ static int compile_pattern(struct logs *g, struct diags *d)
 
 static void finish_logs(struct logs *g)
 {
-        for (int i = 0; i < g->n_ranks * STREAMS; i++)
+        for (int i = 0; i < g->to.n_ranks * STREAMS; i++)
                 buf_finish(&g->lines[i]);
         if (g->compiled)
                 regfree(&g->pattern);
         output_file_finish(&g->file);
-        line_fold_destroy(g->fold);
-        free(g->hosts);
+        log_lines_finish(&g->to);
+        free(g->to.hosts);
         free(g->wanted);
         free(g->lines);
         free(g->began);
 }
 
-static void print_output(struct logs *g, const struct run *r)
+/* Returns false when the machine of a run that is followed has died. */
+static bool print_output(struct logs *g, const struct run *r)
 {
+        bool lives = true;
+
+        if (g->o->tail)
+                log_lines_keep(&g->to, (size_t)g->o->tail);
         output_file_open(&g->file, g->dir, (struct output_place){ 0 });
         print_pieces(g);
-        if (g->o->follow)
-                follow_output(g, r);
+        if (g->o->follow) {
+                log_lines_end_all(&g->to);
+                log_lines_release(&g->to);
+                lives = follow_output(g, r);
+        }
         end_lines(g);
         if (has_ended(g, r) && output_file_is_cut(&g->file))
-                printf("(the output behind this was not kept here)\n");
+                log_lines_gap(&g->to, 0);
+        log_lines_release(&g->to);
+        return lives;
 }
 
 /* Prints what --log-dir has: a file for each rank and stream, one after the other. */
@@ -328,16 +317,19 @@ static void print_rank_files(struct logs *g)
         char text[65536];
         size_t n;
 
-        for (int i = 0; i < g->n_ranks * STREAMS && !ferror(stdout); i++) {
+        for (int i = 0; i < g->to.n_ranks * STREAMS && !ferror(stdout); i++) {
                 CLEANUP(free_textp)
                 char *name = xasprintf("rank-%05d.%s", i / STREAMS, i % STREAMS ? "err" : "out");
                 FILE *f = g->wanted[i / STREAMS] ? run_records_file(g->dir, name) : NULL;
 
+                if (g->o->tail)
+                        log_lines_keep(&g->to, (size_t)g->o->tail);
                 while (f && !ferror(stdout) && (n = fread(text, 1, sizeof(text), f)))
                         take_piece(g, 0, i / STREAMS, i % STREAMS, text, n);
                 if (f)
                         fclose(f);
                 end_lines(g);
+                log_lines_release(&g->to);
         }
 }
 
@@ -367,25 +359,49 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
 
         if (compile_pattern(g, d) < 0)
                 return 64;
-        g->n_ranks = (int)n;
-        g->n_nodes = (int)json_integer_value(json_object_get(record, "num_nodes"));
-        g->started_us = read_start(record);
-        g->hosts = xcalloc(n, sizeof(*g->hosts));
+        g->to.n_ranks = (int)n;
+        g->to.n_nodes = (int)json_integer_value(json_object_get(record, "num_nodes"));
+        g->to.started_us = read_start(record);
+        g->to.hosts = xcalloc(n, sizeof(*g->to.hosts));
         g->wanted = xcalloc(n, sizeof(*g->wanted));
         g->lines = xcalloc(n * STREAMS, sizeof(*g->lines));
         g->began = xcalloc(n * STREAMS, sizeof(*g->began));
         clock_gettime(CLOCK_REALTIME, &now);
         if (g->o->since_ms)
-                g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->started_us -
+                g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->to.started_us -
                              g->o->since_ms * 1000;
-        g->timestamps = o->timestamps;
-        g->filtered = isatty(STDOUT_FILENO) && !o->raw;
+        g->to.timestamps = o->timestamps;
+        g->to.filtered = isatty(STDOUT_FILENO) && !o->raw;
         if (choose_ranks(g, o, record, id, d) < 0)
                 return 66;
+        g->to.json = o->json;
         if (o->fold)
-                g->fold =
-                        line_fold_create(g->n_ranks, count_wanted(g), FOLD_BYTES, print_folded, g);
+                log_lines_fold(&g->to, count_wanted(g));
         return 0;
+}
+
+static int refuse_abandoned(const struct run *r, struct diags *d)
+{
+        const char *host = json_string_value(json_object_get(r->info, "host"));
+
+        diag_help(diag_add(d, HN_NO_ANSWER, 125,
+                           "run %s on %s has shown no sign of life for %d minutes", r->id,
+                           host ? host : "another machine", ABANDONED_S / 60),
+                  "log in there: hnlaunch ps tells whether it goes on");
+        return 125;
+}
+
+/* Prints the last line of a run that has ended, after its output. */
+static void tell_verdict(const struct run *r)
+{
+        json_t *summary = run_load_summary(r->id);
+        const char *verdict = json_string_value(json_object_get(summary, "verdict"));
+        CLEANUP(free_textp) char *line = verdict ? printable_text(verdict, PRINTABLE_QUOTE) : NULL;
+
+        fflush(stdout);
+        if (line)
+                fprintf(stderr, "hnlaunch: %s\n", line);
+        json_decref(summary);
 }
 
 int run_logs_print(const struct options *o, const struct run *r, struct diags *d)
@@ -407,10 +423,13 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
                 rc = in_log_dir ? check_rank_files(o, r->id, elsewhere ? elsewhere : folder, d) : 0;
         if (!rc)
                 rc = open_logs(&g, o, record, r->id, d);
+        g.to.untimed = in_log_dir;
         if (!rc && in_log_dir)
                 print_rank_files(&g);
-        else if (!rc)
-                print_output(&g, r);
+        else if (!rc && !print_output(&g, r))
+                rc = refuse_abandoned(r, d);
+        if (!rc && !o->quiet && !ferror(stdout))
+                tell_verdict(r);
         finish_logs(&g);
         json_decref(record);
         return rc;

@@ -55,6 +55,7 @@ struct log_options {
         bool follow, only_stderr;
         char *pattern;    /* extended regular expression; NULL = every line */
         int64_t since_ms; /* only lines of so much time; 0 = all */
+        int tail;         /* only so many lines at the end; 0 = all */
 };
 
 struct options {

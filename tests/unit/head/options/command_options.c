@@ -107,7 +107,7 @@ static void test_a_refusal_names_the_commands_that_have_it(void **state UNUSED)
                 { "-w a --follow true", "--follow is an option of logs, not of run" },
                 { "-w a --follow true", "hnlaunch logs --follow ..." },
                 { "stop --dry-run k", "--dry-run is an option of run and plan, not of stop" },
-                { "logs -n 5", "-n is an option of run, plan and config, not of logs" },
+                { "report -n 5", "-n is an option of run, plan and config, not of report" },
                 { "logs -o run.ppn=3", "-o run.ppn is an option of run, plan and config" },
                 { "logs --stder", "did you mean `--stderr`?" },
                 { "logs --pnp", "hnlaunch logs -h lists the options of logs" },
@@ -136,6 +136,11 @@ static void test_options_may_stand_behind_the_run(void **state UNUSED)
         assert_true(o.logs.follow);
         assert_int_equal(o.ranks.n, 1);
         assert_string_equal(o.logs.pattern, "a");
+        unload(&o, &d);
+        /* The letter of another option elsewhere. */
+        assert_int_equal(load(&o, &d, "logs k3f9q -n5"), 0);
+        assert_int_equal(o.logs.tail, 5);
+        assert_int_equal(o.plan.np, 0);
         unload(&o, &d);
         assert_int_equal(load(&o, &d, "stop k3f9q --grace 0 -q"), 0);
         assert_int_equal(o.grace_ms, 0);

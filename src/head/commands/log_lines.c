@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/commands/log_lines.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "base/intlist.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "head/core/json_text.h"
+#include "head/output/stream_line.h"
+#include "head/term/escapes.h"
+
+enum { FOLD_BYTES = 1 << 20 };
+
+/* A line on its way out. */
+struct shown_line {
+        int64_t us;
+        const struct intlist *ranks; /* one or, folded, several */
+        int stream;
+        const char *text;
+        size_t len;
+};
+
+/* Appends a line as the printer shows it on a terminal: without what could harm the terminal or
+ * forge the line of another rank. */
+static void add_terminal_line(const struct log_lines *l, struct buf *to, char *label,
+                              const char *text, size_t len)
+{
+        CLEANUP(buf_finish) struct buf clean = BUF_INIT;
+        struct escapes e = ESCAPES_INIT;
+        bool alone = l->n_ranks == 1 && !*label;
+        struct stream_line s = { .prefix = label,
+                                 .prefix_len = strlen(label),
+                                 .fd = STDOUT_FILENO,
+                                 .escapes = &e,
+                                 .redraws = !alone };
+
+        escapes_filter(&e, &clean, text, len, alone);
+        escapes_filter(&e, &clean, "\n", 1, alone);
+        stream_line_add(&s, to, buf_data(&clean), buf_len(&clean));
+}
+
+/* Returns what stands in front of a line; malloc'ed. */
+static char *line_label(const struct log_lines *l, const struct intlist *ranks)
+{
+        CLEANUP(free_textp) char *host = NULL, *list = NULL;
+
+        if (ranks->n > 1) {
+                list = intlist_fold(ranks);
+                return xasprintf("%s | ", list);
+        }
+        if (l->n_nodes > 1) {
+                host = printable_text(l->hosts[ranks->v[0]] ? l->hosts[ranks->v[0]] : "",
+                                      PRINTABLE_QUOTE);
+                return xasprintf("%s:%d | ", host, ranks->v[0]);
+        }
+        return l->n_ranks > 1 ? xasprintf("%d | ", ranks->v[0]) : xstrdup("");
+}
+
+static void add_line_text(const struct log_lines *l, struct buf *to, const struct shown_line *line)
+{
+        CLEANUP(free_textp) char *label = line_label(l, line->ranks), *front = NULL;
+        char time[32] = "";
+
+        if (l->timestamps)
+                format_time_of_day(time, sizeof(time), l->started_us + line->us);
+        front = xasprintf("%s%s%s", time, *time ? " " : "", label);
+        if (l->filtered) {
+                add_terminal_line(l, to, front, line->text, line->len);
+                return;
+        }
+        buf_appends(to, front);
+        buf_append(to, line->text, line->len);
+        buf_append(to, "\n", 1);
+}
+
+/* Appends a line as an object. */
+static void add_line_object(const struct log_lines *l, struct buf *to,
+                            const struct shown_line *line)
+{
+        CLEANUP(free_textp) char *text = xstrndup(line->text, line->len), *dumped = NULL;
+        int first = line->ranks->v[0];
+        json_t *object = json_pack("{s:i}", "v", 1);
+
+        if (!l->untimed)
+                json_object_set_new(object, "us", json_integer(line->us));
+        if (line->ranks->n > 1)
+                json_object_set_new(object, "ranks", json_numbers(line->ranks->v, line->ranks->n));
+        else
+                json_object_set_new(object, "rank", json_integer(first));
+        if (line->ranks->n == 1 && l->hosts[first])
+                json_object_set_new(object, "host", json_text(l->hosts[first]));
+        json_object_set_new(object, "stream", json_string(line->stream ? "stderr" : "stdout"));
+        json_object_set_new(object, "text", json_text(text));
+        dumped = json_dump_plain(object, JSON_COMPACT);
+        json_decref(object);
+        buf_appends(to, dumped);
+        buf_append(to, "\n", 1);
+}
+
+/* Returns where the next line goes: to @out, or to a place among the last lines. */
+static struct buf *place_line(struct log_lines *l, struct buf *out)
+{
+        struct buf *to = l->tail ? &l->tail[l->tail_at] : out;
+
+        if (l->tail) {
+                l->tail_at = (l->tail_at + 1) % l->tail_size;
+                l->tail_n += l->tail_n < l->tail_size;
+        }
+        buf_clear(to);
+        return to;
+}
+
+static void print_line(const struct buf *b)
+{
+        fwrite(buf_data(b), 1, buf_len(b), stdout);
+}
+
+static void pass_line(struct log_lines *l, const struct shown_line *line)
+{
+        CLEANUP(buf_finish) struct buf out = BUF_INIT;
+        struct buf *to = place_line(l, &out);
+
+        if (l->json)
+                add_line_object(l, to, line);
+        else
+                add_line_text(l, to, line);
+        print_line(&out);
+}
+
+static void pass_folded(void *ctx, const struct folded_line *line)
+{
+        pass_line(ctx, &(struct shown_line){ line->us, &line->ranks, line->kind, line->text,
+                                             line->len });
+}
+
+void log_lines_fold(struct log_lines *l, int n_wanted)
+{
+        l->fold = line_fold_create(l->n_ranks, n_wanted, FOLD_BYTES, pass_folded, l);
+}
+
+void log_lines_keep(struct log_lines *l, size_t n)
+{
+        l->tail_size = n;
+        l->tail = xcalloc(n, sizeof(*l->tail));
+}
+
+void log_lines_add(struct log_lines *l, int64_t us, int rank, int stream, const char *text,
+                   size_t len)
+{
+        if (l->fold)
+                line_fold_add(l->fold, us, rank, (uint8_t)stream, text, len);
+        else
+                pass_line(l, &(struct shown_line){ us, &(struct intlist){ .v = &rank, .n = 1 },
+                                                   stream, text, len });
+}
+
+void log_lines_gap(struct log_lines *l, uint64_t bytes)
+{
+        CLEANUP(buf_finish) struct buf out = BUF_INIT;
+        struct buf *to = place_line(l, &out);
+
+        if (l->json)
+                buf_printf(to, "{\"v\":1,\"lost\":%s%.*llu}\n", bytes ? "" : "null", bytes ? 1 : 0,
+                           (unsigned long long)bytes);
+        else if (bytes)
+                buf_printf(to, "(%llu bytes of output were not kept here)\n",
+                           (unsigned long long)bytes);
+        else
+                buf_appends(to, "(the output behind this was not kept here)\n");
+        print_line(&out);
+}
+
+void log_lines_end_until(struct log_lines *l, int64_t us)
+{
+        if (l->fold)
+                line_fold_end_until(l->fold, us);
+}
+
+void log_lines_end_all(struct log_lines *l)
+{
+        if (l->fold)
+                line_fold_end_all(l->fold);
+}
+
+void log_lines_release(struct log_lines *l)
+{
+        if (!l->tail)
+                return;
+        for (size_t i = 0; i < l->tail_n; i++)
+                print_line(&l->tail[(l->tail_at + l->tail_size - l->tail_n + i) % l->tail_size]);
+        for (size_t i = 0; i < l->tail_size; i++)
+                buf_finish(&l->tail[i]);
+        free(l->tail);
+        l->tail = NULL;
+        l->tail_n = l->tail_at = 0;
+}
+
+void log_lines_finish(struct log_lines *l)
+{
+        for (size_t i = 0; l->tail && i < l->tail_size; i++)
+                buf_finish(&l->tail[i]);
+        free(l->tail);
+        line_fold_destroy(l->fold);
+}
