@@ -76,7 +76,7 @@ is 'names of a host' "$(names_of 't["hosts"]')" \
 is 'names of a rank' "$(names_of 't["hosts"][0]["ranks"]')" \
     'cpu_percent exit lag life memory_mib quiet_ms rank state step wait wait_ms'
 # The manual has all of them, and those of GPUs.
-manual=$(sed -n '/^\*hnlaunch top\* /,/^\*hnlaunch rerun\* /p' "$ROOT/docs/hnlaunch.1.scd" | grep -o '\*[a-z_]*\*' | tr -d '*' | sort -u)
+manual=$(grep -o '\*[a-z_]*\*' "$ROOT/docs/hnlaunch-top.1.scd" | tr -d '*' | sort -u)
 for name in $(names_of '[t] + t["hosts"] + [k for h in t["hosts"] for k in h["ranks"]]') use_percent celsius watts; do
     grep -qx "$name" <<<"$manual" || printf '%s\n' "$name"
 done >missing

@@ -185,6 +185,39 @@ static void test_each_command_has_its_help(void **state UNUSED)
         }
 }
 
+/* Each command of runs has a page, which has its options and no others. */
+static void test_each_command_has_its_page(void **state UNUSED)
+{
+        const char *root = getenv("SOURCE_ROOT");
+        char word[80];
+
+        for (enum command c = 0; c < COMMAND_HELP; c++) {
+                CLEANUP(free_textp) char *text = NULL;
+                CLEANUP(free_textp)
+                char *path = xasprintf("%s/docs/hnlaunch-%s.1.scd", root ? root : ".",
+                                       option_commands[c].name);
+
+                if (!(ON_RUNS >> c & 1))
+                        continue;
+                assert_int_equal(fd_read_file(path, 1 << 20, &text, NULL), 0);
+                if (!strstr(text, option_commands[c].help))
+                        fail_msg("the first line of %s", path);
+                for (size_t i = 0; i < option_count; i++) {
+                        const struct option_def *def = &option_table[i];
+                        bool listed;
+
+                        if (def->commands == ON_ALL)
+                                continue;
+                        snprintf(word, sizeof(word), "\n*--%s*", def->name);
+                        listed = strstr(text, word);
+                        snprintf(word, sizeof(word), "*, *--%s*", def->name);
+                        listed |= strstr(text, word) != NULL;
+                        if (listed != option_belongs(def, c))
+                                fail_msg("--%s in %s", def->name, path);
+                }
+        }
+}
+
 static void test_help_finds_what_is_asked(void **state UNUSED)
 {
         static const struct {
@@ -258,6 +291,7 @@ int main(void)
                 cmocka_unit_test(test_a_refusal_names_the_commands_that_have_it),
                 cmocka_unit_test(test_options_may_stand_behind_the_run),
                 cmocka_unit_test(test_each_command_has_its_help),
+                cmocka_unit_test(test_each_command_has_its_page),
                 cmocka_unit_test(test_help_finds_what_is_asked),
                 cmocka_unit_test(test_commands_of_other_tools_lead_here),
         };
