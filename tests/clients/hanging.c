@@ -11,7 +11,7 @@
  *   vfork: waits uninterruptibly, for a child that shares its memory
  *   receive: waits for a key of the store
  *   crossed: waits in the barrier of another group, which the others enter after this one
- *   compute, write: computes, writes FILE slowly: no hang
+ *   compute, thread, write: computes, does so in a thread, writes FILE slowly: no hang
  *   all-compute, all-sleep: so do the others: no hang
  *   all-meet: all meet again and again: no hang
  *
@@ -114,6 +114,20 @@ NOINLINE void compute(void)
                 ;
 }
 
+static void *compute_aside(void *unused)
+{
+        compute();
+        return unused;
+}
+
+NOINLINE void wait_for_thread(void)
+{
+        pthread_t thread;
+
+        CLAIM(pthread_create(&thread, NULL, compute_aside, NULL) == 0);
+        pthread_join(thread, NULL);
+}
+
 /* Hardly uses the processor. */
 static void write_slowly(void)
 {
@@ -190,6 +204,8 @@ static void do_other_thing(void)
                 exit(0);
         if (!strcmp(how, "compute") || !strcmp(how, "all-compute"))
                 compute();
+        if (!strcmp(how, "thread"))
+                wait_for_thread();
         if (!strcmp(how, "write"))
                 write_slowly();
         if (!strcmp(how, "all-meet"))

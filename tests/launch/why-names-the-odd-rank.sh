@@ -124,6 +124,32 @@ is 'compute: a slow rank is no hang' "$(field "a['kind'], a['outliers']")" "('no
 says 'compute: but it is told' ' does not: it computes ('
 stop_run
 
+# A rank that computes in a thread, and gets no processor: nearly all time of its only one goes to another process.
+if command -v chrt >/dev/null; then
+    cpu=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
+    # shellcheck disable=SC2016
+    start --local 4 --label none sh -c 'if [ "$RANK" = 2 ]; then
+        [ ! -e /proc/self/autogroup ] || echo 19 >/proc/self/autogroup # sessions share processors alike
+        exec taskset -c "$0" chrt --idle 0 "$@"
+    fi
+    exec "$@"' "$cpu" \
+        "$BUILD/tests/clients/hanging" thread 2
+    met starved 4
+    hogs=()
+    for i in 1 2 3 4; do
+        taskset -c "$cpu" sh -c ': >"$0"; while :; do :; done' "hog.$i" &
+        hogs+=($!)
+        ok "starved: process $i takes the processor" wait_for test -e "hog.$i"
+    done
+    ok 'starved: the others wait' wait_for others_wait 2
+    is 'starved: a rank without a processor is no hang' "$(field "a['kind'], a['outliers']")" "('no hang', [])"
+    says 'starved: it is told that it computes' ' does not: it computes ('
+    kill "${hogs[@]}"
+    stop_run
+else
+    skip 'starved: a rank without a processor is no hang' 'needs chrt (util-linux)'
+fi
+
 # --- PyTorch --------------------------------------------------------------------------------------
 
 # py-spy shows the frames of Python. Without it the stacks of C tell that ranks wait in torch.distributed, no more.

@@ -11,6 +11,7 @@
  */
 #include "agent/inspect/inspector.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ enum {
         RUNS_MAX = 4, /* tools at once */
         TOOL_MS = 10000,
         CPU_MS = 1000,
-        STACKS_MAX = 64, /* of a node in an order */
+        WAITED_PERMILLE = 100, /* the most that waiting for a processor counts: BUSY of why */
+        STACKS_MAX = 64,       /* of a node in an order */
         POLL_MS = 20,
 };
 
@@ -119,15 +121,54 @@ static uint64_t session_bytes(const struct rank_status_scan *s, pid_t worker)
         return sum;
 }
 
+/* Returns for how long the threads of a process have waited for a processor so far, nanoseconds.
+ * Source: proc_pid_schedstat(5), Documentation/scheduler/sched-stats.rst. */
+static uint64_t process_delay(pid_t pid)
+{
+        char path[64], text[128];
+        struct dirent *entry;
+        uint64_t sum = 0;
+        DIR *threads;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        threads = opendir(path);
+        while (threads && (entry = readdir(threads))) {
+                pid_t thread = (pid_t)atoi(entry->d_name);
+                const char *second;
+
+                if (thread <= 0 || !proc_read(thread, "schedstat", text, sizeof(text)))
+                        continue;
+                second = strchr(text, ' ');
+                sum += second ? strtoull(second, NULL, 10) : 0;
+        }
+        if (threads)
+                closedir(threads);
+        return sum;
+}
+
+/* The same of the living processes of a rank. */
+static uint64_t session_delay(const struct rank_status_scan *s, pid_t worker)
+{
+        size_t n;
+        const struct proc_stat *v = rank_status_session(s, worker, &n);
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+                sum += process_delay(v[i].pid);
+        return sum;
+}
+
 static void measure_ranks(const struct inspect_order *o, const struct inspector_rank *ranks,
                           size_t n, int to)
 {
         struct rank_status_scan before, after;
-        uint64_t ticks, *bytes = xcalloc(n, sizeof(*bytes));
+        uint64_t ticks, *bytes = xcalloc(n, sizeof(*bytes)), *delays = xcalloc(n, sizeof(*delays));
 
         rank_status_scan(&before);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
                 bytes[i] = session_bytes(&before, ranks[i].pid);
+                delays[i] = session_delay(&before, ranks[i].pid);
+        }
         for (int64_t until = clock_ms() + CPU_MS; !terminated && clock_ms() < until;)
                 poll(NULL, 0, (int)MAX(until - clock_ms(), INT64_C(1)));
         rank_status_scan(&after);
@@ -138,9 +179,15 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
                 look_at_rank(&after, &ranks[i], &m);
                 if (m.pid) {
                         uint64_t now = session_bytes(&after, ranks[i].pid);
+                        uint64_t delay = session_delay(&after, ranks[i].pid);
+                        uint64_t waited = (delay - MIN(delay, delays[i])) / (CPU_MS * 1000);
 
                         m.cpu_permille = (uint32_t)(session_ticks(&before, &after, ranks[i].pid) *
                                                     1000 / ticks);
+                        /* On a node without a free processor it would compute. */
+                        m.cpu_permille =
+                                MAX(m.cpu_permille, (uint32_t)MIN(m.cpu_permille + waited,
+                                                                  (uint64_t)WAITED_PERMILLE));
                         m.io_kib = (uint32_t)MIN((now - MIN(now, bytes[i])) >> 10,
                                                  (uint64_t)UINT32_MAX);
                 }
@@ -149,6 +196,7 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
         rank_status_scan_finish(&before);
         rank_status_scan_finish(&after);
         free(bytes);
+        free(delays);
 }
 
 /* --- stacks ----------------------------------------------------------------------------------- */
