@@ -10,14 +10,14 @@
  * - launch_mpi.c: the MPI of the program (--mpi)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_container.c: what agents enter before they start ranks (--container)
- * - launch_via.c: what starts the agents (--via)
+ * - launch_via.c: what starts the agents (--start-with)
  * - launch_record.c: records of the run, and other commands' requests
  * - launch_detach.c: a run without its terminal (--detach, --on-hup)
  * - launch_why.c: the evidence for `hnlaunch why`
  * - launch_ras.c, launch_flight.c: NCCL's RAS and PyTorch's flight recorders, as evidence for it
  * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
  * - launch_metrics.c: metrics of the run (--metrics)
- * - launch_trace.c: what the agents have recorded of their ranks (--record)
+ * - launch_trace.c: what the agents have recorded of their ranks (--trace)
  * - launch_top.c: what hosts and ranks do, for `hnlaunch top`
  * - verdict.c: messages, the verdict, the exit code
  *
@@ -175,7 +175,7 @@ void launch_hang_last(struct launch *l, const struct why_finding *f, const json_
 
 /* Has the job keep traces that it fetches, before job_create(). */
 void launch_trace_init(struct launch *l);
-/* Fetches the traces of a run that has failed, or with --record; before job_leave(). */
+/* Fetches the traces of a run that has failed, or with --trace; before job_leave(). */
 void launch_trace_end(struct launch *l);
 
 /* --- launch_metrics.c --- */
@@ -210,11 +210,11 @@ void launch_container_order(struct launch *l);
 
 /* --- launch_via.c --- */
 
-/* Resolves --via auto for hosts of the allocation of @from: the manager's own way, where its
+/* Resolves --start-with auto for hosts of the allocation of @from: the manager's own way, where its
  * program is in PATH and no option on the command line is about ssh. With Ray no host is local. */
 void launch_via_choose(struct launch *l, enum alloc_from from);
-/* Checks --via, unless it is ssh: its text, its program, that it fits to the hosts. Errors and
- * warnings are in diags. */
+/* Checks --start-with, unless it is ssh: its text, its program, that it fits to the hosts. Errors
+ * and warnings are in diags. */
 void launch_via_check(struct launch *l);
 
 /* --- launch_setup.c --- */

@@ -31,7 +31,7 @@ static void leave_none_local(struct launch *l)
                 l->hosts.v[i].local = false;
 }
 
-/* Resolves --via auto. */
+/* Resolves --start-with auto. */
 static void choose_way(struct launch *l, enum alloc_from from)
 {
         CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
@@ -69,7 +69,7 @@ static void check_via_program(struct launch *l, const char *program)
                 diag_help(diag_add(&l->diags, HN_PROGRAM, error == EACCES ? 126 : 127,
                                    "cannot start `%s`, which starts the agents: %s", program,
                                    path ? strerror(error) : "not found in PATH"),
-                          "--via %s names it; --via ssh logs in by ssh", l->o.via);
+                          "--start-with %s names it; --start-with ssh logs in by ssh", l->o.via);
 }
 
 static void warn_of_logins(struct launch *l)
@@ -79,10 +79,12 @@ static void warn_of_logins(struct launch *l)
 
                 if (h->local || (!h->user && !h->port))
                         continue;
-                diag_help(diag_warn(&l->diags, HN_LOGIN,
-                                    "the %s of %s is not used: --via %s does not log in by ssh",
-                                    h->user ? "user" : "port", h->name, l->o.via),
-                          "take it out of the host list");
+                diag_help(
+                        diag_warn(
+                                &l->diags, HN_LOGIN,
+                                "the %s of %s is not used: --start-with %s does not log in by ssh",
+                                h->user ? "user" : "port", h->name, l->o.via),
+                        "take it out of the host list");
                 return;
         }
 }
@@ -95,21 +97,25 @@ void launch_via_check(struct launch *l)
         if (program_link_is_ssh(l->o.via))
                 return;
         if (program_link_parse(l->o.via, &p, &err) < 0) {
-                diag_help(diag_add(&l->diags, HN_TEMPLATE, 64, "cannot use --via: %s", err.text),
-                          "name the program and its arguments: --via 'docker exec -i {host}'; or "
+                diag_help(diag_add(&l->diags, HN_TEMPLATE, 64, "cannot use --start-with: %s",
+                                   err.text),
+                          "name the program and its arguments: --start-with 'docker exec -i "
+                          "{host}'; or "
                           "one of ssh, srun, sge, ray");
                 return;
         }
         if (l->o.tree)
-                diag_help(diag_add(&l->diags, HN_TREE, 64, "--tree and --via %s exclude each other",
-                                   l->o.via),
+                diag_help(diag_add(&l->diags, HN_TREE, 64,
+                                   "--tree and --start-with %s exclude each other", l->o.via),
                           "--tree is for logins by ssh; leave one of them out");
         if (p.variable && !getenv(p.variable))
-                diag_help(diag_add(&l->diags, HN_NO_JOB, 69,
-                                   "cannot use --via %s: this is no job of %s (%s is not set)",
-                                   l->o.via, p.manager, p.variable),
-                          "start hnlaunch in a job of it (salloc, sbatch, qsub -pe), or use --via "
-                          "ssh");
+                diag_help(
+                        diag_add(&l->diags, HN_NO_JOB, 69,
+                                 "cannot use --start-with %s: this is no job of %s (%s is not set)",
+                                 l->o.via, p.manager, p.variable),
+                        "start hnlaunch in a job of it (salloc, sbatch, qsub -pe), or use "
+                        "--start-with "
+                        "ssh");
         else
                 check_via_program(l, p.words.v[0]);
         warn_of_logins(l);

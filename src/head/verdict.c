@@ -125,7 +125,7 @@ int verdict_close_stdout(struct launch *l, int code)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-/* Whether rank 0 alone made the job a success (--success rank0). */
+/* Whether rank 0 alone made the job a success (--ends-with rank0). */
 static bool is_rank0s_success(const struct launch *l)
 {
         const struct outcome *o = job_outcome(l->job);

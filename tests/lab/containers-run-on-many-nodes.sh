@@ -78,7 +78,7 @@ skip_all() { skip 'a step of Slurm' "$1" && done_testing; } # the tests above co
 # shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 slurm_up 4
-job=(salloc -N2 "$LAB_HNLAUNCH" --via srun --ppn 2 "${in[@]}")
+job=(salloc -N2 "$LAB_HNLAUNCH" --start-with srun --ppn 2 "${in[@]}")
 lab_run "${job[@]}" sh -c "$where"
 is 'srun: two ranks on each node are inside' "$(ranks)" "$want"
 lab_run "${job[@]}" hello

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# With --success rank0 the exit of rank 0 with 0 ends the ranks of all nodes, through a tree, too, and whatever becomes of
+# With --ends-with rank0 the exit of rank 0 with 0 ends the ranks of all nodes, through a tree, too, and whatever becomes of
 # them meanwhile.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -15,7 +15,7 @@ serve='echo up; [ $HN_RANK = 0 ] || exec sleep 600; until [ -e "$GO" ]; do sleep
 for way in '' '--tree 1'; do
     rm -f "$TMP/go"
     # shellcheck disable=SC2086
-    lab_start $way -H "$TMP/hosts.txt" --per-node --success rank0 --label none -x GO="$TMP/go" sh -c "$serve"
+    lab_start $way -H "$TMP/hosts.txt" --per-node --ends-with rank0 --label none -x GO="$TMP/go" sh -c "$serve"
     ok "4 processes are up ($way)" wait_for lines_are "$OUT" 4
     begin=$SECONDS
     : >"$TMP/go"
@@ -28,7 +28,7 @@ done
 
 # A node that is lost after the success is none of the job's failures.
 rm -f "$TMP/go"
-lab_start -H "$TMP/hosts.txt" --per-node --success rank0 --grace 60s --node-timeout 1s --label none -x GO="$TMP/go" \
+lab_start -H "$TMP/hosts.txt" --per-node --ends-with rank0 --grace 60s --node-timeout 1s --label none -x GO="$TMP/go" \
     sh -c 'echo up; trap "echo deaf" TERM; if [ $HN_RANK = 0 ]; then until [ -e "$GO" ]; do sleep 0.05; done; exit 0; fi
         while :; do sleep 0.05; done'
 ok '4 processes are up again' wait_for lines_are "$OUT" 4
@@ -43,7 +43,7 @@ verdict_has 'the success stays' 'finished: rank 0 exited 0 in'
 lab_nothing_left 'nothing is left then, too'
 
 rm -f "$TMP/go"
-lab_start -H "$TMP/hosts.txt" --per-node --success rank0 --node-timeout 1s --label none -x GO="$TMP/go" sh -c "$serve"
+lab_start -H "$TMP/hosts.txt" --per-node --ends-with rank0 --node-timeout 1s --label none -x GO="$TMP/go" sh -c "$serve"
 ok '4 processes are up for a loss before it' wait_for lines_are "$OUT" 4
 lab exec node003 pkill -KILL -x 'agent-.*' || true
 finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2016  # the ranks expand it
 #
-# --push: what arrives is what was there, once, and is gone afterwards unless --keep says otherwise.
+# --push: what arrives is what was there, once, and is gone afterwards unless --push-keep says otherwise.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -75,8 +75,8 @@ is '--chdir wins, and HN_PUSH_DIR leads to the files' "$(cat "$OUT")" $'/\nprog'
 push --push . --push data -n 1 --label none sh -c 'ls'
 is 'the current folder itself, and a part of it once more' "$(cat "$OUT")" $'data\nprog'
 
-push --keep --push prog --push data true
-is '--keep: all is sent' "$(sent)" $((3 * (3000000 + 2 + 5 + $(stat -c %s prog))))
+push --push-keep --push prog --push data true
+is '--push-keep: all is sent' "$(sent)" $((3 * (3000000 + 2 + 5 + $(stat -c %s prog))))
 push --push prog --push data cat data/deep/er/small
 exits 'the next run finds it' 0
 is 'and sends nothing' "$(sent)" 0

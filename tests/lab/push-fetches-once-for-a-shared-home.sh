@@ -24,8 +24,8 @@ is 'all nodes have the files' "$(sort -u "$OUT" | wc -l) $(wc -l <"$OUT")" '2 10
 is 'two uploads for five nodes' "$(uploads)" 2
 is 'nothing is left' "$(find "$TMP/cache" -path '*push*')" ''
 
-push --keep --push data true
-is 'with --keep: two uploads' "$(uploads)" 2
+push --push-keep --push data true
+is 'with --push-keep: two uploads' "$(uploads)" 2
 push --push data cmp data/two data/two
 exits 'what is kept is found' 0
 is 'and nothing is sent' "$(uploads)" 0

@@ -38,11 +38,11 @@ has 'the text names the nodes of the critical path' "$OUT" 'critical path: conne
 is 'and has a row for each' "$(grep -c '^node00[1-5]  *C' "$OUT")" 5
 has 'and how exact the clocks are' "$OUT" 'traces: of 5 of 5 nodes, clocks within '
 
-lab_hn -H "$TMP/hosts.txt" --ppn 1 --record --label none "$failing" slow 3 60 20
+lab_hn -H "$TMP/hosts.txt" --ppn 1 --trace --label none "$failing" slow 3 60 20
 exits 'a slow node harms no run' 0
 report
 is 'but it is named' "$(field "r['slow_node']['host'], r['slow_node']['percent'] > 10, r['slow_node']['steps'] >= 60")" "('node004', True, True)"
-lab_hn -H "$TMP/hosts.txt" --ppn 1 --record --label none "$failing" end 3 60 20
+lab_hn -H "$TMP/hosts.txt" --ppn 1 --trace --label none "$failing" end 3 60 20
 report
 is 'no node is slow where none is' "$(field "r['slow_node']")" None
 

@@ -16,9 +16,9 @@ for node in node001 node002 node003 node004; do
     lab sshd $node stop
 done
 
-lab_run "$LAB_HNLAUNCH" --via sge -w node001 true
+lab_run "$LAB_HNLAUNCH" --start-with sge -w node001 true
 exits 'outside a job: 69' 69
-has 'it is told' "$ERR" 'error[HN343]: cannot use --via sge: this is no job of Grid Engine (PE_HOSTFILE is not set)'
+has 'it is told' "$ERR" 'error[HN343]: cannot use --start-with sge: this is no job of Grid Engine (PE_HOSTFILE is not set)'
 
 cat >job.sh <<END
 #!/bin/bash

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --via srun, and what Slurm does to a job: scancel and a step that is cancelled stop the ranks in order on all nodes,
+# --start-with srun, and what Slurm does to a job: scancel and a step that is cancelled stop the ranks in order on all nodes,
 # USR1 reaches each rank once, and a job of a higher priority takes the nodes.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -24,7 +24,7 @@ while :; do sleep 0.05; done
 END
 cat >job <<END
 #!/bin/bash
-$LAB_HNLAUNCH --via srun -w 'node[001-004]' --ppn 1 --label none ./rank
+$LAB_HNLAUNCH --start-with srun -w 'node[001-004]' --ppn 1 --label none ./rank
 echo "exit code \$?"
 END
 chmod +x rank job

@@ -44,7 +44,7 @@ for asked in --gpus-per-task=1 --gpus-per-node=2 --gres=gpu:2 --gpus=8; do
     lab_run salloc -N4 --ntasks-per-node=2 $asked "${via[@]}" --ppn 1 sh -c 'echo "GPUs $CUDA_VISIBLE_DEVICES"'
     is "salloc $asked: each node has all GPUs of the job" "$(sort "$OUT" | uniq -c | xargs)" '4 GPUs 0,1'
 done
-lab_run salloc -N4 --ntasks-per-node=2 --gpus-per-task=1 "${via[@]}" --via srun -w node001 --ppn 1 sh -c 'echo "$(hostname) $CUDA_VISIBLE_DEVICES"'
+lab_run salloc -N4 --ntasks-per-node=2 --gpus-per-task=1 "${via[@]}" --start-with srun -w node001 --ppn 1 sh -c 'echo "$(hostname) $CUDA_VISIBLE_DEVICES"'
 is 'on one of the nodes, too' "$(cat "$OUT")" 'node001 0,1'
 
 lab_run salloc -N4 "${via[@]}" --ppn 1 --stdin all sh -c 'md5sum' <"$LAB_HNLAUNCH"
@@ -56,10 +56,10 @@ is "the user's own step is not held up" "$(grep -c node0 "$OUT")" 4
 slurm_nothing_left 'nothing is left'
 
 # Slurm's own words.
-lab_run salloc -N2 -w node001,node002 "${via[@]}" --via srun -w 'node[001-004]' hostname
+lab_run salloc -N2 -w node001,node002 "${via[@]}" --start-with srun -w 'node[001-004]' hostname
 exits 'nodes outside of the allocation: 69' 69
 has 'srun says why' "$ERR" 'srun: error:'
-lab_run salloc -N2 -w node001,node002 "$LAB_HNLAUNCH" --via srun -w node001,node002 sh -c 'kill -9 $$'
+lab_run salloc -N2 -w node001,node002 "$LAB_HNLAUNCH" --start-with srun -w node001,node002 sh -c 'kill -9 $$'
 exits 'a rank that is killed: its code' 137
 slurm_nothing_left 'nothing is left at the end'
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --via srun: one start serves all nodes, and their agents call the head. What goes wrong between the two is provoked
+# --start-with srun: one start serves all nodes, and their agents call the head. What goes wrong between the two is provoked
 # here by a srun that starts the agents on this machine; lab/slurm-steps-start-the-agents.sh has the real one.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -30,7 +30,7 @@ wait
 END
 chmod +x bin/srun
 export PATH=$PWD/bin:$PATH SLURM_JOB_ID=1
-via=(--from none --via srun --oversubscribe)
+via=(--scheduler none --start-with srun --oversubscribe)
 copy_is_gone() { ok "$1" test ! -e "$(cat copy)"; } # NAME
 agents() { pgrep -f "^$(cat copy) --call" | sort -n; }
 no_agents() { [[ -z $(agents) ]]; }

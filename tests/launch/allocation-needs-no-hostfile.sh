@@ -44,7 +44,7 @@ is 'PBS repeats a node for each slot' "$(ranks_of_hosts)" 'n2=0-1 n1=2'
 has 'the plan names the file' "$OUT" 'hosts     PBS job 9.server, slots from PBS_NODEFILE'
 
 # --- what starts the agents: the plan says it, no program is started
-lacks 'without its program in PATH nothing of the manager starts agents' "$OUT" --via
+lacks 'without its program in PATH nothing of the manager starts agents' "$OUT" --start-with
 mkdir tools
 ln -s /bin/false tools/srun
 ln -s /bin/false tools/qrsh
@@ -56,7 +56,7 @@ inside "${slurm[@]}" "${with_tools[@]}" -- plan true
 is 'Slurm starts them in its jobs' "$(starters)" srun
 inside "${sge[@]}" "${with_tools[@]}" -- plan true
 is 'Grid Engine starts them in its jobs' "$(starters)" sge
-for ssh in '--via ssh' '--user me' '-p 2222' '--identity key' '--jump gate' '--ssh-config none' '--ssh-command ssh' '--tree 2' \
+for ssh in '--start-with ssh' '--user me' '-p 2222' '--identity key' '--jump gate' '--ssh-config none' '--ssh-command ssh' '--tree 2' \
     '-w gpu01,gpu02'; do
     # shellcheck disable=SC2086
     inside "${slurm[@]}" "${with_tools[@]}" -- plan $ssh true
@@ -64,7 +64,7 @@ for ssh in '--via ssh' '--user me' '-p 2222' '--identity key' '--jump gate' '--s
 done
 inside SLURM_HET_SIZE=2 "${slurm[@]}" "${with_tools[@]}" -- plan true
 is 'as in a heterogeneous job' "$(starters)" ''
-inside "${slurm[@]}" "${with_tools[@]}" HNLAUNCH_RUN_VIA=ssh -- plan true
+inside "${slurm[@]}" "${with_tools[@]}" HNLAUNCH_RUN_START_WITH=ssh -- plan true
 is 'the configuration wins' "$(starters)" ''
 
 # --- options and configuration
@@ -73,10 +73,10 @@ is 'hosts that are named win' "$(ranks_of_hosts)" 'gpu01=0 gpu02=1 gpu03=2 big1=
 has 'those outside are told' "$ERR" 'warning[HN154]: not in the Slurm job 4711: gpu03'
 inside SLURM_JOB_ID=2 'SLURM_JOB_NODELIST=a1.x,b1' -- plan -w a1,b1.y,A1.x,c1,a1.y true
 has 'a name may lack its domain' "$ERR" 'not in the Slurm job 2: c1,a1.y'
-inside "${slurm[@]}" -- plan -w 'gpu[01-03]' --from none true
-lacks 'but not with --from none' "$ERR" HN154
-inside "${slurm[@]}" -- plan --from none true
-exits '--from none reads no allocation: 64' 64
+inside "${slurm[@]}" -- plan -w 'gpu[01-03]' --scheduler none true
+lacks 'but not with --scheduler none' "$ERR" HN154
+inside "${slurm[@]}" -- plan --scheduler none true
+exits '--scheduler none reads no allocation: 64' 64
 has 'so that hosts are missing' "$ERR" 'error[HN708]: no hosts given'
 inside "${slurm[@]}" -- plan --include gpu02 true
 is '--include chooses among the nodes' "$(ranks_of_hosts)" 'gpu02=0-1'
@@ -84,18 +84,18 @@ mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
 printf '[run]\nhosts = elsewhere\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 inside "${slurm[@]}" -- plan true
 is 'hosts of the configuration win' "$(ranks_of_hosts)" 'elsewhere=0'
-inside "${slurm[@]}" -- plan --from slurm true
-is 'but not over --from on the command line' "$(ranks_of_hosts)" 'gpu01=0-1 gpu02=2-3 big1=4-6'
-inside "${slurm[@]}" -- plan --from none true
-is '--from none leaves them' "$(ranks_of_hosts)" 'elsewhere=0'
+inside "${slurm[@]}" -- plan --scheduler slurm true
+is 'but not over --scheduler on the command line' "$(ranks_of_hosts)" 'gpu01=0-1 gpu02=2-3 big1=4-6'
+inside "${slurm[@]}" -- plan --scheduler none true
+is '--scheduler none leaves them' "$(ranks_of_hosts)" 'elsewhere=0'
 rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
 printf '[run]\nfrom = slurm\n' >job
 inside PATH="$PATH" -- plan --job job true
 exits 'a job file may name the manager' 64
-has 'which must be there' "$ERR" 'error[HN153]: --from slurm, but this is no Slurm allocation: SLURM_JOB_ID is not set'
+has 'which must be there' "$ERR" 'error[HN153]: --scheduler slurm, but this is no Slurm allocation: SLURM_JOB_ID is not set'
 
 hn help all
-has 'the help has all managers' "$OUT" '--from auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker|ray'
+has 'the help has all managers' "$OUT" '--scheduler auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker|ray'
 
 # --- wrong variables
 told() { # NAME TEXT
@@ -132,8 +132,8 @@ inside SLURM_JOB_ID=$'1\e[31m' 'SLURM_JOB_NODELIST=n1' -- plan true
 lacks 'a job number cannot paint the terminal' "$OUT" $'\e'
 inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- true
 told 'an allocation of another machine' 'error[HN155]: the variables SLURM_* were set on another machine'
-inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- plan --from slurm true
-exits 'which --from slurm takes: 0' 0
+inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- plan --scheduler slurm true
+exits 'which --scheduler slurm takes: 0' 0
 inside "${slurm[@]}" SLURM_JOB_END_TIME=1000000000 -- true
 told 'an allocation that has ended' 'error[HN155]: the time of Slurm job 4711 ended'
 inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 -- true

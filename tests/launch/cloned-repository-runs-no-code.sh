@@ -73,7 +73,7 @@ for module in runpy importlib argparse json os site types subprocess ray hnlaunc
     printf 'open("%s", "w")\n' "$TMP/work/owned" >"$module.py"
 done
 rm .hnlaunch.ini
-for words in 'plan --from ray true' '--from ray true' '--from none --via ray -w n1 true'; do
+for words in 'plan --scheduler ray true' '--scheduler ray true' '--scheduler none --start-with ray -w n1 true'; do
     # shellcheck disable=SC2086
     hn $words
     ok "no module of the folder is imported by $words" test ! -e ../owned

@@ -25,7 +25,7 @@ has 'node ranks are below the number of nodes' "$ERR" 'error[HN322]: --node-rank
 hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 -w here true
 exits '-w beside it: 64' 64
 has 'they exclude each other' "$ERR" '--dial-in and -w exclude each other'
-for other in '--via srun' '--from slurm' '--tree 2'; do
+for other in '--start-with srun' '--scheduler slurm' '--tree 2'; do
     # shellcheck disable=SC2086
     hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 $other true
     has "as do --dial-in and $other" "$ERR" "--dial-in and ${other% *} exclude each other"

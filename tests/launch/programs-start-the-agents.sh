@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --via TEMPLATE: any program that joins its stdin and stdout to a command on a node starts the agents. The nodes are
+# --start-with TEMPLATE: any program that joins its stdin and stdout to a command on a node starts the agents. The nodes are
 # chroots without a network here, and what goes wrong is told in the program's own words.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -18,55 +18,55 @@ exec sh -c "$*"
 END
 chmod +x enter
 
-hn --via './enter "node {host}"' -w a:2 --ssh-config nope --label none sh -c 'echo "$RANK $HOME"'
+hn --start-with './enter "node {host}"' -w a:2 --ssh-config nope --label none sh -c 'echo "$RANK $HOME"'
 exits 'the options of ssh do not count' 66
-hn --via './enter "node {host}"' -w a:2 --label none sh -c 'echo "$RANK ${HOME##*/}"'
+hn --start-with './enter "node {host}"' -w a:2 --label none sh -c 'echo "$RANK ${HOME##*/}"'
 exits 'a program with a name of two words: 0' 0
 is 'ranks run where the program starts them' "$(sort "$OUT" | paste -sd,)" '0 node a,1 node a'
 ok 'the agent was sent' test -n "$(ls 'node a/cache/hnlaunch')"
-hn --via './enter {host}' -w node-b --label none sh -c 'head -c 3000000 /dev/urandom | tee sent; exit 7'
+hn --start-with './enter {host}' -w node-b --label none sh -c 'head -c 3000000 /dev/urandom | tee sent; exit 7'
 exits "a rank's exit code arrives" 7
 same 'three megabytes of all bytes arrive' "$OUT" sent
 printf '\0\1\n\xff end' >given
-hn --via './enter {host}' -w node-b --label none --stdin given cat
+hn --start-with './enter {host}' -w node-b --label none --stdin given cat
 same 'and standard input' "$OUT" given
-hn plan --via './enter {host}' -w node-b -n 1 true
-has 'the plan shows it' "$OUT" 'agents    --via ./enter {host}'
-hn plan --json=plan --via './enter {host}' -w node-b -n 1 true
+hn plan --start-with './enter {host}' -w node-b -n 1 true
+has 'the plan shows it' "$OUT" 'agents    --start-with ./enter {host}'
+hn plan --json=plan --start-with './enter {host}' -w node-b -n 1 true
 is 'also as JSON' "$(python3 -c 'import json; print(json.load(open("plan"))["via"])')" './enter {host}'
 
-hn --via './enter {host}' -w node-b,node-c true
+hn --start-with './enter {host}' -w node-b,node-c true
 exits 'a program that ends at once: 69' 69
 has 'its code is told' "$ERR" 'enter ended with exit code 3'
 has 'and its words' "$ERR" 'enter: no such node: node-c'
-hn --via 'cat {host}' -w given true
+hn --start-with 'cat {host}' -w given true
 exits 'a program that starts no shell: 69' 69
 has 'its bytes are shown' "$ERR" 'end'
-hn --via './enter node-b' -w node-b true
+hn --start-with './enter node-b' -w node-b true
 exits 'no {host}: 64' 64
-has 'that is told' "$ERR" 'error[HN340]: cannot use --via: ./enter node-b has no {host} for the name of the node'
-hn --via './enter "{host}' -w node-b true
+has 'that is told' "$ERR" 'error[HN340]: cannot use --start-with: ./enter node-b has no {host} for the name of the node'
+hn --start-with './enter "{host}' -w node-b true
 exits 'an open quote: 64' 64
-has 'it is told' "$ERR" 'error[HN340]: cannot use --via: a " is not closed'
-hn --via 'no-such-program {host}' -w node-b true
+has 'it is told' "$ERR" 'error[HN340]: cannot use --start-with: a " is not closed'
+hn --start-with 'no-such-program {host}' -w node-b true
 exits 'a missing program: 127' 127
 has 'it is named' "$ERR" 'error[HN342]: cannot start `no-such-program`, which starts the agents: not found in PATH'
-hn --via './given {host}' -w node-b true
+hn --start-with './given {host}' -w node-b true
 exits 'one that cannot be executed: 126' 126
-hn --via './enter {host}' --tree 2 -w node-b true
+hn --start-with './enter {host}' --tree 2 -w node-b true
 exits 'beside --tree: 64' 64
-has 'the reason is told' "$ERR" 'error[HN341]: --tree and --via ./enter {host} exclude each other'
-hn --via srun -w node-b true
+has 'the reason is told' "$ERR" 'error[HN341]: --tree and --start-with ./enter {host} exclude each other'
+hn --start-with srun -w node-b true
 exits 'srun outside a job of Slurm: 69' 69
-has 'it is told' "$ERR" 'error[HN343]: cannot use --via srun: this is no job of Slurm (SLURM_JOB_ID is not set)'
-hn --via './enter {host}' -w me@node-b true
+has 'it is told' "$ERR" 'error[HN343]: cannot use --start-with srun: this is no job of Slurm (SLURM_JOB_ID is not set)'
+hn --start-with './enter {host}' -w me@node-b true
 exits 'a login that is not used' 0
-has 'is a warning' "$ERR" 'warning[HN344]: the user of node-b is not used: --via ./enter {host} does not log in by ssh'
-hn --via ssh --ssh-command ./no-ssh -w node-b true
-has '--via ssh is ssh' "$ERR" HN213
+has 'is a warning' "$ERR" 'warning[HN344]: the user of node-b is not used: --start-with ./enter {host} does not log in by ssh'
+hn --start-with ssh --ssh-command ./no-ssh -w node-b true
+has '--start-with ssh is ssh' "$ERR" HN213
 
 # A program that hangs is ended with the launch.
-hn --via "sh -c 'echo \$\$ >hangs; exec sleep 600' {host}" -w node-b --start-timeout 1s true
+hn --start-with "sh -c 'echo \$\$ >hangs; exec sleep 600' {host}" -w node-b --start-timeout 1s true
 exits 'a program that hangs: 69' 69
 ended() { ! kill -0 "$(cat hangs)"; }
 ok 'it does not outlive the launch' wait_for ended
@@ -75,7 +75,7 @@ mkdir "$XDG_CONFIG_HOME/hnlaunch"
 printf '[run]\nvia = %s/enter {host}\n' "$PWD" >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 hn -w node-b --label none sh -c 'echo "$NODE"'
 is 'the configuration may name it' "$(cat "$OUT")" node-b
-hn --via ssh --ssh-command ./no-ssh -w node-b true
+hn --start-with ssh --ssh-command ./no-ssh -w node-b true
 has 'the command line wins' "$ERR" HN213
 nothing_left 'nothing is left'
 done_testing

@@ -38,7 +38,7 @@ wrong 'a link to nothing elsewhere' 66 HN232 "--push: $PWD/data/root is a link t
 rm data/root
 wrong 'two things in one place' 66 HN233 "--push: " --push data --push "$TMP/else/data"
 has 'both are named' "$ERR" "$TMP/else/data"
-wrong '--keep alone' 64 HN704 '--keep without --push' --keep
+wrong '--push-keep alone' 64 HN704 '--push-keep without --push' --push-keep
 # Root reads everything, so root becomes somebody else.
 chmod 0 data/file
 somebody=()
@@ -68,7 +68,7 @@ hn plan -w a,b --push data --push train.py python3 train.py
 lacks 'nothing is told when it is pushed' "$ERR" HN239
 hn plan -w a,b --chdir "$PWD" --push data python3 train.py
 lacks 'nor when ranks start elsewhere' "$ERR" HN239
-hn plan --json -w a,b --keep --push data true
+hn plan --json -w a,b --push-keep --push data true
 has 'plan --json too' "$OUT" '"bytes": 6'
 mkdir many
 (cd many && seq 1 200001 | xargs touch) 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The agents' traces come home when a run fails or hangs, or with --record; hnlaunch report tells from the records how
+# The agents' traces come home when a run fails or hangs, or with --trace; hnlaunch report tells from the records how
 # the run started, which rank left the others first, and how it ended, as text, JSON and a page.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -120,9 +120,9 @@ hn --local 2 true
 id=$(run_id)
 ok 'a run that does not fail keeps no trace' not has_trace "$id"
 hn report "$id"
-has 'which is told' "$OUT" 'traces: none: kept when a run fails or hangs, or with --record'
-hn --record --local 2 "$failing" end 0 5 1
-exits '--record: the run does not fail' 0
+has 'which is told' "$OUT" 'traces: none: kept when a run fails or hangs, or with --trace'
+hn --trace --local 2 "$failing" end 0 5 1
+exits '--trace: the run does not fail' 0
 id=$(run_id)
 ok 'and its trace is kept' has_trace "$id"
 is 'for the user only' "$(stat -c %a "$(folder "$id")/trace")" 600

@@ -103,14 +103,14 @@ exits 'a program that cannot be started ends the command' 127
 has 'and is told at once' "$ERR" './no-such-program'
 is 'without an id' "$(cat "$OUT")" ''
 rm -f reached
-start --detach -w n1 --via 'sh -c "touch reached; exec sleep 600" {host}' true
+start --detach -w n1 --start-with 'sh -c "touch reached; exec sleep 600" {host}' true
 ok 'while it connects' wait_for test -e reached
 kill -INT "$PID"
 finish
 exits 'a signal to the command ends the launch' 130
 nothing_left 'and nothing is left'
 rm -f reached
-start --detach -w n1 --via 'sh -c "touch reached; exec sleep 600" {host}' true
+start --detach -w n1 --start-with 'sh -c "touch reached; exec sleep 600" {host}' true
 ok 'while it connects once more' wait_for test -e reached
 kill -KILL "$PID"
 finish

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of a Ray cluster, and agents on them: what hnlaunch runs for --from ray and --via ray.
+"""The nodes of a Ray cluster, and agents on them: what hnlaunch runs for --scheduler ray and --start-with ray.
 
     python3 -m hnlaunch._ray nodes                                      prints the nodes as JSON
     python3 -m hnlaunch._ray start --nodes NAME,... -- AGENT --call     starts the agent on nodes, and waits for its end

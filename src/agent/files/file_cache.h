@@ -5,7 +5,7 @@
  *   ROOT/file/SHA256.MODE   each content once, read-only
  *   ROOT/ID/...             the offered folder: hard links to contents; ranks start here
  *   ROOT/ID.lock            shared by every job that uses the folder
- *   ROOT/ID.keep            --keep: the folder stays when unused
+ *   ROOT/ID.keep            --push-keep: the folder stays when unused
  *   ROOT/ID.RUN             claim: the node of that run that fetches into this ROOT
  *
  * ROOT is hnlaunch/push in the first of the cache folders that is writable, ours, large enough,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table has each manager's name, the variables that tell it, and its reader. Its order is that of
- * --from; alloc_find() goes through a second list, from the manager that runs inside others to
+ * --scheduler; alloc_find() goes through a second list, from the manager that runs inside others to
  * those that do not.
  */
 #include "head/alloc/alloc.h"
@@ -156,7 +156,7 @@ int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts 
 
         if (missing) {
                 diag_help(diag_add(d, HN_NOT_INSIDE, EX_USAGE,
-                                   "--from %s, but this is no %s allocation: %s is not set",
+                                   "--scheduler %s, but this is no %s allocation: %s is not set",
                                    r.option, r.title, missing),
                           "start hnlaunch inside the allocation, or name the hosts with -H or -w");
                 return -EINVAL;

@@ -22,7 +22,7 @@
 #include "head/hosts/hosts.h"
 #include "head/term/diag.h"
 
-/* The words of --from, in the order of its row in the table of options. */
+/* The words of --scheduler, in the order of its row in the table of options. */
 enum alloc_from {
         ALLOC_AUTO,
         ALLOC_NONE,

@@ -176,7 +176,8 @@ void alloc_check_given(enum alloc_from from, const struct hosts *given, struct d
         if (n) {
                 names = hosts_fold(given, outside, n);
                 diag_help(diag_warn(d, HN_OUTSIDE, "not in the %s: %s", own.source, names),
-                          "without hosts that are named, its %zu node%s would be used; --from none "
+                          "without hosts that are named, its %zu node%s would be used; --scheduler "
+                          "none "
                           "says that the others are meant",
                           nodes, nodes == 1 ? "" : "s");
         }

@@ -61,8 +61,8 @@ int alloc_lsf_read(struct alloc_reader *r)
                 d = diag_add(r->diags, HN_ALLOC_ORIGIN, EX_DATAERR,
                              "the variables LSB_* were set on another machine");
                 diag_note(d, "this machine, %s, is no host of job %s", in->host, job);
-                diag_help(d,
-                          "--from lsf uses the hosts all the same; -H, -w or --local name hosts");
+                diag_help(d, "--scheduler lsf uses the hosts all the same; -H, -w or --local name "
+                             "hosts");
                 return -EINVAL;
         }
         alloc_settle(r, job, from, 0, NULL);

@@ -25,7 +25,7 @@ enum {
 struct alloc_reader {
         const struct alloc_input *in;
         const char *title;  /* of the manager */
-        const char *option; /* its word of --from */
+        const char *option; /* its word of --scheduler */
         struct hosts *hosts;
         struct diags *diags;
 };

@@ -267,7 +267,9 @@ static int check_slurm_place(struct alloc_reader *r, const char *job)
                      "the variables SLURM_* were set on another machine");
         diag_note(d, "job %s was submitted on %s; this machine, %s, is none of its nodes", job,
                   submitter ? submitter : node, r->in->host);
-        diag_help(d, "--from slurm uses the allocation all the same; -H, -w or --local name hosts");
+        diag_help(
+                d,
+                "--scheduler slurm uses the allocation all the same; -H, -w or --local name hosts");
         return -EINVAL;
 }
 
@@ -283,9 +285,9 @@ static int check_slurm_end(struct alloc_reader *r, const char *job)
         d = diag_add(r->diags, HN_ALLOC_ORIGIN, EX_DATAERR,
                      "the time of Slurm job %s ended %lld s ago", job, (long long)r->in->now - at);
         diag_note(d, "SLURM_JOB_END_TIME is %s", end);
-        diag_help(d,
-                  "leave this shell for one of a new allocation; --from slurm uses the nodes all "
-                  "the same, if the time was extended");
+        diag_help(d, "leave this shell for one of a new allocation; --scheduler slurm uses the "
+                     "nodes all "
+                     "the same, if the time was extended");
         return -EINVAL;
 }
 

@@ -3,10 +3,10 @@
  * Transport_call: one command of a manager starts all agents, and they connect to the head
  *
  * Links that are opened in one turn of the loop make a round: a listener on a port of its own, a
- * secret of its own, and one process of the command (--via srun). Each agent calls the listener
- * (agent/core/call_home.h), says its node's name, and is joined to that node's link. The port
- * closes when all have called. A link fails when its node has not called in time, or the command
- * has ended before; the last lines of the command's stderr say why.
+ * secret of its own, and one process of the command (--start-with srun). Each agent calls the
+ * listener (agent/core/call_home.h), says its node's name, and is joined to that node's link. The
+ * port closes when all have called. A link fails when its node has not called in time, or the
+ * command has ended before; the last lines of the command's stderr say why.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "head/nodes/transport.h"
 
 struct call_options {
-        const char *via;       /* a value of --via that program_link_calls() */
+        const char *via;       /* a value of --start-with that program_link_calls() */
         const char *agent;     /* path of the agent, also on this machine */
         const char *container; /* for the agents, container_order_encode(); NULL = none */
         size_t hosts;          /* numbers of links are below */

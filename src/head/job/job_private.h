@@ -106,7 +106,7 @@ extern const struct node_ops job_node_ops;
 
 /* Follows every recorded failure, as attempt.failed(): a new cause stops the job @ctx. */
 void job_failed(void *ctx, bool is_cause);
-/* Follows the exit of @rank with 0. With --success rank0, that of rank 0 decides the outcome and
+/* Follows the exit of @rank with 0. With --ends-with rank0, that of rank 0 decides the outcome and
  * stops the ranks that are left, unless the job is stopping already. */
 void job_rank_succeeded(struct job *j, int rank);
 /* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job stops once, after a failure, an order, or the success of rank 0 (--success rank0).
+ * A job stops once, after a failure, an order, or the success of rank 0 (--ends-with rank0).
  * stop_job() tells the store's clients why, orders TERM with the grace time on every node, and
  * begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now. A second later
  * what readers have not taken is dropped, so that the nodes can send the rest, and after another
@@ -210,7 +210,7 @@ void job_rank_succeeded(struct job *j, int rank)
                 return;
         outcome_decide(&a->outcome);
         if (a->outcome.exited < (size_t)a->plan->world_size)
-                stop_job(j, "rank 0 has exited with 0 (--success rank0)");
+                stop_job(j, "rank 0 has exited with 0 (--ends-with rank0)");
 }
 
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Program link: how a program of the site starts agents (--via), such as srun inside a Slurm job
+ * Program link: how a program of the site starts agents (--start-with), such as srun inside a Slurm
+ * job
  *
  * The program runs a command on a node and joins its stdin and stdout to the command's, as
  * `ssh HOST COMMAND` does. A template is the program and its arguments, with {host} for the node:
@@ -32,14 +33,14 @@ struct program_link {
                 .words = STRV_INIT                                                                 \
         }
 
-/* Whether @via, the value of --via, means ssh: NULL, "auto" and "ssh" do. */
+/* Whether @via, the value of --start-with, means ssh: NULL, "auto" and "ssh" do. */
 bool program_link_is_ssh(const char *via);
 
-/* Returns the value of --via for agents in the jobs of a manager ("Slurm"), NULL = none. */
+/* Returns the value of --start-with for agents in the jobs of a manager ("Slurm"), NULL = none. */
 const char *program_link_of_manager(const char *manager);
 
-/* Reads the value of --via, which stays borrowed; words are split by a shell's rules for blanks,
- * quotes and backslashes. -EINVAL: a quote is not closed, {host} is missing, or there is no
+/* Reads the value of --start-with, which stays borrowed; words are split by a shell's rules for
+ * blanks, quotes and backslashes. -EINVAL: a quote is not closed, {host} is missing, or there is no
  * program. @p begins as PROGRAM_LINK_INIT. */
 int program_link_parse(const char *via, struct program_link *p, struct error *err);
 void program_link_finish(struct program_link *p);

@@ -8,7 +8,7 @@
  * call that opens or closes.
  *
  *   transport_process forks the agent, the site's own ssh (--ssh-command), or another program
- *                     (--via), over a socketpair
+ *                     (--start-with), over a socketpair
  *   transport_ssh     libssh, in a small pool of threads
  *   transport_tree    goes through another node's agent (--tree), without a descriptor
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transports whose links are processes of this machine, with a socketpair as stdin and stdout: the
- * agent itself, the site's own ssh (--ssh-command), or another program of the site (--via), whose
- * shell on the node finds the bootstrap line in its stdin.
+ * agent itself, the site's own ssh (--ssh-command), or another program of the site (--start-with),
+ * whose shell on the node finds the bootstrap line in its stdin.
  *
  * The process gets a session of its own, so that the terminal's Ctrl-C does not reach it, and only
  * the three standard descriptors. Stderr goes to noise(), the last lines into the failure's
@@ -39,7 +39,7 @@ struct process_transport {
         uv_loop_t *loop;
         const struct ssh_options *options; /* of an ssh; else NULL */
         struct strv words;                 /* the agent, or the words of --ssh-command */
-        struct program_link program;       /* of --via */
+        struct program_link program;       /* of --start-with */
         char *bootstrap;                   /* ... the line for its stdin; else NULL */
         struct strv env;                   /* empty = this process's */
 };
@@ -278,7 +278,7 @@ static void close_process_link(struct link *l)
 }
 
 /* Ends ssh and what it has started, such as a ProxyCommand: without an answer it would wait for the
- * network, for minutes after hnlaunch has ended. The same for a program of --via. */
+ * network, for minutes after hnlaunch has ended. The same for a program of --start-with. */
 static void abandon_process_link(struct link *l)
 {
         struct process_link *p = container_of(l, struct process_link, link);

@@ -161,7 +161,7 @@ static bool is_launch(const struct options *o)
 static void help_with_options(const struct options *o, struct diag *diag)
 {
         if (is_launch(o))
-                diag_help(diag, "hnlaunch -h shows the usual ones, --help all");
+                diag_help(diag, "hnlaunch --help lists all options");
         else
                 diag_help(diag, "hnlaunch %s -h lists the options of %s",
                           option_commands[o->command].name, option_commands[o->command].name);

@@ -58,9 +58,9 @@ static void check_pairs(const struct options *o, struct diags *d)
                                 "name the hosts to reach by ssh");
                 diag_help(diag,
                           "leave one of them out; this machine in a host list is `localhost`");
-        } else if (o->keep && !o->push.n && is_on_line(o, "keep")) {
-                diag_help(diag_add(d, HN_CONFLICT, 64, "--keep without --push"),
-                          "--keep leaves pushed files on the nodes: add --push FILE");
+        } else if (o->keep && !o->push.n && is_on_line(o, "push-keep")) {
+                diag_help(diag_add(d, HN_CONFLICT, 64, "--push-keep without --push"),
+                          "--push-keep leaves pushed files on the nodes: add --push FILE");
         } else if (o->container.args.n && !o->container.kind && is_on_line(o, "container-arg")) {
                 diag_help(diag_add(d, HN_CONFLICT, 64, "--container-arg without --container"),
                           "it is an argument for the program that makes the container: add "
@@ -113,8 +113,8 @@ static void check_dial_in(const struct options *o, struct diags *d)
                        { "--include", is_on_line(o, "include") },
                        { "--exclude", is_on_line(o, "exclude") },
                        { "--tree", is_on_line(o, "tree") },
-                       { "--via", is_on_line(o, "via") },
-                       { "--from", is_on_line(o, "from") && o->from != ALLOC_NONE } };
+                       { "--start-with", is_on_line(o, "start-with") },
+                       { "--scheduler", is_on_line(o, "scheduler") && o->from != ALLOC_NONE } };
         static const char *const parts[] = { "node-rank", "dial-secret" };
 
         for (size_t i = 0; o->dial_in && i < ARRAY_SIZE(others); i++)

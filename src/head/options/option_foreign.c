@@ -31,7 +31,8 @@
         "hnlaunch has no settings of Horovod; -x HOROVOD_NAME=VALUE sets the variable that the "   \
         "program reads"
 #define OF_SSH                                                                                     \
-        "the ssh client is built in; --ssh-command CMD takes another, --via CMD starts agents "    \
+        "the ssh client is built in; --ssh-command CMD takes another, --start-with CMD starts "    \
+        "agents "                                                                                  \
         "in another way"
 #define FIRST_FAILS   "a rank that fails ends the job; --on-failure continue lets the others finish"
 #define NETWORK       "--iface NAME or --iface CIDR chooses the network of the ranks"
@@ -54,7 +55,7 @@
 #define AS_IN_SHELL "write the program as in a shell: hnlaunch ... python3 train.py"
 #define BY_LINES    "output is passed on line by line: leave it out"
 #define RUN_NAME    "every run has a name, see hnlaunch ps"
-#define WAIT        "--success rank0 ends the job with rank 0, --timeout TIME after a time"
+#define WAIT        "--ends-with rank0 ends the job with rank 0, --timeout TIME after a time"
 #define TOOL        "--wrap CMD puts a tool in front of the program"
 
 /* clang-format off */
@@ -324,7 +325,7 @@ const struct option_foreign option_foreigns[] = {
         { "gpu-subdevs-per-proc", 1, false, GPUS },
         { "gtool", 1, false, TOOL },
         { "gtoolfile", 1, false, TOOL },
-        { "trace", 0, false, TOOL },
+        { "-trace", 0, false, TOOL },
         { "aps", 0, false, TOOL },
         { "check-mpi", 0, false, TOOL },
         { "noconf", 0, false, "--ssh-config none reads no ssh_config; hnlaunch config shows all settings" },

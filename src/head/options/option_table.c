@@ -27,8 +27,8 @@ const struct option_def option_table[] = {
         { "local", 0, "N", "no ssh: N ranks on this machine (default: its GPUs, else its cores)",
           "run.local", NULL, GROUP_WHERE, OPTION_SOURCE | OPTION_OPTIONAL,
           .parse = value_local, FIELD(local_n), .min = 1, .max = 65536 },
-        { "from", 0, "auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker|ray", "without hosts: read them from this manager's allocation",
-          "run.from", "auto", GROUP_WHERE, OPTION_ALLOCATION,
+        { "scheduler", 0, "auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker|ray", "without hosts: read them from this manager's allocation",
+          "run.scheduler", "auto", GROUP_WHERE, OPTION_ALLOCATION,
           .parse = value_choice, FIELD(from) },
         { "include", 0, "SPEC", "only these hosts and slots, as in 'gpu[01-04]:0,2'",
           "run.include", NULL, GROUP_WHERE, .parse = value_list, FIELD(include) },
@@ -89,8 +89,8 @@ const struct option_def option_table[] = {
         { "push", 0, "FILE|DIR", "copy it to the nodes first, and start the ranks there; may be repeated",
           "run.push", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT,
           .parse = value_list, FIELD(push) },
-        { "keep", 0, NULL, "leave the pushed files on the nodes: the next --push is faster",
-          "run.keep", NULL, GROUP_ENV, .parse = value_switch, FIELD(keep) },
+        { "push-keep", 0, NULL, "leave the pushed files on the nodes: the next --push is faster",
+          "run.push_keep", NULL, GROUP_ENV, .parse = value_switch, FIELD(keep) },
         { "pull", 0, "PATH[:DEST]", "bring it home from the nodes at the end, below DEST/HOST; may be repeated",
           "run.pull", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_JOB_DEST, .parse = value_list, FIELD(pull) },
         { "stdin", 0, "auto|none|0|all|FILE", "ranks that read standard input; auto: rank 0 on a terminal, else none",
@@ -136,16 +136,16 @@ const struct option_def option_table[] = {
           "run.detach", NULL, GROUP_WHEN, .parse = value_switch, FIELD(detach) },
         { "on-hup", 0, "stop|detach", "the terminal is gone: stop the ranks, or go on without it",
           "run.on_hup", "stop", GROUP_WHEN, .parse = value_choice, FIELD(on_hup) },
-        { "success", 0, "all|rank0", "the job has succeeded when all ranks have, or when rank 0 has; then stop the others",
-          "run.success", "all", GROUP_WHEN, .parse = value_choice, FIELD(success) },
+        { "ends-with", 0, "all|rank0", "the job has succeeded when all ranks have, or when rank 0 has; then stop the others",
+          "run.ends_with", "all", GROUP_WHEN, .parse = value_choice, FIELD(success) },
         { "max-restarts", 0, "N", "restart after a failure, at most N times",
           "run.max_restarts", "0", GROUP_WHEN,
           .parse = value_number, FIELD(max_restarts), .min = 0, .max = 1000000 },
         { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, .parse = value_choice, FIELD(contain) },
         /* ssh */
-        { "via", 0, "auto|ssh|srun|sge|ray|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
-          "run.via", "auto", GROUP_SSH, .parse = value_text, FIELD(via) },
+        { "start-with", 0, "auto|ssh|srun|sge|ray|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
+          "run.start_with", "auto", GROUP_SSH, .parse = value_text, FIELD(via) },
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
           "ssh.port", NULL, GROUP_SSH, .parse = value_number, FIELD(port), .min = 1, .max = 65535 },
         { "user", 0, "NAME", "log in as (default: ssh_config, else your name)",
@@ -201,8 +201,8 @@ const struct option_def option_table[] = {
         { "log-keep", 0, "N", "how many of the newest runs have records in the home",
           "log.keep", "20", GROUP_OUTPUT,
           .parse = value_number, FIELD(log_keep), .min = 1, .max = 10000 },
-        { "record", 0, NULL, "keep the agents' traces for report, also of a run that does not fail",
-          "log.record", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(record) },
+        { "trace", 0, NULL, "keep the agents' traces for report, also of a run that does not fail",
+          "log.trace", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(record) },
         { "json", 0, "FILE", "events of the run, or the plan, as JSON on standard output, or in FILE",
           NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
         { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
@@ -273,13 +273,23 @@ const struct option_alias option_aliases[] = {
         { "wdir", "chdir" },
         { "cwd", "chdir" },
         { "workdir", "chdir" },
-        { "store-door", "store-listen" }, /* until 1.0 */
+        { "store-door", "store-listen" }, /* these until 1.0 */
+        { "success", "ends-with" },
+        { "from", "scheduler" },
+        { "via", "start-with" },
+        { "keep", "push-keep" },
+        { "record", "trace" },
 };
 /* clang-format on */
 const size_t option_alias_count = ARRAY_SIZE(option_aliases);
 
 const struct option_alias option_key_aliases[] = {
-        { "net.store_door", "net.store_listen" }, /* until 1.0 */
+        { "net.store_door", "net.store_listen" }, /* these until 1.0 */
+        { "run.success", "run.ends_with" },
+        { "run.from", "run.scheduler" },
+        { "run.via", "run.start_with" },
+        { "run.keep", "run.push_keep" },
+        { "log.record", "log.trace" },
 };
 const size_t option_key_alias_count = ARRAY_SIZE(option_key_aliases);
 

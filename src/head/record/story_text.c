@@ -118,7 +118,7 @@ char *story_traces_text(const struct story *s)
         }
         if (!there)
                 return xstrdup(s->times.failed_us < 0
-                                       ? "none: kept when a run fails or hangs, or with --record"
+                                       ? "none: kept when a run fails or hangs, or with --trace"
                                        : "none: they could not be fetched or kept");
         return xasprintf("of %zu of %zu node%s%s%s%s", there, s->n_nodes,
                          s->n_nodes == 1 ? "" : "s", error ? ", clocks within " : "",

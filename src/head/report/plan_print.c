@@ -230,7 +230,7 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                         manifest->files == 1 ? "" : "s", size, o->keep ? ", kept" : "");
         }
         if (!program_link_is_ssh(o->via))
-                fprintf(to, "agents    --via %s\n", o->via);
+                fprintf(to, "agents    --start-with %s\n", o->via);
         if (o->container.kind)
                 fprintf(to, "container %s:%s\n", container_kind_name(o->container.kind),
                         o->container.name);

@@ -166,18 +166,18 @@ const struct error_id error_ids[] = {
           "After a change of a Slurm job's size source the script that scontrol wrote, or name the hosts with -H or "
           "-w." },
         { 153,
-          "hnlaunch does not run inside the allocation that --from names",
+          "hnlaunch does not run inside the allocation that --scheduler names",
           "A variable that the resource manager sets in every job is not set.",
           "Start hnlaunch inside the allocation, or name the hosts with -H or -w." },
         { 154,
           "hosts lie outside the allocation (warning)",
           "Hosts from options or configuration win over the allocation around hnlaunch, which lacks some of them.",
-          "Name no hosts to run on the nodes of the allocation, or say --from none if the others are meant." },
+          "Name no hosts to run on the nodes of the allocation, or say --scheduler none if the others are meant." },
         { 155,
           "the variables of an allocation are not of this session",
           "This machine is neither a node of the job nor the one that submitted it, or the job's time has ended: ssh, "
           "or an old shell, has handed the variables on.",
-          "Start hnlaunch inside the allocation, name the hosts, or take the allocation with --from." },
+          "Start hnlaunch inside the allocation, name the hosts, or take the allocation with --scheduler." },
         { 156,
           "several copies of hnlaunch were started",
           "srun or flux started hnlaunch once for each task, or SageMaker on each host, and each copy would start the "
@@ -240,7 +240,7 @@ const struct error_id error_ids[] = {
           "The node was reached, but the agent did not start or did not answer within --start-timeout: no folder there "
           "can hold a program that may be executed, a limit is too low, or a login file asks, starts another shell, ends or "
           "prints too much.",
-          "Read the rows below the message; they quote the node. Try ssh HOST true, or the command of --via. Login files "
+          "Read the rows below the message; they quote the node. Try ssh HOST true, or the command of --start-with. Login files "
           "such as ~/.bashrc return early for commands: [[ $- == *i* ]] || return. "
           "XDG_CACHE_HOME on the node can name a folder for the agent." },
         { 211,
@@ -334,7 +334,7 @@ const struct error_id error_ids[] = {
         { 235,
           "a node has no room for the pushed files",
           "The file system of the node's cache is full, or the quota is used up.",
-          "Make room there, or name a larger file system in XDG_CACHE_HOME of the node. Copies that --keep left are "
+          "Make room there, or name a larger file system in XDG_CACHE_HOME of the node. Copies that --push-keep left are "
           "below hnlaunch/push of that folder." },
         { 236,
           "a pushed file arrived damaged",
@@ -563,24 +563,24 @@ const struct error_id error_ids[] = {
           "Take another port, or port 0, which is any free one: a line at the start has the address then." },
         /* PyTorch's store */
         { 340,
-          "the value of --via cannot be used",
+          "the value of --start-with cannot be used",
           "It is none of the names that hnlaunch knows (ssh, srun, sge, ray), and as a command it has no {host}, or a quote is not closed.",
-          "Write the program with its arguments, and {host} for the node: --via 'docker exec -i {host}'." },
+          "Write the program with its arguments, and {host} for the node: --start-with 'docker exec -i {host}'." },
         { 341,
-          "--tree beside --via",
-          "With --tree nodes log in to nodes by ssh; the programs of --via start each agent from this machine.",
+          "--tree beside --start-with",
+          "With --tree nodes log in to nodes by ssh; the programs of --start-with start each agent from this machine.",
           "Leave one of the two out." },
         { 342,
-          "the program of --via cannot be started",
+          "the program of --start-with cannot be started",
           "The first word of the command is not in PATH here, or is not an executable file.",
-          "Name it with its path, or load the module that has it. --via ssh logs in by ssh." },
+          "Name it with its path, or load the module that has it. --start-with ssh logs in by ssh." },
         { 343,
-          "--via names a manager, but hnlaunch runs in none of its jobs",
+          "--start-with names a manager, but hnlaunch runs in none of its jobs",
           "The variable of the manager (SLURM_JOB_ID, PE_HOSTFILE) is not set. ssh, sudo and env -i lose it.",
-          "Start hnlaunch in a job (salloc, sbatch, qsub -pe), or use --via ssh." },
+          "Start hnlaunch in a job (salloc, sbatch, qsub -pe), or use --start-with ssh." },
         { 344,
           "a login of the host list is not used (warning)",
-          "With --via a program starts the agents. A user or a port of a host means something to ssh only.",
+          "With --start-with a program starts the agents. A user or a port of a host means something to ssh only.",
           "Take them out of the host list; what a program needs stands in its command." },
         { 346,
           "--dial-in has no secret",
@@ -750,7 +750,7 @@ const struct error_id error_ids[] = {
           "The message tells what is expected." },
         { 704,
           "options that do not fit together",
-          "Two options exclude each other, or one needs another: --local beside -H or -w, --keep without --push, "
+          "Two options exclude each other, or one needs another: --local beside -H or -w, --push-keep without --push, "
           "--tree-auth without --tree. Or the command does not have the option: --probe without plan, --ppn with logs.",
           "Leave one of them out, or add the one that is missing. hnlaunch COMMAND -h lists the options of a command." },
         { 705,
@@ -770,7 +770,7 @@ const struct error_id error_ids[] = {
           "Use the long option that the message names." },
         { 708,
           "no hosts given",
-          "Neither -H, -w nor --local was given, no configuration names hosts, and this is no allocation that --from "
+          "Neither -H, -w nor --local was given, no configuration names hosts, and this is no allocation that --scheduler "
           "knows. Options behind the program belong to the program.",
           "Say where to run: -H FILE, -w LIST or --local, before the program." },
         { 709,
@@ -938,7 +938,7 @@ const struct error_id error_ids[] = {
           "a run has no report",
           "The records of the run, or its file events.ndjson, are missing or cannot be read: it was started with --log-dir none, "
           "or a file was removed.",
-          "Run it again with records, which is the default; --record keeps traces also of a run that does not fail." },
+          "Run it again with records, which is the default; --trace keeps traces also of a run that does not fail." },
         { 832,
           "the page of a report cannot be written",
           "The file of --html cannot be opened for writing, or its disk is full.",

@@ -78,7 +78,7 @@ for N in $counts; do
     fresh
     measure --push push
     measure '--push --tree 2' push_tree
-    hn --keep >/dev/null 2>&1
+    hn --push-keep >/dev/null 2>&1
     measure '--push, kept' push_again
     fresh
     measure 'scp in parallel' scp_parallel

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --from ray: the nodes of a running Ray cluster are the hosts, their GPUs the slots, and tasks of Ray start the agents.
+# --scheduler ray: the nodes of a running Ray cluster are the hosts, their GPUs the slots, and tasks of Ray start the agents.
 # The GPUs are numbers that Ray counts; its head has none, as in many clusters. What needs no Ray is told in
 # launch/ray-that-is-missing-is-told.sh.
 # shellcheck source=tests/lib/tap.sh
@@ -46,17 +46,17 @@ nothing_of_it() { # NAME
         fail "$1" "$(ours)"
     fi
 }
-ray_hn() { lab_hn --from ray --label none --start-timeout 100s "$@"; }
+ray_hn() { lab_hn --scheduler ray --label none --start-timeout 100s "$@"; }
 ray_begin() { # COMMAND...: starts four ranks in the background
-    lab_start --from ray --label none --start-timeout 100s --grace 2s "$@"
+    lab_start --scheduler ray --label none --start-timeout 100s --grace 2s "$@"
     wait_for lines_are "$OUT" 4
 }
 
 # --- what runs
-lab_hn plan --from ray true
+lab_hn plan --scheduler ray true
 exits 'a plan: 0' 0
 has 'its hosts are those of the cluster' "$OUT" 'hosts     Ray cluster, slots from the cluster'\''s GPUs'
-has 'which starts the agents' "$OUT" 'agents    --via ray'
+has 'which starts the agents' "$OUT" 'agents    --start-with ray'
 is 'the GPUs of a node are its slots, and the head has none' "$(awk '$5 == "2/2" || $4 == "2/2" { print $2 }' "$OUT" | xargs)" \
     'node001 node002'
 # shellcheck disable=SC2016
@@ -77,7 +77,7 @@ head -c 3000000 /dev/urandom >given
 ray_hn -n 1 --stdin given cat
 same 'three megabytes come back as they are' given "$OUT"
 # shellcheck disable=SC2016
-run "$LAB" exec node002 "$LAB_HNLAUNCH" --from ray --label none --ppn 1 sh -c 'echo "$(hostname) $CUDA_VISIBLE_DEVICES"'
+run "$LAB" exec node002 "$LAB_HNLAUNCH" --scheduler ray --label none --ppn 1 sh -c 'echo "$(hostname) $CUDA_VISIBLE_DEVICES"'
 exits 'a job from one of its nodes: 0' 0
 is 'which gets its GPUs from Ray, too' "$(sort "$OUT" | paste -sd,)" 'node001 0,1,node002 0,1'
 
@@ -148,7 +148,7 @@ END
 "$LAB" run python3 holds.py >/dev/null 2>&1 &
 holder=$!
 ok 'another task of Ray takes a GPU' wait_for test -e held
-lab_hn --from ray --start-timeout 12s true
+lab_hn --scheduler ray --start-timeout 12s true
 exits 'the job waits for it in vain: 69' 69
 has 'which is told' "$ERR" 'its agent did not call within 12.0s'
 has 'with the reason' "$ERR" "waits in Ray's queue: 1 of its 2 GPUs are taken by other tasks"
@@ -163,19 +163,19 @@ page_files "$ROOT/docs/howto/ray-cluster.md"
 page_commands "$ROOT/docs/howto/ray-cluster.md"
 
 # --- what is missing
-lab_hn --via ray -w node001,node009 true
+lab_hn --start-with ray -w node001,node009 true
 exits 'a host that is no node of the cluster: 69' 69
 has 'is named' "$ERR" 'node009 is no node of the Ray cluster; it has node001, node002, head'
-RAY_ADDRESS=$address:1 lab_hn --from ray true
+RAY_ADDRESS=$address:1 lab_hn --scheduler ray true
 exits 'no cluster at the address: 69' 69
 has 'is told' "$ERR" "no Ray cluster at $address:1: Connection refused"
 dies 'Ray is killed on a node: the job ends' '125|143' eval 'kill -KILL $(of_node node002 raylet/raylet)'
 gone() { ! lab run python3 -m hnlaunch._ray nodes 2>/dev/null | grep -q node002; }
 ok 'the node leaves the cluster' wait_for gone
-run "$LAB" exec node002 env -u RAY_ADDRESS RAY_TMPDIR=/run "$LAB_HNLAUNCH" --from ray true
+run "$LAB" exec node002 env -u RAY_ADDRESS RAY_TMPDIR=/run "$LAB_HNLAUNCH" --scheduler ray true
 exits 'a machine without a cluster: 69' 69
 has 'is told' "$ERR" 'no Ray cluster runs on this machine; run hnlaunch on one of its nodes, or set RAY_ADDRESS'
-run "$LAB" exec node003 "$LAB_HNLAUNCH" --from ray true
+run "$LAB" exec node003 "$LAB_HNLAUNCH" --scheduler ray true
 exits 'a machine that is no node of the cluster: 69' 69
 has 'is told' "$ERR" 'running node of the cluster' # by Ray's end, or after 50 s without an answer
 ray_hn hostname

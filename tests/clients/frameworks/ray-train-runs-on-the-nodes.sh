@@ -16,7 +16,7 @@ LIMIT=300
 export PATH=${TORCH_PYTHON%/*}:$PATH RAY_TMPDIR=/run RAY_AUTH_MODE=disabled
 
 ray_lab() { # COMMAND...
-    torch_lab -H "$TMP/hosts.txt" --per-node --success rank0 -x PATH -x RAY_TMPDIR -x RAY_AUTH_MODE \
+    torch_lab -H "$TMP/hosts.txt" --per-node --ends-with rank0 -x PATH -x RAY_TMPDIR -x RAY_AUTH_MODE \
         ray symmetric-run --address {master_addr}:{port:ray} --min-nodes {num_nodes} --num-cpus=1 -- "$@"
 }
 

@@ -165,7 +165,8 @@ static void test_slurm_half_set(void **state UNUSED)
                   .want = "HN150: SLURM_JOB_NODELIST is not set or empty, but SLURM_JOB_ID is "
                           "set" },
                 { .env = { "SLURM_JOB_NODELIST=n1" },
-                  .want = "HN153: --from slurm, but this is no Slurm allocation: SLURM_JOB_ID is "
+                  .want = "HN153: --scheduler slurm, but this is no Slurm allocation: SLURM_JOB_ID "
+                          "is "
                           "not "
                           "set" },
                 { .env = { "SLURM_JOB_ID=7", "SLURM_HET_SIZE=2",
@@ -332,7 +333,8 @@ static void test_pbs(void **state UNUSED)
                 { .env = { "PBS_ENVIRONMENT=x", "PBS_JOBID=7" },
                   .want = "HN150: PBS_NODEFILE is not set or empty, but PBS_JOBID is set" },
                 { .env = { "PBS_JOBID=7" },
-                  .want = "HN153: --from pbs, but this is no PBS allocation: PBS_ENVIRONMENT is "
+                  .want = "HN153: --scheduler pbs, but this is no PBS allocation: PBS_ENVIRONMENT "
+                          "is "
                           "not "
                           "set" },
         };
@@ -403,7 +405,8 @@ static void test_grid_engine(void **state UNUSED)
                   .want = "HN112: a host name must not begin with `-`" },
                 { .env = { SGE }, .text = "\n\n", .want = "HN151: no host is named" },
                 { .env = { "SGE_ROOT=/sge", "ARC=lx", "JOB_ID=5" },
-                  .want = "HN153: --from sge, but this is no Grid Engine allocation: PE_HOSTFILE "
+                  .want = "HN153: --scheduler sge, but this is no Grid Engine allocation: "
+                          "PE_HOSTFILE "
                           "is "
                           "not set" },
         };
@@ -488,7 +491,8 @@ static void test_mpi_operator(void **state UNUSED)
                   .text = "w slots=x\n",
                   .want = "HN111: `slots` must be a number from 1 to 1024" },
                 { .env = { "K_MPI_JOB_ROLE=worker" },
-                  .want = "HN153: --from mpi-operator, but this is no MPI Operator allocation: "
+                  .want = "HN153: --scheduler mpi-operator, but this is no MPI Operator "
+                          "allocation: "
                           "K_MPI_JOB_ROLE=launcher is not set" },
         };
 

@@ -41,7 +41,7 @@ static void test_words_of_others_are_no_letters(void **state UNUSED)
                 { "-configfile f", "one program" },
                 { "-rr", "--map node" },
                 { "-localhost h", "--iface" },
-                { "-rmk slurm", "--via CMD" },
+                { "-rmk slurm", "--start-with CMD" },
                 { "-outfile-pattern o", "--log-dir" },
                 { "-xterm 0", "--show LIST" },
                 { "-qr", "--help lists all options" },

@@ -39,16 +39,16 @@ static char *line_with(enum command command, const struct option_def *def)
 {
         static const struct {
                 const char *name, *value;
-        } values[] = { { "local", NULL },     { "ppn", "1" },
-                       { "iface", "lo" },     { "container", "none" },
-                       { "log-dir", "none" }, { "show", "0" },
-                       { "label", "none" },   { "ranks", "0" },
-                       { "dial-in", "auto" }, { "set", "run.ppn=1" },
-                       { "stdin", "none" },   { "export", "ALL" },
-                       { "metrics", "9400" }, { "unset", "A" },
-                       { "via", "ssh" },      { "store-size", "512M" },
-                       { "since", "5m" },     { "np", "1" },
-                       { "json", NULL },      { "local-rank-arg", NULL } };
+        } values[] = { { "local", NULL },       { "ppn", "1" },
+                       { "iface", "lo" },       { "container", "none" },
+                       { "log-dir", "none" },   { "show", "0" },
+                       { "label", "none" },     { "ranks", "0" },
+                       { "dial-in", "auto" },   { "set", "run.ppn=1" },
+                       { "stdin", "none" },     { "export", "ALL" },
+                       { "metrics", "9400" },   { "unset", "A" },
+                       { "start-with", "ssh" }, { "store-size", "512M" },
+                       { "since", "5m" },       { "np", "1" },
+                       { "json", NULL },        { "local-rank-arg", NULL } };
         const char *value = def->arg;
         CLEANUP(free_textp) char *choice = value ? xstrndup(value, strcspn(value, "|")) : NULL;
         const char *word = command == COMMAND_SIGNAL ? " run USR1"

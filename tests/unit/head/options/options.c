@@ -438,6 +438,32 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
         }
 }
 
+/* Names of before, which work until 1.0. */
+static void test_old_names_work(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d,
+                              "-w a --success rank0 --from none --via srun --push . --keep "
+                              "--record true"),
+                         0);
+        assert_int_equal(o.success, SUCCESS_RANK0);
+        assert_string_equal(o.via, "srun");
+        assert_true(o.keep);
+        assert_true(o.record);
+        unload(&o, &d);
+        setenv("HNLAUNCH_RUN_VIA", "sge", 1);
+        setenv("HNLAUNCH_LOG_RECORD", "yes", 1);
+        assert_int_equal(load(&o, &d, "-w a -o run.success=rank0 true"), 0);
+        assert_int_equal(o.success, SUCCESS_RANK0);
+        assert_string_equal(o.via, "sge");
+        assert_true(o.record);
+        unload(&o, &d);
+        unsetenv("HNLAUNCH_RUN_VIA");
+        unsetenv("HNLAUNCH_LOG_RECORD");
+}
+
 static void test_the_table_is_sound(void **state UNUSED)
 {
         for (size_t i = 0; i < option_count; i++) {
@@ -687,6 +713,7 @@ int main(void)
                 cmocka_unit_test(test_the_stores_endpoint_has_three_ways),
                 cmocka_unit_test(test_the_last_one_wins_and_o_is_equal),
                 cmocka_unit_test(test_mistakes_name_the_next_step),
+                cmocka_unit_test(test_old_names_work),
                 cmocka_unit_test(test_the_table_is_sound),
                 cmocka_unit_test(test_every_option_is_in_help_and_manual),
                 cmocka_unit_test(test_the_manual_has_every_exit_code),
