@@ -19,6 +19,7 @@ declare -a PIDS
 dial() { # R ARG...
     local r=$1
     shift
+    : >"out.$r" # lines of an earlier one are not those that are waited for
     "$LAB" exec "node00$((r + 1))" env --default-signal "$LAB_HNLAUNCH" --dial-in "$PLACE" --nodes 4 \
         --node-rank "$r" --dial-timeout 60s "$@" >"out.$r" 2>"err.$r" &
     PIDS[r]=$!
