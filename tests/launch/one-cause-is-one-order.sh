@@ -138,7 +138,7 @@ ways += [(terminal, "a shell without job control closes its terminal", ["sh", "-
 for gap in (0.0, 0.01, 0.1, 1.0, 1.5):
     ways += [(signals, f"HUP {gap} s HUP", [HUP, gap, HUP], 2, 129), (signals, f"HUP {gap} s TERM", [HUP, gap, TERM], 2, 129)]
 for gap in (0.0, 0.02, 0.1):
-    ways += [(signals, f"TERM {gap} s TERM", [TERM, gap, TERM], 2, 143), (signals, f"TERM {gap} s HUP", [TERM, gap, HUP], 2, 143 if gap else None)]
+    ways += [(signals, f"TERM {gap} s TERM", [TERM, gap, TERM], 2, 143), (signals, f"TERM {gap} s HUP", [TERM, TOLD, gap, HUP] if gap else [TERM, HUP], 2, 143 if gap else None)]
 ways += [
     (signals, "a terminal and then a batch system", [HUP, 0.01, HUP, 0.02, TERM], 2, 129),
     (signals, "INT and then TERM", [INT, 0.1, TERM], 2, 130),

@@ -477,6 +477,8 @@ const struct option_foreign *option_foreign_by_name(const char *name)
 const struct option_letter option_letters[] = {
         { 'N', "ranks per node in mpirun, nodes in srun and flux",
           "--ppn N (ranks per node) or --nodes N (hosts)" },
+        { 'e', "hosts to leave out in deepspeed, the file for standard error in srun",
+          "--exclude SPEC, or --log-dir DIR (output in files)" },
         { 'f', "the hostfile in mpiexec.hydra, the fan-out in pdsh",
           "-H FILE (hostfile) or --fanout N" },
         { 'i', "the identity in ssh, hosts to include in deepspeed",

@@ -273,23 +273,23 @@ const struct option_alias option_aliases[] = {
         { "wdir", "chdir" },
         { "cwd", "chdir" },
         { "workdir", "chdir" },
-        { "store-door", "store-listen" }, /* these until 1.0 */
-        { "success", "ends-with" },
-        { "from", "scheduler" },
-        { "via", "start-with" },
-        { "keep", "push-keep" },
-        { "record", "trace" },
+        { "store-door", "store-listen" }, /* until 1.0 */
+        { "success", "ends-with" }, /* until 1.0 */
+        { "from", "scheduler" }, /* until 1.0 */
+        { "via", "start-with" }, /* until 1.0 */
+        { "keep", "push-keep" }, /* until 1.0 */
+        { "record", "trace" }, /* until 1.0 */
 };
 /* clang-format on */
 const size_t option_alias_count = ARRAY_SIZE(option_aliases);
 
 const struct option_alias option_key_aliases[] = {
-        { "net.store_door", "net.store_listen" }, /* these until 1.0 */
-        { "run.success", "run.ends_with" },
-        { "run.from", "run.scheduler" },
-        { "run.via", "run.start_with" },
-        { "run.keep", "run.push_keep" },
-        { "log.record", "log.trace" },
+        { "net.store_door", "net.store_listen" }, /* until 1.0 */
+        { "run.success", "run.ends_with" },       /* until 1.0 */
+        { "run.from", "run.scheduler" },          /* until 1.0 */
+        { "run.via", "run.start_with" },          /* until 1.0 */
+        { "run.keep", "run.push_keep" },          /* until 1.0 */
+        { "log.record", "log.trace" },            /* until 1.0 */
 };
 const size_t option_key_alias_count = ARRAY_SIZE(option_key_aliases);
 
