@@ -102,6 +102,25 @@ plain_hangs() { # HOW TEXT
 }
 [[ $long != all ]] || plain_hangs stop 'no rank is seen to wait for another, but rank 2 (localhost, pid '
 plain_hangs vfork 'waits for a file system or a device (state D)'
+# A rank that opens a FIFO which none has open at the other end, while the others wait for something else.
+mkfifo ff
+cat >opens.sh <<'END'
+echo met
+if [[ $HN_RANK == 2 ]]; then read -r line <./ff; fi
+read -r line <>"$1"
+END
+if [[ -r /proc/self/syscall && $(cat /proc/self/wchan) != '' ]]; then
+    start --local 4 --label none --hang-after 1s bash opens.sh "$TMP/empty.fifo"
+    met 'open' 4
+    opens() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [2])" ]]; }
+    ok 'open: rank 2 is named' wait_for opens
+    says 'open: it is told what is missing' ' waits for a writer of ./ff (none has it open)'
+    unasked() { grep -q 'HN811.*a writer of ./ff (none has it open)' "$ERR"; }
+    ok 'open: it is told unasked' wait_for unasked
+    stop_run
+else
+    skip 'a FIFO without its other end' 'needs /proc/PID/syscall and wchan'
+fi
 
 is_no_hang() { # HOW TEXT
     local i
@@ -167,10 +186,10 @@ if ! /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
 else
     torch_hangs stop hang ' does not: it is stopped by a signal (state T)'
     torch_hangs sleep hang ' does not: it sleeps'
-    torch_hangs fifo hang ' does not: it waits to open a file'
+    torch_hangs fifo hang " does not: it waits for a writer of $TMP/empty.fifo (none has it open)"
     if has_tool py-spy; then
         torch_hangs sleep hang ' sleeps in load_batch (torch_hanging.py:'
-        torch_hangs fifo hang ' does not: it waits to open a file in load_batch (torch_hanging.py:'
+        torch_hangs fifo hang " does not: it waits for a writer of $TMP/empty.fifo (none has it open) in load_batch (torch_hanging.py:"
         torch_hangs order mismatch 'rank 1 waits in all_gather (torch.distributed), called in load_batch (torch_hanging.py:'
         torch_hangs skip mismatch 'rank 1 waits in barrier (torch.distributed), called in load_batch (torch_hanging.py:'
     else

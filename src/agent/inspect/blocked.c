@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/inspect/blocked.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,60 @@ const char *blocked_call(const char *text, int *ret_fd)
         return NULL;
 }
 
+bool blocked_open(const char *text, uint64_t *ret_path, int *ret_flags)
+{
+        char *at;
+        long number = strtol(text, &at, 10);
+
+        if (number == SYS_openat)
+                strtoull(at, &at, 16);
+#ifdef SYS_open
+        else if (number != SYS_open)
+                return false;
+#else
+        else
+                return false;
+#endif
+        *ret_path = strtoull(at, &at, 16);
+        *ret_flags = (int)strtoull(at, NULL, 16);
+        return *ret_path != 0;
+}
+
+/* Reads the text at @address of the process, as far as it fits: "" = not allowed. */
+static void read_memory_text(pid_t pid, uint64_t address, char *to, size_t size)
+{
+        char path[64];
+        ssize_t n;
+        int fd;
+
+        *to = '\0';
+        snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return;
+        n = pread(fd, to, size - 1, (off_t)address);
+        to[MAX(n, (ssize_t)0)] = '\0';
+        close(fd);
+        printable_mask(to);
+}
+
+/* The open() of a FIFO returns when the other end is opened, too. */
+static bool find_partner(pid_t pid, const char *call, char *to, size_t size)
+{
+        char channel[64], file[96];
+        uint64_t address;
+        int flags;
+
+        if (!blocked_open(call, &address, &flags) ||
+            !proc_read(pid, "wchan", channel, sizeof(channel)) ||
+            strcmp(channel, "wait_for_partner") != 0)
+                return false;
+        read_memory_text(pid, address, file, sizeof(file));
+        snprintf(to, size, "wait for a %s of %s (none has it open)",
+                 (flags & O_ACCMODE) == O_RDONLY ? "writer" : "reader", *file ? file : "a FIFO");
+        return true;
+}
+
 void blocked_find(pid_t pid, char *to, size_t size)
 {
         char text[256], path[64], target[128];
@@ -66,6 +121,8 @@ void blocked_find(pid_t pid, char *to, size_t size)
 
         *to = '\0';
         if (!proc_read(pid, "syscall", text, sizeof(text)) || !(name = blocked_call(text, &fd)))
+                return;
+        if (find_partner(pid, text, to, size))
                 return;
         if (fd >= 0) {
                 snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);

@@ -6,11 +6,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Parses the text of a syscall file. Returns the name of a call that waits for one file, with the
  * descriptor in *@ret_fd (-1 = it names none, as open); NULL for other calls. */
 const char *blocked_call(const char *text, int *ret_fd);
-/* Writes "read /tmp/fifo", "lock /data/lock" or "open a file"; "" when no such call is known. */
+/* Parses the same text for an open(): the address of its path, and its flags. False: another. */
+bool blocked_open(const char *text, uint64_t *ret_path, int *ret_flags);
+/* Writes "read /tmp/fifo", "lock /data/lock", "open a file" or "wait for a writer of /tmp/fifo
+ * (none has it open)"; "" when no such call is known. */
 void blocked_find(pid_t pid, char *to, size_t size);

@@ -385,15 +385,43 @@ static void put_groups(const struct why_groups *g, struct buf *to)
                 buf_printf(to, "; others in %zu more", g->n - TOLD_MAX);
 }
 
-/* No rank waits for another. Only a stopped or silent rank is worth a name then. */
+/* Whether the rank waits until the other end of a FIFO is opened, which none has done. */
+static bool waits_for_partner(const struct why_rank *r)
+{
+        return r->life == WHY_ALIVE && r->seen.state == 'S' &&
+               (strstr(r->seen.blocked, "wait for a writer of ") == r->seen.blocked ||
+                strstr(r->seen.blocked, "wait for a reader of ") == r->seen.blocked) &&
+               !is_busy(r);
+}
+
+/* Whether some ranks wait for the other end of a FIFO, and the others neither do nor compute. */
+static bool some_miss_a_partner(const struct why_rank *ranks, size_t n)
+{
+        size_t missing = 0, living = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (ranks[i].life != WHY_ALIVE)
+                        continue;
+                if (is_busy(&ranks[i]))
+                        return false;
+                living++;
+                missing += waits_for_partner(&ranks[i]);
+        }
+        return missing && missing < living;
+}
+
+/* No rank waits for another. Only a stopped or silent rank, and one without the other end of its
+ * FIFO, is worth a name then. */
 static void find_without_waits(const struct why_rank *ranks, size_t n, struct why_finding *f,
                                struct buf *to)
 {
         struct intlist living = { 0 };
+        bool partner = some_miss_a_partner(ranks, n);
 
         for (size_t i = 0; i < n; i++)
                 if (ranks[i].life == WHY_SILENT ||
-                    (ranks[i].life == WHY_ALIVE && is_halted(&ranks[i])))
+                    (ranks[i].life == WHY_ALIVE && is_halted(&ranks[i])) ||
+                    (partner && waits_for_partner(&ranks[i])))
                         intlist_add(&f->outliers, ranks[i].rank);
                 else if (ranks[i].life == WHY_ALIVE)
                         intlist_add(&living, ranks[i].rank);
@@ -512,7 +540,7 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
                 find_beside_waits(ranks, n, &groups, ret, &text);
         else
                 find_among_waits(ranks, n, &groups, ret, &text);
-        ret->is_sure = waiting && !silent && !all_spin(ranks, n);
+        ret->is_sure = (waiting || some_miss_a_partner(ranks, n)) && !silent && !all_spin(ranks, n);
         ret->text = buf_steal(&text);
         drop_groups(&groups);
 }

@@ -45,7 +45,7 @@ enum why_kind {
 
 struct why_finding {
         enum why_kind kind;
-        bool is_sure;            /* a rank waits for others, all were seen, and not all may go on */
+        bool is_sure; /* a rank waits for others or a FIFO, all were seen, not all may go on */
         struct intlist outliers; /* by rank */
         char *text;              /* one paragraph */
         bool uses_ras;           /* NCCL's RAS is evidence of it */

@@ -2,6 +2,7 @@
 /* The file that a call waits for, from what Linux 6.18 has written to /proc/PID/syscall. */
 #include "agent/inspect/blocked.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,10 +78,27 @@ static void test_a_process_that_reads_is_told(void **state)
         close(fds[1]);
 }
 
+static void test_an_open_names_its_path(void **state)
+{
+        char text[64];
+        uint64_t path;
+        int flags;
+
+        (void)state;
+        snprintf(text, sizeof(text), "%d 0xffffff9c 0x7f9e7ddf19a0 0x80001 0x0", SYS_openat);
+        assert_true(blocked_open(text, &path, &flags));
+        assert_true(path == 0x7f9e7ddf19a0);
+        assert_int_equal(flags & O_ACCMODE, O_WRONLY);
+        snprintf(text, sizeof(text), "%d 0x3 0x2 0x0", SYS_flock);
+        assert_false(blocked_open(text, &path, &flags));
+        assert_false(blocked_open("running", &path, &flags));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_calls_name_their_files),
+                cmocka_unit_test(test_an_open_names_its_path),
                 cmocka_unit_test(test_a_process_that_reads_is_told),
         };
 
