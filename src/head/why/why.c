@@ -60,9 +60,11 @@ static bool is_busy(const struct why_rank *r)
 {
         if (r->moved || moves_data(r))
                 return true;
-        /* State R: it would, if the processor were free. */
+        /* State R: it would, if the processor were free. Waiting for a processor counts up to
+         * BUSY_PERMILLE: that is no computing of a rank that is known to wait. */
         return r->seen.pid &&
-               (r->seen.state == 'R' || (is_measured(r) && r->seen.cpu_permille >= BUSY_PERMILLE));
+               (r->seen.state == 'R' ||
+                (is_measured(r) && r->seen.cpu_permille >= BUSY_PERMILLE + (unsigned)r->waits));
 }
 
 /* Derives what follows from the evidence. */

@@ -49,6 +49,11 @@ struct sight {
         {                                                                                          \
                 .state = 'S', .stack = (text)                                                      \
         }
+/* Waits for a processor: counts as a tenth of a core. */
+#define STARVED_IN(text)                                                                           \
+        {                                                                                          \
+                .state = 'S', .cpu_permille = 100, .stack = (text)                                 \
+        }
 #define COMPUTES_IN(text)                                                                          \
         {                                                                                          \
                 .state = 'R', .cpu_permille = 980, .stack = (text)                                 \
@@ -149,6 +154,17 @@ static const struct {
           WHY_HANG,
           "ranks 0-2 wait in backward (torch.autograd), called in train (train.py:55); rank 3 "
           "(gpu001, pid 4711) does not: it sleeps in load_batch (loader.py:88)" },
+        /* Ranks that wait for each other and, on a busy node, for a processor. */
+        { { STARVED_IN(WAITING), STARVED_IN(WAITING), STARVED_IN(GATHERING), STARVED_IN(WAITING) },
+          WHY_MISMATCH,
+          "the ranks wait in different operations: ranks 0-1,3 wait in all_reduce "
+          "(torch.distributed), called in train (train.py:57); rank 2 waits in all_gather "
+          "(torch.distributed), called in train (train.py:60)" },
+        { { STARVED_IN(WAITING), STARVED_IN(LOADING), STARVED_IN(WAITING), STARVED_IN(WAITING) },
+          WHY_NO_HANG,
+          "no hang is visible: ranks 0,2-3 wait in all_reduce (torch.distributed), called in train "
+          "(train.py:57); rank 1 (gpu001, pid 4711) does not: it computes (10 % of a core) in "
+          "load_batch (loader.py:88), so it may only be slower" },
         /* Other orders of operations. */
         { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(GATHERING), SLEEPS_IN(WAITING) },
           WHY_MISMATCH,
