@@ -128,6 +128,10 @@ printf '99999999 0 out 500\ncut off' >>"$output"
 hn logs
 is 'a gap is told in its place, and ends the lines before it; a piece that is cut off is told' \
     "$(sed 's/^[01] |/R |/' "$OUT" | sort | xargs)" '(12345 bytes of output were not kept here) (the output behind this was not kept here) R | whole R | half R | half whole'
+hn logs --json
+is 'as JSON, too' "$(grep -o '"lost":.*' "$OUT" | xargs)" 'lost:12345} lost:null}'
+ok 'which can be read' python3 -c 'import json, sys
+for line in open(sys.argv[1]): json.loads(line)' "$OUT"
 hn --local 1 sh -c 'echo new'
 folder=$XDG_STATE_HOME/hnlaunch/runs/$(newest)
 printf '1 0 out 4\nold\n\n' >"$folder/output.old"

@@ -165,9 +165,10 @@ void log_lines_gap(struct log_lines *l, uint64_t bytes)
         CLEANUP(buf_finish) struct buf out = BUF_INIT;
         struct buf *to = place_line(l, &out);
 
-        if (l->json)
-                buf_printf(to, "{\"v\":1,\"lost\":%s%.*llu}\n", bytes ? "" : "null", bytes ? 1 : 0,
-                           (unsigned long long)bytes);
+        if (l->json && bytes)
+                buf_printf(to, "{\"v\":1,\"lost\":%llu}\n", (unsigned long long)bytes);
+        else if (l->json)
+                buf_appends(to, "{\"v\":1,\"lost\":null}\n");
         else if (bytes)
                 buf_printf(to, "(%llu bytes of output were not kept here)\n",
                            (unsigned long long)bytes);

@@ -391,8 +391,8 @@ static void put_groups(const struct why_groups *g, struct buf *to)
 static bool waits_for_partner(const struct why_rank *r)
 {
         return r->life == WHY_ALIVE && r->seen.state == 'S' &&
-               (strstr(r->seen.blocked, "wait for a writer of ") == r->seen.blocked ||
-                strstr(r->seen.blocked, "wait for a reader of ") == r->seen.blocked) &&
+               (!strncmp(r->seen.blocked, "wait for a writer of ", 21) ||
+                !strncmp(r->seen.blocked, "wait for a reader of ", 21)) &&
                !is_busy(r);
 }
 

@@ -16,24 +16,6 @@
 #include "head/options/option_table.h"
 #include "option_line.h"
 
-/* Returns what hnlaunch help prints of a command, an option or a topic; malloc'ed. */
-static char *help_of(const char *name)
-{
-        char path[] = "/tmp/hnlaunch-test-XXXXXX", *text = NULL;
-        int fd = mkstemp(path), old = dup(1);
-
-        fflush(stdout);
-        dup2(fd, 1);
-        options_print_help(name, stdout);
-        fflush(stdout);
-        dup2(old, 1);
-        close(old);
-        close(fd);
-        assert_int_equal(fd_read_file(path, 1 << 20, &text, NULL), 0);
-        unlink(path);
-        return text;
-}
-
 /* Returns a line of @command with the option, a value that it takes, and what else it needs. */
 static char *line_with(enum command command, const struct option_def *def)
 {
@@ -160,7 +142,7 @@ static void test_each_command_has_its_help(void **state UNUSED)
         char word[80];
 
         for (enum command c = 0; c < COMMAND_HELP; c++) {
-                CLEANUP(free_textp) char *help = help_of(option_commands[c].name);
+                CLEANUP(free_textp) char *help = help_text(option_commands[c].name);
                 CLEANUP(free_textp)
                 char *usage = xasprintf("usage: hnlaunch %s", option_commands[c].name);
 
@@ -248,7 +230,7 @@ static void test_help_finds_what_is_asked(void **state UNUSED)
                         assert_string_equal(o.help_topic, lines[i].topic);
                 else
                         assert_null(o.help_topic);
-                help = help_of(o.help_topic);
+                help = help_text(o.help_topic);
                 if (!strstr(help, lines[i].says))
                         fail_msg("%s: %s", lines[i].line, help);
                 unload(&o, &d);

@@ -44,6 +44,20 @@ static inline const char *messages(const struct diags *d)
         return text;
 }
 
+/* Returns what hnlaunch help prints of a command, an option or a topic; malloc'ed. */
+static inline char *help_text(const char *name)
+{
+        char *text = NULL;
+        size_t len;
+        FILE *to = open_memstream(&text, &len), *screen = stdout;
+
+        stdout = to;
+        options_print_help(name, to);
+        stdout = screen;
+        fclose(to);
+        return text;
+}
+
 /* Neither settings of the user nor of the machine. */
 static inline int no_settings(void **state UNUSED)
 {

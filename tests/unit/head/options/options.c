@@ -489,23 +489,6 @@ static void test_the_table_is_sound(void **state UNUSED)
 /* ---- the texts list what the table holds ---- */
 
 /* What options_print_help() writes; malloc'ed. */
-static char *help_text(const char *topic)
-{
-        char path[] = "/tmp/hnlaunch-test-XXXXXX", *text = NULL;
-        int fd = mkstemp(path), old = dup(1);
-
-        fflush(stdout);
-        dup2(fd, 1);
-        options_print_help(topic, stdout);
-        fflush(stdout);
-        dup2(old, 1);
-        close(old);
-        close(fd);
-        assert_int_equal(fd_read_file(path, 1 << 20, &text, NULL), 0);
-        unlink(path);
-        return text;
-}
-
 /* meson names the source folder; a test built by hand runs where it was compiled. Valid until the
  * next call. */
 static const char *source_path(const char *name)
