@@ -31,6 +31,11 @@ stop_run() {
 print([r['run'] for r in json.load(sys.stdin)['runs'] if r['running']][0])")" 2>/dev/null
     finish
 }
+# A rank may still be on its way to where it waits when it is looked at.
+judged() { why && [[ $(field "a['kind'], a['outliers']") == "$1" ]]; }
+names() { # NAME KIND RANKS
+    if wait_for judged "('$2', [$3])"; then pass "$1"; else fail "$1" "$(cat answer)"; fi
+}
 says() { # NAME TEXT: the finding
     if [[ $(field "a['text']") == *"$2"* ]]; then pass "$1"; else fail "$1" "$(field "a['text']")"; fi
 }
@@ -43,8 +48,7 @@ stack_has() { # NAME RANK TEXT
 hangs() { # HOW KIND TEXT: rank 2 of 4 is named
     start --local 4 --label none "$BUILD/tests/clients/hanging" "$1" 2 "$PWD/fifo"
     met "$1" 4
-    ok "$1: the others wait" wait_for others_wait 2
-    is "$1: rank 2 is named" "$(field "a['kind'], a['outliers']")" "('$2', [2])"
+    names "$1: rank 2 is named" "$2" 2
     says "$1: it is told what it does" "$3"
     says "$1: and what the others do" 'ranks 0-1,3 wait in '
     [[ -n ${KEEP-} ]] || stop_run
@@ -95,8 +99,7 @@ fi
 plain_hangs() { # HOW TEXT
     start --local 4 --label none "$BUILD/tests/clients/hanging" "plain-$1" 2
     met "plain $1" 4
-    odd() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [2])" ]]; }
-    ok "plain $1: rank 2 is named" wait_for odd
+    names "plain $1: rank 2 is named" hang 2
     says "plain $1: it is told what it does" "$2"
     stop_run
 }
@@ -112,8 +115,7 @@ END
 if [[ -r /proc/self/syscall && $(cat /proc/self/wchan) != '' ]]; then
     start --local 4 --label none --hang-after 1s bash opens.sh "$TMP/empty.fifo"
     met 'open' 4
-    opens() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [2])" ]]; }
-    ok 'open: rank 2 is named' wait_for opens
+    names 'open: rank 2 is named' hang 2
     says 'open: it is told what is missing' ' waits for a writer of ./ff (none has it open)'
     unasked() { grep -q 'HN811.*a writer of ./ff (none has it open)' "$ERR"; }
     ok 'open: it is told unasked' wait_for unasked
@@ -175,8 +177,7 @@ fi
 torch_hangs() { # HOW KIND TEXT: rank 1 of 3 is named
     start --local 3 --label none /usr/bin/python3 "$ROOT/tests/clients/torch_hanging.py" "$1" 1 "$TMP/empty.fifo"
     met "torch $1" 3
-    ok "torch $1: the others wait" wait_for others_wait 1
-    is "torch $1: rank 1 is named" "$(field "a['kind'], a['outliers']")" "('$2', [1])"
+    names "torch $1: rank 1 is named" "$2" 1
     says "torch $1: it is told what it does" "$3"
     stop_run
 }
@@ -220,8 +221,7 @@ rm -f "$TMP"/bin/{gdb,eu-stack,py-spy}
     start --local 4 --label none "$BUILD/tests/clients/hanging" sleep 2
     echo "$PID" >pid
     met 'no tools' 4
-    ok 'no tools: the others wait' wait_for others_wait 2
-    is 'no tools: rank 2 is named' "$(field "a['kind'], a['outliers']")" "('hang', [2])"
+    names 'no tools: rank 2 is named' hang 2
     is 'no tools: each rank says why' "$(field "a['problems']")" "['no stack of ranks 0-3 on localhost: not installed: eu-stack, gdb']"
     hn why
     has 'no tools: and what helps' "$OUT" '= help: pip install py-spy'

@@ -34,7 +34,8 @@ enum {
         RUNS_MAX = 4, /* tools at once */
         TOOL_MS = 10000,
         CPU_MS = 1000,
-        WAITED_PERMILLE = 100, /* the most that waiting for a processor counts: BUSY of why */
+        WANTED_PERMILLE = 500, /* of a core, got or waited for: a rank computes ... */
+        BUSY_PERMILLE = 100,   /* ... and is told to use so much at least: BUSY of why */
         STACKS_MAX = 64,       /* of a node in an order */
         POLL_MS = 20,
 };
@@ -184,10 +185,9 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
 
                         m.cpu_permille = (uint32_t)(session_ticks(&before, &after, ranks[i].pid) *
                                                     1000 / ticks);
-                        /* On a node without a free processor it would compute. */
-                        m.cpu_permille =
-                                MAX(m.cpu_permille, (uint32_t)MIN(m.cpu_permille + waited,
-                                                                  (uint64_t)WAITED_PERMILLE));
+                        /* On a node without a free processor. */
+                        if (m.cpu_permille + waited >= WANTED_PERMILLE)
+                                m.cpu_permille = MAX(m.cpu_permille, (uint32_t)BUSY_PERMILLE);
                         m.io_kib = (uint32_t)MIN((now - MIN(now, bytes[i])) >> 10,
                                                  (uint64_t)UINT32_MAX);
                 }
