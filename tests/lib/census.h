@@ -80,9 +80,12 @@ static inline long census_pid(const char *path)
         return strtol(line, NULL, 10);
 }
 
-/* Waits for the script, which writes the file when it knows the PID. */
+/* Waits for the script, which writes the file when it knows the PID. The line makes hnlaunch start
+ * the thread and open the file that it needs for output, which a warning of its own would do later.
+ */
 static inline void census_open(struct census *c, const char *pid_file)
 {
+        fputs("census begins\n", stderr);
         *c = (struct census){ .pids = { getpid(), getppid() } };
         wait_for((c->pids[2] = census_pid(pid_file)) != 0);
 }
