@@ -122,48 +122,64 @@ static uint64_t session_bytes(const struct rank_status_scan *s, pid_t worker)
         return sum;
 }
 
-/* Returns for how long the threads of a process have waited for a processor so far, nanoseconds.
- * Source: proc_pid_schedstat(5), Documentation/scheduler/sched-stats.rst. */
-static uint64_t process_delay(pid_t pid)
+/* Of all threads of a rank. */
+struct delay {
+        uint64_t waited_ns; /* for a processor, as far as the waits have ended */
+        uint64_t turns;     /* on a processor */
+        unsigned runnable;  /* threads that run or wait for a processor */
+};
+
+/* Source: proc_pid_schedstat(5), Documentation/scheduler/sched-stats.rst. */
+static void add_delay_of_thread(struct delay *d, pid_t thread)
 {
-        char path[64], text[128];
-        struct dirent *entry;
-        uint64_t sum = 0;
-        DIR *threads;
+        struct proc_stat p;
+        char text[128], *at;
 
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        threads = opendir(path);
-        while (threads && (entry = readdir(threads))) {
-                pid_t thread = (pid_t)atoi(entry->d_name);
-                const char *second;
-
-                if (thread <= 0 || !proc_read(thread, "schedstat", text, sizeof(text)))
-                        continue;
-                second = strchr(text, ' ');
-                sum += second ? strtoull(second, NULL, 10) : 0;
-        }
-        if (threads)
-                closedir(threads);
-        return sum;
+        if (!proc_read(thread, "schedstat", text, sizeof(text)))
+                return;
+        strtoull(text, &at, 10);
+        d->waited_ns += strtoull(at, &at, 10);
+        d->turns += strtoull(at, NULL, 10);
+        d->runnable += proc_read_stat(&p, thread) && p.state == 'R';
 }
 
-/* The same of the living processes of a rank. */
-static uint64_t session_delay(const struct rank_status_scan *s, pid_t worker)
+static struct delay session_delay(const struct rank_status_scan *s, pid_t worker)
 {
         size_t n;
         const struct proc_stat *v = rank_status_session(s, worker, &n);
-        uint64_t sum = 0;
+        struct delay sum = { 0 };
 
-        for (size_t i = 0; i < n; i++)
-                sum += process_delay(v[i].pid);
+        for (size_t i = 0; i < n; i++) {
+                char path[64];
+                struct dirent *entry;
+                DIR *threads;
+
+                snprintf(path, sizeof(path), "/proc/%d/task", (int)v[i].pid);
+                threads = opendir(path);
+                while (threads && (entry = readdir(threads)))
+                        if (atoi(entry->d_name) > 0)
+                                add_delay_of_thread(&sum, (pid_t)atoi(entry->d_name));
+                if (threads)
+                        closedir(threads);
+        }
         return sum;
+}
+
+/* Thousandths of a processor that a rank waited for between two looks. A wait that has not ended is
+ * in no sum: without a turn it took all the time. */
+static uint64_t permille_waited(const struct delay *before, const struct delay *after)
+{
+        if (before->runnable && after->runnable && before->turns == after->turns)
+                return 1000;
+        return (after->waited_ns - MIN(after->waited_ns, before->waited_ns)) / (CPU_MS * 1000);
 }
 
 static void measure_ranks(const struct inspect_order *o, const struct inspector_rank *ranks,
                           size_t n, int to)
 {
         struct rank_status_scan before, after;
-        uint64_t ticks, *bytes = xcalloc(n, sizeof(*bytes)), *delays = xcalloc(n, sizeof(*delays));
+        uint64_t ticks, *bytes = xcalloc(n, sizeof(*bytes));
+        struct delay *delays = xcalloc(n, sizeof(*delays));
 
         rank_status_scan(&before);
         for (size_t i = 0; i < n; i++) {
@@ -180,13 +196,12 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
                 look_at_rank(&after, &ranks[i], &m);
                 if (m.pid) {
                         uint64_t now = session_bytes(&after, ranks[i].pid);
-                        uint64_t delay = session_delay(&after, ranks[i].pid);
-                        uint64_t waited = (delay - MIN(delay, delays[i])) / (CPU_MS * 1000);
+                        struct delay delay = session_delay(&after, ranks[i].pid);
 
                         m.cpu_permille = (uint32_t)(session_ticks(&before, &after, ranks[i].pid) *
                                                     1000 / ticks);
                         /* On a node without a free processor. */
-                        if (m.cpu_permille + waited >= WANTED_PERMILLE)
+                        if (m.cpu_permille + permille_waited(&delays[i], &delay) >= WANTED_PERMILLE)
                                 m.cpu_permille = MAX(m.cpu_permille, (uint32_t)BUSY_PERMILLE);
                         m.io_kib = (uint32_t)MIN((now - MIN(now, bytes[i])) >> 10,
                                                  (uint64_t)UINT32_MAX);
@@ -279,7 +294,8 @@ static void finish_stack_job(struct stack_job *j)
                 return;
         }
         if (!j->may_stop && !j->is_python)
-                add_problem(&j->m, "a stopped process is not traced");
+                add_problem(&j->m, j->m.state == 'D' ? "a process in state D is not traced"
+                                                     : "a stopped process is not traced");
         if (*j->missing) {
                 char why[128];
 
