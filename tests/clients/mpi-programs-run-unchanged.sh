@@ -72,7 +72,7 @@ if have mpich5 && "$home/bin/mpicc" -o check5 "$sources/mpi_check.c"; then
     # Without NOLOCAL the ranks of a node meet in shared memory first.
     start --local 4 --wait-warn 1s --label none -x MPIR_CVAR_NOLOCAL=1 \
         sh -c 'until [ "$HN_RANK" != 2 ] || [ -e go ]; do sleep 0.1; done; exec ./check5'
-    ok 'MPICH: ranks that wait in MPI_Init() are told' wait_for grep -q 'HN404.*ranks 0-1,3 wait in barrier `PMI` since' "$ERR"
+    ok 'MPICH: ranks that wait in MPI_Init() are told' wait_for grep -q 'HN404.*ranks 0-1,3 wait in barrier `PMI` for' "$ERR"
     has 'MPICH: with the rank that has not come' "$ERR" 'rank 2 on localhost has not come'
     touch go
     finish
@@ -95,7 +95,7 @@ world.barrier()
 END
     start --local 3 "$home/bin/python" raises.py
     ok 'mpi4py: a rank that raises while the others wait for it is told' \
-        wait_for grep -q 'HN504.*rank 1 on localhost waits in MPI_Finalize() since .* after ValueError: sample 17' "$ERR"
+        wait_for grep -q 'HN504.*rank 1 on localhost waits in MPI_Finalize() for .* after ValueError: sample 17' "$ERR"
     kill "$PID"
     finish
     hn --local 3 "$home/bin/python" -m mpi4py raises.py

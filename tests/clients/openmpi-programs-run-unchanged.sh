@@ -63,7 +63,7 @@ for version in 4 4.1 5; do
     start "${OPENMPI[@]}" --mpi pmix -w localhost:2,127.0.0.1:2 --wait-warn 1s --label none \
         sh -c 'until [ "$HN_RANK" != 2 ] || [ -e go ]; do sleep 0.1; done; exec ./hello'
     ok "Open MPI $version: ranks that wait for another node are told" \
-        wait_for grep -q 'HN404.*ranks 0-1 wait in barrier `PMIx` since .*; ranks 2-3 on 127.0.0.1 have not come' "$ERR"
+        wait_for grep -q 'HN404.*ranks 0-1 wait in barrier `PMIx` for .*; ranks 2-3 on 127.0.0.1 have not come' "$ERR"
     touch go
     finish
     ok "Open MPI $version: when it comes they meet" hello_is 4 2

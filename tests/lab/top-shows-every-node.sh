@@ -51,7 +51,7 @@ for how in '' --tree=2; do
         lab freeze node002
         ok 'a frozen node: its sample grows old' wait_for true_of 'hosts[1]["age_ms"] > 4000'
         lab_run "$LAB_HNLAUNCH" top
-        ok 'and is told first' grep -q '^node002 .*silent since ' <(sed -n 3p "$OUT")
+        ok 'and is told first' grep -q '^node002 .*silent for ' <(sed -n 3p "$OUT")
         lab thaw node002
         ok 'thawed, it is back' wait_for true_of 'hosts[1]["age_ms"] < 2000'
     fi

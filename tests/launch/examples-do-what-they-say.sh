@@ -75,7 +75,7 @@ hn --local 1 "$examples/crash" 0 nonsense
 exits 'crash: usage' 64
 
 start --local 4 --wait-warn 500ms "$examples/hang" 2
-ok 'hang: a wait that lasts is told' wait_for grep -q 'HN404.*ranks 0-1,3 wait in barrier `world` since .*; rank 2 on localhost has not come' "$ERR"
+ok 'hang: a wait that lasts is told' wait_for grep -q 'HN404.*ranks 0-1,3 wait in barrier `world` for .*; rank 2 on localhost has not come' "$ERR"
 kill -INT "$PID"
 finish
 wait "$barrier"

@@ -65,7 +65,7 @@ done
 for place in '--local 3' '-w localhost:2,127.0.0.1:2'; do
     # shellcheck disable=SC2086
     start $place --wait-warn 1s --label none python3 pmi.py late "$PWD/go"
-    ok "$place: a wait for a rank of the node is told" wait_for grep -q 'HN404.* wait.* in barrier `PMI` since' "$ERR"
+    ok "$place: a wait for a rank of the node is told" wait_for grep -q 'HN404.* wait.* in barrier `PMI` for' "$ERR"
     has "$place: with the missing rank" "$ERR" 'rank 1 on localhost has not come'
     touch go
     finish
@@ -115,7 +115,7 @@ exits 'and the others come' 0
 # --- a rank that ends while the others go on
 start --local 3 python3 pmi.py raise
 ok 'a rank that has raised and waits in MPI_Finalize() is told' wait_for grep -q 'warning\[HN504\]' "$ERR"
-has 'with its place' "$ERR" 'rank 1 on localhost waits in MPI_Finalize() since'
+has 'with its place' "$ERR" 'rank 1 on localhost waits in MPI_Finalize() for'
 has 'and the way out' "$ERR" 'python3 -m mpi4py'
 ok 'with the exception' grep -q 'HN504.* after ValueError: boom$' "$ERR"
 lacks 'and no other rank is named' "$ERR" 'has not come'
@@ -123,7 +123,7 @@ lacks 'nor several' "$ERR" 'have not come'
 kill "$PID"
 finish
 start --local 3 --wait-warn 1s python3 pmi.py exit
-ok 'one that has left without a word is told after --wait-warn' wait_for grep -q 'HN504.*rank 1 on localhost waits in MPI_Finalize() since [0-9.]*s$' "$ERR"
+ok 'one that has left without a word is told after --wait-warn' wait_for grep -q 'HN504.*rank 1 on localhost waits in MPI_Finalize() for [0-9.]*s$' "$ERR"
 kill "$PID"
 finish
 

@@ -16,7 +16,6 @@ has 'the message has a number' "$ERR" 'error[HN402]: 2 of 4 ranks did not join w
 ok 'the missing ranks are listed' grep -qE '\| +1 +localhost .*not joined' "$ERR"
 lacks "the others are not" <(grep -E "\| +[02] +localhost " "$ERR") localhost
 has 'it says how many have come' "$ERR" 'note: 2 ranks joined in '
-has 'it says how to look' "$ERR" 'see what rank 1 does: gdb -p '
 has 'it says how to wait longer' "$ERR" '--start-timeout 10s'
 is 'the events name them' "$(grep '"rank.missing"' runs/latest/events.ndjson | grep -o '"rank":[0-9]*' | tr '\n' ' ')" '"rank":1 "rank":3 '
 has 'the summary has the code' runs/latest/summary.json '"code": 75'

@@ -25,7 +25,7 @@ has 'the others are counted' "$ERR" 'note: 2 ranks joined'
 
 hn --local 3 --wait-warn 1s --label none "${sleeper[@]}" 2 wait
 exits 'TCPStore.wait ends when the key comes' 0
-has 'until then it was told' "$ERR" 'warning[HN404]: ranks 0-1 wait for `/dawn` since '
+has 'until then it was told' "$ERR" 'warning[HN404]: ranks 0-1 wait for `/dawn` for '
 has 'and who has not come' "$ERR" 'rank 2 on localhost has not come'
 ok 'it has joined' grep -qE '\| +2 +localhost .* joined ' "$ERR"
 nothing_left 'nothing is left'

@@ -269,7 +269,7 @@ static void begin_table(struct job_status *s)
         const struct plan *plan = s->attempt->plan;
         struct rank_table *t = &s->round.table;
 
-        rank_table_init(t, plan, s->cluster->hosts);
+        rank_table_init(t, plan, s->cluster->hosts, s->config->run_id);
         rank_facts_fill(&s->facts, t);
         for (int i = 0; i < plan->world_size; i++)
                 if (s->cluster->nodes[plan->ranks[i].node].state == NODE_GONE)
@@ -421,6 +421,12 @@ void job_status_launched(struct job_status *s)
 void job_status_output(struct job_status *s)
 {
         hang_watch_alive(&s->hang);
+}
+
+bool job_status_still_hangs(const struct job_status *s)
+{
+        return s->attempt->state == JOB_RUNNING &&
+               hang_watch_stands(&s->hang, store_server_met(s->attempt->store));
 }
 
 bool job_status_hangs(struct job_status *s)

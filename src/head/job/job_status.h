@@ -40,6 +40,8 @@ void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t 
 /* A look that config.why.quiet() has begun has found a hang. False: a rank has done something
  * meanwhile, or the ranks do not run. */
 bool job_status_hangs(struct job_status *s);
+/* Whether the hang that was found last goes on. */
+bool job_status_still_hangs(const struct job_status *s);
 
 /* Takes the answer of @node; late answers are ignored. False: to a request never made. */
 bool job_status_take(struct job_status *s, int node, const struct node_status *answer);

@@ -17,9 +17,12 @@
 
 enum { NOT_FOUND = -1, SEVERAL = -2 };
 
-void rank_table_init(struct rank_table *t, const struct plan *plan, const struct hosts *hosts)
+void rank_table_init(struct rank_table *t, const struct plan *plan, const struct hosts *hosts,
+                     const char *run_id)
 {
-        *t = (struct rank_table){ .plan = plan, .hosts = hosts, .n = (size_t)plan->world_size };
+        *t = (struct rank_table){
+                .plan = plan, .hosts = hosts, .n = (size_t)plan->world_size, .run_id = run_id
+        };
         t->rows = xcalloc(t->n, sizeof(*t->rows));
         t->answered = xcalloc(plan->n_nodes, sizeof(*t->answered));
         for (size_t i = 0; i < t->n; i++)

@@ -53,10 +53,12 @@ struct rank_table {
         size_t n_conns;
         uint32_t rejected; /* connections to the store */
         bool *answered;    /* by node */
+        const char *run_id;
 };
 
-/* Borrows @plan and @hosts. */
-void rank_table_init(struct rank_table *t, const struct plan *plan, const struct hosts *hosts);
+/* Borrows @plan, @hosts and the name of the run. */
+void rank_table_init(struct rank_table *t, const struct plan *plan, const struct hosts *hosts,
+                     const char *run_id);
 void rank_table_finish(struct rank_table *t);
 
 /* Enter the knowledge of the head itself. */
@@ -98,7 +100,7 @@ char *rank_table_names(const struct rank_table *t, rank_filter filter);
 char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms);
 
 /* Returns a table of the rows, with titles; NULL @filter = all. Many rows with equal texts become
- * one line: "ranks 8-511 wait for `x` since 12.0s". Ends with a newline. */
+ * one line: "ranks 8-511 wait for `x` for 12.0s". Ends with a newline. */
 char *rank_table_print(const struct rank_table *t, rank_filter filter);
 
 /* --- messages --- */

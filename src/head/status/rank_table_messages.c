@@ -109,14 +109,14 @@ static void find_wait_groups(const struct rank_table *t, struct rank_wait_groups
         free(v);
 }
 
-/* Returns "ranks 0-2 wait in barrier `x` since 12.0s". malloc'ed. */
+/* Returns "ranks 0-2 wait in barrier `x` for 12.0s". malloc'ed. */
 static char *format_wait_group(const struct rank_wait_group *g)
 {
         CLEANUP(free_textp) char *ranks_text = rank_ranks_text(&g->ranks);
         char what[160];
 
         rank_table_what_for(g->wait, what, sizeof(what));
-        return xasprintf("%s wait%s %s since %s", ranks_text, g->ranks.n == 1 ? "s" : "", what,
+        return xasprintf("%s wait%s %s for %s", ranks_text, g->ranks.n == 1 ? "s" : "", what,
                          rank_span(g->wait->ms).text);
 }
 
@@ -155,8 +155,10 @@ static void note_joined(const struct rank_table *t, struct diag *d)
         diag_note(d, "%zu rank%s joined%s%s", joined, joined == 1 ? "" : "s", when, where);
 }
 
-/* Helps with the command for a closer look at a rank. */
-static void help_to_look(const struct rank_table *t, struct diag *d, rank_filter filter)
+/* Helps with the command for a closer look at a rank of a job that @goes_on. Returns whether there
+ * is one. */
+static bool help_to_look(const struct rank_table *t, struct diag *d, rank_filter filter,
+                         bool goes_on)
 {
         const struct rank_row *r = t->rows, *end = t->rows + t->n;
         const struct host *h;
@@ -165,18 +167,16 @@ static void help_to_look(const struct rank_table *t, struct diag *d, rank_filter
         while (r < end && !(filter(r) && r->known == RANK_ROW_ALIVE))
                 r++;
         if (r == end)
-                return;
+                return false;
         h = &t->hosts->v[t->plan->nodes[r->node].host];
         if (!h->local)
                 snprintf(ssh, sizeof(ssh), "ssh %.300s ", h->name);
         if (r->k.state == 'T')
                 diag_help(d, "rank %d is stopped; it goes on after: %skill -CONT %u", r->rank, ssh,
                           r->k.pid);
-        else
-                diag_help(d,
-                          "see what rank %d does: %sgdb -p %u -batch -ex bt  (python: "
-                          "py-spy dump -p %u)",
-                          r->rank, ssh, r->k.pid, r->k.pid);
+        else if (goes_on)
+                diag_help(d, "hnlaunch why %s shows what rank %d does", t->run_id, r->rank);
+        return r->k.state == 'T' || goes_on;
 }
 
 static bool is_silent(const struct rank_row *r)
@@ -217,6 +217,7 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         size_t n = rank_table_count(t, rank_row_missing);
         CLEANUP(finish_wait_groups) struct rank_wait_groups g = { 0 };
         struct diag *di;
+        bool helped;
 
         di = fatal ? diag_add(d, 402, 75, "%zu of %zu ranks did not join within %s", n, t->n,
                               rank_span(after_ms).text)
@@ -226,9 +227,10 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         note_joined(t, di);
         find_wait_groups(t, &g);
         note_state(t, di, &g, 0);
-        help_to_look(t, di, rank_row_missing);
+        helped = help_to_look(t, di, rank_row_missing, !fatal);
         if (fatal)
-                diag_help(di, "or wait longer: --start-timeout %s", rank_span(after_ms * 5).text);
+                diag_help(di, "%swait longer: --start-timeout %s", helped ? "or " : "",
+                          rank_span(after_ms * 5).text);
         else
                 diag_help(di, "the job goes on; --start-timeout %s would end it here",
                           rank_span(after_ms).text);
@@ -248,7 +250,7 @@ void rank_table_tell_finalize(struct rank_table *t, struct diags *d, struct rank
 
         for (size_t i = 0; i < t->n; i++)
                 t->rows[i].marked = &t->rows[i] != row; /* is_unmarked() */
-        di = diag_warn(d, HN_FINALIZES, "rank %d on %s waits in MPI_Finalize() since %s%s%s",
+        di = diag_warn(d, HN_FINALIZES, "rank %d on %s waits in MPI_Finalize() for %s%s%s",
                        row->rank, t->hosts->v[t->plan->nodes[row->node].host].name,
                        rank_span(row->k.wait.ms).text, reason ? " after " : "", said);
         add_rank_rows(di, t, is_unmarked);
@@ -301,7 +303,7 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
                                first, t->n);
         }
         note_state(t, di, &g, 1);
-        help_to_look(t, di, n_missing ? is_unmarked : rank_row_waits);
+        help_to_look(t, di, n_missing ? is_unmarked : rank_row_waits, true);
         diag_help(di, "Ctrl-\\ shows all ranks; --wait-warn TIME sets when this is told, 0 never");
         return true;
 }

@@ -3,7 +3,7 @@
  * A row of the table has nine cells; STORE and STEP are hidden when no rank has joined or reported
  * progress. Before the table is laid out (libsmartcols), rows that differ only in numbers are
  * sorted together (compare_kinds()). More than FOLD_ABOVE rows of a kind become one line below the
- * table, "ranks 8-511 wait for `x` since 12.0s", so that ten thousand ranks fit on a screen.
+ * table, "ranks 8-511 wait for `x` for 12.0s", so that ten thousand ranks fit on a screen.
  */
 #include "head/status/rank_table_text.h"
 
@@ -250,7 +250,7 @@ static void append_steps(struct buf *to, const struct rank_row *const *v, size_t
                 buf_printf(to, ", step %" PRId64, most);
 }
 
-/* Appends "ranks 8-511 wait for `x` since 12.0s". */
+/* Appends "ranks 8-511 wait for `x` for 12.0s". */
 static void append_fold(struct buf *to, const struct rank_row *const *v, size_t n, bool stores)
 {
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
@@ -265,7 +265,7 @@ static void append_fold(struct buf *to, const struct rank_row *const *v, size_t 
         list = intlist_fold(&ranks);
         if (rank_row_waits(v[0])) {
                 rank_table_what_for(&v[0]->k.wait, what, sizeof(what));
-                buf_printf(to, "ranks %s wait %s since %s%s", list, what, rank_span(longest).text,
+                buf_printf(to, "ranks %s wait %s for %s%s", list, what, rank_span(longest).text,
                            v[0]->k.state == 'T' ? ", stopped (T)" : "");
         } else {
                 buf_printf(to, "ranks %s %s", list, rank_verb(v[0], stores));

@@ -223,7 +223,7 @@ static void write_wait(const struct top_frame_rank *r, char *to, size_t size)
         char age[24];
 
         top_frame_age(r->wait_ms, age, sizeof(age));
-        snprintf(to, size, "waits %s %s since %s", in ? "in" : "for",
+        snprintf(to, size, "waits %s %s for %s", in ? "in" : "for",
                  in                ? r->wait
                  : *r->wait == 'k' ? "a key"
                                    : "the store",
@@ -279,7 +279,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
                 if (h->odd == ODD_LOST)
                         snprintf(to, size, "lost");
                 else
-                        snprintf(to, size, "silent since %s", age);
+                        snprintf(to, size, "silent for %s", age);
                 return;
         }
         if (h->odd == ODD_WAITS && h->longest)

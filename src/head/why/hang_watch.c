@@ -26,6 +26,11 @@ bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met)
         return true;
 }
 
+bool hang_watch_stands(const struct hang_watch *w, uint64_t met)
+{
+        return w->told && !w->alive && met == w->met;
+}
+
 bool hang_watch_found(struct hang_watch *w, uint64_t met)
 {
         if (!w->looking || w->alive || w->told || met != w->met)

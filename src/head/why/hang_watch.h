@@ -27,3 +27,5 @@ void hang_watch_alive(struct hang_watch *w);
 bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met);
 /* A look has found a hang. True: it is to be told, nothing has gone on meanwhile. */
 bool hang_watch_found(struct hang_watch *w, uint64_t met);
+/* Whether the hang that was told last goes on. */
+bool hang_watch_stands(const struct hang_watch *w, uint64_t met);

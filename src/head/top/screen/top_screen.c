@@ -186,7 +186,7 @@ static void paint_screen(struct top_paint *p)
                 buf_appends(&line, "waiting for the run");
         } else if (silent_ms >= SILENT_AFTER_MS) {
                 top_frame_age(silent_ms, age, sizeof(age));
-                buf_printf(&line, "no answer since %s  ", age);
+                buf_printf(&line, "no answer for %s  ", age);
                 top_layout_head(&p->frame, (size_t)COLS, &line);
         } else {
                 top_layout_head(&p->frame, (size_t)COLS, &line);

@@ -42,7 +42,7 @@ static void init_scene(struct scene *s, int n_nodes, int ppn)
                                 (struct plan_rank){ .rank = rank, .local_rank = k, .node = i };
                 }
         }
-        rank_table_init(&s->t, &s->plan, &s->hosts);
+        rank_table_init(&s->t, &s->plan, &s->hosts, "k3f9q");
 }
 
 static void finish_scene(struct scene *s)
@@ -204,14 +204,17 @@ static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
                    "|    3  gpu002      1  1003  yes (S)  started 121s ago, no word  not joined  "
                    "0% CPU, do_sleep");
         assert_has(text, "= note: 3 ranks joined in 900ms-902ms, 1 of them on gpu002");
-        assert_has(text, "= note: ranks 0-1 wait in barrier `x` since 12s");
-        assert_has(text, "ssh gpu002 gdb -p 1003");
+        assert_has(text, "= note: ranks 0-1 wait in barrier `x` for 12s");
+        assert_null(strstr(text, "hnlaunch why"));
         assert_has(text, "--start-timeout 10m");
         assert_null(strstr(text, "gpu001"));
         free(text);
         diags_finish(&d);
         rank_table_tell_missing(&s.t, &d, 120000, false);
         assert_true(d.v[0].warning);
+        text = print_diags(&d);
+        assert_has(text, "= help: hnlaunch why k3f9q shows what rank 3 does");
+        free(text);
         diags_finish(&d);
         finish_scene(&s);
 }
@@ -230,9 +233,8 @@ static void test_long_waits_are_told(void **state UNUSED)
         s.t.rows[3].k.state = 'T';
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
         text = print_diags(&d);
-        assert_has(text,
-                   "warning[HN404]: ranks 0-2 wait in barrier `x` since 12s; rank 3 on gpu002 "
-                   "has not come");
+        assert_has(text, "warning[HN404]: ranks 0-2 wait in barrier `x` for 12s; rank 3 on gpu002 "
+                         "has not come");
         assert_has(text, "stopped (T)");
         assert_has(text, "ssh gpu002 kill -CONT 1003");
         free(text);
@@ -242,9 +244,9 @@ static void test_long_waits_are_told(void **state UNUSED)
         s.t.rows[3].k.wait.n_keys = 3;
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
         text = print_diags(&d);
-        assert_has(text, "rank 3 waits for `y` and 2 more since 20s; all 4 ranks are waiting for "
+        assert_has(text, "rank 3 waits for `y` and 2 more for 20s; all 4 ranks are waiting for "
                          "each other (deadlock)");
-        assert_has(text, "= note: ranks 0-2 wait in barrier `x` since 12s");
+        assert_has(text, "= note: ranks 0-2 wait in barrier `x` for 12s");
         free(text);
         diags_finish(&d);
         finish_scene(&s);
@@ -268,7 +270,7 @@ static void test_equal_ranks_are_one_line(void **state UNUSED)
         rank_table_tell_all(&s.t, &d, 12300);
         text = print_diags(&d);
         assert_has(text, "note: 512 ranks on 64 nodes, 12.3s after the start");
-        assert_has(text, "| ranks 8-503 wait in barrier `x` since 12s, step 40-41\n");
+        assert_has(text, "| ranks 8-503 wait in barrier `x` for 12s, step 40-41\n");
         assert_has(text, "|    5  gpu001      5  1005  yes (R)");
         assert_has(text, "  7 epoch 2  ");
         assert_has(text, "|  511  gpu064      7        no answer");

@@ -74,7 +74,7 @@ static void what_is_odd_is_noted(void **state)
         note_is(&f, 4, "");
         note_is(&f, 5, "rank 5 silent");
         note_is(&f, 6, "rank 6 not started");
-        note_is(&f, 7, "rank 7 waits in barrier since 3m");
+        note_is(&f, 7, "rank 7 waits in barrier for 3m");
         note_is(&f, 8, "");
         note_is(&f, 9, "rank 9 behind");
         note_is(&f, 10, "");

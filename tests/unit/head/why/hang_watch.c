@@ -44,11 +44,15 @@ static void test_a_hang_is_told_once(void **state UNUSED)
 
         hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
+        assert_false(hang_watch_stands(&w, 0));
         assert_true(hang_watch_found(&w, 0));
         assert_false(hang_watch_found(&w, 0));
         assert_false(hang_watch_due(&w, 9000, 0));
+        assert_true(hang_watch_stands(&w, 0));
+        assert_false(hang_watch_stands(&w, 1));
         /* Life, and another hang. */
         hang_watch_alive(&w);
+        assert_false(hang_watch_stands(&w, 0));
         assert_false(hang_watch_due(&w, 9100, 0));
         assert_true(hang_watch_due(&w, 9200, 0));
         assert_true(hang_watch_found(&w, 0));
