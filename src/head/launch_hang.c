@@ -58,6 +58,8 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
         say_diags(&d, l->streams.color);
         diags_finish(&d);
         job_ask_traces(l->job);
+        if (f->brief)
+                job_blame(l->job, f->culprit, f->brief);
         job_hangs(l->job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
 }
 
@@ -65,6 +67,8 @@ void launch_hang_last(struct launch *l, const struct why_finding *f, const json_
 {
         struct diags d = DIAGS_INIT;
 
+        if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(l->job)->cause.waited))
+                job_blame(l->job, f->culprit, f->brief);
         keep_stacks(l, answer,
                     f->kind == WHY_NO_HANG ? why_tell_rows(answer, &d) : why_tell(answer, &d));
         say_diags(&d, l->streams.color);

@@ -46,6 +46,18 @@ is 'after as many restarts as were asked for' "$(grep -c restart "$ERR")" 1
 ok 'the last line counts the attempts' grep -qE '^hnlaunch: failed after [^ ]+ \(attempt 2\): rank 1 .*\(exit 139\)$' <(verdict)
 has 'the report says what ended the first' "$ERR" 'note: attempt 1 ended: rank 1 on localhost was killed by SIGSEGV'
 
+# The cause is a rank that has ended with 0: with its reason, or without a word.
+cat >left.sh <<'END'
+case $HN_RESTART$RANK$1 in
+00*) sleep 1; echo 'step 3: lost rank 1: Connection reset by peer' >&2; exit 9 ;;
+01told) printf 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: no label\n' >&2 ;;
+esac
+END
+for how in 'told:: ValueError: no label' 'left: left with exit 0, and others failed without it'; do
+    hn --local 2 --max-restarts 1 sh left.sh "${how%%:*}"
+    exits "a rank that ends with 0, ${how%%:*}: the next attempt ends well" 0
+    has 'the restart names it' "$ERR" "restart 1 of 1: rank 1 on localhost${how#*:}"
+done
 hn --local 2 --max-restarts 1 --wait-warn 100ms --start-timeout 300ms sh -c '[ $HN_RESTART = 1 ]'
 exits 'clocks of the last attempt say nothing in the pause' 0
 

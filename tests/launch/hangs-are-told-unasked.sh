@@ -47,7 +47,7 @@ is 'each was told once' "$(grep -c HN811 "$ERR")" 2
 
 hn --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2
 exits '--on-hang stop: 124' 124
-verdict_has 'the verdict says what hangs' 'failed after' ': the ranks hang: ranks 0-1,3 wait in ' 'it is stopped by a signal (state T)'
+verdict_has 'the verdict says what hangs' 'failed after' ': rank 2 on localhost is stopped by a signal (state T)' '; 3 ranks wait in hn_barrier' '; the ranks hang (--on-hang stop)  (exit 124)'
 nothing_left 'also the stopped rank is gone'
 cat >once.sh <<'END'
 if [ "$HN_RESTART" = 0 ]; then exec "$1" sleep 1; fi
@@ -56,7 +56,7 @@ END
 hn --local 2 --hang-after 1s --on-hang restart --max-restarts 2 --label none sh once.sh "$hanging"
 exits '--on-hang restart: the next attempt ends well' 0
 is 'it is the second one' "$(grep attempt "$OUT" | sort -u)" 'attempt 1'
-has 'and the hang is its reason' "$ERR" 'restart 1 of 2: the ranks hang: rank 0 waits in '
+has 'and the hang is its reason' "$ERR" 'restart 1 of 2: rank 1 on localhost sleeps in '
 hn --local 2 --on-hang restart true
 exits '--on-hang restart without a number of restarts is refused' 64
 has 'which is told' "$ERR" '--on-hang restart needs a number of restarts'
@@ -65,13 +65,24 @@ has 'which is told' "$ERR" '--on-hang restart needs a number of restarts'
 
 cat >waited.sh <<'END'
 case $HN_RESTART$RANK$1 in
-0?all | 00*) echo "RuntimeError: [gloo] Timed out waiting 5ms for recv operation to complete" >&2; exit 4 ;;
-0?*) exec sleep 600 ;;
+0?all | 00*)
+    until [ -e "up.$HN_RUN_ID" ] || [ "$1" = all ]; do sleep 0.05; done
+    echo "RuntimeError: [gloo] Timed out waiting 5ms for recv operation to complete" >&2
+    exit 4
+    ;;
+0?*)
+    : >"up.$HN_RUN_ID"
+    exec sleep 600
+    ;;
 1*) sleep 3; echo "attempt 2" ;;
 esac
 END
-hn --local 3 --label none sh waited.sh
+hn --local 2 --label none sh waited.sh
 exits 'a wait in vain: the code of the rank that has waited' 4
+verdict_has 'the last line names the rank that was elsewhere' ': rank 1 on localhost sleeps' \
+    '; rank 0 failed: RuntimeError: [gloo] Timed out waiting 5ms for recv operation to complete  (exit 4)'
+hn --local 3 --label none sh waited.sh
+exits 'two ranks elsewhere: the code of the rank that has waited' 4
 is 'it is told where the ranks are, then they are stopped' \
     "$(grep -oE 'where the ranks are|stopping all ranks' "$ERR" | xargs)" 'where the ranks are stopping all ranks'
 # The look ends after 3 s, also on a machine that is too busy for the tools.

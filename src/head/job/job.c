@@ -449,7 +449,12 @@ void job_last_diags(struct job *j, struct diags *to)
 
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
 {
+        size_t len;
+
         outcome_sentence(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
+        len = strlen(to);
+        if (c->kind == CAUSE_ORDER && j->orders.by_command)
+                snprintf(to + len, size - len, " (hnlaunch stop)");
 }
 
 char *job_last_words(const struct job *j, int rank, uint8_t stream)

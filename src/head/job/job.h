@@ -169,6 +169,9 @@ void job_sample(struct job *j, uint32_t interval_ms);
 /* A look begun by config.why.quiet() has found a hang. False: a rank has done something meanwhile.
  */
 bool job_still_hangs(struct job *j);
+/* A look has found which rank (-1 = several, or none) keeps the others waiting: @text names it in
+ * the reason for which the ranks are being stopped, or will be while the hang stands. */
+void job_blame(struct job *j, int rank, const char *text);
 /* Follows it: emits EVENT_HANG with @text and the first odd @rank (-1 = none), and ends the attempt
  * as --on-hang says. */
 void job_hangs(struct job *j, int rank, const char *text);

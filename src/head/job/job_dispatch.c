@@ -90,7 +90,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
 {
         struct cause c = { .node = n->index };
         struct exited e;
-        int64_t now = clock_ns();
+        int64_t now = clock_ns(), total;
         int status, code;
         bool is_cause;
         char *words;
@@ -111,9 +111,11 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         c.at_ns = MAX(MIN(c.at_ns, now), j->attempt.launched_ns);
         c.error_ns = clock_offset_error(&n->clock, now);
         c.after_ms = (uint64_t)MAX(c.at_ns - j->attempt.launched_ns, 0) / 1000000;
-        c.oom_before = e.oom_before;
-        c.oom_after = e.oom_after;
-        memcpy(c.oom, e.oom, sizeof(c.oom));
+        if (!job_step(j, c.rank, &c.step, &total))
+                c.step = 0;
+        c.oom.before = e.oom_before;
+        c.oom.after = e.oom_after;
+        memcpy(c.oom.file, e.oom, sizeof(c.oom.file));
         stdin_pump_left(j->stdin_pump, c.rank);
         job_status_ended(j->status, c.rank);
         cluster_emit(&j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);

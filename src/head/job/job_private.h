@@ -38,12 +38,19 @@ struct job_history {
         int64_t dead_ns;   /* clock_ns() from which on no rank of a lost node lives */
 };
 
+/* Of the newest hang that was found: the rank that keeps the others waiting. */
+struct culprit {
+        int attempt, rank, node;
+        char text[400]; /* "" = none */
+};
+
 /* Orders from elsewhere, job_stop.c. */
 struct job_orders {
         unsigned usr_signals[2]; /* SIGUSR1 and 2 that came by agents */
         bool has_grace;
         uint32_t grace_ms; /* in place of --grace */
         bool hung_up;      /* the terminal is gone, and the job goes on */
+        bool by_command;   /* `hnlaunch stop` has ordered the end */
         struct stop_orders stop;
         uint32_t inspections; /* the newest number of job_inspect() */
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */
@@ -53,6 +60,7 @@ struct job_orders {
         bool hurried;         /* the time for readers and nodes is over */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
         bool held;     /* the stop waits for the rank from which the failures follow */
+        struct culprit culprit;
 };
 
 /* What is told once. */
@@ -110,7 +118,7 @@ void job_failed(void *ctx, bool is_cause);
  * stops the ranks that are left, unless the job is stopping already. */
 void job_rank_succeeded(struct job *j, int rank);
 /* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout
- * (@number is the errno). @text may be NULL. */
+ * (@number is the errno). @text may be NULL. A hang that still stands is named first. */
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
 void job_signal_caught(uv_signal_t *s, int signo);
 void job_signal(struct job *j, int signo); /* acts as on a signal to hnlaunch */

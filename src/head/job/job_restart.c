@@ -242,8 +242,9 @@ static uint64_t ms_until_dead(const struct job *j)
 bool job_restart(struct job *j, struct plan *plan)
 {
         const struct cause *c = &j->attempt.outcome.cause;
-        bool may_restart = c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT ||
-                           c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_NODE ||
+        bool of_rank = outcome_is_workers(&j->attempt.outcome) && c->kind != CAUSE_NONE &&
+                       c->kind != CAUSE_ABORT;
+        bool may_restart = of_rank || c->kind == CAUSE_NODE ||
                            (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
         char why[640], text[800], pause[32];
         uint64_t ms;

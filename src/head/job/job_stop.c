@@ -213,9 +213,31 @@ void job_rank_succeeded(struct job *j, int rank)
                 stop_job(j, "rank 0 has exited with 0 (--ends-with rank0)");
 }
 
+/* Returns a decision of the launcher, of now. */
+static struct cause make_order(const struct job *j, enum cause_kind kind)
+{
+        return (struct cause){ .kind = kind,
+                               .rank = -1,
+                               .node = -1,
+                               .at_ns = clock_ns(),
+                               .after_ms = attempt_age_ms(&j->attempt) };
+}
+
+void job_blame(struct job *j, int rank, const char *text)
+{
+        struct culprit *c = &j->orders.culprit;
+
+        c->attempt = j->attempt.number;
+        c->rank = rank;
+        c->node = rank < 0 ? -1 : j->attempt.plan->ranks[rank].node;
+        snprintf(c->text, sizeof(c->text), "%s", text);
+        outcome_blame(&j->attempt.outcome, rank, c->node, text);
+}
+
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
-        struct cause c = { .kind = kind, .rank = -1, .node = -1 };
+        const struct culprit *culprit = &j->orders.culprit;
+        struct cause c = make_order(j, kind);
         char why[640];
 
         if (kind == CAUSE_ORDER)
@@ -224,6 +246,9 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
                 c.error = number;
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
+        if (*culprit->text && culprit->attempt == j->attempt.number &&
+            job_status_still_hangs(j->status))
+                cause_blame(&c, culprit->rank, culprit->node, culprit->text);
         attempt_fail(&j->attempt, &c);
         job_sentence(j, &c, why, sizeof(why)); /* is no cause if ranks have failed before */
         stop_job(j, why);
@@ -253,6 +278,7 @@ void job_order_stop(struct job *j, int64_t grace_ms)
                 return;
         }
         j->orders.stop = (struct stop_orders){ 0 }; /* no signal of the same cause */
+        j->orders.by_command = true;
         job_signal(j, SIGTERM);
 }
 
@@ -439,12 +465,12 @@ bool job_still_hangs(struct job *j)
 void job_hangs(struct job *j, int rank, const char *text)
 {
         const struct options *o = j->config.options;
-        char why[640];
 
         cluster_emit(&j->cluster, EVENT_HANG, -1, rank, o->hang_after_ms, text);
-        snprintf(why, sizeof(why), "the ranks hang: %s", text);
         if (o->on_hang != HANG_REPORT)
-                job_ordered(j, CAUSE_HANG, 0, why);
+                job_ordered(j, CAUSE_HANG, 0,
+                            o->on_hang == HANG_STOP ? "the ranks hang (--on-hang stop)"
+                                                    : "the ranks hang (--on-hang restart)");
 }
 
 static void describe_time_limit(const struct job *j, char *to, size_t size)
@@ -465,7 +491,7 @@ static void reach_time_limit(struct job *j)
 static void look_before_limit(void *ctx)
 {
         struct job *j = ctx;
-        struct cause c = { .kind = CAUSE_TIMEOUT, .rank = -1, .node = -1 };
+        struct cause c = make_order(j, CAUSE_TIMEOUT);
 
         if (!look_before_stop(j)) {
                 reach_time_limit(j);

@@ -46,8 +46,8 @@ void outcome_finish(struct outcome *o)
         }
         free(o->said);
         free(o->seen);
-        free(o->left);
-        free(o->halted);
+        free(o->left.v);
+        free(o->halted.v);
         free(o->same);
         *o = (struct outcome)OUTCOME_INIT;
 }
@@ -61,7 +61,8 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
                 [CAUSE_STDOUT] = OURS,   [CAUSE_JOIN] = OURS,  [CAUSE_HANG] = OURS,
                 [CAUSE_REFUSED] = 1,     [CAUSE_NETWORK] = 2,  [CAUSE_NODE] = 2,
                 [CAUSE_SIGNAL] = 3,      [CAUSE_ABORT] = 4,    [CAUSE_EXIT] = 6,
-                [CAUSE_UNFINALIZED] = 6, [CAUSE_LATE] = 6,     [CAUSE_WORLDS] = OURS,
+                [CAUSE_UNFINALIZED] = 6, [CAUSE_LATE] = 6,     [CAUSE_LEFT] = 6,
+                [CAUSE_WORLDS] = OURS,   [CAUSE_STUCK] = 6,
         };
 
         if (c->echo)
@@ -171,6 +172,32 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
         return is_cause;
 }
 
+void cause_blame(struct cause *c, int rank, int node, const char *text)
+{
+        CLEANUP(free_textp) char *own = xstrdup(c->text);
+
+        snprintf(c->text, sizeof(c->text), "%.390s%s%s", text, *own ? "; " : "", own);
+        c->rank = rank;
+        c->node = node;
+}
+
+void outcome_blame(struct outcome *o, int rank, int node, const char *text)
+{
+        struct cause *c = o->n_seen ? &o->seen[o->n_seen - 1] : NULL;
+        bool is_cause;
+
+        if (c && o->cause.waited && rank >= 0) {
+                o->stuck = (struct cause){ .kind = CAUSE_STUCK, .rank = rank, .node = node };
+                snprintf(o->stuck.text, sizeof(o->stuck.text), "%.300s", text);
+        }
+        if (!c || cause_weight(o, c) != OURS)
+                return;
+        is_cause = o->cause.kind == c->kind && o->cause.at_ns == c->at_ns;
+        cause_blame(c, rank, node, text);
+        if (is_cause)
+                o->cause = *c;
+}
+
 void outcome_decide(struct outcome *o)
 {
         o->decided = true;
@@ -182,15 +209,15 @@ size_t outcome_count(const struct outcome *o)
 }
 
 /* Of very many ranks the last place is for the newest that has told a reason. */
-static void add_ended_rank(struct cause **v, size_t *n, const struct cause *c)
+static void add_ended_rank(struct cause_list *l, const struct cause *c)
 {
-        if (*n == SEEN_MAX) {
+        if (l->n == SEEN_MAX) {
                 if (c->quote > QUOTE_LINE && !c->echo)
-                        (*v)[SEEN_MAX - 1] = *c;
+                        l->v[SEEN_MAX - 1] = *c;
                 return;
         }
-        *v = xrealloc(*v, *n + 1, sizeof(**v));
-        (*v)[(*n)++] = *c;
+        l->v = xrealloc(l->v, l->n + 1, sizeof(*l->v));
+        l->v[l->n++] = *c;
 }
 
 void outcome_read_status(struct cause *c, int status)
@@ -221,11 +248,11 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
         if (stopped || (o->decided && !well)) {
                 o->stopped++;
                 o->killed += killed;
-                add_ended_rank(&o->halted, &o->n_halted, &c);
+                add_ended_rank(&o->halted, &c);
                 return false;
         }
         if (well) {
-                add_ended_rank(&o->left, &o->n_left, &c);
+                add_ended_rank(&o->left, &c);
                 return false;
         }
         o->failed++;
@@ -336,11 +363,18 @@ void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx)
                 outcome_find_untold(o, last_words, ctx);
 }
 
-/* Of a rank that has ended on its own after the order. */
-static void count_as_failed(struct outcome *o, const struct cause *c)
+/* A rank that had told its reason before it was stopped is no rank that was only stopped. */
+static void count_as_failed(struct outcome *o, int rank)
 {
-        o->stopped -= cause_has_own_code(c);
-        o->failed += cause_has_own_code(c);
+        size_t i = 0;
+
+        while (i < o->halted.n && o->halted.v[i].rank != rank)
+                i++;
+        if (i == o->halted.n)
+                return;
+        o->stopped--;
+        o->killed -= o->killed && o->halted.v[i].signal == SIGKILL;
+        o->failed++;
 }
 
 static void add_same_rank(struct outcome *o, int rank)
@@ -349,20 +383,21 @@ static void add_same_rank(struct outcome *o, int rank)
         o->same[o->n_same++] = rank;
 }
 
-/* Finds the other ranks with the reason of the cause, also among the ranks stopped meanwhile. */
+/* Finds the other ranks with the reason of the cause, also among the ranks stopped meanwhile. Those
+ * that only follow it are told elsewhere. */
 static void find_same_reason(struct outcome *o, outcome_words_fn *last_words, void *ctx)
 {
         const struct cause *cause = &o->cause;
 
-        if (cause->quote == QUOTE_NONE)
+        if (cause->quote == QUOTE_NONE || cause_is_missed(cause))
                 return;
         for (size_t i = 0; i < o->n_seen; i++)
-                if (o->seen[i].quote && o->seen[i].rank != cause->rank &&
+                if (o->seen[i].quote && !o->seen[i].echo && o->seen[i].rank != cause->rank &&
                     !strcmp(o->seen[i].text, cause->text))
                         add_same_rank(o, o->seen[i].rank);
         /* A stopped rank might have lived on: its last line alone is no reason. */
-        for (size_t i = 0; i < o->n_halted && cause->quote > QUOTE_LINE; i++) {
-                struct cause c = { .kind = CAUSE_EXIT, .rank = o->halted[i].rank, .code = 1 };
+        for (size_t i = 0; i < o->halted.n && cause->quote > QUOTE_LINE; i++) {
+                struct cause c = { .kind = CAUSE_EXIT, .rank = o->halted.v[i].rank, .code = 1 };
                 int64_t at_ns;
                 char *words = last_words(ctx, c.rank, &at_ns);
 
@@ -372,7 +407,7 @@ static void find_same_reason(struct outcome *o, outcome_words_fn *last_words, vo
                     strcmp(c.text, cause->text) != 0)
                         continue;
                 add_same_rank(o, c.rank);
-                count_as_failed(o, &o->halted[i]);
+                count_as_failed(o, c.rank);
         }
 }
 
@@ -389,7 +424,8 @@ static void add_cause(struct outcome *o)
                 o->seen[i].echo = false;
                 return;
         }
-        count_as_failed(o, cause);
+        if (cause->kind != CAUSE_STUCK)
+                count_as_failed(o, cause->rank);
         if (o->n_seen == SEEN_MAX)
                 return;
         o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
@@ -480,12 +516,23 @@ const char *outcome_signal_name(int signo)
         return text;
 }
 
+/* Writes " at step 5", or "". Returns @to. */
+static char *step_of_rank(const struct cause *c, char *to, size_t size)
+{
+        *to = '\0';
+        if (c->step > 0)
+                snprintf(to, size, " at step %lld", (long long)c->step);
+        return to;
+}
+
 void outcome_describe(const struct cause *c, char *to, size_t size)
 {
+        char step[40];
+
         *to = '\0';
         if (c->kind == CAUSE_SIGNAL)
                 snprintf(to, size, "was killed by %s (%s)", outcome_signal_name(c->signal),
-                         *c->oom ? "the kernel's out-of-memory killer" : strsignal(c->signal));
+                         *c->oom.file ? "the kernel's out-of-memory killer" : strsignal(c->signal));
         else if (c->kind == CAUSE_EXIT)
                 snprintf(to, size, "exited with code %d", c->code);
         else if (c->kind == CAUSE_UNFINALIZED)
@@ -494,22 +541,25 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
                 snprintf(to, size,
                          c->signal ? "failed and had to be stopped"
                                    : "failed and exited with code 0");
+        else if (c->kind == CAUSE_LEFT)
+                snprintf(to, size, "left%s with exit 0, and others failed without it",
+                         step_of_rank(c, step, sizeof(step)));
         else if (c->kind == CAUSE_ABORT)
                 snprintf(to, size, "aborted the job");
 }
 
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
 {
-        bool of_rank = cause_is_end_of_rank(c);
+        bool of_rank = cause_is_end_of_rank(c) && c->kind != CAUSE_STUCK;
         CLEANUP(free_textp)
-        char *text = printable_text(of_rank && *c->oom ? "" : c->text,
+        char *text = printable_text(of_rank && *c->oom.file ? "" : c->text,
                                     of_rank ? PRINTABLE_QUOTE : PRINTABLE_ROW);
 
         if (of_rank) {
                 /* "rank 3 on gpu002: reason", or "... exited with code 7: its last line". */
                 bool explains =
                         (c->kind == CAUSE_EXIT || c->kind == CAUSE_LATE) && c->quote > QUOTE_LINE;
-                char end[80];
+                char end[128];
 
                 outcome_describe(c, end, sizeof(end));
                 snprintf(to, size, "rank %d on %s%s%s%s%s", c->rank, host, explains ? "" : " ",
@@ -520,8 +570,8 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
         } else if (c->kind == CAUSE_NONE) {
                 snprintf(to, size, "all ranks exited 0");
         } else {
-                snprintf(to, size, "%s",
-                         c->kind == CAUSE_ORDER ? outcome_signal_name(c->signal) : text);
+                snprintf(to, size, "%s%s%s", text, c->kind == CAUSE_ORDER && *text ? "; " : "",
+                         c->kind == CAUSE_ORDER ? outcome_signal_name(c->signal) : "");
         }
         printable_end(to, size);
 }

@@ -17,7 +17,7 @@
 
 enum cause_kind {
         CAUSE_NONE,    /* everything exited 0 */
-        CAUSE_ORDER,   /* Ctrl-C or a signal to hnlaunch; @signal */
+        CAUSE_ORDER,   /* Ctrl-C or a signal to hnlaunch; @signal; @text: after which hang */
         CAUSE_TIMEOUT, /* --timeout */
         CAUSE_STDOUT,  /* stdout cannot be written: @error, EPIPE = the reader is gone */
         CAUSE_JOIN,    /* ranks did not join in time: @text is the sentence */
@@ -34,6 +34,12 @@ enum cause_kind {
         /* A rank told its reason, and exited with 0 (@signal 0) or was ended by our order. @code is
          * that of the first rank that failed after it. */
         CAUSE_LATE,
+        /* A rank exited with 0, and others failed without it. @code and @text as of CAUSE_LATE, but
+         * the words are those of that rank. */
+        CAUSE_LEFT,
+        /* A rank was where it kept the others waiting, until one failed: @code is of that one,
+         * @text the sentence. */
+        CAUSE_STUCK,
         CAUSE_KINDS,
 };
 
@@ -43,6 +49,12 @@ enum quote {
         QUOTE_LINE,      /* the last line of stderr */
         QUOTE_EXCEPTION, /* a form there in which programs tell why they end: head/reason */
         QUOTE_REPORT,    /* hn_report_error(), or the error file */
+};
+
+/* What the kernel's out-of-memory killer did meanwhile. */
+struct oom_kills {
+        char file[160]; /* that counts; "" = nothing */
+        uint64_t before, after;
 };
 
 struct cause {
@@ -59,12 +71,11 @@ struct cause {
         int64_t at_ns, error_ns;
         int64_t told_ns;   /* when the newest stderr came; 0 = there is none */
         uint64_t after_ms; /* since the launch */
+        int64_t step;      /* the newest that the rank has told; 0 = none */
         /* of hn_abort(), a refusal or a lost node; the @quote of a rank that ended; not escaped */
         char text[512];
         enum quote quote;
-        /* The file that counted the kernel's out-of-memory killer; "" = not involved. */
-        char oom[160];
-        uint64_t oom_before, oom_after;
+        struct oom_kills oom;
 };
 
 /* A rank's report of an error. */
@@ -77,15 +88,20 @@ struct rank_report {
 /* Returns the newest stderr of a rank, malloc'ed, and sets *@ret_ns to the time when it came. */
 typedef char *outcome_words_fn(void *ctx, int rank, int64_t *ret_ns);
 
+struct cause_list {
+        struct cause *v;
+        size_t n;
+};
+
 struct outcome {
         struct cause cause;
         struct cause *seen;    /* every failure before or without an order, as they arrived */
         size_t n_seen, unseen; /* failures beyond some thousands are only counted */
         struct rank_report *said;
         size_t n_said;
-        struct cause *left, *halted; /* ended with 0; on our order. Of very many the first */
-        size_t n_left, n_halted;
-        int *same; /* other ranks with the cause's reason; see outcome_finalize() */
+        struct cause_list left, halted; /* ended with 0; on our order. Of very many the first */
+        struct cause stuck; /* a rank that keeps the others waiting; CAUSE_NONE = not known */
+        int *same;          /* other ranks with the cause's reason; see outcome_finalize() */
         size_t n_same;
         size_t exited, failed;  /* ranks: ended; not 0 by themselves */
         size_t behind;          /* nodes lost only with their parent in the tree */
@@ -110,6 +126,14 @@ bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool s
 bool outcome_happened(struct outcome *o, const struct cause *c);
 /* The same for the abort of a rank. */
 bool outcome_aborted(struct outcome *o, const struct cause *c, const char *words);
+
+/* Names the rank (-1 = several) whose hang has led to @c, a decision of the launcher: @text comes
+ * in front of its own. */
+void cause_blame(struct cause *c, int rank, int node, const char *text);
+/* The same of the newest failure, if that is such a decision. If it is a rank that has waited in
+ * vain,
+ * @rank becomes the cause, unless another one tells a reason. */
+void outcome_blame(struct outcome *o, int rank, int node, const char *text);
 
 /* The job has what it was started for: later failures do not count, and ranks that have not exited
  * with 0 are counted as stopped. An earlier cause stays. */
@@ -147,6 +171,8 @@ void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);
  * none of them, and finds the ranks with its reason. */
 void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx);
 
+/* Returns the first rank that failed by itself or followed another; NULL = none. */
+const struct cause *outcome_first_failed(const struct outcome *o);
 /* Returns the failure nearest to the cause in time, without echoes; NULL = none. */
 const struct cause *outcome_next(const struct outcome *o);
 /* Whether the clocks are too inexact to order the two. */

@@ -12,6 +12,8 @@
 enum { SKEW_MS = 200 /* words come later than they were written */ };
 
 bool cause_is_end_of_rank(const struct cause *c);
+/* Whether the others failed without that rank. */
+bool cause_is_missed(const struct cause *c);
 /* Whether a rank has ended in a way that it has chosen, without a word. */
 bool cause_left_silently(const struct cause *c);
 /* Whether a rank has failed by itself, not by the signal of an order, or a shell's code for it. */

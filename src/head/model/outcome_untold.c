@@ -3,7 +3,8 @@
  * A rank may tell its reason and not end: an exit handler or a thread keeps it, or it ends with 0.
  * If the failures seen may follow from it, outcome_find_untold() makes it the cause, the more
  * certainly the better its words (enum evidence): any echo yields to an exception at the end of its
- * stderr; a failure that is no echo only to one of a few seconds before.
+ * stderr; a failure that is no echo only to one of a few seconds before. If no rank has told
+ * anything, and one had ended with 0 before the first echo, the others missed it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 enum {
         FRESH_MS = 10000,     /* words that are older do not explain a failure that is no echo */
         FRESH_LINE_MS = 2000, /* nor do lines that only look like errors explain a silent end */
+        LEAVE_MS = 2000,      /* a rank may need so long to end when its links are closed */
 };
 
 bool cause_left_silently(const struct cause *c)
@@ -29,7 +31,12 @@ bool cause_left_silently(const struct cause *c)
 bool cause_is_end_of_rank(const struct cause *c)
 {
         return c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT ||
-               c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_LATE;
+               c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_LATE || cause_is_missed(c);
+}
+
+bool cause_is_missed(const struct cause *c)
+{
+        return c->kind == CAUSE_LEFT || c->kind == CAUSE_STUCK;
 }
 
 bool cause_has_own_code(const struct cause *c)
@@ -136,27 +143,31 @@ static bool explains_cause(const struct outcome *o, const struct cause *c, enum 
         return cause_has_own_code(c) && before > SKEW_MS * NS_PER_MS && cause->kind == CAUSE_EXIT;
 }
 
-/* Returns the first rank that failed; there is one. */
-static const struct cause *first_failure(const struct outcome *o)
+const struct cause *outcome_first_failed(const struct outcome *o)
 {
         const struct cause *first = NULL;
 
         for (size_t i = 0; i < o->n_seen; i++)
-                if (cause_is_end_of_rank(&o->seen[i]) &&
+                if (cause_is_end_of_rank(&o->seen[i]) && !cause_is_missed(&o->seen[i]) &&
                     (!first || o->seen[i].at_ns < first->at_ns))
                         first = &o->seen[i];
         return first;
 }
 
-/* Finds the rank among @v that has told the reason of the job's end best, and then first. */
-static void find_untold_cause(const struct outcome *o, const struct cause *v, size_t n,
+static int code_of_end(const struct cause *c)
+{
+        return c->kind == CAUSE_SIGNAL ? 128 + c->signal : c->code;
+}
+
+/* Finds the rank of @l that has told the reason of the job's end best, and then first. */
+static void find_untold_cause(const struct outcome *o, const struct cause_list *l,
                               enum evidence *best, struct cause *ret, outcome_words_fn *last_words,
                               void *ctx)
 {
-        const struct cause *first = first_failure(o);
+        const struct cause *first = outcome_first_failed(o);
 
-        for (size_t i = 0; i < n; i++) {
-                struct cause c = v[i];
+        for (size_t i = 0; i < l->n; i++) {
+                struct cause c = l->v[i];
                 enum evidence e = judge_rank(o, &c, last_words, ctx);
 
                 if (!e || e < *best || !explains_cause(o, &c, e, first->at_ns) ||
@@ -168,8 +179,63 @@ static void find_untold_cause(const struct outcome *o, const struct cause *v, si
                         continue;
                 ret->kind = CAUSE_LATE;
                 ret->signal = c.kind == CAUSE_SIGNAL ? c.signal : MAX(c.code - 128, 0);
-                ret->code = first->kind == CAUSE_SIGNAL ? 128 + first->signal : first->code;
+                ret->code = code_of_end(first);
         }
+}
+
+/* Whether the rank itself tells that it has lost a peer. */
+static bool tells_of_peer(const struct outcome *o, const struct cause *c,
+                          outcome_words_fn *last_words, void *ctx)
+{
+        struct cause end = { .kind = CAUSE_EXIT, .rank = c->rank, .code = 1 };
+        CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &end.told_ns);
+
+        outcome_judge_words(o, &end, words);
+        return end.echo;
+}
+
+/* The first rank that left with 0 when the first of the others failed; NULL = none. */
+static const struct cause *find_missed_rank(const struct outcome *o, const struct cause *failed,
+                                            outcome_words_fn *last_words, void *ctx)
+{
+        const struct cause *first = NULL;
+
+        for (size_t i = 0; i < o->left.n; i++) {
+                const struct cause *c = &o->left.v[i];
+
+                if (c->at_ns - failed->at_ns < LEAVE_MS * NS_PER_MS &&
+                    (!first || c->at_ns < first->at_ns) && !tells_of_peer(o, c, last_words, ctx))
+                        first = c;
+        }
+        return first;
+}
+
+/* All that failed are echoes, and nothing tells of whom but that a rank had left, or was elsewhere.
+ */
+static void blame_missed_rank(struct outcome *o, outcome_words_fn *last_words, void *ctx)
+{
+        const struct cause *failed = outcome_first_failed(o), *left;
+        struct cause c = o->stuck;
+        size_t n = strlen(c.text);
+
+        if (!o->cause.echo)
+                return;
+        left = find_missed_rank(o, failed, last_words, ctx);
+        if (!left && !c.kind)
+                return;
+        if (left) {
+                c = *left;
+                c.kind = CAUSE_LEFT;
+                memcpy(c.text, failed->text, sizeof(c.text));
+        } else {
+                c.at_ns = failed->at_ns;
+                c.after_ms = failed->after_ms;
+                snprintf(c.text + n, sizeof(c.text) - n, "; rank %d failed%s%.180s", failed->rank,
+                         *failed->text ? ": " : "", failed->text);
+        }
+        c.quote = failed->quote;
+        c.code = code_of_end(failed);
+        o->cause = c;
 }
 
 void outcome_find_untold(struct outcome *o, outcome_words_fn *last_words, void *ctx)
@@ -177,10 +243,12 @@ void outcome_find_untold(struct outcome *o, outcome_words_fn *last_words, void *
         enum evidence best = EVIDENCE_NONE;
         struct cause untold = { .rank = -1 };
 
-        find_untold_cause(o, o->halted, o->n_halted, &best, &untold, last_words, ctx);
-        find_untold_cause(o, o->left, o->n_left, &best, &untold, last_words, ctx);
+        find_untold_cause(o, &o->halted, &best, &untold, last_words, ctx);
+        find_untold_cause(o, &o->left, &best, &untold, last_words, ctx);
         if (best)
                 o->cause = untold;
+        else
+                blame_missed_rank(o, last_words, ctx);
 }
 
 bool outcome_has_told(const struct outcome *o, int rank, outcome_words_fn *last_words, void *ctx,
@@ -216,8 +284,8 @@ bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
                 return found;
         ended = xcalloc((size_t)n_ranks, sizeof(*ended));
         mark_ranks(ended, n_ranks, o->seen, o->n_seen);
-        mark_ranks(ended, n_ranks, o->left, o->n_left);
-        mark_ranks(ended, n_ranks, o->halted, o->n_halted);
+        mark_ranks(ended, n_ranks, o->left.v, o->left.n);
+        mark_ranks(ended, n_ranks, o->halted.v, o->halted.n);
         for (int rank = 0; rank < n_ranks && !found; rank++) {
                 struct cause c = { .kind = CAUSE_LATE, .rank = rank };
                 enum evidence e = ended[rank] ? EVIDENCE_NONE : judge_rank(o, &c, last_words, ctx);

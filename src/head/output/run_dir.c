@@ -369,16 +369,19 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
         return write_json(r, RECORD_RUN, "run.json", j, err);
 }
 
+/* @start_ns is the start of hnlaunch, on the clock of @c. */
 static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
-                                 const struct hosts *hosts)
+                                 const struct hosts *hosts, int64_t start_ns)
 {
         const struct rank_report *t = outcome_find_report(o, c->rank);
         json_t *j = json_object();
+        char end[128];
 
         if (c->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(c->rank));
         if (c->node >= 0)
                 json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
+        json_object_set_new(j, "us", json_integer((json_int_t)MAX(c->at_ns - start_ns, 0) / 1000));
         json_object_set_new(j, "ms", json_integer((json_int_t)c->after_ms));
         json_object_set_new(j, "echo", json_boolean(c->echo));
         if (c->kind == CAUSE_SIGNAL)
@@ -386,11 +389,16 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
         if (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_ABORT ||
             c->kind == CAUSE_LATE)
                 json_object_set_new(j, "code", json_integer(c->code));
-        if (*c->text)
+        if (c->kind == CAUSE_LEFT) { /* the words are not its own */
+                outcome_describe(c, end, sizeof(end));
+                json_object_set_new(j, "code", json_integer(0));
+                json_object_set_new(j, "text", json_text(end));
+        } else if (*c->text) {
                 json_object_set_new(j, "text", json_text(c->text));
-        if (*c->oom)
+        }
+        if (*c->oom.file)
                 json_object_set_new(j, "oom_kills",
-                                    json_integer((json_int_t)(c->oom_after - c->oom_before)));
+                                    json_integer((json_int_t)(c->oom.after - c->oom.before)));
         if (t)
                 json_object_set_new(j, "said", json_text(t->said));
         if (t && t->trace)
@@ -404,6 +412,7 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         enum { FAILURES_MAX = 256 };
         const struct outcome nothing = OUTCOME_INIT;
         const char *origin = o && outcome_is_workers(o) ? "worker" : "launcher";
+        int64_t start_ns = clock_ns() - us * 1000;
         const struct cause *c;
         json_t *j, *failures;
 
@@ -425,7 +434,7 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         /* All failures, in the order of arrival. */
         failures = json_array();
         for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
-                json_array_append_new(failures, make_json_failure(o, &o->seen[i], hosts));
+                json_array_append_new(failures, make_json_failure(o, &o->seen[i], hosts, start_ns));
         json_object_set_new(j, "failures", failures);
         return write_json(r, RECORD_SUMMARY, "summary.json", j, err);
 }

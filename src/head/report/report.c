@@ -139,25 +139,46 @@ static void note_refused_nodes(struct diag *d, const struct outcome *o, const st
                           names);
 }
 
+/* The cause, or the first of the ranks that have missed it. */
+static const struct cause *first_to_fail(const struct outcome *o)
+{
+        bool missed = o->cause.kind == CAUSE_LEFT || o->cause.kind == CAUSE_STUCK;
+
+        return missed ? outcome_first_failed(o) : &o->cause;
+}
+
 /* Notes ranks that exited with 0 before the failure: the failed rank may have missed them. */
 static void note_left_ranks(struct diag *d, const struct outcome *o)
 {
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
         CLEANUP(free_textp) char *list = NULL;
+        const struct cause *failed = first_to_fail(o);
         double ms = 0;
         char span[32];
 
-        for (size_t i = 0; i < o->n_left && outcome_is_workers(o); i++) {
-                if (o->left[i].at_ns > o->cause.at_ns)
+        for (size_t i = 0; i < o->left.n && outcome_is_workers(o); i++) {
+                if (o->left.v[i].at_ns > failed->at_ns || o->left.v[i].rank == o->cause.rank)
                         continue;
-                intlist_add(&ranks, o->left[i].rank);
-                ms = MAX(ms, (double)(o->cause.at_ns - o->left[i].at_ns) / 1e6);
+                intlist_add(&ranks, o->left.v[i].rank);
+                ms = MAX(ms, (double)(failed->at_ns - o->left.v[i].at_ns) / 1e6);
         }
         list = fold_ranks_of(&ranks);
         format_ms(span, sizeof(span), ms);
         if (ranks.n)
                 diag_note(d, "rank%s %s had already ended with 0, %s%s before",
                           ranks.n == 1 ? "" : "s", list, ranks.n == 1 ? "" : "the first ", span);
+}
+
+/* Notes when the first rank failed that missed the cause. */
+static void note_first_to_miss(struct diag *d, const struct outcome *o)
+{
+        double ms = (double)(first_to_fail(o)->at_ns - o->cause.at_ns) / 1e6;
+        char span[32];
+
+        format_ms(span, sizeof(span), fabs(ms));
+        if (o->cause.kind == CAUSE_LEFT)
+                diag_note(d, "rank %d failed %s %s", first_to_fail(o)->rank, span,
+                          ms < 0 ? "before its end" : "later");
 }
 
 static void note_consequences(struct diag *d, const struct job *j, const struct outcome *o,
@@ -168,6 +189,7 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
         size_t own;
 
         note_next_failure(d, j, o);
+        note_first_to_miss(d, o);
         for (size_t i = 0; i < o->n_same; i++)
                 intlist_add(&same, o->same[i]);
         note_ranks(d, &same, "more ", "said the same");
@@ -194,9 +216,9 @@ enum { HN_NO_PMIX = 243 };
 
 /* Causes with a message of their own; the verdict line says everything about the others. */
 static const int cause_ids[CAUSE_KINDS] = {
-        [CAUSE_SIGNAL] = 501,      [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
-        [CAUSE_NODE] = 310,        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312,
-        [CAUSE_UNFINALIZED] = 406, [CAUSE_LATE] = 502,    [CAUSE_WORLDS] = 510,
+        [CAUSE_SIGNAL] = 501,  [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,       [CAUSE_NODE] = 310,
+        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312, [CAUSE_UNFINALIZED] = 406, [CAUSE_LATE] = 502,
+        [CAUSE_LEFT] = 502,    [CAUSE_WORLDS] = 510,  [CAUSE_STUCK] = 502,
 };
 
 static int cause_id(const struct cause *c)
@@ -208,7 +230,7 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
 {
         const struct cause *c = &o->cause;
         CLEANUP(free_textp) char *said = printable_text(c->text, PRINTABLE_ROW);
-        char after[32], end[80], text[640];
+        char after[32], end[128], text[640];
 
         format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
         outcome_describe(c, end, sizeof(end));
@@ -320,27 +342,35 @@ static bool add_stream_rows(struct diag *d, const struct job *j, int rank, uint8
         return *words;
 }
 
-/* Adds the last lines of a rank, and notes everything known of its end besides the status. */
+/* Adds the last lines of the rank that failed, and notes everything known of its end besides the
+ * status. */
 static void add_rank_evidence(struct diag *d, const struct job *j, const struct outcome *o,
                               const char *host)
 {
         enum { LINES = 8, FRAMES = 20 };
-        const struct cause *c = &o->cause;
+        const struct cause *c = first_to_fail(o);
         const struct rank_report *t = outcome_find_report(o, c->rank);
+        char of[32] = "its", title[80];
 
-        if (t && t->trace)
-                add_last_rows(d, "its Python call stack:", t->trace, FRAMES);
-        else if (!add_stream_rows(d, j, c->rank, MSG_STDERR, "last lines of its stderr:",
-                                  c->quote == QUOTE_EXCEPTION ? FRAMES : LINES))
-                add_stream_rows(d, j, c->rank, MSG_STDOUT,
-                                "last lines of its stdout (its stderr is empty):", LINES);
+        if (c != &o->cause)
+                snprintf(of, sizeof(of), "rank %d's", c->rank);
+        snprintf(title, sizeof(title), "%s Python call stack:", of);
+        if (t && t->trace) {
+                add_last_rows(d, title, t->trace, FRAMES);
+        } else {
+                snprintf(title, sizeof(title), "last lines of %s stderr:", of);
+                if (!add_stream_rows(d, j, c->rank, MSG_STDERR, title,
+                                     c->quote == QUOTE_EXCEPTION ? FRAMES : LINES))
+                        add_stream_rows(d, j, c->rank, MSG_STDOUT,
+                                        "last lines of its stdout (its stderr is empty):", LINES);
+        }
         if (t)
                 diag_note(d, "rank %d reported: %s", c->rank, t->said);
-        if (*c->oom)
+        if (*c->oom.file)
                 diag_note(d,
                           "the kernel's out-of-memory killer was active on %s: oom_kill %" PRIu64
                           " -> %" PRIu64 " in %s",
-                          host, c->oom_before, c->oom_after, c->oom);
+                          host, c->oom.before, c->oom.after, c->oom.file);
         if (c->core)
                 diag_note(d,
                           "core dump: on %s, coredumpctl info %u, or where "

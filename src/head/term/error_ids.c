@@ -685,7 +685,8 @@ const struct error_id error_ids[] = {
           "a rank exited with a code other than 0",
           "The program failed or ended itself. hnlaunch stopped the other ranks (--on-failure stop) and ends with "
           "the same code. A rank that has told why it fails, and then ended with 0 or not at all, gives the reason, and "
-          "the first rank that failed after it the code.",
+          "the first rank that failed after it the code. If a rank ended with 0, and the others failed only because they "
+          "still needed it, that rank is named.",
           "Read the report: the reason that the rank gave, its traceback, or its last lines. --log-dir DIR keeps the "
           "whole output of every rank." },
         { 503,

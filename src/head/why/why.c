@@ -51,7 +51,7 @@ static bool moves_data(const struct why_rank *r)
 
 static bool is_halted(const struct why_rank *r)
 {
-        if (r->seen.state == 'D' && moves_data(r))
+        if (r->seen.state == 'D' && (moves_data(r) || r->changed))
                 return false;
         return r->seen.pid && r->seen.state && strchr("TtD", r->seen.state);
 }
@@ -115,6 +115,7 @@ void why_rank_take(struct why_rank *r, struct inspected *seen)
                 if (seen->stack)
                         memcpy(seen->source, r->seen.source, sizeof(seen->source));
         }
+        r->changed |= r->seen.pid && seen->pid && r->seen.state != seen->state;
         inspected_finish(&r->seen);
         r->seen = *seen;
         r->seen.cpu_permille = cpu;
@@ -519,13 +520,52 @@ static void find_among_waits(const struct why_rank *ranks, size_t n, const struc
                                 "may also go on");
 }
 
+/* Sets .brief: the outliers with what they do, and how many wait for them. */
+static void tell_briefly(const struct why_rank *ranks, size_t n, const struct intlist *outliers,
+                         const struct why_groups *g, struct why_finding *f)
+{
+        struct buf b = BUF_INIT;
+        size_t i = 0;
+
+        if (all_spin(ranks, n))
+                return;
+        while (outliers->n && ranks[i].rank != outliers->v[0])
+                i++;
+        if (outliers->n == 1) {
+                CLEANUP(free_textp) char *doing = describe_doing(&ranks[i]);
+
+                f->culprit = ranks[i].rank;
+                buf_printf(&b, "rank %d on %s %s", ranks[i].rank, ranks[i].host, doing);
+        } else {
+                put_outliers(ranks, n, outliers, false, &b);
+        }
+        if (g->n) {
+                CLEANUP(free_textp) char *wait = describe_wait(g->v[0].first);
+
+                buf_printf(&b, "%s%zu rank%s %s", outliers->n ? "; " : "", g->v[0].ranks.n,
+                           g->v[0].ranks.n == 1 ? " waits" : "s wait", wait);
+        }
+        f->brief = buf_steal(&b);
+}
+
+static void tell_last_rank(const struct why_rank *ranks, size_t n, struct why_finding *f)
+{
+        CLEANUP(intlist_finish) struct intlist living = { 0 };
+
+        for (size_t i = 0; i < n; i++)
+                if (ranks[i].life == WHY_ALIVE)
+                        intlist_add(&living, ranks[i].rank);
+        if (living.n == 1)
+                tell_briefly(ranks, n, &living, &(struct why_groups){ 0 }, f);
+}
+
 void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
 {
         struct why_groups groups;
         struct buf text = BUF_INIT;
         size_t waiting = 0, silent = 0;
 
-        *ret = (struct why_finding){ 0 };
+        *ret = (struct why_finding){ .culprit = -1 };
         for (size_t i = 0; i < n; i++) {
                 settle_rank(&ranks[i]);
                 waiting += ranks[i].waits;
@@ -543,6 +583,10 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
         else
                 find_among_waits(ranks, n, &groups, ret, &text);
         ret->is_sure = (waiting || some_miss_a_partner(ranks, n)) && !silent && !all_spin(ranks, n);
+        if (ret->kind != WHY_NO_HANG)
+                tell_briefly(ranks, n, &ret->outliers, &groups, ret);
+        else if (!waiting)
+                tell_last_rank(ranks, n, ret);
         ret->text = buf_steal(&text);
         drop_groups(&groups);
 }
@@ -552,5 +596,6 @@ void why_finding_finish(struct why_finding *f)
         intlist_finish(&f->outliers);
         strv_finish(&f->notes);
         free(f->text);
+        free(f->brief);
         *f = (struct why_finding){ 0 };
 }

@@ -28,6 +28,7 @@ struct why_rank {
         uint32_t wait_ms;
         struct inspected seen; /* .pid 0 = not looked at; .cpu_permille as in status_msg.h */
         bool moved;            /* two looks found it at different places */
+        bool changed;          /* ... or in different states */
         /* From the stack: */
         struct stack stack;
         char operation[128]; /* "all_reduce (torch.distributed)"; "" = none that waits */
@@ -48,8 +49,14 @@ struct why_finding {
         bool is_sure; /* a rank waits for others or a FIFO, all were seen, not all may go on */
         struct intlist outliers; /* by rank */
         char *text;              /* one paragraph */
-        bool uses_ras;           /* NCCL's RAS is evidence of it */
-        struct strv notes;       /* what else is known, and which source has failed */
+        /* "rank 2 on gpu001 sleeps in f (x.py:3); 3 ranks wait in g", for a last line. Without a
+         * hang the only living rank, if it does not wait: others may have failed without it. NULL =
+         * none.
+         */
+        char *brief;
+        int culprit;       /* the rank of .brief; -1 = several, or none */
+        bool uses_ras;     /* NCCL's RAS is evidence of it */
+        struct strv notes; /* what else is known, and which source has failed */
 };
 
 void why_rank_finish(struct why_rank *r);

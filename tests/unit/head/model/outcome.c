@@ -432,7 +432,7 @@ static void test_the_sentence_says_why(void **state UNUSED)
                                   "assertion failed");
         c.signal = SIGKILL; /* unknown to the rank */
         outcome_quote(&o, &c, "epoch 1\n");
-        snprintf(c.oom, sizeof(c.oom), "/sys/fs/cgroup");
+        snprintf(c.oom.file, sizeof(c.oom.file), "/sys/fs/cgroup");
         outcome_sentence(&c, "n", text, sizeof(text));
         assert_string_equal(
                 text, "rank 4 on n was killed by SIGKILL (the kernel's out-of-memory killer)");
@@ -672,8 +672,21 @@ static void test_ranks_that_said_the_same_are_found(void **state UNUSED)
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(o.n_same, 3);
         assert_true(is_same(&o, 1) && is_same(&o, 3) && is_same(&o, 4));
-        assert_int_equal(o.stopped, 2); /* ended on its own */
-        assert_int_equal(o.failed, 4);
+        assert_int_equal(o.stopped, 1); /* rank 5: the others had failed by themselves */
+        assert_int_equal(o.failed, 5);
+        outcome_finish(&o);
+}
+
+static void test_what_follows_is_not_counted_with_the_same_reason(void **state UNUSED)
+{
+        const char *said[] = { LOST, LOST, LOST };
+        struct outcome o = OUTCOME_INIT;
+
+        for (int i = 0; i < 3; i++)
+                ends_at(&o, i, EXITED(1), 1000 + i);
+        outcome_finalize(&o, words, said);
+        assert_int_equal(o.n_same, 0);
+        assert_int_equal(o.failed, 3);
         outcome_finish(&o);
 }
 
@@ -683,9 +696,9 @@ static void test_ranks_that_left_early_with_0_are_kept(void **state UNUSED)
 
         assert_false(ends_at(&o, 5, EXITED(0), 1000));
         assert_true(ends_at(&o, 0, EXITED(1), 3100));
-        assert_int_equal(o.n_left, 1);
-        assert_int_equal(o.left[0].rank, 5);
-        assert_int_equal(o.left[0].at_ns, INT64_C(1000) * 1000000);
+        assert_int_equal(o.left.n, 1);
+        assert_int_equal(o.left.v[0].rank, 5);
+        assert_int_equal(o.left.v[0].at_ns, INT64_C(1000) * 1000000);
         outcome_finish(&o);
 }
 
@@ -732,6 +745,7 @@ int main(void)
                 cmocka_unit_test(test_the_sentence_says_why),
                 cmocka_unit_test(test_texts_of_ranks_are_escaped_in_the_sentence),
                 cmocka_unit_test(test_ranks_that_said_the_same_are_found),
+                cmocka_unit_test(test_what_follows_is_not_counted_with_the_same_reason),
                 cmocka_unit_test(test_ranks_that_left_early_with_0_are_kept),
                 cmocka_unit_test(test_a_reason_counts_however_late_its_rank_ends),
                 cmocka_unit_test(test_what_ranks_say_of_the_order_is_no_reason),

@@ -43,6 +43,7 @@ struct sight {
         uint32_t wait_ms;
         const char *channel, *blocked;
         const char *stack_before; /* NULL = the same */
+        char state_before;        /* 0 = the same */
 };
 
 #define SLEEPS_IN(text)                                                                            \
@@ -83,6 +84,7 @@ static void take_sight(struct why_rank *r, int rank, const struct sight *s)
         if (s->life != WHY_ALIVE)
                 return;
         m = see(s, s->stack_before ? s->stack_before : s->stack);
+        m.state = (uint8_t)(s->state_before ? s->state_before : s->state);
         why_rank_take(r, &m);
         m = see(s, s->stack);
         why_rank_take(r, &m);
@@ -91,7 +93,7 @@ static void take_sight(struct why_rank *r, int rank, const struct sight *s)
 static const struct {
         struct sight sights[4];
         enum why_kind kind;
-        const char *text;
+        const char *text, *brief; /* NULL = not compared */
 } cases[] = {
         /* MPI spins: a program that meets again and again looks the same. */
         { { COMPUTES_IN(IN_MPI), COMPUTES_IN(IN_MPI), COMPUTES_IN(IN_MPI), COMPUTES_IN(IN_MPI) },
@@ -115,7 +117,9 @@ static const struct {
         { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(LOADING) },
           WHY_HANG,
           "ranks 0-2 wait in all_reduce (torch.distributed), called in train (train.py:57); rank 3 "
-          "(gpu001, pid 4711) does not: it sleeps in load_batch (loader.py:88)" },
+          "(gpu001, pid 4711) does not: it sleeps in load_batch (loader.py:88)",
+          "rank 3 on gpu001 sleeps in load_batch (loader.py:88); 3 ranks wait in all_reduce "
+          "(torch.distributed), called in train (train.py:57)" },
         { { SLEEPS_IN(WAITING),
             SLEEPS_IN(WAITING),
             { .state = 'S', .stack = LOADING, .blocked = "read /tmp/fifo" },
@@ -124,6 +128,16 @@ static const struct {
           "ranks 0-1,3 wait in all_reduce (torch.distributed), called in train (train.py:57); rank "
           "2 (gpu001, pid 4711) does not: it waits to read /tmp/fifo in load_batch "
           "(loader.py:88)" },
+        /* The others may have failed without it. */
+        { { { .life = WHY_ENDED },
+            { .life = WHY_ENDED },
+            SLEEPS_IN(LOADING),
+            { .life = WHY_ENDED } },
+          WHY_NO_HANG,
+          "no hang is visible: no rank is seen to wait for another; rank 2 (gpu001, pid 4711) "
+          "sleeps "
+          "in load_batch (loader.py:88)",
+          "rank 2 on gpu001 sleeps in load_batch (loader.py:88)" },
         { { SLEEPS_IN(WAITING),
             { .state = 'T', .stack = WAITING },
             SLEEPS_IN(WAITING),
@@ -131,7 +145,11 @@ static const struct {
           WHY_HANG,
           "ranks 0,2 wait in all_reduce (torch.distributed), called in train (train.py:57); rank 1 "
           "(gpu001, pid 4711) does not: it is stopped by a signal (state T) in train "
-          "(train.py:57); rank 3 (gpu001) does not: it has ended" },
+          "(train.py:57); rank 3 (gpu001) does not: it has ended",
+          "rank 1 (gpu001, pid 4711) is stopped by a signal (state T) in train (train.py:57); rank "
+          "3 "
+          "(gpu001) has ended; 2 ranks wait in all_reduce (torch.distributed), called in train "
+          "(train.py:57)" },
         { { SLEEPS_IN(WAITING),
             { .state = 'D', .stack = LOADING, .channel = "nfs_wait_on_request" },
             SLEEPS_IN(WAITING),
@@ -165,16 +183,30 @@ static const struct {
           "no hang is visible: ranks 0,2-3 wait in all_reduce (torch.distributed), called in train "
           "(train.py:57); rank 1 (gpu001, pid 4711) does not: it computes (10 % of a core) in "
           "load_batch (loader.py:88), so it may only be slower" },
+        /* In state D by chance: in one look of two. */
+        { { SLEEPS_IN(WAITING),
+            { .state = 'D', .state_before = 'S', .stack = LOADING, .channel = "unlink_file_vma" },
+            SLEEPS_IN(WAITING),
+            SLEEPS_IN(WAITING) },
+          WHY_HANG,
+          "ranks 0,2-3 wait in all_reduce (torch.distributed), called in train (train.py:57); rank "
+          "1 "
+          "(gpu001, pid 4711) does not: it sleeps in load_batch (loader.py:88), in the kernel's "
+          "unlink_file_vma" },
         /* Other orders of operations. */
         { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(GATHERING), SLEEPS_IN(WAITING) },
           WHY_MISMATCH,
           "the ranks wait in different operations: ranks 0-1,3 wait in all_reduce "
           "(torch.distributed), called in train (train.py:57); rank 2 waits in all_gather "
-          "(torch.distributed), called in train (train.py:60)" },
+          "(torch.distributed), called in train (train.py:60)",
+          "rank 2 on gpu001 waits in all_gather (torch.distributed), called in train "
+          "(train.py:60); 3 ranks wait in all_reduce (torch.distributed), called in train "
+          "(train.py:57)" },
         { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING) },
           WHY_ALL_WAIT,
           "ranks 0-3 wait in all_reduce (torch.distributed), called in train (train.py:57); no "
-          "rank is elsewhere, so none is seen to keep the others waiting" },
+          "rank is elsewhere, so none is seen to keep the others waiting",
+          "4 ranks wait in all_reduce (torch.distributed), called in train (train.py:57)" },
         /* No hangs. */
         { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), COMPUTES_IN(LOADING) },
           WHY_NO_HANG,
@@ -237,6 +269,10 @@ static void test_the_finding_follows_the_evidence(void **state)
                 why_find(ranks, 4, &f);
                 assert_string_equal(f.text, cases[i].text);
                 assert_int_equal(f.kind, cases[i].kind);
+                if (cases[i].brief)
+                        assert_string_equal(f.brief, cases[i].brief);
+                else if (f.kind == WHY_NO_HANG || strstr(f.text, "may also go on"))
+                        assert_null(f.brief);
                 assert_int_equal(f.is_sure, !strstr(f.text, "no rank is seen to wait") &&
                                                     !strstr(f.text, "does not answer") &&
                                                     !strstr(f.text, "may also go on"));
