@@ -7,7 +7,7 @@
 #
 # A row is NAME | RANKS | RANK | CODE | REASON | COMMAND. RANKS is the number of ranks, options of hnlaunch may follow;
 # RANK is the rank that the last line and summary.json name ("-": none), CODE their exit code, REASON an extended regular
-# expression for the last line. COMMAND is split like a line of bash; there $python is the interpreter, $here the folder
+# expression for the last line; what the records and the commands that read them tell has to agree. COMMAND is split like a line of bash; there $python is the interpreter, $here the folder
 # of the table, and $bin has the programs made of its *.c and *.cc. The line "@needs NAME" leaves out the rows
 # below it unless needs_NAME succeeds, which sets "reason" if not; "@needs nothing" ends that. # begins a comment.
 #
@@ -71,24 +71,55 @@ endings_start() { # FOLDER RANKS COMMAND
     ) &
 }
 
-# Prints one line "RANK CODE VERDICT" for the summary.json in a folder.
-endings_summary() { # FOLDER
-    "$python" -c 'import glob, json, sys
-paths = glob.glob(sys.argv[1] + "/logs/*/summary.json")
+# Prints one line "RANK CODE VERDICT" for the summary.json in a folder, then what else tells something else: report as
+# text, JSON and page, ps, logs. None of them may name a rank as the first to diverge that only followed.
+endings_records() { # FOLDER
+    "$python" - "$1" "$HNLAUNCH" <<'END'
+import glob, html, json, os, subprocess, sys
+folder, hnlaunch = sys.argv[1:]
+paths = glob.glob(folder + "/logs/*/summary.json")
 s = json.load(open(paths[0])) if paths else {}
-print(s.get("rank", "-"), s.get("code"), s.get("verdict"))' "$1"
+rank, code, verdict, run = (s.get(name) for name in ("rank", "code", "verdict", "run"))
+print("-" if rank is None else rank, code, verdict)
+
+def ask(*words):
+    p = subprocess.run([hnlaunch, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       env=dict(os.environ, XDG_STATE_HOME=folder + "/state"))
+    if p.returncode:
+        print("%s ends with %d: %s" % (words, p.returncode, p.stderr))
+    return p.stdout, p.stderr
+
+if run:
+    text = ask("report", run)[0]
+    if verdict not in text.splitlines()[1]:
+        print("report has another verdict:", text)
+    report = json.loads(ask("report", "--json", run)[0])
+    if (report["verdict"], report["code"]) != (verdict, code):
+        print("report --json has another verdict:", report)
+    echoes = {f["rank"] for f in s["failures"] if f["echo"]}
+    if report["divergence"] and report["divergence"]["rank"] in echoes:
+        print("the first to diverge only follows:", report["divergence"])
+    page = html.unescape(ask("report", "--html", "-", run)[0])
+    if verdict not in page or "<tr><th>After</th><th>Where</th><th>End</th><th>Words</th></tr></table>" in page:
+        print("the page has another verdict, or a table without rows")
+    told = [r for r in json.loads(ask("ps", "--json")[0])["runs"] if r["run"] == run]
+    if [r.get("code") for r in told] != [code]:
+        print("ps has another code:", told)
+    if verdict not in ask("logs", run)[1]:
+        print("logs has another verdict:", ask("logs", run)[1])
+END
 }
 
 endings_check() { # FOLDER NAME RANK CODE REASON
-    local folder=$1 name=$2 rank=$3 code=$4 reason=$5 last wrong='' named=-
+    local folder=$1 name=$2 rank=$3 code=$4 reason=$5 last wrong='' named=- records
     OUT=$folder/out ERR=$folder/err RC=$(cat "$folder/code" 2>/dev/null)
     last=$(tail -n 1 "$folder/err")
     [[ ! $last =~ :\ rank\ ([0-9]+)\ on ]] || named=${BASH_REMATCH[1]}
     [[ $RC == "$code" ]] || wrong+="exit code $RC, not $code"$'\n'
     [[ $named == "$rank" ]] || wrong+="the last line names rank $named, not $rank"$'\n'
     [[ $last =~ $reason ]] || wrong+="the last line has no \"$reason\""$'\n'
-    [[ hnlaunch:\ $(endings_summary "$folder") == "hnlaunch: $rank $code ${last#hnlaunch: }" ]] ||
-        wrong+="summary.json has other words: $(endings_summary "$folder")"$'\n'
+    records=$(endings_records "$folder")
+    [[ $records == "$rank $code ${last#hnlaunch: }" ]] || wrong+="records have other words: $records"$'\n'
     if [[ -z $wrong ]]; then
         pass "$name"
     else

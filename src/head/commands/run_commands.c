@@ -68,9 +68,8 @@ static char *describe_state(const struct run *r)
         }
         if (!code)
                 return xstrdup("finished");
-        /* An order to stop has a signal, and no rank. */
         return xasprintf(json_object_get(r->summary, "signal") &&
-                                         !json_object_get(r->summary, "rank")
+                                         !strcmp(json_word(r->summary, "origin"), "launcher")
                                  ? "stopped (%lld)"
                                  : "failed (%lld)",
                          (long long)code);

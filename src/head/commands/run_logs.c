@@ -396,7 +396,7 @@ static void tell_verdict(const struct run *r)
 {
         json_t *summary = run_load_summary(r->id);
         const char *verdict = json_string_value(json_object_get(summary, "verdict"));
-        CLEANUP(free_textp) char *line = verdict ? printable_text(verdict, PRINTABLE_QUOTE) : NULL;
+        CLEANUP(free_textp) char *line = verdict ? printable_text(verdict, PRINTABLE_LINE) : NULL;
 
         fflush(stdout);
         if (line)

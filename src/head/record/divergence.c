@@ -183,12 +183,12 @@ static void look_at_exits(struct divergence_search *s)
         for (int i = 0; i < s->in->n_ranks; i++) {
                 const struct rank_view *r = &s->ranks[i];
 
-                if (r->exit_us < 0)
+                if (r->exit_us < 0 || (s->in->follows && s->in->follows[i]))
                         continue;
                 if (WIFSIGNALED(r->status))
                         divergence_offer(s, i, r->exit_us, "rank %d is ended by signal %d", i,
                                          WTERMSIG(r->status));
-                else if (r->status || (r->step >= 0 && r->step < s->top))
+                else if (r->status || i == s->in->cause_rank || (r->step >= 0 && r->step < s->top))
                         divergence_offer(s, i, r->exit_us, "rank %d exits with code %d", i,
                                          WEXITSTATUS(r->status));
         }

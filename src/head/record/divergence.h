@@ -17,8 +17,9 @@
 struct divergence_input {
         const struct trace_log *log;
         int n_ranks;
-        int64_t until_us; /* of the first failure, or of the order to stop */
-        int cause_rank;   /* the rank that failed first; -1 = none, or not known */
+        int64_t until_us;    /* of the first failure, or of the order to stop */
+        int cause_rank;      /* the rank that failed first; -1 = none, or not known */
+        const bool *follows; /* by rank: its end only follows from another; NULL = none does */
 };
 
 struct divergence {

@@ -47,6 +47,14 @@ int64_t story_last_us(const struct story *s)
         return MAX(last, INT64_C(1));
 }
 
+/* Records of older versions have milliseconds since the launch of the attempt. */
+int64_t story_failure_us(const json_t *f)
+{
+        int64_t us = read_json_number(f, "us", -1);
+
+        return us >= 0 ? us : read_json_number(f, "ms", 0) * 1000;
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Returns an object, empty if the file is missing or no JSON. */
@@ -78,6 +86,34 @@ static int load_events(struct story *s, int dir, struct error *err)
                 at = nl ? nl + 1 : end;
         }
         return 0;
+}
+
+static int compare_failures(const void *a, const void *b)
+{
+        int64_t x = story_failure_us(*(json_t *const *)a),
+                y = story_failure_us(*(json_t *const *)b);
+
+        return (x > y) - (x < y);
+}
+
+/* An order without words, Ctrl-C, is none. */
+static bool is_failure(const json_t *f)
+{
+        return json_object_get(f, "rank") || *story_word(f, "host") || *story_word(f, "text");
+}
+
+static void sort_failures(struct story *s)
+{
+        const json_t *all = json_object_get(s->summary, "failures");
+        json_t **v = xcalloc(json_array_size(all), sizeof(json_t *)), *f;
+        size_t i, n = 0;
+
+        json_array_foreach(all, i, f) if (is_failure(f)) v[n++] = f;
+        qsort(v, n, sizeof(json_t *), compare_failures);
+        s->failures = json_array();
+        for (i = 0; i < n; i++)
+                json_array_append(s->failures, v[i]);
+        free(v);
 }
 
 static void make_places(struct story *s)
@@ -271,8 +307,26 @@ static int64_t find_failure(const struct story *s)
         return us;
 }
 
+/* Returns which ranks failed only because of others. */
+static bool *mark_followers(const struct story *s)
+{
+        bool *follows = xcalloc(s->n_ranks, sizeof(*follows));
+        const json_t *f;
+        size_t i;
+
+        json_array_foreach(s->failures, i, f)
+        {
+                int64_t rank = read_json_number(f, "rank", -1);
+
+                if (rank >= 0 && (size_t)rank < s->n_ranks)
+                        follows[rank] = json_is_true(json_object_get(f, "echo"));
+        }
+        return follows;
+}
+
 static void find_explanations(struct story *s)
 {
+        bool *follows = mark_followers(s);
         struct divergence_input in = { .log = &s->log, .n_ranks = (int)s->n_ranks };
         struct trace_places places = { s->node_of, s->n_ranks, s->n_nodes };
 
@@ -281,9 +335,11 @@ static void find_explanations(struct story *s)
         s->times.failed_us = find_failure(s);
         in.until_us = s->times.failed_us;
         in.cause_rank = s->cause_rank;
+        in.follows = follows;
         if (s->times.failed_us >= 0 && s->log.n)
                 divergence_find(&in, &s->divergence);
         slow_node_find(&s->log, &places, &s->slow);
+        free(follows);
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
@@ -383,6 +439,7 @@ int story_load(struct story *s, const char *id, struct error *err)
         *s = (struct story){ .times = { -1, -1, -1, -1, -1 } };
         s->run = load_object(dir, "run.json");
         s->summary = load_object(dir, "summary.json");
+        sort_failures(s);
         make_places(s);
         r = dir < 0 ? dir : load_events(s, dir, err);
         if (r < 0)
@@ -404,6 +461,7 @@ void story_finish(struct story *s)
         json_decref(s->run);
         json_decref(s->summary);
         json_decref(s->events);
+        json_decref(s->failures);
         trace_log_finish(&s->log);
         free(s->nodes);
         free(s->ranks);

@@ -62,6 +62,7 @@ struct story_times {
 struct story {
         json_t *run, *summary; /* never NULL; the objects may be empty */
         json_t *events;        /* an array */
+        json_t *failures;      /* those of .summary that say something, the first one first */
         struct story_node *nodes;
         struct story_rank *ranks;
         int *node_of; /* by rank */
@@ -84,6 +85,8 @@ void story_finish(struct story *s);
 
 /* Returns a member of .run or .summary as text, "" if there is none; lent. */
 const char *story_word(const json_t *j, const char *name);
+/* Returns when an element of .failures happened. */
+int64_t story_failure_us(const json_t *f);
 /* Returns the host of a node or of a rank; "" if unknown. */
 const char *story_host(const struct story *s, int node, int rank);
 /* Returns the end of the times that are worth showing. */

@@ -143,14 +143,14 @@ static void put_cell(struct buf *to, bool narrow, const char *text)
 
 static void put_failures(struct buf *to, const struct story *s)
 {
-        const json_t *failures = json_object_get(s->summary, "failures"), *f;
+        const json_t *f;
         size_t i;
 
-        if (!json_array_size(failures))
+        if (!json_array_size(s->failures))
                 return;
         buf_appends(to, "<section><h2>Failures, the first one first</h2><div class=\"wide\"><table>"
                         "<tr><th>After</th><th>Where</th><th>End</th><th>Words</th></tr>");
-        json_array_foreach(failures, i, f)
+        json_array_foreach(s->failures, i, f)
         {
                 const json_t *rank = json_object_get(f, "rank"), *n;
                 CLEANUP(buf_finish) struct buf where = BUF_INIT, end = BUF_INIT;
@@ -158,8 +158,6 @@ static void put_failures(struct buf *to, const struct story *s)
 
                 if (i == FAILURES)
                         break;
-                if (!story_is_failure(f))
-                        continue;
                 if (rank)
                         buf_printf(&where, "rank %lld on ", (long long)json_integer_value(rank));
                 buf_appends(&where, story_word(f, "host"));
@@ -173,16 +171,16 @@ static void put_failures(struct buf *to, const struct story *s)
                 buf_append(&where, "", 1);
                 buf_append(&end, "", 1);
                 buf_appends(to, "<tr>");
-                put_cell(to, true,
-                         story_span(json_integer_value(json_object_get(f, "ms")) * 1000).text);
+                put_cell(to, true, story_span(story_failure_us(f)).text);
                 put_cell(to, false, (const char *)buf_data(&where));
                 put_cell(to, true, (const char *)buf_data(&end));
                 put_cell(to, false, words);
                 buf_appends(to, "</tr>");
         }
         buf_appends(to, "</table>");
-        if (i < json_array_size(failures))
-                buf_printf(to, "<p class=\"dim\">and %zu more</p>", json_array_size(failures) - i);
+        if (i < json_array_size(s->failures))
+                buf_printf(to, "<p class=\"dim\">and %zu more</p>",
+                           json_array_size(s->failures) - i);
         buf_appends(to, "</div></section>\n");
 }
 

@@ -261,34 +261,29 @@ static void print_sentence(struct buf *to, const char *name, char *text)
         free(text);
 }
 
-bool story_is_failure(const json_t *f)
-{
-        return json_object_get(f, "rank") || *story_word(f, "host") || *story_word(f, "text");
-}
-
 static void print_failures(struct buf *to, const struct story *s)
 {
-        const json_t *failures = json_object_get(s->summary, "failures"), *f;
-        size_t i, told = 0;
+        const json_t *f;
+        size_t i;
 
-        json_array_foreach(failures, i, f)
+        json_array_foreach(s->failures, i, f)
         {
                 json_t *rank = json_object_get(f, "rank"), *j;
                 CLEANUP(buf_finish) struct buf line = BUF_INIT;
 
-                if (!story_is_failure(f))
-                        continue;
-                if (!told++)
+                if (!i)
                         buf_appends(to, "\nfailures, the first one first:\n");
                 if (i == FAILURES) {
-                        buf_printf(to, "  and %zu more\n", json_array_size(failures) - i);
+                        buf_printf(to, "  and %zu more\n", json_array_size(s->failures) - i);
                         break;
                 }
-                buf_printf(&line, "%8s  ",
-                           story_span(json_integer_value(json_object_get(f, "ms")) * 1000).text);
-                if (rank)
-                        buf_printf(&line, "rank %lld on ", (long long)json_integer_value(rank));
-                buf_printf(&line, "%s", story_word(f, "host"));
+                buf_printf(&line, "%8s  ", story_span(story_failure_us(f)).text);
+                if (strncmp(story_word(f, "text"), "rank ", 5)) { /* which names it */
+                        if (rank)
+                                buf_printf(&line, "rank %lld on ",
+                                           (long long)json_integer_value(rank));
+                        buf_printf(&line, "%s", story_word(f, "host"));
+                }
                 if ((j = json_object_get(f, "signal")))
                         buf_printf(&line, "  signal %lld", (long long)json_integer_value(j));
                 if ((j = json_object_get(f, "code")))

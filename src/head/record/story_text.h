@@ -36,7 +36,5 @@ char *story_slow_text(const struct story *s);
 char *story_traces_text(const struct story *s);
 /* "rank 3 on gpu001", "gpu001" or "" */
 char *story_place_text(const struct story *s, int node, int rank);
-/* Whether a row of the summary's failures tells of a rank or a node, not of an order. */
-bool story_is_failure(const json_t *f);
 /* "exited with code 1 after 2.1s" */
 char *story_end_text(const struct story_rank *r);

@@ -19,6 +19,7 @@ HOW   raise      an exception that nobody catches
       message=S  sys.exit("text"), and S seconds of work at the exit
       code       exits with 5 without a word
       kill, crash    SIGKILL, SIGSEGV
+      leave      closes its connections and ends with 0, without a word
       hang       closes its connections and stays, without a word
       database   connects to a port where nobody listens
 ECHO  raise      Gloo's exception
@@ -110,6 +111,9 @@ def fail():
     if HOW == "hang":
         leave()
         forever()
+    if HOW == "leave":
+        leave()
+        sys.exit(0)
     if HOW == "database":
         with socket.create_server(("127.0.0.1", 0)) as s:
             port = s.getsockname()[1]
