@@ -120,12 +120,29 @@ static char *make_report(const struct launch_why *w, const struct why_finding *f
         return buf_steal(&b);
 }
 
+/* Notes how ranks ended that have left with 0. */
+static void note_ends(struct launch_why *w)
+{
+        const struct outcome *o = job_outcome(w->l->job);
+
+        for (size_t i = 0; i < w->n; i++) {
+                struct why_rank *r = &w->ranks[i];
+                const struct cause *left =
+                        r->life == WHY_ENDED ? outcome_find_left(o, r->rank) : NULL;
+                struct cause c = left ? *left : (struct cause){ 0 };
+
+                c.kind = left ? CAUSE_LEFT : CAUSE_NONE;
+                outcome_describe(&c, r->end, sizeof(r->end));
+        }
+}
+
 static void answer_why(struct launch_why *w, bool last)
 {
         struct why_finding f;
         const char *dumps = NULL;
         json_t *answer;
 
+        note_ends(w);
         why_find(w->ranks, w->n, &f);
         if (last) {
                 launch_ras_use(&w->ras, w->ranks, w->n, &f);

@@ -77,7 +77,7 @@ exits 'a run that is not there' 66
 
 more() { if [[ $long == all ]]; then hangs "$@"; fi; }
 hangs stop hang ' does not: it is stopped by a signal (state T)'
-hangs exit hang 'rank 2 (localhost) does not: it has ended'
+hangs exit hang 'rank 2 (localhost) does not: it left with exit 0'
 hangs fifo hang " does not: it waits to read $PWD/fifo in read_from"
 more pipe hang ' does not: it waits to read pipe:['
 hangs lock hang " does not: it waits to lock $PWD/fifo in take_lock"

@@ -31,5 +31,14 @@ char *attempt_newest_stderr(void *ctx, int rank, int64_t *ret_ns)
 
 uint64_t attempt_age_ms(const struct attempt *a)
 {
-        return (uint64_t)(clock_ns() - a->launched_ns) / 1000000;
+        return a->launched_ns ? (uint64_t)(clock_ns() - a->launched_ns) / 1000000 : 0;
+}
+
+struct cause attempt_cause(const struct attempt *a, enum cause_kind kind)
+{
+        return (struct cause){ .kind = kind,
+                               .rank = -1,
+                               .node = -1,
+                               .at_ns = clock_ns(),
+                               .after_ms = attempt_age_ms(a) };
 }

@@ -40,5 +40,7 @@ bool attempt_step(struct attempt *a, enum job_event e);
 void attempt_fail(struct attempt *a, const struct cause *c);
 /* The newest stderr of a rank of the attempt @ctx, for outcome.h. */
 char *attempt_newest_stderr(void *ctx, int rank, int64_t *ret_ns);
-/* Milliseconds since the launch. */
+/* Returns a cause of this moment, without rank and node. */
+struct cause attempt_cause(const struct attempt *a, enum cause_kind kind);
+/* Milliseconds since the launch; 0 before it. */
 uint64_t attempt_age_ms(const struct attempt *a);

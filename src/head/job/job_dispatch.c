@@ -54,13 +54,12 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
 /* Fails the job when a second rank was a world of one: one may have run a program of its own. */
 static void count_lone_world(struct job *j, const struct lone_rank *r)
 {
-        struct cause c = { .kind = CAUSE_WORLDS, .rank = -1, .node = -1, .at_ns = clock_ns() };
+        struct cause c = attempt_cause(&j->attempt, CAUSE_WORLDS);
 
         if (!j->told.alone)
                 j->told.alone = (int)r->end->rank + 1;
         if (j->told.alone == (int)r->end->rank + 1)
                 return;
-        c.after_ms = attempt_age_ms(&j->attempt);
         lone_rank_sentence(r, j->told.alone - 1, c.text, sizeof(c.text));
         attempt_fail(&j->attempt, &c);
 }
@@ -132,15 +131,15 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
 static int on_refused(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct refused m;
-        struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = n->index };
+        struct cause c = attempt_cause(&j->attempt, CAUSE_REFUSED);
 
         if (refused_decode(&m, f, err) < 0 ||
             turns_refused(j->attempt.turns, n->index, m.rank, err) < 0)
                 return -EPROTO;
         if (m.rank != MSG_NO_RANK)
                 c.rank = (int)m.rank;
+        c.node = n->index;
         c.why = m.why;
-        c.at_ns = clock_ns();
         c.error = (int)m.error;
         snprintf(c.text, sizeof(c.text), "%s", m.text);
         attempt_fail(&j->attempt, &c);

@@ -152,14 +152,12 @@ static void on_rank_report(void *ctx, int rank, const char *kind, const char *te
 static void on_rank_abort(void *ctx, int rank, int code, const char *text)
 {
         struct job *j = ctx;
-        struct cause c = { .kind = CAUSE_ABORT,
-                           .rank = rank,
-                           .node = j->attempt.plan->ranks[rank].node,
-                           .code = code >= 1 && code <= 255 ? code : 1,
-                           .at_ns = clock_ns(),
-                           .after_ms = attempt_age_ms(&j->attempt) };
+        struct cause c = attempt_cause(&j->attempt, CAUSE_ABORT);
         char *words;
 
+        c.rank = rank;
+        c.node = j->attempt.plan->ranks[rank].node;
+        c.code = code >= 1 && code <= 255 ? code : 1;
         snprintf(c.text, sizeof(c.text), "%s", text);
         words = attempt_newest_stderr(&j->attempt, rank, &c.told_ns);
         job_failed(j, outcome_aborted(&j->attempt.outcome, &c, words));

@@ -96,7 +96,7 @@ static void say_status(const struct job_status *s, struct diags *d)
 static void fail_missing(struct job_status *s)
 {
         uint64_t timeout_ms = (uint64_t)s->cluster->options->start_timeout_ms;
-        struct cause c = { .kind = CAUSE_JOIN, .rank = -1, .node = -1 };
+        struct cause c = attempt_cause(s->attempt, CAUSE_JOIN);
         const struct rank_table *t = &s->round.table;
         char *text = rank_table_missing_sentence(t, timeout_ms);
 
@@ -105,7 +105,6 @@ static void fail_missing(struct job_status *s)
                         c.rank = (int)i;
                         c.node = t->rows[i].node;
                 }
-        c.after_ms = attempt_age_ms(s->attempt);
         snprintf(c.text, sizeof(c.text), "%s", text);
         free(text);
         attempt_fail(s->attempt, &c);

@@ -213,16 +213,6 @@ void job_rank_succeeded(struct job *j, int rank)
                 stop_job(j, "rank 0 has exited with 0 (--ends-with rank0)");
 }
 
-/* Returns a decision of the launcher, of now. */
-static struct cause make_order(const struct job *j, enum cause_kind kind)
-{
-        return (struct cause){ .kind = kind,
-                               .rank = -1,
-                               .node = -1,
-                               .at_ns = clock_ns(),
-                               .after_ms = attempt_age_ms(&j->attempt) };
-}
-
 void job_blame(struct job *j, int rank, const char *text)
 {
         struct culprit *c = &j->orders.culprit;
@@ -237,7 +227,7 @@ void job_blame(struct job *j, int rank, const char *text)
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
         const struct culprit *culprit = &j->orders.culprit;
-        struct cause c = make_order(j, kind);
+        struct cause c = attempt_cause(&j->attempt, kind);
         char why[640];
 
         if (kind == CAUSE_ORDER)
@@ -412,15 +402,12 @@ static void forward_usr_signal(struct job *j, struct node *n, int signo)
 /* The node goes: its ranks have the grace time as all others, and it is not used again. */
 static void take_leave(struct job *j, struct node *n, int signo)
 {
-        struct cause c = { .kind = CAUSE_NODE,
-                           .rank = -1,
-                           .node = n->index,
-                           .at_ns = clock_ns(),
-                           .after_ms = attempt_age_ms(&j->attempt) };
+        struct cause c = attempt_cause(&j->attempt, CAUSE_NODE);
 
         if (n->signals.leaves || n->state != NODE_RUNNING)
                 return;
         n->signals.leaves = true;
+        c.node = n->index;
         snprintf(c.text, sizeof(c.text), "its agent was ended (%s)", strsignal(signo));
         cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0, c.text);
         if (job_state_stops(j->attempt.state))
@@ -491,7 +478,7 @@ static void reach_time_limit(struct job *j)
 static void look_before_limit(void *ctx)
 {
         struct job *j = ctx;
-        struct cause c = make_order(j, CAUSE_TIMEOUT);
+        struct cause c = attempt_cause(&j->attempt, CAUSE_TIMEOUT);
 
         if (!look_before_stop(j)) {
                 reach_time_limit(j);

@@ -440,6 +440,14 @@ void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx
         find_same_reason(o, last_words, ctx);
 }
 
+const struct cause *outcome_find_left(const struct outcome *o, int rank)
+{
+        for (size_t i = 0; i < o->left.n; i++)
+                if (o->left.v[i].rank == rank)
+                        return &o->left.v[i];
+        return NULL;
+}
+
 const struct cause *outcome_next(const struct outcome *o)
 {
         const struct cause *next = NULL;
@@ -542,8 +550,7 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
                          c->signal ? "failed and had to be stopped"
                                    : "failed and exited with code 0");
         else if (c->kind == CAUSE_LEFT)
-                snprintf(to, size, "left%s with exit 0, and others failed without it",
-                         step_of_rank(c, step, sizeof(step)));
+                snprintf(to, size, "left%s with exit 0", step_of_rank(c, step, sizeof(step)));
         else if (c->kind == CAUSE_ABORT)
                 snprintf(to, size, "aborted the job");
 }
@@ -562,8 +569,10 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                 char end[128];
 
                 outcome_describe(c, end, sizeof(end));
-                snprintf(to, size, "rank %d on %s%s%s%s%s", c->rank, host, explains ? "" : " ",
-                         explains ? "" : end, *text ? ": " : "", text);
+                snprintf(to, size, "rank %d on %s%s%s%s%s%s", c->rank, host, explains ? "" : " ",
+                         explains ? "" : end,
+                         c->kind == CAUSE_LEFT ? ", and others failed without it" : "",
+                         *text ? ": " : "", text);
         } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED) {
                 snprintf(to, size, "%s%s: %s", c->kind == CAUSE_NODE ? "lost node " : "", host,
                          text);

@@ -171,6 +171,8 @@ void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);
  * none of them, and finds the ranks with its reason. */
 void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx);
 
+/* Returns the end of a rank that left with 0, NULL = it has not; of very many ranks the first. */
+const struct cause *outcome_find_left(const struct outcome *o, int rank);
 /* Returns the first rank that failed by itself or followed another; NULL = none. */
 const struct cause *outcome_first_failed(const struct outcome *o);
 /* Returns the failure nearest to the cause in time, without echoes; NULL = none. */

@@ -390,9 +390,12 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
             c->kind == CAUSE_LATE)
                 json_object_set_new(j, "code", json_integer(c->code));
         if (c->kind == CAUSE_LEFT) { /* the words are not its own */
+                CLEANUP(free_textp) char *text = NULL;
+
                 outcome_describe(c, end, sizeof(end));
+                text = xasprintf("%s, and others failed without it", end);
                 json_object_set_new(j, "code", json_integer(0));
-                json_object_set_new(j, "text", json_text(end));
+                json_object_set_new(j, "text", json_text(text));
         } else if (*c->text) {
                 json_object_set_new(j, "text", json_text(c->text));
         }

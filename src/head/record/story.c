@@ -288,12 +288,20 @@ static void add_steps_of_events(struct story *s)
         trace_log_sort(&s->log);
 }
 
+/* Whether hnlaunch has decided the end: the rank that it names has not ended by itself. */
+static bool is_launchers(const struct story *s)
+{
+        return !strcmp(story_word(s->summary, "origin"), "launcher");
+}
+
 /* The agent tells the end of a rank better than the arrival of the message, and on the clock of the
  * rank's other records. */
 static int64_t find_failure(const struct story *s)
 {
         int64_t us = s->times.stop_us;
 
+        if (is_launchers(s) && json_array_size(s->failures))
+                return story_failure_us(json_array_get(s->failures, 0));
         if (s->cause_rank >= 0 && (size_t)s->cause_rank < s->n_ranks &&
             s->ranks[s->cause_rank].exited_us >= 0)
                 us = us < 0 ? s->ranks[s->cause_rank].exited_us
@@ -334,7 +342,7 @@ static void find_explanations(struct story *s)
         s->cause_rank = (int)read_json_number(s->summary, "rank", -1);
         s->times.failed_us = find_failure(s);
         in.until_us = s->times.failed_us;
-        in.cause_rank = s->cause_rank;
+        in.cause_rank = is_launchers(s) ? -1 : s->cause_rank;
         in.follows = follows;
         if (s->times.failed_us >= 0 && s->log.n)
                 divergence_find(&in, &s->divergence);

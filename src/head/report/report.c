@@ -237,7 +237,9 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
         if (*end)
                 return diag_add(d, cause_ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
                                 c->core ? ", core dumped," : "", after,
-                                c->kind == CAUSE_ABORT ? ": " : "",
+                                c->kind == CAUSE_ABORT  ? ": "
+                                : c->kind == CAUSE_LEFT ? ", and others failed without it"
+                                                        : "",
                                 c->kind == CAUSE_ABORT ? said : "");
         job_sentence(j, c, text, sizeof(text));
         return diag_add(d, cause_id(c), 0, "%s", text);

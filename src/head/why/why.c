@@ -256,7 +256,7 @@ static char *describe_doing(const struct why_rank *r)
         struct buf b = BUF_INIT;
 
         if (r->life == WHY_ENDED)
-                buf_appends(&b, "has ended");
+                buf_appends(&b, *r->end ? r->end : "has ended");
         else if (r->life == WHY_SILENT)
                 buf_appends(&b, "is on a node that does not answer");
         else if (r->life == WHY_NOT_STARTED)

@@ -24,6 +24,7 @@ struct why_rank {
         int rank;
         const char *host; /* lent */
         enum why_life life;
+        char end[64];   /* of WHY_ENDED: "left at step 5 with exit 0"; "" = not known */
         char wait[128]; /* "in barrier `x`"; "" = no request to the store is open */
         uint32_t wait_ms;
         struct inspected seen; /* .pid 0 = not looked at; .cpu_permille as in status_msg.h */
