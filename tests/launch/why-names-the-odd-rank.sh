@@ -80,7 +80,8 @@ hangs stop hang ' does not: it is stopped by a signal (state T)'
 hangs exit hang 'rank 2 (localhost) does not: it left with exit 0'
 hangs fifo hang " does not: it waits to read $PWD/fifo in read_from"
 more pipe hang ' does not: it waits to read pipe:['
-hangs lock hang " does not: it waits to lock $PWD/fifo in take_lock"
+hangs lock hang " does not: it waits to lock $PWD/fifo (process "
+says 'lock: it is told who has it' ', hanging, has it) in take_lock'
 more futex hang ' does not: it sleeps in take_mutex'
 more child hang ' does not: it sleeps'
 hangs vfork hang ' does not: it waits for a file system or a device (state D)'

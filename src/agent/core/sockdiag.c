@@ -283,6 +283,37 @@ static int read_table(const char *path, const struct socket_query *w, struct soc
         return 0;
 }
 
+static bool find_inode(const char *path, uint64_t inode, struct socket_entry *ret)
+{
+        char *text = NULL, *line, *rest;
+        bool found = false;
+
+        if (fd_read_file(path, TABLE_MAX, &text, NULL) < 0)
+                return false;
+        for (line = strtok_r(text, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest))
+                found = parse_table_line(ret, line) && ret->owner.inode == inode;
+        free(text);
+        return found;
+}
+
+bool sockdiag_peer(pid_t pid, uint64_t inode, char *to, size_t size)
+{
+        char four[64], six[64], addr[INET6_ADDRSTRLEN];
+        struct socket_entry e;
+        bool is_four;
+
+        snprintf(four, sizeof(four), "/proc/%d/net/tcp", (int)pid);
+        snprintf(six, sizeof(six), "/proc/%d/net/tcp6", (int)pid);
+        if (!find_inode(four, inode, &e) && !find_inode(six, inode, &e))
+                return false;
+        is_four = is_mapped(e.remote);
+        if (!inet_ntop(is_four ? AF_INET : AF_INET6, e.remote + (is_four ? 12 : 0), addr,
+                       sizeof(addr)))
+                return false;
+        snprintf(to, size, is_four ? "%s:%u" : "[%s]:%u", addr, e.remote_port);
+        return true;
+}
+
 static int read_tables(const struct socket_query *w, struct sockdiag_conns *ret)
 {
         int six = read_table("/proc/net/tcp6", w, ret),

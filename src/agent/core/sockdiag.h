@@ -68,6 +68,10 @@ void sockdiag_conns_finish(struct sockdiag_conns *c);
 size_t sockdiag_ports_of(const struct sockdiag_conns *c, pid_t pid, uint32_t *ret_ports,
                          size_t max);
 
+/* Writes the other end of the TCP socket @inode of a process, "10.0.0.2:4711" or "[fe80::1]:4711",
+ * by the process's /proc/PID/net. False: no such connection. */
+bool sockdiag_peer(pid_t pid, uint64_t inode, char *to, size_t size);
+
 /* The same address in one form: 16 bytes, IPv4 as ::ffff:a.b.c.d. False: of neither family. */
 bool sockdiag_address(const struct sockaddr *sa, unsigned char ret[16]);
 uint16_t sockdiag_port(const struct sockaddr *sa); /* 0 = of neither family */

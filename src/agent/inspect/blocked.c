@@ -2,6 +2,7 @@
 #include "agent/inspect/blocked.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,13 @@
 #include <unistd.h>
 
 #include "agent/core/proc.h"
+#include "agent/core/sockdiag.h"
+#include "base/fd.h"
 #include "base/macros.h"
+#include "base/memory.h"
 #include "base/printable.h"
+
+enum { LOCKS_MAX = 1 << 20 };
 
 /* Calls whose first argument is the descriptor, and calls of which only the name is known. */
 static const struct {
@@ -112,10 +118,53 @@ static bool find_partner(pid_t pid, const char *call, char *to, size_t size)
         return true;
 }
 
+/* "1: POSIX ADVISORY WRITE 4711 fd:01:9 0 EOF" has a lock, "1: -> ..." waits for that. */
+pid_t blocked_holder(const char *locks, pid_t waiter)
+{
+        int holder = 0;
+
+        for (const char *line = locks; line && *line; line = strchr(line, '\n')) {
+                const char *at;
+                bool waits;
+                int pid = 0;
+
+                line += *line == '\n';
+                at = line + strcspn(line, ":\n");
+                if (*at != ':')
+                        continue;
+                at += 1 + strspn(at + 1, " ");
+                waits = !strncmp(at, "->", 2);
+                if (sscanf(at + (waits ? 2 : 0), "%*s %*s %*s %d", &pid) != 1)
+                        continue;
+                if (!waits)
+                        holder = MAX(pid, 0); /* -1: the kernel does not tell */
+                else if (pid == waiter)
+                        return holder;
+        }
+        return 0;
+}
+
+/* Appends who has the lock that the process waits for. */
+static void add_holder(pid_t pid, char *to, size_t size)
+{
+        CLEANUP(free_textp) char *locks = NULL;
+        size_t len = strlen(to);
+        char program[64];
+        pid_t holder;
+
+        if (fd_read_file("/proc/locks", LOCKS_MAX, &locks, NULL) < 0 ||
+            !(holder = blocked_holder(locks, pid)))
+                return;
+        proc_program(holder, program, sizeof(program));
+        snprintf(to + len, size - len, " (process %d%s%s, has it)", (int)holder,
+                 *program ? ", " : "", program);
+}
+
 void blocked_find(pid_t pid, char *to, size_t size)
 {
-        char text[256], path[64], target[128];
+        char text[256], path[64], target[128], peer[64];
         const char *name;
+        uint64_t inode;
         ssize_t n = -1;
         int fd = -1;
 
@@ -130,5 +179,10 @@ void blocked_find(pid_t pid, char *to, size_t size)
         }
         target[MAX(n, (ssize_t)0)] = '\0';
         printable_mask(target);
+        if (sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1 &&
+            sockdiag_peer(pid, inode, peer, sizeof(peer)))
+                snprintf(target, sizeof(target), "%s", peer);
         snprintf(to, size, n > 0 ? "%s %s" : "%s", name, target);
+        if (!strcmp(name, "lock"))
+                add_holder(pid, to, size);
 }

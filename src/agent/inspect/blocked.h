@@ -16,6 +16,10 @@
 const char *blocked_call(const char *text, int *ret_fd);
 /* Parses the same text for an open(): the address of its path, and its flags. False: another. */
 bool blocked_open(const char *text, uint64_t *ret_path, int *ret_flags);
-/* Writes "read /tmp/fifo", "lock /data/lock", "open a file" or "wait for a writer of /tmp/fifo
- * (none has it open)"; "" when no such call is known. */
+/* Parses the text of /proc/locks: returns the process that has the lock for which @waiter waits; 0
+ * = none is seen there. Source: proc_locks(5). */
+pid_t blocked_holder(const char *locks, pid_t waiter);
+/* Writes "read /tmp/fifo", "receive from 10.0.0.2:4711", "lock /data/lock (process 4711, python3,
+ * has it)", "open a file" or "wait for a writer of /tmp/fifo (none has it open)"; "" when no such
+ * call is known. */
 void blocked_find(pid_t pid, char *to, size_t size);

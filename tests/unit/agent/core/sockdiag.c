@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -384,9 +386,29 @@ static void proc_lists_what_netlink_lists(void **state)
         line_close(&other);
 }
 
+static void test_the_other_end_of_a_socket_is_named(void **state)
+{
+        char want[64], got[64];
+        struct stat st;
+        struct line l;
+
+        (void)state;
+        line_listen(&l, AF_INET, "127.0.0.1");
+        l.far = dial(&l, AF_INET, "127.0.0.1");
+        line_accept(&l);
+        snprintf(want, sizeof(want), "127.0.0.1:%u", sockdiag_port(sa(&l.theirs)));
+        assert_int_equal(fstat(l.near, &st), 0);
+        assert_true(sockdiag_peer(getpid(), st.st_ino, got, sizeof(got)));
+        assert_string_equal(got, want);
+        assert_int_equal(fstat(l.listener, &st), 0);
+        assert_false(sockdiag_peer(getpid(), st.st_ino, got, sizeof(got)));
+        line_close(&l);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_other_end_of_a_socket_is_named),
                 cmocka_unit_test(finds_the_owner_of_ipv4),
                 cmocka_unit_test(finds_the_owner_of_ipv6),
                 cmocka_unit_test(finds_the_owner_of_mapped_addresses),

@@ -94,11 +94,31 @@ static void test_an_open_names_its_path(void **state)
         assert_false(blocked_open("running", &path, &flags));
 }
 
+static void test_a_lock_has_a_holder(void **state)
+{
+        static const char locks[] = "1: POSIX  ADVISORY  WRITE 100 fe:00:7 0 EOF\n"
+                                    "2: FLOCK  ADVISORY  WRITE 200 fe:00:8 0 EOF\n"
+                                    "2: -> FLOCK  ADVISORY  WRITE 201 fe:00:8 0 EOF\n"
+                                    "2:  -> FLOCK  ADVISORY  READ 202 fe:00:8 0 EOF\n"
+                                    "3: OFDLCK ADVISORY  WRITE -1 fe:00:9 0 EOF\n"
+                                    "3: -> OFDLCK ADVISORY  WRITE 301 fe:00:9 0 EOF\n"
+                                    "cut off";
+
+        (void)state;
+        assert_int_equal(blocked_holder(locks, 201), 200);
+        assert_int_equal(blocked_holder(locks, 202), 200);
+        assert_int_equal(blocked_holder(locks, 301), 0);
+        assert_int_equal(blocked_holder(locks, 100), 0);
+        assert_int_equal(blocked_holder("", 201), 0);
+        assert_int_equal(blocked_holder("1: -> FLOCK  ADVISORY  WRITE 5 fe:00:8 0 EOF", 5), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_calls_name_their_files),
                 cmocka_unit_test(test_an_open_names_its_path),
+                cmocka_unit_test(test_a_lock_has_a_holder),
                 cmocka_unit_test(test_a_process_that_reads_is_told),
         };
 
