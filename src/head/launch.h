@@ -249,6 +249,8 @@ int launch_setup_choose_ranks(struct launch *l);
 const char *launch_setup_choose_label(const struct launch *l);
 /* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */
 int launch_setup_choose_stdin(struct launch *l, struct error *err);
+/* Returns the rank that reads it: the first that runs the program; -1 = every rank. */
+int launch_setup_stdin_rank(const struct options *o);
 
 /* --- launch_dial_in.c --- */
 

@@ -102,7 +102,7 @@ static void run_attempt(struct launch *l)
                             .record_ctx = l },
                 .on_stderr = l->o.json && !l->o.json_file,
                 .stdin_fd = l->streams.stdin_fd,
-                .stdin_all = l->o.stdin_mode == STDIN_ALL,
+                .stdin_rank = launch_setup_stdin_rank(&l->o),
         };
 
         step_lines_destroy(l->streams.steps);

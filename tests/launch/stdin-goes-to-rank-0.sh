@@ -67,4 +67,8 @@ holder=$!
 run "$HNLAUNCH" --local 1 --stdin 0 sh -c 'exit 3' <open
 exits 'an input that stays open does not hold up the end' 3
 kill "$holder"
+# Of ranks that are chosen, the first.
+printf 'a line\n' >line
+run "$HNLAUNCH" --local 4 --ranks 3,1-2 --stdin 0 --label none sh -c 'echo "$RANK $(cat)"' <line
+is 'with --ranks the first of these reads' "$(sort "$OUT" | xargs)" '1 a line 2 3'
 done_testing

@@ -117,7 +117,7 @@ struct job_launch {
         struct printer_options output; /* without pool, fd, append and window */
         bool on_stderr;                /* all output of ranks: stdout is for events */
         int stdin_fd;   /* standard input of ranks, borrowed; -1 = none, JOB_STDIN_LATER */
-        bool stdin_all; /* for every rank, else rank 0 */
+        int stdin_rank; /* that reads it; -1 = every rank */
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until

@@ -260,8 +260,8 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->unset = *l->unset;
         fill_mpi(j, &m->mpi);
         m->stdin_rank = l->stdin_fd == -1 || j->attempt.number ? MSG_NO_RANK
-                        : l->stdin_all                         ? MSG_EVERY_RANK
-                                                               : 0;
+                        : l->stdin_rank < 0                    ? MSG_EVERY_RANK
+                                                               : (uint32_t)l->stdin_rank;
         compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
         job_endpoint_fill_common(j->endpoint, m);
         m->arguments.subst = o->subst;
@@ -343,7 +343,7 @@ static void order_nodes(struct job *j, const struct job_launch *l, struct launch
 
 static void start_stdin(struct job *j, const struct job_launch *l)
 {
-        j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_all);
+        j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_rank);
         if (j->config.hung_up)
                 stdin_pump_outlive_terminal(j->stdin_pump);
         if (l->stdin_fd >= 0)

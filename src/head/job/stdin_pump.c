@@ -36,7 +36,7 @@ struct stdin_source {
 struct stdin_pump {
         struct cluster *cluster;
         const struct attempt *attempt;
-        bool all; /* every rank is sent the bytes, else rank 0 */
+        int rank; /* that is sent the bytes, -1 = every rank */
         uint64_t sent, *taken;
         struct thread_pool *pool;
         struct stdin_source *source; /* NULL = none now */
@@ -83,7 +83,9 @@ static void update_pause(struct stdin_pump *p)
         uint64_t least = p->sent;
         bool paused;
 
-        for (int r = 0; r < (p->all ? p->attempt->plan->world_size : 1); r++)
+        if (p->rank >= 0)
+                least = MIN(least, p->taken[p->rank]);
+        for (int r = 0; p->rank < 0 && r < p->attempt->plan->world_size; r++)
                 least = MIN(least, p->taken[r]);
         paused = p->sent - least >= MSG_WINDOW;
         if (p->paused == paused)
@@ -108,14 +110,15 @@ static void send_stdin(struct node *n, uint32_t rank, const void *data, size_t l
 /* Sends a piece; @len 0 = the end. */
 static void pump_piece(struct stdin_pump *p, const void *data, size_t len)
 {
-        struct node *first = &p->cluster->nodes[p->attempt->plan->ranks[0].node];
+        const struct plan_rank *to = &p->attempt->plan->ranks[MAX(p->rank, 0)];
+        struct node *one = &p->cluster->nodes[to->node];
 
         p->ended |= !len;
-        if (p->all)
+        if (p->rank < 0)
                 for (struct node *n = NULL; (n = cluster_each_running(p->cluster, n));)
                         send_stdin(n, MSG_EVERY_RANK, data, len);
-        else if (first->state == NODE_RUNNING)
-                send_stdin(first, 0, data, len);
+        else if (one->state == NODE_RUNNING)
+                send_stdin(one, (uint32_t)p->rank, data, len);
         p->sent += len;
         update_pause(p);
 }
@@ -227,13 +230,13 @@ static int begin_source(struct stdin_pump *p, int fd, bool lent)
 }
 
 struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
-                                     struct thread_pool *pool, bool all)
+                                     struct thread_pool *pool, int rank)
 {
         struct stdin_pump *p = xcalloc(1, sizeof(*p));
 
         p->cluster = c;
         p->attempt = a;
-        p->all = all;
+        p->rank = rank;
         p->taken = xcalloc((size_t)a->plan->world_size, sizeof(*p->taken));
         p->pool = pool;
         return p;
@@ -282,7 +285,7 @@ void stdin_pump_outlive_terminal(struct stdin_pump *p)
 
 int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes)
 {
-        if (!p || (!p->all && rank != 0))
+        if (!p || (p->rank >= 0 && rank != p->rank))
                 return -EPROTO;
         if (p->taken[rank] == UINT64_MAX)
                 return 0;
@@ -295,7 +298,7 @@ int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes)
 
 void stdin_pump_left(struct stdin_pump *p, int rank)
 {
-        if (!p || (!p->all && rank != 0))
+        if (!p || (p->rank >= 0 && rank != p->rank))
                 return;
         p->taken[rank] = UINT64_MAX;
         update_pause(p);

@@ -20,9 +20,9 @@ struct attempt;
 struct cluster;
 struct stdin_pump;
 
-/* Makes a pump for rank 0, or for all ranks. All pointers are borrowed. */
+/* Makes a pump for @rank, or with -1 for all ranks. All pointers are borrowed. */
 struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
-                                     struct thread_pool *pool, bool all);
+                                     struct thread_pool *pool, int rank);
 /* Begins to read @fd, which is borrowed, and whose end is the end for the ranks. What cannot be
  * read ends at once. */
 void stdin_pump_read(struct stdin_pump *p, int fd);
