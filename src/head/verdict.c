@@ -7,7 +7,8 @@
  * 3. unwritable standard output or error: 73, or 141 for a closed pipe; output without a reader: 73
  *
  * A deciding layer also replaces the sentence in launch's end.verdict. The sentence goes into
- * summary.json and the event run.end first, and is printed last, after the messages.
+ * summary.json and the event run.end first, and is printed last, after the messages; on a terminal
+ * a line with the next commands follows.
  */
 #include <errno.h>
 #include <signal.h>
@@ -317,6 +318,36 @@ static int record_verdict(struct launch *l, int code)
         return code == recorded ? code : write_summary(l, code, hn);
 }
 
+/* The first word, "finished", "failed" or "stopped", has the colour. */
+static void say_verdict(const struct launch *l, int code)
+{
+        bool ordered = job_outcome(l->job)->cause.kind == CAUSE_ORDER;
+        const char *paint = !code ? "\033[32m" : ordered ? "\033[33m" : "\033[31m";
+        const char *text = l->end.verdict;
+        int word = (int)strcspn(text, " :");
+
+        if (l->streams.color)
+                say("hnlaunch: %s%.*s\033[0m%s\n", paint, word, text, text + word);
+        else
+                say("hnlaunch: %s\n", text);
+}
+
+/* On a terminal: what a user does next after a failure. */
+static void say_next(const struct launch *l, int code)
+{
+        const struct cause *c = &job_outcome(l->job)->cause;
+        const char *id = l->config.run_id;
+        bool loses_host = c->kind == CAUSE_NODE && l->hosts.n > 1;
+        char logs[64] = "";
+
+        if (!code || c->kind == CAUSE_ORDER || !run_dir_recorder(l->dir) || !isatty(STDERR_FILENO))
+                return;
+        if (c->rank >= 0)
+                snprintf(logs, sizeof(logs), "hnlaunch logs %s --ranks %d · ", id, c->rank);
+        say("next: hnlaunch report %s · %shnlaunch rerun %s%s\n", id, logs,
+            loses_host ? "--without-bad " : "", id);
+}
+
 int verdict_tell(struct launch *l)
 {
         int code = outcome_exit_code(job_outcome(l->job));
@@ -337,7 +368,8 @@ int verdict_tell(struct launch *l)
         launch_record_end(l, code);
         verdict_say(l);
         if (!l->o.quiet || code)
-                say("hnlaunch: %s\n", l->end.verdict);
+                say_verdict(l, code);
+        say_next(l, code);
         if (job_hurried(l->job)) {
                 /* A thread may be blocked in a write that no signal ends: exit() would wait. */
                 fflush(stderr);

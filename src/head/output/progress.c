@@ -176,6 +176,16 @@ static void count_pushed_node(struct progress *p, const struct event *e)
         print_phase(p, "push", p->push.done, p->push.nodes, note, e->us - p->push.began_us);
 }
 
+/* The last line has the reason in full. */
+static void say_stop(const char *reason)
+{
+        size_t n = strcspn(reason, ":;");
+
+        while (reason[n] && reason[n + 1] != ' ') /* part of a name */
+                n += 1 + strcspn(reason + n + 1, ":;");
+        say("hnlaunch: stopping all ranks: %.*s\n", (int)n, reason);
+}
+
 static void on_event(void *ctx, const struct event *e)
 {
         struct progress *p = ctx;
@@ -214,7 +224,7 @@ static void on_event(void *ctx, const struct event *e)
                         print_phase(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
                 break;
         case EVENT_STOP:
-                say("hnlaunch: stopping all ranks: %s\n", e->text);
+                say_stop(e->text);
                 break;
         default:
                 break;

@@ -258,7 +258,8 @@ static int gutter_width(const char *line, const char *end)
         return width ? width : 2;
 }
 
-static void print_body_line(FILE *to, int gutter, char tag, const char *text, size_t len)
+static void print_body_line(FILE *to, int gutter, char tag, const char *text, size_t len,
+                            bool color)
 {
         int n = (int)len, number;
 
@@ -273,9 +274,11 @@ static void print_body_line(FILE *to, int gutter, char tag, const char *text, si
                         n ? " " : "", n, text + number + 1);
                 break;
         case TAG_NOTE:
+                fprintf(to, "%*s= note: %.*s\n", gutter + 2, "", n, text);
+                break;
         case TAG_HELP:
-                fprintf(to, "%*s= %s: %.*s\n", gutter + 2, "", tag == TAG_NOTE ? "note" : "help", n,
-                        text);
+                fprintf(to, "%*s= %shelp%s: %.*s\n", gutter + 2, "", color ? "\033[36m" : "",
+                        color ? "\033[0m" : "", n, text);
                 break;
         case TAG_MORE:
                 fprintf(to, "%*s%.*s\n", gutter + 10, "", n, text);
@@ -296,7 +299,7 @@ static bool wants_bar(char before, char tag, size_t len)
                (before == TAG_PLACE || before == TAG_ROW || before == TAG_CARETS);
 }
 
-static void print_body(const struct diag *d, FILE *to)
+static void print_body(const struct diag *d, FILE *to, bool color)
 {
         const char *line = (const char *)buf_data(&d->body), *end = line + buf_len(&d->body), *next;
         int gutter = gutter_width(line, end);
@@ -310,7 +313,7 @@ static void print_body(const struct diag *d, FILE *to)
                 len = (size_t)(next - line) - 2;
                 if (wants_bar(before, *line, len) && !bar)
                         fprintf(to, "%*s|\n", gutter + 2, "");
-                print_body_line(to, gutter, *line, line + 1, len);
+                print_body_line(to, gutter, *line, line + 1, len, color);
                 bar = *line == TAG_ROW && !len;
                 before = *line;
         }
@@ -330,7 +333,7 @@ void diags_print(const struct diags *d, FILE *to, bool color)
                         fprintf(to, "%snote%s: %s\n", color ? "\033[1m" : "",
                                 color ? "\033[0m" : "", one->fact);
                 if (buf_len(&one->body))
-                        print_body(one, to);
+                        print_body(one, to, color);
                 if (d->n > 1)
                         fputc('\n', to);
         }

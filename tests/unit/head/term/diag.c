@@ -164,7 +164,7 @@ static void test_warnings_are_no_errors(void **state UNUSED)
         struct diags diags = DIAGS_INIT;
         char *text;
 
-        diag_warn(&diags, 305, "careful");
+        diag_help(diag_warn(&diags, 305, "careful"), "slow down");
         assert_int_equal(diags_errors(&diags), 0);
         assert_null(diags_first_error(&diags));
         diag_add(&diags, 301, 69, "stop");
@@ -172,7 +172,8 @@ static void test_warnings_are_no_errors(void **state UNUSED)
         assert_int_equal(diags_errors(&diags), 2);
         assert_int_equal(diags_first_error(&diags)->exit, 69);
         text = printed(&diags, true);
-        assert_string_equal(text, "\033[1;33mwarning\033[0m[HN305]: careful\n\n"
+        assert_string_equal(text, "\033[1;33mwarning\033[0m[HN305]: careful\n"
+                                  "    = \033[36mhelp\033[0m: slow down\n\n"
                                   "\033[1;31merror\033[0m[HN301]: stop\n\n"
                                   "\033[1;31merror\033[0m[HN302]: more\n\n");
         free(text);
