@@ -136,6 +136,22 @@ void launch_record_end(struct launch *l, int code)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* Adds the step of the slowest rank, if ranks tell steps. */
+static void add_step(const struct launch *l, json_t *j)
+{
+        int64_t least = -1, of = 0, step, total;
+
+        for (int i = 0; i < l->plan.world_size; i++)
+                if (job_step(l->job, i, &step, &total) && (least < 0 || step < least)) {
+                        least = step;
+                        of = total;
+                }
+        if (least < 0)
+                return;
+        json_object_set_new(j, "step", json_integer((json_int_t)least));
+        json_object_set_new(j, "total", of ? json_integer((json_int_t)of) : json_null());
+}
+
 static json_t *describe_launch(void *ctx)
 {
         const struct launch *l = ctx;
@@ -149,6 +165,7 @@ static json_t *describe_launch(void *ctx)
         json_object_set_new(j, "world_size", json_integer(l->plan.world_size));
         json_object_set_new(j, "silent_nodes", json_integer((json_int_t)job_silent_nodes(l->job)));
         json_object_set_new(j, "detached", json_boolean(launch_is_detached(l)));
+        add_step(l, j);
         return j;
 }
 

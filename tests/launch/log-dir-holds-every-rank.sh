@@ -31,7 +31,7 @@ for mask in 000 022; do
     is "folders made under umask $mask" "$(modes "new$mask" -type d)" '700 '
     is "files made under umask $mask" "$(modes "new$mask" -type f)" '600 '
     is "of all kinds under umask $mask" "$(ls "new$mask/below/latest/" | sed 's/-[0-9]*//' | sort -u | tr '\n' ' ')" \
-        'events.ndjson rank.err rank.out run.json summary.json trace '
+        'events.ndjson output rank.err rank.out run.json summary.json trace '
 done
 mkdir -m 755 mine
 hn -q --local 1 --log-dir mine true

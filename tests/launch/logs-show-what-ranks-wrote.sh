@@ -41,6 +41,22 @@ has 'is told' "$ERR" 'error[HN812]: cannot use the pattern (a*)\1: it has a back
 hn logs --ranks 7
 exits 'a rank that is not there' 66
 has 'is told, with those that are' "$ERR" 'it has ranks 0 to 3'
+hn --local 1 --progress none sh -c 'echo early; sleep 6; echo late; exit 3'
+hn logs --around failure
+is '--around failure: the lines before it' "$(xargs <"$OUT")" late
+hn logs --around 0.5s
+is '--around TIME: those of the time' "$(xargs <"$OUT")" early
+hn logs --around 1m05.5s
+is '... and no others' "$RC $(wc -l <"$OUT")" '0 0'
+hn logs --around soon
+exits 'no time is refused' 64
+has '... with the form' "$ERR" 'must be `failure`, or a time of the run such as 7.5s or 1m07s, got `soon`'
+hn logs --around failure -f
+exits '--around and --follow exclude each other' 64
+hn --local 1 true
+hn logs --around failure
+exits 'a run that has not failed' 66
+has '... is told' "$ERR" "error[HN809]: run $(newest) has not failed"
 hn --since 1h --local 1 true
 exits 'an option of logs elsewhere' 64
 has 'is told, too' "$ERR" 'error[HN704]: --since is an option of logs'
@@ -108,7 +124,28 @@ lacks 'and is told without it' "$ERR" $'\033'
 hn --log-dir logs --local 2 sh -c 'echo "here $RANK"; echo "err $RANK" >&2; printf end'
 hn logs
 exits 'with --log-dir' 0
-is 'the files of the ranks are printed' "$(xargs <"$OUT")" '0 | here 0 0 | end 0 | err 0 1 | here 1 1 | end 1 | err 1'
+is 'the output is printed' "$(sort "$OUT" | xargs)" '0 | end 0 | err 0 0 | here 0 1 | end 1 | err 1 1 | here 1'
+for option in --follow '--since 1h' --timestamps '--tail 6'; do
+    # shellcheck disable=SC2086
+    hn logs $option
+    is "$option, too" "$RC $(wc -l <"$OUT")" '0 6'
+done
+hn logs --fold
+is '--fold, too' "$(grep -c '^\[0-1\]\|^0-1\|^[01] ' "$OUT")" "$(wc -l <"$OUT")"
+start --log-dir logs --local 1 --label none sh -c 'echo first; until [ -e on ]; do sleep 0.05; done; echo second'
+ok 'a rank has written' wait_for lines_are "$OUT" 1
+: >followed
+"$HNLAUNCH" logs -f >followed 2>&1 &
+follower=$!
+ok '-f shows it' wait_for lines_are followed 1
+touch on
+finish
+wait $follower
+is 'and goes on to the end' "$(head -n 2 followed | xargs)" 'first second'
+hn --log-dir logs --local 2 sh -c 'echo "here $RANK"; echo "err $RANK" >&2; printf end'
+rm "logs/$(newest)/output"
+hn logs
+is 'without that file those of the ranks are printed' "$(xargs <"$OUT")" '0 | here 0 0 | end 0 | err 0 1 | here 1 1 | end 1 | err 1'
 hn logs --ranks 1 --stderr
 is 'chosen as others' "$(cat "$OUT")" '1 | err 1'
 hn logs --grep here --host nowhere
@@ -189,8 +226,9 @@ for line in open(sys.argv[1]):
     print(o.get("rank", o.get("ranks")), o.get("host"), o["stream"], o["text"], type(o["us"]).__name__)' "$OUT")" \
     $'[0, 1] None stdout line 3 int\n1 localhost stderr bad int'
 hn --log-dir logs --local 2 seq 5
+rm "logs/$(newest)/output"
 hn logs -n 1
-is '--log-dir: the last line of each rank' "$(cat "$OUT")" $'0 | 5\n1 | 5'
+is '--log-dir without the file output: the last line of each rank' "$(cat "$OUT")" $'0 | 5\n1 | 5'
 hn logs -n 1 --json --ranks 1
 is 'without times there, as JSON, too' "$(cat "$OUT")" '{"v":1,"rank":1,"host":"localhost","stream":"stdout","text":"5"}'
 

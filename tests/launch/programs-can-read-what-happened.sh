@@ -68,7 +68,7 @@ is 'summary.json: its fields' "$(json $summary '" ".join(d)')" \
     'v run origin code hn verdict us rank host failures'
 is 'what became of it' "$(json $summary 'd["v"], d["origin"], d["code"], d["rank"], d["host"]')" "1 worker 3 1 localhost"
 is 'the verdict is the last line of stderr' "hnlaunch: $(json $summary 'd["verdict"]')" "$(verdict)"
-is 'the failures and their fields' "$(json $summary '[{k: v for k, v in f.items() if k != "ms"} for f in d["failures"]]')" \
+is 'the failures and their fields' "$(json $summary '[{k: v for k, v in f.items() if k not in ("ms", "us")} for f in d["failures"]]')" \
     "[{'rank': 1, 'host': 'localhost', 'echo': False, 'code': 3}]"
 
 hn --local 1 --log-dir logs sh -c 'kill -SEGV $$'

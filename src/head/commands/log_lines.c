@@ -165,6 +165,7 @@ void log_lines_gap(struct log_lines *l, uint64_t bytes)
         CLEANUP(buf_finish) struct buf out = BUF_INIT;
         struct buf *to = place_line(l, &out);
 
+        l->has_gap = true;
         if (l->json && bytes)
                 buf_printf(to, "{\"v\":1,\"lost\":%llu}\n", (unsigned long long)bytes);
         else if (l->json)

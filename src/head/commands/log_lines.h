@@ -22,6 +22,7 @@ struct log_lines {
         bool json;
         bool filtered;          /* stdout is a terminal: escapes go */
         bool untimed;           /* lines have no times */
+        bool has_gap;           /* a gap was told */
         struct line_fold *fold; /* NULL = no --fold */
         /* The last lines, a ring; NULL = each goes out at once. */
         struct buf *tail;

@@ -2,7 +2,6 @@
 #include "head/commands/run_commands.h"
 
 #include <errno.h>
-#include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/printable.h"
 #include "head/attach/attach.h"
 #include "head/commands/run_logs.h"
+#include "head/commands/run_ps.h"
 #include "head/commands/run_report.h"
 #include "head/commands/run_top.h"
 #include "head/commands/run_why.h"
@@ -36,176 +36,6 @@ enum {
         LOOK_US = 100000,
 };
 
-static const char *json_word(const json_t *j, const char *name)
-{
-        const char *text = json_string_value(json_object_get(j, name));
-
-        return text ? text : "";
-}
-
-static json_int_t json_number(const json_t *j, const char *name)
-{
-        return json_integer_value(json_object_get(j, name));
-}
-
-/* --- ps --------------------------------------------------------------------------------------- */
-
-static char *describe_state(const struct run *r)
-{
-        json_int_t code = json_number(r->summary, "code");
-
-        switch (r->state) {
-        case RUN_GOES_ON:
-                return xstrdup(json_word(r->info, "state"));
-        case RUN_SILENT:
-                return xstrdup("silent");
-        case RUN_ELSEWHERE:
-                return xasprintf("on %s", json_word(r->info, "host"));
-        case RUN_LOST:
-                return xstrdup("killed");
-        case RUN_ENDED:
-                break;
-        }
-        if (!code)
-                return xstrdup("finished");
-        return xasprintf(json_object_get(r->summary, "signal") &&
-                                         !strcmp(json_word(r->summary, "origin"), "launcher")
-                                 ? "stopped (%lld)"
-                                 : "failed (%lld)",
-                         (long long)code);
-}
-
-/* The state, and how many nodes are silent. */
-static char *describe_state_cell(const struct run *r)
-{
-        json_int_t silent = json_number(r->info, "silent_nodes");
-        char *state = describe_state(r), *life;
-
-        if (r->state != RUN_GOES_ON || !silent)
-                return state;
-        life = xasprintf("%s, %lld node%s silent", state, (long long)silent,
-                         silent == 1 ? "" : "s");
-        free(state);
-        return life;
-}
-
-static char *describe_start(const struct run *r)
-{
-        struct tm tm = { 0 };
-        char text[32];
-        time_t t;
-
-        if (!strptime(json_word(r->info, "started"), "%Y-%m-%dT%H:%M:%S", &tm))
-                return xstrdup("");
-        t = timegm(&tm);
-        localtime_r(&t, &tm);
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm);
-        return xstrdup(text);
-}
-
-static char *describe_time(const struct run *r)
-{
-        const json_t *us = json_object_get(r->summary ? r->summary : r->info, "us");
-        char text[32] = "";
-
-        if (us)
-                format_duration(text, sizeof(text), json_integer_value(us));
-        return xstrdup(text);
-}
-
-static char *describe_program(const struct run *r)
-{
-        CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        const json_t *word;
-        size_t i;
-
-        json_array_foreach(json_object_get(r->info, "argv"), i, word) buf_printf(
-                &b, i ? " %s" : "%s", json_is_string(word) ? json_string_value(word) : "");
-        return buf_steal(&b);
-}
-
-static void print_runs_table(const struct run_list *l)
-{
-        static const struct {
-                const char *name;
-                int flags;
-        } columns[] = { { "RUN", 0 },
-                        { "STARTED", 0 },
-                        { "TIME", SCOLS_FL_RIGHT },
-                        { "HOST", 0 },
-                        { "NODES", SCOLS_FL_RIGHT },
-                        { "RANKS", SCOLS_FL_RIGHT },
-                        { "STATE", 0 },
-                        { "PROGRAM", SCOLS_FL_TRUNC } };
-        struct libscols_table *t = scols_new_table();
-
-        for (size_t i = 0; t && i < ARRAY_SIZE(columns); i++)
-                scols_table_new_column(t, columns[i].name, i + 1 == ARRAY_SIZE(columns) ? 0.9 : 0.1,
-                                       columns[i].flags);
-        scols_table_set_column_separator(t, "  ");
-        for (size_t i = 0; t && i < l->n; i++) {
-                const struct run *r = &l->v[i];
-                struct libscols_line *line = scols_table_new_line(t, NULL);
-                char *cells[] = { xstrdup(r->id),
-                                  describe_start(r),
-                                  describe_time(r),
-                                  xstrdup(json_word(r->info, "host")),
-                                  xasprintf("%lld", (long long)json_number(r->info, "num_nodes")),
-                                  xasprintf("%lld", (long long)json_number(r->info, "world_size")),
-                                  describe_state_cell(r),
-                                  describe_program(r) };
-
-                for (size_t c = 0; c < ARRAY_SIZE(cells); c++)
-                        if (!line || scols_line_refer_data(line, c, cells[c]) != 0)
-                                free(cells[c]);
-        }
-        if (t)
-                scols_print_table(t);
-        scols_unref_table(t);
-}
-
-static void print_runs_json(const struct run_list *l)
-{
-        json_t *runs = json_array();
-
-        for (size_t i = 0; i < l->n; i++) {
-                const struct run *r = &l->v[i];
-                CLEANUP(free_textp) char *state = describe_state(r);
-                static const char *const of_summary[] = { "us", "code", "hn", "verdict", "rank" };
-                static const char *const of_info[] = { "host",        "pid",       "started",
-                                                       "us",          "argv",      "cwd",
-                                                       "directory",   "num_nodes", "world_size",
-                                                       "silent_nodes" };
-                json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
-                                      r->state == RUN_GOES_ON);
-
-                for (size_t k = 0; k < ARRAY_SIZE(of_info); k++)
-                        json_object_set(j, of_info[k], json_object_get(r->info, of_info[k]));
-                for (size_t k = 0; r->summary && k < ARRAY_SIZE(of_summary); k++)
-                        json_object_set(j, of_summary[k],
-                                        json_object_get(r->summary, of_summary[k]));
-                json_array_append_new(runs, j);
-        }
-        runs = json_pack("{s:i, s:o}", "v", 1, "runs", runs);
-        json_write_plain(runs, stdout);
-        json_decref(runs);
-}
-
-static int list_runs(const struct options *o, struct diags *d)
-{
-        struct run_list l;
-
-        run_list_load(&l);
-        if (o->json)
-                print_runs_json(&l);
-        else if (l.n)
-                print_runs_table(&l);
-        else
-                diag_tell(d, "you have no runs here");
-        run_list_finish(&l);
-        return 0;
-}
-
 /* --- one run ---------------------------------------------------------------------------------- */
 
 static void add_newest_runs(struct diag *di, const struct run_list *l)
@@ -213,8 +43,8 @@ static void add_newest_runs(struct diag *di, const struct run_list *l)
         enum { SHOWN = 5 };
 
         for (size_t i = 0; i < l->n && i < SHOWN; i++) {
-                CLEANUP(free_textp) char *program = describe_program(&l->v[i]);
-                CLEANUP(free_textp) char *state = describe_state(&l->v[i]);
+                CLEANUP(free_textp) char *program = run_program_text(&l->v[i]);
+                CLEANUP(free_textp) char *state = run_state_text(&l->v[i]);
 
                 diag_row(di, "%s  %s  %s", l->v[i].id, state, program);
         }
@@ -259,13 +89,13 @@ static int refuse_order(const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE)
                 diag_help(diag_add(d, HN_ELSEWHERE, 69, "run %s is not on this machine, but on %s",
-                                   r->id, json_word(r->info, "host")),
+                                   r->id, json_member(r->info, "host")),
                           "give the command there");
         else if (r->state == RUN_LOST)
                 diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: its hnlaunch was killed", r->id);
         else
                 diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: %s", r->id,
-                         json_word(r->summary, "verdict"));
+                         json_member(r->summary, "verdict"));
         return 69;
 }
 
@@ -279,7 +109,7 @@ static int refuse_answer(const struct run *r, const struct error *err, struct di
 
         if (ended)
                 diag_add(d, HN_HAS_ENDED, code, "run %s has ended: %s", r->id,
-                         summary ? json_word(summary, "verdict") : err->text);
+                         summary ? json_member(summary, "verdict") : err->text);
         else if (!lives)
                 diag_add(d, HN_NO_ANSWER, code,
                          "run %s has ended without a verdict: its hnlaunch "
@@ -288,7 +118,8 @@ static int refuse_answer(const struct run *r, const struct error *err, struct di
         else
                 diag_help(diag_add(d, HN_NO_ANSWER, code, "run %s does not answer: %s", r->id,
                                    err->text),
-                          "kill %lld stops it", json_number(r->info, "pid"));
+                          "kill %lld stops it",
+                          json_integer_value(json_object_get(r->info, "pid")));
         json_decref(summary);
         return code;
 }
@@ -339,8 +170,8 @@ static int await_run(const struct run *r, struct diags *d)
         answer = answer ? answer : await_summary(r);
         if (!answer)
                 return refuse_answer(r, &err, d);
-        code = (int)json_number(answer, "code");
-        diag_tell(d, "run %s: %s", r->id, json_word(answer, "verdict"));
+        code = (int)json_integer_value(json_object_get(answer, "code"));
+        diag_tell(d, "run %s: %s", r->id, json_member(answer, "verdict"));
         json_decref(answer);
         return code;
 }
@@ -455,8 +286,8 @@ static void push_ranks(struct strv *argv, const struct intlist *ranks)
 static int start_again(const struct options *o, const struct run *r, struct diags *d)
 {
         const json_t *line = json_object_get(r->info, "line"), *word;
-        const char *directory = json_word(r->info, "directory"),
-                   *bad = json_word(r->summary, "host");
+        const char *directory = json_member(r->info, "directory"),
+                   *bad = json_member(r->summary, "host");
         CLEANUP(strv_finish) struct strv argv = STRV_INIT;
         CLEANUP(buf_finish) struct buf shown = BUF_INIT;
         size_t i, last = find_last_option(r->info);
@@ -536,7 +367,7 @@ int run_commands_do(const struct options *o, struct diags *d)
         int rc = check_words(o, d);
 
         if (rc || o->command == COMMAND_PS)
-                return rc ? rc : list_runs(o, d);
+                return rc ? rc : run_ps_print(o, d);
         run_list_load(&l);
         running = o->command == COMMAND_WHY || o->command == COMMAND_TOP;
         r = find_run(&l, o->argv.n ? o->argv.v[0] : running ? newest_running(&l) : NULL, d);

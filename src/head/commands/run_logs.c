@@ -38,6 +38,7 @@ enum {
         STREAMS = 2,
         FOLLOW_US = 100000,
         ABANDONED_S = 180,
+        AROUND_US = 5000000, /* to both sides */
         HOSTS_SHOWN = 8,
 };
 
@@ -49,9 +50,9 @@ struct logs {
         bool *wanted; /* by rank */
         regex_t pattern;
         bool compiled;
-        struct buf *lines; /* by rank and stream: a line without an end */
-        int64_t *began;    /* of these lines */
-        int64_t from_us;   /* --since; time of the run */
+        struct buf *lines;         /* by rank and stream: a line without an end */
+        int64_t *began;            /* of these lines */
+        int64_t from_us, until_us; /* --since, --around; times of the run */
 };
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -60,7 +61,8 @@ struct logs {
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
-        if (us >= g->from_us && (!g->o->pattern || regexec(&g->pattern, text, 0, NULL, 0) == 0))
+        if (us >= g->from_us && us <= g->until_us &&
+            (!g->o->pattern || regexec(&g->pattern, text, 0, NULL, 0) == 0))
                 log_lines_add(&g->to, us, rank, stream, text, len);
 }
 
@@ -337,17 +339,62 @@ static void print_rank_files(struct logs *g)
 static int check_rank_files(const struct options *o, const char *id, const char *elsewhere,
                             struct diags *d)
 {
-        if (!o->logs.follow && !o->logs.since_ms && !o->timestamps && !o->fold)
+        if (!o->logs.follow && !o->logs.since_ms && !o->logs.around_us && !o->timestamps &&
+            !o->fold)
                 return 0;
         diag_help(diag_add(d, HN_NO_OUTPUT, 66,
                            "the output of run %s is in %s, a file for each rank, without times", id,
                            elsewhere),
                   "leave out %s",
-                  o->logs.follow     ? "--follow, or use tail -f"
-                  : o->logs.since_ms ? "--since"
-                  : o->timestamps    ? "--timestamps"
-                                     : "--fold");
+                  o->logs.follow      ? "--follow, or use tail -f"
+                  : o->logs.since_ms  ? "--since"
+                  : o->logs.around_us ? "--around"
+                  : o->timestamps     ? "--timestamps"
+                                      : "--fold");
         return 66;
+}
+
+/* Returns when the run failed first, in microseconds of the run; -1 = it has not. */
+static int64_t find_failure_us(const char *id)
+{
+        json_t *summary = run_load_summary(id);
+        const json_t *failures = json_object_get(summary, "failures"), *f;
+        int64_t us = INT64_MAX;
+        size_t i;
+
+        json_array_foreach(failures, i, f)
+        {
+                const json_t *at = json_object_get(f, "us");
+
+                us = MIN(us, at ? (int64_t)json_integer_value(at) : INT64_MAX);
+        }
+        if (us == INT64_MAX && json_integer_value(json_object_get(summary, "code")))
+                us = (int64_t)json_integer_value(json_object_get(summary, "us"));
+        json_decref(summary);
+        return us == INT64_MAX ? -1 : us;
+}
+
+/* Sets which times are printed. 0, or the exit code. */
+static int choose_times(struct logs *g, const char *id, struct diags *d)
+{
+        int64_t around_us = g->o->around_us;
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        g->until_us = INT64_MAX;
+        if (g->o->since_ms)
+                g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->to.started_us -
+                             g->o->since_ms * 1000;
+        if (around_us == LOGS_FAILURE && (around_us = find_failure_us(id)) < 0) {
+                diag_help(diag_add(d, HN_NO_OUTPUT, 66, "run %s has not failed", id),
+                          "--around TIME shows the lines of a time since its start");
+                return 66;
+        }
+        if (around_us) {
+                g->from_us = around_us - AROUND_US;
+                g->until_us = around_us + AROUND_US;
+        }
+        return 0;
 }
 
 /* Prepares @g for a run of so many ranks. 0, or the exit code. */
@@ -355,7 +402,6 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
                      struct diags *d)
 {
         size_t n = (size_t)json_integer_value(json_object_get(record, "world_size"));
-        struct timespec now;
 
         if (compile_pattern(g, d) < 0)
                 return 64;
@@ -366,10 +412,8 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
         g->wanted = xcalloc(n, sizeof(*g->wanted));
         g->lines = xcalloc(n * STREAMS, sizeof(*g->lines));
         g->began = xcalloc(n * STREAMS, sizeof(*g->began));
-        clock_gettime(CLOCK_REALTIME, &now);
-        if (g->o->since_ms)
-                g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->to.started_us -
-                             g->o->since_ms * 1000;
+        if (choose_times(g, id, d))
+                return 66;
         g->to.timestamps = o->timestamps;
         g->to.filtered = isatty(STDOUT_FILENO) && !o->raw;
         if (choose_ranks(g, o, record, id, d) < 0)
@@ -414,20 +458,26 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         json_t *record = run_records_load(dir, "run.json");
         struct logs g = { .o = &o->logs, .dir = dir };
         struct stat st;
-        bool in_log_dir = lstat(folder, &st) == 0 && S_ISLNK(st.st_mode);
+        bool is_link = lstat(folder, &st) == 0 && S_ISLNK(st.st_mode);
+        bool is_over = r->state == RUN_ENDED || r->state == RUN_LOST;
+        /* Of an older version, or without output. */
+        bool in_files = is_link && is_over && faccessat(dir, "output", F_OK, 0) < 0;
         int rc = 66;
 
         if (json_integer_value(json_object_get(record, "world_size")) <= 0)
                 diag_add(d, HN_NO_OUTPUT, rc, "there is no recorded output of run %s", r->id);
         else
-                rc = in_log_dir ? check_rank_files(o, r->id, elsewhere ? elsewhere : folder, d) : 0;
+                rc = in_files ? check_rank_files(o, r->id, elsewhere ? elsewhere : folder, d) : 0;
         if (!rc)
                 rc = open_logs(&g, o, record, r->id, d);
-        g.to.untimed = in_log_dir;
-        if (!rc && in_log_dir)
+        g.to.untimed = in_files;
+        if (!rc && in_files)
                 print_rank_files(&g);
         else if (!rc && !print_output(&g, r))
                 rc = refuse_abandoned(r, d);
+        if (!rc && is_link && g.to.has_gap)
+                diag_tell(d, "the files of the ranks in %s have all output",
+                          elsewhere ? elsewhere : folder);
         if (!rc && !o->quiet && !ferror(stdout))
                 tell_verdict(r);
         finish_logs(&g);

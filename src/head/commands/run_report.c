@@ -37,7 +37,7 @@ static int write_page(const char *path, const struct story *s, struct diags *d)
                           "--html - writes the page to standard output");
                 return 73;
         }
-        diag_tell(d, "the report of run %s is in %s", story_word(s->run, "run"), path);
+        diag_tell(d, "the report of run %s is in %s", json_member(s->run, "run"), path);
         return 0;
 }
 

@@ -51,6 +51,13 @@ static void put_json_escape(struct buf *to, uint32_t c)
                            (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
 }
 
+const char *json_member(const json_t *j, const char *name)
+{
+        const char *text = json_string_value(json_object_get(j, name));
+
+        return text ? text : "";
+}
+
 char *json_dump_plain(const json_t *j, size_t flags)
 {
         CLEANUP(free_textp) char *text = json_dumps(j, flags);

@@ -17,6 +17,9 @@ json_t *json_text(const char *text);
 json_t *json_texts(const struct strv *texts);
 json_t *json_numbers(const int *v, size_t n);
 
+/* Returns a member of an object as text, "" if there is none; lent. */
+const char *json_member(const json_t *j, const char *name);
+
 /* Returns the text of @j, malloc'ed, with json_dumps() @flags. Characters that printable.h escapes
  * are written as \uXXXX: the same value for a program, and harmless for a terminal. */
 char *json_dump_plain(const json_t *j, size_t flags);

@@ -47,6 +47,10 @@ static void check_pairs(const struct options *o, struct diags *d)
         struct diag *diag;
         int fd;
 
+        if (o->logs.around_us && (o->logs.follow || o->logs.since_ms))
+                diag_help(diag_add(d, HN_CONFLICT, 64, "--around and %s exclude each other",
+                                   o->logs.follow ? "--follow" : "--since"),
+                          "leave one out");
         if (o->on_hang == HANG_RESTART && !o->max_restarts)
                 diag_help(diag_add(d, HN_CONFLICT, 64,
                                    "--on-hang restart needs a number of restarts"),

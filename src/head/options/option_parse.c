@@ -307,6 +307,49 @@ OPTION_PARSER(value_limit)
         return 0;
 }
 
+/* Reads "1m07.5s", as the report writes times. At least a microsecond, since 0 is none. */
+static int read_moment(int64_t *ret, const char *text)
+{
+        static const struct {
+                const char *name;
+                double us;
+        } units[] = {
+                { "ms", 1e3 }, { "s", 1e6 }, { "m", 60e6 }, { "h", 3600e6 }, { "d", 86400e6 }
+        };
+        double sum = 0;
+
+        do {
+                size_t unit = 0, len = strspn(text, "0123456789.");
+                char *end;
+                double n = strtod(text, &end);
+
+                if (!len || end != text + len)
+                        return -EINVAL;
+                while (unit < ARRAY_SIZE(units) &&
+                       strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
+                        unit++;
+                if (unit == ARRAY_SIZE(units) || n * units[unit].us > 3660 * 86400e6)
+                        return -EINVAL;
+                sum += n * units[unit].us;
+                text = end + strlen(units[unit].name);
+        } while (*text);
+        *ret = MAX((int64_t)sum, INT64_C(1));
+        return 0;
+}
+
+OPTION_PARSER(value_moment)
+{
+        (void)def;
+        if (!strcmp(text, "failure"))
+                *(int64_t *)field = LOGS_FAILURE;
+        else if (read_moment(field, text) < 0)
+                return err_set(err, EINVAL,
+                               "must be `failure`, or a time of the run such as 7.5s or 1m07s, got "
+                               "`%s`",
+                               text);
+        return 0;
+}
+
 OPTION_PARSER(value_size)
 {
         static const char units[] = "KMGT";

@@ -227,9 +227,15 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_text, FIELD(logs.pattern) },
         { "since", 0, "TIME", "lines of the last 5m, 30s, 2h",
           NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_span, FIELD(logs.since_ms) },
-        { "tail", 'n', "N", "the last N lines, of a run with --log-dir those of each rank",
+        { "around", 0, "failure|TIME", "lines of 5 s before and after the failure, or a time of the run",
+          NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_moment, FIELD(logs.around_us) },
+        { "tail", 'n', "N", "the last N lines",
           NULL, NULL, GROUP_PLAN, .commands = ON(LOGS),
           .parse = value_number, FIELD(logs.tail), .min = 1, .max = 1000000 },
+        { "all", 'a', NULL, "all runs that have ended, not the last five",
+          NULL, NULL, GROUP_PLAN, .commands = ON(PS), .parse = value_switch, FIELD(ps.all) },
+        { "watch", 0, NULL, "again every two seconds",
+          NULL, NULL, GROUP_PLAN, .commands = ON(PS), .parse = value_switch, FIELD(ps.watch) },
         { "without-bad", 0, NULL, "without the host that failed first",
           NULL, NULL, GROUP_PLAN, .commands = ON(RERUN), .parse = value_switch, FIELD(without_bad) },
         { "html", 0, "FILE", "as one page for a browser, in FILE; - is standard output",
@@ -303,7 +309,7 @@ const struct option_command option_commands[] = {
                                        "nodes have\n"
                                        "hnlaunch plan --ranks 0 --local 4 true  the environment of "
                                        "rank 0\n" },
-        [COMMAND_PS] = { "ps", "list your runs, also those that have ended", "", 0, 0 },
+        [COMMAND_PS] = { "ps", "list your runs: those that go on, and the last ones", "", 0, 0 },
         [COMMAND_STOP] = { "stop", "stop a run, and wait for its end", "RUN", 1, 1,
                            "hnlaunch stop k3f9q\n"
                            "hnlaunch stop k3f9q --grace 0           SIGKILL at once\n" },

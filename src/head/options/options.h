@@ -51,11 +51,14 @@ enum { DURATION_NEVER = -1 }; /* of the *_ms fields */
 struct settings; /* head/options/config.h */
 
 /* Of COMMAND_LOGS. */
+enum { LOGS_ALL = 0, LOGS_FAILURE = -1 };
+
 struct log_options {
         bool follow, only_stderr;
-        char *pattern;    /* extended regular expression; NULL = every line */
-        int64_t since_ms; /* only lines of so much time; 0 = all */
-        int tail;         /* only so many lines at the end; 0 = all */
+        char *pattern;     /* extended regular expression; NULL = every line */
+        int64_t since_ms;  /* only lines of so much time; 0 = all */
+        int64_t around_us; /* only lines of about this time of the run; LOGS_ALL, LOGS_FAILURE */
+        int tail;          /* only so many lines at the end; 0 = all */
 };
 
 struct options {
@@ -140,6 +143,9 @@ struct options {
         bool probe;           /* plan --probe */
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */
         struct log_options logs;
+        struct {
+                bool all, watch;
+        } ps;
         char *agent;      /* --agent FILE, hidden: another agent binary */
         char *help_topic; /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
         struct strv argv; /* the program and its arguments; words of another command */

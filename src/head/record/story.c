@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "head/core/json_text.h"
 #include "head/run/run_records.h"
 
 enum {
@@ -16,13 +17,6 @@ enum {
         NODES_MAX = 65536,
         NOTES_MAX = 1000,
 };
-
-const char *story_word(const json_t *j, const char *name)
-{
-        const char *text = json_string_value(json_object_get(j, name));
-
-        return text ? text : "";
-}
 
 static int64_t read_json_number(const json_t *j, const char *name, int64_t missing)
 {
@@ -99,7 +93,7 @@ static int compare_failures(const void *a, const void *b)
 /* An order without words, Ctrl-C, is none. */
 static bool is_failure(const json_t *f)
 {
-        return json_object_get(f, "rank") || *story_word(f, "host") || *story_word(f, "text");
+        return json_object_get(f, "rank") || *json_member(f, "host") || *json_member(f, "text");
 }
 
 static void sort_failures(struct story *s)
@@ -139,7 +133,7 @@ static void make_places(struct story *s)
                                                    .started_us = -1,
                                                    .joined_us = -1,
                                                    .ended_us = -1 };
-                s->nodes[i].host = xstrdup(story_word(node, "host"));
+                s->nodes[i].host = xstrdup(json_member(node, "host"));
                 json_array_foreach(json_object_get(node, "ranks"), k, rank)
                 {
                         json_int_t at = json_integer_value(rank);
@@ -221,7 +215,7 @@ static void take_event_of_run(struct story *s, const struct told_event *e)
         }
         if (is_worth_a_note(e->ev) && s->n_notes < NOTES_MAX)
                 s->notes[s->n_notes++] =
-                        (struct story_note){ e->us, e->ev, story_word(e->j, "text"), e->node,
+                        (struct story_note){ e->us, e->ev, json_member(e->j, "text"), e->node,
                                              e->rank };
 }
 
@@ -233,7 +227,7 @@ static void take_events(struct story *s)
         s->notes = xcalloc(NOTES_MAX, sizeof(*s->notes));
         json_array_foreach(s->events, i, j)
         {
-                struct told_event e = { story_word(j, "ev"), read_json_number(j, "us", 0),
+                struct told_event e = { json_member(j, "ev"), read_json_number(j, "us", 0),
                                         (int)read_json_number(j, "node", -1),
                                         (int)read_json_number(j, "rank", -1), j };
 
@@ -276,7 +270,7 @@ static void add_steps_of_events(struct story *s)
                 int64_t rank = read_json_number(j, "rank", -1),
                         step = read_json_number(j, "step", -1);
 
-                if (!strcmp(story_word(j, "ev"), "rank.progress") && step >= 0 && rank >= 0 &&
+                if (!strcmp(json_member(j, "ev"), "rank.progress") && step >= 0 && rank >= 0 &&
                     (size_t)rank < s->n_ranks && !has[rank])
                         trace_log_add(&s->log,
                                       &(struct trace_event){ .us = read_json_number(j, "us", 0),
@@ -291,7 +285,7 @@ static void add_steps_of_events(struct story *s)
 /* Whether hnlaunch has decided the end: the rank that it names has not ended by itself. */
 static bool is_launchers(const struct story *s)
 {
-        return !strcmp(story_word(s->summary, "origin"), "launcher");
+        return !strcmp(json_member(s->summary, "origin"), "launcher");
 }
 
 /* The agent tells the end of a rank better than the arrival of the message, and on the clock of the

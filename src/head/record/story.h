@@ -83,8 +83,6 @@ struct story {
 int story_load(struct story *s, const char *id, struct error *err);
 void story_finish(struct story *s);
 
-/* Returns a member of .run or .summary as text, "" if there is none; lent. */
-const char *story_word(const json_t *j, const char *name);
 /* Returns when an element of .failures happened. */
 int64_t story_failure_us(const json_t *f);
 /* Returns the host of a node or of a rank; "" if unknown. */

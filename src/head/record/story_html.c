@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/core/json_text.h"
 #include "head/record/story_text.h"
 
 enum {
@@ -78,16 +79,16 @@ static void put_sentence(struct buf *to, const char *open, char *text, const cha
 
 static void put_top(struct buf *to, const struct story *s)
 {
-        const char *verdict = story_word(s->summary, "verdict");
+        const char *verdict = json_member(s->summary, "verdict");
         bool bad = json_integer_value(json_object_get(s->summary, "code")) != 0;
 
         buf_appends(to, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
                         "<meta http-equiv=\"Content-Security-Policy\" "
                         "content=\"default-src 'none'; style-src 'unsafe-inline'\">");
-        put_element(to, "<title>hnlaunch run ", story_word(s->run, "run"), "</title><style>");
+        put_element(to, "<title>hnlaunch run ", json_member(s->run, "run"), "</title><style>");
         buf_appends(to, style);
-        put_element(to, "</style></head>\n<body><header><h1>Run ", story_word(s->run, "run"),
+        put_element(to, "</style></head>\n<body><header><h1>Run ", json_member(s->run, "run"),
                     "</h1>");
         put_sentence(to, "<p class=\"dim\">", story_headline(s), "</p>");
         put_element(to, bad ? "<p class=\"bad\">\xe2\x9c\x97 " : "<p>",
@@ -154,20 +155,20 @@ static void put_failures(struct buf *to, const struct story *s)
         {
                 const json_t *rank = json_object_get(f, "rank"), *n;
                 CLEANUP(buf_finish) struct buf where = BUF_INIT, end = BUF_INIT;
-                const char *words = story_word(f, "text");
+                const char *words = json_member(f, "text");
 
                 if (i == FAILURES)
                         break;
                 if (rank)
                         buf_printf(&where, "rank %lld on ", (long long)json_integer_value(rank));
-                buf_appends(&where, story_word(f, "host"));
+                buf_appends(&where, json_member(f, "host"));
                 if ((n = json_object_get(f, "signal")))
                         buf_printf(&end, "signal %lld", (long long)json_integer_value(n));
                 else if ((n = json_object_get(f, "code")))
                         buf_printf(&end, "code %lld", (long long)json_integer_value(n));
                 if (json_is_true(json_object_get(f, "echo")))
                         buf_appends(&end, ", follows from another");
-                words = *words ? words : story_word(f, "said");
+                words = *words ? words : json_member(f, "said");
                 buf_append(&where, "", 1);
                 buf_append(&end, "", 1);
                 buf_appends(to, "<tr>");
@@ -231,12 +232,12 @@ static void put_facts(struct buf *to, const struct story *s)
         buf_appends(to, "<section><h2>Program and versions</h2><table>");
         put_fact(to, "program", argv);
         put_fact(to, "hnlaunch", line);
-        put_fact(to, "directory", story_word(s->run, "cwd"));
-        put_fact(to, "version of hnlaunch", story_word(s->run, "version"));
+        put_fact(to, "directory", json_member(s->run, "cwd"));
+        put_fact(to, "version of hnlaunch", json_member(s->run, "version"));
         for (size_t i = 0; i < s->n_notes; i++)
                 if (!strcmp(s->notes[i].what, "run.library"))
                         put_fact(to, "library of the ranks", s->notes[i].text);
-        put_fact(to, "started", story_word(s->run, "started"));
+        put_fact(to, "started", json_member(s->run, "started"));
         buf_appends(to, "</table></section>\n");
 }
 

@@ -34,7 +34,7 @@ struct story_span story_span(int64_t us)
 
 char *story_headline(const struct story *s)
 {
-        const char *started = story_word(s->run, "started");
+        const char *started = json_member(s->run, "started");
         struct tm tm = { 0 };
         char when[32] = "";
         time_t t;
@@ -46,7 +46,7 @@ char *story_headline(const struct story *s)
         }
         return xasprintf("%zu node%s, %zu rank%s%s, from %s", s->n_nodes,
                          s->n_nodes == 1 ? "" : "s", s->n_ranks, s->n_ranks == 1 ? "" : "s", when,
-                         story_word(s->run, "host"));
+                         json_member(s->run, "host"));
 }
 
 char *story_place_text(const struct story *s, int node, int rank)
@@ -278,18 +278,18 @@ static void print_failures(struct buf *to, const struct story *s)
                         break;
                 }
                 buf_printf(&line, "%8s  ", story_span(story_failure_us(f)).text);
-                if (strncmp(story_word(f, "text"), "rank ", 5)) { /* which names it */
+                if (strncmp(json_member(f, "text"), "rank ", 5)) { /* which names it */
                         if (rank)
                                 buf_printf(&line, "rank %lld on ",
                                            (long long)json_integer_value(rank));
-                        buf_printf(&line, "%s", story_word(f, "host"));
+                        buf_printf(&line, "%s", json_member(f, "host"));
                 }
                 if ((j = json_object_get(f, "signal")))
                         buf_printf(&line, "  signal %lld", (long long)json_integer_value(j));
                 if ((j = json_object_get(f, "code")))
                         buf_printf(&line, "  code %lld", (long long)json_integer_value(j));
-                if (*story_word(f, "text"))
-                        buf_printf(&line, "  %.160s", story_word(f, "text"));
+                if (*json_member(f, "text"))
+                        buf_printf(&line, "  %.160s", json_member(f, "text"));
                 if (json_is_true(json_object_get(f, "echo")))
                         buf_appends(&line, "  (follows from another)");
                 buf_appends(to, "  ");
@@ -319,10 +319,10 @@ static void print_notes(struct buf *to, const struct story *s)
 
 void story_print(struct buf *to, const struct story *s, size_t columns)
 {
-        const char *verdict = story_word(s->summary, "verdict");
+        const char *verdict = json_member(s->summary, "verdict");
         CLEANUP(free_textp) char *head = story_headline(s);
 
-        buf_printf(to, "run %s: %s\n", story_word(s->run, "run"), head);
+        buf_printf(to, "run %s: %s\n", json_member(s->run, "run"), head);
         printable_put(to, *verdict ? verdict : "no verdict yet",
                       strlen(*verdict ? verdict : "no verdict yet"));
         buf_appends(to, "\n");
@@ -398,7 +398,7 @@ json_t *story_json(const struct story *s)
 {
         json_t *j = json_pack(
                 "{s:i, s:s, s:s, s:O?, s:o, s:o, s:i, s:o}", "v", 1, "run",
-                story_word(s->run, "run"), "verdict", story_word(s->summary, "verdict"), "code",
+                json_member(s->run, "run"), "verdict", json_member(s->summary, "verdict"), "code",
                 json_object_get(s->summary, "code"), "phases", json_phases(s), "nodes",
                 json_nodes(s), "restarts", s->restarts, "failed_us", json_us(s->times.failed_us));
         json_t *found;

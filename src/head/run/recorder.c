@@ -335,7 +335,7 @@ static int cut_output(struct recorder *r, off_t bytes)
 /* Whether the record is written in the folder of --log-dir, too, which has the others already. */
 static bool goes_elsewhere(enum record record)
 {
-        return record == RECORD_HANG || record == RECORD_TRACE;
+        return record == RECORD_OUTPUT || record == RECORD_HANG || record == RECORD_TRACE;
 }
 
 /* Appends to the file of the record, which is made if needed. */
@@ -360,7 +360,7 @@ static int write_record(struct recorder *r, enum record record, const struct buf
 {
         int ret;
 
-        if (!buf_len(b) || (r->elsewhere && record != RECORD_OUTPUT && !goes_elsewhere(record)))
+        if (!buf_len(b) || (r->elsewhere && (!goes_elsewhere(record) || r->files.dir < 0)))
                 return 0;
         ret = append_record(r, record, b);
         if (ret == 0 || r->files.err.code)
@@ -575,7 +575,7 @@ bool recorder_put_output(struct recorder *r, int64_t us, int rank, uint8_t strea
         bool stuck, room;
         struct buf *b;
 
-        if (!r || (r->elsewhere && !r->alone.is_so) || !len)
+        if (!r || !len)
                 return true;
         b = &r->pending[RECORD_OUTPUT];
         pthread_mutex_lock(&r->lock);

@@ -55,7 +55,8 @@ struct recorder_keep {
 };
 
 /* Records the run @run below @folder from recorder_open() on; what is put before waits in memory.
- * @elsewhere: the records are in that folder already, and only a link to it is made; NULL = no. */
+ * @elsewhere: the records are in that folder already, but for output, traces and hangs, and only a
+ * link to it is made; NULL = no. */
 struct recorder *recorder_create(const char *folder, const char *run, const char *elsewhere,
                                  struct recorder_keep keep);
 /* Begins to write. Nothing is written, and nothing is made, before. */
@@ -73,7 +74,7 @@ bool recorder_put_output(struct recorder *r, int64_t us, int rank, uint8_t strea
                          size_t len);
 
 /* From now on the records are the only place of the output: no output is left out, unless a write
- * fails or takes RECORDER_SLOW_MS. Also with @elsewhere the output is kept. */
+ * fails or takes RECORDER_SLOW_MS. */
 void recorder_stand_alone(struct recorder *r, int64_t us, struct recorder_room room);
 
 /* Waits until all is written, at most @ms. 0; or -errno with @err: something is missing, -ETIME:

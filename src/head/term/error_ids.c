@@ -878,8 +878,9 @@ const struct error_id error_ids[] = {
           "A program of such a name is started by hnlaunch run NAME." },
         { 809,
           "there is no such recorded output",
-          "The run was started with --log-dir none, or has no rank as chosen by --ranks and --host. One with --log-dir DIR keeps "
-          "a file for each rank, without times: --follow, --since, --timestamps and --fold do not work for it.",
+          "The run was started with --log-dir none, or has no rank as chosen by --ranks and --host. One with --log-dir DIR of "
+          "an older version has only a file for each rank, without times: --follow, --since, --timestamps and --fold do not "
+          "work for it.",
           "The message names the ranks of the run, or the option to leave out." },
         { 810,
           "a pattern cannot be used",

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/commands/run_ps.h"
+
+#include <libsmartcols.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/format.h"
+#include "base/memory.h"
+#include "head/core/json_text.h"
+#include "head/output/say.h"
+
+enum {
+        ENDED_SHOWN = 5, /* without --all */
+        WATCH_S = 2,     /* between two looks of --watch */
+};
+
+char *run_state_text(const struct run *r)
+{
+        json_int_t code = json_integer_value(json_object_get(r->summary, "code"));
+
+        switch (r->state) {
+        case RUN_GOES_ON:
+                return xstrdup(json_member(r->info, "state"));
+        case RUN_SILENT:
+                return xstrdup("silent");
+        case RUN_ELSEWHERE:
+                return xasprintf("on %s", json_member(r->info, "host"));
+        case RUN_LOST:
+                return xstrdup("killed");
+        case RUN_ENDED:
+                break;
+        }
+        if (!code)
+                return xstrdup("finished");
+        return xasprintf(json_object_get(r->summary, "signal") &&
+                                         !strcmp(json_member(r->summary, "origin"), "launcher")
+                                 ? "stopped (%lld)"
+                                 : "failed (%lld)",
+                         (long long)code);
+}
+
+/* The state, and how many nodes are silent. */
+static char *describe_state_cell(const struct run *r)
+{
+        json_int_t silent = json_integer_value(json_object_get(r->info, "silent_nodes"));
+        char *state = run_state_text(r), *life;
+
+        if (r->state != RUN_GOES_ON || !silent)
+                return state;
+        life = xasprintf("%s, %lld node%s silent", state, (long long)silent,
+                         silent == 1 ? "" : "s");
+        free(state);
+        return life;
+}
+
+static char *describe_start(const struct run *r)
+{
+        struct tm tm = { 0 };
+        char text[32];
+        time_t t;
+
+        if (!strptime(json_member(r->info, "started"), "%Y-%m-%dT%H:%M:%S", &tm))
+                return xstrdup("");
+        t = timegm(&tm);
+        localtime_r(&t, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm);
+        return xstrdup(text);
+}
+
+static char *describe_time(const struct run *r)
+{
+        const json_t *us = json_object_get(r->summary ? r->summary : r->info, "us");
+        char text[32] = "";
+
+        if (us)
+                format_duration(text, sizeof(text), json_integer_value(us));
+        return xstrdup(text);
+}
+
+char *run_program_text(const struct run *r)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        const json_t *word;
+        size_t i;
+
+        json_array_foreach(json_object_get(r->info, "argv"), i, word) buf_printf(
+                &b, i ? " %s" : "%s", json_is_string(word) ? json_string_value(word) : "");
+        return buf_steal(&b);
+}
+
+static char *describe_number(const struct run *r, const char *name)
+{
+        return xasprintf("%lld", (long long)json_integer_value(json_object_get(r->info, name)));
+}
+
+/* "12/40" */
+static char *describe_steps(const struct run *r)
+{
+        const json_t *step = json_object_get(r->info, "step");
+        json_int_t total = json_integer_value(json_object_get(r->info, "total"));
+
+        if (!step)
+                return xstrdup("");
+        return total ? xasprintf("%lld/%lld", (long long)json_integer_value(step), (long long)total)
+                     : xasprintf("%lld", (long long)json_integer_value(step));
+}
+
+static void add_run_row(struct libscols_table *t, const struct run *r)
+{
+        struct libscols_line *line = scols_table_new_line(t, NULL);
+        char *cells[] = { xstrdup(r->id),
+                          describe_start(r),
+                          describe_time(r),
+                          xstrdup(json_member(r->info, "host")),
+                          describe_number(r, "num_nodes"),
+                          describe_number(r, "world_size"),
+                          describe_steps(r),
+                          describe_state_cell(r),
+                          run_program_text(r) };
+
+        for (size_t c = 0; c < ARRAY_SIZE(cells); c++)
+                if (!line || scols_line_refer_data(line, c, cells[c]) != 0)
+                        free(cells[c]);
+}
+
+/* Whether the run is of the past for all that is known. */
+static bool is_over(const struct run *r)
+{
+        return r->state == RUN_ENDED || r->state == RUN_LOST;
+}
+
+/* Returns a table of the runs that go on and the last @ended others, malloc'ed; adds to *@hidden
+ * how many are in no row. */
+static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hidden)
+{
+        static const struct {
+                const char *name;
+                int flags;
+        } columns[] = { { "RUN", 0 },
+                        { "STARTED", 0 },
+                        { "TIME", SCOLS_FL_RIGHT },
+                        { "HOST", 0 },
+                        { "NODES", SCOLS_FL_RIGHT },
+                        { "RANKS", SCOLS_FL_RIGHT },
+                        { "STEP", SCOLS_FL_RIGHT },
+                        { "STATE", 0 },
+                        { "PROGRAM", SCOLS_FL_TRUNC } };
+        struct libscols_table *t = scols_new_table();
+        char *text = NULL;
+
+        for (size_t i = 0; t && i < ARRAY_SIZE(columns); i++)
+                scols_table_new_column(t, columns[i].name, i + 1 == ARRAY_SIZE(columns) ? 0.9 : 0.1,
+                                       columns[i].flags);
+        scols_table_set_column_separator(t, "  ");
+        for (size_t i = 0; t && i < l->n; i++) {
+                if (is_over(&l->v[i]) && !ended) {
+                        ++*hidden;
+                        continue;
+                }
+                ended -= is_over(&l->v[i]);
+                add_run_row(t, &l->v[i]);
+        }
+        if (t)
+                scols_print_table_to_string(t, &text);
+        scols_unref_table(t);
+        return text ? text : xstrdup("");
+}
+
+static void print_runs_json(const struct run_list *l)
+{
+        json_t *runs = json_array();
+
+        for (size_t i = 0; i < l->n; i++) {
+                const struct run *r = &l->v[i];
+                CLEANUP(free_textp) char *state = run_state_text(r);
+                static const char *const of_summary[] = { "us", "code", "hn", "verdict", "rank" };
+                static const char *const of_info[] = { "host",         "pid",       "started",
+                                                       "us",           "argv",      "cwd",
+                                                       "directory",    "num_nodes", "world_size",
+                                                       "silent_nodes", "step",      "total" };
+                json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
+                                      r->state == RUN_GOES_ON);
+
+                for (size_t k = 0; k < ARRAY_SIZE(of_info); k++)
+                        json_object_set(j, of_info[k], json_object_get(r->info, of_info[k]));
+                for (size_t k = 0; r->summary && k < ARRAY_SIZE(of_summary); k++)
+                        json_object_set(j, of_summary[k],
+                                        json_object_get(r->summary, of_summary[k]));
+                json_array_append_new(runs, j);
+        }
+        runs = json_pack("{s:i, s:o}", "v", 1, "runs", runs);
+        json_write_plain(runs, stdout);
+        json_decref(runs);
+}
+
+/* Prints all; a terminal is painted over from the top, other output goes on. */
+static void print_runs(const struct options *o, const struct run_list *l, struct diags *d)
+{
+        bool paints = o->ps.watch && isatty(STDOUT_FILENO);
+        CLEANUP(free_textp) char *text = NULL;
+        size_t hidden = 0;
+
+        if (o->json) {
+                print_runs_json(l);
+                return;
+        }
+        text = make_runs_table(l, o->ps.all ? SIZE_MAX : ENDED_SHOWN, &hidden);
+        printf("%s%s", paints ? "\033[H\033[J" : "", l->n ? text : "");
+        if (l->n && !strchr(text, 0)[-1])
+                puts("");
+        if (!l->n)
+                diag_tell(d, "you have no runs here");
+        else if (hidden)
+                diag_tell(d, "%zu more %s ended: hnlaunch ps --all", hidden,
+                          hidden == 1 ? "has" : "have");
+}
+
+int run_ps_print(const struct options *o, struct diags *d)
+{
+        struct run_list l;
+
+        for (;;) {
+                run_list_load(&l);
+                print_runs(o, &l, d);
+                run_list_finish(&l);
+                if (!o->ps.watch)
+                        return 0;
+                say_diags(d, false);
+                diags_finish(d);
+                if (fflush(stdout) != 0)
+                        return 0; /* told at the end */
+                sleep(WATCH_S);
+        }
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch ps lists the runs that go on, with their step, and the last of those that have ended.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+export XDG_RUNTIME_DIR=$TMP/runtime XDG_STATE_HOME=$TMP/state
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+ended() { grep -c ' finished ' "$OUT"; }
+
+for i in 1 2 3 4 5 6 7; do hn -q --local 1 sh -c ": $i"; done
+hn ps
+is 'of runs that have ended the last five are listed' "$(ended) $(grep -o 'sh -c : [0-9]' "$OUT" | xargs)" \
+    '5 sh -c : 7 sh -c : 6 sh -c : 5 sh -c : 4 sh -c : 3'
+has 'the others are counted, with the way to them' "$ERR" 'note: 2 more have ended: hnlaunch ps --all'
+for all in --all -a; do
+    hn ps $all
+    is "$all lists them" "$(ended)" 7
+    lacks 'and counts none' "$ERR" 'more'
+done
+hn ps --json
+is 'so does JSON' "$(python3 -c 'import json, sys; print(len(json.load(sys.stdin)["runs"]))' <"$OUT")" 7
+
+start --local 2 --label none --progress-re '^step ([0-9]+)/([0-9]+)' sh -c 'echo "step $((RANK + 3))/9"; exec sleep 600'
+ok 'ranks have told a step' wait_for lines_are "$OUT" 2
+hn_of() { "$HNLAUNCH" "$@" >"$TMP/of.out" 2>"$TMP/of.err"; }
+has_step() { hn_of ps && grep -qE '  3/9  running ' "$TMP/of.out"; }
+ok 'that of the slowest one is shown' wait_for has_step
+is 'beside the last five' "$(grep -c ' finished ' "$TMP/of.out")" 5
+hn_of ps --json
+is 'in JSON, too' "$(python3 -c 'import json, sys
+r = json.load(sys.stdin)["runs"][0]
+print(r["step"], r["total"])' <"$TMP/of.out")" '3 9'
+"$HNLAUNCH" ps --watch >"$TMP/watched" 2>&1 &
+watcher=$!
+tables() { [[ $(grep -c '^RUN ' "$TMP/watched") -ge $1 ]]; }
+ok '--watch lists them again' wait_for tables 2
+kill -INT "$PID"
+finish
+stopped() { grep -q 'stopped (130)' "$TMP/watched"; }
+ok 'as they are then' wait_for stopped
+kill "$watcher"
+is 'on what is no terminal it paints nothing' "$(grep -c $'\033' "$TMP/watched")" 0
+done_testing
