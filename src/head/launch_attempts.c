@@ -98,6 +98,7 @@ static void run_attempt(struct launch *l)
                             .timestamps = l->o.timestamps,
                             .fold = l->o.fold && l->plan.world_size > 1,
                             .erase = launch_setup_understands_escapes(),
+                            .live = progress_draws_live(l->progress),
                             .record = launch_record_output,
                             .record_ctx = l },
                 .on_stderr = l->o.json && !l->o.json_file,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Lines that ranks draw again and again (\r) reach a terminal before they end: the last state of each
-# rank, behind its label. Files, pipes and lone ranks get the bytes as they are.
+# rank, behind its label, in at most seven rows at the bottom, which nothing moves. Where lines cannot be
+# erased, each state has a line. Files, pipes and lone ranks get the bytes as they are.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export TERM=xterm
@@ -51,7 +52,7 @@ for TERM in xterm dumb; do
 done
 export TERM=xterm
 
-# One that draws, one that speaks: what is drawn stays in its line until the other one speaks.
+# One that draws, one that speaks: the word stands above the bar.
 rm -f end tty
 on_terminal 80 "--local 2 sh -c 'if [ \$RANK = 0 ]; then exec python3 bar.py; fi
     until [ -e speak ]; do sleep 0.05; done; echo word'" &
@@ -61,8 +62,28 @@ wait_for grep -q word tty
 : >end
 wait $!
 screen 80
-is 'it stands in one line above the word and one below' "$(count '^0 \| ')" 2
-is 'the word has a line of its own' "$(count '^1 \| word$')" 1
+is 'its end stands in one line, below the word' "$(grep -aE '^[01] \|' screen | xargs)" '1 | word 0 | last of rank 0'
+
+# More than there are rows.
+rm -f end tty
+on_terminal 80 '--local 12 --oversubscribe python3 bar.py' &
+is_folded() { [[ $(grep -ac '^\.\.\. [1-6] more bars' tty) -ge 3 ]]; }
+ok 'twelve bars are folded' wait_for is_folded
+: >end
+wait $!
+screen 80
+is 'never in more than eight rows' "$(grep -aoE $'(\033\\[A\033\\[K)+' tty | awk '{ n = length($0) / 6; if (n > most) most = n } END { print most }')" 7
+is 'all that is left are their ends' "$(count '^[0-9]+ +\|   last of rank') $(wc -l <screen)" '12 14'
+
+# Those that are behind, and the first.
+rm -f end tty
+on_terminal 80 "--local 12 --oversubscribe sh -c 'printf \"\\r%d%% done\\r\" \$((50 - RANK)); until [ -e end ]; do sleep 0.1; done'" &
+ok 'the others have a row' wait_for grep -aq '^\.\.\. 6 more bars, 44-49 %' tty
+: >end
+wait $!
+grep -aB 5 -A 1 -m 1 '^\.\.\. 6 more bars, 44-49 %' tty | tr -d '\r' | sed $'s/.*\033\\[K//' >block
+is 'below those that are the furthest behind, above the first' "$(xargs <block)" \
+    '11 | 39% done 10 | 40% done 9 | 41% done 8 | 42% done 7 | 43% done ... 6 more bars, 44-49 % 0 | 50% done'
 
 # At most two a second and rank, but never slower than that for long.
 cat >fast.py <<'EOF2'
@@ -99,11 +120,13 @@ on_terminal 80 "--local 2 sh -c 'printf \"\\r 50%%\\r    \\r\"; echo kept'"
 screen 80
 is 'a bar that is wiped away leaves no line' "$(grep -a '|' screen | sort)" $'0 | kept\n1 | kept'
 
-on_terminal 20 "--local 1 --label '{rank} | ' sh -c 'for i in 1 2 3; do printf \"\\rstate that is too long for a line %s\" \$i; sleep 1; done'"
-screen 20
-is 'a state that wraps is not drawn over' "$(count '^o long for a line [123]$')" 3
+for TERM in dumb xterm; do
+    on_terminal 20 "--local 1 --label '{rank} | ' sh -c 'for i in 1 2 3; do printf \"\\rstate that is too long for a line %s\" \$i; sleep 1; done'"
+    screen 20
+    is "$TERM: a state that wraps is not drawn over" "$(count '^o long for a line [123]$')" "$([[ $TERM == dumb ]] && echo 3 || echo 1)"
+done
 
-on_terminal 80 "--local 2 sh -c 'printf \"\\033[31mred 1\\rred 2\\r\"; sleep 1; printf \"red 3\\n\"'"
+on_terminal 80 "--local 2 sh -c 'printf \"\\033[31mred 1\\rred 2\\r\"; sleep 3; printf \"red 3\\n\"'"
 is 'a colour ends with what is drawn and goes on in the next state' \
     "$(grep -aoE $'\\[31m+red [23]\033\\[0m' tty | sort -u | tr -d '\033')" $'[31mred 2[0m\n[31mred 3[0m'
 

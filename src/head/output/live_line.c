@@ -15,6 +15,7 @@
 
 enum {
         TICK_MS = 1000,
+        DRAW_MS = 500, /* on a terminal */
         PLAIN_TICKS = 60,
         QUIET_US = 10000000, /* output is missed */
         RATE_TICKS = 10,     /* over which steps are counted */
@@ -41,6 +42,8 @@ struct live_line {
         const struct plan *plan;
         const struct hosts *hosts;
         bool tty, closed;
+        char *drawn;             /* on a terminal: the line of this second; NULL = none */
+        bool again;              /* the next look only draws it again */
         struct live_step *ranks; /* by rank */
         bool *silent;            /* by node */
         int running;
@@ -167,7 +170,7 @@ static struct live_facts collect_facts(struct live_line *l)
                 f.steps++;
         }
         if (!f.steps) {
-                f.bar = l->bar.len ? l->bar.text : NULL;
+                f.bar = l->bar.len && !l->tty ? l->bar.text : NULL;
                 f.bar_len = l->bar.len;
                 f.bar_rank = l->bar.rank;
                 return f;
@@ -210,18 +213,22 @@ static void on_live_event(void *ctx, const struct event *e)
 static void on_live_tick(uv_timer_t *t)
 {
         struct live_line *l = t->data;
-        struct live_facts f = collect_facts(l);
+        struct live_facts f;
 
-        l->ticks++;
-        l->bytes = 0;
-        if (l->running <= 0 || (!l->tty && l->ticks % PLAIN_TICKS))
-                return;
-        CLEANUP(free_textp) char *text = live_line_text(&f);
-
-        if (l->tty)
-                say_live(text);
-        else
-                say("hnlaunch: %s\n", text);
+        l->again = l->tty && !l->again;
+        if (!l->again) {
+                f = collect_facts(l);
+                l->ticks++;
+                l->bytes = 0;
+                free(l->drawn);
+                l->drawn = l->running <= 0 || (!l->tty && l->ticks % PLAIN_TICKS)
+                                   ? NULL
+                                   : live_line_text(&f);
+        }
+        if (l->drawn && l->tty)
+                say_live(l->drawn);
+        else if (l->drawn)
+                say("hnlaunch: %s\n", l->drawn);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -241,7 +248,7 @@ struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const str
         uv_timer_init(loop, &l->timer);
         l->timer.data = l;
         uv_unref((uv_handle_t *)&l->timer);
-        uv_timer_start(&l->timer, on_live_tick, TICK_MS, TICK_MS);
+        uv_timer_start(&l->timer, on_live_tick, tty ? DRAW_MS : TICK_MS, tty ? DRAW_MS : TICK_MS);
         events_listen(es, on_live_event, l);
         return l;
 }
@@ -284,6 +291,7 @@ static void on_live_closed(uv_handle_t *h)
 
         free(l->ranks);
         free(l->silent);
+        free(l->drawn);
         free(l);
 }
 

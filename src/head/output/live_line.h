@@ -2,9 +2,10 @@
 /*
  * Live line: what goes on while the ranks run
  *
- * On a terminal a line at the bottom, drawn once a second and erased by the next output; elsewhere
- * a line a minute. While no rank has told a step, it has the progress bar of the lowest rank that
- * draws one. Listens to the event stream. Main thread only.
+ * On a terminal a line at the bottom, of each second, drawn again when output has erased it, below
+ * the progress bars of ranks (printer.h); elsewhere a line a minute, which has the progress bar of
+ * the lowest rank that draws one while no rank has told a step. Listens to the event stream. Main
+ * thread only.
  */
 #pragma once
 

@@ -132,8 +132,10 @@ static void queue_stream(struct printer_stream *st)
 /* Updates n_waiting; to be called after each change of the waiting bytes. */
 static void count_waiting(struct printer_stream *st)
 {
+        const unsigned char *p = buf_data(&st->waiting);
         size_t n = buf_len(&st->waiting);
-        bool waits = (st->line.redraws ? redraw_body(buf_data(&st->waiting), n) : n) > 0;
+        bool drawn = st->line.in_block && printer_draws_states(p, n);
+        bool waits = !drawn && (st->line.redraws ? redraw_body(p, n) : n) > 0;
 
         if (!n && st->waiting.cap > KEEP)
                 buf_finish(&st->waiting);
@@ -172,6 +174,8 @@ static size_t ready_states(const struct printer_stream *st, const unsigned char 
 
         if (n >= LONG_LINE)
                 return n;
+        if (st->line.in_block && printer_draws_states(p, n))
+                return 0;
         if (last < 0)
                 return st->idle || st->line.mid_line ? body : 0;
         if (st->line.drawn_ms && uv_now(st->o->loop) - st->line.drawn_ms < REDRAW_MS)
@@ -204,8 +208,8 @@ static void restart_timer(struct printer *o);
 static void erase_live(struct terminal *t)
 {
         if (t->live)
-                sink_erase_line(t->sink);
-        t->live = false;
+                sink_erase_lines(t->sink, t->live);
+        t->live = 0;
 }
 
 /* Ends the line left unfinished by the owner, if there is an owner. */
@@ -495,6 +499,8 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
         st->line.erase = o->opt.erase;
         st->line.fd = o->opt.fd[number];
         if (o->terminals[number]->is_tty && !o->opt.raw) {
+                st->line.in_block = o->opt.live && o->opt.erase &&
+                                    o->terminals[number] == o->terminals[MSG_STDERR];
                 st->escapes = xcalloc(1, sizeof(*st->escapes));
                 st->line.escapes = st->escapes;
                 st->line.redraws = o->n_ranks > 1 || stream_line_is_labelled(&st->line);
@@ -591,18 +597,35 @@ void printer_tell(struct printer *o, const char *text, size_t len)
         serve_terminal(t);
 }
 
+/* Ends a line to which the states of a bar belong that stands in the block. */
+static void leave_line_of_bar(struct terminal *t)
+{
+        struct printer_stream *st = t->owner;
+
+        if (!st || !st->line.in_block ||
+            !printer_draws_states(buf_data(&st->waiting), buf_len(&st->waiting)))
+                return;
+        st->line.drawn = true;
+        break_owned_line(t);
+}
+
 void printer_draw_live(struct printer *o, const char *text)
 {
         struct terminal *t = o->terminals[MSG_STDERR];
-        size_t columns = columns_of_terminal(o->opt.fd[MSG_STDERR]), n;
+        size_t columns = MAX(columns_of_terminal(o->opt.fd[MSG_STDERR]), (size_t)1) - 1, rows, most;
+        CLEANUP(buf_finish) struct buf block = BUF_INIT;
 
-        if (!t->is_tty || !o->opt.erase || o->flushing || t->owner || t->first ||
-            sink_pending(t->sink) || (!t->live && sink_is_mid_line(t->sink)))
+        if (!t->is_tty || !o->opt.erase || o->flushing || t->first || sink_pending(t->sink))
+                return;
+        leave_line_of_bar(t);
+        if (t->owner || (!t->live && sink_is_mid_line(t->sink)))
                 return;
         erase_live(t);
-        n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
-        sink_put(t->sink, text, n, NULL, 0);
-        t->live = n;
+        most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
+        rows = most > 3 ? printer_add_bars(o, columns, most - 1, &block) : 0;
+        buf_append(&block, text, columns_fitting(text, strlen(text), columns));
+        sink_put(t->sink, buf_data(&block), buf_len(&block), NULL, 0);
+        t->live = buf_len(&block) ? rows + 1 : 0;
 }
 
 void printer_release(struct printer *o)

@@ -35,6 +35,8 @@
 
 struct printer;
 
+enum { PRINTER_ROWS = 8 };
+
 struct printer_options {
         struct thread_pool *pool; /* writes; borrowed */
         int fd[3];                /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
@@ -44,6 +46,7 @@ struct printer_options {
         bool timestamps;          /* the time in front of each line */
         bool fold;                /* equal lines of several ranks once */
         bool erase;               /* the terminal can erase a line: states are drawn in place */
+        bool live;                /* ... in rows of printer_draw_live(), which is called */
         const char *dir;          /* a file per rank and stream, NULL = none */
         int dir_fd;               /* of @dir; borrowed */
         bool append;              /* the files exist and are continued */
@@ -86,9 +89,10 @@ int64_t printer_last_ns(const struct printer *o, int rank, uint8_t stream);
 
 /* Writes lines of hnlaunch to stderr's destination, beginning on a new line. */
 void printer_tell(struct printer *o, const char *text, size_t len);
-/* Draws a line at the bottom of stderr's terminal, which the next output erases; cut off to the
- * terminal's width. Does nothing while output waits or a line is unfinished, nor where a line
- * cannot be erased. */
+/* Draws a line at the bottom of stderr's terminal, and above it a row for each line that a rank
+ * draws again and again, PRINTER_ROWS in all at most. The next output erases them. Rows are cut off
+ * to the terminal's width. Does nothing while output waits or a line is unfinished, nor where a
+ * line cannot be erased. */
 void printer_draw_live(struct printer *o, const char *text);
 bool printer_same_file(int a, int b); /* of two descriptors */
 bool printer_is_mid_line(

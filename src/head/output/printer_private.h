@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Printer private: what printer.c and printer_unwritten.c share
+ * Printer private: what printer.c, printer_bars.c and printer_unwritten.c share
  */
 #pragma once
 
@@ -41,7 +41,7 @@ struct terminal {
         struct sink *sink;
         struct line_fold *fold;       /* whole lines on their way to the sink; NULL = no --fold */
         bool is_tty;                  /* unfinished lines are shown soon */
-        bool live;                    /* the last line is that of printer_draw_live() */
+        size_t live;                  /* the last lines are those of printer_draw_live() */
         struct printer_stream *owner; /* in the middle of a line */
         struct printer_stream *first,
                 **last; /* streams with something to write, in order of arrival */
@@ -64,3 +64,10 @@ struct printer {
         int n_ranks;
         size_t n_waiting; /* streams with bytes for a terminal */
 };
+
+/* Whether the bytes of an unfinished line are states of a line that is drawn again and again. */
+bool printer_draws_states(const unsigned char *p, size_t n);
+/* Appends a row, with its newline, for each line that a rank draws in the block of
+ * printer_draw_live(). Of more than @most those that are the furthest behind, one that is the
+ * furthest ahead, and one for all others. Returns the number of rows. */
+size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, struct buf *to);

@@ -343,6 +343,11 @@ void progress_run(struct progress *p, uv_loop_t *loop, const struct plan *plan,
                 p->live = live_line_create(loop, p->es, plan, hosts, p->o.tty);
 }
 
+bool progress_draws_live(const struct progress *p)
+{
+        return p && p->o.tty;
+}
+
 void progress_output(struct progress *p, int rank, uint8_t stream, const void *data, size_t len)
 {
         if (p)

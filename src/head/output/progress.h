@@ -36,6 +36,8 @@ void progress_tick(struct progress *p);
 void progress_run(struct progress *p, uv_loop_t *loop, const struct plan *plan,
                   const struct hosts *hosts);
 /* A rank has written. */
+/* Whether a live line is drawn on a terminal. NULL is fine. */
+bool progress_draws_live(const struct progress *p);
 void progress_output(struct progress *p, int rank, uint8_t stream, const void *data, size_t len);
 /* Ends that line, after the last event and before the loop ends. */
 void progress_rest(struct progress *p);

@@ -239,9 +239,14 @@ void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_ta
         sink_end(s, tag, n_tag);
 }
 
-void sink_erase_line(struct sink *s)
+void sink_erase_lines(struct sink *s, size_t rows)
 {
-        sink_put(s, "\r\033[K", 4, NULL, 0);
+        struct buf *to = sink_begin(s);
+
+        buf_appends(to, "\r\033[K");
+        while (rows-- > 1)
+                buf_appends(to, "\033[A\033[K");
+        sink_end(s, NULL, 0);
         s->mid_line = false;
 }
 

@@ -38,8 +38,9 @@ void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_ta
  * appended since. No other call for this sink in between. */
 struct buf *sink_begin(struct sink *s);
 void sink_end(struct sink *s, void *tag, size_t n_tag);
-/* Erases the last line of a terminal, as far as it is not wrapped: the next byte begins it anew. */
-void sink_erase_line(struct sink *s);
+/* Erases the last @rows lines of a terminal, of which the last has no end, as far as they are not
+ * wrapped: the next byte begins the first of them anew. */
+void sink_erase_lines(struct sink *s, size_t rows);
 bool sink_is_mid_line(const struct sink *s); /* the last byte was not a newline */
 size_t sink_pending(const struct sink *s);   /* bytes not yet written */
 size_t sink_dropped(const struct sink *s);   /* bytes lost to an error, or abandoned */

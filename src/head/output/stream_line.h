@@ -24,6 +24,7 @@ struct stream_line {
         int fd;                  /* of the terminal */
         struct escapes *escapes; /* of the stream, NULL = not filtered; the bytes are filtered */
         bool redraws;            /* redrawn lines get special care */
+        bool in_block;           /* their states stand in rows of printer_draw_live() */
         uint64_t drawn_ms;       /* when the last state of a line was drawn, 0 = never */
         /* the line so far */
         size_t columns;

@@ -7,7 +7,7 @@
 
 #include "base/macros.h"
 
-enum { DEFAULT_COLUMNS = 80 };
+enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
 
 #define GAP "..."
 
@@ -100,9 +100,25 @@ void columns_shorten(struct buf *to, const char *s, size_t columns)
         buf_append(to, s + end, n - end);
 }
 
+static struct winsize size_of_terminal(int fd)
+{
+        struct winsize w = { 0 };
+
+        if (ioctl(fd, TIOCGWINSZ, &w) < 0)
+                w = (struct winsize){ 0 };
+        return w;
+}
+
 size_t columns_of_terminal(int fd)
 {
-        struct winsize w;
+        struct winsize w = size_of_terminal(fd);
 
-        return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : DEFAULT_COLUMNS;
+        return w.ws_col ? w.ws_col : DEFAULT_COLUMNS;
+}
+
+size_t columns_rows_of_terminal(int fd)
+{
+        struct winsize w = size_of_terminal(fd);
+
+        return w.ws_row ? w.ws_row : DEFAULT_ROWS;
 }

@@ -3,7 +3,7 @@
  * Columns: the width of a text on a terminal, and the width of the terminal
  *
  * Wide characters take two columns, combining characters none; bytes that form no character of the
- * locale count as one column each. Pure, but for columns_of_terminal().
+ * locale count as one column each. Pure, but for those of a terminal.
  */
 #pragma once
 
@@ -25,3 +25,5 @@ void columns_shorten(struct buf *to, const char *s, size_t columns);
 
 /* Returns the width of the terminal at @fd; 80 if unknown. */
 size_t columns_of_terminal(int fd);
+/* Returns its height; 24 if unknown. */
+size_t columns_rows_of_terminal(int fd);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bars: the rows above the live line, with the newest state of each line that a rank draws again
+ * and again. Such a state stays in printer_stream.waiting until its line ends. How far a bar is,
+ * its first number with a percent sign says.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "head/output/printer_private.h"
+#include "head/term/columns.h"
+#include "head/term/redraw.h"
+#include "wire/msg.h"
+
+struct drawn_bar {
+        const struct printer_stream *st;
+        const unsigned char *state;
+        size_t len;
+        int percent; /* -1 = unknown */
+};
+
+bool printer_draws_states(const unsigned char *p, size_t n)
+{
+        size_t body = redraw_body(p, n);
+
+        return body && !memchr(p, '\n', n) && (body < n || redraw_last(p, n) >= 0);
+}
+
+static int read_percent(const unsigned char *p, size_t n)
+{
+        const unsigned char *sign = memchr(p, '%', n), *at = sign;
+        char digits[16];
+
+        if (!sign)
+                return -1;
+        while (at > p && sign - at < 8 && strchr("0123456789.", at[-1]) && at[-1])
+                at--;
+        memcpy(digits, at, (size_t)(sign - at));
+        digits[sign - at] = '\0';
+        return *digits ? (int)strtod(digits, NULL) : -1;
+}
+
+/* False: the stream draws none now. */
+static bool find_bar(const struct printer_stream *st, struct drawn_bar *ret)
+{
+        const unsigned char *p = st ? buf_data(&st->waiting) : NULL;
+        size_t n = st ? buf_len(&st->waiting) : 0, from;
+
+        if (!n || !st->line.in_block || !printer_draws_states(p, n))
+                return false;
+        from = (size_t)(redraw_last(p, n) + 1);
+        *ret = (struct drawn_bar){ .st = st, .state = p + from, .len = redraw_body(p, n) - from };
+        ret->percent = read_percent(ret->state, ret->len);
+        return !redraw_is_blank(ret->state, ret->len);
+}
+
+/* The furthest behind first; those of unknown progress last, by rank. */
+static int compare_bars(const void *a, const void *b)
+{
+        const struct drawn_bar *x = a, *y = b;
+        unsigned px = (unsigned)x->percent, py = (unsigned)y->percent; /* -1 is the largest */
+
+        return px != py ? (px > py) - (px < py) : x->st->rank - y->st->rank;
+}
+
+static int compare_bar_ranks(const void *a, const void *b)
+{
+        const struct drawn_bar *x = a, *y = b;
+
+        return x->st->rank != y->st->rank ? x->st->rank - y->st->rank
+                                          : x->st->number - y->st->number;
+}
+
+/* The escape sequences of the state are filtered as they would be in its line; it has the colour
+ * with which the state before ended. */
+static void add_bar_row(const struct drawn_bar *bar, size_t columns, struct buf *to)
+{
+        CLEANUP(buf_finish) struct buf row = BUF_INIT, unseen = BUF_INIT;
+        const unsigned char *begin = buf_data(&bar->st->waiting);
+        CLEANUP(free_textp) char *text = NULL;
+        struct escapes e = *bar->st->escapes;
+        size_t n;
+
+        escapes_filter(&e, &unseen, begin, (size_t)(bar->state - begin), false);
+        escapes_pause(&e, &unseen);
+        buf_append(&row, bar->st->line.prefix, bar->st->line.prefix_len);
+        escapes_filter(&e, &row, bar->state, bar->len, false);
+        escapes_pause(&e, &row);
+        text = buf_steal(&row);
+        for (char *c = text; *c; c++)
+                if ((unsigned char)*c < ' ' && *c != '\033')
+                        *c = ' '; /* a tab has no width of its own */
+        n = columns_fitting(text, strlen(text), columns);
+        buf_append(to, text, n);
+        buf_appends(to, text[n] && memchr(text, '\033', n) ? "\033[0m\n" : "\n");
+}
+
+/* "... 505 more bars, 36-41 %". */
+static void add_rest_row(const struct drawn_bar *v, size_t n, size_t columns, struct buf *to)
+{
+        char text[96];
+        int len = snprintf(text, sizeof(text), "... %zu more bars", n);
+
+        if (v[0].percent >= 0 && v[n - 1].percent > v[0].percent)
+                snprintf(text + len, sizeof(text) - (size_t)len, ", %d-%d %%", v[0].percent,
+                         v[n - 1].percent);
+        else if (v[0].percent >= 0 && v[n - 1].percent >= 0)
+                snprintf(text + len, sizeof(text) - (size_t)len, ", %d %%", v[0].percent);
+        buf_append(to, text, columns_fitting(text, strlen(text), columns));
+        buf_appends(to, "\n");
+}
+
+size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, struct buf *to)
+{
+        struct drawn_bar *v = NULL, bar;
+        size_t n = 0, behind;
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks; r++) {
+                        if (!find_bar(o->streams[s][r], &bar))
+                                continue;
+                        v = xrealloc(v, n + 1, sizeof(*v));
+                        v[n++] = bar;
+                }
+        if (!n)
+                return 0;
+        qsort(v, n, sizeof(*v), n <= most ? compare_bar_ranks : compare_bars);
+        behind = n <= most ? n : most - 2;
+        for (size_t i = 0; i < behind; i++)
+                add_bar_row(&v[i], columns, to);
+        if (n > most) {
+                add_rest_row(v + behind, n - behind - 1, columns, to);
+                add_bar_row(&v[n - 1], columns, to);
+        }
+        free(v);
+        return MIN(n, most);
+}
