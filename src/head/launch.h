@@ -247,6 +247,8 @@ int launch_setup_check_ranks(struct launch *l);
 int launch_setup_choose_ranks(struct launch *l);
 /* Returns the template of the prefix, lent; NULL = no prefix. */
 const char *launch_setup_choose_label(const struct launch *l);
+/* Whether equal lines of several ranks are printed once. */
+bool launch_setup_folds(const struct launch *l);
 /* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */
 int launch_setup_choose_stdin(struct launch *l, struct error *err);
 /* Returns the rank that reads it: the first that runs the program; -1 = every rank. */

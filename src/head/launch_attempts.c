@@ -96,7 +96,7 @@ static void run_attempt(struct launch *l)
                             .shown = l->streams.shown,
                             .raw = l->o.raw,
                             .timestamps = l->o.timestamps,
-                            .fold = l->o.fold && l->plan.world_size > 1,
+                            .fold = launch_setup_folds(l),
                             .erase = launch_setup_understands_escapes(),
                             .live = progress_draws_live(l->progress),
                             .record = launch_record_output,

@@ -25,7 +25,10 @@
 #include "wire/env/subst.h"
 #include "wire/port_name.h"
 
-enum { HN_NODE_LIST = 246 };
+enum {
+        HN_NODE_LIST = 246,
+        UNFOLDED_RANKS = 8, /* on a terminal */
+};
 
 void launch_setup_find_program(struct launch *l)
 {
@@ -291,6 +294,15 @@ const char *launch_setup_choose_label(const struct launch *l)
         return l->o.label == LABEL_NONE       ? NULL
                : l->o.label == LABEL_TEMPLATE ? l->o.label_template
                                               : label_default(&l->plan);
+}
+
+bool launch_setup_folds(const struct launch *l)
+{
+        const struct options *o = &l->o;
+        bool many = l->plan.world_size > UNFOLDED_RANKS && isatty(STDOUT_FILENO) && !o->raw &&
+                    o->label != LABEL_NONE;
+
+        return l->plan.world_size > 1 && (o->fold_given ? o->fold : many);
 }
 
 /* With `auto`, a background job of a terminal reads nothing: the first read would stop the job. */

@@ -113,5 +113,12 @@ END
 HOW=on_terminal chorus 3 'printf "\033[31mred\n"; echo plain; echo "rank $RANK"; printf end' --fold --timestamps
 is 'a terminal: folded, with colours' "$(tr -d '\r' <"$OUT" | sed -E 's/\x1b\[[0-9;]*[mK]//g' | grep -cE "^$TIME 0-2 \| (red|plain)$")" 2
 is 'and all lines' "$(tr -d '\r' <"$OUT" | sed -E 's/\x1b\[[0-9;]*[mK]//g' | grep -cE "^$TIME [012] \| (rank|end)")" 6
+folded() { tr -d '\r' <"$OUT" | sed -E 's/\x1b\[[0-9;]*[mKA]//g' | grep -cE "$1"; }
+HOW=on_terminal chorus 9 'echo whole; printf half' --oversubscribe
+is 'a terminal: lines of more than eight ranks are folded' "$(folded '^[0-8]-[0-8](,[0-8](-[0-8])?)* \| whole$')" 1
+HOW=on_terminal chorus 9 'echo whole; printf half' --oversubscribe -o log.fold=no
+is 'but not with -o log.fold=no' "$(folded '^[0-8] \| whole$')" 9
+HOW=on_terminal chorus 8 'echo whole; printf half' --oversubscribe
+is 'nor those of eight' "$(folded '^[0-7] \| whole$')" 8
 nothing_left 'nothing is left'
 done_testing

@@ -138,6 +138,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 if (ignored[i])
                         diag_tell(diags, "--%s is ignored: %s", option_foreigns[i].name,
                                   option_foreigns[i].says);
+        o->fold_given = settings_level(s, option_by_name("fold")) > LEVEL_PRESET;
         o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)

@@ -100,7 +100,7 @@ struct options {
         /* when: milliseconds */
         int64_t connect_timeout_ms, connect_retry_ms, start_timeout_ms, timeout_ms, grace_ms,
                 wait_warn_ms, hang_after_ms;
-        bool start_timeout_given; /* not the built-in value */
+        bool start_timeout_given, fold_given; /* not the built-in value */
         enum on_failure on_failure;
         enum on_hang on_hang;
         enum on_hup on_hup;
