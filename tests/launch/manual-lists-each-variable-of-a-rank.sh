@@ -32,7 +32,7 @@ done
 grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_|PYTHONPATH' given | sort -u >set
 ok 'a rank has many variables of hnlaunch' test "$(wc -l <set)" -gt 30
 
-words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|PYTHONUNBUFFERED)\b' | sort -u; }
+words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|PYTHONUNBUFFERED|PYTHONFAULTHANDLER)\b' | sort -u; }
 awk '/^# / { on = /^# ENVIRONMENT OF A RANK/ } on' "$ROOT/docs/hnlaunch.1.scd" | words | grep -vxE 'PCI_BUS_ID|OMPI_MCA_.*' >manual
 is 'the manual names each of them' "$(comm -13 manual set | xargs)" ''
 is 'and no other' "$(comm -23 manual set | xargs)" ''

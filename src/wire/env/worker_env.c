@@ -194,6 +194,17 @@ static void set_gpus(struct rank_env *env, const struct launch_order *l,
         set_default(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 }
 
+/* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. And a crash is
+ * to tell its place. */
+static void set_python(struct rank_env *env, const struct launch_order *l)
+{
+        static const char *const names[] = { "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (!worker_env_is_unset(l, names[i]))
+                        set_default(env, names[i], "1");
+}
+
 void worker_env_build(struct strv *env, const struct launch_order *l, const struct launch_rank *r,
                       const char *store_path, const char *error_file, unsigned cores)
 {
@@ -216,9 +227,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
         set_gpus(&e, l, r);
         set_pmi(&e, l, r);
         set_open_mpi(&e, l, r);
-        /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
-        if (!worker_env_is_unset(l, "PYTHONUNBUFFERED"))
-                set_default(&e, "PYTHONUNBUFFERED", "1");
+        set_python(&e, l);
         if (!l->per_node && !has_variable(&e, "OMP_NUM_THREADS"))
                 strv_env_setf(&e.own, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
         compat_env_set(&e.own, env, l, r, cores);

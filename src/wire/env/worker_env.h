@@ -19,14 +19,14 @@
  * Unless l->mpi says none: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS, for PMI-2
  * PMI_JOBID, for PMI_PORT PMI_ID.
  * Sets only when missing from @env: OMP_NUM_THREADS to @cores divided by the node's ranks (at least
- * 1), PYTHONUNBUFFERED to 1 unless @l unsets it; when iface is known, GLOO_SOCKET_IFNAME to iface,
- * and on more than one node NCCL_SOCKET_IFNAME to "=" and iface. See wire/env/nccl_env.h for the
- * others of NCCL. Sets CUDA_VISIBLE_DEVICES to the rank's own devices with gpu_visibility_own, to
- * the devices of all ranks of the node with set_visible, else leaves it alone; together with it
- * CUDA_DEVICE_ORDER, when missing, becomes PCI_BUS_ID, because the indices count in that order. All
- * ranks of @l must be there, and @r among them. The variables of the family of --compat come on top
- * (wire/env/compat_env.h). @store_path and @error_file are paths on the node; NULL leaves
- * HN_STORE or TORCHELASTIC_ERROR_FILE out.
+ * 1), PYTHONUNBUFFERED and PYTHONFAULTHANDLER to 1 unless @l unsets them; when iface is known,
+ * GLOO_SOCKET_IFNAME to iface, and on more than one node NCCL_SOCKET_IFNAME to "=" and iface. See
+ * wire/env/nccl_env.h for the others of NCCL. Sets CUDA_VISIBLE_DEVICES to the rank's own devices
+ * with gpu_visibility_own, to the devices of all ranks of the node with set_visible, else leaves it
+ * alone; together with it CUDA_DEVICE_ORDER, when missing, becomes PCI_BUS_ID, because the indices
+ * count in that order. All ranks of @l must be there, and @r among them. The variables of the
+ * family of --compat come on top (wire/env/compat_env.h). @store_path and @error_file are paths on
+ * the node; NULL leaves HN_STORE or TORCHELASTIC_ERROR_FILE out.
  */
 void worker_env_build(struct strv *env, const struct launch_order *l, const struct launch_rank *r,
                       const char *store_path, const char *error_file, unsigned cores);

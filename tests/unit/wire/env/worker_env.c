@@ -79,6 +79,7 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
                 { "TORCHELASTIC_ERROR_FILE", "/run/error" },
                 { "OMP_NUM_THREADS", "6" },
                 { "PYTHONUNBUFFERED", "1" },
+                { "PYTHONFAULTHANDLER", "1" },
                 { "CROSS_RANK", "4" },
                 { "CROSS_SIZE", "5" },
                 { "LOCAL_SIZE", "2" },
@@ -142,7 +143,7 @@ static void test_a_process_that_starts_ranks_is_no_rank(void **state UNUSED)
                 { "HN_PORT_JAX", "40001" },   { "HN_PORT_A_1", "40002" },
                 { "NODE_RANK", "4" },         { "MASTER_ADDR", "10.0.0.1" },
                 { "MASTER_PORT", "4711" },    { "PYTHONUNBUFFERED", "1" },
-                { "RANKS", "kept" },
+                { "RANKS", "kept" },          { "PYTHONFAULTHANDLER", "1" },
         };
         static const char *const stale[] = {
                 "RANK",           "WORLD_SIZE", "LOCAL_RANK",      "LOCAL_WORLD_SIZE",
@@ -189,6 +190,7 @@ static void test_what_the_user_unsets_stays_away(void **state UNUSED)
                 strv_push(&l.unset, patterns[i]);
                 worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
                 expect(&env, "PYTHONUNBUFFERED", NULL);
+                expect(&env, "PYTHONFAULTHANDLER", i ? NULL : "1");
                 strv_finish(&env);
                 strv_finish(&l.unset);
         }
