@@ -343,8 +343,8 @@ static void say_next(const struct launch *l, int code)
         if (!code || c->kind == CAUSE_ORDER || !run_dir_recorder(l->dir) || !isatty(STDERR_FILENO))
                 return;
         if (c->rank >= 0)
-                snprintf(logs, sizeof(logs), "hnlaunch logs %s --ranks %d · ", id, c->rank);
-        say("next: hnlaunch report %s · %shnlaunch rerun %s%s\n", id, logs,
+                snprintf(logs, sizeof(logs), "logs %s --ranks %d · ", id, c->rank);
+        say("next: hnlaunch report %s · %srerun %s%s\n", id, logs,
             loses_host ? "--without-bad " : "", id);
 }
 

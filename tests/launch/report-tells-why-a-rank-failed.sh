@@ -112,6 +112,8 @@ exit 9
 EOF
 hn --log-dir late --local 1 sh ./late.sh
 ok 'the order to stop has the last words' grep -q '"ev":"run.stop".*: the last words"' late/latest/events.ndjson
+hn --local 1 sh -c 'printf " 1%%\r 2%%\r\r 3%%\rno shard 12\r\n" >&2; exit 3'
+is 'of a line that was drawn again and again the end is shown' "$(grep -A 1 'last lines of its stderr' "$ERR" | tail -n 1)" '    |   no shard 12'
 hn --local 1 sh -c 'echo "only on stdout"; exit 3'
 has 'without stderr the end of stdout is shown' "$ERR" '|   only on stdout'
 

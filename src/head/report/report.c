@@ -20,7 +20,17 @@
 #include "base/strv.h"
 #include "head/hosts/host_groups.h"
 #include "head/nodes/program_link.h"
+#include "head/term/redraw.h"
 #include "wire/msg.h"
+
+/* Returns what a terminal shows of a line that was drawn again and again; cuts it. */
+static const char *cut_last_state(char *line)
+{
+        size_t body = redraw_body((const unsigned char *)line, strlen(line));
+
+        line[body] = '\0';
+        return line + redraw_last((const unsigned char *)line, body) + 1;
+}
 
 /* Adds a row with a title, and below the last @n lines of a text. */
 static void add_last_rows(struct diag *d, const char *title, const char *text, int n)
@@ -37,7 +47,7 @@ static void add_last_rows(struct diag *d, const char *title, const char *text, i
         diag_row(d, "%s", title);
         copy = rest = xstrdup(*from == '\n' ? from + 1 : from);
         while ((line = strsep(&rest, "\n"))) {
-                CLEANUP(free_textp) char *row = printable_text(line, PRINTABLE_ROW);
+                CLEANUP(free_textp) char *row = printable_text(cut_last_state(line), PRINTABLE_ROW);
 
                 if (*line)
                         diag_row(d, "  %s", row);
