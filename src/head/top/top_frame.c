@@ -16,7 +16,9 @@
 enum {
         LONG_WAIT_MS = 10000,
         SILENT_MS = 4000, /* a sample comes each second */
-        BEHIND_STEPS = 2, /* reports of the same step come one after the other */
+        STILL_MS = 10000,
+        WORKS_PERCENT = 5, /* of a core */
+        BEHIND_STEPS = 2,  /* reports of the same step come one after the other */
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -288,4 +290,24 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
         if (h->n_odd > 1)
                 snprintf(others, sizeof(others), ", %zu more", h->n_odd - 1);
         snprintf(to, size, "rank %" PRId64 " %s%s", r->rank, note, others);
+}
+
+int64_t top_frame_still_ms(const struct top_frame *f)
+{
+        int64_t least = f->us / 1000;
+        size_t alive = 0;
+
+        for (size_t i = 0; i < f->n_hosts; i++)
+                for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
+                        const struct top_frame_rank *r = &f->hosts[i].ranks[k];
+
+                        if (!r->alive || r->ended)
+                                continue;
+                        if (r->silent || r->cpu_percent < 0 || r->cpu_percent >= WORKS_PERCENT)
+                                return -1;
+                        alive++;
+                        if (r->quiet_ms >= 0)
+                                least = MIN(least, r->quiet_ms);
+                }
+        return alive && least >= STILL_MS ? least : -1;
 }

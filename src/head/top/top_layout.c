@@ -293,6 +293,18 @@ void top_layout_rank(const struct top_layout *l, const struct top_frame *f,
         }
 }
 
+/* The state of the run, and what may be a hang. malloc'ed. */
+static char *describe_state(const struct top_frame *f)
+{
+        int64_t still_ms = top_frame_still_ms(f);
+        char age[24];
+
+        if (still_ms < 0 || strcmp(f->state, "running") != 0)
+                return xstrdup(f->state);
+        top_frame_age(still_ms, age, sizeof(age));
+        return xasprintf("no output for %s, no rank works", age);
+}
+
 void top_layout_head(const struct top_frame *f, size_t width, struct buf *to)
 {
         char age[32];
@@ -317,7 +329,8 @@ void top_layout_head(const struct top_frame *f, size_t width, struct buf *to)
         if (f->step >= 0 && f->total > 0)
                 buf_printf(&step, " of %" PRId64, f->total);
         CLEANUP(free_textp) char *steps = buf_steal(&step);
-        const char *pieces[PIECES] = { run, age, ranks, steps, f->state };
+        CLEANUP(free_textp) char *state = describe_state(f);
+        const char *pieces[PIECES] = { run, age, ranks, steps, state };
 
         for (int i = 0; i < PIECES; i++) {
                 const char *p = pieces[order[i]];

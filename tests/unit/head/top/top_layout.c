@@ -189,11 +189,41 @@ static void figures_of_gpus_may_be_unknown(void **state)
         top_frame_finish(&f);
 }
 
+static void head_is(int64_t cpu_percent, int64_t quiet_ms, const char *want)
+{
+        CLEANUP(free_textp)
+        char *text =
+                xasprintf("{\"v\":1,\"run\":\"k3f9\",\"state\":\"running\",\"us\":724000000,"
+                          "\"num_nodes\":1,\"world_size\":2,\"alive\":2,\"hosts\":[{\"node\":0,"
+                          "\"host\":\"a\",\"state\":\"running\",\"gpus\":[],\"ranks\":["
+                          "{\"rank\":0,\"life\":\"alive\",\"cpu_percent\":0,\"quiet_ms\":95000},"
+                          "{\"rank\":1,\"life\":\"alive\",\"cpu_percent\":%lld,"
+                          "\"quiet_ms\":%lld}]}]}\n",
+                          (long long)cpu_percent, (long long)quiet_ms);
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        CLEANUP(free_textp) char *got = NULL;
+        struct top_frame f = read_text(text);
+
+        top_layout_head(&f, 120, &b);
+        got = buf_steal(&b);
+        assert_string_equal(got, want);
+        top_frame_finish(&f);
+}
+
+static void a_run_that_stands_still_is_told(void **state)
+{
+        (void)state;
+        head_is(1, 14000, "run k3f9  12m04s  2 ranks on 1 node  no output for 14s, no rank works");
+        head_is(90, 14000, "run k3f9  12m04s  2 ranks on 1 node  running");
+        head_is(1, 3000, "run k3f9  12m04s  2 ranks on 1 node  running");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(tables_at_widths),
                 cmocka_unit_test(no_line_is_wider),
+                cmocka_unit_test(a_run_that_stands_still_is_told),
                 cmocka_unit_test(figures_of_gpus_may_be_unknown),
                 cmocka_unit_test(wide_lines_have_all_columns),
         };
