@@ -37,7 +37,7 @@ hangs() { # HOW KIND OUTLIERS TEXT
 hangs sleep hang '[2]' 'ranks 0-1,3 wait in MPI_Barrier (MPI), called in meet_first'
 hangs stop hang '[2]' ' does not: it is stopped by a signal (state T)'
 hangs fifo hang '[2]' " does not: it waits to read $PWD/fifo in read_from"
-hangs lock hang '[2]' " does not: it waits to lock $PWD/fifo in take_lock"
+hangs lock hang '[2]' " does not: it waits to lock $PWD/fifo (process "
 hangs receive mismatch '[2]' 'rank 2 waits in MPI_Recv (MPI), called in get_batch'
 hangs leave mismatch '[2]' 'rank 2 waits in MPI_Finalize (MPI), called in '
 hangs crossed mismatch '[2]' 'rank 2 waits in MPI_Barrier (MPI), called in meet_second'

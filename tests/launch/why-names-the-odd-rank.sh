@@ -82,7 +82,7 @@ hangs fifo hang " does not: it waits to read $PWD/fifo in read_from"
 more pipe hang ' does not: it waits to read pipe:['
 hangs lock hang " does not: it waits to lock $PWD/fifo (process "
 says 'lock: it is told who has it' ', hanging, has it) in take_lock'
-more futex hang ' does not: it sleeps in take_mutex'
+more futex hang ' does not: it waits for a mutex in take_mutex'
 more child hang ' does not: it sleeps'
 hangs vfork hang ' does not: it waits for a file system or a device (state D)'
 more receive mismatch 'rank 2 waits '

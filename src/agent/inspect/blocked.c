@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,22 +84,61 @@ bool blocked_open(const char *text, uint64_t *ret_path, int *ret_flags)
         return *ret_path != 0;
 }
 
-/* Reads the text at @address of the process, as far as it fits: "" = not allowed. */
-static void read_memory_text(pid_t pid, uint64_t address, char *to, size_t size)
+uint64_t blocked_futex(const char *text)
+{
+        enum { LOCK_IS_WAITED_FOR = 2 };
+        uint64_t address;
+        char *at;
+
+        if (strtol(text, &at, 10) != SYS_futex)
+                return 0;
+        address = strtoull(at, &at, 16);
+        if ((strtoull(at, &at, 16) & ~(uint64_t)FUTEX_PRIVATE_FLAG) != FUTEX_WAIT)
+                return 0;
+        return strtoull(at, NULL, 16) == LOCK_IS_WAITED_FOR ? address : 0;
+}
+
+/* Reads memory of the process. Returns the number of bytes. */
+static size_t read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 {
         char path[64];
         ssize_t n;
         int fd;
 
-        *to = '\0';
         snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
-                return;
-        n = pread(fd, to, size - 1, (off_t)address);
-        to[MAX(n, (ssize_t)0)] = '\0';
+                return 0;
+        n = pread(fd, to, size, (off_t)address);
         close(fd);
+        return (size_t)MAX(n, (ssize_t)0);
+}
+
+/* Reads the text at @address of the process, as far as it fits: "" = not allowed. */
+static void read_memory_text(pid_t pid, uint64_t address, char *to, size_t size)
+{
+        to[read_memory(pid, address, to, size - 1)] = '\0';
         printable_mask(to);
+}
+
+/* A mutex of glibc has its owner behind the word that is waited for: pthread_mutex_t. */
+static bool find_owner(pid_t pid, const char *call, char *to, size_t size)
+{
+        struct {
+                int lock;
+                unsigned count;
+                int owner;
+        } mutex;
+        uint64_t address = blocked_futex(call);
+        char path[64];
+
+        if (!address || read_memory(pid, address, &mutex, sizeof(mutex)) != sizeof(mutex))
+                return false;
+        snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, mutex.owner);
+        if (mutex.owner <= 0 || access(path, F_OK) < 0)
+                return false;
+        snprintf(to, size, "wait for a mutex that its thread %d has", mutex.owner);
+        return true;
 }
 
 /* The open() of a FIFO returns when the other end is opened, too. */
@@ -169,9 +209,10 @@ void blocked_find(pid_t pid, char *to, size_t size)
         int fd = -1;
 
         *to = '\0';
-        if (!proc_read(pid, "syscall", text, sizeof(text)) || !(name = blocked_call(text, &fd)))
+        if (!proc_read(pid, "syscall", text, sizeof(text)) || find_owner(pid, text, to, size))
                 return;
-        if (find_partner(pid, text, to, size))
+        name = blocked_call(text, &fd);
+        if (!name || find_partner(pid, text, to, size))
                 return;
         if (fd >= 0) {
                 snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);

@@ -19,7 +19,11 @@ bool blocked_open(const char *text, uint64_t *ret_path, int *ret_flags);
 /* Parses the text of /proc/locks: returns the process that has the lock for which @waiter waits; 0
  * = none is seen there. Source: proc_locks(5). */
 pid_t blocked_holder(const char *locks, pid_t waiter);
+/* Parses the text of a syscall file for the wait for a lock of glibc: returns the address of its
+ * word, 0 = another call. Source: futex(2), nptl/lowlevellock.h of glibc: a lock that is waited for
+ * is 2. */
+uint64_t blocked_futex(const char *text);
 /* Writes "read /tmp/fifo", "receive from 10.0.0.2:4711", "lock /data/lock (process 4711, python3,
- * has it)", "open a file" or "wait for a writer of /tmp/fifo (none has it open)"; "" when no such
- * call is known. */
+ * has it)", "open a file" or "wait for a mutex that its thread 4712 has", "wait for a writer of
+ * /tmp/fifo (none has it open)"; "" when no such call is known. */
 void blocked_find(pid_t pid, char *to, size_t size);

@@ -234,14 +234,41 @@ static char *describe_wait(const struct why_rank *r)
         return xstrdup(r->wait);
 }
 
+/* What a call of the C library waits for, by its name among the innermost frames, with the frame in
+ * *@ret; NULL = not known. */
+static const char *awaited_thing(const struct stack *s, size_t *ret)
+{
+        static const struct {
+                const char *function, *what;
+        } calls[] = { { "pthread_mutex_lock", "a mutex" },
+                      { "pthread_rwlock_", "a lock" },
+                      { "pthread_join", "a thread" },
+                      { "pthread_clockjoin", "a thread" },
+                      { "sem_wait", "a semaphore" } };
+        enum { FRAMES = 4 };
+
+        for (*ret = 0; *ret < MIN(s->n, (size_t)FRAMES); ++*ret)
+                for (size_t k = 0; k < ARRAY_SIZE(calls); k++)
+                        if (strstr(s->v[*ret].function, calls[k].function))
+                                return calls[k].what;
+        return NULL;
+}
+
 static void describe_sleep(const struct why_rank *r, const char *where, struct buf *to)
 {
         const char *channel = r->seen.channel;
+        size_t frame;
+        const char *awaited = awaited_thing(&r->stack, &frame);
+        CLEANUP(free_textp) char *caller = awaited ? stack_where(&r->stack, frame + 1) : NULL;
+        CLEANUP(free_textp) char *in = awaited && *caller ? xasprintf(" in %s", caller) : NULL;
 
+        where = in ? in : where;
         if (!strncmp(r->seen.blocked, "wait ", 5))
                 buf_printf(to, "waits%s%s", r->seen.blocked + 4, where);
         else if (*r->seen.blocked)
                 buf_printf(to, "waits to %s%s", r->seen.blocked, where);
+        else if (awaited)
+                buf_printf(to, "waits for %s%s", awaited, where);
         else if (strstr(channel, "nanosleep") || strstr(channel, "syscall") || !*channel)
                 buf_printf(to, "sleeps%s", where);
         else

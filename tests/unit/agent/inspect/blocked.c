@@ -3,7 +3,9 @@
 #include "agent/inspect/blocked.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -94,6 +96,54 @@ static void test_an_open_names_its_path(void **state)
         assert_false(blocked_open("running", &path, &flags));
 }
 
+static void *take_and_keep(void *lock)
+{
+        pthread_mutex_lock(lock);
+        pause();
+        return NULL;
+}
+
+static void test_a_mutex_has_an_owner(void **state)
+{
+        char text[64], got[160] = "";
+        pid_t pid;
+
+        (void)state;
+        snprintf(text, sizeof(text), "%d 0x7f9e7ddf19a0 0x80 0x2 0x0", SYS_futex);
+        assert_true(blocked_futex(text) == 0x7f9e7ddf19a0);
+        snprintf(text, sizeof(text), "%d 0x7f9e7ddf19a0 0x80 0x0 0x0", SYS_futex);
+        assert_true(blocked_futex(text) == 0);
+        snprintf(text, sizeof(text), "%d 0x7f9e7ddf19a0 0x189 0x2 0x0", SYS_futex);
+        assert_true(blocked_futex(text) == 0);
+        assert_true(blocked_futex("running") == 0);
+        pid = fork();
+        if (!pid) {
+                static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+                pthread_t thread;
+
+                if (pthread_create(&thread, NULL, take_and_keep, &lock))
+                        _exit(1);
+                while (pthread_mutex_trylock(&lock) == 0) {
+                        pthread_mutex_unlock(&lock);
+                        usleep(1000);
+                }
+                pthread_mutex_lock(&lock);
+                _exit(2);
+        }
+        /* Until the child has come to the lock; where the kernel does not tell, never. */
+        for (int i = 0; i < 2000 && !*got; i++) {
+                blocked_find(pid, got, sizeof(got));
+                usleep(1000);
+        }
+        if (access("/proc/self/syscall", R_OK) == 0) {
+                assert_memory_equal(got, "wait for a mutex that its thread ", 33);
+                assert_true(atoi(got + 33) > pid);
+                assert_string_equal(strrchr(got, ' '), " has");
+        }
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void test_a_lock_has_a_holder(void **state)
 {
         static const char locks[] = "1: POSIX  ADVISORY  WRITE 100 fe:00:7 0 EOF\n"
@@ -118,6 +168,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_calls_name_their_files),
                 cmocka_unit_test(test_an_open_names_its_path),
+                cmocka_unit_test(test_a_mutex_has_an_owner),
                 cmocka_unit_test(test_a_lock_has_a_holder),
                 cmocka_unit_test(test_a_process_that_reads_is_told),
         };

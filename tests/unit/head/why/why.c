@@ -183,6 +183,15 @@ static const struct {
           "no hang is visible: ranks 0,2-3 wait in all_reduce (torch.distributed), called in train "
           "(train.py:57); rank 1 (gpu001, pid 4711) does not: it computes (10 % of a core) in "
           "load_batch (loader.py:88), so it may only be slower" },
+        /* A lock in memory. */
+        { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING),
+            SLEEPS_IN("#0  0x1 futex_wait\n#1  0x2 __lll_lock_wait\n#2  0x3 pthread_mutex_lock\n"
+                      "#3  0x4 exchange_halo\n#4  0x5 main\n"),
+            SLEEPS_IN(WAITING) },
+          WHY_HANG,
+          "ranks 0-1,3 wait in all_reduce (torch.distributed), called in train (train.py:57); rank "
+          "2 "
+          "(gpu001, pid 4711) does not: it waits for a mutex in exchange_halo" },
         /* In state D by chance: in one look of two. */
         { { SLEEPS_IN(WAITING),
             { .state = 'D', .state_before = 'S', .stack = LOADING, .channel = "unlink_file_vma" },
