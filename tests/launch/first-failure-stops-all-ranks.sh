@@ -9,7 +9,7 @@ begin=$SECONDS
 hn --local 4 sh -c 'if [ $RANK = 2 ]; then sleep 0.3; exit 7; fi; exec sleep 600'
 exits 'sleeping ranks are stopped when rank 2 fails' 7
 ok 'at once, not at the end of their sleep' test $((SECONDS - begin)) -lt "$(scaled 5)"
-has 'by TERM' "$ERR" '3 after TERM, 0 after KILL'
+has 'by TERM' "$ERR" '3 ranks were stopped by hnlaunch (SIGTERM)'
 verdict_has 'the culprit is rank 2' 'rank 2'
 nothing_left 'nothing is left'
 

@@ -6,6 +6,8 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
 hanging=$BUILD/tests/clients/hanging
 events() { python3 -c 'import json, sys
 print(*[(e["rank"], e["ms"]) for e in map(json.loads, open(sys.argv[1])) if e["ev"] == "run.hang"])' "$1"; }
@@ -49,6 +51,23 @@ hn --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2
 exits '--on-hang stop: 124' 124
 verdict_has 'the verdict says what hangs' 'failed after' ': rank 2 on localhost is stopped by a signal (state T)' '; 3 ranks wait in hn_barrier' '; the ranks hang (--on-hang stop)  (exit 124)'
 nothing_left 'also the stopped rank is gone'
+hn report
+has 'the report says what the ranks did' "$OUT" 'why: ranks 0-1,3 wait in hn_barrier'
+hn report --json
+is 'so does its JSON' "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["why"].split(";")[1].split("(")[0])' <"$OUT")" ' rank 2 '
+hn report --html page.html
+has 'and the page' page.html '<b>Why:</b> ranks 0-1,3 wait in hn_barrier'
+start --local 4 --hang-after 1s --grace 1s --label none "$hanging" stop 2
+ok 'a hang is told' wait_for count_is 'HN811' 1
+id=$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")
+"$HNLAUNCH" stop "$id" >stopped 2>&1
+finish
+exits 'a run that hangs, and is stopped' 143
+verdict_has 'who has ordered it, and what it waited for' 'stopped after' ': rank 2 on localhost is stopped by a signal (state T)' \
+    '; SIGTERM (hnlaunch stop)  (exit 143)'
+has 'stop says the same' stopped '; SIGTERM (hnlaunch stop)'
+hn ps
+has 'and ps that it was stopped' "$OUT" ' stopped (143) '
 cat >once.sh <<'END'
 if [ "$HN_RESTART" = 0 ]; then exec "$1" sleep 1; fi
 echo "attempt $HN_RESTART"

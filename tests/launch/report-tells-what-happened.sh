@@ -56,7 +56,7 @@ is 'which is this one' "$(head -n 1 "$OUT" | cut -d: -f1)" "run $(newest)"
 
 hn report --json "$crashed"
 is 'the names of the report are a promise' "$(field 'sorted(r)')" \
-    "['code', 'divergence', 'failed_us', 'nodes', 'phases', 'restarts', 'run', 'slow_node', 'v', 'verdict']"
+    "['code', 'divergence', 'failed_us', 'nodes', 'phases', 'restarts', 'run', 'slow_node', 'v', 'verdict', 'why']"
 is 'and those of a node' "$(field 'sorted(r["nodes"][0])')" \
     "['clock_error_us', 'connected_us', 'ended_us', 'host', 'joined_us', 'lost', 'pushed_us', 'ranks', 'ready_us', 'started_us', 'trace', 'uploaded']"
 is 'of a phase' "$(field 'sorted(r["phases"][-1])')" "['from_us', 'host', 'last_us', 'median_us', 'phase', 'rank', 'until_us']"

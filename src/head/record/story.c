@@ -16,6 +16,7 @@ enum {
         RANKS_MAX = 1 << 20,
         NODES_MAX = 65536,
         NOTES_MAX = 1000,
+        HANG_FILE_MAX = 64 << 20,
 };
 
 static int64_t read_json_number(const json_t *j, const char *name, int64_t missing)
@@ -80,6 +81,18 @@ static int load_events(struct story *s, int dir, struct error *err)
                 at = nl ? nl + 1 : end;
         }
         return 0;
+}
+
+/* The first line of hang.txt is the finding; stacks follow. */
+static char *load_why(int dir)
+{
+        char *text = NULL;
+        size_t len = 0;
+
+        if (fd_read_regular(dir, "hang.txt", HANG_FILE_MAX, &text, &len) < 0)
+                return NULL;
+        text[strcspn(text, "\n")] = '\0';
+        return text;
 }
 
 static int compare_failures(const void *a, const void *b)
@@ -442,6 +455,7 @@ int story_load(struct story *s, const char *id, struct error *err)
         s->run = load_object(dir, "run.json");
         s->summary = load_object(dir, "summary.json");
         sort_failures(s);
+        s->why = load_why(dir);
         make_places(s);
         r = dir < 0 ? dir : load_events(s, dir, err);
         if (r < 0)
@@ -469,5 +483,6 @@ void story_finish(struct story *s)
         free(s->ranks);
         free(s->node_of);
         free(s->notes);
+        free(s->why);
         *s = (struct story){ 0 };
 }

@@ -2,10 +2,10 @@
 /*
  * Story: what the records of a run tell of it, from the first connection to the verdict
  *
- * Read from run.json, events.ndjson, summary.json and trace in the run's folder; each may be
- * missing or cut, as of a run that goes on or was killed. Of a run with restarts the newest attempt
- * is told. All times are microseconds since the start of hnlaunch; -1 = not known, or never.
- * Blocking, any thread.
+ * Read from run.json, events.ndjson, summary.json, hang.txt and trace in the run's folder; each may
+ * be missing or cut, as of a run that goes on or was killed. Of a run with restarts the newest
+ * attempt is told. All times are microseconds since the start of hnlaunch; -1 = not known, or
+ * never. Blocking, any thread.
  */
 #pragma once
 
@@ -62,7 +62,8 @@ struct story_times {
 struct story {
         json_t *run, *summary; /* never NULL; the objects may be empty */
         json_t *events;        /* an array */
-        json_t *failures;      /* those of .summary that say something, the first one first */
+        char *why;        /* what the ranks did when they hung, the first time; NULL = no hang */
+        json_t *failures; /* those of .summary that say something, the first one first */
         struct story_node *nodes;
         struct story_rank *ranks;
         int *node_of; /* by rank */

@@ -93,6 +93,8 @@ static void put_top(struct buf *to, const struct story *s)
         put_sentence(to, "<p class=\"dim\">", story_headline(s), "</p>");
         put_element(to, bad ? "<p class=\"bad\">\xe2\x9c\x97 " : "<p>",
                     *verdict ? verdict : "no verdict yet", "</p></header>\n");
+        put_sentence(to, "<div class=\"box\"><b>Why:</b> ", s->why ? xstrdup(s->why) : NULL,
+                     "</div>\n");
         put_sentence(to, "<div class=\"box\"><b>First divergence:</b> ", story_divergence_text(s),
                      "</div>\n");
         put_sentence(to, "<div class=\"box\"><b>Slow node:</b> ", story_slow_text(s), "</div>\n");
@@ -244,11 +246,11 @@ static void put_facts(struct buf *to, const struct story *s)
 void story_html(struct buf *to, const struct story *s)
 {
         put_top(to, s);
+        put_failures(to, s);
+        put_notes(to, s);
         put_start(to, s);
         put_ranks(to, s);
         picture_series(to, s);
-        put_failures(to, s);
-        put_notes(to, s);
         put_facts(to, s);
         buf_appends(to, "</body></html>\n");
 }

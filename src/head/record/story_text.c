@@ -326,13 +326,14 @@ void story_print(struct buf *to, const struct story *s, size_t columns)
         printable_put(to, *verdict ? verdict : "no verdict yet",
                       strlen(*verdict ? verdict : "no verdict yet"));
         buf_appends(to, "\n");
-        print_start(to, s, columns);
-        buf_appends(to, "\n");
+        print_sentence(to, "why", s->why ? xstrdup(s->why) : NULL);
         print_sentence(to, "first divergence", story_divergence_text(s));
         print_sentence(to, "slow node", story_slow_text(s));
-        print_sentence(to, "traces", story_traces_text(s));
         print_failures(to, s);
         print_notes(to, s);
+        print_start(to, s, columns);
+        buf_appends(to, "\n");
+        print_sentence(to, "traces", story_traces_text(s));
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -409,6 +410,7 @@ json_t *story_json(const struct story *s)
                 json_object_set_new(found, "text", json_text(s->divergence.text));
         }
         json_object_set_new(j, "divergence", found);
+        json_object_set_new(j, "why", json_text(s->why));
         found = s->slow.node < 0 ? json_null() : json_place(s, s->slow.node, -1);
         if (s->slow.node >= 0) {
                 json_object_set_new(found, "percent", json_real(s->slow.percent));

@@ -191,6 +191,21 @@ static void note_first_to_miss(struct diag *d, const struct outcome *o)
                           ms < 0 ? "before its end" : "later");
 }
 
+static void note_stopped(struct diag *d, const struct outcome *o)
+{
+        char killed[48] = "";
+
+        if (!o->stopped)
+                return;
+        if (o->killed < o->stopped)
+                snprintf(killed, sizeof(killed), ", %zu of them with SIGKILL", o->killed);
+        diag_note(d, "%zu rank%s stopped by hnlaunch%s", o->stopped,
+                  o->stopped == 1 ? " was" : "s were",
+                  !o->killed                ? " (SIGTERM)"
+                  : o->killed == o->stopped ? " (SIGKILL)"
+                                            : killed);
+}
+
 static void note_consequences(struct diag *d, const struct job *j, const struct outcome *o,
                               const struct hosts *hosts)
 {
@@ -216,10 +231,7 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
         own = o->failed - MIN(o->failed, (size_t)echoes.n);
         if (own > 2 && own > o->n_same + 1)
                 diag_note(d, "%zu ranks failed on their own", own);
-        if (o->stopped)
-                diag_note(d, "%zu rank%s stopped by hnlaunch: %zu after TERM, %zu after KILL",
-                          o->stopped, o->stopped == 1 ? " was" : "s were", o->stopped - o->killed,
-                          o->killed);
+        note_stopped(d, o);
 }
 
 enum { HN_NO_PMIX = 243 };
