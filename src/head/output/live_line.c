@@ -42,8 +42,9 @@ struct live_line {
         const struct plan *plan;
         const struct hosts *hosts;
         bool tty, closed;
-        char *drawn;             /* on a terminal: the line of this second; NULL = none */
-        bool again;              /* the next look only draws it again */
+        /* On a terminal: the line of this second, NULL = none, and the bar behind it. */
+        char *drawn, *drawn_bar;
+        bool again;              /* the next look only draws them again */
         struct live_step *ranks; /* by rank */
         bool *silent;            /* by node */
         int running;
@@ -170,7 +171,7 @@ static struct live_facts collect_facts(struct live_line *l)
                 f.steps++;
         }
         if (!f.steps) {
-                f.bar = l->bar.len && !l->tty ? l->bar.text : NULL;
+                f.bar = l->bar.len ? l->bar.text : NULL;
                 f.bar_len = l->bar.len;
                 f.bar_rank = l->bar.rank;
                 return f;
@@ -210,6 +211,17 @@ static void on_live_event(void *ctx, const struct event *e)
         }
 }
 
+/* Returns the text of the bar, which is taken out of @f; malloc'ed. */
+static char *take_bar_text(struct live_facts *f)
+{
+        struct buf b = BUF_INIT;
+
+        if (f->bar && !f->steps)
+                add_bar(&b, f);
+        f->bar = NULL;
+        return buf_steal(&b);
+}
+
 static void on_live_tick(uv_timer_t *t)
 {
         struct live_line *l = t->data;
@@ -220,13 +232,15 @@ static void on_live_tick(uv_timer_t *t)
                 f = collect_facts(l);
                 l->ticks++;
                 l->bytes = 0;
+                free(l->drawn_bar);
+                l->drawn_bar = l->tty ? take_bar_text(&f) : NULL;
                 free(l->drawn);
                 l->drawn = l->running <= 0 || (!l->tty && l->ticks % PLAIN_TICKS)
                                    ? NULL
                                    : live_line_text(&f);
         }
         if (l->drawn && l->tty)
-                say_live(l->drawn);
+                say_live(l->drawn, l->drawn_bar);
         else if (l->drawn)
                 say("hnlaunch: %s\n", l->drawn);
 }
@@ -292,6 +306,7 @@ static void on_live_closed(uv_handle_t *h)
         free(l->ranks);
         free(l->silent);
         free(l->drawn);
+        free(l->drawn_bar);
         free(l);
 }
 

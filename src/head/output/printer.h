@@ -90,10 +90,10 @@ int64_t printer_last_ns(const struct printer *o, int rank, uint8_t stream);
 /* Writes lines of hnlaunch to stderr's destination, beginning on a new line. */
 void printer_tell(struct printer *o, const char *text, size_t len);
 /* Draws a line at the bottom of stderr's terminal, and above it a row for each line that a rank
- * draws again and again, PRINTER_ROWS in all at most. The next output erases them. Rows are cut off
- * to the terminal's width. Does nothing while output waits or a line is unfinished, nor where a
- * line cannot be erased. */
-void printer_draw_live(struct printer *o, const char *text);
+ * draws again and again, PRINTER_ROWS in all at most; without such rows @bar stands behind the line
+ * (NULL = nothing). The next output erases them. Rows are cut off to the terminal's width. Does
+ * nothing while output waits or a line is unfinished, nor where a line cannot be erased. */
+void printer_draw_live(struct printer *o, const char *text, const char *bar);
 bool printer_same_file(int a, int b); /* of two descriptors */
 bool printer_is_mid_line(
         const struct printer *o); /* the destination of stderr ends within a line */

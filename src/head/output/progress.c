@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts are taken from the event stream: each phase (connect, agents, push, spawn) prints a line
- * when the count is complete, with the time since the phase before. A launch without remote nodes
- * has no lines for connecting. Between two lines, progress_tick() and EVENT_PUSH_PROGRESS update
+ * when the count is complete, with the time since the phase before; on a terminal all of them are
+ * one line, printed when the ranks have started. A launch without remote nodes has no lines for
+ * connecting. Between two lines, progress_tick() and EVENT_PUSH_PROGRESS update
  * the live line of a terminal ten times a second; elsewhere a plain line appears every five
  * seconds.
  */
@@ -14,6 +15,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/format.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -22,7 +24,7 @@
 #include "head/output/say.h"
 #include "head/term/columns.h"
 
-enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000 };
+enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000, PHASES = 4 };
 
 struct node_progress {
         const char *host; /* lent by the hosts */
@@ -37,6 +39,13 @@ struct push_progress {
         int64_t began_us, shown_us; /* the start, and the last line about the push */
 };
 
+/* A phase of the start that is over. */
+struct phase {
+        const char *name;
+        int64_t n, of, us;
+        char note[128];
+};
+
 struct progress {
         struct progress_options o;
         struct events *es;
@@ -45,23 +54,63 @@ struct progress {
         int64_t connect_us, spawn_us, last_us;
         int64_t ranks, started;
         struct push_progress push;
+        struct phase phases[PHASES]; /* on a terminal: that are over, and not yet printed */
+        int n_phases;
         struct live_line *live; /* while ranks run */
 };
 
-/* " ✔ connect    64/64    slowest gpu031 0.9s    1.1s", or a plain line. */
-static void print_phase(struct progress *p, const char *name, int64_t n, int64_t of,
-                        const char *note, int64_t us)
+/* Returns " ✔ connect 64 1.1s (slowest gpu031 0.9s)  ✔ agents 64 0.1s", malloc'ed. */
+static char *format_phases(const struct progress *p, bool notes)
 {
+        struct buf b = BUF_INIT;
+
+        for (int i = 0; i < p->n_phases; i++) {
+                const struct phase *f = &p->phases[i];
+                char took[32];
+
+                format_duration(took, sizeof(took), f->us);
+                buf_printf(&b, "%s %s%s%s %s %" PRId64, i ? " " : "", p->o.color ? "\033[32m" : "",
+                           p->o.utf8 ? "✔" : "ok", p->o.color ? "\033[0m" : "", f->name, f->n);
+                if (f->n != f->of)
+                        buf_printf(&b, "/%" PRId64, f->of);
+                buf_printf(&b, " %s", took);
+                if (notes && *f->note)
+                        buf_printf(&b, " (%s)", f->note);
+        }
+        return buf_steal(&b);
+}
+
+/* Prints the phases that are over as one line, on a narrow terminal without notes. */
+static void print_phases(struct progress *p)
+{
+        CLEANUP(free_textp) char *full = format_phases(p, true), *brief = format_phases(p, false);
+        bool fits = columns_count(full, strlen(full)) < columns_of_terminal(STDERR_FILENO);
+
+        if (p->n_phases)
+                say("%s\n", fits ? full : brief);
+        p->n_phases = 0;
+}
+
+/* Ends a phase: a part of a line on a terminal, which is printed when the ranks have started, else
+ * a line. */
+static void end_phase(struct progress *p, const char *name, int64_t n, int64_t of, const char *note,
+                      int64_t us)
+{
+        struct phase *f = &p->phases[MIN(p->n_phases, PHASES - 1)];
         char took[32];
 
         format_duration(took, sizeof(took), us);
-        if (p->o.tty)
-                say(" %s%s%s %-9s %4" PRId64 "/%-4" PRId64 " %-40s %7s\n",
-                    p->o.color ? "\033[32m" : "", p->o.utf8 ? "✔" : "ok",
-                    p->o.color ? "\033[0m" : "", name, n, of, note, took);
-        else
+        if (!p->o.tty) {
                 say("hnlaunch: %s %" PRId64 "/%" PRId64 " in %s%s%s%s\n", name, n, of, took,
                     *note ? " (" : "", note, *note ? ")" : "");
+                return;
+        }
+        p->n_phases = MIN(p->n_phases + 1, PHASES);
+        *f = (struct phase){ .name = name, .n = n, .of = of, .us = us };
+        snprintf(f->note, sizeof(f->note), "%s", note);
+        CLEANUP(free_textp) char *line = format_phases(p, true);
+
+        say_live(line, NULL);
 }
 
 /* Ends the phase with the last node to connect, the slowest. */
@@ -76,7 +125,7 @@ static void finish_connect(struct progress *p, const struct event *e)
                 format_duration(took, sizeof(took), e->us);
                 snprintf(note, sizeof(note), "slowest %s %s", e->host, took);
         }
-        print_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
+        end_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
 }
 
 static void finish_agents(struct progress *p, int64_t us)
@@ -88,8 +137,7 @@ static void finish_agents(struct progress *p, int64_t us)
         if (p->uploaded)
                 snprintf(note, sizeof(note), "%zu uploaded, %zu already there", p->uploaded,
                          p->ready - p->uploaded);
-        print_phase(p, "agents", (int64_t)p->ready, (int64_t)p->o.n_hosts, note,
-                    us - p->connect_us);
+        end_phase(p, "agents", (int64_t)p->ready, (int64_t)p->o.n_hosts, note, us - p->connect_us);
 }
 
 static void count_node_event(struct progress *p, const struct event *e)
@@ -130,7 +178,7 @@ static void show_wait(const struct progress *p, const char *what)
         char *line = xasprintf(p->o.tty ? "   %s" : "hnlaunch: %s\n", what);
 
         if (p->o.tty)
-                say_live(line);
+                say_live(line, NULL);
         else
                 say("%s", line);
         free(line);
@@ -173,7 +221,7 @@ static void count_pushed_node(struct progress *p, const struct event *e)
                 return;
         format_size(size, sizeof(size), (uint64_t)p->push.sent);
         snprintf(note, sizeof(note), p->push.sent ? "%s sent" : "all files already there", size);
-        print_phase(p, "push", p->push.done, p->push.nodes, note, e->us - p->push.began_us);
+        end_phase(p, "push", p->push.done, p->push.nodes, note, e->us - p->push.began_us);
 }
 
 /* The last line has the reason in full. */
@@ -221,9 +269,12 @@ static void on_event(void *ctx, const struct event *e)
                 break;
         case EVENT_RANK_STARTED:
                 if (++p->started == p->ranks && p->o.remote)
-                        print_phase(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
+                        end_phase(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
+                if (p->started == p->ranks)
+                        print_phases(p);
                 break;
         case EVENT_STOP:
+                print_phases(p);
                 say_stop(e->text);
                 break;
         default:

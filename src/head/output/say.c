@@ -89,12 +89,12 @@ static void put_text(const char *text, size_t n)
         }
 }
 
-void say_live(const char *text)
+void say_live(const char *text, const char *bar)
 {
         size_t columns = columns_of_terminal(STDERR_FILENO), n;
 
         if (own.printer) {
-                printer_draw_live(own.printer, text);
+                printer_draw_live(own.printer, text, bar);
                 return;
         }
         n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);

@@ -35,6 +35,6 @@ void say_briefly(void);
 void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
 
 /* Shows the live line, to be replaced by the next text of any kind. @text has no newline; an end
- * beyond the terminal's width is cut off. While ranks write, as printer_draw_live(). */
-void say_live(const char *text);
+ * beyond the terminal's width is cut off. While ranks write, as printer_draw_live(), with @bar. */
+void say_live(const char *text, const char *bar);
 void say_erase(void); /* erases the live line */
