@@ -317,7 +317,7 @@ class Run:
             left += [os.path.join(top, f) for f in files if not re.fullmatch(r'agent-[0-9a-f]+|[a-z2-9]{5}\.sock', f)]
         for top, _, files in os.walk(self.path('work/logs')):
             left += [os.path.join(top, f) for f in files
-                     if not re.fullmatch(r'rank-\d+\.(out|err)|(summary|run)\.json|events\.ndjson|trace|latest', f)]
+                     if not re.fullmatch(r'rank-\d+\.(out|err)|(summary|run)\.json|events\.ndjson|trace|output|latest', f)]
         return left
 
 
