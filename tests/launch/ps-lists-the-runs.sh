@@ -13,6 +13,7 @@ for i in 1 2 3 4 5 6 7; do hn -q --local 1 sh -c ": $i"; done
 hn ps
 is 'of runs that have ended the last five are listed' "$(ended) $(grep -o 'sh -c : [0-9]' "$OUT" | xargs)" \
     '5 sh -c : 7 sh -c : 6 sh -c : 5 sh -c : 4 sh -c : 3'
+is 'the list ends with its line' "$(tail -c 1 "$OUT" | wc -l)" 1
 has 'the others are counted, with the way to them' "$ERR" 'note: 2 more have ended: hnlaunch ps --all'
 for all in --all -a; do
     hn ps $all

@@ -212,9 +212,9 @@ static void print_runs(const struct options *o, const struct run_list *l, struct
                 return;
         }
         text = make_runs_table(l, o->ps.all ? SIZE_MAX : ENDED_SHOWN, &hidden);
-        printf("%s%s", paints ? "\033[H\033[J" : "", l->n ? text : "");
-        if (l->n && !strchr(text, 0)[-1])
-                puts("");
+        fputs(paints ? "\033[H\033[J" : "", stdout);
+        if (l->n)
+                puts(text); /* the table has no newline at its end */
         if (!l->n)
                 diag_tell(d, "you have no runs here");
         else if (hidden)
