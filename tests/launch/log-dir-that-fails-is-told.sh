@@ -96,6 +96,7 @@ if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
     begin full
     end
     exits 'a disk that is full: 73' 73
+    lacks 'and not of the records once more' "$ERR" HN805
     verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
     has 'it is told how much is missing' "$ERR" 'bytes of output are missing in'
     everything_came 'and the terminal got everything'
