@@ -24,6 +24,6 @@ pid_t blocked_holder(const char *locks, pid_t waiter);
  * is 2. */
 uint64_t blocked_futex(const char *text);
 /* Writes "read /tmp/fifo", "receive from 10.0.0.2:4711", "lock /data/lock (process 4711, python3,
- * has it)", "open a file" or "wait for a mutex that its thread 4712 has", "wait for a writer of
- * /tmp/fifo (none has it open)"; "" when no such call is known. */
+ * has it)", "open a file", "wait for a writer of /tmp/fifo (none has it open)" or "wait for a mutex
+ * that its thread 4712 has"; "" when no such call is known. */
 void blocked_find(pid_t pid, char *to, size_t size);
