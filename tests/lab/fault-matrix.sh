@@ -126,7 +126,7 @@ prepare_phase() { # PHASE
 
 begin_job() { # PART PHASE
     local args=(-H "$HOSTS" --label none --connect-timeout ${C}ms --start-timeout ${S}ms
-        --node-timeout ${N}ms ${TREE:+--tree "$TREE"} --grace $([[ $2 == stopping ]] && echo $L || echo $G)ms)
+        --node-timeout "$([[ $1 == disk ]] && echo 30000 || echo "$N")ms" ${TREE:+--tree "$TREE"} --grace $([[ $2 == stopping ]] && echo $L || echo $G)ms)
     if [[ $1 == disk ]]; then
         mkdir "$dir/logs"
         lab run mount -t tmpfs -o size=256k full "$dir/logs"
