@@ -19,7 +19,7 @@
 #   then     go: what held the phase up lets go after the fault; -: it does not
 #   code     the exit code; several are alternatives: 68/125
 #   limit    of the time from the fault to the end of hnlaunch, in timeouts: C --connect-timeout, S
-#            --start-timeout, N --node-timeout, G --grace (L while stopping, long enough to hit something
+#            --start-timeout, N --node-timeout (of rows about silence), G --grace (L while stopping, long enough to hit something
 #            within); SLACK is added, and all is scaled by the load
 #   says     in the last line; _ is a blank
 # shellcheck source=tests/lib/tap.sh
@@ -125,8 +125,10 @@ prepare_phase() { # PHASE
 }
 
 begin_job() { # PART PHASE
+    local timeout=30000 # a busy machine is no silent node
+    case $1 in cut | freeze | crash) timeout=$N ;; esac
     local args=(-H "$HOSTS" --label none --connect-timeout ${C}ms --start-timeout ${S}ms
-        --node-timeout "$([[ $1 == disk ]] && echo 30000 || echo "$N")ms" ${TREE:+--tree "$TREE"} --grace $([[ $2 == stopping ]] && echo $L || echo $G)ms)
+        --node-timeout ${timeout}ms ${TREE:+--tree "$TREE"} --grace $([[ $2 == stopping ]] && echo $L || echo $G)ms)
     if [[ $1 == disk ]]; then
         mkdir "$dir/logs"
         lab run mount -t tmpfs -o size=256k full "$dir/logs"
