@@ -50,7 +50,7 @@ class Table:
         self.errors = [r[1:3] for r in rows if r[0] in ("error", "exit") and r[1][-1].isdigit()]
         self.options = [Option(*r[1:8]) for r in rows if r[0] == "option"]
         self.names = [name for name, _ in self.commands if name not in ("help", "version")]
-        self.keys = [o.key for o in self.options if o.key]
+        self.keys = [o.key for o in self.options if o.key] + [r[1] for r in rows if r[0] == "key"]
         unknown = set(BY_OPTION) - {o.name for o in self.options}
         if unknown or not self.commands or not self.errors:
             sys.exit(f"not in the table: {unknown or 'commands'}")

@@ -71,7 +71,7 @@ for version in 4 4.1 5; do
     hn "${OPENMPI[@]}" --mpi pmix --local 2 --max-restarts 1 --label none sh -c '[ "$HN_RESTART" = 1 ] || exit 7; exec ./hello'
     ok "Open MPI $version: a restart has a new world" hello_is 2 2
     if unshare --pid --fork true 2>/dev/null; then
-        hn "${OPENMPI[@]}" --contain pidns --local 2 --label none ./hello
+        hn "${OPENMPI[@]}" -o run.contain=pidns --local 2 --label none ./hello
         ok "Open MPI $version: in a process namespace" hello_is 2 2
     else
         skip "Open MPI $version: in a process namespace" 'no process namespaces here'

@@ -20,7 +20,7 @@ static void parse(enum level level, const char *text, size_t size)
 {
         struct settings s = { 0 };
         struct diags d = DIAGS_INIT;
-        int r = config_parse(&s, level, "/p/job.ini", text, size, level == LEVEL_JOB, &d);
+        int r = config_parse(&s, level, "/p/job.ini", text, size, &d);
         size_t programs = 0;
 
         require((r < 0) == (diags_errors(&d) > 0));

@@ -40,21 +40,21 @@ for ((i = 0; i < GPUS; i++)); do
 done
 is 'without a number, as many ranks as GPUs' "$(shown --local)" "${node%$'\n'}"
 is '--ppn gpu, too' "$(shown --local --ppn gpu)" "${node%$'\n'}"
-is 'own: each rank sees its own' "$(shown --local --gpu-visibility own)" "${own%$'\n'}"
+is 'own: each rank sees its own' "$(shown --local -o run.gpu_visibility=own)" "${own%$'\n'}"
 is '0 GPUs per rank: nothing is hidden' "$(shown --local 2 --gpus-per-rank 0 | head -n 1)" "0:$all"
-is 'a rank with all of them' "$(shown --local 1 --gpus-per-rank "$GPUS" --gpu-visibility own)" "0:$all"
+is 'a rank with all of them' "$(shown --local 1 --gpus-per-rank "$GPUS" -o run.gpu_visibility=own)" "0:$all"
 hn -w localhost --ppn $((GPUS + 1)) true
 exits 'more ranks than GPUs is an error' 69
-is '--oversubscribe: they share' "$(shown --local $((GPUS + 1)) --oversubscribe --gpu-visibility own | sed -n "$((GPUS + 1))p")" \
+is '--oversubscribe: they share' "$(shown --local $((GPUS + 1)) --oversubscribe -o run.gpu_visibility=own | sed -n "$((GPUS + 1))p")" \
     "$GPUS:${uuids[0]}"
 last=$((GPUS - 1))
 is 'the shell hides all but one, by number' \
-    "$(CUDA_VISIBLE_DEVICES=$last shown --local --gpu-visibility own)" "0:${uuids[last]}"
+    "$(CUDA_VISIBLE_DEVICES=$last shown --local -o run.gpu_visibility=own)" "0:${uuids[last]}"
 if grep -qs "${uuids[0]}" /proc/driver/nvidia/gpus/*/information; then
     is 'by UUID' \
-        "$(CUDA_VISIBLE_DEVICES=${uuids[last]} shown --local --gpu-visibility own)" "0:${uuids[last]}"
+        "$(CUDA_VISIBLE_DEVICES=${uuids[last]} shown --local -o run.gpu_visibility=own)" "0:${uuids[last]}"
     is 'by the beginning of a UUID' \
-        "$(CUDA_VISIBLE_DEVICES=${uuids[0]:0:12} shown --local --gpu-visibility own)" "0:${uuids[0]}"
+        "$(CUDA_VISIBLE_DEVICES=${uuids[0]:0:12} shown --local -o run.gpu_visibility=own)" "0:${uuids[0]}"
 else
     skip 'by UUID' "the driver's files in /proc do not tell it here"
 fi

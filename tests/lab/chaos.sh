@@ -39,7 +39,7 @@ kill_part() { # PART NODE PICK: tells what it hit
 }
 
 # Nobody is left to clean up where the agent and its guard were both killed: only a process namespace ends
-# by itself, and ranks die with the agent, but not what they left (see --contain).
+# by itself, and ranks die with the agent, but not what they left (see -o run.contain).
 beyond_us() {
     local n
     for n in "${NODES[@]}"; do
@@ -64,7 +64,7 @@ round() { # NUMBER
             rm -rf "$FILES/run/cache"
         done
     fi
-    args=(-H "$HOSTS" --label none --contain "$CONTAIN" --connect-timeout 5s --start-timeout 10s
+    args=(-H "$HOSTS" --label none -o run.contain="$CONTAIN" --connect-timeout 5s --start-timeout 10s
         --node-timeout ${N}ms --grace ${G}ms "$VICTIM" "$dir")
     ((DEAF)) && args+=(deaf)
     "$LAB" run env --default-signal "$LAB_HNLAUNCH" "${args[@]}" >"$dir/out" 2>"$dir/err" &

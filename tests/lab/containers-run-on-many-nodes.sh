@@ -49,7 +49,7 @@ dial() { # ARG...: both nodes; their exit codes become CODES, node 0's output th
     CODES=
     for r in 0 1; do
         lab exec "node00$((r + 1))" env --default-signal XDG_CACHE_HOME="$TMP/cache" "$LAB_HNLAUNCH" --dial-in "$PLACE" --nodes 2 --node-rank "$r" \
-            --dial-timeout 60s --ppn 2 "$@" >"out.$r" 2>"err.$r" &
+            -o net.dial_timeout=60s --ppn 2 "$@" >"out.$r" 2>"err.$r" &
         pids+=($!)
     done
     for r in 0 1; do
@@ -68,7 +68,7 @@ if [[ -x mpi_hello ]]; then
     dial "${in[@]}" mpi_hello
     is '--dial-in: a program of MPICH' "$CODES$(ranks)" "0 0 $met"
 fi
-dial "${in[@]}" --container-arg=--no-such-option true
+dial "${in[@]}" -o run.container_arg=--no-such-option true
 is '--dial-in: an argument that ch-run does not know' "$CODES" '69 69 '
 has '--dial-in: it is told with the words of ch-run' "$ERR" 'no-such-option'
 lab_nothing_left '--dial-in: nothing is left'
@@ -88,7 +88,7 @@ if [[ -x mpi_hello ]]; then
     exits 'srun: a program of MPICH' 0
     is 'srun: its four ranks meet' "$(ranks)" "$met"
 fi
-lab_run "${job[@]}" --container-arg=--no-such-option true
+lab_run "${job[@]}" -o run.container_arg=--no-such-option true
 exits 'srun: an argument that ch-run does not know' 69
 has 'srun: it is told with the words of ch-run' "$ERR" 'no-such-option'
 lab_run "${job[@]}" --container charliecloud:none true

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Workers of the MPI Operator come in any order: a name that does not resolve yet, an ssh server that is not there and
-# a key that is not accepted yet are tried again, as with --connect-retry; for a limited time, and told.
+# a key that is not accepted yet are tried again, as with -o ssh.connect_retry; for a limited time, and told.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -37,15 +37,15 @@ exits 'the job runs when they have come' 0
 is 'on all nodes' "$(sort "$OUT" | xargs)" '0 node001 1 node001 2 node002 3 node002 4 node003 5 node003'
 
 lab sshd node002 stop
-lab_hn --connect-retry 1500ms -w node001,node002 true
+lab_hn -o ssh.connect_retry=1500ms -w node001,node002 true
 exits 'a node that does not come: 68' 68
 has 'it is told for how long it was tried' "$ERR" 'node002          connection refused on port 22, tried for 1.5s'
-lab_start -v --connect-retry 10m -w node001,node002 true
+lab_start -v -o ssh.connect_retry=10m -w node001,node002 true
 ok 'a node is waited for' wait_for tried_again 'node002: '
 kill -INT "$PID"
 finish
 exits 'Ctrl-C ends the wait' 130
-K_MPI_JOB_ROLE=launcher OMPI_MCA_orte_default_hostfile=$TMP/hostfile lab_hn --connect-retry 0 true
+K_MPI_JOB_ROLE=launcher OMPI_MCA_orte_default_hostfile=$TMP/hostfile lab_hn -o ssh.connect_retry=0 true
 exits 'an option wins over the default of the Operator' 68
 lab_nothing_left 'nothing is left'
 done_testing

@@ -18,7 +18,7 @@ exits 'eight ranks on four nodes' 0
 is 'meet, two on a node' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'
 lab_hn -H "$TMP/hosts.txt" --label none --map node "$TMP/check"
 is 'also dealt to the nodes one by one' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'
-lab_hn -H "$TMP/hosts.txt" --label none -n 7 --tree 2 --contain tree "$TMP/check"
+lab_hn -H "$TMP/hosts.txt" --label none -n 7 --tree 2 -o run.contain=tree "$TMP/check"
 is 'seven in a tree' "$(cat "$OUT")" '7 ranks met, 1 to 2 on a node'
 lab_hn -H "$TMP/hosts.txt" --label none --mpi pmi-port "$TMP/check"
 is 'at a port of each node' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'

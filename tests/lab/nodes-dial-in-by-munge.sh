@@ -57,10 +57,10 @@ codes_are 'another attempt, over the same connection' 0:0 1:0
 
 # --- another user takes the port of node 0 first ---
 mkdir -m 777 "$TMP/stranger"
-AS_STRANGER=yes XDG_STATE_HOME=$TMP/stranger XDG_CACHE_HOME=$TMP/stranger node 0 --store-listen none --dial-timeout 20s --log-dir none \
+AS_STRANGER=yes XDG_STATE_HOME=$TMP/stranger XDG_CACHE_HOME=$TMP/stranger node 0 --store-listen none -o net.dial_timeout=20s --log-dir none \
     sh -c 'id -u >>ran'
 ok 'another user listens as node 0' wait_for listens
-node 1 --dial-timeout 2s true
+node 1 -o net.dial_timeout=2s true
 codes_are 'the node does not obey: 68' 1:68
 has 'and says why' err.1 'error[HN325]: node 1 cannot join node 0 at node001 port'
 "$LAB" exec node001 pkill -TERM -x hnlaunch
@@ -69,15 +69,15 @@ has 'to node 0 the node is of another user' err.0 '[HN331]'
 ok 'nothing ran' test ! -e ran
 
 # --- another user comes as a node ---
-node 0 --dial-timeout 60s true
+node 0 -o net.dial_timeout=60s true
 ok 'node 0 listens' wait_for listens
-AS_STRANGER=yes XDG_STATE_HOME=$TMP/stranger XDG_CACHE_HOME=$TMP/stranger node 1 --dial-timeout 2s true
+AS_STRANGER=yes XDG_STATE_HOME=$TMP/stranger XDG_CACHE_HOME=$TMP/stranger node 1 -o net.dial_timeout=2s true
 codes_are 'a node of another user does not join: 68' 1:68
 has 'because of munge' err.1 'node 0 closed the connection'
 # --- a node of another job of the user, and one that says --dial-secret none ---
-SLURM_CLUSTER_NAME=other node 1 --dial-timeout 2s true
+SLURM_CLUSTER_NAME=other node 1 -o net.dial_timeout=2s true
 codes_are 'nor does a node of another job: 68' 1:68
-node 1 --dial-timeout 2s --dial-secret none true
+node 1 -o net.dial_timeout=2s --dial-secret none true
 codes_are 'nor does one without munge: 68' 1:68
 node 1 true
 codes_are 'the own node does' 1:0 0:0
@@ -85,7 +85,7 @@ has 'the others were counted' err.0 'connections to port 21232 were not from a n
 
 # --- munged is gone ---
 lab exec node002 rm /run/munge/munge.socket.2
-node 1 --dial-timeout 1s true
+node 1 -o net.dial_timeout=1s true
 codes_are 'without munged the node looks for a secret in the home: 77' 1:77
 has 'which is told' err.1 'error[HN348]'
 none_left() { [[ -z $(slurm_processes) ]]; }

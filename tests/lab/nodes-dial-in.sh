@@ -21,7 +21,7 @@ dial() { # R ARG...
     shift
     : >"out.$r" # lines of an earlier one are not those that are waited for
     "$LAB" exec "node00$((r + 1))" env --default-signal "$LAB_HNLAUNCH" --dial-in "$PLACE" --nodes 4 \
-        --node-rank "$r" --dial-timeout 60s "$@" >"out.$r" 2>"err.$r" &
+        --node-rank "$r" -o net.dial_timeout=60s "$@" >"out.$r" 2>"err.$r" &
     PIDS[r]=$!
 }
 
@@ -89,7 +89,7 @@ wait_for none_left
 dial_auto() { # R NAME=VALUE...
     local r=$1
     "$LAB" exec "node00$((r + 1))" env --default-signal MASTER_PORT="${PLACE##*:}" RANK="$r" WORLD_SIZE=4 PET_NODE_RANK="$r" \
-        "${@:2}" "$LAB_HNLAUNCH" --dial-in auto --dial-timeout 60s --ppn 1 --label none sh -c 'hostname; exit 0' \
+        "${@:2}" "$LAB_HNLAUNCH" --dial-in auto -o net.dial_timeout=60s --ppn 1 --label none sh -c 'hostname; exit 0' \
         >"out.$r" 2>"err.$r" &
     PIDS[r]=$!
 }
@@ -117,7 +117,7 @@ lab exec node001 umount /etc/hosts
 PLACE=127.0.0.1:${PLACE##*:} dial 0 --ppn 1 --label none hostname
 for r in 1 2 3; do dial $r --ppn 1 true; done
 all_four '--dial-in 127.0.0.1:PORT on node 0'
-PLACE=127.0.0.1:${PLACE##*:} dial 1 --dial-timeout 1s true
+PLACE=127.0.0.1:${PLACE##*:} dial 1 -o net.dial_timeout=1s true
 wait "${PIDS[1]}"
 is '--dial-in 127.0.0.1:PORT on another node: 68' $? 68
 has 'that is the node itself' err.1 'help: 127.0.0.1 is this machine itself'

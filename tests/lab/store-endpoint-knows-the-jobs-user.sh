@@ -43,7 +43,7 @@ other_on() { # NODE [VALUE]
 launch() { # OPTION...
     lab_start -w node001,node002,node003 --store-listen network --node-timeout 600s --label none "$@" \
         sh -c 'echo $MASTER_ADDR $MASTER_PORT; exec sleep 600'
-    ok "${1:---store-peers user}: three ranks are up on three nodes" wait_for lines_are "$OUT" 3
+    ok "${1:--o net.store_peers=user}: three ranks are up on three nodes" wait_for lines_are "$OUT" 3
     read -ra where < <(tail -n 1 "$OUT")
 }
 quit() {
@@ -97,7 +97,7 @@ box ip route add default dev box1
 from_box() { box "$python" - "${where[@]}" <key.py; }
 is 'sockets that the agent cannot see: rejected' "$(from_box)" rejected
 ok 'the message has a number, node, address and option' \
-    wait_for grep -q "from $second:.*: node002 has no such socket.*\[HN410\].*--store-peers node" "$ERR"
+    wait_for grep -q "from $second:.*: node002 has no such socket.*\[HN410\].*-o net.store_peers=node" "$ERR"
 is 'each address was told once' "$(grep -c 'rejected connection' "$ERR")" 5
 quit
 exits 'the job went on until Ctrl-C' 130

@@ -63,7 +63,7 @@ launch() { # ARG... what the ranks do
 }
 rank=(/usr/bin/python3 "$PWD/user.py")
 
-for options in '' '--store-peers node' '--tree 1'; do
+for options in '' '-o net.store_peers=node' '--tree 1'; do
     read -ra words <<<"$options"
     launch "${words[@]}" "${rank[@]}"
     go_on 0 3

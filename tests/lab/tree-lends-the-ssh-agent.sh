@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --tree-auth: nodes without keys of their own log in to nodes with the user's ssh-agent, three deep, or are told
+# -o ssh.tree_auth: nodes without keys of their own log in to nodes with the user's ssh-agent, three deep, or are told
 # why not; ranks never see it.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -24,18 +24,18 @@ chain=(--tree 1 --connect-timeout 15s --start-timeout 60s -w 'node[001-004]:1')
 lab_hn "${chain[@]}" true
 exits 'own keys, the default: nodes have none' 77
 has 'the child that refuses is named' "$ERR" 'error[HN223]: node002 rejects the login from its parent in the tree'
-has 'and both ways out' "$ERR" 'or --tree-auth forward'
+has 'and both ways out' "$ERR" 'or -o ssh.tree_auth=forward'
 lab_nothing_left 'nothing is left of it'
 
 for way in 'the built-in ssh' 'the ssh program'; do
     command=()
     [[ $way == *built* ]] || command=(--ssh-command ssh)
-    lab_hn "${command[@]}" --tree-auth forward "${chain[@]}" --label none sh -c 'echo "$RANK ${SSH_AUTH_SOCK-none}"'
+    lab_hn "${command[@]}" -o ssh.tree_auth=forward "${chain[@]}" --label none sh -c 'echo "$RANK ${SSH_AUTH_SOCK-none}"'
     exits "forward, $way: three levels" 0
     is "ranks do not see the agent, $way" "$(sort "$OUT" | tr '\n' ' ')" '0 none 1 none 2 none 3 none '
     lab_nothing_left "nothing is left, $way"
 done
-lab_hn --tree-auth forward --tree 2 -w 'node[001-005]:1' --label none hostname
+lab_hn -o ssh.tree_auth=forward --tree 2 -w 'node[001-005]:1' --label none hostname
 exits 'two branches at once' 0
 is 'all are there' "$(sort "$OUT" | tr '\n' ' ')" 'node001 node002 node003 node004 node005 '
 
@@ -65,7 +65,7 @@ if os.environ['HN_RANK'] == '0':
         time.sleep(0.1)
     print('afterwards', sum([ask(s) for _ in range(1000)]))
 END
-lab_hn --tree-auth forward --tree 1 -w 'node[001-003]:1' --label none python3 "$PWD/flood.py"
+lab_hn -o ssh.tree_auth=forward --tree 1 -w 'node[001-003]:1' --label none python3 "$PWD/flood.py"
 is 'nobody gets more of the agent than logins need' "$(tr '\n' ' ' <"$OUT")" 'at once 19 afterwards 1000 '
 
 # A node without children gets no forwarded agent: its sshd made no socket. Nor is one there from before.
@@ -75,10 +75,10 @@ for p in /proc/[0-9]*; do
     tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -q ^SSH_AUTH_SOCK= && [ "$(cat "$p/comm")" != sshd ] && echo "$HN_RANK"
 done | sort -u
 END
-lab_hn --tree-auth forward --tree 1 -w 'node[001-003]:1' --label none sh "$PWD/has-agent"
+lab_hn -o ssh.tree_auth=forward --tree 1 -w 'node[001-003]:1' --label none sh "$PWD/has-agent"
 is 'the last of a chain is lent nothing' "$(sort -u "$OUT" | tr '\n' ' ')" '0 1 '
 
-lab_hn --tree-auth forward --tree 1 -w 'node001:1,node002:1,nobody@node003:1' true
+lab_hn -o ssh.tree_auth=forward --tree 1 -w 'node001:1,node002:1,nobody@node003:1' true
 exits 'a key that is not authorized' 77
 has 'both ends are told' "$ERR" '(from node002)'
 has 'and where to look' "$ERR" 'no key of the ssh-agent here is accepted (ssh-add -l)'
@@ -91,7 +91,7 @@ forbid() { # NODE
 }
 for node in node003 node001; do
     forbid $node
-    lab_hn --tree-auth forward "${chain[@]}" true
+    lab_hn -o ssh.tree_auth=forward "${chain[@]}" true
     exits "forbidden by $node: 77" 77
     has "forbidden by $node: it is told" "$ERR" "sshd on $node forwards no ssh-agent: AllowAgentForwarding yes there"
     has "forbidden by $node: by the child" "$ERR" "(from $node)"
@@ -99,12 +99,12 @@ for node in node003 node001; do
 done
 
 ssh-add -qD
-lab_hn --tree-auth forward --tree 1 -w node002:1,node004:1 true
+lab_hn -o ssh.tree_auth=forward --tree 1 -w node002:1,node004:1 true
 exits 'an agent without keys: the first login fails already' 77
-env -u SSH_AUTH_SOCK "$LAB" run "$LAB_HNLAUNCH" --tree-auth forward "${chain[@]}" touch "$PWD/started" >"$OUT" 2>"$ERR"
+env -u SSH_AUTH_SOCK "$LAB" run "$LAB_HNLAUNCH" -o ssh.tree_auth=forward "${chain[@]}" touch "$PWD/started" >"$OUT" 2>"$ERR"
 is 'no ssh-agent: 77' $? 77
-has 'it has a number' "$ERR" 'error[HN224]: --tree-auth forward without an ssh-agent: SSH_AUTH_SOCK is not set'
-has 'and a next step' "$ERR" 'ssh-add; or --tree-auth own'
+has 'it has a number' "$ERR" 'error[HN224]: -o ssh.tree_auth=forward without an ssh-agent: SSH_AUTH_SOCK is not set'
+has 'and a next step' "$ERR" 'ssh-add; or -o ssh.tree_auth=own'
 SSH_AUTH_SOCK=$TMP/nobody "$LAB" run "$LAB_HNLAUNCH" --tree-auth forward "${chain[@]}" true >"$OUT" 2>"$ERR"
 is 'an ssh-agent that is gone: 77' $? 77
 has 'its socket is named' "$ERR" "cannot connect to the ssh-agent at $TMP/nobody"

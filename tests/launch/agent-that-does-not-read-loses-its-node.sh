@@ -14,7 +14,7 @@ printf 'import resource, subprocess, sys\ncode = subprocess.call(sys.argv[2:], s
 # The limit is 1040 MiB. 320 values of 8 MiB are 2560 MiB: hnlaunch without the limit would take more than twice the
 # limit. The time limit ends a launch that keeps them all.
 ORDERED='STARTED GET:320' run python3 measure measured "$PLAIN/hnlaunch" --agent "$ROOT/tests/lib/fake_agent.py" \
-    --local 1 --store-size 16M --timeout "$(scaled 60)s" never-run
+    --local 1 -o net.store_size=16M --timeout "$(scaled 60)s" never-run
 read -r code kib <measured
 is 'the node is lost: 125' "$code" 125
 verdict_has 'so says the verdict' 'lost node localhost' 'the agent does not read: ' ' MiB of messages wait for it'

@@ -11,12 +11,12 @@ export XDG_RUNTIME_DIR=$TMP/run
 
 # The head that waits for its agent longer than the guard.
 for level in tree pidns; do
-    hn --contain "$level" --local 1 true
+    hn -o run.contain="$level" --local 1 true
     if [[ $RC != 0 ]]; then
         skip "$level" "this machine does not give it: $(verdict)"
         continue
     fi
-    HNLAUNCH_GUARD_LIMIT_MS=2000 start --contain "$level" --node-timeout 60s --local 2 sh -c 'echo up; exec sleep 300'
+    HNLAUNCH_GUARD_LIMIT_MS=2000 start -o run.contain="$level" --node-timeout 60s --local 2 sh -c 'echo up; exec sleep 300'
     ok "$level: two ranks are up" wait_for lines_are "$OUT" 2
     guard=$(pgrep -P "$PID" -x hnlaunch-guard)
     kill -STOP "$(pgrep -P "$guard")"

@@ -87,7 +87,7 @@ if command -v ch-run >/dev/null && ch-run image -- true 2>ch-run.log; then
     exits 'an image that is not there' 69
     has '... is named' "$ERR" "cannot use the image $PWD/none: No such file or directory"
     has '... with its number' "$ERR" 'error[HN249]'
-    hn --local 1 --container charliecloud:image --container-arg=--no-such-option true
+    hn --local 1 --container charliecloud:image -o run.container_arg=--no-such-option true
     exits 'an argument that ch-run does not know' 69
     has '... is told with its words' "$ERR" 'no-such-option'
 else
@@ -119,7 +119,7 @@ if start_docker; then
     hn --local 1 --container docker:hn-image --label none sh -c 'df -P /dev/shm | tail -n 1 | cut -d" " -f1; touch /dev/shm/hn-test-$HN_RUN_ID && echo $HN_RUN_ID'
     ok 'docker: shared memory is that of the node' test -e "/dev/shm/hn-test-$(tail -n 1 "$OUT")"
     rm -f "/dev/shm/hn-test-$(tail -n 1 "$OUT")"
-    hn --local 1 --container docker:hn-image --container-arg=--shm-size=5m --label none sh -c 'df -Pk /dev/shm | tail -n 1 | tr -s " " | cut -d" " -f2'
+    hn --local 1 --container docker:hn-image -o run.container_arg=--shm-size=5m --label none sh -c 'df -Pk /dev/shm | tail -n 1 | tr -s " " | cut -d" " -f2'
     is 'docker: or of the size that an argument says' "$(cat "$OUT")" 5120
     hn --local 1 --container docker:none true
     has 'docker: an image that is not there' "$ERR" 'cannot use the image none: docker exited with code 1: Error: No such image: none'
@@ -196,8 +196,8 @@ hn plan -w a,b --container docker:img/x:1 --json true
 is 'also as JSON' "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["container"])' "$OUT")" docker:img/x:1
 hn --local 1 --container apptainer:none.sif true
 has 'a program that is not installed' "$ERR" 'apptainer is not installed there'
-hn --local 1 --container-arg=-v=/a:/b true
-has '--container-arg alone' "$ERR" '--container-arg without --container'
+hn --local 1 -o run.container_arg=-v=/a:/b true
+has 'run.container_arg alone' "$ERR" '-o run.container_arg without --container'
 hn -w localhost --tree 2 --container docker:x true
 has '--container with --tree' "$ERR" '--tree and --container exclude each other'
 hn --local 1 --wrap "a 'b" true

@@ -28,12 +28,12 @@ is_up() {
 settled() { [[ $(cat "$TMP/attached" 2>/dev/null) == attached ]] || ! kill -0 "$debugger"; }
 
 for level in tree cgroup pidns; do
-    hn --contain "$level" --local 1 true
+    hn -o run.contain="$level" --local 1 true
     if [[ $RC != 0 ]]; then
         skip "$level" "this machine does not give it: $(verdict)"
         continue
     fi
-    start --contain "$level" --grace 500ms --local 2 --label none sh -c 'echo up; exec sleep 300'
+    start -o run.contain="$level" --grace 500ms --local 2 --label none sh -c 'echo up; exec sleep 300'
     ok "$level: ranks are up" wait_for is_up
     rm -f "$TMP/attached"
     python3 "$TMP/debugger" "$pid" >"$TMP/attached" 2>"$TMP/why" &

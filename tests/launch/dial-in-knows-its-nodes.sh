@@ -89,7 +89,7 @@ listens() { (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; }
 ok 'node 0 listens' wait_for listens
 
 ok 'another protocol is turned away' timeout 60 python3 others.py "$PORT" foreign 3
-HNLAUNCH_DIAL_SECRET=fedcba9876543210 run "$HNLAUNCH" --dial-in "127.0.0.1:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s true
+HNLAUNCH_DIAL_SECRET=fedcba9876543210 run "$HNLAUNCH" --dial-in "127.0.0.1:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s true
 cp "$ERR" other.err
 has 'a node with another secret cannot join' other.err 'error[HN325]: node 1 cannot join node 0'
 has 'and is told what may be wrong' other.err 'is its secret another?'
@@ -112,7 +112,7 @@ wait "$SILENT" 2>/dev/null
 python3 others.py "$PORT" flood 5000 >flooded &
 FLOOD=$!
 ok 'a flood of silent connections goes on' wait_for lines_are flooded 1
-timeout 60 "$HNLAUNCH" --dial-in "127.0.0.1:$PORT" --nodes 4 --node-rank 1 --dial-timeout 30s true >four.out 2>four.err
+timeout 60 "$HNLAUNCH" --dial-in "127.0.0.1:$PORT" --nodes 4 --node-rank 1 -o net.dial_timeout=30s true >four.out 2>four.err
 has 'a node is heard meanwhile' four.err 'error[HN326]: node 0 refused node 1: it was told of 4 nodes'
 ok 'and the flood still goes on' kill "$FLOOD"
 wait "$FLOOD" 2>/dev/null

@@ -48,8 +48,8 @@ is 'on the other node, too' $? 0
 ok 'the file is gone' test ! -e "$FILE"
 
 # --- a node whose home is another one -------------------------------------------------------------
-XDG_STATE_HOME=$TMP/other start_node 1 --dial-timeout 2s true
-hn --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 --dial-timeout 3s true
+XDG_STATE_HOME=$TMP/other start_node 1 -o net.dial_timeout=2s true
+hn --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 -o net.dial_timeout=3s true
 exits 'node 0 alone has the secret: 77' 77
 has 'which is told there' "$ERR" "error[HN348]: no node has come with the secret of $FILE"
 wait "$OTHER"
@@ -60,7 +60,7 @@ ok 'nothing was made there' test ! -e "$TMP/other"
 
 # --- a file that node 0 has not made --------------------------------------------------------------
 refuses() { # NAME
-    call 1 --dial-timeout 60s true
+    call 1 -o net.dial_timeout=60s true
     exits "$1: 77" 77
     has "$1 is not read" "$ERR" "error[HN348]: node 1 cannot join node 0: $FILE is no file of the user alone"
 }
@@ -78,9 +78,9 @@ mkfifo -m 600 "$FILE"
 refuses 'a FIFO'
 rm "$FILE"
 chmod 755 "$FOLDER"
-call 1 --dial-timeout 60s true
+call 1 -o net.dial_timeout=60s true
 exits 'a folder that others may enter: 77' 77
-hn --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 --dial-timeout 60s true
+hn --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 -o net.dial_timeout=60s true
 exits 'also on node 0: 77' 77
 has 'it is named' "$ERR" "error[HN348]: $FOLDER belongs to another user, or others may enter it"
 chmod 700 "$FOLDER"

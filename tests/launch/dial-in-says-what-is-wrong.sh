@@ -60,11 +60,11 @@ for mode in 602 620 666; do
     has 'others may write it' "$ERR" 'error[HN328]: the dial-in secret secret can be written by others'
 done
 chmod 644 secret
-hn --dial-in "$HOST:7777" --nodes 2 --node-rank 1 --dial-secret secret --dial-timeout 1ms true
+hn --dial-in "$HOST:7777" --nodes 2 --node-rank 1 --dial-secret secret -o net.dial_timeout=1ms true
 exits 'others may read it: node 0 is not there, 68' 68
 has 'which is a warning' "$ERR" 'warning[HN347]: the dial-in secret secret can be read by others'
 chmod 600 secret
-hn --dial-in "$HOST:7777" --nodes 2 --node-rank 1 --dial-secret secret --dial-timeout 1ms true
+hn --dial-in "$HOST:7777" --nodes 2 --node-rank 1 --dial-secret secret -o net.dial_timeout=1ms true
 exits 'for the user alone: 68' 68
 lacks 'there is no warning' "$ERR" warning
 if [[ $(id -u) == 0 ]]; then
@@ -92,27 +92,27 @@ kill "$TAKEN"
 wait "$TAKEN" 2>/dev/null
 
 # --- nodes that do not come ---
-hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 1s --dial-secret none true
+hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 -o net.dial_timeout=1s --dial-secret none true
 exits 'two nodes do not come: 68' 68
 has 'which is an error' "$ERR" 'error[HN324]: 2 nodes have not dialed in'
 has 'a launch without a secret is warned of' "$ERR" "warning[HN321]: dial-in without a secret: every program that reaches port $PORT"
-hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s --dial-secret none true
+hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s --dial-secret none true
 has 'also on the other nodes' "$ERR" "warning[HN321]: dial-in without a secret: what answers at port $PORT of node 0 can run programs"
-hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s true
+hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s true
 exits 'node 0 is not there: 68' 68
 has 'which the node says' "$ERR" "error[HN325]: node 1 cannot join node 0 at $HOST port $PORT: Connection refused"
-hn --dial-in "name.invalid:$PORT" --nodes 3 --node-rank 1 --dial-timeout 1s true
+hn --dial-in "name.invalid:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s true
 has 'a name that does not resolve is told' "$ERR" 'HN325'
 
 # --- nodes that do not fit ---
-start -v --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 --dial-timeout 600s true
-run_node() { timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 60s "$@" true >node.out 2>node.err; }
+start -v --dial-in "$HOST:$PORT" --nodes 3 --node-rank 0 -o net.dial_timeout=600s true
+run_node() { timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" -o net.dial_timeout=60s "$@" true >node.out 2>node.err; }
 ok 'a node that knows of four nodes is refused' not run_node --nodes 4 --node-rank 1
 has 'with the reason' node.err 'error[HN326]: node 0 refused node 1: it was told of 4 nodes, node 0 of 3'
-timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 60s --nodes 3 --node-rank 1 true >first.out 2>first.err &
+timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" -o net.dial_timeout=60s --nodes 3 --node-rank 1 true >first.out 2>first.err &
 FIRST=$!
 ok 'a node joins' wait_for grep -q ': node 1 is ' "$ERR"
-timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" --dial-timeout 1ms --nodes 3 --node-rank 1 true 2>node.err
+timeout 60 "$HNLAUNCH" --dial-in "$HOST:$PORT" -o net.dial_timeout=1ms --nodes 3 --node-rank 1 true 2>node.err
 has 'a second node of the same rank is told so' node.err 'node rank 1 is taken'
 kill -TERM "$PID"
 finish

@@ -36,10 +36,10 @@ hn --local 1 sh -c 'printf "{\"message\": \"for the verdict\"}" >"$TORCHELASTIC_
 exits 'a file' 3
 has 'a file is told' "$ERR" 'for the verdict'
 
-LIMIT=30 hn --local 1 --contain pidns true
+LIMIT=30 hn --local 1 -o run.contain=pidns true
 if [[ $RC == 0 ]]; then
-    try_all --contain pidns
+    try_all -o run.contain=pidns
 else
-    skip 'the same with --contain pidns' 'no process namespaces here'
+    skip 'the same with -o run.contain=pidns' 'no process namespaces here'
 fi
 done_testing

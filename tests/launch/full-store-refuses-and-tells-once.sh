@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Ranks that fill the store stop at --store-size: libhnlaunch returns HN_ERR_NO_SPACE, a connection of PyTorch's store is
+# Ranks that fill the store stop at net.store_size: libhnlaunch returns HN_ERR_NO_SPACE, a connection of PyTorch's store is
 # closed, hnlaunch warns once and stays small, and deleted keys make room. Without sanitizers, because memory is
 # measured.
 # shellcheck source=tests/lib/tap.sh
@@ -48,7 +48,7 @@ if rank == 0:
     print("head:", kb[0])
 END
 export HEAD=$TMP/head
-"$HNLAUNCH" --local 3 --label none --store-size 64m python3 rank.py >"$OUT" 2>"$ERR" &
+"$HNLAUNCH" --local 3 --label none -o net.store_size=64m python3 rank.py >"$OUT" 2>"$ERR" &
 PID=$!
 echo "$PID" >"$HEAD"
 finish
@@ -62,7 +62,7 @@ has 'with the reason and the address' "$ERR" 'closed connection to the store fro
 has 'which is the limit' "$ERR" 'a write failed: the store is full: '
 has 'other connections are served' "$OUT" 'others are served: 7'
 is 'the warning comes once' "$(grep -c '^warning\[HN405\]' "$ERR")" 1
-has 'with the next step' "$ERR" 'delete keys that are no longer needed, or raise --store-size'
+has 'with the next step' "$ERR" 'delete keys that are no longer needed, or raise the limit: -o net.store_size=4G'
 has 'and the rank is named' "$ERR" 'refused a request of rank 0 to the store'
 kb=$(sed -n 's/^head: //p' "$OUT")
 echo "# peak memory of hnlaunch: $kb kB"
@@ -71,10 +71,10 @@ ok 'hnlaunch stays near the limit' test "${kb:-999999999}" -lt 200000
 # The default is 1 GiB; a size has a unit and a lower limit.
 has 'the default' <("$HNLAUNCH" config) '1G'
 for size in 1000 1K x 1GB -1 99999999T ''; do
-    hn --local 1 --store-size "$size" true
-    exits "--store-size '$size' is refused" 64
+    hn --local 1 -o net.store_size="$size" true
+    exits "-o net.store_size='$size' is refused" 64
 done
-hn --local 1 --store-size 1T true
+hn --local 1 -o net.store_size=1T true
 exits 'a large one is not reserved' 0
 nothing_left 'nothing is left'
 done_testing

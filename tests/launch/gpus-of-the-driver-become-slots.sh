@@ -33,23 +33,23 @@ shown() { # ARG...: "RANK:CUDA_VISIBLE_DEVICES" of each rank, with - for none
 is 'a rank for each GPU; nothing needs to be said' "$(shown --local)" $'0:-\n1:-\n2:-'
 is '--ppn gpu' "$(shown --local --ppn gpu)" $'0:-\n1:-\n2:-'
 is 'node: those that the ranks use' "$(shown --local 2)" $'0:0,1\n1:0,1'
-is 'own: one each' "$(shown --local --gpu-visibility own)" $'0:0\n1:1\n2:2'
-is 'two for one rank' "$(shown --local 1 --gpus-per-rank 2 --gpu-visibility own)" '0:0,1'
+is 'own: one each' "$(shown --local -o run.gpu_visibility=own)" $'0:0\n1:1\n2:2'
+is 'two for one rank' "$(shown --local 1 --gpus-per-rank 2 -o run.gpu_visibility=own)" '0:0,1'
 is 'GPUs are not assigned' "$(shown --local 2 --gpus-per-rank 0)" $'0:-\n1:-'
-is 'more ranks than GPUs share them' "$(shown --local 4 --gpu-visibility own)" $'0:0\n1:1\n2:2\n3:0'
+is 'more ranks than GPUs share them' "$(shown --local 4 -o run.gpu_visibility=own)" $'0:0\n1:1\n2:2\n3:0'
 hn -w localhost --ppn 4 true
 exits 'but not when a hostfile or -w counts' 69
 
 # Where the environment hides GPUs, they do not count, and stay hidden.
 is 'by number: one rank' "$(CUDA_VISIBLE_DEVICES=2 shown --local)" '0:2'
-is 'by number, own' "$(CUDA_VISIBLE_DEVICES=2,0 shown --local --gpu-visibility own)" $'0:2\n1:0'
+is 'by number, own' "$(CUDA_VISIBLE_DEVICES=2,0 shown --local -o run.gpu_visibility=own)" $'0:2\n1:0'
 is 'in an order of its own' "$(CUDA_VISIBLE_DEVICES=2,0 shown --local)" $'0:2,0\n1:2,0'
-is 'by UUID' "$(CUDA_VISIBLE_DEVICES=GPU-11111111-0000-0000-0000-000000000000 shown --local --gpu-visibility own)" '0:1'
+is 'by UUID' "$(CUDA_VISIBLE_DEVICES=GPU-11111111-0000-0000-0000-000000000000 shown --local -o run.gpu_visibility=own)" '0:1'
 is 'by the beginning of a UUID' "$(CUDA_VISIBLE_DEVICES=GPU-2222 shown --local)" '0:GPU-2222'
 is 'all hidden' "$(CUDA_VISIBLE_DEVICES='' shown --local 1)" '0:'
 is 'what -x says comes last' "$(CUDA_VISIBLE_DEVICES=2 shown --local 1 --gpus-per-rank 0 -x CUDA_VISIBLE_DEVICES=1)" '0:1'
 is 'fewer ranks than GPUs: each sees the whole list' "$(CUDA_VISIBLE_DEVICES=2,0 shown --local 1)" '0:2,0'
-is 'parts of GPUs count, own' "$(CUDA_VISIBLE_DEVICES=MIG-aaaa,MIG-bbbb shown --local --gpu-visibility own)" $'0:MIG-aaaa\n1:MIG-bbbb'
+is 'parts of GPUs count, own' "$(CUDA_VISIBLE_DEVICES=MIG-aaaa,MIG-bbbb shown --local -o run.gpu_visibility=own)" $'0:MIG-aaaa\n1:MIG-bbbb'
 is 'a list with a GPU twice shows none' "$(CUDA_VISIBLE_DEVICES=1,1 shown -w localhost)" '0:1,1'
 
 # --- the list of -x, --env-file and --export ---------------------------------------------------------
@@ -64,10 +64,10 @@ done <<END
 by UUIDs|$u2,$u1||0:$u2,$u1 1:$u2,$u1
 by a UUID that fits two GPUs|GPU-||0:GPU-
 parts of GPUs|MIG-x,MIG-y||0:MIG-x,MIG-y 1:MIG-x,MIG-y
-own|2,0|--gpu-visibility own|0:2 1:0
-own, by UUIDs|$u2,$u1|--gpu-visibility own|0:2 1:1
-own, parts of GPUs|MIG-x,MIG-y|--gpu-visibility own|0:MIG-x 1:MIG-y
-own, two for one rank|2,1|--gpu-visibility own --gpus-per-rank 2|0:2,1
+own|2,0|-o run.gpu_visibility=own|0:2 1:0
+own, by UUIDs|$u2,$u1|-o run.gpu_visibility=own|0:2 1:1
+own, parts of GPUs|MIG-x,MIG-y|-o run.gpu_visibility=own|0:MIG-x 1:MIG-y
+own, two for one rank|2,1|-o run.gpu_visibility=own --gpus-per-rank 2|0:2,1
 one rank sees the whole list|2,0|-n 1|0:2,0
 a slot of the list|2,0|--include localhost:1|0:0
 the list ends at -1|1,-1,2||0:1,-1,2

@@ -10,7 +10,7 @@ names() { grep -oE '^[A-Z][A-Z0-9_]*=' "$1" | tr -d =; }
 # A plan of two nodes that use a part of their GPUs, and a real rank: both have more than this test gives them.
 mkdir data
 bare=(env -i "PATH=$PATH" "HOME=$HOME" "XDG_CONFIG_HOME=$XDG_CONFIG_HOME")
-run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --push data --gpu-visibility own --subst true {port:name}
+run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --push data -o run.gpu_visibility=own --subst true {port:name}
 exits 'a plan' 0
 names "$OUT" >given
 run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --mpi pmix true

@@ -55,7 +55,7 @@ one_of_each() {
 kill_case() { # LEVEL WHAT COMM...
     local level=$1 what=$2 comm pids=
     shift 2
-    start --contain "$level" --local 2 --label none "$TMP/flee" stay
+    start -o run.contain="$level" --local 2 --label none "$TMP/flee" stay
     ok "$level: fugitives are up" wait_for lines_are "$OUT" 2
     ok "$level: so are an agent and its guard" wait_for one_of_each
     for comm; do
@@ -74,14 +74,14 @@ kill_case() { # LEVEL WHAT COMM...
 
 both=0
 for level in tree cgroup pidns; do
-    hn -v --contain "$level" --local 1 true
+    hn -v -o run.contain="$level" --local 1 true
     if [[ $RC != 0 ]]; then
         skip "$level" "this machine does not give it: $(verdict)"
         continue
     fi
     has "$level: the level in force is told" "$ERR" "contained by: $level"
 
-    hn --contain "$level" --local 2 "$TMP/flee"
+    hn -o run.contain="$level" --local 2 "$TMP/flee"
     exits "$level: ranks that leave fugitives behind end well" 0
     ok "$level: and none of those is left" gone
 
@@ -109,12 +109,12 @@ done
 EOF
 chmod +x "$TMP/runner"
 for level in tree auto; do
-    hn --contain "$level" --local 1 --grace 1s "$TMP/runner"
+    hn -o run.contain="$level" --local 1 --grace 1s "$TMP/runner"
     exits "$level: a rank whose children go on forking ends well" 0
     nothing_left "$level: so do they"
 done
 
-hn --contain cgroup --local 1 true
+hn -o run.contain=cgroup --local 1 true
 if [[ $RC != 0 ]]; then
     has 'a container that cannot be had is an error' "$ERR" 'no control group'
 fi
@@ -123,7 +123,7 @@ if [[ $EUID == 0 ]]; then
     chmod 755 "$TMP" "$TMP/work"
     mkdir "$TMP/home" && chown nobody "$TMP/home"
     run setpriv --reuid nobody --clear-groups env -u XDG_STATE_HOME -u XDG_CONFIG_HOME -u XDG_RUNTIME_DIR HOME="$TMP/home" \
-        "$HNLAUNCH" -v --contain pidns --local 2 id -un
+        "$HNLAUNCH" -v -o run.contain=pidns --local 2 id -un
     if [[ $RC == 0 ]]; then
         has 'without privileges a namespace can be had, too' "$OUT" nobody
     else

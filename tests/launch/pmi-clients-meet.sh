@@ -56,7 +56,7 @@ want='rank 0 of 3, (vector,(0,1,3)), sockets 1
 rank 1 of 3, (vector,(0,1,3)), sockets 1
 rank 2 of 3, (vector,(0,1,3)), sockets 1'
 for contain in tree cgroup pidns; do
-    hn --local 3 --label none --contain "$contain" python3 pmi.py meet
+    hn --local 3 --label none -o run.contain="$contain" python3 pmi.py meet
     [[ $contain == pidns && $RC -ne 0 ]] && continue # not every machine allows it
     exits "three ranks meet, contained by $contain" 0
     is 'each sees the others, and has one connection' "$(sort "$OUT")" "$want"

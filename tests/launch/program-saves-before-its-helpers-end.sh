@@ -156,7 +156,7 @@ is 'the helper is told later, and the program once' "$(cat "$OUT")" $'up\ntold\n
 verdict_has 'and the program is killed at the end of the grace time' 'had to be killed'
 
 # Signals by hand, and the namespace, whose first process has all orphans.
-start --local 1 --label none --contain pidns --grace 60s sh -c 'python3 save.py fork; true'
+start --local 1 --label none -o run.contain=pidns --grace 60s sh -c 'python3 save.py fork; true'
 if wait_for count_is '^up' 1 && pid_runs; then
     kill -TERM "$PID"
     finish

@@ -175,7 +175,7 @@ hn_of stop "$id"
 is 'it cannot be stopped: 69' "$RC_OF" 69
 has 'which is told' "$TMP/of.err" "error[HN803]: run $id does not answer: cannot connect to"
 matches 'with the way to stop it' "$TMP/of.err" 'help: kill [0-9]+ stops it'
-hn --log-keep 1 --local 1 true
+hn -o log.keep=1 --local 1 true
 ok 'newer runs leave its records' test -s "$RUNS/$id/output"
 ok 'and the link to those elsewhere' test -s "$RUNS/$kept/run.json"
 "$HNLAUNCH" wait "$id" >/dev/null 2>"$TMP/wait.err" &
@@ -315,8 +315,8 @@ id=$(newest)
 is '--log-dir: a link leads there' "$(readlink "$RUNS/$id")" "$PWD/logs/$id"
 is 'and ps shows the run' "$(ps_field 'runs[0]["state"]')" finished
 echo mine >"$RUNS/there/mine"
-hn --log-keep 3 --local 1 true
-is '--log-keep: the newest stay, and one of another machine that may go on' "$(ls "$RUNS" | grep -vc there)" 3
+hn -o log.keep=3 --local 1 true
+is 'log.keep: the newest stay, and one of another machine that may go on' "$(ls "$RUNS" | grep -vc there)" 3
 ok 'a file of the user stays' test -e "$RUNS/there/mine"
 ok 'what a link leads to stays' test -e "logs/$id/run.json"
 

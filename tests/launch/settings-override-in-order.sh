@@ -42,8 +42,8 @@ printf '[run]\ngarce = 3s\n' >"$user"
 hn --local 1 true
 exits 'an unknown key is only a warning' 0
 has 'an unknown key gets a suggestion' "$ERR" grace
-hn --strict-config --local 1 true
-exits '--strict-config makes it an error: 78' 78
+hn -o run.strict_config=yes --local 1 true
+exits 'run.strict_config makes it an error: 78' 78
 
 printf 'ppn = 2\n' >"$user"
 hn --local 1 true

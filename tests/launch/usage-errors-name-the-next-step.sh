@@ -53,10 +53,10 @@ exits '--oversubscribe allows them' 0
 hn -w 'a[1-' true
 ok 'a broken host list is an error' test "$RC" = 64 -o "$RC" = 65
 
-hn -w a --tree-auth forward true
-exits '--tree-auth alone: 64' 64
-has '--tree-auth alone: --tree is offered' "$ERR" 'add --tree K'
-env -u SSH_AUTH_SOCK "$HNLAUNCH" -w a,b --tree 1 --tree-auth forward true 2>"$ERR"
+hn -w a -o ssh.tree_auth=forward true
+exits 'ssh.tree_auth alone: 64' 64
+has 'ssh.tree_auth alone: --tree is offered' "$ERR" 'add --tree K'
+env -u SSH_AUTH_SOCK "$HNLAUNCH" -w a,b --tree 1 -o ssh.tree_auth=forward true 2>"$ERR"
 is 'an ssh-agent that is not there: 77' $? 77
 has 'and how to start one' "$ERR" 'eval $(ssh-agent)'
 mkdir -p hnlaunch

@@ -78,7 +78,7 @@ class HnlaunchCluster(ClusterEnv):  # type: ignore[misc,unused-ignore]
     def get_local_process_id(cls) -> Optional[int]:
         """Returns the position of this rank's device among those that it sees; None: it uses all of them.
 
-        It is alone on the node, or sees its own only (hnlaunch --gpu-visibility own). Several devices for each of
+        It is alone on the node, or sees its own only (hnlaunch -o run.gpu_visibility=own). Several devices for each of
         several ranks are too much for this interface of JAX: JAX_LOCAL_DEVICE_IDS, which --compat ompi sets, has them.
         """
         ranks, visible = _number("HN_LOCAL_WORLD_SIZE"), os.environ.get("CUDA_VISIBLE_DEVICES")

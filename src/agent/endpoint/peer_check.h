@@ -4,7 +4,7 @@
  *
  * PyTorch's protocol carries no secret, so the peer itself is checked. A peer on this machine must
  * be a process of our own uid, by the kernel's account (sockdiag.h). A peer elsewhere must have the
- * address of a node of the job, and unless --store-peers is node, that node's agent must say that
+ * address of a node of the job, and unless net.store_peers is node, that node's agent must say that
  * the peer is a process of the job's user (peer_owners.h). Other connections are unauthorized:
  * counted, and logged once per address.
  */

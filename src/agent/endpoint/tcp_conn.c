@@ -404,7 +404,7 @@ static void on_owner_judged(struct peer_wait *w, const struct owner *o, const ch
         case OWNER_NONE:
                 snprintf(why, sizeof(why),
                          "%s has no such socket in the network of its agent [HN%d]; ranks in a "
-                         "network of their own need --store-peers node",
+                         "network of their own need -o net.store_peers=node",
                          node, HN_NO_SUCH_SOCKET);
                 break;
         default:

@@ -354,7 +354,7 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
                           "they can reach",
                           p->host);
         else
-                diag_help(di, "does hnlaunch run on node 0, and is the port open? --dial-timeout "
+                diag_help(di, "does hnlaunch run on node 0, and is the port open? net.dial_timeout "
                               "waits longer");
         return 68;
 }

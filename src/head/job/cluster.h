@@ -23,7 +23,7 @@
 struct heartbeat;
 struct job_config;
 
-/* Nodes that cannot be reached yet are tried again (--connect-retry). */
+/* Nodes that cannot be reached yet are tried again (ssh.connect_retry). */
 struct node_retry {
         uv_timer_t timer;
         uint64_t pause_ms;
@@ -64,8 +64,8 @@ void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int r
 
 /* Begins to connect all nodes. */
 void cluster_connect(struct cluster *c);
-/* Whether a node that cannot be reached will be tried again (--connect-retry): then its failure is
- * none yet. */
+/* Whether a node that cannot be reached will be tried again (ssh.connect_retry): then its failure
+ * is none yet. */
 bool cluster_try_again(struct cluster *c, struct node *n);
 
 /* Returns the next RUNNING node after @last (NULL = the first), or NULL after the last. */

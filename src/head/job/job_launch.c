@@ -188,7 +188,9 @@ static void on_store_full(void *ctx, int node, int rank, const char *text)
         diag_note(di,
                   "a refused call of libhnlaunch returns HN_ERR_NO_SPACE, a refused connection of "
                   "PyTorch's store is closed");
-        diag_help(di, "delete keys that are no longer needed, or raise --store-size");
+        diag_help(
+                di,
+                "delete keys that are no longer needed, or raise the limit: -o net.store_size=4G");
         if (j->config.say)
                 j->config.say(j->config.say_ctx, &d);
         diags_finish(&d);

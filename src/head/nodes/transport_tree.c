@@ -221,7 +221,7 @@ static void explain_denied(struct tunnel_link *l)
         if (strstr(l->why.evidence, CHILD_AGENT_NO_AGENT))
                 snprintf(l->why.help, sizeof(l->why.help),
                          "sshd on %.60s forwards no ssh-agent: AllowAgentForwarding yes there; or "
-                         "--tree-auth own and a key on %.60s",
+                         "-o ssh.tree_auth=own and a key on %.60s",
                          from, from);
         else
                 snprintf(l->why.help, sizeof(l->why.help),

@@ -213,7 +213,7 @@ static int unknown_letter(struct line *l, char letter)
 static int unknown_option(struct line *l, const char *name)
 {
         struct diag *diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `%s`", l->given);
-        const struct option_def *def = option_by_letter(*name, l->o->command);
+        const struct option_def *def = option_by_letter(*name, l->o->command), *meant;
         const char *names[MAX_NAMES], *near;
         size_t n = 0;
 
@@ -225,8 +225,12 @@ static int unknown_option(struct line *l, const char *name)
                 if (option_belongs(option_by_name(option_aliases[i].name), l->o->command))
                         names[n++] = option_aliases[i].name;
         near = diag_did_you_mean(name, names, n);
-        if (near)
-                diag_help(diag, "did you mean `--%s`?", option_by_name(near)->name);
+        meant = near ? option_by_name(near) : NULL;
+        if (meant && meant->flags & OPTION_KEY)
+                diag_help(diag, "did you mean `-o %s=%s`?", meant->key,
+                          meant->arg ? meant->arg : "yes");
+        else if (meant)
+                diag_help(diag, "did you mean `--%s`?", meant->name);
         else
                 help_with_options(l->o, diag);
         if (l->given[1] != '-' && def && needs_value(def))

@@ -32,9 +32,8 @@ struct ini_reader {
         struct diags *d;
         enum level level;
         const char *path, *folder; /* of the file; folder NULL: the path has none */
-        bool strict;
-        const char *next, *end; /* the rest of the text */
-        const char *at;         /* the line in hand */
+        const char *next, *end;    /* the rest of the text */
+        const char *at;            /* the line in hand */
         size_t len;
         int line;
 };
@@ -278,8 +277,8 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
         const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
         const char *near = home ? NULL : suggest_key(key, job);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
-        struct diag *diag = r->strict ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
-                                      : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
+        struct diag *diag = job ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
+                                : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
 
         show_line(r, diag, name, label);
         if (!strcmp(key, "safe.directory"))
@@ -348,7 +347,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
 }
 
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
-                 size_t len, bool strict, struct diags *d)
+                 size_t len, struct diags *d)
 {
         const char *slash = strrchr(path, '/');
         CLEANUP(free_textp) char *folder = slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
@@ -357,7 +356,6 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
                                 .level = level,
                                 .path = path,
                                 .folder = folder,
-                                .strict = strict,
                                 .next = text,
                                 .end = text + len };
         size_t before = diags_errors(d);

@@ -64,7 +64,9 @@ bool settings_counts(const struct settings *s, const struct setting *one);
 /* Reads the files and the variables. Unknown keys are warnings, with @strict and in a job file
  * errors. 0, or -EINVAL with errors in @d (exit 78; 66: no job file). HNLAUNCH_SYSTEM_CONFIG names
  * another system file. */
-int config_load(struct settings *s, bool strict, struct diags *d);
+int config_load(struct settings *s, struct diags *d);
+/* Makes errors of the warnings of unknown keys and variables. 0, or -EINVAL if there are any. */
+int config_refuse_unknown(struct diags *d);
 
 /* Warns of the nearest .hnlaunch.ini from the current folder up to the home or the root of a
  * repository, which earlier versions read. */
@@ -73,7 +75,7 @@ void config_warn_unread(const struct settings *s, struct diags *d);
 /* Parses the text of one file: the parser below config_load(). @path names the file in messages;
  * relative paths start from its folder. */
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
-                 size_t len, bool strict, struct diags *d);
+                 size_t len, struct diags *d);
 
 /* "SECTION.KEY=VALUE" of -o. 0, or -EINVAL with an error in @d (exit 64). */
 int config_assign(struct settings *s, const char *assignment, struct diags *d);

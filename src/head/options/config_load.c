@@ -17,7 +17,7 @@
 #include "head/options/config.h"
 
 enum {
-        HN_VARIABLE = 711,
+        HN_KEY = 711,
         HN_UNREADABLE = 716,
         HN_UNREAD = 719,
         HN_JOB = 720,
@@ -27,7 +27,6 @@ enum {
 struct load {
         struct settings *s;
         struct diags *d;
-        bool strict;
 };
 
 /* Reads a regular file. 0, -ENOENT, or another -errno; -EINVAL: it is none. */
@@ -55,7 +54,7 @@ static void load_file(const struct load *l, enum level level, const char *path)
         if (r < 0 && r != -ENOENT)
                 diag_add(l->d, HN_UNREADABLE, 78, "cannot read %s: %s", path, strerror(-r));
         else if (r == 0)
-                config_parse(l->s, level, path, text, len, l->strict, l->d);
+                config_parse(l->s, level, path, text, len, l->d);
 }
 
 /* ---- the job file ---- */
@@ -68,7 +67,7 @@ static void load_job(const struct load *l)
         int r = read_regular(l->s->job, &text, &len);
 
         if (r == 0) {
-                config_parse(l->s, LEVEL_JOB, l->s->job, text, len, true, l->d);
+                config_parse(l->s, LEVEL_JOB, l->s->job, text, len, l->d);
                 return;
         }
         diag = diag_add(l->d, HN_JOB, 66, "cannot read the job file %s: %s", l->s->job,
@@ -169,17 +168,28 @@ static void load_variable(const struct load *l, const char *pair)
                              origin);
         else if (def)
                 settings_add_list(l->s, def, LEVEL_VARIABLE, value, origin);
-        else if (names_a_section(name) && l->strict)
-                diag_add(l->d, HN_VARIABLE, 78, "unknown variable %s", name);
         else if (names_a_section(name))
-                diag_warn(l->d, HN_VARIABLE, "unknown variable %s", name);
+                diag_warn(l->d, HN_KEY, "unknown variable %s", name);
 }
 
 /* ---- all places ---- */
 
-int config_load(struct settings *s, bool strict, struct diags *d)
+int config_refuse_unknown(struct diags *d)
 {
-        const struct load l = { s, d, strict };
+        int r = 0;
+
+        for (size_t i = 0; i < d->n; i++)
+                if (d->v[i].warning && d->v[i].id == HN_KEY) {
+                        d->v[i].warning = false;
+                        d->v[i].exit = 78;
+                        r = -EINVAL;
+                }
+        return r;
+}
+
+int config_load(struct settings *s, struct diags *d)
+{
+        const struct load l = { s, d };
         const char *system = getenv("HNLAUNCH_SYSTEM_CONFIG");
         const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
         CLEANUP(free_textp) char *user = NULL;

@@ -153,10 +153,13 @@ static const char config[] =
 static void print_option_help(const struct option_def *def)
 {
         char left[96];
-        int n = def->letter ? snprintf(left, sizeof(left), "  -%c, --%s", def->letter, def->name)
-                            : snprintf(left, sizeof(left), "      --%s", def->name);
+        int n = def->flags & OPTION_KEY ? snprintf(left, sizeof(left), "  -o %s=", def->key)
+                : def->letter ? snprintf(left, sizeof(left), "  -%c, --%s", def->letter, def->name)
+                              : snprintf(left, sizeof(left), "      --%s", def->name);
 
-        if (def->arg)
+        if (def->flags & OPTION_KEY)
+                snprintf(left + n, sizeof(left) - (size_t)n, "%s", def->arg ? def->arg : "yes");
+        else if (def->arg)
                 snprintf(left + n, sizeof(left) - (size_t)n,
                          def->flags & OPTION_OPTIONAL ? "[=%s]" : " %s", def->arg);
         if (strlen(left) > 32)
@@ -170,7 +173,7 @@ static void print_option_help(const struct option_def *def)
 
 static bool is_shown(const struct option_def *def, enum command command)
 {
-        return !(def->flags & OPTION_HIDDEN) && option_belongs(def, command);
+        return !(def->flags & (OPTION_HIDDEN | OPTION_KEY)) && option_belongs(def, command);
 }
 
 /* Prints the options of a run by their groups. */
@@ -185,6 +188,10 @@ static void print_all(void)
                             is_shown(&option_table[i], COMMAND_RUN))
                                 print_option_help(&option_table[i]);
         }
+        puts("\nKeys without an option");
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].flags & OPTION_KEY)
+                        print_option_help(&option_table[i]);
         puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.\n"
              "SIZE is 512M or 2G; K, M, G and T are powers of 1024.");
 }
@@ -282,8 +289,8 @@ static void print_owners(const struct option_def *def)
                 }
 }
 
-/* Prints a line for each command, topic, option, error and exit code, for programs: fields with
- * tabs between. Fields may be added at the end of a line. */
+/* Prints a line for each command, topic, option, key, error and exit code, for programs: fields
+ * with tabs between. Fields may be added at the end of a line. */
 static void print_table(void)
 {
         for (size_t i = 0; i < option_command_count; i++)
@@ -296,6 +303,10 @@ static void print_table(void)
 
                 if (def->flags & OPTION_HIDDEN)
                         continue;
+                if (def->flags & OPTION_KEY) {
+                        printf("key\t%s\t%s\t%s\n", def->key, def->arg ? def->arg : "", def->help);
+                        continue;
+                }
                 printf("option\t%s\t%s\t%s\t%s\t%s\t%s\t", def->name, letter,
                        def->arg ? def->arg : "", def->flags & OPTION_OPTIONAL ? "optional" : "",
                        def->key ? def->key : "", def->help);
@@ -313,14 +324,14 @@ static const struct topic *find_topic(const char *name)
         return NULL;
 }
 
-/* Finds the option of "--ppn", "ppn" or "-n"; NULL = none. */
+/* Finds the option of "--ppn", "ppn", "-n" or "run.ppn"; NULL = none. */
 static const struct option_def *find_option(const char *name)
 {
         size_t dashes = strspn(name, "-");
 
         if (dashes == 1 && name[1] && !name[2])
                 return option_by_letter(name[1], COMMAND_HELP);
-        return option_by_name(name + dashes);
+        return strchr(name, '.') ? option_by_key(name) : option_by_name(name + dashes);
 }
 
 static bool find_command(const char *name, enum command *ret)

@@ -66,7 +66,7 @@ static void check_pairs(const struct options *o, struct diags *d)
                 diag_help(diag_add(d, HN_CONFLICT, 64, "--push-keep without --push"),
                           "--push-keep leaves pushed files on the nodes: add --push FILE");
         } else if (o->container.args.n && !o->container.kind && is_on_line(o, "container-arg")) {
-                diag_help(diag_add(d, HN_CONFLICT, 64, "--container-arg without --container"),
+                diag_help(diag_add(d, HN_CONFLICT, 64, "-o run.container_arg without --container"),
                           "it is an argument for the program that makes the container: add "
                           "--container KIND:IMAGE");
         } else if (o->container.kind && o->tree) {
@@ -74,15 +74,16 @@ static void check_pairs(const struct options *o, struct diags *d)
                         diag_add(d, HN_CONFLICT, 64, "--tree and --container exclude each other"),
                         "agents in containers cannot log in to other nodes; leave one of them out");
         } else if (o->tree_forward && !o->tree && is_on_line(o, "tree-auth")) {
-                diag_help(diag_add(d, HN_CONFLICT, 64, "--tree-auth without --tree"),
+                diag_help(diag_add(d, HN_CONFLICT, 64, "-o ssh.tree_auth without --tree"),
                           "it says how nodes log in to nodes: add --tree K");
         } else if (o->tree_forward && o->tree && o->command == COMMAND_RUN) {
                 fd = ssh_agent_connect(&err);
                 if (fd < 0)
-                        diag_help(diag_add(d, HN_NO_AGENT, 77,
-                                           "--tree-auth forward without an ssh-agent: %s",
-                                           err.text),
-                                  "start one: eval $(ssh-agent) && ssh-add; or --tree-auth own");
+                        diag_help(
+                                diag_add(d, HN_NO_AGENT, 77,
+                                         "-o ssh.tree_auth=forward without an ssh-agent: %s",
+                                         err.text),
+                                "start one: eval $(ssh-agent) && ssh-add; or -o ssh.tree_auth=own");
                 else
                         fd_close(fd);
         }

@@ -46,6 +46,7 @@ enum {
         OPTION_SOURCE = 32,      /* names hosts: a value on a higher level silences the family */
         OPTION_ALLOCATION = 256, /* any value but auto and none silences that family below, too */
         OPTION_HIDDEN = 64,      /* not in help and manual */
+        OPTION_KEY = 2048,       /* set by its key; --name is an old spelling, until 1.0 */
         OPTION_OPTIONAL = 128    /* --name or --name=ARG */
 };
 

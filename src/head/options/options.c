@@ -126,10 +126,12 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                           "hnlaunch -h shows commands and topics, hnlaunch help all the options");
                 return -EINVAL;
         }
-        if (config_load(s, settings_level(s, option_by_name("strict-config")) >= 0, diags) < 0)
+        if (config_load(s, diags) < 0)
                 r = -EINVAL;
         add_line_program(o);
         if (apply_settings(o, diags) < 0)
+                r = -EINVAL;
+        if (o->strict_config && config_refuse_unknown(diags) < 0)
                 r = -EINVAL;
         o->run_given |= settings_level(s, &option_program) == LEVEL_JOB;
         if (o->command == COMMAND_RUN || o->command == COMMAND_PLAN || o->command == COMMAND_CONFIG)

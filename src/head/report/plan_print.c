@@ -213,8 +213,10 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
         CLEANUP(free_textp) char *pushed = plan_view_join(&o->push);
         char size[32];
 
-        fprintf(to, "%d rank%s on %d of %zu node%s%s\n\n", p->world_size,
-                p->world_size == 1 ? "" : "s", p->num_nodes, p->n_nodes, p->n_nodes == 1 ? "" : "s",
+        fprintf(to, "%d rank%s on %d", p->world_size, p->world_size == 1 ? "" : "s", p->num_nodes);
+        if ((size_t)p->num_nodes < p->n_nodes)
+                fprintf(to, " of %zu", p->n_nodes);
+        fprintf(to, " node%s%s\n\n", p->n_nodes == 1 ? "" : "s",
                 inventory ? "" : "  (nodes not contacted; add --probe to ask them)");
         print_nodes(to, &v);
         fputc('\n', to);

@@ -114,7 +114,7 @@ static const struct {
                            "hnlaunch(1), CONTAINERS" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
         [ABSENT] = { 324, 68, "%s has not dialed in", "%zu nodes have not dialed in",
-                     "each node says itself what keeps it; --dial-timeout waits longer" },
+                     "each node says itself what keeps it; -o net.dial_timeout=1h waits longer" },
         [CHILD_KEY_UNKNOWN] = { 222, 77,
                                 "the host key of %s is not trusted by its parent in the tree",
                                 "host keys of %zu nodes are not trusted by their parents in the "
@@ -198,7 +198,7 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
         else if (s == CHILD_DENIED && !*first->failure->help)
                 diag_help(d,
                           "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
-                          "%s; or --tree-auth forward; or without --tree",
+                          "%s; or -o ssh.tree_auth=forward; or without --tree",
                           from, to, to, from);
         else if (s == CHILD_UNREACHABLE)
                 diag_help(d, "try ssh %s true on %s; or without --tree", to, from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent forwarding (--tree-auth forward): lets a node with children in the tree use the user's
+ * Agent forwarding (-o ssh.tree_auth=forward): lets a node with children in the tree use the user's
  * ssh-agent. sshd makes a socket there; for every connection to that socket the server opens a
  * channel, which is joined to a connection to the agent here. The bytes are passed on unread (the
  * protocol is draft-ietf-sshm-ssh-agent, section 5). Channels are limited to one per host and some

@@ -106,7 +106,7 @@ static void fail_dropped_handshake(struct ssh_hop *h)
                 if (strstr(h->connect.greeting, "MaxStartups"))
                         snprintf(why.help, sizeof(why.help), "%s",
                                  "more logins are under way there than its MaxStartups allows: try "
-                                 "a smaller --fanout, or ask for a larger MaxStartups");
+                                 "a smaller -o ssh.fanout=N, or ask for a larger MaxStartups");
         }
         if (*h->connect.greeting)
                 snprintf(why.evidence, sizeof(why.evidence), "server: %s\n", h->connect.greeting);

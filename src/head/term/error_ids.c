@@ -302,12 +302,12 @@ const struct error_id error_ids[] = {
           "a node rejects the login from its parent in the tree",
           "With --tree, nodes log in to each other with keys of their own, and the parent has none that the node "
           "accepts.",
-          "Give the nodes a key (one in a shared home will do), forward your ssh-agent with --tree-auth forward, or "
+          "Give the nodes a key (one in a shared home will do), forward your ssh-agent with -o ssh.tree_auth=forward, or "
           "start without --tree." },
         { 224,
-          "--tree-auth forward without an ssh-agent",
+          "-o ssh.tree_auth=forward without an ssh-agent",
           "SSH_AUTH_SOCK is not set, or no ssh-agent answers there.",
-          "Start one: eval $(ssh-agent) && ssh-add. Or use --tree-auth own." },
+          "Start one: eval $(ssh-agent) && ssh-add. Or use -o ssh.tree_auth=own." },
         { 230,
           "a file of --push does not exist",
           "There is nothing at the path. Paths are relative to the current directory.",
@@ -508,12 +508,12 @@ const struct error_id error_ids[] = {
           "Choose another port above 1023, the same on every node." },
         { 324,
           "nodes have not dialed in",
-          "Node 0 waited for --dial-timeout, and the nodes in the message did not connect: hnlaunch was not started "
+          "Node 0 waited for net.dial_timeout, and the nodes in the message did not connect: hnlaunch was not started "
           "there, cannot reach the port, or has another secret.",
-          "Look at what hnlaunch says on these nodes. --dial-timeout waits longer." },
+          "Look at what hnlaunch says on these nodes. -o net.dial_timeout=1h waits longer." },
         { 325,
           "a node cannot reach node 0",
-          "Within --dial-timeout, the name of node 0 did not resolve, its port could not be reached, another program "
+          "Within net.dial_timeout, the name of node 0 did not resolve, its port could not be reached, another program "
           "answered there, or node 0 has another secret. The message has what happened last.",
           "See that hnlaunch runs on node 0 and that its port is open between the nodes; compare the secrets." },
         { 326,
@@ -596,7 +596,7 @@ const struct error_id error_ids[] = {
           "the secret in the home cannot be shared",
           "No secret was given, so node 0 makes one for the job in a file below ${XDG_STATE_HOME:-~/.local/state}"
           "/hnlaunch/dial-in, and the other nodes read it there. It could not be written, did not come within "
-          "--dial-timeout because the nodes do not share this home, or is no file of the user alone.",
+          "net.dial_timeout because the nodes do not share this home, or is no file of the user alone.",
           "Give every node the same secret: --dial-secret FILE, or HNLAUNCH_DIAL_SECRET." },
         { 349,
           "a second node came for a node rank that is taken (warning)",
@@ -627,11 +627,11 @@ const struct error_id error_ids[] = {
           "told; 0 turns it off." },
         { 405,
           "the store of the job is full (warning)",
-          "Keys, values, queues, and requests without an answer of all ranks take the memory of --store-size on this "
+          "Keys, values, queues, and requests without an answer of all ranks take the memory of net.store_size on this "
           "machine (1 GiB unless set). Calls that need more fail with HN_ERR_NO_SPACE, connections of PyTorch's store "
           "are closed. The message names the rank or the node that was refused first.",
           "Delete keys that are no longer needed; the store is for addresses and small state, not for tensors. "
-          "--store-size SIZE sets the limit." },
+          "-o net.store_size=SIZE sets the limit." },
         { 406,
           "a rank left without MPI_Finalize()",
           "The process had called MPI_Init() and exited with code 0 before MPI_Finalize(). The other ranks would wait "
@@ -658,10 +658,10 @@ const struct error_id error_ids[] = {
           "End programs that hold many connections on that node, or widen sysctl net.ipv4.ip_local_port_range." },
         { 410,
           "a node does not know the socket of a connection to PyTorch's store (warning)",
-          "With --store-peers user the agent of the connecting node is asked for the owner of the socket. It sees no "
+          "With -o net.store_peers=user the agent of the connecting node is asked for the owner of the socket. It sees no "
           "such socket: ranks in containers with a network of their own, or addresses that are translated between "
           "the nodes. The connection was closed.",
-          "--store-peers node admits every connection from the job's nodes, of any user. Or give containers the "
+          "-o net.store_peers=node admits every connection from the job's nodes, of any user. Or give containers the "
           "network of their node, or use --store-listen loopback." },
         /* ranks */
         { 411,
@@ -752,7 +752,7 @@ const struct error_id error_ids[] = {
         { 704,
           "options that do not fit together",
           "Two options exclude each other, or one needs another: --local beside -H or -w, --push-keep without --push, "
-          "--tree-auth without --tree. Or the command does not have the option: --probe without plan, --ppn with logs.",
+          "ssh.tree_auth without --tree. Or the command does not have the option: --probe without plan, --ppn with logs.",
           "Leave one of them out, or add the one that is missing. hnlaunch COMMAND -h lists the options of a command." },
         { 705,
           "no program to start",
@@ -785,7 +785,7 @@ const struct error_id error_ids[] = {
         { 711,
           "unknown configuration key",
           "A key of a configuration file, or a variable HNLAUNCH_SECTION_KEY, is none that hnlaunch has. A warning "
-          "unless it stands in a job file, or --strict-config is given.",
+          "unless it stands in a job file, or -o run.strict_config=yes is given.",
           "hnlaunch config lists all keys. A key stands below its [section]." },
         { 712,
           "the value of a configuration key is wrong",
@@ -840,7 +840,7 @@ const struct error_id error_ids[] = {
         { 801,
           "no such run",
           "No run of yours has this id, or several begin with it. A run is found while it goes on on this machine, and "
-          "afterwards by its records, until newer runs take their place (--log-keep).",
+          "afterwards by its records, until newer runs take their place (log.keep).",
           "hnlaunch ps lists your runs. A beginning of an id is enough where it is the only one." },
         { 802,
           "the run has ended",
@@ -1055,7 +1055,7 @@ const struct error_id exit_ids[] = {
         { 77,
           "login or host key refused, or --dial-in without a secret",
           "ssh refused the login, the host key is unknown, changed or revoked, or there is no ssh-agent for "
-          "--tree-auth forward; or --dial-in has no secret, or one that others may change (HN328, HN346, HN348).",
+          "-o ssh.tree_auth=forward; or --dial-in has no secret, or one that others may change (HN328, HN346, HN348).",
           "The error above the last line tells what was tried, and the next step." },
         { 78,
           "wrong or unsafe configuration, or ranks of MPI that were worlds of one",

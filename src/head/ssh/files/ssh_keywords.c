@@ -80,7 +80,7 @@ static const struct ssh_keyword keywords[] = {
         /* Ranks are the same: what is missing is for a terminal, or for another way to log in. */
         ASIDE("ChannelTimeout", "none", "idle channels stay open", NULL),
         ASIDE("DynamicForward", NULL, "no port is forwarded", "!ClearAllForwardings yes"),
-        ASIDE("ForwardAgent", "no|false", "ranks get no ssh-agent; --tree-auth forward serves a tree", NULL),
+        ASIDE("ForwardAgent", "no|false", "ranks get no ssh-agent; -o ssh.tree_auth=forward serves a tree", NULL),
         ASIDE("ForwardX11", "no|false", "ranks get no X11 display", NULL),
         ASIDE("GSSAPIKeyExchange", "no|false", "host keys are checked with known_hosts, not with Kerberos", NULL),
         ASIDE("GSSAPITrustDns", "no|false", "GSSAPI takes the name of the host as it is", "GSSAPIAuthentication yes"),

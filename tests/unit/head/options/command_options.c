@@ -92,6 +92,7 @@ static void test_a_refusal_names_the_commands_that_have_it(void **state UNUSED)
                 { "report -n 5", "-n is an option of run, plan and config, not of report" },
                 { "logs -o run.ppn=3", "-o run.ppn is an option of run, plan and config" },
                 { "logs --stder", "did you mean `--stderr`?" },
+                { "--store-siz 2G true", "did you mean `-o net.store_size=SIZE`?" },
                 { "logs --pnp", "hnlaunch logs -h lists the options of logs" },
                 { "stop --mca a b k", "unknown option `--mca`" },
         };
@@ -216,6 +217,8 @@ static void test_help_finds_what_is_asked(void **state UNUSED)
                 { "help --ppn", "--ppn", "HNLAUNCH_RUN_PPN" },
                 { "help -f", "-f", "commands: logs" },
                 { "help export", "export", "key:      env.export" },
+                { "help net.store_size", "net.store_size", "  -o net.store_size=SIZE" },
+                { "help --store-size", "--store-size", "  -o net.store_size=SIZE" },
                 { "plan -h", "plan", "--probe" },
                 { "help config", "config", "/etc/hnlaunch/config.ini" },
                 { "run -h", NULL, "hnlaunch --local 4" },

@@ -330,7 +330,11 @@ static void test_unknown_keys_warn_or_end_it(void **state UNUSED)
         assert_says(&d, "did you mean `run.hostfile`?");
         assert_says(&d, "did you mean `run.np`?");
         unload(&o, &d);
-        assert_int_equal(load(&o, &d, "--strict-config"), -22);
+        assert_int_equal(load(&o, &d, "-orun.strict_config=yes"), -22);
+        assert_int_equal(diags_first_error(&d)->exit, 78);
+        unload(&o, &d);
+        write_file("system.ini", "[rum]\nnp = 3\n[run]\nstrict_config = yes\n");
+        assert_int_equal(load(&o, &d, NULL), -22);
         assert_int_equal(diags_first_error(&d)->exit, 78);
         unload(&o, &d);
         setenv("HNLAUNCH_RUN_NPP", "3", 1);
@@ -362,7 +366,7 @@ static int parse(struct settings *s, struct diags *d, const char *text, size_t l
 {
         *s = (struct settings){ 0 };
         *d = (struct diags)DIAGS_INIT;
-        return config_parse(s, LEVEL_USER, "/x/c.ini", text, len, false, d);
+        return config_parse(s, LEVEL_USER, "/x/c.ini", text, len, d);
 }
 
 static void test_bom_crlf_and_a_missing_newline_are_fine(void **state UNUSED)

@@ -387,7 +387,7 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-w a --quiet=1 p", "takes no value" },
                 { "-N 4 p", "--ppn N (ranks per node) or --nodes N" },
                 { "-N 4 p", "`-N` is ambiguous: ranks per node in mpirun, nodes in srun" },
-                { "-w a -f h p", "--fanout N" },
+                { "-w a -f h p", "-o ssh.fanout=N" },
                 { "-i k p", "--include SPEC" },
                 { "-l p", "--user NAME" },
                 { "-Z p", "unknown option `-Z`" },
@@ -515,6 +515,13 @@ static void test_every_option_is_in_help_and_manual(void **state UNUSED)
                 bool hidden = def->flags & OPTION_HIDDEN;
                 bool of_run = option_belongs(def, COMMAND_RUN);
 
+                snprintf(word, sizeof(word), "  -o %s=", def->key);
+                if (def->flags & OPTION_KEY && !strstr(help, word))
+                        fail_msg("%s in --help", word);
+                snprintf(word, sizeof(word), "*-o* *%s*=", def->key);
+                if (def->flags & OPTION_KEY && !strstr(manual, word))
+                        fail_msg("%s in %s", word, manual_path());
+                hidden |= def->flags & OPTION_KEY;
                 snprintf(word, sizeof(word), "--%s%s", def->name,
                          !def->arg                      ? "\n"
                          : def->flags & OPTION_OPTIONAL ? "[="
