@@ -106,6 +106,10 @@ result "docs/howto/README.md names every page" "$(
     for page in docs/howto/*.md; do
         grep -qF "](${page##*/})" docs/howto/README.md || [ "$page" = docs/howto/README.md ] || echo "$page"
     done)"
+result "docs/index.md names every page of docs" "$(
+    for page in docs/*.md; do
+        grep -qF "](${page##*/})" docs/index.md || [ "$page" = docs/index.md ] || echo "$page"
+    done)"
 if command -v clang-format >/dev/null; then
     result "clang-format would change nothing" "$(
         find src include tests examples -name '*.[ch]' -o -name '*.cc' |

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# docs/howto/coming-from.md: an option of another launcher is accepted where the page says "the same" or "ignored", and
-# refused in every other row; what the page names instead is accepted, and starts ranks. hnlaunch plan asks no node.
+# docs/howto/from-*.md: an option of another launcher is accepted where a page says "the same" or "ignored", and
+# refused in every other row; what a page names instead is accepted, and starts ranks. hnlaunch plan asks no node.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # 300 starts: without sanitizers they take some seconds.
 HNLAUNCH=$PLAIN/hnlaunch
-page=$ROOT/docs/howto/coming-from.md
+pages=("$ROOT"/docs/howto/from-*.md)
 printf 'gpu0%d slots=8\n' 1 2 3 4 >hosts.txt
 touch key
 
@@ -70,10 +70,10 @@ while IFS='|' read -r _ theirs ours note; do
         [[ $option == -* ]] || continue
         entries=$((entries + 1))
         code=$(code_of "$option")
-        [[ $code == 0 ]] || printf '%s, which the page names, is refused: %s\n' "$option" "$(head -n 1 "$ERR")" >>"$wrong"
+        [[ $code == 0 ]] || printf '%s, which a page names, is refused: %s\n' "$option" "$(head -n 1 "$ERR")" >>"$wrong"
         start_with "$option" >>"$wrong"
     done < <(spans "$ours")
-done < <(grep '^|' "$page")
+done < <(grep -h '^|' "${pages[@]}")
 is 'each entry is taken or refused as the page says' "$(cat "$wrong")" ''
 is 'launchers have a table' "$launchers" 6
 ok "with their options ($entries entries)" test "$entries" -gt 150
@@ -98,10 +98,10 @@ is 'a program of this folder does' $? 64
 "$HNLAUNCH" --local 1 --label none -- echo : -n 3 >"$OUT" 2>"$ERR"
 is 'a colon behind -- is an argument' "$(cat "$OUT")" ': -n 3'
 
-# The other way round: what hnlaunch takes for other launchers is on the page.
+# The other way round: what hnlaunch takes for other launchers is on a page.
 sed -n '/option_aliases\[\]/,/^};/p; /option_foreigns\[\]/,/^};/p' "$ROOT"/src/head/options/option_{table,foreign}.c |
     grep -v 'until 1.0\|, false, ' | grep -oE '^ *\{ "[a-z-]+"' | grep -oE '[a-z-]+' | sort -u >"$TMP/known"
 ok 'there are spellings of other launchers' test "$(wc -l <"$TMP/known")" -gt 20
-grep -oE -e '-[a-z_-]{2,}' "$page" | sed 's/^-*//' | tr _ - | sort -u >"$TMP/named"
-is 'the page has each of them' "$(comm -23 "$TMP/known" "$TMP/named" | tr '\n' ' ')" ''
+grep -ohE -e '-[a-z_-]{2,}' "${pages[@]}" | sed 's/^-*//' | tr _ - | sort -u >"$TMP/named"
+is 'the pages have each of them' "$(comm -23 "$TMP/known" "$TMP/named" | tr '\n' ' ')" ''
 done_testing
