@@ -252,15 +252,27 @@ static void show_bytes(struct printer_stream *st, const unsigned char *p, size_t
         t->owner = st->line.mid_line ? st : NULL;
 }
 
+/* The label of a line of several ranks, as wide as that of one; malloc'ed. */
+static char *label_ranks(const struct intlist *ranks, const char *own, size_t own_len)
+{
+        static const char bar[] = " | ";
+        size_t n = strlen(bar),
+               width = own_len > n && !memcmp(own + own_len - n, bar, n) ? own_len - n : 0;
+        CLEANUP(free_textp) char *text = intlist_fold(ranks);
+
+        return xasprintf("%-*s%s", (int)width, text, bar);
+}
+
 /* Shows a line that several ranks may have written, as the lowest of them would. */
 static void show_folded(void *ctx, const struct folded_line *line)
 {
         struct terminal *t = ctx;
         struct printer_stream **streams = t->o->streams[line->kind],
                               *st = streams[line->ranks.v[0]];
-        CLEANUP(free_textp) char *ranks = line->ranks.n > 1 ? intlist_fold(&line->ranks) : NULL;
-        CLEANUP(free_textp) char *prefix = ranks ? xasprintf("%s | ", ranks) : NULL;
         const struct stream_line own = st->line;
+        CLEANUP(free_textp)
+        char *prefix =
+                line->ranks.n > 1 ? label_ranks(&line->ranks, own.prefix, own.prefix_len) : NULL;
 
         st->line.us = line->us;
         if (prefix && own.prefix_len) {
