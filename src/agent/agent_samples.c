@@ -9,9 +9,11 @@ enum {
         RECORD_AFTER_MS = 10000,
         RECORD_MS = 1000,
         INTERVAL_MIN_MS = 100,
+        LOOK_MS = 50,     /* between two looks at the ranks */
+        LOOK_RANK_MS = 2, /* ... and for each rank at least: 500 ranks in a second */
 };
 
-/* --- a sample --------------------------------------------------------------------------------- */
+/* --- waits in the store ----------------------------------------------------------------------- */
 
 struct sample_waits {
         struct sample *m;
@@ -44,6 +46,67 @@ static void add_sample_wait(void *ctx, const struct relay_client *c)
         }
 }
 
+/* --- looks ------------------------------------------------------------------------------------ */
+
+static pid_t get_rank_pid(const struct worker *w)
+{
+        return w->started && !w->reaped ? w->pid : 0;
+}
+
+struct store_waits {
+        const struct agent_attempt *attempt;
+        bool *waits; /* by place in the attempt's workers */
+};
+
+static void note_store_wait(void *ctx, const struct relay_client *c)
+{
+        const struct store_waits *s = ctx;
+        int rank = relay_client_rank(c);
+        struct relay_pending p;
+
+        if (rank < 0 || !relay_client_pending(c, &p))
+                return;
+        for (size_t i = 0; i < s->attempt->n_workers; i++)
+                s->waits[i] |= s->attempt->workers[i]->rank == (uint32_t)rank;
+}
+
+static void on_look_due(uv_timer_t *timer)
+{
+        struct agent_samples *s = timer->data;
+        const struct agent_attempt *t = s->attempt;
+        struct store_waits waits = { t, xcalloc(t->n_workers, sizeof(bool)) };
+
+        if (s->store->endpoint)
+                endpoint_unix_each(s->store->endpoint, note_store_wait, &waits);
+        for (size_t i = 0; i < t->n_workers && i < s->n_counts; i++) {
+                pid_t pid = get_rank_pid(t->workers[i]);
+
+                wait_looks_count(&s->counts[i], pid ? sampler_busiest(&s->sampler, pid) : 0,
+                                 waits.waits[i]);
+        }
+        free(waits.waits);
+}
+
+static void stop_looks(struct agent_samples *s)
+{
+        uv_timer_stop(&s->look);
+        free(s->counts);
+        s->counts = NULL;
+        s->n_counts = 0;
+}
+
+static void begin_looks(struct agent_samples *s)
+{
+        uint64_t ms = MAX(LOOK_RANK_MS * s->attempt->n_workers, (uint64_t)LOOK_MS);
+
+        stop_looks(s);
+        s->n_counts = s->attempt->n_workers;
+        s->counts = xcalloc(s->n_counts, sizeof(*s->counts));
+        uv_timer_start(&s->look, on_look_due, ms, ms);
+}
+
+/* --- a sample --------------------------------------------------------------------------------- */
+
 static void take_sample(struct agent_samples *s, struct sample *m)
 {
         const struct agent_attempt *t = s->attempt;
@@ -56,8 +119,10 @@ static void take_sample(struct agent_samples *s, struct sample *m)
                 const struct worker *w = t->workers[i];
                 uint64_t heard_ns = worker_heard_ns(w);
 
-                pids[i] = w->started && !w->reaped ? w->pid : 0;
+                pids[i] = get_rank_pid(w);
                 m->ranks[i].rank = w->rank;
+                m->ranks[i].busy =
+                        i < s->n_counts ? wait_looks_take(&s->counts[i]) : SAMPLE_USE_UNKNOWN;
                 m->ranks[i].quiet_ds = heard_ns ? get_tenths(heard_ns, waits.now_ns) + 1 : 0;
         }
         sampler_take(&s->sampler, pids, t->n_workers, m);
@@ -93,6 +158,10 @@ static void schedule_samples(struct agent_samples *s)
 {
         uint64_t now_ms = uv_now(s->timer.loop);
 
+        if (s->attempt->phase == IDLE || !s->ordered_ms)
+                stop_looks(s);
+        else if (!s->counts)
+                begin_looks(s);
         if (s->attempt->phase == IDLE)
                 uv_timer_stop(&s->timer);
         else if (s->ordered_ms)
@@ -112,6 +181,7 @@ void agent_samples_begin(struct agent_samples *s)
 void agent_samples_end(struct agent_samples *s)
 {
         uv_timer_stop(&s->timer);
+        stop_looks(s);
         sampler_reset(&s->sampler);
         gpu_sampler_stop(&s->gpus);
 }
@@ -139,11 +209,15 @@ void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink 
                                      .gpus = GPU_SAMPLER_INIT };
         uv_timer_init(loop, &s->timer);
         s->timer.data = s;
+        uv_timer_init(loop, &s->look);
+        s->look.data = s;
 }
 
 void agent_samples_close(struct agent_samples *s)
 {
+        stop_looks(s);
         sampler_reset(&s->sampler);
         gpu_sampler_stop(&s->gpus);
+        uv_close((uv_handle_t *)&s->look, NULL);
         uv_close((uv_handle_t *)&s->timer, NULL);
 }

@@ -15,12 +15,16 @@
 #include "agent/core/uplink.h"
 #include "agent/inspect/gpu_sampler.h"
 #include "agent/inspect/sampler.h"
+#include "agent/inspect/wait_looks.h"
 
 struct agent_samples {
         struct uplink *up;
         const struct agent_attempt *attempt;
         const struct agent_store *store;
         uv_timer_t timer;
+        uv_timer_t look;           /* runs while the head wants samples */
+        struct wait_count *counts; /* by place in the attempt's workers; NULL = no looks */
+        size_t n_counts;
         struct sampler sampler;
         struct gpu_sampler gpus;
         uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */

@@ -120,6 +120,7 @@ static void code_sample_rank(struct codec *c, struct sample_rank *k)
         codec_u8(c, &k->wait_op);
         if (k->wait_op)
                 codec_varint(c, &k->wait_ds);
+        codec_u8(c, &k->busy);
 }
 
 static void code_sample_gpu(struct codec *c, struct sample_gpu *g)

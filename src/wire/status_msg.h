@@ -149,7 +149,7 @@ void node_status_finish(struct node_status *m);
 
 /* What a node and its ranks do, about once a second, while the head has ordered it with MSG_SAMPLE:
  * a number of milliseconds between two samples, 0 = no more. Numbers have as many bytes as they
- * need: a sample of a node with eight ranks and eight GPUs has at most 200 bytes. */
+ * need: a sample of a node with eight ranks and eight GPUs has at most 210 bytes. */
 
 struct sample_rank {
         uint64_t rank;
@@ -159,10 +159,14 @@ struct sample_rank {
         uint64_t quiet_ds;    /* tenths of seconds since its last output, and 1; 0 = none yet */
         uint8_t wait_op;      /* enum store_op of the oldest request without an answer; 0 = none */
         uint64_t wait_ds;     /* its age in tenths of seconds */
+        /* Percent of the time since the sample before in which it did not wait for others, with
+         * SAMPLE_GUESSED if that is by what the kernel says of its process; SAMPLE_USE_UNKNOWN =
+         * nobody looked. */
+        uint8_t busy;
 };
 
 /* The driver does not tell, as for a GPU that is divided (MIG): one byte, and no percentage. */
-enum { SAMPLE_USE_UNKNOWN = 127 };
+enum { SAMPLE_USE_UNKNOWN = 127, SAMPLE_GUESSED = 128 };
 
 /* In the order of the driver; the first has index 0. A number that the driver does not tell is 0,
  * but use_percent is SAMPLE_USE_UNKNOWN then. */

@@ -185,6 +185,19 @@ void sampler_take(struct sampler *s, const pid_t *pids, size_t n, struct sample 
         sample_machine(s, m);
 }
 
+pid_t sampler_busiest(const struct sampler *s, pid_t pid)
+{
+        const struct proc_stat *most = NULL;
+
+        for (size_t i = 0; i < s->n_known; i++) {
+                const struct proc_stat *p = &s->known[i];
+
+                if (p->session == pid && (!most || p->cpu_ticks > most->cpu_ticks))
+                        most = p;
+        }
+        return most ? most->pid : pid;
+}
+
 void sampler_reset(struct sampler *s)
 {
         free(s->known);

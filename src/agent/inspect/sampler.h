@@ -30,6 +30,9 @@ struct sampler {
         uint64_t search_ns; /* when to read all of /proc */
 };
 
+/* Returns the process of the session of @pid that has used the processor most; @pid itself when
+ * none is known. */
+pid_t sampler_busiest(const struct sampler *s, pid_t pid);
 /* Starts anew: the next sample is the first. Frees what it has. */
 void sampler_reset(struct sampler *s);
 /* Fills the time, the counters and, in ranks[i], state, cpu_percent and memory_mib of the session
