@@ -55,6 +55,8 @@ look
 ok 'there are rates' wait_for true_of '"cpu_percent" in h'
 ok 'a rank that computes' wait_for true_of 'r[0]["state"] == "R" and r[0]["cpu_percent"] > 20'
 ok 'a rank that waits in the store' wait_for true_of 'r[1]["wait"] == "key" and r[1]["wait_ms"] > 1500 and r[1]["cpu_percent"] < 20'
+ok 'is not busy' wait_for true_of 'r[1]["busy_percent"] < 30 and r[0]["busy_percent"] > 70'
+is 'as the store tells' "$(field 'r[1]["busy_by"]')" store
 ok 'the time since its last output' true_of '0 < r[1]["quiet_ms"] <= t["us"] / 1000'
 is 'steps and lags' "$(field '[(k["step"], k["lag"]) for k in r[2:4]], t["step"], t["spread"], t["total"]')" \
     '[(5, 0), (3, 2)] 3 2 50'
@@ -74,7 +76,7 @@ is 'names of the run' "$(names_of '[t]')" 'alive attempt hosts num_nodes run spr
 is 'names of a host' "$(names_of 't["hosts"]')" \
     'age_ms cpu_percent gpus host in_kib memory_mib memory_total_mib node out_kib ranks state'
 is 'names of a rank' "$(names_of 't["hosts"][0]["ranks"]')" \
-    'cpu_percent exit lag life memory_mib quiet_ms rank state step wait wait_ms'
+    'busy_by busy_percent cpu_percent exit lag life memory_mib quiet_ms rank state step wait wait_ms'
 # The manual has all of them, and those of GPUs.
 manual=$(grep -o '\*[a-z_]*\*' "$ROOT/docs/hnlaunch-top.1.scd" | tr -d '*' | sort -u)
 for name in $(names_of '[t] + t["hosts"] + [k for h in t["hosts"] for k in h["ranks"]]') use_percent celsius watts; do
@@ -86,7 +88,7 @@ is 'the manual has all names' "$(cat missing)" ''
 hn top
 exits 'a second client at the same time' 0
 ok 'has a line of the run' grep -qE '^run [a-z0-9]{5}  [0-9.ms]+  5 ranks on 1 node  step 3-5 of 50  running$' "$OUT"
-ok 'has the host' grep -qE '^localhost +0-4 +4/5 +3 +-2 +key [0-9]+s +[0-9]+% +[0-9.]+[MG] ' "$OUT"
+ok 'has the host' grep -qE '^localhost +0-4 +4/5 +3 +-2 +key [0-9]+s +(~?[0-9]+%|-) +[0-9]+% +[0-9.]+[MG] ' "$OUT"
 ok 'the only host has its ranks below' grep -qE '^  rank 1 +S +key [0-9]+s ' "$OUT"
 is 'and the rank that is behind is told' "$(grep -c 'rank 3 .* behind$' "$OUT")" 1
 lacks 'no GPUs, no columns of GPUs' "$OUT" 'GPU%'
@@ -116,7 +118,7 @@ if command -v tmux >/dev/null; then
     ok '40 columns: no WAIT' not shown WAIT
     ok "40 columns: nothing is wider ($(widest))" test "$(widest)" -le 40
     screen 200 "$HNLAUNCH" top
-    ok '200 columns: all columns' wait_for shown '^HOST +RANKS +UP +STEP +LAG +WAIT +CPU +MEM +NET RX/TX +OUT +NOTE$'
+    ok '200 columns: all columns' wait_for shown '^HOST +RANKS +UP +STEP +LAG +WAIT +BUSY +CPU +MEM +NET RX/TX +OUT +NOTE$'
     screen 80 "$HNLAUNCH" top
     ok '80 columns' wait_for shown '^  rank 1 +S +key'
     keys Left
@@ -138,12 +140,20 @@ if command -v tmux >/dev/null; then
     ok 'a smaller terminal' wait_for shown '^HOST +UP +STEP +LAG +NOTE$'
     ok "nothing is wider ($(widest))" test "$(widest)" -le 50
     pane resize-window -x 100 -y 20
-    ok 'a larger one' wait_for shown '^HOST.* WAIT +CPU'
+    ok 'a larger one' wait_for shown '^HOST.* BUSY +CPU'
     keys w
     ok 'why is asked' wait_for shown 'any key: back'
     ok 'and tells what it finds' wait_for shown '^rank 1 waits |no hang is visible|no rank is seen'
     keys x
     ok 'back from why' wait_for shown '^HOST '
+    keys l
+    ok 'l shows the logs' wait_for shown 'rank 1 waits$'
+    keys C-c
+    ok 'and Ctrl-C leads back' wait_for shown '^HOST '
+    keys S
+    ok 'S asks' wait_for shown 'stop run .....\? y stops it'
+    keys n
+    ok 'and another key leads back' wait_for shown 'q quit'
     keys q
     ok 'q quits' wait_for shown '^code 0$'
     ok 'q: the terminal is as it was' wait_for given_back

@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/spawn.h"
 #include "head/core/json_text.h"
 #include "head/nodes/install_paths.h"
 #include "head/term/columns.h"
@@ -144,10 +147,52 @@ static int ask_top_why(void *ctx, struct error *err)
         return ask_top(ctx, "why", err);
 }
 
+static int order_top_stop(void *ctx, struct error *err)
+{
+        CLEANUP(fd_closep) int fd = ask_top(ctx, "stop", err);
+
+        return MIN(fd, 0);
+}
+
+/* Runs `hnlaunch logs` on the terminal. Ctrl-C ends it, and nothing else. */
+static void show_top_logs(void *ctx, const char *ranks)
+{
+        const struct run *r = ctx;
+        const char *argv[] = { "hnlaunch", "logs",    r->id, "--follow", "--tail",
+                               "100",      "--ranks", ranks, NULL };
+        static const int keys[] = { SIGINT, SIGQUIT };
+        struct sigaction ignore = { .sa_handler = SIG_IGN }, before[ARRAY_SIZE(keys)];
+        pid_t pid;
+
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+                sigaction(keys[i], &ignore, &before[i]);
+        pid = fork_without_signals();
+        if (pid == 0) {
+                sigset_t none;
+
+                for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+                        signal(keys[i], SIG_DFL);
+                sigemptyset(&none);
+                sigprocmask(SIG_SETMASK, &none, NULL);
+                execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
+                _exit(127);
+        }
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+                sigaction(keys[i], &ignore, NULL); /* drops one that waits, blocked */
+                sigaction(keys[i], &before[i], NULL);
+        }
+}
+
 /* Returns as top_screen_show(), or -ELIBACC with @err. */
 static int show_top_screen(const struct run *r, int fd, json_t **ret_end, struct error *err)
 {
-        struct top_screen s = { .fd = fd, .ask_why = ask_top_why, .ctx = (void *)(uintptr_t)r };
+        struct top_screen s = { .fd = fd,
+                                .ask_why = ask_top_why,
+                                .stop = order_top_stop,
+                                .show_logs = show_top_logs,
+                                .ctx = (void *)(uintptr_t)r };
         top_screen_fn *show = NULL;
 
         *(void **)&show = install_path_load(MODULE, "the screen", "top_screen_show", err);

@@ -17,8 +17,10 @@ enum {
         LONG_WAIT_MS = 10000,
         SILENT_MS = 4000, /* a sample comes each second */
         STILL_MS = 10000,
-        WORKS_PERCENT = 5, /* of a core */
-        BEHIND_STEPS = 2,  /* reports of the same step come one after the other */
+        WORKS_PERCENT = 5,  /* of a core */
+        BEHIND_STEPS = 2,   /* reports of the same step come one after the other */
+        SPINS_PERCENT = 95, /* above: a rank that waits may be one that spins */
+        SLOW_PERCENT = 10,  /* of the time, in which the others wait */
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -54,6 +56,8 @@ static void read_frame_rank(struct top_frame_rank *r, const json_t *j)
         r->quiet_ms = read_frame_number(j, "quiet_ms");
         r->wait_ms = read_frame_number(j, "wait_ms");
         r->wait = json_string_value(json_object_get(j, "wait"));
+        r->busy_percent = read_frame_number(j, "busy_percent");
+        r->busy_guessed = strcmp(read_frame_word(j, "busy_by"), "store") != 0;
 }
 
 /* Adds a number of a GPU to those of others, if it is known. Returns whether it is. */
@@ -112,10 +116,100 @@ static bool has_waited_long(const struct top_frame_rank *r)
         return r->alive && r->wait && r->wait_ms >= LONG_WAIT_MS;
 }
 
+static bool most_ranks_wait(const struct top_frame *f)
+{
+        return f->waiting * 2 > (size_t)MAX(f->alive, INT64_C(0));
+}
+
+static int compare_percents(const void *a, const void *b)
+{
+        const int64_t *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+/* Calls @fn for each living rank of which it is known for how long it waits. */
+static void each_busy_rank(const struct top_frame *f,
+                           void (*fn)(void *ctx, const struct top_frame_host *h,
+                                      const struct top_frame_rank *r),
+                           void *ctx)
+{
+        for (size_t i = 0; i < f->n_hosts; i++)
+                for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
+                        const struct top_frame_rank *r = &f->hosts[i].ranks[k];
+
+                        if (r->alive && r->busy_percent >= 0)
+                                fn(ctx, &f->hosts[i], r);
+                }
+}
+
+struct busy_list {
+        int64_t *v;
+        size_t n;
+};
+
+static void list_busy(void *ctx, const struct top_frame_host *h, const struct top_frame_rank *r)
+{
+        struct busy_list *l = ctx;
+
+        (void)h;
+        l->v[l->n++] = r->busy_percent;
+}
+
+struct slow_count {
+        struct top_slow *slow;
+        const struct top_frame_host *host; /* of the first slow rank */
+        size_t n, n_others;
+        int64_t others; /* sum of their percents */
+        bool spread;    /* slow ranks on several hosts */
+};
+
+static void count_slow(void *ctx, const struct top_frame_host *h, const struct top_frame_rank *r)
+{
+        struct slow_count *c = ctx;
+
+        if (r->busy_percent <= c->slow->above) {
+                c->others += r->busy_percent;
+                c->n_others++;
+                c->slow->guessed |= r->busy_guessed;
+                return;
+        }
+        c->spread |= c->n && h != c->host;
+        c->host = h;
+        c->n++;
+}
+
+/* Slow is who hardly waits while the others do: one rank, or a few ranks of one host. */
+static void find_slow(struct top_frame *f)
+{
+        struct busy_list l = { 0 };
+        struct slow_count c = { .slow = &f->slow };
+        int64_t most, middle;
+        size_t all = 0;
+
+        f->slow.above = -1;
+        for (size_t i = 0; i < f->n_hosts; i++)
+                all += f->hosts[i].n_ranks;
+        l.v = xcalloc(all + 1, sizeof(*l.v));
+        each_busy_rank(f, list_busy, &l);
+        f->knows_busy = l.n > 0;
+        if (l.n > 1) {
+                qsort(l.v, l.n, sizeof(*l.v), compare_percents);
+                most = l.v[l.n - 1];
+                middle = l.v[(l.n - 1) / 2];
+                f->some_wait = l.v[0] < SPINS_PERCENT;
+                f->slow.above = (most + middle) / 2;
+                each_busy_rank(f, count_slow, &c);
+                if (c.n_others)
+                        f->slow.cost = most - c.others / (int64_t)c.n_others;
+                if (most - middle < SLOW_PERCENT || c.spread || c.n > MAX(l.n / 4, (size_t)1))
+                        f->slow.above = -1;
+        }
+        free(l.v);
+}
+
 static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct top_frame_rank *r)
 {
-        bool most_wait = f->waiting * 2 > (size_t)MAX(f->alive, INT64_C(0));
-
         if (r->silent)
                 return ODD_SILENT;
         if (r->ended)
@@ -124,19 +218,21 @@ static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct 
                 return ODD_NOT_STARTED;
         if (r->state == 'T')
                 return ODD_STOPPED;
-        if (most_wait && !r->wait && r->state)
+        if (most_ranks_wait(f) && !r->wait && r->state)
                 return ODD_ALONE;
         if (r->lag >= BEHIND_STEPS && r->lag * 2 > f->spread)
                 return ODD_BEHIND;
-        return has_waited_long(r) ? ODD_WAITS : ODD_NOT;
+        if (f->slow.above >= 0 && r->busy_percent > f->slow.above)
+                return ODD_SLOW;
+        return has_waited_long(r) && !f->one_is_alone ? ODD_WAITS : ODD_NOT;
 }
 
 static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
 {
         h->step = h->lag = h->quiet_ms = -1;
-        h->odd = !strcmp(h->state, "lost")                               ? ODD_LOST
-                 : h->age_ms > SILENT_MS && !strcmp(h->state, "running") ? ODD_SILENT
-                                                                         : ODD_NOT;
+        h->odd.worst = !strcmp(h->state, "lost")                               ? ODD_LOST
+                       : h->age_ms > SILENT_MS && !strcmp(h->state, "running") ? ODD_SILENT
+                                                                               : ODD_NOT;
         for (size_t i = 0; i < h->n_ranks; i++) {
                 struct top_frame_rank *r = &h->ranks[i];
 
@@ -149,12 +245,15 @@ static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
                         h->quiet_ms = r->quiet_ms;
                 if (r->wait && (!h->longest || r->wait_ms > h->longest->wait_ms))
                         h->longest = r;
-                if (r->odd < h->odd) {
-                        h->odd = r->odd;
-                        h->odd_rank = i;
-                        h->n_odd = 0;
+                if (r->alive && r->busy_percent >= 0 &&
+                    (!h->busiest || r->busy_percent > h->busiest->busy_percent))
+                        h->busiest = r;
+                if (r->odd < h->odd.worst) {
+                        h->odd.worst = r->odd;
+                        h->odd.first = i;
+                        h->odd.n = 0;
                 }
-                h->n_odd += r->odd == h->odd && h->odd != ODD_NOT;
+                h->odd.n += r->odd == h->odd.worst && h->odd.worst != ODD_NOT;
         }
 }
 
@@ -189,6 +288,13 @@ bool top_frame_read(struct top_frame *f, json_t *json)
                 for (size_t k = 0; k < h->n_ranks; k++)
                         f->waiting += has_waited_long(&h->ranks[k]);
         }
+        for (size_t i = 0; i < f->n_hosts && most_ranks_wait(f); i++)
+                for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
+                        const struct top_frame_rank *r = &f->hosts[i].ranks[k];
+
+                        f->one_is_alone |= r->alive && !r->wait && r->state;
+                }
+        find_slow(f);
         for (size_t i = 0; i < f->n_hosts; i++)
                 sum_up_host(f, &f->hosts[i]);
         return true;
@@ -258,6 +364,10 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
         case ODD_BEHIND:
                 snprintf(to, size, "behind");
                 break;
+        case ODD_SLOW:
+                snprintf(to, size, "is slow: others wait %s%" PRId64 " %%",
+                         f->slow.guessed ? "~" : "", f->slow.cost);
+                break;
         case ODD_WAITS:
                 write_wait(r, to, size);
                 break;
@@ -270,25 +380,25 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
 void top_frame_host_note(const struct top_frame *f, const struct top_frame_host *h, char *to,
                          size_t size)
 {
-        const struct top_frame_rank *r = &h->ranks[h->odd_rank];
+        const struct top_frame_rank *r = &h->ranks[h->odd.first];
         char note[64], age[24], others[48] = "";
 
         *to = '\0';
-        if (h->odd == ODD_NOT)
+        if (h->odd.worst == ODD_NOT)
                 return;
-        if (h->odd == ODD_LOST || (h->odd == ODD_SILENT && !r->silent)) {
+        if (h->odd.worst == ODD_LOST || (h->odd.worst == ODD_SILENT && !r->silent)) {
                 top_frame_age(MAX(h->age_ms, INT64_C(0)), age, sizeof(age));
-                if (h->odd == ODD_LOST)
+                if (h->odd.worst == ODD_LOST)
                         snprintf(to, size, "lost");
                 else
                         snprintf(to, size, "silent for %s", age);
                 return;
         }
-        if (h->odd == ODD_WAITS && h->longest)
+        if (h->odd.worst == ODD_WAITS && h->longest)
                 r = h->longest;
         top_frame_rank_note(f, r, note, sizeof(note));
-        if (h->n_odd > 1)
-                snprintf(others, sizeof(others), ", %zu more", h->n_odd - 1);
+        if (h->odd.n > 1)
+                snprintf(others, sizeof(others), ", %zu more", h->odd.n - 1);
         snprintf(to, size, "rank %" PRId64 " %s%s", r->rank, note, others);
 }
 

@@ -19,6 +19,7 @@ enum top_oddity {
         ODD_STOPPED,
         ODD_ALONE, /* does not wait, but most ranks do */
         ODD_BEHIND,
+        ODD_SLOW, /* the others wait for it */
         ODD_WAITS,
         ODD_NOT_STARTED,
         ODD_NOT,
@@ -29,6 +30,8 @@ struct top_frame_rank {
         bool alive, ended, silent;
         char state; /* the letter of /proc/pid/stat; '\0' = unknown */
         int64_t exit, step, lag, cpu_percent, memory_mib, quiet_ms, wait_ms;
+        int64_t busy_percent; /* of the last 10 s, in which it did not wait for others */
+        bool busy_guessed;
         const char *wait; /* "barrier"; NULL = does not wait */
         enum top_oddity odd;
 };
@@ -37,6 +40,12 @@ struct top_frame_rank {
 struct top_frame_gpus {
         /* -1 = no driver tells; memory_mib: there are none */
         int64_t percent, memory_mib, total_mib, celsius, watts;
+};
+
+struct top_odd {
+        enum top_oddity worst; /* of the host and its ranks */
+        size_t first;          /* of the ranks with it */
+        size_t n;              /* ranks with it; 0 = it is the host's own */
 };
 
 struct top_frame_host {
@@ -50,10 +59,16 @@ struct top_frame_host {
         size_t alive;
         int64_t step, lag, quiet_ms;
         const struct top_frame_rank *longest; /* wait; NULL = none waits */
+        const struct top_frame_rank *busiest; /* NULL = not known of any */
         struct top_frame_gpus gpus;
-        enum top_oddity odd; /* the worst of the host and its ranks */
-        size_t odd_rank;     /* the first of ranks with it */
-        size_t n_odd;        /* ranks with it; 0 = it is the host's own */
+        struct top_odd odd;
+};
+
+/* A rank, or ranks of one host, for which the others wait. */
+struct top_slow {
+        int64_t above; /* slow are ranks that are more percent busy; -1 = none is */
+        int64_t cost;  /* percent of the time in which the others wait and it does not */
+        bool guessed;
 };
 
 struct top_frame {
@@ -65,6 +80,10 @@ struct top_frame {
         size_t n_hosts;
         size_t name_width; /* of the longest name of a host */
         size_t waiting;    /* ranks that have waited for long */
+        bool knows_busy;   /* a rank has busy_percent */
+        bool some_wait;    /* busy_percent tells something: ranks that spin never wait */
+        bool one_is_alone; /* most ranks have waited for long, and a rank does not wait */
+        struct top_slow slow;
 };
 
 /* Reads a line, taking over @json. False: it is none of hosts and ranks, and @f is empty. */

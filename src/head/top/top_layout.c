@@ -26,19 +26,20 @@ static const struct {
         bool right;
 } top_columns[TOP_COLUMNS] = {
         [TOP_HOST] = { "HOST", HOST_MIN, 0, false },
-        [TOP_RANKS] = { "RANKS", 7, 9, false },
+        [TOP_RANKS] = { "RANKS", 7, 10, false },
         [TOP_UP] = { "UP", 5, 4, true },
         [TOP_STEP] = { "STEP", 7, 2, true },
         [TOP_LAG] = { "LAG", 5, 3, true },
-        [TOP_WAIT] = { "WAIT", 14, 7, false },
-        [TOP_CPU] = { "CPU", 5, 5, true },
-        [TOP_MEM] = { "MEM", 6, 8, true },
-        [TOP_GPU] = { "GPU%", 4, 6, true },
-        [TOP_GMEM] = { "GMEM", 10, 11, true },
-        [TOP_TEMP] = { "TEMP", 4, 13, true },
-        [TOP_POWER] = { "POWER", 6, 12, true },
-        [TOP_NET] = { "NET RX/TX", 12, 14, true },
-        [TOP_OUT] = { "OUT", 6, 10, true },
+        [TOP_WAIT] = { "WAIT", 14, 8, false },
+        [TOP_BUSY] = { "BUSY", 5, 5, true },
+        [TOP_CPU] = { "CPU", 5, 6, true },
+        [TOP_MEM] = { "MEM", 6, 9, true },
+        [TOP_GPU] = { "GPU%", 4, 7, true },
+        [TOP_GMEM] = { "GMEM", 10, 12, true },
+        [TOP_TEMP] = { "TEMP", 4, 14, true },
+        [TOP_POWER] = { "POWER", 6, 13, true },
+        [TOP_NET] = { "NET RX/TX", 12, 15, true },
+        [TOP_OUT] = { "OUT", 6, 11, true },
         [TOP_NOTE] = { "NOTE", NOTE_MIN, 1, false },
 };
 
@@ -48,6 +49,8 @@ static bool column_has_values(const struct top_frame *f, enum top_column c)
 {
         if (c == TOP_STEP || c == TOP_LAG)
                 return f->step >= 0;
+        if (c == TOP_BUSY)
+                return f->knows_busy;
         return f->has_gpus || c < TOP_GPU || c > TOP_POWER;
 }
 
@@ -155,6 +158,18 @@ static void write_wait_cell(const struct top_frame_rank *r, char *to, size_t siz
         snprintf(to, size, "%s %s", r->wait, age);
 }
 
+/* What is not known is "-": ranks that never wait may be spinning. */
+static void write_busy(const struct top_frame *f, const struct top_frame_rank *r, char *to,
+                       size_t size)
+{
+        if (!r || r->busy_percent < 0)
+                *to = '\0';
+        else if (!f->some_wait)
+                snprintf(to, size, "-");
+        else
+                snprintf(to, size, "%s%" PRId64 "%%", r->busy_guessed ? "~" : "", r->busy_percent);
+}
+
 static void write_gpu_cell(const struct top_frame_host *h, enum top_column c, char *to, size_t size)
 {
         char used[24];
@@ -210,6 +225,9 @@ static void write_host_cell(const struct top_frame *f, const struct top_frame_ho
         case TOP_WAIT:
                 write_wait_cell(h->longest, to, size);
                 break;
+        case TOP_BUSY:
+                write_busy(f, h->busiest, to, size);
+                break;
         case TOP_CPU:
                 if (h->cpu_percent >= 0)
                         snprintf(to, size, "%.0f%%", h->cpu_percent);
@@ -258,6 +276,8 @@ static void write_rank_cell(const struct top_frame *f, const struct top_frame_ra
                 write_lag(r->lag, to, size);
         else if (c == TOP_WAIT)
                 write_wait_cell(r, to, size);
+        else if (c == TOP_BUSY && r->alive)
+                write_busy(f, r, to, size);
         else if (c == TOP_CPU)
                 write_count(r->cpu_percent, "%", to, size);
         else if (c == TOP_MEM)
@@ -293,6 +313,27 @@ void top_layout_rank(const struct top_layout *l, const struct top_frame *f,
         }
 }
 
+void top_layout_alike(const struct top_frame *f, const size_t *order, size_t first, size_t n,
+                      struct buf *to)
+{
+        const char *about = "";
+        int64_t least = INT64_MAX, most = -1;
+
+        for (size_t i = first; i < first + n; i++) {
+                const struct top_frame_rank *r = f->hosts[order[i]].busiest;
+
+                if (!r)
+                        continue;
+                least = MIN(least, r->busy_percent);
+                most = MAX(most, r->busy_percent);
+                about = r->busy_guessed ? "~" : about;
+        }
+        buf_printf(to, "  ... %zu hosts alike", n);
+        if (most >= 0 && f->some_wait)
+                buf_printf(to, ", busy %s%" PRId64 "-%" PRId64 "%%", about, least, most);
+        buf_appends(to, " (Enter opens) ...");
+}
+
 /* The state of the run, and what may be a hang. malloc'ed. */
 static char *describe_state(const struct top_frame *f)
 {
@@ -305,12 +346,32 @@ static char *describe_state(const struct top_frame *f)
         return xasprintf("no output for %s, no rank works", age);
 }
 
-void top_layout_head(const struct top_frame *f, size_t width, struct buf *to)
+/* "9.7/s ▃▅▆▆", and "5m25s left". */
+static void write_speed(const struct top_frame *f, const struct top_rate *rate, char *speed,
+                        size_t speed_size, char *left, size_t left_size)
 {
-        char age[32];
+        double now = top_rate_now(rate);
+        char spark[TOP_SPARK_BARS * 4 + 1], time[32];
+
+        if (now <= 0)
+                return;
+        top_rate_spark(rate, spark, sizeof(spark));
+        snprintf(speed, speed_size, now < 10 ? "%.1f/s%s%s" : "%.0f/s%s%s", now, *spark ? " " : "",
+                 spark);
+        if (f->total <= f->step)
+                return;
+        format_duration(time, sizeof(time),
+                        (int64_t)((double)(f->total - f->step) / now) * 1000000);
+        snprintf(left, left_size, "%s left", time);
+}
+
+void top_layout_head(const struct top_frame *f, const struct top_rate *rate, size_t width,
+                     struct buf *to)
+{
+        char age[32], speed[96] = "", left[48] = "";
         /* In the order of the line; the last of the other order is left out first. */
-        enum { RUN, AGE, RANKS, STEP, STATE, PIECES };
-        static const int order[] = { RUN, STEP, STATE, AGE, RANKS };
+        enum { RUN, AGE, RANKS, STEP, SPEED, LEFT, STATE, PIECES };
+        static const int order[] = { RUN, STEP, STATE, SPEED, LEFT, AGE, RANKS };
         CLEANUP(free_textp) char *run = xasprintf("run %s", f->run);
         CLEANUP(free_textp)
         char *ranks = xasprintf("%" PRId64 " rank%s on %" PRId64 " node%s", f->world_size,
@@ -330,7 +391,10 @@ void top_layout_head(const struct top_frame *f, size_t width, struct buf *to)
                 buf_printf(&step, " of %" PRId64, f->total);
         CLEANUP(free_textp) char *steps = buf_steal(&step);
         CLEANUP(free_textp) char *state = describe_state(f);
-        const char *pieces[PIECES] = { run, age, ranks, steps, state };
+
+        if (rate && f->step >= 0)
+                write_speed(f, rate, speed, sizeof(speed), left, sizeof(left));
+        const char *pieces[PIECES] = { run, age, ranks, steps, speed, left, state };
 
         for (int i = 0; i < PIECES; i++) {
                 const char *p = pieces[order[i]];
@@ -366,7 +430,7 @@ void top_layout_table(const struct top_frame *f, const size_t *order, size_t wid
         size_t start = buf_len(to);
 
         top_layout_choose(&l, f, width);
-        top_layout_head(f, width, to);
+        top_layout_head(f, NULL, width, to);
         end_table_line(to, start);
         start = buf_len(to);
         top_layout_titles(&l, to);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "head/top/top_frame.h"
+#include "head/top/top_rate.h"
 
 enum top_column {
         TOP_HOST,
@@ -17,6 +18,7 @@ enum top_column {
         TOP_STEP,
         TOP_LAG,
         TOP_WAIT,
+        TOP_BUSY,
         TOP_CPU,
         TOP_MEM,
         TOP_GPU,
@@ -35,11 +37,15 @@ struct top_layout {
 };
 
 void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t width);
-/* Each appends a line. */
-void top_layout_head(const struct top_frame *f, size_t width, struct buf *to);
+/* Each appends a line. @rate NULL: no frame came before. */
+void top_layout_head(const struct top_frame *f, const struct top_rate *rate, size_t width,
+                     struct buf *to);
 void top_layout_titles(const struct top_layout *l, struct buf *to);
 void top_layout_host(const struct top_layout *l, const struct top_frame *f,
                      const struct top_frame_host *h, struct buf *to);
+/* Of @n hosts, from place @first of @order on, which are alike. */
+void top_layout_alike(const struct top_frame *f, const size_t *order, size_t first, size_t n,
+                      struct buf *to);
 void top_layout_rank(const struct top_layout *l, const struct top_frame *f,
                      const struct top_frame_rank *r, struct buf *to);
 /* The whole as a table of lines, hosts in the order of @order; the ranks too if there is one host.

@@ -13,11 +13,21 @@
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
 
+enum { BUSY_SAMPLES = 10, BUSY_LEAST = 3 }; /* a sample comes each second */
+
 enum top_life { TOP_NOT_STARTED, TOP_ALIVE, TOP_ENDED, TOP_SILENT };
+
+/* The last samples in which somebody has looked at a rank, in a ring. */
+struct top_busy {
+        uint8_t percent[BUSY_SAMPLES];
+        bool guessed[BUSY_SAMPLES];
+        size_t n; /* all that came */
+};
 
 struct top_state_rank {
         enum top_life life;
         int64_t exit; /* of TOP_ENDED: exit code, or -signal */
+        struct top_busy busy;
 };
 
 struct top_state_node {
@@ -49,8 +59,10 @@ void top_state_forget(struct top_state *t)
                 sample_finish(&t->nodes[i].sample);
                 t->nodes[i] = (struct top_state_node){ .taken_us = -1 };
         }
-        for (int r = 0; r < t->n_ranks; r++)
+        for (int r = 0; r < t->n_ranks; r++) {
                 t->sampled[r] = NULL;
+                t->ranks[r].busy.n = 0;
+        }
 }
 
 static void drop_top_ranks(struct top_state *t)
@@ -90,15 +102,26 @@ static void on_top_event(void *ctx, const struct event *e)
         } else if (e->kind == EVENT_RESTART) {
                 t->attempt = e->value;
                 for (int i = 0; i < t->n_ranks; i++)
-                        t->ranks[i] = (struct top_state_rank){ TOP_NOT_STARTED, 0 };
+                        t->ranks[i] = (struct top_state_rank){ TOP_NOT_STARTED };
                 top_state_forget(t);
         } else if (e->kind == EVENT_NODE_LOST) {
                 lose_top_node(t, e->node);
         } else if (e->kind == EVENT_RANK_STARTED && r) {
                 r->life = TOP_ALIVE;
         } else if (e->kind == EVENT_RANK_EXITED && r) {
-                *r = (struct top_state_rank){ TOP_ENDED, e->value };
+                *r = (struct top_state_rank){ TOP_ENDED, .exit = e->value };
         }
+}
+
+static void note_busy(struct top_busy *b, const struct sample_rank *k)
+{
+        uint8_t percent = k->busy & ~SAMPLE_GUESSED;
+
+        if (percent > 100) /* nobody looked */
+                return;
+        b->percent[b->n % BUSY_SAMPLES] = percent;
+        b->guessed[b->n % BUSY_SAMPLES] = k->busy & SAMPLE_GUESSED;
+        b->n++;
 }
 
 void top_state_take(struct top_state *t, int node, struct sample *m)
@@ -112,8 +135,12 @@ void top_state_take(struct top_state *t, int node, struct sample *m)
         sample_finish(&n->sample);
         *n = (struct top_state_node){ events_now_us(t->s.events), *m };
         *m = (struct sample){ 0 };
-        for (uint32_t i = 0; i < n->sample.n_ranks; i++)
-                t->sampled[n->sample.ranks[i].rank] = &n->sample.ranks[i];
+        for (uint32_t i = 0; i < n->sample.n_ranks; i++) {
+                const struct sample_rank *k = &n->sample.ranks[i];
+
+                t->sampled[k->rank] = k;
+                note_busy(&t->ranks[k->rank].busy, k);
+        }
 }
 
 /* --- the line --------------------------------------------------------------------------------- */
@@ -195,6 +222,22 @@ static void add_sampled_rank(struct buf *b, const struct sample_rank *k, bool ra
         }
 }
 
+static void add_busy(struct buf *b, const struct top_busy *busy)
+{
+        size_t n = MIN(busy->n, (size_t)BUSY_SAMPLES);
+        int64_t sum = 0;
+        bool guessed = false;
+
+        for (size_t i = 0; i < n; i++) {
+                sum += busy->percent[i];
+                guessed |= busy->guessed[i];
+        }
+        if (n < BUSY_LEAST)
+                return;
+        add_json_number(b, "busy_percent", sum / (int64_t)n);
+        buf_printf(b, ",\"busy_by\":\"%s\"", guessed ? "looks" : "store");
+}
+
 static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
                          const struct top_steps *steps, const struct top_state_node *n,
                          int64_t age_ms)
@@ -211,8 +254,10 @@ static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
                 if (r->life == TOP_ALIVE)
                         add_json_number(b, "lag", steps->most - step);
         }
-        if (r->life == TOP_ALIVE && t->sampled[rank] && t->sampled[rank]->state)
+        if (r->life == TOP_ALIVE && t->sampled[rank] && t->sampled[rank]->state) {
                 add_sampled_rank(b, t->sampled[rank], n->sample.interval_ms != 0, age_ms);
+                add_busy(b, &r->busy);
+        }
         buf_appends(b, "}");
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/memory.h"
 
+enum { ALIKE_LEAST = 3 }; /* fewer hosts have rows of their own */
+
 /* --- order ------------------------------------------------------------------------------------ */
 
 struct top_sort_key {
@@ -17,7 +19,7 @@ static double find_sort_value(const struct top_frame_host *h, enum top_sort by)
 {
         switch (by) {
         case TOP_BY_ODDITY:
-                return h->odd;
+                return h->odd.worst;
         case TOP_BY_LAG:
                 return -(double)h->lag;
         case TOP_BY_WAIT:
@@ -86,7 +88,21 @@ static bool *find_open(struct top_view *v, const struct top_frame_host *h)
 static void add_top_row(struct top_view *v, size_t host, ssize_t rank)
 {
         v->rows = xgrow(v->rows, v->n_rows, &v->cap_rows, sizeof(*v->rows));
-        v->rows[v->n_rows++] = (struct top_row){ host, rank };
+        v->rows[v->n_rows++] = (struct top_row){ host, rank, 0 };
+}
+
+/* Counts the hosts that one row may stand for: those from place @at of the order on. The first host
+ * with nothing odd has a row of its own, which shows what the others are like. */
+static size_t count_alike(struct top_view *v, const struct top_frame *f, size_t at)
+{
+        size_t n = 0;
+
+        if (v->sort != TOP_BY_ODDITY || v->unfolded || *v->filter || !at ||
+            f->hosts[v->order[at - 1]].odd.worst != ODD_NOT)
+                return 0;
+        while (at + n < f->n_hosts && !*find_open(v, &f->hosts[v->order[at + n]]))
+                n++;
+        return n < ALIKE_LEAST ? 0 : n;
 }
 
 /* Adds the ranks of an open host; odd ones come first where odd hosts do. */
@@ -108,11 +124,9 @@ static void place_cursor(struct top_view *v, const struct top_frame *f, size_t p
                 const struct top_frame_host *h = &f->hosts[v->rows[i].host];
                 ssize_t k = v->rows[i].rank;
 
-                if (h->node != v->at_node)
-                        continue;
-                if (k < 0)
+                if (k == TOP_ROW_ALIKE ? v->at_rank == k : h->node == v->at_node && k < 0)
                         host = i;
-                if ((k < 0 ? -1 : h->ranks[k].rank) == v->at_rank)
+                if (h->node == v->at_node && k >= 0 && h->ranks[k].rank == v->at_rank)
                         host = i;
         }
         v->selected = host < v->n_rows ? host : v->at_node < 0 ? 0 : v->selected;
@@ -127,10 +141,17 @@ static void find_top_rows(struct top_view *v, const struct top_frame *f, size_t 
         v->n_rows = 0;
         for (size_t i = 0; i < f->n_hosts; i++) {
                 const struct top_frame_host *h = &f->hosts[v->order[i]];
+                size_t alike = count_alike(v, f, i);
 
+                if (alike) {
+                        add_top_row(v, v->order[i], TOP_ROW_ALIKE);
+                        v->rows[v->n_rows - 1].alike = alike;
+                        i += alike - 1;
+                        continue;
+                }
                 if (*v->filter && !strcasestr(h->name, v->filter))
                         continue;
-                add_top_row(v, v->order[i], -1);
+                add_top_row(v, v->order[i], TOP_ROW_HOST);
                 if (*find_open(v, h))
                         add_rank_rows_of(v, h, v->order[i]);
         }
@@ -157,14 +178,22 @@ static void move_cursor(struct top_view *v, const struct top_frame *f, size_t to
 
         v->selected = to;
         v->at_node = h->node;
-        v->at_rank = r->rank < 0 ? -1 : h->ranks[r->rank].rank;
+        v->at_rank = r->rank < 0 ? r->rank : h->ranks[r->rank].rank;
 }
 
 static void open_host(struct top_view *v, const struct top_frame *f, bool open)
 {
         size_t at = v->selected;
+        bool *is_open = find_open(v, &f->hosts[v->rows[at].host]);
 
-        *find_open(v, &f->hosts[v->rows[at].host]) = open;
+        if (v->rows[at].rank == TOP_ROW_ALIKE) {
+                v->unfolded = open;
+                v->at_rank = TOP_ROW_HOST;
+                return;
+        }
+        if (!open && !*is_open) /* closed already: folds hosts that are alike */
+                v->unfolded = false;
+        *is_open = open;
         while (!open && v->rows[at].rank >= 0) /* the host stays */
                 at--;
         move_cursor(v, f, at);

@@ -39,9 +39,15 @@ enum top_key {
         TOP_KEY_SORT,
 };
 
+enum {
+        TOP_ROW_HOST = -1,
+        TOP_ROW_ALIKE = -2, /* stands for several hosts with nothing odd */
+};
+
 struct top_row {
         size_t host;
-        ssize_t rank; /* index in the host; -1 = the host itself */
+        ssize_t rank; /* index in the host, or TOP_ROW_ */
+        size_t alike; /* hosts of TOP_ROW_ALIKE, @host and those behind it in the order */
 };
 
 struct top_view {
@@ -49,12 +55,14 @@ struct top_view {
         char filter[64]; /* part of the names of hosts shown; "" = all */
         bool *open;      /* by number of the node */
         size_t n_open;
-        bool begun; /* a frame with hosts has been seen */
+        bool unfolded; /* hosts with nothing odd have rows of their own */
+        bool begun;    /* a frame with hosts has been seen */
         size_t *order;
         struct top_row *rows;
         size_t n_rows, cap_rows;
         size_t first, selected; /* row at the top of the page; row of the cursor */
-        /* What the cursor is on, once it was moved; -1 = the first row, or the host itself. */
+        /* What the cursor is on, once it was moved; at_node -1 = the first row, at_rank: as the
+         * rank of a row. */
         int64_t at_node, at_rank;
 };
 

@@ -17,12 +17,14 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/term/columns.h"
 #include "head/top/top_frame.h"
 #include "head/top/top_layout.h"
 #include "head/top/top_lines.h"
+#include "head/top/top_rate.h"
 #include "head/top/top_view.h"
 
 enum {
@@ -31,7 +33,7 @@ enum {
         TICK_MS = 1000,
 };
 
-enum top_mode { MODE_ROWS, MODE_FILTER, MODE_HELP, MODE_WHY };
+enum top_mode { MODE_ROWS, MODE_FILTER, MODE_HELP, MODE_WHY, MODE_STOP };
 
 static volatile sig_atomic_t ending; /* the signal that asks to end */
 
@@ -41,6 +43,7 @@ struct top_paint {
         int why_fd; /* -1 = no answer is to come */
         char *why_text;
         struct top_frame frame;
+        struct top_rate rate;
         struct top_view view;
         enum top_mode mode;
         int64_t heard_ms;
@@ -51,16 +54,20 @@ static const char *const help_lines[] = {
         "up, down, PgUp, PgDn, Home, End   move",
         "Enter, right, left                show or hide the ranks of a host",
         "u                                 show or hide the ranks of all hosts",
+        "l                                 logs of the host or rank; Ctrl-C: back",
         "s                                 sort: odd hosts first, by host, lag, wait, cpu, mem, "
         "gpu, net, out",
         "/                                 show hosts with a part of their name; Esc: all",
         "w                                 ask why ranks wait, as hnlaunch why",
+        "S                                 stop the run, as hnlaunch stop",
         "q                                 quit; the run goes on",
         "",
         "UP    ranks that live; of a rank the state of its process: R runs, S sleeps, D waits for",
         "      a device, T is stopped",
         "LAG   steps behind the furthest rank",
         "WAIT  the longest wait in the store of hnlaunch",
+        "BUSY  share of the last 10 s in which it did not wait for others; ~ by many looks at its",
+        "      process, else by its requests to the store; - not known: all may be spinning",
         "CPU   of all cores of the host; of a rank, percent of a core",
         "OUT   time since the last output",
 };
@@ -127,9 +134,8 @@ static void paint_foot(const struct top_paint *p)
         CLEANUP(free_textp) char *sort = xasprintf("s sort: %s", top_view_sort_name(v->sort));
         CLEANUP(free_textp)
         char *filter = xasprintf(*v->filter ? "/ %s" : "/ filter%s", v->filter);
-        const char *pieces[] = {
-                "q quit", "? help", sort, filter, "Enter ranks", "u all", "w why"
-        };
+        const char *pieces[] = { "q quit", "? help", sort,     filter, "Enter ranks",
+                                 "w why",  "l logs", "S stop", "u all" };
         struct buf line = BUF_INIT;
 
         for (size_t i = 0; i < ARRAY_SIZE(pieces) && p->mode == MODE_ROWS; i++)
@@ -139,6 +145,8 @@ static void paint_foot(const struct top_paint *p)
                         buf_printf(&line, i ? "  %s" : "%s", pieces[i]);
         if (p->mode == MODE_FILTER)
                 buf_printf(&line, "hosts with: %s", v->filter);
+        else if (p->mode == MODE_STOP)
+                buf_printf(&line, "stop run %s? y stops it, any other key: back", p->frame.run);
         else if (p->mode != MODE_ROWS)
                 buf_appends(&line, "any key: back");
         paint_line(p, LINES - 1, &line, A_DIM);
@@ -148,6 +156,16 @@ static void paint_foot(const struct top_paint *p)
 static size_t page_rows(void)
 {
         return LINES > 4 ? (size_t)LINES - 3 : 1;
+}
+
+/* The place of a host in the order. */
+static size_t find_order_place(const struct top_view *v, size_t host)
+{
+        size_t at = 0;
+
+        while (v->order[at] != host)
+                at++;
+        return at;
 }
 
 static void paint_rows(const struct top_paint *p)
@@ -162,9 +180,12 @@ static void paint_rows(const struct top_paint *p)
         for (size_t i = v->first; i < v->n_rows && i < v->first + page_rows(); i++) {
                 const struct top_row *r = &v->rows[i];
                 const struct top_frame_host *h = &p->frame.hosts[r->host];
-                enum top_oddity odd = r->rank < 0 ? h->odd : h->ranks[r->rank].odd;
+                enum top_oddity odd = r->rank < 0 ? h->odd.worst : h->ranks[r->rank].odd;
 
-                if (r->rank < 0)
+                if (r->rank == TOP_ROW_ALIKE)
+                        top_layout_alike(&p->frame, v->order, find_order_place(v, r->host),
+                                         r->alike, &line);
+                else if (r->rank < 0)
                         top_layout_host(&layout, &p->frame, h, &line);
                 else
                         top_layout_rank(&layout, &p->frame, &h->ranks[r->rank], &line);
@@ -187,9 +208,9 @@ static void paint_screen(struct top_paint *p)
         } else if (silent_ms >= SILENT_AFTER_MS) {
                 top_frame_age(silent_ms, age, sizeof(age));
                 buf_printf(&line, "no answer for %s  ", age);
-                top_layout_head(&p->frame, (size_t)COLS, &line);
+                top_layout_head(&p->frame, &p->rate, (size_t)COLS, &line);
         } else {
-                top_layout_head(&p->frame, (size_t)COLS, &line);
+                top_layout_head(&p->frame, &p->rate, (size_t)COLS, &line);
         }
         paint_line(p, 0, &line, A_BOLD);
         buf_finish(&line);
@@ -224,6 +245,39 @@ static void begin_why_look(struct top_paint *p)
                 p->why_fd = p->s->ask_why(p->s->ctx, &err);
         if (p->why_fd < 0)
                 p->why_text = xstrdup(err.text);
+}
+
+static void end_stop_question(struct top_paint *p, bool yes)
+{
+        struct error err = { 0 };
+
+        p->mode = MODE_ROWS;
+        if (!yes || p->s->stop(p->s->ctx, &err) == 0)
+                return;
+        free(p->why_text);
+        p->why_text = xstrdup(err.text);
+        p->mode = MODE_WHY;
+}
+
+/* Leaves the screen for the logs of the row of the cursor: a rank, or all ranks of a host. */
+static void show_logs_of_row(const struct top_paint *p)
+{
+        const struct top_row *r = &p->view.rows[p->view.selected];
+        const struct top_frame_host *h = &p->frame.hosts[r->host];
+        struct intlist ranks = { 0 };
+
+        if (!p->view.n_rows || r->rank == TOP_ROW_ALIKE)
+                return;
+        for (size_t i = 0; i < h->n_ranks; i++)
+                if (r->rank < 0 || (size_t)r->rank == i)
+                        intlist_add(&ranks, (int)h->ranks[i].rank);
+        CLEANUP(free_textp) char *text = intlist_fold(&ranks);
+
+        intlist_finish(&ranks);
+        endwin();
+        p->s->show_logs(p->s->ctx, text);
+        clearok(curscr, true);
+        refresh();
 }
 
 static void take_filter_key(struct top_paint *p, int key)
@@ -273,6 +327,8 @@ static void take_screen_key(struct top_paint *p, int key)
                 top_view_update(&p->view, &p->frame, page_rows());
         else if (p->mode == MODE_FILTER)
                 take_filter_key(p, key);
+        else if (p->mode == MODE_STOP)
+                end_stop_question(p, key == 'y' || key == 'Y');
         else if (p->mode != MODE_ROWS)
                 p->mode = MODE_ROWS;
         else if (key == 'q')
@@ -285,6 +341,10 @@ static void take_screen_key(struct top_paint *p, int key)
                 *p->view.filter = '\0', top_view_update(&p->view, &p->frame, page_rows());
         else if (key == 'w')
                 begin_why_look(p);
+        else if (key == 'l')
+                show_logs_of_row(p);
+        else if (key == 'S' && p->frame.json)
+                p->mode = MODE_STOP;
         else
                 take_view_key(p, key);
 }
@@ -308,6 +368,7 @@ static int take_run_lines(struct top_paint *p, json_t **ret_end)
         if (j && top_frame_read(&frame, j)) {
                 top_frame_finish(&p->frame);
                 p->frame = frame;
+                top_rate_add(&p->rate, frame.us, frame.step);
                 p->heard_ms = clock_ms();
                 top_view_update(&p->view, &p->frame, page_rows());
         }

@@ -17,6 +17,11 @@ struct top_screen {
         /* Asks why ranks wait: returns a descriptor for lines of JSON, the last of which has no
          * "more" and the answer in "text". -errno with @err. */
         int (*ask_why)(void *ctx, struct error *err);
+        /* Orders the end of the run. 0, or -errno with @err. */
+        int (*stop)(void *ctx, struct error *err);
+        /* Shows what these ranks write on the terminal, which is as it was, until the user has seen
+         * enough. */
+        void (*show_logs)(void *ctx, const char *ranks);
         void *ctx;
 };
 

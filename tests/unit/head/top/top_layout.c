@@ -152,6 +152,7 @@ static void wide_lines_have_all_columns(void **state)
         struct top_layout l;
 
         (void)state;
+        f.knows_busy = true;
         top_layout_choose(&l, &f, 300);
         for (int c = 0; c < TOP_COLUMNS; c++)
                 assert_true(l.columns[c] > 0);
@@ -204,7 +205,7 @@ static void head_is(int64_t cpu_percent, int64_t quiet_ms, const char *want)
         CLEANUP(free_textp) char *got = NULL;
         struct top_frame f = read_text(text);
 
-        top_layout_head(&f, 120, &b);
+        top_layout_head(&f, NULL, 120, &b);
         got = buf_steal(&b);
         assert_string_equal(got, want);
         top_frame_finish(&f);
@@ -218,6 +219,94 @@ static void a_run_that_stands_still_is_told(void **state)
         head_is(1, 3000, "run k3f9  12m04s  2 ranks on 1 node  running");
 }
 
+/* Four ranks on two hosts, busy for these percents of the time. */
+static struct top_frame read_busy(int a, int b, int c, int d, const char *by)
+{
+        CLEANUP(free_textp)
+        char *text = xasprintf(
+                "{\"run\":\"k3f9\",\"state\":\"running\",\"us\":1000000,\"num_nodes\":2,"
+                "\"world_size\":4,\"alive\":4,\"hosts\":["
+                "{\"node\":0,\"host\":\"a\",\"state\":\"running\",\"ranks\":["
+                "{\"rank\":0,\"life\":\"alive\",\"busy_percent\":%d,\"busy_by\":\"%s\"},"
+                "{\"rank\":1,\"life\":\"alive\",\"busy_percent\":%d,\"busy_by\":\"store\"}]},"
+                "{\"node\":1,\"host\":\"b\",\"state\":\"running\",\"ranks\":["
+                "{\"rank\":2,\"life\":\"alive\",\"busy_percent\":%d,\"busy_by\":\"store\"},"
+                "{\"rank\":3,\"life\":\"alive\",\"busy_percent\":%d,\"busy_by\":\"store\"}]}]}\n",
+                a, by, b, c, d);
+
+        return read_text(text);
+}
+
+static void the_rank_that_others_wait_for_is_slow(void **state)
+{
+        struct top_frame f = read_busy(71, 70, 99, 72, "looks");
+
+        (void)state;
+        table_is(&f, 100,
+                 "run k3f9  1.0s  4 ranks on 2 nodes  running\n"
+                 "HOST      RANKS       UP  WAIT             BUSY    CPU     MEM     OUT  NOTE\n"
+                 "b         2-3          2                    99%                         rank 2 "
+                 "is slow: others wait\n"
+                 "a         0-1          2                   ~71%\n");
+        top_frame_finish(&f);
+        f = read_busy(71, 70, 99, 72, "looks");
+        assert_int_equal(f.slow.cost, 28);
+        assert_true(f.slow.guessed);
+        assert_int_equal(f.hosts[1].odd.worst, ODD_SLOW);
+        assert_int_equal(f.hosts[1].odd.n, 1);
+        top_frame_finish(&f);
+}
+
+static void no_rank_is_slow_without_a_reason(void **state)
+{
+        static const int busy[][4] = {
+                { 71, 70, 75, 72 },     /* none stands out */
+                { 99, 70, 71, 99 },     /* on several hosts */
+                { 99, 99, 70, 70 },     /* half of the ranks */
+                { 100, 100, 100, 100 }, /* they may be spinning */
+                { 40, 99, 99, 99 },     /* one that waits */
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
+                const int *v = busy[i];
+                struct top_frame f = read_busy(v[0], v[1], v[2], v[3], "store");
+
+                assert_int_equal(f.slow.above, -1);
+                assert_int_equal(f.hosts[0].odd.worst, ODD_NOT);
+                assert_int_equal(f.hosts[1].odd.worst, ODD_NOT);
+                assert_int_equal(f.some_wait, i != 3);
+                top_frame_finish(&f);
+        }
+}
+
+static void the_rate_is_that_of_the_last_seconds(void **state)
+{
+        struct top_rate r = { 0 };
+        char spark[64];
+
+        (void)state;
+        top_rate_spark(&r, spark, sizeof(spark));
+        assert_string_equal(spark, "");
+        for (int s = 0; s <= 20; s++)
+                top_rate_add(&r, s * INT64_C(1000000), s * 4);
+        for (int s = 21; s <= 40; s++)
+                top_rate_add(&r, s * INT64_C(1000000), 80 + (s - 20) * 8);
+        assert_true(top_rate_now(&r) > 7.99 && top_rate_now(&r) < 8.01);
+        top_rate_spark(&r, spark, sizeof(spark));
+        assert_string_equal(spark, "▅▅▅▅████");
+        /* Slow steps: as many seconds as three of them take. */
+        r.n = 0;
+        for (int s = 0; s <= 60; s++)
+                top_rate_add(&r, s * INT64_C(1000000), s / 10);
+        assert_true(top_rate_now(&r) > 0.09 && top_rate_now(&r) < 0.15);
+        /* A restart. */
+        top_rate_add(&r, INT64_C(61000000), 0);
+        assert_true(top_rate_now(&r) == 0);
+        top_rate_add(&r, INT64_C(62000000), -1);
+        assert_int_equal(r.n, 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -226,6 +315,9 @@ int main(void)
                 cmocka_unit_test(a_run_that_stands_still_is_told),
                 cmocka_unit_test(figures_of_gpus_may_be_unknown),
                 cmocka_unit_test(wide_lines_have_all_columns),
+                cmocka_unit_test(the_rank_that_others_wait_for_is_slow),
+                cmocka_unit_test(no_rank_is_slow_without_a_reason),
+                cmocka_unit_test(the_rate_is_that_of_the_last_seconds),
         };
 
         setlocale(LC_CTYPE, "C.UTF-8");

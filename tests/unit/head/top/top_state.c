@@ -152,8 +152,11 @@ static void take(struct setup *s, uint64_t interval_ms)
                                            .memory_mib = 100,
                                            .quiet_ds = 21,
                                            .wait_op = STORE_BARRIER,
-                                           .wait_ds = 50 };
-        m.ranks[1] = (struct sample_rank){ .rank = 1, .state = 'R', .cpu_percent = 198 };
+                                           .wait_ds = 50,
+                                           .busy = 40 };
+        m.ranks[1] = (struct sample_rank){
+                .rank = 1, .state = 'R', .cpu_percent = 198, .busy = SAMPLE_USE_UNKNOWN
+        };
         m.gpus = xcalloc(1, sizeof(*m.gpus));
         m.gpus[0] = (struct sample_gpu){ 97, 71000, 80, 66, 640 };
         top_state_take(s->top, 0, &m);
@@ -205,6 +208,11 @@ static void a_sample_is_told(void **state)
 
         start_ranks(s);
         take(s, 1000);
+        take(s, 1000);
+        j = read_line(s);
+        assert_int_equal(number(rank_of(j, 0, 0), "busy_percent"), -99); /* two are too few */
+        json_decref(j);
+        take(s, 1000);
         j = read_line(s);
         assert_true(json_real_value(json_object_get(host_of(j, 0), "cpu_percent")) > 12.2);
         assert_int_equal(number(host_of(j, 0), "memory_mib"), 2048);
@@ -218,7 +226,10 @@ static void a_sample_is_told(void **state)
         assert_true(number(r, "wait_ms") >= 5000);
         assert_true(number(r, "quiet_ms") >= 2000);
         assert_int_equal(number(r, "cpu_percent"), 3);
+        assert_int_equal(number(r, "busy_percent"), 40);
+        assert_string_equal(word(r, "busy_by"), "store");
         assert_int_equal(number(rank_of(j, 0, 1), "quiet_ms"), -99);
+        assert_int_equal(number(rank_of(j, 0, 1), "busy_percent"), -99);
         assert_int_equal(number(rank_of(j, 0, 1), "cpu_percent"), 198);
         g = json_array_get(json_object_get(host_of(j, 0), "gpus"), 0);
         assert_int_equal(number(g, "use_percent"), 97);

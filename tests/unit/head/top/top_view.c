@@ -100,6 +100,41 @@ static void the_rank_that_does_not_wait_comes_first(void **state)
         note_is(&f, 2, "rank 2 does not wait, 3 do");
         top_view_order(&f, TOP_BY_ODDITY, order);
         assert_int_equal(order[0], 2);
+        note_is(&f, 0, "");
+        top_frame_finish(&f);
+}
+
+static void hosts_with_nothing_odd_are_folded(void **state)
+{
+        enum { N = 9, PAGE = 20 };
+        struct told v[N];
+        struct top_frame f;
+        struct top_view view;
+
+        (void)state;
+        for (size_t i = 0; i < N; i++)
+                v[i] = (struct told){ "alive", i == 4 ? ",\"state\":\"T\"" : ",\"state\":\"R\"" };
+        f = make_frame(v, N, N, 0);
+        top_view_init(&view);
+        top_view_update(&view, &f, PAGE);
+        /* The odd one, one as an example, and the others. */
+        assert_int_equal(view.n_rows, 3);
+        assert_int_equal(view.rows[0].host, 4);
+        assert_int_equal(view.rows[1].host, 0);
+        assert_int_equal(view.rows[2].rank, TOP_ROW_ALIKE);
+        assert_int_equal(view.rows[2].alike, 7);
+        top_view_key(&view, &f, TOP_KEY_LAST, PAGE);
+        top_view_update(&view, &f, PAGE);
+        assert_int_equal(view.selected, 2);
+        top_view_key(&view, &f, TOP_KEY_TOGGLE, PAGE);
+        assert_int_equal(view.n_rows, N);
+        assert_int_equal(view.rows[view.selected].host, 1);
+        top_view_key(&view, &f, TOP_KEY_CLOSE, PAGE);
+        assert_int_equal(view.n_rows, 3);
+        /* In any other order each host has its row. */
+        top_view_key(&view, &f, TOP_KEY_SORT, PAGE);
+        assert_int_equal(view.n_rows, N);
+        top_view_finish(&view);
         top_frame_finish(&f);
 }
 
@@ -277,6 +312,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_odd_is_noted),
                 cmocka_unit_test(the_rank_that_does_not_wait_comes_first),
+                cmocka_unit_test(hosts_with_nothing_odd_are_folded),
                 cmocka_unit_test(a_line_of_other_kind_is_no_frame),
                 cmocka_unit_test(the_host_of_a_small_run_is_open),
                 cmocka_unit_test(odd_ranks_come_first_below_their_host),

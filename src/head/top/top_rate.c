@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/top/top_rate.h"
+
+#include <stdio.h>
+
+#include "base/macros.h"
+
+enum { NOW_US = 10000000, FEW_STEPS = 3, BAR_US = 5000000, BARS_LEAST = 3 };
+
+static size_t count_frames(const struct top_rate *r)
+{
+        return MIN(r->n, (size_t)TOP_RATE_FRAMES);
+}
+
+/* The place of the frame that came @back frames before the newest. */
+static size_t find_frame(const struct top_rate *r, size_t back)
+{
+        return (r->n - 1 - back) % TOP_RATE_FRAMES;
+}
+
+void top_rate_add(struct top_rate *r, int64_t us, int64_t step)
+{
+        size_t at = r->n % TOP_RATE_FRAMES, last = r->n ? find_frame(r, 0) : 0;
+
+        if (step < 0 || (r->n && us <= r->us[last]))
+                return;
+        if (r->n && step < r->step[last])
+                r->n = at = 0;
+        r->us[at] = us;
+        r->step[at] = step;
+        r->n++;
+}
+
+double top_rate_now(const struct top_rate *r)
+{
+        size_t n = count_frames(r), newest = n ? find_frame(r, 0) : 0;
+        int64_t steps = 0, us = 0;
+
+        for (size_t back = 1; back < n && (us < NOW_US || steps < FEW_STEPS); back++) {
+                size_t at = find_frame(r, back);
+
+                steps = r->step[newest] - r->step[at];
+                us = r->us[newest] - r->us[at];
+        }
+        return us > 0 ? (double)steps * 1e6 / (double)us : 0;
+}
+
+/* The step at a time, between two frames in proportion. */
+static double find_step_at(const struct top_rate *r, int64_t us)
+{
+        for (size_t back = 1; back < count_frames(r); back++) {
+                size_t a = find_frame(r, back), b = find_frame(r, back - 1);
+
+                if (r->us[a] <= us)
+                        return (double)r->step[a] + (double)(r->step[b] - r->step[a]) *
+                                                            (double)(us - r->us[a]) /
+                                                            (double)(r->us[b] - r->us[a]);
+        }
+        return 0;
+}
+
+void top_rate_spark(const struct top_rate *r, char *to, size_t size)
+{
+        static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+        size_t n = count_frames(r), shown = 0, at = 0;
+        double rates[TOP_SPARK_BARS], most = 0;
+        int64_t newest, oldest;
+
+        *to = '\0';
+        if (n < 2)
+                return;
+        newest = r->us[find_frame(r, 0)];
+        oldest = r->us[find_frame(r, n - 1)];
+        while (shown < TOP_SPARK_BARS && newest - (int64_t)(shown + 1) * BAR_US >= oldest) {
+                int64_t end = newest - (int64_t)shown * BAR_US;
+
+                rates[shown] = find_step_at(r, end) - find_step_at(r, end - BAR_US);
+                most = MAX(most, rates[shown]);
+                shown++;
+        }
+        if (shown < BARS_LEAST || most <= 0)
+                return;
+        for (size_t i = shown; i-- > 0 && at < size;)
+                at += (size_t)snprintf(
+                        to + at, size - at, "%s",
+                        bars[(size_t)(rates[i] / most * (ARRAY_SIZE(bars) - 1) + 0.5)]);
+}

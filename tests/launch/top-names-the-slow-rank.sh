@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch top names the rank for which the others wait: one that computes or sleeps longer in each step than they do, in a job that meets in
+# the store of hnlaunch, and in one of PyTorch with Gloo.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+cp -r "$ROOT/examples/python/hnlaunch/" .
+export LD_LIBRARY_PATH=$PLAIN
+cat >meet.py <<'END'
+import os
+import time
+import hnlaunch as hn
+
+hn.init()
+while not os.path.exists("end"):
+    time.sleep(0.2 if hn.rank() == 2 else 0.02)
+    hn.barrier()
+END
+cat >reduce.py <<'END'
+import os
+import time
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+steps = torch.zeros(1)
+while not os.path.exists("end"):
+    if dist.get_rank() == 1:
+        time.sleep(0.2)
+    dist.all_reduce(steps)
+END
+
+# The ranks' busy_percent in the newest line, and what it is known by.
+busy() {
+    python3 -c 'import json
+t = json.loads(open("lines").read().rsplit("\n", 2)[-2])
+ranks = [r for h in t["hosts"] for r in h["ranks"]]
+print(*[r["busy_percent"] for r in ranks], *{r["busy_by"] for r in ranks})' 2>"$TMP/busy.err"
+}
+# The slow rank is busy, and each other one much less.
+stands_out() { # RANK
+    busy | awk -v slow="$1" '{ for (r = 1; r <= 4; r++) if (r != slow + 1 && $r > $(slow + 1) - 25) exit 1 }
+        END { exit NR == 0 }'
+}
+names_it() { # RANK
+    tmux -L slow capture-pane -p >screen && grep -qE "^localhost .* rank $1 is slow: others wait ~?[0-9]+ %" screen
+}
+try() { # NAME RANK COMMAND...
+    local looker
+    rm -f end
+    start --label none --local 4 "${@:3}"
+    ok "$1: it runs" wait_for grep -q "run .....:" "$ERR"
+    "$HNLAUNCH" top --json >lines 2>"$TMP/looker.err" &
+    looker=$!
+    ok "$1: rank $2 hardly waits, the others do" wait_for stands_out "$2"
+    if command -v tmux >/dev/null; then
+        tmux -L slow -f /dev/null new-session -d -x 150 -y 12 "TERM=screen LD_LIBRARY_PATH= $HNLAUNCH top; exec sleep 1000"
+        ok "$1: rank $2 is named" wait_for names_it "$2"
+        tmux -L slow kill-server
+    else
+        skip "$1: rank $2 is named" 'needs tmux'
+    fi
+    touch end
+    finish
+    wait "$looker"
+}
+export TMUX_TMPDIR=$TMP
+at_end() { tmux -L slow kill-server 2>/dev/null; }
+
+try 'barriers of the store' 2 python3 meet.py
+python=${TORCH_PYTHON:-/usr/bin/python3}
+if "$python" -c 'import torch.distributed' 2>"$ERR"; then
+    export OMP_NUM_THREADS=1
+    try 'Gloo' 1 "$python" reduce.py
+else
+    skip 'Gloo' 'no PyTorch'
+fi
+nothing_left 'nothing is left'
+done_testing
