@@ -17,6 +17,7 @@ enum {
         HOST_MIN = 8,
         HOST_MAX = 32,
         NOTE_MIN = 16,
+        NOTE_MAX = 44, /* before other columns */
 };
 
 static const struct {
@@ -54,15 +55,29 @@ static bool column_has_values(const struct top_frame *f, enum top_column c)
         return f->has_gpus || c < TOP_GPU || c > TOP_POWER;
 }
 
+static size_t find_note_width(const struct top_frame *f)
+{
+        size_t width = NOTE_MIN;
+        char note[CELL_MAX];
+
+        for (size_t i = 0; i < f->n_hosts; i++) {
+                top_frame_host_note(f, &f->hosts[i], note, sizeof(note));
+                width = MAX(width, strlen(note));
+        }
+        return MIN(width, (size_t)NOTE_MAX);
+}
+
 void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t width)
 {
         size_t most = MAX(MIN(width / 3, (size_t)HOST_MAX), (size_t)HOST_MIN), used = 0;
+        size_t note = MIN(find_note_width(f), MAX(width / 3, (size_t)NOTE_MIN));
 
         *l = (struct top_layout){ .width = width, .gap = width < NARROW ? 1 : 2 };
         for (int rank = 0; rank < TOP_COLUMNS; rank++)
                 for (int c = 0; c < TOP_COLUMNS; c++) {
                         size_t own = c == TOP_HOST ? MAX(MIN(f->name_width, most), (size_t)HOST_MIN)
-                                                   : top_columns[c].width;
+                                     : c == TOP_NOTE ? note
+                                                     : top_columns[c].width;
                         size_t gap = used ? l->gap : 0;
 
                         if (top_columns[c].rank != rank || !column_has_values(f, c) ||
@@ -330,14 +345,18 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
         }
         buf_printf(to, "  ... %zu hosts alike", n);
         if (most >= 0 && f->some_wait)
-                buf_printf(to, ", busy %s%" PRId64 "-%" PRId64 "%%", about, least, most);
+                buf_printf(to, ", busy %s%" PRId64, about, least);
+        if (most > least && f->some_wait)
+                buf_printf(to, "-%" PRId64, most);
+        if (most >= 0 && f->some_wait)
+                buf_appends(to, "%");
         buf_appends(to, " (Enter opens) ...");
 }
 
 /* The state of the run, and what may be a hang. malloc'ed. */
-static char *describe_state(const struct top_frame *f)
+static char *describe_state(const struct top_frame *f, const struct top_rate *rate)
 {
-        int64_t still_ms = top_frame_still_ms(f);
+        int64_t still_ms = rate && top_rate_now(rate) > 0 ? -1 : top_frame_still_ms(f);
         char age[24];
 
         if (still_ms < 0 || strcmp(f->state, "running") != 0)
@@ -390,7 +409,7 @@ void top_layout_head(const struct top_frame *f, const struct top_rate *rate, siz
         if (f->step >= 0 && f->total > 0)
                 buf_printf(&step, " of %" PRId64, f->total);
         CLEANUP(free_textp) char *steps = buf_steal(&step);
-        CLEANUP(free_textp) char *state = describe_state(f);
+        CLEANUP(free_textp) char *state = describe_state(f, rate);
 
         if (rate && f->step >= 0)
                 write_speed(f, rate, speed, sizeof(speed), left, sizeof(left));

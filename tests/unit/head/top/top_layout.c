@@ -244,9 +244,9 @@ static void the_rank_that_others_wait_for_is_slow(void **state)
         (void)state;
         table_is(&f, 100,
                  "run k3f9  1.0s  4 ranks on 2 nodes  running\n"
-                 "HOST      RANKS       UP  WAIT             BUSY    CPU     MEM     OUT  NOTE\n"
-                 "b         2-3          2                    99%                         rank 2 "
-                 "is slow: others wait\n"
+                 "HOST      RANKS       UP  WAIT             BUSY    CPU     MEM  NOTE\n"
+                 "b         2-3          2                    99%                 "
+                 "rank 2 is slow: others wait ~28 %\n"
                  "a         0-1          2                   ~71%\n");
         top_frame_finish(&f);
         f = read_busy(71, 70, 99, 72, "looks");
