@@ -36,6 +36,7 @@ def sample(agent):
         number(r), r.take("B"), number(r), number(r), number(r)
         if r.take("B"):
             number(r)
+        r.take("B")
     gpus = [tuple(number(r) for _ in range(5)) for _ in range(r.take("I"))]
     assert not r.rest()
     return gpus
