@@ -55,6 +55,8 @@ struct launch_listeners {
         struct metrics *metrics;   /* NULL = no --metrics */
         struct metrics_server *metrics_server;
         struct launch_top *top;
+        /* Of the attempt: the first step that a rank told, and when; first_step_us 0 = none. */
+        int64_t first_step, first_step_us;
 };
 
 /* How a launch ends. */

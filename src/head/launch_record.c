@@ -136,10 +136,11 @@ void launch_record_end(struct launch *l, int code)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Adds the step of the slowest rank, if ranks tell steps. */
+/* Adds the step of the slowest rank, if ranks tell steps, and the time for those that are left at
+ * the mean pace. */
 static void add_step(const struct launch *l, json_t *j)
 {
-        int64_t least = -1, of = 0, step, total;
+        int64_t least = -1, of = 0, step, total, done;
 
         for (int i = 0; i < l->plan.world_size; i++)
                 if (job_step(l->job, i, &step, &total) && (least < 0 || step < least)) {
@@ -150,6 +151,26 @@ static void add_step(const struct launch *l, json_t *j)
                 return;
         json_object_set_new(j, "step", json_integer((json_int_t)least));
         json_object_set_new(j, "total", of ? json_integer((json_int_t)of) : json_null());
+        done = least - l->listeners.first_step;
+        if (of > least && done > 0)
+                json_object_set_new(j, "left_ms",
+                                    json_integer((json_int_t)((double)(of - least) / (double)done *
+                                                              (double)(events_now_us(&l->events) -
+                                                                       l->listeners.first_step_us) /
+                                                              1000)));
+}
+
+/* Notes the first step of the attempt, from which its pace is counted. */
+static void on_first_step(void *ctx, const struct event *e)
+{
+        struct launch_listeners *s = ctx;
+
+        if (e->kind == EVENT_RESTART)
+                s->first_step_us = 0;
+        if (e->kind != EVENT_RANK_PROGRESS || s->first_step_us)
+                return;
+        s->first_step = e->value;
+        s->first_step_us = e->us;
 }
 
 static json_t *describe_launch(void *ctx)
@@ -229,6 +250,7 @@ void launch_record_listen(struct launch *l)
 
         if (l->o.command != COMMAND_RUN)
                 return;
+        events_listen(&l->events, on_first_step, &l->listeners);
         /* Another run that ends may remove the folder in between, which libuv calls EACCES. */
         for (int i = 0; i < 2 && !l->listeners.socket && (!i || err.code == EACCES); i++) {
                 CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);

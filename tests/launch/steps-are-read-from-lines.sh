@@ -43,6 +43,22 @@ kill -TERM "$PID"
 finish
 exits 'hnlaunch obeys all the same' 143
 
+# --- hnlaunch ps --------------------------------------------------------------------------------
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+start --label none --progress-re 'step ([0-9]+)/([0-9]+)' --local 1 sh -c '
+    for i in 11 12 13; do echo "step $i/19"; sleep 1.1; done; exec sleep 1000'
+ps_has() { "$HNLAUNCH" ps >ps 2>"$TMP/ps.err" && grep -qE -- "$1" ps; }
+ok 'a list of runs has the step and the time left' wait_for ps_has ' 13/19 +[0-9.ms]+  running'
+"$HNLAUNCH" ps --json >ps.json 2>"$TMP/ps.err"
+ok 'as JSON, too' python3 -c 'import json
+run = json.load(open("ps.json"))["runs"][0]
+assert (run["step"], run["total"]) == (13, 19) and 3000 < run["left_ms"], run'
+kill -TERM "$PID"
+finish
+ok 'but not of a run that has ended' ps_has '^.{5}  [^/]*  (stopped|failed)'
+unset XDG_RUNTIME_DIR
+
 # --- the restart --------------------------------------------------------------------------------
 hn --json=events --progress-re 'step ([0-9]+)/([0-9]+)' --max-restarts 1 --local 1 sh -c '
     if [ "$HN_RESTART" = 0 ]; then printf "step 8/9\nstep 9/"; exit 3; fi; printf "9 step 1/9\n"'

@@ -112,6 +112,17 @@ static char *describe_steps(const struct run *r)
                      : xasprintf("%lld", (long long)json_integer_value(step));
 }
 
+/* "5m25s", of a run that goes on */
+static char *describe_left(const struct run *r)
+{
+        const json_t *ms = json_object_get(r->info, "left_ms");
+        char text[32] = "";
+
+        if (ms && r->state == RUN_GOES_ON)
+                format_duration(text, sizeof(text), json_integer_value(ms) / 1000 * 1000000);
+        return xstrdup(text);
+}
+
 static void add_run_row(struct libscols_table *t, const struct run *r)
 {
         struct libscols_line *line = scols_table_new_line(t, NULL);
@@ -122,6 +133,7 @@ static void add_run_row(struct libscols_table *t, const struct run *r)
                           describe_number(r, "num_nodes"),
                           describe_number(r, "world_size"),
                           describe_steps(r),
+                          describe_left(r),
                           describe_state_cell(r),
                           run_program_text(r) };
 
@@ -150,6 +162,7 @@ static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hid
                         { "NODES", SCOLS_FL_RIGHT },
                         { "RANKS", SCOLS_FL_RIGHT },
                         { "STEP", SCOLS_FL_RIGHT },
+                        { "LEFT", SCOLS_FL_RIGHT },
                         { "STATE", 0 },
                         { "PROGRAM", SCOLS_FL_TRUNC } };
         struct libscols_table *t = scols_new_table();
@@ -184,7 +197,8 @@ static void print_runs_json(const struct run_list *l)
                 static const char *const of_info[] = { "host",         "pid",       "started",
                                                        "us",           "argv",      "cwd",
                                                        "directory",    "num_nodes", "world_size",
-                                                       "silent_nodes", "step",      "total" };
+                                                       "silent_nodes", "step",      "total",
+                                                       "left_ms" };
                 json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
                                       r->state == RUN_GOES_ON);
 
