@@ -186,6 +186,17 @@ static void on_stdin(struct agent *a, const struct frame *f)
                         worker_stdin(a->attempt.workers[i], m.data, m.len);
 }
 
+static void on_resize(struct agent *a, const struct frame *f)
+{
+        struct launch_terminal m;
+
+        if (launch_terminal_decode(&m, f, NULL) < 0)
+                return;
+        for (size_t i = 0; i < a->attempt.n_workers; i++)
+                if (m.rank == a->attempt.workers[i]->rank)
+                        worker_resize(a->attempt.workers[i], &m);
+}
+
 /* Returns how much later than the fastest of 16 to 32 pings this one has come: a network that was
  * cut, or a node that did not run, delivers old ones. Old enough pings are left out, since the
  * head's clock stands still while its machine sleeps. */
@@ -291,6 +302,7 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_STOP] = on_stop,
                 [MSG_CREDIT] = on_credit,
                 [MSG_STDIN] = on_stdin,
+                [MSG_RESIZE] = on_resize,
                 [MSG_PING] = on_ping,
                 [MSG_BYE] = on_bye,
                 [MSG_PULL] = on_pull,

@@ -137,6 +137,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .env = &env,
                 .cwd = a->pull.cwd,
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
+                .terminal = r->rank == l->terminal.rank ? &l->terminal : NULL,
                 .contain = &t->contain,
                 .trace = a->trace,
         };
@@ -162,6 +163,8 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         agent_pmix_add_env(a, r->rank, &env);
         if (agent_push_dir(&a->push))
                 strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
+        if (setup.terminal && *l->terminal.term)
+                strv_env_set(&env, "TERM", l->terminal.term);
         w = worker_start(&setup, &err);
         free(error_file);
         if (!w) {

@@ -27,6 +27,7 @@ static const char *const names[256] = {
         [MSG_STOP] = "STOP",
         [MSG_CREDIT] = "CREDIT",
         [MSG_STDIN] = "STDIN",
+        [MSG_RESIZE] = "RESIZE",
         [MSG_PING] = "PING",
         [MSG_BYE] = "BYE",
         [MSG_HELLO] = "HELLO",
@@ -183,6 +184,14 @@ static void code_mpi_order(struct codec *c, struct mpi_order *m)
         CODEC_ARRAY(c, m->map.blocks, m->map.n_blocks, MAX_BLOCKS, code_node_block);
 }
 
+static void code_launch_terminal(struct codec *c, struct launch_terminal *m)
+{
+        codec_u32(c, &m->rank);
+        codec_u32(c, &m->rows);
+        codec_u32(c, &m->columns);
+        codec_text(c, m->term, sizeof(m->term));
+}
+
 static void code_common(struct codec *c, struct launch_order *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
@@ -199,6 +208,7 @@ static void code_common(struct codec *c, struct launch_order *m)
         codec_strv(c, &m->env, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_strv(c, &m->unset, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_u32(c, &m->stdin_rank);
+        code_launch_terminal(c, &m->terminal);
         code_compat(c, &m->compat);
         code_first_node(c, &m->first_node);
         code_mpi_order(c, &m->mpi);
@@ -347,6 +357,7 @@ static void code_logline(struct codec *c, struct logline *m)
         codec_text(c, m->text, sizeof(m->text));
 }
 
+DEFINE_PLAIN_MESSAGE(launch_terminal, MSG_RESIZE)
 DEFINE_PLAIN_MESSAGE(started, MSG_STARTED)
 DEFINE_PLAIN_MESSAGE(refused, MSG_REFUSED)
 DEFINE_PLAIN_MESSAGE(exited, MSG_EXITED)

@@ -50,6 +50,7 @@ enum msg_type {
         MSG_INSPECT = 18, /* looks closer at ranks, see wire/status_msg.h; answered by INSPECTED */
         MSG_PULL = 19,    /* send files of ended ranks, see wire/push_msg.h; answered by PULLED */
         MSG_SAMPLE = 20,  /* milliseconds between SAMPLEDs, 0 = none, see wire/status_msg.h */
+        MSG_RESIZE = 22,  /* the terminal of a rank has another size */
         MSG_RECORD = 21,  /* send so many pieces of the node's trace; answered by RECORDED, see
                              wire/trace/trace.h */
         /* agent -> head */
@@ -220,6 +221,12 @@ struct mpi_order {
         struct node_map map; /* of all ranks; empty with MPI_NONE */
 };
 
+/* The rank that has a terminal in place of its pipes (--pty), MSG_NO_RANK = none. */
+struct launch_terminal {
+        uint32_t rank, rows, columns;
+        char term[64]; /* TERM of the rank; empty in RESIZE */
+};
+
 struct launch_order {
         struct { /* of COMMON */
                 char run_id[64];
@@ -234,6 +241,7 @@ struct launch_order {
                 /* The rank with MSG_STDIN, MSG_EVERY_RANK or MSG_NO_RANK; other ranks read
                  * /dev/null. */
                 uint32_t stdin_rank;
+                struct launch_terminal terminal;
                 struct launch_compat compat;
                 struct launch_first_node first_node;
                 struct mpi_order mpi;
@@ -338,6 +346,8 @@ struct logline {
         char text[512];
 };
 
+void launch_terminal_encode(struct buf *b, const struct launch_terminal *m);
+int launch_terminal_decode(struct launch_terminal *m, const struct frame *f, struct error *err);
 void started_encode(struct buf *b, const struct started *m);
 int started_decode(struct started *m, const struct frame *f, struct error *err);
 void refused_encode(struct buf *b, const struct refused *m);

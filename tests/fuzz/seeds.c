@@ -143,6 +143,8 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "signal");
         rank_bytes_encode(b, MSG_STDIN, 0, "in", 2);
         write_message(b, "stdin");
+        launch_terminal_encode(b, &(struct launch_terminal){ 1, 24, 80, "" });
+        write_message(b, "resize");
         empty_encode(b, MSG_BYE);
         write_message(b, "bye");
         store_encode(b, "opaque", 6);

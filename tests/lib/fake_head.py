@@ -143,6 +143,7 @@ class Agent:
         body += struct.pack("<6IBB", get["world"], get["nodes"], get["restart"],
                             get["max_restarts"], get["grace"], window, contain, own)
         body += _list(argv) + _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
+        body += struct.pack("<III", NOBODY, 0, 0) + _bytes("")  # no --pty
         body += b"\0"  # --compat none
         body += _bytes(first_node) + struct.pack("<I", len(ports))
         body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)

@@ -21,6 +21,15 @@ static void send_credit(struct stdin_writer *w, size_t bytes)
                 credit_encode(&w->up->out, &m);
 }
 
+/* Credits what was written since @before bytes were waiting. */
+static void credit_written(struct stdin_writer *w, size_t before)
+{
+        size_t now = buf_len(&w->waiting), own = w->own - MIN(w->own, now);
+
+        send_credit(w, before - now - own);
+        w->own -= own;
+}
+
 static void free_writer(struct stdin_writer *w)
 {
         buf_finish(&w->waiting);
@@ -41,7 +50,7 @@ static void shut_stdin(struct stdin_writer *w)
         if (w->fd < 0)
                 return;
         fd_unwatch(&w->poll, &w->fd, on_closed);
-        send_credit(w, buf_len(&w->waiting));
+        send_credit(w, buf_len(&w->waiting) - w->own);
         buf_finish(&w->waiting);
 }
 
@@ -59,7 +68,7 @@ static void write_stdin(struct stdin_writer *w)
                 else if (errno != EINTR)
                         break;
         }
-        send_credit(w, before - buf_len(&w->waiting));
+        credit_written(w, before);
         if (n < 0 && errno != EAGAIN) {
                 shut_stdin(w); /* the worker has closed its end */
         } else if (buf_len(&w->waiting)) {
@@ -106,9 +115,16 @@ void stdin_writer_close(struct stdin_writer *w)
 
 void stdin_writer_push(struct stdin_writer *w, const void *data, size_t len)
 {
+        static const char end = '\004'; /* VEOF */
+
         if (w->fd < 0) {
                 send_credit(w, len);
                 return;
+        }
+        if (!len && w->is_terminal) {
+                data = &end;
+                len = 1;
+                w->own++;
         }
         w->ending = w->ending || !len;
         if (buf_append(&w->waiting, data, len) < 0)

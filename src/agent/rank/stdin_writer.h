@@ -19,10 +19,12 @@ struct stdin_writer {
         struct uplink *up;
         struct buf waiting;
         uint32_t rank;
-        int fd;         /* -1 = closed */
-        bool ending;    /* closes when all bytes are written */
-        bool unwatched; /* the loop has let go of @poll */
-        bool dropped;   /* by stdin_writer_close() */
+        int fd;           /* -1 = closed */
+        bool ending;      /* closes when all bytes are written */
+        bool is_terminal; /* the end is a character, and the terminal stays open */
+        size_t own;       /* bytes at the end of @waiting that are not the head's */
+        bool unwatched;   /* the loop has let go of @poll */
+        bool dropped;     /* by stdin_writer_close() */
 };
 
 /* Takes @fd, the writing end of a pipe. NULL when the loop refuses the descriptor, which is then

@@ -13,6 +13,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "agent/rank/limits.h"
@@ -38,6 +40,32 @@ static int open_pipes(int ours[3], int theirs[3], bool fed)
         return 0;
 }
 
+/* Makes a terminal in place of the pipes. Its output is that of stdout; stderr ends at once.
+ * Source: pty(7). */
+static int open_rank_terminal(int ours[3], int theirs[3], const struct launch_terminal *t)
+{
+        const struct winsize size = { .ws_row = (unsigned short)t->rows,
+                                      .ws_col = (unsigned short)t->columns };
+        char name[64];
+        int fds[2];
+
+        ours[1] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (ours[1] < 0 || grantpt(ours[1]) < 0 || unlockpt(ours[1]) < 0 ||
+            ptsname_r(ours[1], name, sizeof(name)) != 0)
+                return -errno;
+        theirs[0] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (theirs[0] < 0 || ioctl(theirs[0], TIOCSWINSZ, &size) < 0)
+                return -errno;
+        theirs[1] = fcntl(theirs[0], F_DUPFD_CLOEXEC, 3);
+        theirs[2] = fcntl(theirs[0], F_DUPFD_CLOEXEC, 3);
+        ours[0] = fcntl(ours[1], F_DUPFD_CLOEXEC, 3);
+        if (theirs[1] < 0 || theirs[2] < 0 || ours[0] < 0 || pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+        ours[2] = fds[0];
+        close(fds[1]);
+        return 0;
+}
+
 static void on_output_ended(void *ctx, const struct stream *s)
 {
         struct worker *w = ctx;
@@ -55,17 +83,28 @@ static int attach_streams(struct worker *w, const struct worker_setup *s, int ou
                 if (w->out[i])
                         w->out[i]->trace = s->trace;
         }
-        if (s->fed)
+        if (s->fed || s->terminal)
                 w->in = stdin_writer_open(s->loop, s->up, w->rank, ours[0]);
+        if (w->in)
+                w->in->is_terminal = s->terminal;
+        w->has_terminal = s->terminal;
         ours[0] = ours[1] = ours[2] = -1;
-        return w->out[0] && w->out[1] && (w->in || !s->fed) ? 0 : -ENOMEM;
+        return w->out[0] && w->out[1] && (w->in || !(s->fed || s->terminal)) ? 0 : -ENOMEM;
 }
+
+struct worker_child {
+        const struct worker_setup *setup;
+        int terminal; /* its side of the terminal; -1 = none */
+};
 
 /* In the child, which may wait for a file system. */
 static int enter_worker(void *ctx)
 {
-        const struct worker_setup *s = ctx;
+        const struct worker_child *c = ctx;
+        const struct worker_setup *s = c->setup;
 
+        if (c->terminal >= 0 && ioctl(c->terminal, TIOCSCTTY, 0) < 0)
+                return -errno;
         limits_raise_worker();
         if (s->contain->pidns.keeper)
                 pidns_child(); /* without a /proc of its own the rank is contained as well */
@@ -79,6 +118,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
 {
         int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
         struct worker *w = xcalloc(1, sizeof(*w));
+        struct worker_child child = { s, -1 };
         struct spawn spawn = {
                 .argv = s->argv->v,
                 .env = s->env->v,
@@ -86,7 +126,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 .pass = s->pass,
                 .cgroup = MAX(s->contain->cgroup.folder, 0),
                 .enter = enter_worker,
-                .enter_ctx = (void *)s,
+                .enter_ctx = &child,
         };
         int r;
 
@@ -94,13 +134,15 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
         w->program = xstrdup(s->argv->v[0]);
         w->cwd = xstrdup(s->cwd ? s->cwd : "");
         w->spawning.fd = -1;
-        r = open_pipes(ours, theirs, s->fed);
+        r = s->terminal ? open_rank_terminal(ours, theirs, s->terminal)
+                        : open_pipes(ours, theirs, s->fed);
         if (r == 0)
                 r = attach_streams(w, s, ours);
         if (r < 0) {
                 err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
         } else {
                 memcpy(spawn.fds, theirs, sizeof(spawn.fds));
+                child.terminal = s->terminal ? theirs[0] : -1;
                 r = spawn_begin(&w->spawning, &spawn, err);
         }
         w->pid = w->spawning.pid;
@@ -150,6 +192,16 @@ void worker_signal(const struct worker *w, int signo)
 {
         if (!w->reaped)
                 kill(w->started ? -w->pid : w->pid, signo);
+}
+
+void worker_resize(struct worker *w, const struct launch_terminal *to)
+{
+        const struct winsize size = { .ws_row = (unsigned short)to->rows,
+                                      .ws_col = (unsigned short)to->columns };
+
+        /* Who is in front of it gets SIGWINCH. */
+        if (w->has_terminal && w->in && w->in->fd >= 0)
+                ioctl(w->in->fd, TIOCSWINSZ, &size);
 }
 
 void worker_stdin(struct worker *w, const void *data, size_t len)

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/spawn.h"
 #include "base/strv.h"
+#include "wire/msg.h"
 
 struct worker {
         uint32_t rank;
@@ -29,6 +30,7 @@ struct worker {
         char *program, *cwd, *path; /* of @spawning */
         struct stream *out[2];      /* stdout, stderr; NULL = ended */
         struct stdin_writer *in;    /* NULL = /dev/null */
+        bool has_terminal;          /* @in and the first of @out are its other side */
         uint64_t heard_ns;          /* of outputs that have ended; see worker_heard_ns() */
 };
 
@@ -38,10 +40,11 @@ struct worker_setup {
         struct uplink *up;
         uint32_t rank, window; /* of each output; 0 = MSG_WINDOW */
         const struct strv *argv, *env;
-        const char *cwd;      /* "" = the agent's */
-        bool fed;             /* standard input comes from worker_stdin() */
-        int pass;             /* one more descriptor for the process; 0 = none */
-        unsigned older_names; /* of nccl_env_build_all() */
+        const char *cwd;                        /* "" = the agent's */
+        bool fed;                               /* standard input comes from worker_stdin() */
+        const struct launch_terminal *terminal; /* in place of pipes; NULL = none */
+        int pass;                               /* one more descriptor for the process; 0 = none */
+        unsigned older_names;                   /* of nccl_env_build_all() */
         struct contain *contain;
         struct node_trace *trace; /* of the outputs; may be NULL */
 };
@@ -61,6 +64,8 @@ void worker_destroy(struct worker *w);
  * for a reaped worker, whose pid may have been reused. */
 void worker_signal(const struct worker *w, int signo);
 
+/* Gives the terminal of the worker a size. Does nothing for one without. */
+void worker_resize(struct worker *w, const struct launch_terminal *to);
 void worker_stdin(struct worker *w, const void *data, size_t len); /* 0 = end of file */
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
 /* Calls @fn for each output that has not ended. Outputs are read only of a started worker. */

@@ -115,6 +115,7 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .cwd_optional = true,
                                   .program = xstrdup("./b.out"),
                                   .stdin_rank = UINT32_MAX,
+                                  .terminal = { 3, 40, 120, "xterm-256color" },
                                   .first_node = { .addr = "fe80::1", ports, ARRAY_SIZE(ports) },
                                   .mpi = { MPI_PMI2, { blocks, ARRAY_SIZE(blocks) } },
                                   .ranks = ranks,
@@ -192,6 +193,9 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_string_equal(out.env.v[0], "A=\x01\xfe");
         assert_string_equal(out.unset.v[0], "SLURM_*");
         assert_int_equal(out.stdin_rank, UINT32_MAX);
+        assert_int_equal(out.terminal.rank, 3);
+        assert_int_equal(out.terminal.columns, 120);
+        assert_string_equal(out.terminal.term, "xterm-256color");
         assert_string_equal(out.first_node.addr, "fe80::1");
         assert_int_equal(out.first_node.n_ports, 2);
         assert_string_equal(out.first_node.ports[1].name, "a_1");
