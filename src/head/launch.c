@@ -227,6 +227,9 @@ static int run_job(struct launch *l)
 
         if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, 66);
+        rc = launch_pty_open(l);
+        if (rc)
+                return rc;
         if (launch_setup_choose_stdin(l, &err) < 0)
                 return verdict_nothing_because(l, 124, 66, &err);
         rc = pack_files(l);
@@ -243,6 +246,8 @@ static int run_job(struct launch *l)
                 rc = launch_setup_choose_shown(l);
         if (!rc)
                 rc = launch_setup_choose_ranks(l);
+        if (!rc)
+                rc = launch_pty_choose_rank(l);
         if (rc)
                 return rc;
         if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
@@ -263,6 +268,8 @@ static void setup_output(struct launch *l)
         static const enum log_level levels[] = { LOG_WARN, LOG_INFO, LOG_DEBUG };
         struct progress_options po = { .quiet = l->o.quiet || l->o.progress == PROGRESS_NONE ||
                                                 l->o.command != COMMAND_RUN };
+
+        po.quiet |= l->o.pty_rank != PTY_NONE && l->o.command == COMMAND_RUN;
 
         log_set_sink(say_log, NULL);
         log_set_level(l->o.quiet ? LOG_ERROR : levels[MIN(MAX(l->o.verbose, 0), 2)]);
@@ -291,9 +298,11 @@ void launch_finish(struct launch *l)
         launch_detach_finish(l);
         launch_why_close(l);
         launch_top_close(l);
+        launch_pty_close(l);
         job_destroy(l->job);
         launch_why_free(l);
         launch_top_free(l);
+        launch_pty_free(l);
         dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
         trace_fetch_destroy(l->config.traces);

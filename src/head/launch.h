@@ -47,6 +47,7 @@ struct launch_streams {
         int stdin_fd; /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
         struct launch_detach *detach; /* NULL = hnlaunch ends with its terminal */
         struct step_lines *steps;     /* reads the output; NULL = no --progress-re */
+        struct launch_pty *pty;       /* NULL = no --pty */
 };
 
 /* What others may ask while the run goes on. */
@@ -123,6 +124,18 @@ void launch_gpus_check(struct launch *l);
 
 /* Runs the first attempt and each restart. Returns the exit code; the verdict has been told. */
 int launch_run_attempts(struct launch *l);
+
+/* --- launch_pty.c --- */
+
+/* Returns 0, or the exit code: --pty without a terminal on standard input. */
+int launch_pty_open(struct launch *l);
+/* The same for a rank that the job does not have. After the plan. */
+int launch_pty_choose_rank(struct launch *l);
+int launch_pty_rank(const struct launch *l); /* -1 = none has a terminal */
+/* What the order to start says of the terminal. */
+struct launch_terminal launch_pty_describe(const struct launch *l);
+void launch_pty_close(struct launch *l); /* gives the terminal back; let the loop turn once more */
+void launch_pty_free(struct launch *l);
 
 /* --- launch_record.c --- */
 
@@ -255,6 +268,7 @@ bool launch_setup_folds(const struct launch *l);
 int launch_setup_choose_stdin(struct launch *l, struct error *err);
 /* Returns the rank that reads it: the first that runs the program; -1 = every rank. */
 int launch_setup_stdin_rank(const struct options *o);
+int launch_setup_first_rank(const struct options *o); /* of --ranks, else 0 */
 
 /* --- launch_dial_in.c --- */
 

@@ -99,11 +99,15 @@ static void run_attempt(struct launch *l)
                             .fold = launch_setup_folds(l),
                             .erase = launch_setup_understands_escapes(),
                             .live = progress_draws_live(l->progress),
+                            .bare = launch_pty_rank(l),
+                            .color = l->streams.color,
+                            .color_anywhere = l->o.color == YES,
                             .record = launch_record_output,
                             .record_ctx = l },
                 .on_stderr = l->o.json && !l->o.json_file,
                 .stdin_fd = l->streams.stdin_fd,
-                .stdin_rank = launch_setup_stdin_rank(&l->o),
+                .stdin_rank = l->streams.pty ? launch_pty_rank(l) : launch_setup_stdin_rank(&l->o),
+                .terminal = launch_pty_describe(l),
         };
 
         step_lines_destroy(l->streams.steps);
@@ -131,6 +135,7 @@ int launch_run_attempts(struct launch *l)
         while (job_restart(l->job, &l->plan))
                 if (!prepare_again(l))
                         run_attempt(l);
+        launch_pty_close(l);
         launch_trace_end(l);
         if (l->config.pull) {
                 if (!l->o.quiet)

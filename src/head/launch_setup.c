@@ -336,13 +336,18 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err)
         return 0;
 }
 
-int launch_setup_stdin_rank(const struct options *o)
+int launch_setup_first_rank(const struct options *o)
 {
         int first = o->ranks.n ? o->ranks.v[0] : 0;
 
         for (size_t i = 0; i < o->ranks.n; i++)
                 first = MIN(first, o->ranks.v[i]);
-        return o->stdin_mode == STDIN_ALL ? -1 : first;
+        return first;
+}
+
+int launch_setup_stdin_rank(const struct options *o)
+{
+        return o->stdin_mode == STDIN_ALL ? -1 : launch_setup_first_rank(o);
 }
 
 bool launch_setup_choose_color(const struct options *o)

@@ -8,7 +8,7 @@
 
 command -v script >/dev/null || skip_all 'needs script'
 cp -r "$ROOT/examples/python/hnlaunch/" .
-export LD_LIBRARY_PATH=$PLAIN
+export LD_LIBRARY_PATH=$PLAIN NO_COLOR=1
 cat >steps.py <<'END'
 import os
 import time

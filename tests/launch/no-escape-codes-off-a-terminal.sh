@@ -24,6 +24,21 @@ ok 'NO_COLOR: none' sh -c "! grep -q $'\\033\\[[0-9;]*m' $OUT"
 on_terminal --color never --progress none --local 2 sh -c 'exit 3'
 ok '--color never: none' sh -c "! grep -q $'\\033\\[[0-9;]*m' $OUT"
 
+# --- labels --------------------------------------------------------------------------------------
+ESC=$'\033'
+on_terminal --progress none -w localhost,127.0.0.1 sh -c 'echo out; echo err >&2'
+tr -d '\r' <"$OUT" >lines
+has 'a host has a colour, dim' lines "$ESC[2;36mlocalhost:0 $ESC[0m| out"
+has 'another host another one' lines "$ESC[2;33m127.0.0.1:1 $ESC[0m| out"
+has 'the bar before lines of standard error is red' lines "$ESC[2;36mlocalhost:0 $ESC[0m$ESC[31m| ${ESC}[0merr"
+on_terminal --progress none --local 2 --fold echo same
+tr -d '\r' <"$OUT" >lines
+has 'one host needs no colour, and a folded line is dim, too' lines "$ESC[2m0-1$ESC[0m | same"
+on_terminal --progress none --local 1 --label '[{rank}] ' echo text
+has 'so is a template without a bar' "$OUT" "$ESC[2m[0] $ESC[0mtext"
+hn --color always --local 1 --label '{rank} | ' echo text
+is '--color always: in a pipe, too' "$(cat "$OUT")" "$ESC[2m0 $ESC[0m| text"
+
 # What a login says is neither of the terminal's business nor a line of ours.
 printf '%s\n' 'printf "first\n\033]0;x\007hnlaunch: second\n" >&2; exit 1' >noise.sh
 hn -vv --ssh-command "sh $PWD/noise.sh" -w nowhere true

@@ -22,7 +22,7 @@ code_of() { # OPTIONS
 }
 
 # Needs GPUs, more nodes, a given library of MPI, or more than this machine's networks.
-NOT_HERE='gpu$|gpus-|gpu01:0|gpu01@|gpu03|--nodes 4|--mpi pmix|--dry-run|--iface (eth0|ib0|10)|^-iface'
+NOT_HERE='gpu$|--pty|gpus-|gpu01:0|gpu01@|gpu03|--nodes 4|--mpi pmix|--dry-run|--iface (eth0|ib0|10)|^-iface'
 
 # Starts ranks with these options on two nodes of this machine, and prints what is wrong.
 start_with() { # OPTIONS

@@ -6,7 +6,7 @@
 # erased, each state has a line. Files, pipes and lone ranks get the bytes as they are.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-export TERM=xterm
+export TERM=xterm NO_COLOR=1
 
 # Ten states a second, and no newline before the file `end` is there.
 cat >bar.py <<'EOF2'

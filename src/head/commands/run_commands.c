@@ -283,6 +283,20 @@ static void push_ranks(struct strv *argv, const struct intlist *ranks)
         strv_push_take(argv, intlist_fold(ranks));
 }
 
+static void push_pty(struct strv *argv, int rank)
+{
+        if (rank == PTY_FIRST)
+                strv_push(argv, "--pty");
+        else if (rank != PTY_NONE)
+                strv_push_take(argv, xasprintf("--pty=%d", rank));
+}
+
+static void push_options(struct strv *argv, const struct options *o)
+{
+        push_ranks(argv, &o->ranks);
+        push_pty(argv, o->pty_rank);
+}
+
 static int start_again(const struct options *o, const struct run *r, struct diags *d)
 {
         const json_t *line = json_object_get(r->info, "line"), *word;
@@ -312,7 +326,7 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                 bool is_run = !i && !strcmp(text, "run");
 
                 if (i == last)
-                        push_ranks(&argv, &o->ranks);
+                        push_options(&argv, o);
                 if (is_run)
                         strv_push(&argv, "run");
                 if (!i && o->without_bad) {
@@ -323,7 +337,7 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                         strv_push(&argv, text);
         }
         if (i == last)
-                push_ranks(&argv, &o->ranks);
+                push_options(&argv, o);
         printable_put(&shown, directory, strlen(directory));
         for (i = 0; i < argv.n; i++) {
                 buf_appends(&shown, i ? " " : ": ");

@@ -118,6 +118,7 @@ struct job_launch {
         bool on_stderr;                /* all output of ranks: stdout is for events */
         int stdin_fd;   /* standard input of ranks, borrowed; -1 = none, JOB_STDIN_LATER */
         int stdin_rank; /* that reads it; -1 = every rank */
+        struct launch_terminal terminal; /* its rank MSG_NO_RANK: none has one */
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until
@@ -157,6 +158,8 @@ bool job_step(const struct job *j, int rank, int64_t *ret_step, int64_t *ret_tot
  * sends them the end of it. */
 int job_lend_stdin(struct job *j, int fd, struct error *err);
 void job_end_stdin(struct job *j);
+/* The terminal of the rank with --pty has another size. */
+void job_resize(struct job *j, const struct launch_terminal *to);
 void job_release_output(struct job *j); /* printer_release() */
 /* Asks for the table of all ranks, as job_status_take_table(). */
 bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_table *t), void *ctx);

@@ -264,6 +264,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->stdin_rank = l->stdin_fd == -1 || j->attempt.number ? MSG_NO_RANK
                         : l->stdin_rank < 0                    ? MSG_EVERY_RANK
                                                                : (uint32_t)l->stdin_rank;
+        m->terminal = l->terminal;
         compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
         job_endpoint_fill_common(j->endpoint, m);
         m->arguments.subst = o->subst;
@@ -343,13 +344,30 @@ static void order_nodes(struct job *j, const struct job_launch *l, struct launch
         }
 }
 
+static void on_interrupts(void *ctx)
+{
+        job_signal(ctx, SIGINT);
+}
+
 static void start_stdin(struct job *j, const struct job_launch *l)
 {
         j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_rank);
         if (j->config.hung_up)
                 stdin_pump_outlive_terminal(j->stdin_pump);
+        if (l->terminal.rank != MSG_NO_RANK)
+                stdin_pump_count_interrupts(j->stdin_pump, on_interrupts, j);
         if (l->stdin_fd >= 0)
                 stdin_pump_read(j->stdin_pump, l->stdin_fd);
+}
+
+void job_resize(struct job *j, const struct launch_terminal *to)
+{
+        struct node *n = &j->cluster.nodes[j->attempt.plan->ranks[to->rank].node];
+
+        if (n->state != NODE_RUNNING)
+                return;
+        launch_terminal_encode(&n->out, to);
+        node_flush(n);
 }
 
 void job_launch(struct job *j, const struct job_launch *l)

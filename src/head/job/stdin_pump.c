@@ -12,9 +12,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 
@@ -33,6 +35,16 @@ struct stdin_source {
         char buffer[32768];
 };
 
+enum { CTRL_C = 3, INTERRUPTS = 3, INTERRUPTS_MS = 1000 };
+
+/* When the last Ctrl-C came, in a ring. */
+struct interrupts {
+        void (*fn)(void *ctx); /* NULL = they do not count */
+        void *ctx;
+        int64_t at_ms[INTERRUPTS];
+        size_t n;
+};
+
 struct stdin_pump {
         struct cluster *cluster;
         const struct attempt *attempt;
@@ -44,6 +56,7 @@ struct stdin_pump {
         bool ended;  /* the ranks were sent the end */
         bool ending; /* the end follows the lent source */
         bool outlives_terminal;
+        struct interrupts interrupts;
 };
 
 static void read_next_piece(struct stdin_source *s);
@@ -141,10 +154,25 @@ static void end_source(struct stdin_pump *p)
                 pump_piece(p, NULL, 0);
 }
 
+static void count_interrupts(struct interrupts *i, const char *data, size_t len)
+{
+        int64_t now = clock_ms();
+
+        for (const char *c = data; (c = memchr(c, CTRL_C, len - (size_t)(c - data))); c++) {
+                i->at_ms[i->n++ % INTERRUPTS] = now;
+                if (i->n < INTERRUPTS || now - i->at_ms[i->n % INTERRUPTS] > INTERRUPTS_MS)
+                        continue;
+                i->n = 0;
+                i->fn(i->ctx);
+        }
+}
+
 static void on_stdin(uv_stream_t *stream, ssize_t got, const uv_buf_t *b)
 {
         struct stdin_source *s = stream->data;
 
+        if (got > 0 && s->pump->interrupts.fn)
+                count_interrupts(&s->pump->interrupts, b->base, (size_t)got);
         if (got > 0)
                 pump_piece(s->pump, b->base, (size_t)got);
         else if (got < 0)
@@ -246,6 +274,11 @@ void stdin_pump_read(struct stdin_pump *p, int fd)
 {
         if (begin_source(p, fd, false) < 0)
                 pump_piece(p, NULL, 0);
+}
+
+void stdin_pump_count_interrupts(struct stdin_pump *p, void (*fn)(void *ctx), void *ctx)
+{
+        p->interrupts = (struct interrupts){ .fn = fn, .ctx = ctx };
 }
 
 int stdin_pump_lend(struct stdin_pump *p, int fd, struct error *err)

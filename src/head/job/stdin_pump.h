@@ -27,6 +27,10 @@ struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
  * read ends at once. */
 void stdin_pump_read(struct stdin_pump *p, int fd);
 
+/* Calls @fn when three Ctrl-C have come within a second: a rank with a terminal gets each, and the
+ * user may want to stop the job. */
+void stdin_pump_count_interrupts(struct stdin_pump *p, void (*fn)(void *ctx), void *ctx);
+
 /* Begins to read the stream socket @fd in place of a source that was left, and takes it over; its
  * end is no end for the ranks. -errno with @err: NULL, or another source is there (-EBUSY), or the
  * ranks were sent the end (-EPIPE); @fd is closed. */

@@ -129,6 +129,33 @@ char *label_make(const struct label *p, int rank, uint8_t stream)
         return wide;
 }
 
+char *label_paint(const struct label *p, int rank, uint8_t stream)
+{
+        static const char *const hosts[] = { "36", "33", "35", "34", "32" };
+        const char *host = hosts[(size_t)p->plan->ranks[rank].node % ARRAY_SIZE(hosts)];
+        CLEANUP(free_textp) char *text = label_make(p, rank, stream);
+        const char *bar = strrchr(text, '|');
+        int before = bar ? (int)(bar - text) : (int)strlen(text);
+
+        if (!*text)
+                return xstrdup("");
+        return xasprintf("\033[2%s%sm%.*s\033[0m%s%s%s", p->plan->num_nodes > 1 ? ";" : "",
+                         p->plan->num_nodes > 1 ? host : "", before, text,
+                         bar && stream == MSG_STDERR ? "\033[31m" : "", bar ? bar : "",
+                         bar && stream == MSG_STDERR ? "\033[0m" : "");
+}
+
+char *label_make_folded(const struct label *p, const struct intlist *ranks, bool color)
+{
+        static const char bar[] = " | ";
+        size_t n = strlen(bar), len = p->label ? strlen(p->label) : 0;
+        bool ends = len >= n && !strcmp(p->label + len - n, bar);
+        CLEANUP(free_textp) char *text = intlist_fold(ranks);
+
+        return xasprintf("%s%-*s%s%s", color ? "\033[2m" : "", ends ? (int)(p->width - n) : 0, text,
+                         color ? "\033[0m" : "", bar);
+}
+
 static size_t count_digits(uint32_t n)
 {
         size_t d = 1;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/intlist.h"
 #include "head/hosts/hosts.h"
 #include "head/model/plan.h"
 #include "wire/msg.h"
@@ -46,3 +47,8 @@ void label_finish(struct label *p);
 size_t label_bad_field(const char **at);
 /* Returns the label of a rank, malloc'ed; @stream is MSG_STDOUT or MSG_STDERR. */
 char *label_make(const struct label *p, int rank, uint8_t stream);
+/* The same for a terminal with colours: dim, each host in a colour of its own, and the bar before
+ * the text of standard error is red. */
+char *label_paint(const struct label *p, int rank, uint8_t stream);
+/* Returns the label of a line of several ranks, as wide as those of one; malloc'ed. */
+char *label_make_folded(const struct label *p, const struct intlist *ranks, bool color);

@@ -106,6 +106,21 @@ static void check_detach(const struct options *o, struct diags *d)
                                        : "--json FILE writes the events to a file");
 }
 
+/* Refuses options that take the terminal from the rank that --pty gives it to, or start it again
+ * without. */
+static void check_pty(const struct options *o, struct diags *d)
+{
+        const char *other = o->stdin_mode != STDIN_AUTO ? "--stdin"
+                            : o->detach                 ? "--detach"
+                            : o->dial_in                ? "--dial-in"
+                            : o->max_restarts           ? "--max-restarts"
+                                                        : NULL;
+
+        if (o->command == COMMAND_RUN && o->pty_rank != PTY_NONE && other)
+                diag_help(diag_add(d, HN_CONFLICT, 64, "--pty and %s exclude each other", other),
+                          "leave one of them out: the terminal belongs to the rank");
+}
+
 /* Refuses options that --dial-in leaves nothing to do, and those that need it. */
 static void check_dial_in(const struct options *o, struct diags *d)
 {
@@ -349,6 +364,7 @@ int option_check(const struct options *o, struct diags *d)
         check_per_node(o, d);
         check_dial_in(o, d);
         check_detach(o, d);
+        check_pty(o, d);
         if (launches) {
                 check_progress_re(o, d);
                 check_metrics(o, d);

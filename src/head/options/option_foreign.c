@@ -370,7 +370,6 @@ const struct option_foreign option_foreigns[] = {
         { "error", 1, false, IN_FILES },
         { "open-mode", 1, false, IN_FILES },
         { "unbuffered", 0, false, BY_LINES },
-        { "pty", 0, false, "rank 0 reads the terminal: --stdin 0 -n 1" },
         { "test-only", 0, false, SHOWN },
         { "time", 1, false, "--timeout TIME, as in 10m; a bare number is seconds" },
         { "time-min", 1, false, ASK_FOR_IT },

@@ -263,6 +263,16 @@ OPTION_PARSER(value_local)
         return 0;
 }
 
+OPTION_PARSER(value_pty)
+{
+        int *rank = field;
+
+        if (*text && strcmp(text, "none") != 0)
+                return value_number(field, def, text, err);
+        *rank = *text ? PTY_NONE : PTY_FIRST;
+        return 0;
+}
+
 /* Reads digits and a unit as milliseconds. */
 static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
 {

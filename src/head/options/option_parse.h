@@ -13,6 +13,7 @@
 #define OPTION_PARSER(name)                                                                        \
         int name(void *field, const struct option_def *def, const char *text, struct error *err)
 
+OPTION_PARSER(value_pty);         /* int: a rank, PTY_FIRST for "", PTY_NONE for "none" */
 OPTION_PARSER(value_text);        /* char *: anything but nothing */
 OPTION_PARSER(value_word);        /* char *: no leading dash, no blanks: for command lines */
 OPTION_PARSER(value_rank_option); /* char *: NAME as --NAME; "" is local_rank */

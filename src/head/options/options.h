@@ -38,6 +38,9 @@ enum command {
 };
 enum label_mode { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
 enum tristate { AUTO, YES, NO };
+/* No rank has a terminal, or the first of --ranks, else rank 0. */
+enum { PTY_NONE = -1, PTY_FIRST = -2 };
+
 enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0, STDIN_ALL, STDIN_FILE };
 enum store_listen { STORE_LISTEN_NETWORK, STORE_LISTEN_LOOPBACK, STORE_LISTEN_NONE };
 enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
@@ -94,6 +97,7 @@ struct options {
         struct strv pull;     /* PATH[:DEST]: brought home at the end */
         enum stdin_mode stdin_mode;
         char *stdin_file;                 /* of STDIN_FILE: rank 0 reads it */
+        int pty_rank;                     /* --pty; PTY_NONE, PTY_FIRST */
         unsigned mpi;                     /* enum mpi_kind of wire/msg.h */
         struct container_order container; /* without a folder */
         struct strv wrap;                 /* words in front of the program */

@@ -252,15 +252,10 @@ static void show_bytes(struct printer_stream *st, const unsigned char *p, size_t
         t->owner = st->line.mid_line ? st : NULL;
 }
 
-/* The label of a line of several ranks, as wide as that of one; malloc'ed. */
-static char *label_ranks(const struct intlist *ranks, const char *own, size_t own_len)
+/* Whether labels have colours there. */
+static bool printer_paints(const struct terminal *t)
 {
-        static const char bar[] = " | ";
-        size_t n = strlen(bar),
-               width = own_len > n && !memcmp(own + own_len - n, bar, n) ? own_len - n : 0;
-        CLEANUP(free_textp) char *text = intlist_fold(ranks);
-
-        return xasprintf("%-*s%s", (int)width, text, bar);
+        return t->o->opt.color && (t->is_tty || t->o->opt.color_anywhere);
 }
 
 /* Shows a line that several ranks may have written, as the lowest of them would. */
@@ -271,8 +266,9 @@ static void show_folded(void *ctx, const struct folded_line *line)
                               *st = streams[line->ranks.v[0]];
         const struct stream_line own = st->line;
         CLEANUP(free_textp)
-        char *prefix =
-                line->ranks.n > 1 ? label_ranks(&line->ranks, own.prefix, own.prefix_len) : NULL;
+        char *prefix = line->ranks.n > 1
+                               ? label_make_folded(&t->o->prefix, &line->ranks, printer_paints(t))
+                               : NULL;
 
         st->line.us = line->us;
         if (prefix && own.prefix_len) {
@@ -316,7 +312,7 @@ static void fold_lines(struct printer_stream *st, const unsigned char *p, size_t
 
 static void show_next(struct printer_stream *st, const unsigned char *p, size_t n, size_t more)
 {
-        if (st->o->terminals[st->number]->fold)
+        if (st->o->terminals[st->number]->fold && st->rank != st->o->opt.bare)
                 fold_lines(st, p, n, more);
         else
                 show_bytes(st, p, n, more);
@@ -504,13 +500,16 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
 
         o->streams[number][rank] = st;
         *st = (struct printer_stream){ .o = o, .rank = rank, .number = number };
-        st->line.prefix = label_make(&o->prefix, rank, number);
+        st->line.prefix = rank == o->opt.bare ? xstrdup("")
+                          : printer_paints(o->terminals[number])
+                                  ? label_paint(&o->prefix, rank, number)
+                                  : label_make(&o->prefix, rank, number);
         st->line.prefix_len = strlen(st->line.prefix);
-        st->line.timed = o->opt.timestamps;
-        st->line.raw = o->opt.raw;
+        st->line.timed = o->opt.timestamps && rank != o->opt.bare;
+        st->line.raw = o->opt.raw || rank == o->opt.bare;
         st->line.erase = o->opt.erase;
         st->line.fd = o->opt.fd[number];
-        if (o->terminals[number]->is_tty && !o->opt.raw) {
+        if (o->terminals[number]->is_tty && !st->line.raw) {
                 st->line.in_block = o->opt.live && o->opt.erase &&
                                     o->terminals[number] == o->terminals[MSG_STDERR];
                 st->escapes = xcalloc(1, sizeof(*st->escapes));

@@ -46,6 +46,9 @@ struct printer_options {
         bool timestamps;          /* the time in front of each line */
         bool fold;                /* equal lines of several ranks once */
         bool erase;               /* the terminal can erase a line: states are drawn in place */
+        int bare;                 /* rank whose output is shown as it comes (--pty); -1 = none */
+        bool color;               /* labels on a terminal have colours */
+        bool color_anywhere;      /* ... those in pipes and files, too (--color always) */
         bool live;                /* ... in rows of printer_draw_live(), which is called */
         const char *dir;          /* a file per rank and stream, NULL = none */
         int dir_fd;               /* of @dir; borrowed */

@@ -198,6 +198,11 @@ const struct error_id error_ids[] = {
           "A variable such as HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES, from -x, --env-file or --export, names the "
           "devices that ranks see. Ranks that choose one by LOCAL_RANK find none behind its end.",
           "Start fewer ranks on a node with --ppn, or name more devices." },
+        { 160,
+          "--pty without a terminal",
+          "--pty makes the terminal of hnlaunch that of a rank: its keys go there, and its size. Standard input of "
+          "hnlaunch is no terminal but a pipe, a file or nothing, as in CI and under ssh without -t.",
+          "Start hnlaunch in a terminal (ssh -t), or leave --pty out; --stdin FILE gives ranks input." },
         { 201,
           "nodes cannot be reached",
           "The name does not resolve, the connection was refused, there is no route, the server closed the "
