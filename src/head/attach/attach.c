@@ -389,6 +389,7 @@ static void follow_run(struct attach *a, const json_t *record)
                 .fd = { [MSG_STDOUT] = STDOUT_FILENO, [MSG_STDERR] = STDERR_FILENO },
                 .label = choose_template(a, record),
                 .raw = a->o->raw,
+                .bare = -1,
                 .erase = isatty(STDOUT_FILENO),
                 .shown = shown,
                 .window = UINT32_MAX

@@ -166,11 +166,19 @@ static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hid
                         { "STATE", 0 },
                         { "PROGRAM", SCOLS_FL_TRUNC } };
         struct libscols_table *t = scols_new_table();
+        bool any_left = false;
         char *text = NULL;
+
+        for (size_t i = 0; i < l->n; i++)
+                any_left |=
+                        l->v[i].state == RUN_GOES_ON && json_object_get(l->v[i].info, "left_ms");
 
         for (size_t i = 0; t && i < ARRAY_SIZE(columns); i++)
                 scols_table_new_column(t, columns[i].name, i + 1 == ARRAY_SIZE(columns) ? 0.9 : 0.1,
-                                       columns[i].flags);
+                                       columns[i].flags |
+                                               (strcmp(columns[i].name, "LEFT") || any_left
+                                                        ? 0
+                                                        : SCOLS_FL_HIDDEN));
         scols_table_set_column_separator(t, "  ");
         for (size_t i = 0; t && i < l->n; i++) {
                 if (is_over(&l->v[i]) && !ended) {
