@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -312,6 +314,53 @@ bool sockdiag_peer(pid_t pid, uint64_t inode, char *to, size_t size)
                 return false;
         snprintf(to, size, is_four ? "%s:%u" : "[%s]:%u", addr, e.remote_port);
         return true;
+}
+
+/* Reads the attribute with the peer of an answer. */
+static bool read_unix_peer(const struct nlmsghdr *h, size_t n, uint64_t *ret)
+{
+        const struct rtattr *a;
+        size_t left;
+
+        if (!NLMSG_OK(h, n) || h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+            h->nlmsg_len < NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
+                return false;
+        left = h->nlmsg_len - NLMSG_LENGTH(sizeof(struct unix_diag_msg));
+        a = (const void *)((const char *)NLMSG_DATA(h) + NLMSG_ALIGN(sizeof(struct unix_diag_msg)));
+        for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+                if (a->rta_type == UNIX_DIAG_PEER && RTA_PAYLOAD(a) >= sizeof(__u32)) {
+                        __u32 peer;
+
+                        memcpy(&peer, RTA_DATA(a), sizeof(peer));
+                        *ret = peer;
+                        return peer != 0;
+                }
+        return false;
+}
+
+bool sockdiag_unix_peer(uint64_t inode, uint64_t *ret_peer)
+{
+        struct {
+                struct nlmsghdr head;
+                struct unix_diag_req body;
+        } r = { .head = { .nlmsg_len = sizeof(r),
+                          .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                          .nlmsg_flags = NLM_F_REQUEST },
+                .body = { .sdiag_family = AF_UNIX,
+                          .udiag_states = ~0U,
+                          .udiag_ino = (__u32)inode,
+                          .udiag_show = UDIAG_SHOW_PEER,
+                          .udiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } };
+        struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+        struct sockdiag d = SOCKDIAG_INIT;
+        char answer[4096] __attribute__((aligned(NLMSG_ALIGNTO)));
+        ssize_t n = -1;
+
+        sockdiag_open(&d);
+        if (d.fd >= 0 && sendto(d.fd, &r, sizeof(r), 0, (void *)&kernel, sizeof(kernel)) >= 0)
+                n = recv(d.fd, answer, sizeof(answer), 0);
+        sockdiag_close(&d);
+        return n > 0 && read_unix_peer((const void *)answer, (size_t)n, ret_peer);
 }
 
 static int read_tables(const struct socket_query *w, struct sockdiag_conns *ret)

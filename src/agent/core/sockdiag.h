@@ -72,6 +72,10 @@ size_t sockdiag_ports_of(const struct sockdiag_conns *c, pid_t pid, uint32_t *re
  * by the process's /proc/PID/net. False: no such connection. */
 bool sockdiag_peer(pid_t pid, uint64_t inode, char *to, size_t size);
 
+/* The inode of the other end of a unix socket of this network namespace. False: it has none, or the
+ * kernel does not tell. Source: unix_diag in sock_diag(7). */
+bool sockdiag_unix_peer(uint64_t inode, uint64_t *ret_peer);
+
 /* The same address in one form: 16 bytes, IPv4 as ::ffff:a.b.c.d. False: of neither family. */
 bool sockdiag_address(const struct sockaddr *sa, unsigned char ret[16]);
 uint16_t sockdiag_port(const struct sockaddr *sa); /* 0 = of neither family */

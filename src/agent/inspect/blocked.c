@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/core/proc.h"
 #include "agent/core/sockdiag.h"
+#include "agent/inspect/fd_owners.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
@@ -200,9 +202,41 @@ static void add_holder(pid_t pid, char *to, size_t size)
                  *program ? ", " : "", program);
 }
 
+/* Tells of a pipe who has its other end, and of a socket of this machine who is at the other end.
+ */
+static void tell_other_end(pid_t pid, const char *call, char *target, size_t size)
+{
+        bool reads = !strcmp(call, "read") || !strcmp(call, "receive from");
+        const char *does = reads ? "may write to" : "may read";
+        char link[128], program[64], more[32] = "";
+        struct fd_owners o;
+        uint64_t inode;
+        bool is_pipe = !strncmp(target, "pipe:[", 6);
+
+        if (is_pipe)
+                snprintf(link, sizeof(link), "%.100s", target);
+        else if (sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1 &&
+                 sockdiag_unix_peer(inode, &inode))
+                snprintf(link, sizeof(link), "socket:[%" PRIu64 "]", inode);
+        else
+                return;
+        fd_owners_find(&o, pid, link, !is_pipe ? 0 : reads ? S_IWUSR : S_IRUSR);
+        proc_program(o.other, program, sizeof(program));
+        if (o.n_others > 1)
+                snprintf(more, sizeof(more), " and %zu more", o.n_others - 1);
+        if (!o.n_others && o.self && is_pipe)
+                snprintf(target, size, "a pipe that only it %s", does);
+        else if (o.n_others && is_pipe)
+                snprintf(target, size, "a pipe that process %d%s%s%s%s %s", (int)o.other,
+                         *program ? ", " : "", program, more, *program ? "," : "", does);
+        else if (o.n_others)
+                snprintf(target, size, "a socket of process %d%s%s%s", (int)o.other,
+                         *program ? ", " : "", program, more);
+}
+
 void blocked_find(pid_t pid, char *to, size_t size)
 {
-        char text[256], path[64], target[128], peer[64];
+        char text[256], path[64], target[256], peer[64];
         const char *name;
         uint64_t inode;
         ssize_t n = -1;
@@ -223,6 +257,8 @@ void blocked_find(pid_t pid, char *to, size_t size)
         if (sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1 &&
             sockdiag_peer(pid, inode, peer, sizeof(peer)))
                 snprintf(target, sizeof(target), "%s", peer);
+        else
+                tell_other_end(pid, name, target, sizeof(target));
         snprintf(to, size, n > 0 ? "%s %s" : "%s", name, target);
         if (!strcmp(name, "lock"))
                 add_holder(pid, to, size);

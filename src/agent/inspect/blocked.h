@@ -23,7 +23,9 @@ pid_t blocked_holder(const char *locks, pid_t waiter);
  * word, 0 = another call. Source: futex(2), nptl/lowlevellock.h of glibc: a lock that is waited for
  * is 2. */
 uint64_t blocked_futex(const char *text);
-/* Writes "read /tmp/fifo", "receive from 10.0.0.2:4711", "lock /data/lock (process 4711, python3,
- * has it)", "open a file", "wait for a writer of /tmp/fifo (none has it open)" or "wait for a mutex
- * that its thread 4712 has"; "" when no such call is known. */
+/* Writes "read /tmp/fifo", "receive from 10.0.0.2:4711", "receive from a socket of process 4711,
+ * redis", "read a pipe that only it may write to", "write a pipe that process 4711, tee, may read",
+ * "lock /data/lock (process 4711, python3, has it)", "open a file", "wait for a writer of /tmp/fifo
+ * (none has it open)" or "wait for a mutex that its thread 4712 has"; "" when no such call is
+ * known. */
 void blocked_find(pid_t pid, char *to, size_t size);

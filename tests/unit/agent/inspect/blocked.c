@@ -11,11 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "agent/core/proc.h"
 
 static void assert_call(const char *text, const char *name, int fd)
 {
@@ -49,34 +52,71 @@ static void test_calls_name_their_files(void **state)
         assert_call("", NULL, 0);
 }
 
-static void test_a_process_that_reads_is_told(void **state)
+/* Waits until the child has come to a call that is told like this; where the kernel does not tell,
+ * never. */
+static void assert_told(pid_t pid, const char *want)
 {
-        char want[64], got[160] = "", link[64];
-        int fds[2], status;
-        ssize_t n;
-        pid_t pid;
+        char got[160] = "";
 
-        (void)state;
-        assert_int_equal(pipe(fds), 0);
-        pid = fork();
-        if (!pid)
-                _exit(read(fds[0], got, 1) != 1);
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fds[0]);
-        memcpy(want, "read ", 5);
-        n = readlink(link, want + 5, sizeof(want) - 6);
-        assert_true(n > 0);
-        want[5 + n] = '\0';
-        /* Until the child has come to its read; where the kernel does not tell, never. */
         for (int i = 0; i < 2000 && strcmp(got, want) != 0; i++) {
                 blocked_find(pid, got, sizeof(got));
                 usleep(1000);
         }
         if (access("/proc/self/syscall", R_OK) == 0)
                 assert_string_equal(got, want);
-        assert_int_equal(write(fds[1], "x", 1), 1);
+}
+
+/* Forks a child that reads a byte from @fd, without @closed. */
+static pid_t start_reader(int fd, int closed)
+{
+        char c;
+        pid_t pid = fork();
+
+        if (pid)
+                return pid;
+        close(closed);
+        _exit(read(fd, &c, 1) != 1);
+}
+
+static void end_reader(pid_t pid, int fd)
+{
+        int status;
+
+        assert_int_equal(write(fd, "x", 1), 1);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
+}
+
+static void test_a_process_that_reads_is_told(void **state)
+{
+        char want[128], program[64];
+        int fds[2], status;
+        pid_t pid;
+
+        (void)state;
+        proc_program(getpid(), program, sizeof(program));
+        assert_int_equal(pipe(fds), 0);
+        pid = start_reader(fds[0], fds[1]);
+        snprintf(want, sizeof(want), "read a pipe that process %d, %s, may write to", (int)getpid(),
+                 program);
+        assert_told(pid, want);
+        end_reader(pid, fds[1]);
         close(fds[0]);
+        close(fds[1]);
+        /* Who keeps the other end of its own pipe open never comes to the end of it. */
+        assert_int_equal(pipe(fds), 0);
+        pid = start_reader(fds[0], -1);
+        close(fds[0]);
+        close(fds[1]);
+        assert_told(pid, "read a pipe that only it may write to");
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+        pid = start_reader(fds[0], fds[1]);
+        close(fds[0]);
+        snprintf(want, sizeof(want), "read a socket of process %d, %s", (int)getpid(), program);
+        assert_told(pid, want);
+        end_reader(pid, fds[1]);
         close(fds[1]);
 }
 

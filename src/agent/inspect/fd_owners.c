@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/inspect/fd_owners.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/core/proc.h"
+#include "base/macros.h"
+
+struct fd_search {
+        struct fd_owners *owners;
+        pid_t self;
+        const char *link;
+        mode_t mode;
+};
+
+/* Whether an entry of /proc/PID/fd, opened as @folder, is what is looked for. */
+static bool entry_matches(const struct fd_search *s, int folder, const char *name)
+{
+        char target[64];
+        ssize_t n = readlinkat(folder, name, target, sizeof(target) - 1);
+        struct stat st;
+
+        if (n <= 0)
+                return false;
+        target[n] = '\0';
+        if (strcmp(target, s->link) != 0)
+                return false;
+        return !s->mode ||
+               (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mode & s->mode);
+}
+
+static void look_into_process(void *ctx, pid_t pid)
+{
+        const struct fd_search *s = ctx;
+        struct fd_owners *o = s->owners;
+        char path[32];
+        struct dirent *e;
+        bool has = false;
+        DIR *d;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+        d = opendir(path);
+        if (!d)
+                return;
+        while (!has && (e = readdir(d)))
+                has = entry_matches(s, dirfd(d), e->d_name);
+        closedir(d);
+        if (!has)
+                return;
+        if (pid == s->self) {
+                o->self = true;
+                return;
+        }
+        o->other = o->n_others ? MIN(o->other, pid) : pid;
+        o->n_others++;
+}
+
+void fd_owners_find(struct fd_owners *o, pid_t self, const char *link, mode_t mode)
+{
+        struct fd_search s = { o, self, link, mode };
+
+        *o = (struct fd_owners){ 0 };
+        proc_each(look_into_process, &s);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fd owners: the processes that have a pipe or socket open, by the links in /proc/PID/fd
+ *
+ * Of processes that this one may look into. Source: proc_pid_fd(5): the mode of a link tells how
+ * the file was opened.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct fd_owners {
+        pid_t other;     /* the lowest that is not @self; 0 = none */
+        size_t n_others; /* processes */
+        bool self;
+};
+
+/* @link: "pipe:[4711]"; @mode: S_IRUSR, S_IWUSR, or 0 = any. */
+void fd_owners_find(struct fd_owners *o, pid_t self, const char *link, mode_t mode);
