@@ -56,7 +56,7 @@ is 'which is this one' "$(head -n 1 "$OUT" | cut -d: -f1)" "run $(newest)"
 
 hn report --json "$crashed"
 is 'the names of the report are a promise' "$(field 'sorted(r)')" \
-    "['code', 'divergence', 'failed_us', 'nodes', 'phases', 'restarts', 'run', 'slow_node', 'v', 'verdict', 'why']"
+    "['code', 'divergence', 'failed_us', 'nodes', 'phases', 'restarts', 'run', 'slow_node', 'slow_rank', 'v', 'verdict', 'why']"
 is 'and those of a node' "$(field 'sorted(r["nodes"][0])')" \
     "['clock_error_us', 'connected_us', 'ended_us', 'host', 'joined_us', 'lost', 'pushed_us', 'ranks', 'ready_us', 'started_us', 'trace', 'uploaded']"
 is 'of a phase' "$(field 'sorted(r["phases"][-1])')" "['from_us', 'host', 'last_us', 'median_us', 'phase', 'rank', 'until_us']"
@@ -112,6 +112,32 @@ has 'they are shown' page.html '&lt;script&gt;alert(1)&lt;/script&gt;&amp;'
 lacks 'control characters are not' page.html $'\033'
 hn report
 lacks 'nor on the terminal' "$OUT" $'\033'
+
+# --- steps, and the rank that takes long ------------------------------------------------------------
+cp -r "$ROOT/examples/python/hnlaunch/" .
+cat >slow.py <<'END'
+import time
+import hnlaunch as hn
+
+hn.init()
+for step in range(40):
+    time.sleep(0.06 if hn.rank() == 5 else 0.01)
+    hn.barrier()
+    hn.progress(step, 40)
+hn.finalize()
+END
+LD_LIBRARY_PATH=$PLAIN hn --trace --local 8 python3 slow.py
+exits 'a run with a slow rank' 0
+hn report
+ok 'it is named' grep -qE '^slow rank: rank 5 on localhost takes [0-9]+ % of a step longer than the others \([0-9]+ steps\)$' "$OUT"
+ok 'steps have a map' grep -qE '^steps 0 to 39, .* each by itself, the slowest rank first$' "$OUT"
+is 'with that rank on top' "$(grep -A2 '^steps 0 to 39' "$OUT" | tail -n 1 | cut -c 1-19)" 'rank 5 on localhost'
+is 'and a row for each of eight' "$(grep -cE '^rank [0-7] on localhost +[0-9.]+m?s  ' "$OUT")" 8
+hn report --json
+is 'as JSON, too' "$(field "r['slow_rank']['rank'], r['slow_rank']['host'], r['slow_rank']['percent'] > 50")" "(5, 'localhost', True)"
+hn report --html page.html
+has 'and on the page' page.html '<h2>Steps 0 to 39</h2>'
+ok 'which is well-formed' check_page page.html
 
 # --- when traces are kept ---------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "head/record/step_list.h"
 
 enum {
         NODES_LEAST = 4,
@@ -21,25 +22,6 @@ enum {
 
 #define LEAST    0.04
 #define MAD_UNIT 1.4826 /* standard deviations in a median of distances, of normal noise */
-
-/* A step that a rank has reported. */
-struct timed_step {
-        int node;
-        uint32_t rank;
-        int64_t step, us;
-        double own_us;   /* since the step before, without waits; below 0 = not known */
-        double delay_us; /* behind the median rank */
-};
-
-struct step_list {
-        struct timed_step *v;
-        size_t n;
-};
-
-struct rank_pace {
-        int64_t step, us; /* the newest; step -1 = none */
-        double waited_us; /* since then */
-};
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -56,36 +38,6 @@ static double median_of(double *v, size_t n)
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
-
-static void collect_steps(const struct trace_log *log, const struct trace_places *places,
-                          struct step_list *to)
-{
-        struct rank_pace *paces = xcalloc(places->n_ranks, sizeof(*paces));
-
-        to->v = xcalloc(log->n, sizeof(*to->v));
-        for (size_t i = 0; i < places->n_ranks; i++)
-                paces[i].step = -1;
-        for (size_t i = 0; i < log->n; i++) {
-                const struct trace_event *e = &log->v[i];
-                struct rank_pace *p = e->rank < places->n_ranks ? &paces[e->rank] : NULL;
-
-                if (p && trace_event_waits(e) && p->step >= 0)
-                        p->waited_us += (double)MIN((int64_t)e->more, e->us - p->us);
-                if (!p || e->kind != TRACE_STEP)
-                        continue;
-                to->v[to->n++] = (struct timed_step){
-                        .node = places->node_of[e->rank],
-                        .rank = e->rank,
-                        .step = (int64_t)e->number,
-                        .us = e->us,
-                        .own_us = p->step >= 0 && (int64_t)e->number == p->step + 1
-                                          ? (double)(e->us - p->us) - p->waited_us
-                                          : -1,
-                };
-                *p = (struct rank_pace){ (int64_t)e->number, e->us, 0 };
-        }
-        free(paces);
-}
 
 static int compare_steps(const void *a, const void *b)
 {
@@ -218,7 +170,7 @@ bool slow_node_find(const struct trace_log *log, const struct trace_places *plac
         struct step_list l = { 0 };
 
         *ret = (struct slow_node){ .node = -1 };
-        collect_steps(log, places, &l);
+        step_list_collect(log, places, &l);
         if (l.n) {
                 step_us = find_delays(&l, room);
                 qsort(l.v, l.n, sizeof(*l.v), compare_by_rank);
@@ -227,7 +179,7 @@ bool slow_node_find(const struct trace_log *log, const struct trace_places *plac
                 if (waits_for_others(&l))
                         offer_slowest(nodes, places->n_nodes, step_us, get_delay, room, ret);
         }
-        free(l.v);
+        step_list_finish(&l);
         free(room);
         free(nodes);
         return ret->node >= 0;

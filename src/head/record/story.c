@@ -339,6 +339,18 @@ static bool *mark_followers(const struct story *s)
         return follows;
 }
 
+/* Compares ranks as slow_node_find() does nodes. */
+static void find_slow_rank(struct story *s)
+{
+        int *own = xcalloc(s->n_ranks + 1, sizeof(*own));
+        const struct trace_places places = { own, s->n_ranks, s->n_ranks };
+
+        for (size_t r = 0; r < s->n_ranks; r++)
+                own[r] = (int)r;
+        slow_node_find(&s->log, &places, &s->slow.rank);
+        free(own);
+}
+
 static void find_explanations(struct story *s)
 {
         bool *follows = mark_followers(s);
@@ -353,7 +365,8 @@ static void find_explanations(struct story *s)
         in.follows = follows;
         if (s->times.failed_us >= 0 && s->log.n)
                 divergence_find(&in, &s->divergence);
-        slow_node_find(&s->log, &places, &s->slow);
+        slow_node_find(&s->log, &places, &s->slow.node);
+        find_slow_rank(s);
         free(follows);
 }
 

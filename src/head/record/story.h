@@ -59,6 +59,11 @@ struct story_times {
         int64_t failed_us; /* of the first failure, or the order to stop */
 };
 
+/* What takes longer than the others. */
+struct story_slow {
+        struct slow_node node, rank; /* rank.node is the rank */
+};
+
 struct story {
         json_t *run, *summary; /* never NULL; the objects may be empty */
         json_t *events;        /* an array */
@@ -76,7 +81,7 @@ struct story {
         int cause_rank, restarts;
         struct trace_log log;
         struct divergence divergence;
-        struct slow_node slow;
+        struct story_slow slow;
 };
 
 /* Reads the records of the run @id. -errno with @err: there are none, or they cannot be read; *s

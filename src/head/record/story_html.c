@@ -97,7 +97,10 @@ static void put_top(struct buf *to, const struct story *s)
                      "</div>\n");
         put_sentence(to, "<div class=\"box\"><b>First divergence:</b> ", story_divergence_text(s),
                      "</div>\n");
-        put_sentence(to, "<div class=\"box\"><b>Slow node:</b> ", story_slow_text(s), "</div>\n");
+        put_sentence(to,
+                     s->slow.rank.node < 0 ? "<div class=\"box\"><b>Slow node:</b> "
+                                           : "<div class=\"box\"><b>Slow rank:</b> ",
+                     story_slow_text(s), "</div>\n");
 }
 
 static void put_start(struct buf *to, const struct story *s)
@@ -239,7 +242,6 @@ static void put_facts(struct buf *to, const struct story *s)
         for (size_t i = 0; i < s->n_notes; i++)
                 if (!strcmp(s->notes[i].what, "run.library"))
                         put_fact(to, "library of the ranks", s->notes[i].text);
-        put_fact(to, "started", json_member(s->run, "started"));
         buf_appends(to, "</table></section>\n");
 }
 
@@ -250,6 +252,7 @@ void story_html(struct buf *to, const struct story *s)
         put_notes(to, s);
         put_start(to, s);
         put_ranks(to, s);
+        picture_steps(to, s);
         picture_series(to, s);
         put_facts(to, s);
         buf_appends(to, "</body></html>\n");

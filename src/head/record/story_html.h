@@ -18,6 +18,8 @@ void story_html(struct buf *to, const struct story *s);
 void picture_start(struct buf *to, const struct story *s); /* a bar for each node */
 /* A lane for each of the most important ranks, between two times. */
 void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64_t until_us);
+/* A heat map of the steps; nothing where there are too few. */
+void picture_steps(struct buf *to, const struct story *s);
 void picture_series(struct buf *to, const struct story *s); /* processor, memory, network, GPUs */
 
 /* --- for both --- */

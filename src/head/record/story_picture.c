@@ -3,10 +3,12 @@
  * Pictures are WIDTH units wide, names on the left. Marks of a lane that would lie on one another
  * become one, so that a picture has a bounded size whatever the number of records.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "head/record/step_times.h"
 #include "head/record/story_html.h"
 #include "head/record/story_text.h"
 
@@ -21,6 +23,7 @@ enum {
         SERIES_NODES = 16,
         MARKS = CHART, /* of one kind in a lane */
         POINTS = 240,  /* of a series */
+        STEP_COLUMNS = 120,
 };
 
 struct picture {
@@ -120,6 +123,61 @@ void picture_start(struct buf *to, const struct story *s)
                    "gaps wait for other nodes.%s</p>",
                    s->n_nodes && s->nodes[0].pushed_us >= 0 ? "P push, " : "",
                    rows < s->n_nodes ? " Only the first nodes are shown." : "");
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+static void put_step_cells(const struct picture *p, const struct step_times *t, size_t row)
+{
+        static const char *const opacity[] = { ".1", ".3", ".55", ".8", "1" };
+        double width = (double)CHART / (double)t->columns;
+
+        for (size_t c = 0; c < t->columns; c++) {
+                double us = t->rows[row].cells[c];
+                int shade = step_times_shade(t, us);
+
+                if (shade >= 0)
+                        buf_printf(
+                                p->to,
+                                "<rect x=\"%.1f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" "
+                                "fill=\"var(--%s)\" fill-opacity=\"%s\"><title>%s</title></rect>",
+                                NAMES + (double)c * width, HEAD + row * BAR + 1, width, BAR - 2,
+                                shade == 4 ? "bad" : "a", opacity[shade],
+                                story_span((int64_t)us).text);
+        }
+}
+
+void picture_steps(struct buf *to, const struct story *s)
+{
+        const struct trace_places places = { s->node_of, s->n_ranks, s->n_nodes };
+        struct step_times t;
+
+        step_times_find(&t, &s->log, &places, STEP_COLUMNS);
+        if (t.n_rows) {
+                struct picture p = { to, t.from_us, t.until_us };
+
+                buf_printf(to,
+                           "<section><h2>Steps %" PRId64 " to %" PRId64
+                           "</h2><p>%s each by itself, without waits for others. The slowest rank "
+                           "is on top; the darker, the longer: more than 1.1, 1.25, 1.6 and 2.5 "
+                           "times the median.</p><div class=\"wide\">",
+                           t.first, t.last, story_span((int64_t)t.median_us).text);
+                open_picture(&p, t.n_rows, "How long the steps of each rank took");
+                put_axis(&p, t.n_rows);
+                for (size_t i = 0; i < t.n_rows; i++) {
+                        const struct step_row *r = &t.rows[i];
+                        CLEANUP(free_textp)
+                        char *name = r->rank < 0 ? xasprintf("%zu others", r->n)
+                                                 : story_place_text(s, -1, r->rank);
+
+                        put_row_name(&p, i, name, !i && s->slow.rank.node == r->rank);
+                        put_step_cells(&p, &t, i);
+                        buf_printf(to, "<text x=\"%d\" y=\"%zu\">%s</text>", NAMES + CHART + 4,
+                                   HEAD + i * BAR + 13, story_span((int64_t)r->own_us).text);
+                }
+                buf_appends(to, "</svg></div></section>\n");
+        }
+        step_times_finish(&t);
 }
 
 /* --- lanes of ranks --------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/record/story_text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
+#include "head/record/step_times.h"
 #include "head/term/columns.h"
 
 enum {
@@ -96,10 +98,17 @@ char *story_divergence_text(const struct story *s)
 
 char *story_slow_text(const struct story *s)
 {
-        if (s->slow.node < 0)
+        if (s->slow.rank.node >= 0)
+                return xasprintf(
+                        "rank %d on %s takes %.0f %% of a step longer than the others (%zu "
+                        "steps)",
+                        s->slow.rank.node, story_host(s, -1, s->slow.rank.node),
+                        s->slow.rank.percent, s->slow.rank.steps);
+        if (s->slow.node.node < 0)
                 return NULL;
         return xasprintf("%s takes %.0f %% of a step longer than the others (%zu steps)",
-                         story_host(s, s->slow.node, -1), s->slow.percent, s->slow.steps);
+                         story_host(s, s->slow.node.node, -1), s->slow.node.percent,
+                         s->slow.node.steps);
 }
 
 char *story_traces_text(const struct story *s)
@@ -249,6 +258,46 @@ static void print_start(struct buf *to, const struct story *s, size_t columns)
         buf_appends(to, "S start  J join  . waits for others\n");
 }
 
+/* --- steps ------------------------------------------------------------------------------------ */
+
+static void print_steps(struct buf *to, const struct story *s, size_t columns)
+{
+        static const char *const shades[] = { "·", "░", "▒", "▓", "█" };
+        const struct trace_places places = { s->node_of, s->n_ranks, s->n_nodes };
+        struct step_times t;
+        size_t name = 12, width;
+
+        for (size_t i = 0; i < s->n_nodes; i++)
+                name = MAX(name, MIN(columns_count(s->nodes[i].host, strlen(s->nodes[i].host)),
+                                     (size_t)HOST_COLUMNS) +
+                                         11);
+        width = MIN(MAX(columns > name + 14 ? columns - name - 14 : 0, (size_t)20), (size_t)100);
+        step_times_find(&t, &s->log, &places, width);
+        if (t.n_rows)
+                buf_printf(to,
+                           "\nsteps %" PRId64 " to %" PRId64
+                           ", %s each by itself, the slowest rank first\n\n",
+                           t.first, t.last, story_span((int64_t)t.median_us).text);
+        for (size_t i = 0; i < t.n_rows; i++) {
+                const struct step_row *r = &t.rows[i];
+                CLEANUP(free_textp)
+                char *place = r->rank < 0 ? xasprintf("%zu others", r->n)
+                                          : story_place_text(s, -1, r->rank);
+
+                append_host(to, place, name);
+                buf_printf(to, "  %8s  ", story_span((int64_t)r->own_us).text);
+                for (size_t c = 0; c < t.columns; c++) {
+                        int shade = step_times_shade(&t, r->cells[c]);
+
+                        buf_appends(to, shade < 0 ? " " : shades[shade]);
+                }
+                buf_appends(to, "\n");
+        }
+        if (t.n_rows)
+                buf_appends(to, "· as the median  ░ 1.1 times  ▒ 1.25  ▓ 1.6  █ 2.5 and more\n");
+        step_times_finish(&t);
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static void print_sentence(struct buf *to, const char *name, char *text)
@@ -328,9 +377,10 @@ void story_print(struct buf *to, const struct story *s, size_t columns)
         buf_appends(to, "\n");
         print_sentence(to, "why", s->why ? xstrdup(s->why) : NULL);
         print_sentence(to, "first divergence", story_divergence_text(s));
-        print_sentence(to, "slow node", story_slow_text(s));
+        print_sentence(to, s->slow.rank.node < 0 ? "slow node" : "slow rank", story_slow_text(s));
         print_failures(to, s);
         print_notes(to, s);
+        print_steps(to, s, columns);
         print_start(to, s, columns);
         buf_appends(to, "\n");
         print_sentence(to, "traces", story_traces_text(s));
@@ -411,11 +461,17 @@ json_t *story_json(const struct story *s)
         }
         json_object_set_new(j, "divergence", found);
         json_object_set_new(j, "why", json_text(s->why));
-        found = s->slow.node < 0 ? json_null() : json_place(s, s->slow.node, -1);
-        if (s->slow.node >= 0) {
-                json_object_set_new(found, "percent", json_real(s->slow.percent));
-                json_object_set_new(found, "steps", json_integer((json_int_t)s->slow.steps));
+        found = s->slow.node.node < 0 ? json_null() : json_place(s, s->slow.node.node, -1);
+        if (s->slow.node.node >= 0) {
+                json_object_set_new(found, "percent", json_real(s->slow.node.percent));
+                json_object_set_new(found, "steps", json_integer((json_int_t)s->slow.node.steps));
         }
         json_object_set_new(j, "slow_node", found);
+        found = s->slow.rank.node < 0 ? json_null() : json_place(s, -1, s->slow.rank.node);
+        if (s->slow.rank.node >= 0) {
+                json_object_set_new(found, "percent", json_real(s->slow.rank.percent));
+                json_object_set_new(found, "steps", json_integer((json_int_t)s->slow.rank.steps));
+        }
+        json_object_set_new(j, "slow_rank", found);
         return j;
 }
