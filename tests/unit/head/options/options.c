@@ -573,7 +573,7 @@ static void test_the_manual_has_every_exit_code(void **state UNUSED)
                 if (id->number == EXIT_OF_RANK)
                         continue;
                 snprintf(row, sizeof(row), " %d%s\n%s %s\n", id->number,
-                         id->number == EXIT_SIGNAL ? "+N" : "", i ? ": " : ":-", id->meaning);
+                         id->number == EXIT_SIGNAL ? "+N" : "", i ? ": " : ":<", id->meaning);
                 if (!strstr(table, row))
                         fail_msg("%s: no row%s", manual_path(), row);
         }
