@@ -161,7 +161,7 @@ struct sample_rank {
         uint64_t wait_ds;     /* its age in tenths of seconds */
         /* Percent of the time since the sample before in which it did not wait for others, with
          * SAMPLE_GUESSED if that is by what the kernel says of its process; SAMPLE_USE_UNKNOWN =
-         * nobody looked. */
+         * there were no looks. */
         uint8_t busy;
 };
 

@@ -65,5 +65,7 @@ void fd_owners_find(struct fd_owners *o, pid_t self, const char *link, mode_t mo
         struct fd_search s = { o, self, link, mode };
 
         *o = (struct fd_owners){ 0 };
-        proc_each(look_into_process, &s);
+        look_into_process(&s, getpid());
+        if (!o->n_others)
+                proc_each(look_into_process, &s);
 }

@@ -17,5 +17,7 @@ struct fd_owners {
         bool self;
 };
 
-/* @link: "pipe:[4711]"; @mode: S_IRUSR, S_IWUSR, or 0 = any. */
+/* @link: "pipe:[4711]"; @mode: S_IRUSR, S_IWUSR, or 0 = any. When the calling process has it open,
+ * it is the only other one: many ranks may wait for their agent, and each search reads all of
+ * /proc. */
 void fd_owners_find(struct fd_owners *o, pid_t self, const char *link, mode_t mode);

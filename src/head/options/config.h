@@ -61,9 +61,9 @@ int settings_level(const struct settings *s, const struct option_def *def);
 /* Tells whether this value reaches the launch. */
 bool settings_counts(const struct settings *s, const struct setting *one);
 
-/* Reads the files and the variables. Unknown keys are warnings, with @strict and in a job file
- * errors. 0, or -EINVAL with errors in @d (exit 78; 66: no job file). HNLAUNCH_SYSTEM_CONFIG names
- * another system file. */
+/* Reads the files and the variables. Unknown keys are warnings, in a job file errors. 0, or -EINVAL
+ * with errors in @d (exit 78; 66: no job file). HNLAUNCH_SYSTEM_CONFIG names another system file.
+ */
 int config_load(struct settings *s, struct diags *d);
 /* Makes errors of the warnings of unknown keys and variables. 0, or -EINVAL if there are any. */
 int config_refuse_unknown(struct diags *d);

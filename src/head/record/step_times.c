@@ -126,6 +126,8 @@ void step_times_find(struct step_times *t, const struct trace_log *log,
         means = find_means(&l, places->n_ranks, &n);
         if (n > 1) {
                 find_bounds(t, &l);
+                /* More columns than steps would have gaps. */
+                t->columns = MIN(t->columns, (size_t)(t->last - t->first) + 1);
                 t->median_us = means[n / 2].us;
                 row_of = make_step_rows(t, means, n, places->n_ranks);
                 fill_cells(t, &l, row_of);

@@ -17,7 +17,7 @@ enum { BUSY_SAMPLES = 10, BUSY_LEAST = 3 }; /* a sample comes each second */
 
 enum top_life { TOP_NOT_STARTED, TOP_ALIVE, TOP_ENDED, TOP_SILENT };
 
-/* The last samples in which somebody has looked at a rank, in a ring. */
+/* The last samples with looks at a rank, in a ring. */
 struct top_busy {
         uint8_t percent[BUSY_SAMPLES];
         bool guessed[BUSY_SAMPLES];
@@ -117,7 +117,7 @@ static void note_busy(struct top_busy *b, const struct sample_rank *k)
 {
         uint8_t percent = k->busy & ~SAMPLE_GUESSED;
 
-        if (percent > 100) /* nobody looked */
+        if (percent > 100) /* there were no looks */
                 return;
         b->percent[b->n % BUSY_SAMPLES] = percent;
         b->guessed[b->n % BUSY_SAMPLES] = k->busy & SAMPLE_GUESSED;
