@@ -142,7 +142,8 @@ int launch_connect(struct launch *l)
         l->config.tick = (struct job_tick){ tick, l->progress };
         l->config.say = say_now;
         l->config.say_ctx = l;
-        l->config.tell_joins = l->o.json || (l->dir && run_dir_path(l->dir));
+        l->config.tell_joins =
+                l->o.json || (l->dir && (run_dir_path(l->dir) || run_dir_recorder(l->dir)));
         launch_why_init(l);
         launch_trace_init(l);
         launch_top_init(l);

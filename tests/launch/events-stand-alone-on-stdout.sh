@@ -111,17 +111,28 @@ is 'nothing else is left beside the folders' "$(find logs -maxdepth 1 -type l | 
 cat >client.py <<'EOF2'
 # Opens a connection to PyTorch's store as its TCPStore does (a command that sets a key), and keeps it.
 import os, socket, struct, time
+while os.environ["RANK"] == "2" and not os.path.exists("late"):
+    time.sleep(0.05)
 s = socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
 key = b"init/" + os.environ["RANK"].encode()
 s.sendall(b"\x00" + struct.pack("<Q", len(key)) + key + struct.pack("<Q", 1) + b"1")
 while not os.path.exists("joined"):
     time.sleep(0.05)
 EOF2
-rm -f joined
+rm -f joined late
 start --json=joins --local 3 python3 client.py
 joins_are() { [[ $(grep -c '"ev":"rank.joined"' joins) -ge $1 ]]; }
-ok 'ranks that come to the TCP endpoint have joined' wait_for joins_are 3
+ok 'ranks that come to the TCP endpoint have joined' wait_for joins_are 2
+: >late
+ok 'so has one that comes later' wait_for joins_are 3
 : >joined
 finish
 is 'each once' "$(grep '"rank.joined"' joins | grep -o '"rank":[0-9]*' | sort | tr '\n' ' ')" '"rank":0 "rank":1 "rank":2 '
+
+rm -rf joined "$XDG_STATE_HOME/hnlaunch/runs"
+start --local 2 python3 client.py
+recorded() { [[ $(cat "$XDG_STATE_HOME"/hnlaunch/runs/*/events.ndjson | grep -c '"ev":"rank.joined"') -ge $1 ]]; }
+ok 'the records tell joins, too' wait_for recorded 2
+: >joined
+finish
 done_testing

@@ -22,6 +22,12 @@ exits 'ranks that print steps end well' 0
 last() { steps events "$1" | grep -o '[^ ]*$'; }
 is 'each rank has the last step of its lines' "$(last 0) $(last 1)" '7/10 4/20'
 has 'the lines are printed as ever' "$OUT" '0 | step 7/10'
+rm -f end
+start --json=events --progress-re 'step ([0-9]+)' --local 1 sh -c 'echo step 1; sleep 0.2; echo step 300; until [ -e end ]; do sleep 0.05; done'
+ok 'a rank that steps no more: its last step becomes an event' wait_for grep -q '"step":300' events
+: >end
+finish
+
 hn --json=events --progress-re '(iteration|iter)[: ]+([0-9]+)' --local 1 sh -c 'echo "iter: 12"'
 is 'a group without a number is passed over, and a total is not needed' "$(steps events 0)" '12/None'
 hn --json=events --local 1 sh -c 'echo step 1/10'

@@ -63,11 +63,18 @@ struct status_round {
         void *take_ctx;
 };
 
+/* The search for ranks at PyTorch's store. */
+struct join_seek {
+        uv_timer_t timer;
+        uint64_t requests; /* that the store had when the last search began */
+};
+
 struct job_status {
         struct cluster *cluster;
         struct attempt *attempt;
         const struct job_config *config;
-        uv_timer_t join, look, seek, quiet;
+        uv_timer_t join, look, quiet;
+        struct join_seek seek;
         struct hang_watch hang;
         struct status_round round;
         bool asked_joins;
@@ -241,8 +248,8 @@ static void finish_round(uv_timer_t *t)
                 hellos[i] = &c->nodes[i].hello;
         rank_table_match(&r->table, hellos);
         free(hellos);
-        if (runs)
-                rank_facts_emit_joined(&s->facts, &r->table);
+        if (runs && rank_facts_emit_joined(&s->facts, &r->table))
+                uv_timer_set_repeat(&s->seek.timer, SEEK_MIN_MS);
         if (reasons & FOR_ALL) {
                 rank_table_tell_all(&r->table, &d, attempt_age_ms(s->attempt));
                 say_status(s, &d);
@@ -331,7 +338,7 @@ static void on_join_time(uv_timer_t *t)
         /* After the first round, while a rank waits, or while a program may still start ranks of
          * its own. */
         if (first || store_server_waiting(s->attempt->store) ||
-            (!s->told_other && !store_server_used(s->attempt->store)))
+            (!s->told_other && !store_server_requests(s->attempt->store)))
                 ask_nodes(s, FOR_JOINS);
 }
 
@@ -359,13 +366,17 @@ static void on_look(uv_timer_t *t)
                 ask_nodes(s, FOR_ENDING);
 }
 
+/* A rank that comes to PyTorch's store asks something there. Who asks much does not lead to many
+ * searches: each that finds nobody doubles the time to the next. */
 static void on_seek(uv_timer_t *t)
 {
         struct job_status *s = t->data;
+        uint64_t requests = store_server_requests(s->attempt->store);
 
         if (rank_facts_all_told(&s->facts)) {
                 uv_timer_stop(t);
-        } else if (s->attempt->state == JOB_RUNNING && store_server_used(s->attempt->store)) {
+        } else if (s->attempt->state == JOB_RUNNING && requests != s->seek.requests) {
+                s->seek.requests = requests;
                 uv_timer_set_repeat(t, MIN(2 * uv_timer_get_repeat(t), (uint64_t)SEEK_MAX_MS));
                 ask_nodes(s, FOR_EVENTS);
         }
@@ -395,6 +406,7 @@ void job_status_launched(struct job_status *s)
 
         rank_facts_begin(&s->facts, s->attempt->plan, s->cluster->hosts, s->cluster->events);
         s->asked_joins = s->told_missing = false;
+        s->seek.requests = 0;
         s->other = (struct node_status_other){ 0 };
         s->parked_ns = 0;
         free(s->round.asked);
@@ -407,7 +419,7 @@ void job_status_launched(struct job_status *s)
                 uv_timer_start(&s->join, on_join_time, (uint64_t)o->start_timeout_ms,
                                (uint64_t)MAX(o->start_timeout_ms, ROUND_MIN_MS));
         if (s->config->tell_joins && o->store_listen != STORE_LISTEN_NONE)
-                uv_timer_start(&s->seek, on_seek, SEEK_MIN_MS, SEEK_MIN_MS);
+                uv_timer_start(&s->seek.timer, on_seek, SEEK_MIN_MS, SEEK_MIN_MS);
         if (warn > 0)
                 start_look(&s->look, on_look, warn);
         hang_watch_begin(&s->hang, o->hang_after_ms, clock_ms());
@@ -526,8 +538,9 @@ struct job_status *job_status_create(struct cluster *c, struct attempt *a,
         cluster_init_timer(c, &s->round.timer, s);
         cluster_init_timer(c, &s->join, s);
         cluster_init_timer(c, &s->look, s);
-        cluster_init_timer(c, &s->seek, s);
+        cluster_init_timer(c, &s->seek.timer, s);
         cluster_init_timer(c, &s->quiet, s);
+        rank_facts_init(&s->facts, c->loop);
         return s;
 }
 
@@ -536,8 +549,9 @@ void job_status_close(struct job_status *s)
         uv_close((uv_handle_t *)&s->round.timer, NULL);
         uv_close((uv_handle_t *)&s->join, NULL);
         uv_close((uv_handle_t *)&s->look, NULL);
-        uv_close((uv_handle_t *)&s->seek, NULL);
+        uv_close((uv_handle_t *)&s->seek.timer, NULL);
         uv_close((uv_handle_t *)&s->quiet, NULL);
+        rank_facts_close(&s->facts);
 }
 
 void job_status_free(struct job_status *s)

@@ -363,9 +363,9 @@ void store_server_limit(struct store_server *r, size_t bytes)
         store_limit(r->store, bytes);
 }
 
-bool store_server_used(const struct store_server *r)
+uint64_t store_server_requests(const struct store_server *r)
 {
-        return r->n_in > 0;
+        return r->n_in;
 }
 
 size_t store_server_waiting(const struct store_server *r)

@@ -74,9 +74,9 @@ void store_server_node_lost(struct store_server *r, int node);
 /* The job is being stopped: tells every client, as the last news; waits go on. */
 void store_server_stop_requested(struct store_server *r, const char *text);
 
-bool store_server_used(const struct store_server *r);      /* whether a request has come */
-size_t store_server_waiting(const struct store_server *r); /* number of parked requests */
-uint64_t store_server_met(const struct store_server *r);   /* store_met() */
+uint64_t store_server_requests(const struct store_server *r); /* messages that have come */
+size_t store_server_waiting(const struct store_server *r);    /* number of parked requests */
+uint64_t store_server_met(const struct store_server *r);      /* store_met() */
 
 /* Parked requests get no reply. NULL is fine. */
 void store_server_destroy(struct store_server *r);

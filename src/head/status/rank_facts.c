@@ -13,6 +13,8 @@ enum {
         NOTE_MAX = 80,
 };
 
+#define STEP_GAP_NS (STEP_GAP_MS * INT64_C(1000000))
+
 /* The reported progress of a rank. */
 struct rank_step {
         int64_t step, total, told_ns;
@@ -51,8 +53,23 @@ static void emit_rank_step(struct rank_facts *f, int rank)
                                         .text = *step->note ? step->note : NULL });
 }
 
-/* A program may report a thousand steps a second: at most an event a second is made, and another of
- * the last report. */
+/* Emits the reports that came within a second after an event, once that second is over. */
+static void on_tell_time(uv_timer_t *t)
+{
+        struct rank_facts *f = t->data;
+        int64_t now = clock_ns();
+        bool untold = false;
+
+        for (int i = 0; f->steps && i < f->plan->world_size; i++) {
+                if (f->steps[i].untold && now - f->steps[i].told_ns >= STEP_GAP_NS)
+                        emit_rank_step(f, i);
+                untold |= f->steps[i].untold;
+        }
+        if (!untold)
+                uv_timer_stop(t);
+}
+
+/* A program may report a thousand steps a second: at most an event a second is made. */
 static void take_rank_step(struct rank_facts *f, int rank, const struct rank_step *new)
 {
         struct rank_step *k;
@@ -69,9 +86,10 @@ static void take_rank_step(struct rank_facts *f, int rank, const struct rank_ste
         k->reported = new->reported;
         memcpy(k->note, new->note, sizeof(k->note));
         k->untold = true;
-        if (!k->known || f->ranks[rank].ended ||
-            clock_ns() - k->told_ns >= STEP_GAP_MS * INT64_C(1000000))
+        if (!k->known || f->ranks[rank].ended || clock_ns() - k->told_ns >= STEP_GAP_NS)
                 emit_rank_step(f, rank);
+        else if (!uv_is_active((uv_handle_t *)&f->tell))
+                uv_timer_start(&f->tell, on_tell_time, STEP_GAP_MS, STEP_GAP_MS);
         k->known = true;
 }
 
@@ -113,14 +131,17 @@ void rank_facts_joined(struct rank_facts *f, int rank, int64_t ms)
         f->ranks[rank].told_joined = true;
 }
 
-void rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t)
+bool rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t)
 {
+        bool told = false;
+
         for (size_t i = 0; i < t->n; i++) {
                 if (f->ranks[i].told_joined || !rank_row_joined(&t->rows[i]))
                         continue;
-                f->ranks[i].told_joined = true;
+                told = f->ranks[i].told_joined = true;
                 emit_rank_event(f, (int)i, (struct event){ .kind = EVENT_RANK_JOINED });
         }
+        return told;
 }
 
 bool rank_facts_all_told(const struct rank_facts *f)
@@ -148,11 +169,25 @@ void rank_facts_fill(const struct rank_facts *f, struct rank_table *t)
 
 /* --- life cycle --- */
 
+void rank_facts_init(struct rank_facts *f, uv_loop_t *loop)
+{
+        uv_timer_init(loop, &f->tell);
+        uv_unref((uv_handle_t *)&f->tell);
+        f->tell.data = f;
+}
+
+void rank_facts_close(struct rank_facts *f)
+{
+        uv_close((uv_handle_t *)&f->tell, NULL);
+}
+
 void rank_facts_begin(struct rank_facts *f, const struct plan *plan, const struct hosts *hosts,
                       struct events *events)
 {
         rank_facts_finish(f);
-        *f = (struct rank_facts){ .plan = plan, .hosts = hosts, .events = events };
+        f->plan = plan;
+        f->hosts = hosts;
+        f->events = events;
         f->ranks = xcalloc((size_t)plan->world_size, sizeof(*f->ranks));
         for (int i = 0; i < plan->world_size; i++)
                 f->ranks[i].joined_ms = -1;

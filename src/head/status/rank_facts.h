@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <uv.h>
 
 #include "head/hosts/hosts.h"
 #include "head/model/events.h"
@@ -25,7 +26,12 @@ struct rank_facts {
         struct events *events;
         struct rank_fact *ranks; /* by rank */
         struct rank_step *steps; /* by rank; NULL until a rank reports progress */
+        uv_timer_t tell;         /* runs while a report has no event yet */
 };
+
+/* Before the first call of all below; rank_facts_close() ends the timer, on the loop's thread. */
+void rank_facts_init(struct rank_facts *f, uv_loop_t *loop);
+void rank_facts_close(struct rank_facts *f);
 
 /* Begins anew for the ranks of @plan. All pointers are borrowed. */
 void rank_facts_begin(struct rank_facts *f, const struct plan *plan, const struct hosts *hosts,
@@ -34,8 +40,8 @@ void rank_facts_finish(struct rank_facts *f);
 
 /* @rank has opened libhnlaunch, @ms after the launch. The caller emits the event. */
 void rank_facts_joined(struct rank_facts *f, int rank, int64_t ms);
-/* Takes a report of progress; @step below 0 is none. At most one event a second follows, and one
- * more of the last report. @note is copied and cut to 80 bytes. */
+/* Takes a report of progress; @step below 0 is none. At most one event a second follows, the last
+ * of them of the last report. @note is copied and cut to 80 bytes. */
 void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t total,
                          const char *note);
 /* Takes a step that a line of the rank has told (--progress-re), unless the rank has reported one
@@ -48,7 +54,8 @@ bool rank_facts_step(const struct rank_facts *f, int rank, int64_t *ret_step, in
 
 /* Enters all facts in a table for the same plan. The notes are lent until the next report. */
 void rank_facts_fill(const struct rank_facts *f, struct rank_table *t);
-/* Emits the join of each rank that @t knows at a store and no event has told of. */
-void rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t);
+/* Emits the join of each rank that @t knows at a store and no event has told of. Returns whether
+ * there was one. */
+bool rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t);
 /* Whether an event has told of each rank that it joined, but for those that ended. */
 bool rank_facts_all_told(const struct rank_facts *f);
