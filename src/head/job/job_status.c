@@ -10,8 +10,8 @@
  *   a rank waits.
  * - look: compares the number of waiting requests in the store every quarter of --wait-warn. The
  *   agents are asked only when a rank has waited for long enough.
- * - seek: for --json. Only the agents know the ranks at PyTorch's store; they are asked ever more
- *   rarely while ranks are missing.
+ * - seek: for records and --json. Only the agents know the ranks at PyTorch's store; they are asked
+ *   when the store had requests, ever more rarely while nobody new is found.
  */
 #include "head/job/job_status.h"
 

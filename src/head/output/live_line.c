@@ -53,6 +53,8 @@ struct live_line {
         int64_t past[RATE_TICKS]; /* the least step at the last ticks; -1 = none */
         uint64_t bytes;           /* since the last tick */
         int64_t written_us;       /* the last output */
+        int64_t stepped_us;       /* the last step */
+        char *slow;               /* a sentence; NULL = no rank is */
         struct live_bar bar;
 };
 
@@ -66,8 +68,8 @@ static void add_steps(struct buf *b, const struct live_facts *f)
         if (f->most > f->least)
                 buf_printf(b, "-%" PRId64, f->most);
         if (f->total)
-                buf_printf(b, " of %" PRId64, f->total);
-        if (f->most > f->least && f->ranks > 1)
+                buf_printf(b, "/%" PRId64, f->total);
+        if (f->most > f->least && f->ranks > 1 && !f->slow)
                 buf_printf(b, ", rank %d on %s is the last", f->slowest, f->host);
         if (f->rate <= 0)
                 return;
@@ -119,6 +121,8 @@ char *live_line_text(const struct live_facts *f)
         char text[32];
 
         format_duration(text, sizeof(text), f->us);
+        if (f->slow && f->steps)
+                buf_printf(&b, "%s\n", f->slow);
         buf_printf(&b, "%s", text);
         if (f->steps)
                 add_steps(&b, f);
@@ -129,7 +133,7 @@ char *live_line_text(const struct live_facts *f)
                 buf_printf(&b, "  output %s/s", text);
         } else if (f->silent_us >= QUIET_US) {
                 format_duration(text, sizeof(text), f->silent_us);
-                buf_printf(&b, "  no output for %s", text);
+                buf_printf(&b, "  no %s for %s", f->steps ? "step" : "output", text);
         }
         if (f->silent_nodes == 1)
                 buf_printf(&b, "  %s is silent", f->silent_host);
@@ -148,10 +152,10 @@ static struct live_facts collect_facts(struct live_line *l)
                                 .ranks = l->running,
                                 .total = l->total,
                                 .bytes = l->bytes,
+                                .slow = l->slow,
                                 .host = "" };
         int64_t before;
 
-        f.silent_us = f.us - l->written_us;
         for (size_t i = 0; i < l->hosts->n; i++) {
                 if (!l->silent[i])
                         continue;
@@ -170,6 +174,7 @@ static struct live_facts collect_facts(struct live_line *l)
                 f.most = MAX(f.most, step);
                 f.steps++;
         }
+        f.silent_us = f.us - (f.steps ? l->stepped_us : l->written_us);
         if (!f.steps) {
                 f.bar = l->bar.len ? l->bar.text : NULL;
                 f.bar_len = l->bar.len;
@@ -201,6 +206,7 @@ static void on_live_event(void *ctx, const struct event *e)
                         l->bar.len = 0;
         } else if (e->kind == EVENT_RANK_PROGRESS && is_rank) {
                 l->ranks[e->rank].step = e->value;
+                l->stepped_us = events_now_us(l->es);
                 l->total = e->count;
         } else if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
                    e->kind == EVENT_NODE_LOST) {
@@ -299,6 +305,14 @@ void live_line_output(struct live_line *l, int rank, uint8_t stream, const void 
         take_bar(&l->bar, rank, stream, data, len);
 }
 
+void live_line_slow(struct live_line *l, const char *text)
+{
+        if (!l)
+                return;
+        free(l->slow);
+        l->slow = text ? xstrdup(text) : NULL;
+}
+
 static void on_live_closed(uv_handle_t *h)
 {
         struct live_line *l = h->data;
@@ -307,6 +321,7 @@ static void on_live_closed(uv_handle_t *h)
         free(l->silent);
         free(l->drawn);
         free(l->drawn_bar);
+        free(l->slow);
         free(l);
 }
 

@@ -3,9 +3,9 @@
  * Live line: what goes on while the ranks run
  *
  * On a terminal a line at the bottom, of each second, drawn again when output has erased it, below
- * the progress bars of ranks (printer.h); elsewhere a line a minute, which has the progress bar of
- * the lowest rank that draws one while no rank has told a step. Listens to the event stream. Main
- * thread only.
+ * the progress bars of ranks (printer.h) and a line about a slow rank; elsewhere a line a minute,
+ * which has the progress bar of the lowest rank that draws one while no rank has told a step.
+ * Listens to the event stream. Main thread only.
  */
 #pragma once
 
@@ -24,9 +24,10 @@ struct live_facts {
         int64_t least, most, total; /* steps; total 0 = unknown */
         int slowest;                /* rank with the least step */
         const char *host;           /* of that rank */
+        const char *slow;           /* a sentence about a slow rank; NULL = none */
         double rate;                /* steps in a second of the slowest rank; 0 = unknown */
         uint64_t bytes;             /* of output in the last second */
-        int64_t silent_us;          /* since the last output */
+        int64_t silent_us;          /* since the last output; with steps: since the last step */
         size_t silent_nodes;        /* heartbeat.h */
         const char *silent_host;    /* one of them */
         const char *bar;            /* bytes of a progress bar, shown without steps; NULL = none */
@@ -34,7 +35,8 @@ struct live_facts {
         int bar_rank;
 };
 
-/* Returns the text of the line without an end of line, malloc'ed. Pure. */
+/* Returns the text of the line, behind one about a slow rank, without an end of line, malloc'ed.
+ * Pure. */
 char *live_line_text(const struct live_facts *f);
 
 struct live_line;
@@ -44,5 +46,7 @@ struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const str
                                    const struct hosts *hosts, bool tty);
 /* A rank has written. NULL is fine, here and below. */
 void live_line_output(struct live_line *l, int rank, uint8_t stream, const void *data, size_t len);
+/* Takes a copy of what is told of a slow rank from now on; NULL = nothing. */
+void live_line_slow(struct live_line *l, const char *text);
 /* Ends the line; the memory is freed when the loop turns. */
 void live_line_close(struct live_line *l);

@@ -625,6 +625,7 @@ void printer_draw_live(struct printer *o, const char *text, const char *bar)
         struct terminal *t = o->terminals[MSG_STDERR];
         size_t columns = MAX(columns_of_terminal(o->opt.fd[MSG_STDERR]), (size_t)1) - 1, rows, most;
         CLEANUP(buf_finish) struct buf block = BUF_INIT;
+        const char *last = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
         CLEANUP(free_textp) char *line = NULL;
 
         if (!t->is_tty || !o->opt.erase || o->flushing || t->first || sink_pending(t->sink))
@@ -634,8 +635,13 @@ void printer_draw_live(struct printer *o, const char *text, const char *bar)
                 return;
         erase_live(t);
         most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
-        rows = most > 3 ? printer_add_bars(o, columns, most - 1, &block) : 0;
-        line = xasprintf("%s%s", text, bar && !rows ? bar : "");
+        rows = most > 3 ? printer_add_bars(o, columns, most - 1 - (last > text), &block) : 0;
+        line = xasprintf("%s%s", last, bar && !rows ? bar : "");
+        if (last > text) {
+                buf_append(&block, text, columns_fitting(text, (size_t)(last - text) - 1, columns));
+                buf_append(&block, "\n", 1);
+                rows++;
+        }
         buf_append(&block, line, columns_fitting(line, strlen(line), columns));
         sink_put(t->sink, buf_data(&block), buf_len(&block), NULL, 0);
         t->live = buf_len(&block) ? rows + 1 : 0;

@@ -405,6 +405,12 @@ void progress_output(struct progress *p, int rank, uint8_t stream, const void *d
                 live_line_output(p->live, rank, stream, data, len);
 }
 
+void progress_slow(struct progress *p, const char *text)
+{
+        if (p)
+                live_line_slow(p->live, text);
+}
+
 void progress_rest(struct progress *p)
 {
         if (!p)

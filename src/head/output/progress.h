@@ -35,10 +35,12 @@ void progress_tick(struct progress *p);
  * for a restart it does nothing. NULL is fine, here and below. */
 void progress_run(struct progress *p, uv_loop_t *loop, const struct plan *plan,
                   const struct hosts *hosts);
-/* A rank has written. */
-/* Whether a live line is drawn on a terminal. NULL is fine. */
+/* Whether a live line is drawn on a terminal. */
 bool progress_draws_live(const struct progress *p);
+/* A rank has written. */
 void progress_output(struct progress *p, int rank, uint8_t stream, const void *data, size_t len);
+/* See live_line_slow(). */
+void progress_slow(struct progress *p, const char *text);
 /* Ends that line, after the last event and before the loop ends. */
 void progress_rest(struct progress *p);
 void progress_destroy(struct progress *p);

@@ -338,6 +338,12 @@ static void write_wait(const struct top_frame_rank *r, char *to, size_t size)
                  age);
 }
 
+static void write_cost(const struct top_frame *f, char *to, size_t size)
+{
+        snprintf(to, size, "slow: others wait %s%" PRId64 " %%", f->slow.guessed ? "~" : "",
+                 f->slow.cost);
+}
+
 void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank *r, char *to,
                          size_t size)
 {
@@ -365,8 +371,8 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
                 snprintf(to, size, "behind");
                 break;
         case ODD_SLOW:
-                snprintf(to, size, "is slow: others wait %s%" PRId64 " %%",
-                         f->slow.guessed ? "~" : "", f->slow.cost);
+                snprintf(to, size, "is ");
+                write_cost(f, to + 3, size - 3);
                 break;
         case ODD_WAITS:
                 write_wait(r, to, size);
@@ -375,6 +381,30 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
                 snprintf(to, size, "not started");
                 break;
         }
+}
+
+void top_frame_slow_note(const struct top_frame *f, char *to, size_t size)
+{
+        const struct top_frame_host *host = NULL;
+        const struct top_frame_rank *first = NULL;
+        char note[64];
+        size_t n = 0;
+
+        for (size_t i = 0; i < f->n_hosts; i++)
+                for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
+                        if (f->hosts[i].ranks[k].odd != ODD_SLOW)
+                                continue;
+                        host = &f->hosts[i];
+                        first = n++ ? first : &host->ranks[k];
+                }
+        *to = '\0';
+        if (!first)
+                return;
+        write_cost(f, note, sizeof(note));
+        if (n == 1)
+                snprintf(to, size, "rank %" PRId64 " on %s is %s", first->rank, host->name, note);
+        else
+                snprintf(to, size, "%zu ranks on %s are %s", n, host->name, note);
 }
 
 void top_frame_host_note(const struct top_frame *f, const struct top_frame_host *h, char *to,
