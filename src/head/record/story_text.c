@@ -271,7 +271,7 @@ static void print_steps(struct buf *to, const struct story *s, size_t columns)
                 name = MAX(name, MIN(columns_count(s->nodes[i].host, strlen(s->nodes[i].host)),
                                      (size_t)HOST_COLUMNS) +
                                          11);
-        width = MIN(MAX(columns > name + 14 ? columns - name - 14 : 0, (size_t)20), (size_t)100);
+        width = MIN(MAX(columns > name + 14 ? columns - name - 14 : 0, (size_t)6), (size_t)100);
         step_times_find(&t, &s->log, &places, width);
         if (t.n_rows)
                 buf_printf(to,

@@ -17,7 +17,8 @@ enum {
         HOST_MIN = 8,
         HOST_MAX = 32,
         NOTE_MIN = 16,
-        NOTE_MAX = 44, /* before other columns */
+        NOTE_MAX = 44,  /* before other columns */
+        FEW_FRAMES = 4, /* too few to tell whether steps go on */
 };
 
 static const struct {
@@ -356,7 +357,8 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
 /* The state of the run, and what may be a hang. malloc'ed. */
 static char *describe_state(const struct top_frame *f, const struct top_rate *rate)
 {
-        int64_t still_ms = rate && top_rate_now(rate) > 0 ? -1 : top_frame_still_ms(f);
+        bool steps = rate && (top_rate_now(rate) > 0 || (f->step >= 0 && rate->n < FEW_FRAMES));
+        int64_t still_ms = steps ? -1 : top_frame_still_ms(f);
         char age[24];
 
         if (still_ms < 0 || strcmp(f->state, "running") != 0)

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a person sees of a run, of hnlaunch top, of the run's failure and of hnlaunch report on terminals of 40, 80, 120 and 200 columns is
+# what tests/launch/screens/ has, but for times, sizes, shares, names of runs and the widths of gaps.
+# DRAW=1 draws those files anew.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+command -v tmux >/dev/null || skip_all 'needs tmux'
+
+export TMUX_TMPDIR=$TMP NO_COLOR=1 PYTHONDONTWRITEBYTECODE=1
+cp -r "$ROOT/examples/python/hnlaunch/" .
+cat >work.py <<'END'
+import os
+import sys
+import time
+import hnlaunch as hn
+
+hn.init()
+hn.barrier()
+step = 0
+while not os.path.exists("end") or step < 40:
+    time.sleep(0.12 if hn.rank() == 5 else 0.02)
+    hn.barrier()
+    step += 1
+    hn.progress(step, 1000)
+    if step == 3 and hn.rank() == 0:
+        print("three steps are done", flush=True)
+if hn.rank() != 5:
+    time.sleep(1000)
+sys.stderr.write("loader: shard 12 is empty\n")
+sys.exit(7)
+END
+
+pane() { # COLUMNS COMMAND...: of the tmux of that width
+    tmux -L "screens$1" -f /dev/null "${@:2}"
+}
+at_end() { for columns in 40 80 120 200; do pane "$columns" kill-server 2>/dev/null; done; }
+shown() { # COLUMNS REGEX
+    pane "$1" capture-pane -p >screen && grep -qaE -- "$2" screen
+}
+# What changes from run to run has a word in its place, or is left out.
+plain() {
+    sed -E 's/\brun [a-z0-9]{5}\b/run RUN/g; s/(report|logs|rerun) [a-z0-9]{5}\b/\1 RUN/g; s/[0-9][0-9.]*(ms|s|m[0-9]+s|h[0-9]+m)\b/TIME/g
+        s/\b(pid|step|others wait) ~?[0-9]+/\1 N/g; s/takes [0-9]+ %/takes N %/; s/\([0-9]+ steps\)/(N steps)/; s/^steps [0-9]+ to [0-9]+/steps N to N/
+        s/, [0-9]+-[0-9]+-.*/, DATE/; s/[0-9.]+\/s/RATE/; s/(RATE TIME) l[eft]*$/\1 left/; s/(RATE) [▁▂▃▄▅▆▇█]+ /\1 /; /^first divergence/d
+        s/^rank [0-4] (.*) [·░▒▓█]+ *$/rank R \1 MAP/; s/[·░▒▓█]{2,} *$/MAP/; s/ [CASJ.]{5,}$/ PHASES/; s/^(critical path.* start )rank .*/\1/
+        s/^(localhost ) .* (rank 5 is slow)/\1 \2/; s/^(  rank [0-9]+ ) .* (is slow)/\1 \2/; s/^(  rank [0-9]+ ) .*/\1/; s/ +/ /g; s/ $//' screen |
+        sed '/^$/d'
+}
+unwrap() { # COLUMNS: lines that the terminal has wrapped become one, so that the lengths of times do not matter
+    pane "$1" capture-pane -pJ >screen
+}
+has_summary() { compgen -G "$1/state/hnlaunch/runs/*/summary.json" >/dev/null; }
+widest() { python3 -c 'import sys; print(max((len(l.rstrip()) for l in sys.stdin), default=0))'; }
+compare() { # NAME COLUMNS
+    plain >got
+    [[ -z ${DRAW-} ]] || cp got "$ROOT/tests/launch/screens/$1.$2"
+    is "$2 columns: $1" "$(cat got)" "$(cat "$ROOT/tests/launch/screens/$1.$2")"
+}
+
+for columns in 40 80 120 200; do
+    mkdir -p "$columns"
+    mkdir -m 700 "$columns/runtime"
+    ln -s ../hnlaunch ../work.py "$columns"
+    pane "$columns" new-session -d -x "$columns" -y 40 -c "$PWD/$columns" \
+        "env TERM=screen LD_LIBRARY_PATH=$PLAIN XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch --local 6 python3 work.py; exec sleep 1000"
+done
+for columns in 40 80 120 200; do
+    ok "$columns columns: the live line is whole" wait_for shown "$columns" '^[0-9.ms]+ +step .*/s( |$)'
+    ok "$columns columns: it names the slow rank" wait_for shown "$columns" '^rank 5 on localhost is slow'
+    compare live "$columns"
+    ok "$columns columns: no line is wider" test "$(widest <screen)" -le "$columns"
+    pane "$columns" new-window -n top "env TERM=screen LD_LIBRARY_PATH= XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch top; exec sleep 1000"
+done
+for columns in 40 80 120 200; do
+    ok "$columns columns: top names the slow rank" wait_for shown "$columns" '^localhost .* rank 5 is slow'
+    [[ $columns = 40 ]] || ok "$columns columns: it has the pace" wait_for shown "$columns" '^run .*/s .* left  running'
+    compare top "$columns"
+    ok "$columns columns: nor is one of top" test "$(widest <screen)" -le "$columns"
+    pane "$columns" kill-window -t top
+    touch "$columns/end"
+    ok "$columns columns: the run has failed" wait_for shown "$columns" '^next: '
+    unwrap "$columns"
+    compare failed "$columns"
+    ok "$columns columns: its records are whole" wait_for has_summary "$columns"
+    pane "$columns" new-window "env TERM=screen LD_LIBRARY_PATH= XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch report; exec sleep 1000"
+    ok "$columns columns: a report" wait_for shown "$columns" '^traces: of 1'
+    unwrap "$columns"
+    compare report "$columns"
+    ok "$columns columns: the map of the steps fits" test "$(grep -E '^rank .*[·█]' screen | widest)" -le "$columns"
+done
+nothing_left 'nothing is left'
+done_testing
