@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 
 int shell_words_split(const char *text, struct strv *ret, struct error *err)
 {
@@ -30,4 +31,26 @@ int shell_words_split(const char *text, struct strv *ret, struct error *err)
                 buf_finish(&word);
         }
         return ret->n ? 0 : err_set(err, EINVAL, "it is empty");
+}
+
+char *shell_words_join(const struct strv *words)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < words->n; i++) {
+                const char *w = words->v[i];
+                bool plain = *w && !strpbrk(w, " \t\n'\"\\$`*?[]{}()<>|&;#~!");
+
+                buf_appends(&b, i ? " " : "");
+                if (!plain)
+                        buf_appends(&b, "'");
+                for (const char *c = w; *c; c++)
+                        if (*c == '\'')
+                                buf_appends(&b, "'\\''");
+                        else
+                                buf_append(&b, c, 1);
+                if (!plain)
+                        buf_appends(&b, "'");
+        }
+        return buf_len(&b) ? buf_steal(&b) : xstrdup("");
 }

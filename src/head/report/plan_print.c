@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
+#include "head/core/shell_words.h"
 #include "head/nodes/program_link.h"
 #include "head/options/config.h"
 #include "head/report/plan_view.h"
@@ -209,8 +210,8 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                              const struct plan_inventory *inventory, const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
-        CLEANUP(free_textp) char *program = plan_view_join(&o->argv);
-        CLEANUP(free_textp) char *pushed = plan_view_join(&o->push);
+        CLEANUP(free_textp) char *program = shell_words_join(&o->argv);
+        CLEANUP(free_textp) char *pushed = shell_words_join(&o->push);
         char size[32];
 
         fprintf(to, "%d rank%s on %d", p->world_size, p->world_size == 1 ? "" : "s", p->num_nodes);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "head/core/shell_words.h"
 #include "head/model/compat_nodes.h"
 #include "head/report/plan_print.h"
 #include "head/report/plan_view.h"
@@ -158,7 +159,7 @@ static void print_arguments(FILE *to, const struct plan_view *v, int rank)
         fill_launch(v, &v->p->nodes[r->node], &l);
         subst_arguments(&argv, &l, &l.ranks[r->local_rank]);
         launch_order_finish(&l);
-        text = plan_view_join(&argv);
+        text = shell_words_join(&argv);
         fprintf(to, "# program %s\n", text);
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/memory.h"
 #include "head/model/tree.h"
 #include "head/options/config.h"
@@ -44,28 +43,6 @@ const char *plan_view_parent(const struct plan_view *v, const struct plan_node *
         int parent = v->parents ? v->parents[n->host] : TREE_HEAD;
 
         return parent == TREE_HEAD ? NULL : v->hosts->v[parent].name;
-}
-
-char *plan_view_join(const struct strv *words)
-{
-        struct buf b = BUF_INIT;
-
-        for (size_t i = 0; i < words->n; i++) {
-                const char *w = words->v[i];
-                bool plain = *w && !strpbrk(w, " \t\n'\"\\$`*?[]{}()<>|&;#~!");
-
-                buf_appends(&b, i ? " " : "");
-                if (!plain)
-                        buf_appends(&b, "'");
-                for (const char *c = w; *c; c++)
-                        if (*c == '\'')
-                                buf_appends(&b, "'\\''");
-                        else
-                                buf_append(&b, c, 1);
-                if (!plain)
-                        buf_appends(&b, "'");
-        }
-        return buf_len(&b) ? buf_steal(&b) : xstrdup("");
 }
 
 char *plan_view_pair(const char *pair)

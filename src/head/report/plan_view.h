@@ -27,8 +27,6 @@ const struct host *plan_view_host(const struct plan_view *v, int node);
 /* Returns the parent in the tree, NULL = the head connects directly. */
 const char *plan_view_parent(const struct plan_view *v, const struct plan_node *n);
 
-/* Joins the words with blanks, quoted for a shell where needed. malloc'ed. */
-char *plan_view_join(const struct strv *words);
 /* Returns a pair for display: the value of a secret is not shown. malloc'ed. */
 char *plan_view_pair(const char *pair);
 
