@@ -57,6 +57,7 @@ hn report --json
 is 'so does its JSON' "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["why"].split(";")[1].split("(")[0])' <"$OUT")" ' rank 2 '
 hn report --html page.html
 has 'and the page' page.html '<b>Why:</b> ranks 0-1,3 wait in hn_barrier'
+is 'only once' "$(grep -c 'ranks 0-1,3 wait in hn_barrier' page.html)" 1
 start --local 4 --hang-after 1s --grace 1s --label none "$hanging" stop 2
 ok 'a hang is told' wait_for count_is 'HN811' 1
 id=$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")

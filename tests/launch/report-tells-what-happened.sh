@@ -69,33 +69,11 @@ hn report --html page.html "$crashed"
 exits 'a page is written' 0
 has 'which is told' "$ERR" "the report of run $crashed is in page.html"
 is 'for the user only' "$(stat -c %a page.html)" 600
-check_page() { # FILE: well-formed, complete in itself
-    python3 - "$1" <<'PY'
-import html.parser, re, sys, xml.dom.minidom
-text = open(sys.argv[1], encoding="utf-8").read()
-for svg in re.findall(r"<svg.*?</svg>", text, re.S):
-    xml.dom.minidom.parseString(svg)
-class Check(html.parser.HTMLParser):
-    open_tags = []
-    def handle_starttag(self, tag, attrs):
-        assert tag not in ("script", "link", "img", "iframe", "object"), tag
-        for name, value in attrs:
-            assert not name.startswith("on") and name not in ("src", "href"), (tag, name)
-        if tag not in ("meta", "path", "rect"):
-            self.open_tags.append(tag)
-    def handle_endtag(self, tag):
-        if tag not in ("path", "rect"):
-            assert self.open_tags.pop() == tag, tag
-check = Check()
-check.feed(text)
-assert not check.open_tags, check.open_tags
-assert "http" not in text.replace("http-equiv", ""), "names another place"
-PY
-}
-ok 'it is well-formed, without scripts, and needs nothing else' check_page page.html
+check_page() { python3 "$ROOT/tests/lib/report_page.py" "$1"; } # FILE
+ok 'it is well-formed, without scripts, complete, and can be read' check_page page.html
 has 'it has the divergence' page.html 'First divergence:'
-has 'marked in the picture' page.html '>divergence</text>'
-is 'and a lane for each rank' "$(grep -o '>rank [0-9] on localhost</text>' page.html | sort -u | wc -l)" 4
+has 'marked in the picture' page.html '<path class="divergence" d="M'
+is 'and a lane for each rank' "$(grep -o '<span>\(<b>\)\?rank [0-9]<' page.html | grep -o '[0-9]' | sort -u | wc -l)" 4
 hn report --html - "$crashed"
 same 'it can go to standard output' "$OUT" page.html
 hn report --html /dev/full "$crashed"
@@ -103,6 +81,19 @@ exits 'a page that cannot be written is an error' 73
 has 'with its reason' "$ERR" 'error[HN832]: cannot write /dev/full: No space left on device'
 hn report --html nowhere/page.html "$crashed"
 exits 'also one in a folder that is not there' 73
+
+hn --local 6 --on-failure continue --label none "$failing" exit 4 30 5
+exits 'others fail without a rank that left' 9
+hn report --html page.html
+ok 'the page has the verdict first' grep -q '<body><h1><span class="bad">✗</span> failed after ' page.html
+ok 'failures that say the same are one row' grep -q '<td class="s">5 ranks: 0-3,5</td>' page.html
+lacks 'a divergence that is the failure is not told again' page.html 'First divergence:'
+ok 'the page is well-formed' check_page page.html
+hn --local 1 sh -c 'exit 3'
+hn report --html page.html
+has 'the command can be given to a shell' page.html 'hnlaunch --local 1 sh -c &#39;exit 3&#39;<'
+lacks 'a failure that is in the verdict has no table' page.html '<h2>Failures'
+ok 'such a page is well-formed' check_page page.html
 
 # What ranks and their hosts say stays text.
 hn --local 1 sh -c 'echo "<script>alert(1)</script>&\"" >&2; printf "\033]0;owned\007\n" >&2; exit 3'
@@ -147,6 +138,10 @@ id=$(run_id)
 ok 'a run that does not fail keeps no trace' not has_trace "$id"
 hn report "$id"
 has 'which is told' "$OUT" 'traces: none: kept when a run fails or hangs, or with --trace'
+hn report --html page.html "$id"
+has 'also on the page' page.html 'none: kept when a run fails or hangs, or with --trace'
+lacks 'which has no lanes where they would be empty' page.html '<h2>The ranks</h2>'
+ok 'and is well-formed' check_page page.html
 hn --trace --local 2 "$failing" end 0 5 1
 exits '--trace: the run does not fail' 0
 id=$(run_id)
@@ -166,6 +161,9 @@ id=$(run_id)
 ok 'keeps its trace, too' has_trace "$id"
 hn report --json "$id"
 is 'the restart is counted' "$(field "r['restarts'], r['code']")" '(1, 0)'
+hn report --html page.html "$id"
+ok 'the page tells of it' grep -q '<td class="s">restart</td>' page.html
+ok 'and is well-formed' check_page page.html
 
 # shellcheck disable=SC2016
 hn --max-restarts 1 --local 4 --label none sh -c '[ "$HN_RESTART" = 1 ] && exec "$1" crash 3 5 2; exec "$1" crash 1 40 2' sh "$failing"
@@ -184,6 +182,9 @@ id=$(run_id)
 ok 'its trace is kept while it goes on' wait_for has_trace "$id"
 hn report --json "$id"
 is 'the report of a run that goes on' "$(field "r['verdict'], r['code']")" "('', None)"
+hn report --html page.html "$id"
+ok 'and its page' grep -q '<body><h1>no verdict yet</h1>' page.html
+ok 'which is well-formed, too' check_page page.html
 "$HNLAUNCH" stop --grace 1s "$id" 2>/dev/null
 finish
 hn report --json "$id"

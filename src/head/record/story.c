@@ -17,6 +17,7 @@ enum {
         NODES_MAX = 65536,
         NOTES_MAX = 1000,
         HANG_FILE_MAX = 64 << 20,
+        SAME_MOMENT_US = 10000, /* of two records of the same end */
 };
 
 static int64_t read_json_number(const json_t *j, const char *name, int64_t missing)
@@ -40,6 +41,14 @@ int64_t story_last_us(const struct story *s)
         if (s->log.n)
                 last = MAX(last, s->log.v[s->log.n - 1].us);
         return MAX(last, INT64_C(1));
+}
+
+bool story_diverged_before(const struct story *s)
+{
+        const struct divergence *d = &s->divergence;
+
+        return d->rank >= 0 &&
+               (d->rank != s->cause_rank || s->times.failed_us - d->us >= SAME_MOMENT_US);
 }
 
 /* Records of older versions have milliseconds since the launch of the attempt. */

@@ -93,5 +93,7 @@ void story_finish(struct story *s);
 int64_t story_failure_us(const json_t *f);
 /* Returns the host of a node or of a rank; "" if unknown. */
 const char *story_host(const struct story *s, int node, int rank);
+/* Returns whether a rank has left the others before the failure, or another one than the cause. */
+bool story_diverged_before(const struct story *s);
 /* Returns the end of the times that are worth showing. */
 int64_t story_last_us(const struct story *s);

@@ -1,43 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/record/story_html.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
+#include "head/core/shell_words.h"
 #include "head/record/story_text.h"
 
 enum {
         FAILURES = 40,
         NOTES = 200,
-        ZOOM_PART = 5, /* the end is shown once more when it is a small part of the run */
+        PLACE_SHORT = 44, /* characters on one line */
+        ZOOM_PART = 5,    /* the end is shown once more when it is a small part of the run */
 };
 
 /* clang-format off */
 static const char style[] =
-        ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#5b6570;--line:#d5dae0;--box:#f5f7f9;"
-        "--bad:#b42318;--mark:#7a4b00;--a:#31688e;--b:#7db8da;--c:#d9e6ee}"
-        "@media(prefers-color-scheme:dark){:root{--bg:#14181d;--fg:#e6e9ed;--dim:#9aa5b1;--line:#3a434d;--box:#1d232a;"
-        "--bad:#ff8a80;--mark:#f2c46d;--a:#7db8da;--b:#3f7fa8;--c:#2a3b48}}"
+        ":root{color-scheme:light;--bg:#fff;--fg:#1b1f24;--dim:#5b6570;--line:#dfe3e8;--box:#f5f7f9;"
+        "--bad:#b42318;--good:#1a7f37;--mark:#8a5a00;--a:#2a6a92;--c:#bcd9ea}"
+        "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark;--bg:#14181d;--fg:#e6e9ed;--dim:#9aa5b1;"
+        "--line:#2c343d;--box:#1d232a;--bad:#ff8a80;--good:#7ee2a8;--mark:#f2c46d;--a:#7db8da;--c:#2f5168}}"
         "*{box-sizing:border-box}"
-        "body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,sans-serif}"
-        "h1{font-size:1.35rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}h3{font-size:.95rem;margin:.8rem 0 .3rem}"
-        "p{margin:.3rem 0}.dim{color:var(--dim)}.bad{color:var(--bad);font-weight:600}"
-        ".box{border:1px solid var(--line);border-left:4px solid var(--mark);background:var(--box);"
-        "padding:.6rem .8rem;margin:.8rem 0;border-radius:4px}"
-        ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px;padding:.4rem}"
-        ".wide svg{min-width:44rem;width:100%;height:auto;display:block}"
-        "svg text{fill:var(--fg);font:11px system-ui,sans-serif}svg .t{fill:var(--dim)}"
-        "table{border-collapse:collapse;width:100%}"
-        "td,th{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top;"
-        "overflow-wrap:anywhere}td.n,th{white-space:nowrap}code{font-family:ui-monospace,monospace;font-size:.93em}"
-        ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.6rem}"
-        ".grid svg{width:100%;height:auto;display:block}figure{margin:0}figcaption{font-size:.85rem}"
-        "@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#333;--line:#999;--box:#fff;--bad:#000;--mark:#000;"
-        "--a:#444;--b:#999;--c:#ddd}body{padding:0}section{break-inside:avoid}"
-        ".wide{overflow:visible;border:0;padding:0}.wide svg{min-width:0}}";
+        "body{margin:0 auto;max-width:72rem;padding:1.5rem 1rem 3rem;background:var(--bg);color:var(--fg);"
+        "font:15px/1.5 system-ui,sans-serif;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}"
+        "h1{font-size:1.3rem;line-height:1.35;margin:0 0 .3rem}h2{font-size:1.05rem;margin:2.2rem 0 .6rem}"
+        "h3{font-size:1rem;margin:1.2rem 0 .6rem}h2,h3{break-after:avoid}"
+        "p{margin:.3rem 0}.dim,th{color:var(--dim)}.bad{color:var(--bad)}.good{color:var(--good)}"
+        ".box{border-left:3px solid var(--mark);background:var(--box);padding:.5rem .9rem;margin-top:1rem}"
+        "table{border-collapse:collapse;width:100%}tr{break-inside:avoid}"
+        "td,th{text-align:left;font-weight:400;padding:.3rem 1.2rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}"
+        ".n,.s{white-space:nowrap}.n{text-align:right}.p{min-width:12rem}"
+        "td:last-child,th:last-child{width:100%;padding-right:0}"
+        "code{font:.9em ui-monospace,monospace}"
+        ".chart{display:grid;grid-template-columns:fit-content(17rem) 1fr;column-gap:.7rem;margin-top:.6rem;padding-right:.4rem}"
+        ".values{grid-template-columns:fit-content(17rem) 1fr auto}"
+        ".chart,.keys,figcaption{font-size:.8rem;line-height:18px}.keys,figcaption{color:var(--dim)}"
+        ".chart span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;text-align:right}.chart i{font-style:normal}"
+        ".chart>svg{width:100%;height:18px;border-right:1px solid var(--line);print-color-adjust:exact;"
+        "background:linear-gradient(90deg,var(--line) 1px,transparent 0) 0/25%}.chart>.axis{background:none;border:0}"
+        ".keys{margin:.6rem 0 0}.keys span{display:inline-block;margin-right:1.1rem}"
+        ".keys svg{width:14px;height:18px;vertical-align:top;margin-right:.4rem}"
+        "svg{display:block;overflow:visible}.keys svg{display:inline-block}svg svg{overflow:visible}"
+        "text{fill:var(--fg)}.axis text{fill:var(--dim)}.in{fill:#14181d;text-anchor:middle}"
+        "path{fill:none;vector-effect:non-scaling-stroke}rect{fill:var(--fg)}"
+        ".C{fill:#6fa3cc}.A{fill:#c3d7e6}.P{fill:#a48bc9}.S{fill:#f0cf8a}.J{fill:#6fb089}"
+        ".h0{fill:var(--a);fill-opacity:.16}.h1{fill:var(--a);fill-opacity:.36}.h2{fill:var(--a);fill-opacity:.55}"
+        ".h3{fill:var(--a);fill-opacity:.85}.h4{fill:var(--bad)}"
+        ".life{stroke:var(--dim)}.wait{stroke:var(--c);stroke-width:8}.step,.series{stroke:var(--a)}"
+        ".out,.err{stroke:var(--fg);stroke-width:2.5;stroke-linecap:round}.err{stroke:var(--mark);stroke-width:6}"
+        ".failed,.failure{stroke:var(--bad);stroke-width:2}.divergence{stroke:var(--mark);stroke-width:2;stroke-dasharray:4 3}"
+        ".stopped{fill:var(--dim)}.series{stroke-width:1.5}"
+        ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,18rem),1fr));gap:1rem 1.5rem}"
+        "figure{margin:0;break-inside:avoid}figure svg{width:100%;height:40px;border-bottom:1px solid var(--line)}"
+        "@media(max-width:40rem){.odd,.head,.chart i{display:none}.chart{grid-template-columns:fit-content(9rem) 1fr;column-gap:.5rem}"
+        ".values{grid-template-columns:fit-content(9rem) 1fr auto}"
+        "tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}"
+        "td,th{display:inline;border:0;padding:0 .6rem 0 0}.s{white-space:normal}"
+        "td:last-child{display:block;padding:0}}"
+        "@media print{@page{margin:14mm}html{font-size:12px}body{padding:0;font-size:1rem}.box,.keys{break-inside:avoid}"
+        ".keys{break-before:avoid}.axis{break-after:avoid}.chart{break-inside:avoid}.long{break-inside:auto}}";
 /* clang-format on */
 
 void html_text(struct buf *to, const char *text)
@@ -77,6 +104,7 @@ static void put_sentence(struct buf *to, const char *open, char *text, const cha
         free(text);
 }
 
+/* The end of the run in one sentence, and the other sentences about it. */
 static void put_top(struct buf *to, const struct story *s)
 {
         const char *verdict = json_member(s->summary, "verdict");
@@ -88,19 +116,31 @@ static void put_top(struct buf *to, const struct story *s)
                         "content=\"default-src 'none'; style-src 'unsafe-inline'\">");
         put_element(to, "<title>hnlaunch run ", json_member(s->run, "run"), "</title><style>");
         buf_appends(to, style);
-        put_element(to, "</style></head>\n<body><header><h1>Run ", json_member(s->run, "run"),
-                    "</h1>");
-        put_sentence(to, "<p class=\"dim\">", story_headline(s), "</p>");
-        put_element(to, bad ? "<p class=\"bad\">\xe2\x9c\x97 " : "<p>",
-                    *verdict ? verdict : "no verdict yet", "</p></header>\n");
-        put_sentence(to, "<div class=\"box\"><b>Why:</b> ", s->why ? xstrdup(s->why) : NULL,
-                     "</div>\n");
-        put_sentence(to, "<div class=\"box\"><b>First divergence:</b> ", story_divergence_text(s),
-                     "</div>\n");
-        put_sentence(to,
-                     s->slow.rank.node < 0 ? "<div class=\"box\"><b>Slow node:</b> "
-                                           : "<div class=\"box\"><b>Slow rank:</b> ",
-                     story_slow_text(s), "</div>\n");
+        buf_appends(to, "</style></head>\n<body><h1>");
+        if (*verdict)
+                buf_appends(to, bad ? "<span class=\"bad\">\xe2\x9c\x97</span> "
+                                    : "<span class=\"good\">\xe2\x9c\x93</span> ");
+        put_element(to, "", *verdict ? verdict : "no verdict yet", "</h1>\n");
+        put_element(to, "<p class=\"dim\">Run ", json_member(s->run, "run"), ": ");
+        put_sentence(to, "", story_headline(s), "</p>\n");
+}
+
+static void put_explanations(struct buf *to, const struct story *s)
+{
+        CLEANUP(buf_finish) struct buf box = BUF_INIT;
+
+        put_sentence(&box, "<p><b>Why:</b> ", s->why ? xstrdup(s->why) : NULL, "</p>");
+        if (story_diverged_before(s))
+                put_sentence(&box, "<p><b>First divergence:</b> ", story_divergence_text(s),
+                             "</p>");
+        put_sentence(&box,
+                     s->slow.rank.node < 0 ? "<p><b>Slow node:</b> " : "<p><b>Slow rank:</b> ",
+                     story_slow_text(s), "</p>");
+        if (buf_len(&box)) {
+                buf_appends(to, "<div class=\"box\">");
+                buf_append(to, buf_data(&box), buf_len(&box));
+                buf_appends(to, "</div>\n");
+        }
 }
 
 static void put_start(struct buf *to, const struct story *s)
@@ -108,152 +148,277 @@ static void put_start(struct buf *to, const struct story *s)
         if (!s->n_phases)
                 return;
         buf_appends(to, "<section><h2>The start</h2>");
-        put_sentence(to, "<p>", story_phases_text(s), "</p>");
-        put_sentence(to, "<p><b>Critical path:</b> ", story_path_text(s),
-                     "</p><div class=\"wide\">");
+        if (s->n_nodes > 1)
+                put_sentence(to, "<p>Critical path: ", story_path_text(s, "\xe2\x86\x92"), "</p>");
         picture_start(to, s);
-        buf_appends(to, "</div></section>\n");
+        buf_appends(to, "</section>\n");
 }
 
 static void put_ranks(struct buf *to, const struct story *s)
 {
-        int64_t last = story_last_us(s), from = MAX(s->times.ordered_us, INT64_C(0));
+        int64_t last = story_last_us(s), from = MAX(s->times.ordered_us, s->times.restarted_us);
         int64_t end = s->times.failed_us >= 0 ? s->times.failed_us : last, zoom;
 
-        if (!s->n_ranks)
+        if (!picture_has_lanes(s))
                 return;
+        from = MAX(from, INT64_C(0));
         buf_appends(to, "<section><h2>The ranks</h2>");
-        put_sentence(to, "<p class=\"dim\">Traces: ", story_traces_text(s),
-                     "</p><div class=\"wide\">");
-        picture_ranks(to, s, from, last);
-        buf_appends(to, "</div>\n");
+        picture_ranks(to, s, from, last, 0);
         zoom = s->divergence.rank >= 0 ? MIN(2 * (end - s->divergence.us), end - from) : 0;
         zoom = MAX(zoom, MIN((end - from) / ZOOM_PART / 2, INT64_C(10000000)));
         if (s->times.failed_us >= 0 && zoom > 0 && zoom < (last - from) / 2) {
                 int64_t until = MIN(end + zoom / 4, last);
 
-                put_element(to, "<h2>The last ", story_span(until - (end - zoom)).text,
-                            "</h2><div class=\"wide\">");
-                picture_ranks(to, s, end - zoom, until);
-                buf_appends(to, "</div>");
+                put_element(to, "<h3>The last ", story_span(until - (end - zoom)).text,
+                            s->cause_rank >= 0 ? ", counted from the first failure</h3>"
+                                               : ", counted from the order to stop</h3>");
+                picture_ranks(to, s, end - zoom, until, end);
         }
         buf_appends(to, "</section>\n");
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static void put_cell(struct buf *to, bool narrow, const char *text)
+static void put_cell(struct buf *to, const char *class, const char *text)
 {
-        put_element(to, narrow ? "<td class=\"n\">" : "<td>", text, "</td>");
+        buf_printf(to, "<td class=\"%s\">", class);
+        put_element(to, "", text, "</td>");
+}
+
+/* Failures that ended alike and say the same. */
+struct failure_row {
+        const json_t *first;
+        struct intlist ranks;
+};
+
+static int compare_rank_numbers(const void *a, const void *b)
+{
+        return *(const int *)a - *(const int *)b;
+}
+
+/* Returns what a failure says, without the name that its rank gives itself. */
+static const char *find_words(const json_t *f)
+{
+        const char *text = json_member(f, "text"), *words = *text ? text : json_member(f, "said");
+        char own[32];
+        size_t len = (size_t)snprintf(own, sizeof(own), "rank %lld: ",
+                                      (long long)json_integer_value(json_object_get(f, "rank")));
+
+        return json_object_get(f, "rank") && !strncmp(words, own, len) ? words + len : words;
+}
+
+static bool is_same_failure(const json_t *a, const json_t *b)
+{
+        static const char *const members[] = { "signal", "code", "echo" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+                const json_t *x = json_object_get(a, members[i]),
+                             *y = json_object_get(b, members[i]);
+
+                if (x != y && (!x || !y || !json_equal(x, y)))
+                        return false;
+        }
+        return json_object_get(a, "rank") && json_object_get(b, "rank") &&
+               !strcmp(find_words(a), find_words(b));
+}
+
+/* Returns where a row's failures were; malloc'ed. */
+static char *make_place(const struct story *s, struct failure_row *r)
+{
+        const char *host = json_member(r->first, "host");
+        CLEANUP(free_textp) char *all = NULL;
+
+        if (!r->ranks.n)
+                return xstrdup(host);
+        if (r->ranks.n == 1)
+                return s->n_nodes == 1 ? xasprintf("rank %d", r->ranks.v[0])
+                                       : xasprintf("rank %d on %s", r->ranks.v[0], host);
+        qsort(r->ranks.v, r->ranks.n, sizeof(*r->ranks.v), compare_rank_numbers);
+        all = intlist_fold(&r->ranks);
+        return xasprintf("%zu ranks: %.200s%s", r->ranks.n, all,
+                         strlen(all) > 200 ? "\xe2\x80\xa6" : "");
+}
+
+static void put_failure(struct buf *to, const struct story *s, struct failure_row *r)
+{
+        const json_t *code = json_object_get(r->first, "code");
+        int signal = (int)json_integer_value(json_object_get(r->first, "signal"));
+        const char *name = signal ? sigabbrev_np(signal) : NULL;
+        CLEANUP(free_textp) char *place = make_place(s, r), *end = NULL;
+
+        end = name     ? xasprintf("SIG%s", name)
+              : signal ? xasprintf("signal %d", signal)
+              : code   ? xasprintf("exit %lld", (long long)json_integer_value(code))
+                       : xstrdup("");
+        buf_appends(to, "<tr>");
+        put_cell(to, "n", story_span(story_failure_us(r->first)).text);
+        put_cell(to, strlen(place) > PLACE_SHORT ? "p" : "s", place);
+        put_cell(to, "s", end);
+        put_element(to, "<td>", find_words(r->first), "");
+        buf_appends(to, json_is_true(json_object_get(r->first, "echo"))
+                                ? " <span class=\"dim\">(a consequence)</span></td></tr>\n"
+                                : "</td></tr>\n");
+}
+
+/* Returns how many rows the failures take; the last one may stand for more than it says. */
+static size_t fold_failures(const struct story *s, struct failure_row *rows, size_t *ret_more)
+{
+        const json_t *f;
+        size_t i, n = 0, k;
+
+        *ret_more = 0;
+        json_array_foreach(s->failures, i, f)
+        {
+                for (k = 0; k < n && !is_same_failure(rows[k].first, f); k++)
+                        ;
+                if (k == FAILURES) {
+                        ++*ret_more;
+                        continue;
+                }
+                if (k == n)
+                        rows[n++] = (struct failure_row){ f, { 0 } };
+                if (json_object_get(f, "rank"))
+                        intlist_add(&rows[k].ranks,
+                                    (int)json_integer_value(json_object_get(f, "rank")));
+        }
+        return n;
+}
+
+/* Whether the verdict says all of the only failure. */
+static bool is_in_verdict(const struct story *s)
+{
+        return json_array_size(s->failures) == 1 &&
+               strstr(json_member(s->summary, "verdict"),
+                      find_words(json_array_get(s->failures, 0)));
 }
 
 static void put_failures(struct buf *to, const struct story *s)
 {
-        const json_t *f;
-        size_t i;
+        struct failure_row rows[FAILURES];
+        size_t more, n = fold_failures(s, rows, &more);
 
-        if (!json_array_size(s->failures))
-                return;
-        buf_appends(to, "<section><h2>Failures, the first one first</h2><div class=\"wide\"><table>"
-                        "<tr><th>After</th><th>Where</th><th>End</th><th>Words</th></tr>");
-        json_array_foreach(s->failures, i, f)
-        {
-                const json_t *rank = json_object_get(f, "rank"), *n;
-                CLEANUP(buf_finish) struct buf where = BUF_INIT, end = BUF_INIT;
-                const char *words = json_member(f, "text");
-
-                if (i == FAILURES)
-                        break;
-                if (rank)
-                        buf_printf(&where, "rank %lld on ", (long long)json_integer_value(rank));
-                buf_appends(&where, json_member(f, "host"));
-                if ((n = json_object_get(f, "signal")))
-                        buf_printf(&end, "signal %lld", (long long)json_integer_value(n));
-                else if ((n = json_object_get(f, "code")))
-                        buf_printf(&end, "code %lld", (long long)json_integer_value(n));
-                if (json_is_true(json_object_get(f, "echo")))
-                        buf_appends(&end, ", follows from another");
-                words = *words ? words : json_member(f, "said");
-                buf_append(&where, "", 1);
-                buf_append(&end, "", 1);
-                buf_appends(to, "<tr>");
-                put_cell(to, true, story_span(story_failure_us(f)).text);
-                put_cell(to, false, (const char *)buf_data(&where));
-                put_cell(to, true, (const char *)buf_data(&end));
-                put_cell(to, false, words);
-                buf_appends(to, "</tr>");
+        if (n && !is_in_verdict(s)) {
+                buf_appends(
+                        to,
+                        "<section><h2>Failures, the first one first</h2><table>"
+                        "<tr class=\"head\"><th class=\"n\">After</th><th class=\"s\">Where</th>"
+                        "<th class=\"s\">End</th><th>Words</th></tr>\n");
+                for (size_t i = 0; i < n; i++)
+                        put_failure(to, s, &rows[i]);
+                buf_appends(to, "</table>");
+                if (more)
+                        buf_printf(to, "<p class=\"dim\">and %zu more</p>", more);
+                buf_appends(to, "</section>\n");
         }
-        buf_appends(to, "</table>");
-        if (i < json_array_size(s->failures))
-                buf_printf(to, "<p class=\"dim\">and %zu more</p>",
-                           json_array_size(s->failures) - i);
-        buf_appends(to, "</div></section>\n");
+        for (size_t i = 0; i < n; i++)
+                intlist_finish(&rows[i].ranks);
+}
+
+/* Whether another place of the page has the same. */
+static bool is_told_elsewhere(const struct story *s, const struct story_note *n)
+{
+        return !strcmp(n->what, "run.library") ||
+               (!strcmp(n->what, "run.hang") && s->why && !strcmp(n->text, s->why));
+}
+
+/* What happened, and where, if the words do not begin with that. */
+static void put_place(struct buf *to, const char *place, const char *words)
+{
+        bool has_place = *place && strncmp(words, place, strlen(place)) != 0;
+
+        put_element(to, "<td>", has_place ? place : "", has_place && *words ? ": " : "");
+        put_element(to, "", words, "</td>");
 }
 
 static void put_notes(struct buf *to, const struct story *s)
 {
-        if (!s->n_notes)
-                return;
-        buf_appends(to, "<section><h2>What happened</h2><div class=\"wide\"><table>");
-        for (size_t i = 0; i < MIN(s->n_notes, (size_t)NOTES); i++) {
+        size_t shown = 0;
+
+        for (size_t i = 0; i < s->n_notes; i++) {
                 const struct story_note *n = &s->notes[i];
                 CLEANUP(free_textp) char *place = story_place_text(s, n->node, n->rank);
 
+                if (is_told_elsewhere(s, n) || shown++ >= NOTES)
+                        continue;
+                if (shown == 1)
+                        buf_appends(to, "<section><h2>What happened</h2><table>\n");
                 buf_appends(to, "<tr>");
-                put_cell(to, true, story_span(n->us).text);
-                put_cell(to, true, n->what);
-                put_cell(to, false, place);
-                put_cell(to, false, n->text);
-                buf_appends(to, "</tr>");
+                put_cell(to, "n", story_span(n->us).text);
+                put_cell(to, "s", n->what + strcspn(n->what, ".") + 1);
+                put_place(to, place, n->text);
+                buf_appends(to, "</tr>\n");
         }
-        buf_appends(to, "</table></div></section>\n");
+        if (shown > NOTES)
+                buf_printf(to, "</table><p class=\"dim\">and %zu more</p></section>\n",
+                           shown - NOTES);
+        else if (shown)
+                buf_appends(to, "</table></section>\n");
 }
 
-/* The words of an array as one line. */
+/* Returns the words of an array as one line for a shell; malloc'ed. */
 static char *join_words(const json_t *words)
 {
-        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        struct strv v = STRV_INIT;
         const json_t *w;
+        char *line;
         size_t i;
 
         json_array_foreach(words, i, w)
-                buf_printf(&b, "%s%s", i ? " " : "", json_is_string(w) ? json_string_value(w) : "");
-        return buf_steal(&b);
+                strv_push(&v, json_is_string(w) ? json_string_value(w) : "");
+        line = shell_words_join(&v);
+        strv_finish(&v);
+        return line;
 }
 
 static void put_fact(struct buf *to, const char *name, const char *text)
 {
         if (!*text)
                 return;
-        put_element(to, "<tr><th>", name, "</th><td><code>");
-        put_element(to, "", text, "</code></td></tr>");
+        put_element(to, "<tr><th class=\"s\">", name, "</th><td><code>");
+        put_element(to, "", text, "</code></td></tr>\n");
+}
+
+/* The command line, and the program where that does not end with it, as with --job. */
+static void put_command(struct buf *to, const struct story *s)
+{
+        CLEANUP(free_textp) char *argv = join_words(json_object_get(s->run, "argv"));
+        CLEANUP(free_textp) char *line = join_words(json_object_get(s->run, "line"));
+        CLEANUP(free_textp) char *command = xasprintf("hnlaunch %s", line);
+        size_t n = strlen(argv), len = strlen(line);
+
+        if (len < n || strcmp(line + len - n, argv) != 0)
+                put_fact(to, "program", argv);
+        if (len)
+                put_fact(to, "command", command);
 }
 
 static void put_facts(struct buf *to, const struct story *s)
 {
-        CLEANUP(free_textp) char *argv = join_words(json_object_get(s->run, "argv"));
-        CLEANUP(free_textp) char *line = join_words(json_object_get(s->run, "line"));
-
-        buf_appends(to, "<section><h2>Program and versions</h2><table>");
-        put_fact(to, "program", argv);
-        put_fact(to, "hnlaunch", line);
+        buf_appends(to, "<section><h2>Program and versions</h2><table>\n");
+        put_command(to, s);
         put_fact(to, "directory", json_member(s->run, "cwd"));
-        put_fact(to, "version of hnlaunch", json_member(s->run, "version"));
+        put_fact(to, "hnlaunch", json_member(s->run, "version"));
         for (size_t i = 0; i < s->n_notes; i++)
                 if (!strcmp(s->notes[i].what, "run.library"))
                         put_fact(to, "library of the ranks", s->notes[i].text);
+        if (!s->log.n || s->n_nodes > 1) {
+                CLEANUP(free_textp) char *traces = story_traces_text(s);
+
+                put_element(to, "<tr><th class=\"s\">traces</th><td>", traces, "</td></tr>\n");
+        }
         buf_appends(to, "</table></section>\n");
 }
 
 void story_html(struct buf *to, const struct story *s)
 {
         put_top(to, s);
+        put_explanations(to, s);
         put_failures(to, s);
         put_notes(to, s);
-        put_start(to, s);
-        put_ranks(to, s);
         picture_steps(to, s);
+        put_ranks(to, s);
         picture_series(to, s);
+        put_start(to, s);
         put_facts(to, s);
         buf_appends(to, "</body></html>\n");
 }

@@ -16,9 +16,13 @@ void story_html(struct buf *to, const struct story *s);
 /* --- story_picture.c: the pictures, also of thousands of ranks a bounded size --- */
 
 void picture_start(struct buf *to, const struct story *s); /* a bar for each node */
-/* A lane for each of the most important ranks, between two times. */
-void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64_t until_us);
-/* A heat map of the steps; nothing where there are too few. */
+/* Returns whether lanes tell more than that all ended with 0, or were stopped. */
+bool picture_has_lanes(const struct story *s);
+/* A lane for each of the most important ranks, between two times, which are counted from @zero_us.
+ */
+void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64_t until_us,
+                   int64_t zero_us);
+/* A heat map of the steps; a sentence where none took longer, nothing where there are too few. */
 void picture_steps(struct buf *to, const struct story *s);
 void picture_series(struct buf *to, const struct story *s); /* processor, memory, network, GPUs */
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pictures are WIDTH units wide, names on the left. Marks of a lane that would lie on one another
- * become one, so that a picture has a bounded size whatever the number of records.
+ * A picture is a grid: names on the left, one small SVG a row, values on the right. A row is as
+ * wide as there is room, on a phone or on paper: what has a place in time is given in per cent, or
+ * lies in an inner SVG that is stretched without its strokes. A page breaks between rows only.
+ * Marks of a lane that would lie on one another become one, so that a picture has a bounded size
+ * whatever the number of records.
  */
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,138 +18,236 @@
 #include "head/record/story_text.h"
 
 enum {
-        WIDTH = 1000,
-        NAMES = 150, /* of it for names */
-        CHART = WIDTH - NAMES - 60,
-        BAR = 18, /* height of a node's bar, and of a rank's lane */
-        HEAD = 24,
+        CHART = 1000, /* units of a row's width */
+        ROW = 18,     /* height of a row */
         START_NODES = 1000,
         LANES = 64,
         SERIES_NODES = 16,
-        MARKS = CHART, /* of one kind in a lane */
-        POINTS = 240,  /* of a series */
+        POINTS = 240, /* of a series */
         STEP_COLUMNS = 120,
+        PAGE_ROWS = 32, /* longer pictures may break between pages of paper */
 };
 
 struct picture {
         struct buf *to;
         int64_t from_us, until_us;
+        int64_t zero_us; /* times are counted from here */
 };
 
 static double place_x(const struct picture *p, int64_t us)
 {
         double part = (double)(us - p->from_us) / (double)MAX(p->until_us - p->from_us, INT64_C(1));
 
-        return NAMES + CHART * MIN(MAX(part, 0.0), 1.0);
+        return CHART * MIN(MAX(part, 0.0), 1.0);
 }
 
-static void open_picture(const struct picture *p, size_t rows, const char *what)
+static double place_percent(const struct picture *p, int64_t us)
 {
-        buf_printf(p->to, "<svg viewBox=\"0 0 %d %zu\" role=\"img\" aria-label=\"%s\">", WIDTH,
-                   HEAD + rows * BAR + 4, what);
+        return place_x(p, us) * 100 / CHART;
 }
 
-/* Times below the top: from, until, and three between. */
-static void put_axis(const struct picture *p, size_t rows)
+/* Times on top: from, until, and three between. */
+static void open_picture(const struct picture *p, const char *class, const char *what)
 {
+        static const char *const anchors[] = { "start", "middle", "middle", "middle", "end" };
+
+        buf_printf(p->to,
+                   "<div class=\"chart %s\" role=\"img\" aria-label=\"%s\"><span></span><svg "
+                   "class=\"axis\">",
+                   class, what);
         for (int i = 0; i <= 4; i++) {
-                int64_t us = p->from_us + (p->until_us - p->from_us) * i / 4;
-                const char *anchor = i == 0 ? "start" : i == 4 ? "end" : "middle";
+                int64_t us = p->from_us - p->zero_us + (p->until_us - p->from_us) * i / 4;
 
-                buf_printf(p->to,
-                           "<path d=\"M%.1f %dV%zu\" stroke=\"var(--line)\"/><text class=\"t\" "
-                           "x=\"%.1f\" y=\"11\" text-anchor=\"%s\">%s</text>",
-                           place_x(p, us), HEAD - 8, HEAD + rows * BAR, place_x(p, us), anchor,
-                           story_span(us).text);
+                buf_printf(p->to, "<text x=\"%d%%\" y=\"12\" text-anchor=\"%s\"%s>%s%s</text>",
+                           25 * i, anchors[i], i % 2 ? " class=\"odd\"" : "",
+                           us < 0 ? "\xe2\x88\x92" : "",
+                           us ? story_span(us < 0 ? -us : us).text : "0");
         }
+        buf_appends(p->to, strcmp(class, "values") != 0 ? "</svg>\n" : "</svg><span></span>\n");
 }
 
-static void put_row_name(const struct picture *p, size_t row, const char *name, bool bold)
+/* A narrow page leaves out the @host; "" = none. */
+static void open_row(const struct picture *p, const char *name, const char *host, bool bold)
 {
-        buf_printf(p->to, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\"%s>", NAMES - 6,
-                   HEAD + row * BAR + 13, bold ? " style=\"font-weight:700\"" : "");
+        buf_appends(p->to, bold ? "<span><b>" : "<span>");
         html_text(p->to, name);
-        buf_appends(p->to, "</text>");
+        buf_appends(p->to, bold ? "</b>" : "");
+        if (*host) {
+                buf_appends(p->to, "<i> on ");
+                html_text(p->to, host);
+                buf_appends(p->to, "</i>");
+        }
+        buf_appends(p->to, "</span><svg>");
+}
+
+static void open_rank_row(const struct picture *p, const struct story *s, int rank, bool bold)
+{
+        CLEANUP(free_textp) char *name = xasprintf("rank %d", rank);
+
+        open_row(p, name, s->n_nodes > 1 ? story_host(s, -1, rank) : "", bold);
+}
+
+static void open_keys(struct buf *to)
+{
+        buf_appends(to, "</div><p class=\"keys\">");
+}
+
+/* Says what a mark means, which @shape draws from -7 to 7 and from 0 to ROW. */
+static void put_key(struct buf *to, const char *shape, const char *words)
+{
+        buf_printf(to, "<span><svg viewBox=\"-7 0 14 %d\">%s</svg>%s</span> ", ROW, shape, words);
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* A bar with its letter, where there is room for it. */
-static void put_bar(const struct picture *p, size_t row, char letter, const char *name,
-                    const char *fill, int64_t from_us, int64_t until_us)
+/* A bar with its name, where there is room for it. */
+static void put_bar(const struct picture *p, char letter, const char *name, int64_t from_us,
+                    int64_t until_us)
 {
         double x, width;
 
         if (from_us < 0 || until_us < from_us)
                 return;
-        x = place_x(p, from_us);
-        width = MAX(place_x(p, until_us) - x, 1.0);
+        x = place_percent(p, from_us);
+        width = MAX(place_percent(p, until_us) - x, 0.1);
         buf_printf(p->to,
-                   "<rect x=\"%.1f\" y=\"%zu\" width=\"%.1f\" height=\"%d\" fill=\"%s\" "
-                   "stroke=\"var(--bg)\"><title>%s %s</title></rect>",
-                   x, HEAD + row * BAR + 1, width, BAR - 4, fill, name,
-                   story_span(until_us - from_us).text);
-        if (width >= 12)
-                buf_printf(p->to, "<text x=\"%.1f\" y=\"%zu\">%c</text>", x + 3,
-                           HEAD + row * BAR + 13, letter);
+                   "<rect class=\"%c\" x=\"%.1f%%\" y=\"2\" width=\"%.1f%%\" height=\"14\">"
+                   "<title>%s %s</title></rect>",
+                   letter, x, width, name, story_span(until_us - from_us).text);
+        if (width >= 22)
+                buf_printf(p->to, "<text class=\"in\" x=\"%.1f%%\" y=\"13\">%s</text>",
+                           x + width / 2, name);
 }
 
 static void put_start_row(const struct picture *p, const struct story *s, size_t node)
 {
         const struct story_node *n = &s->nodes[node];
 
-        put_row_name(p, node, n->host, n->lost || n->failed);
-        put_bar(p, node, 'C', "connect", "var(--b)", n->connected_us < 0 ? -1 : 0, n->connected_us);
-        put_bar(p, node, 'A', n->uploaded ? "agent, uploaded" : "agent", "var(--c)",
-                n->connected_us, n->ready_us);
-        put_bar(p, node, 'P', "push", "var(--b)", n->ready_us, n->pushed_us);
-        if (!s->restarts)
-                put_bar(p, node, 'S', "start", "var(--b)",
-                        n->started_us < 0 ? -1 : s->times.ordered_us, n->started_us);
-        put_bar(p, node, 'J', "join", "var(--c)", n->started_us, n->joined_us);
+        open_row(p, n->host, "", n->lost || n->failed);
+        put_bar(p, 'C', "connect", n->connected_us < 0 ? -1 : 0, n->connected_us);
+        put_bar(p, 'A', n->uploaded ? "agent, uploaded" : "agent", n->connected_us, n->ready_us);
+        put_bar(p, 'P', "push", n->ready_us, n->pushed_us);
+        if (!s->restarts) {
+                put_bar(p, 'S', "start", n->started_us < 0 ? -1 : s->times.ordered_us,
+                        n->started_us);
+                put_bar(p, 'J', "join", n->started_us, n->joined_us);
+        }
         if (n->lost || n->failed)
-                buf_printf(p->to, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%s</text>", WIDTH,
-                           HEAD + node * BAR + 13, n->lost ? "lost" : "not reached");
+                buf_printf(p->to, "<text x=\"100%%\" y=\"13\" text-anchor=\"end\">%s</text>",
+                           n->lost ? "lost" : "not reached");
+        buf_appends(p->to, "</svg>\n");
+}
+
+/* The join of a later attempt is far from the start. */
+static bool is_of_start(const struct story *s, const struct story_phase *p)
+{
+        return !s->restarts || p->letter != 'J';
 }
 
 void picture_start(struct buf *to, const struct story *s)
 {
-        struct picture p = { to, 0, 1 };
+        struct picture p = { to, 0, 1, 0 };
         size_t rows = MIN(s->n_nodes, (size_t)START_NODES);
 
         for (size_t i = 0; i < s->n_phases; i++)
-                p.until_us = MAX(p.until_us, s->phases[i].until_us);
-        open_picture(&p, rows, "The start of each node");
-        put_axis(&p, rows);
+                if (is_of_start(s, &s->phases[i]))
+                        p.until_us = MAX(p.until_us, s->phases[i].until_us);
+        open_picture(&p, rows > PAGE_ROWS ? "long" : "short", "The start of each node");
         for (size_t i = 0; i < rows; i++)
                 put_start_row(&p, s, i);
-        buf_printf(to,
-                   "</svg><p class=\"dim\">C connect, A agent, %sS start of the ranks, J join; "
-                   "gaps wait for other nodes.%s</p>",
-                   s->n_nodes && s->nodes[0].pushed_us >= 0 ? "P push, " : "",
+        open_keys(to);
+        for (size_t i = 0; i < s->n_phases; i++) {
+                const struct story_phase *ph = &s->phases[i];
+                CLEANUP(free_textp)
+                char *shape = xasprintf(
+                             "<rect class=\"%c\" x=\"-7\" y=\"2\" width=\"14\" height=\"14\"/>",
+                             ph->letter),
+                     *words = xasprintf("%s %s", ph->name,
+                                        story_span(ph->until_us - ph->from_us).text);
+
+                if (is_of_start(s, ph))
+                        put_key(to, shape, words);
+        }
+        buf_printf(to, "%s%s</p>", s->n_nodes > 1 ? "Gaps wait for other nodes." : "",
                    rows < s->n_nodes ? " Only the first nodes are shown." : "");
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
+/* Returns the cell that tells of a column: a step that ended later was under way there; -1 = none.
+ */
+static double find_step_cell(const struct step_times *t, size_t row, size_t column)
+{
+        while (column < t->columns && t->rows[row].cells[column] < 0)
+                column++;
+        return column < t->columns ? t->rows[row].cells[column] : -1;
+}
+
+/* Draws neighbours of the same shade as one, with the longest time in it. */
 static void put_step_cells(const struct picture *p, const struct step_times *t, size_t row)
 {
-        static const char *const opacity[] = { ".1", ".3", ".55", ".8", "1" };
-        double width = (double)CHART / (double)t->columns;
+        double width = 100 / (double)t->columns, most;
 
-        for (size_t c = 0; c < t->columns; c++) {
-                double us = t->rows[row].cells[c];
-                int shade = step_times_shade(t, us);
+        for (size_t c = 0, from; c < t->columns;) {
+                int shade = step_times_shade(t, most = find_step_cell(t, row, c));
 
+                for (from = c; c < t->columns; c++) {
+                        double us = find_step_cell(t, row, c);
+
+                        if (step_times_shade(t, us) != shade)
+                                break;
+                        most = MAX(most, us);
+                }
                 if (shade >= 0)
-                        buf_printf(
-                                p->to,
-                                "<rect x=\"%.1f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" "
-                                "fill=\"var(--%s)\" fill-opacity=\"%s\"><title>%s</title></rect>",
-                                NAMES + (double)c * width, HEAD + row * BAR + 1, width, BAR - 2,
-                                shade == 4 ? "bad" : "a", opacity[shade],
-                                story_span((int64_t)us).text);
+                        buf_printf(p->to,
+                                   "<rect class=\"h%d\" x=\"%.2f%%\" y=\"1\" width=\"%.2f%%\" "
+                                   "height=\"16\"><title>%s</title></rect>",
+                                   shade, (double)from * width, (double)(c - from) * width,
+                                   story_span((int64_t)most).text);
         }
+}
+
+static void put_step_keys(struct buf *to)
+{
+        static const char *const words[] = { "as the median", "1.1 times", "1.25", "1.6",
+                                             "2.5 and more" };
+
+        open_keys(to);
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+                CLEANUP(free_textp)
+                char *shape = xasprintf(
+                        "<rect class=\"h%zu\" x=\"-7\" y=\"2\" width=\"14\" height=\"14\"/>", i);
+
+                put_key(to, shape, words[i]);
+        }
+        buf_appends(to, "</p>");
+}
+
+static bool has_long_steps(const struct step_times *t)
+{
+        for (size_t r = 0; r < t->n_rows; r++)
+                for (size_t c = 0; c < t->columns; c++)
+                        if (step_times_shade(t, t->rows[r].cells[c]) > 0)
+                                return true;
+        return false;
+}
+
+static void put_step_rows(const struct picture *p, const struct story *s,
+                          const struct step_times *t)
+{
+        open_picture(p, "values", "How long the steps of each rank took");
+        for (size_t i = 0; i < t->n_rows; i++) {
+                const struct step_row *r = &t->rows[i];
+                CLEANUP(free_textp) char *others = xasprintf("%zu others", r->n);
+
+                if (r->rank < 0)
+                        open_row(p, others, "", false);
+                else
+                        open_rank_row(p, s, r->rank, !i && s->slow.rank.node == r->rank);
+                put_step_cells(p, t, i);
+                buf_printf(p->to, "</svg><span>%s</span>\n", story_span((int64_t)r->own_us).text);
+        }
+        put_step_keys(p->to);
 }
 
 void picture_steps(struct buf *to, const struct story *s)
@@ -154,46 +257,39 @@ void picture_steps(struct buf *to, const struct story *s)
 
         step_times_find(&t, &s->log, &places, STEP_COLUMNS);
         if (t.n_rows) {
-                struct picture p = { to, t.from_us, t.until_us };
+                bool has_long = has_long_steps(&t);
 
                 buf_printf(to,
                            "<section><h2>Steps %" PRId64 " to %" PRId64
-                           "</h2><p>%s each by itself, without waits for others. The slowest rank "
-                           "is on top; the darker, the longer: more than 1.1, 1.25, 1.6 and 2.5 "
-                           "times the median.</p><div class=\"wide\">",
-                           t.first, t.last, story_span((int64_t)t.median_us).text);
-                open_picture(&p, t.n_rows, "How long the steps of each rank took");
-                put_axis(&p, t.n_rows);
-                for (size_t i = 0; i < t.n_rows; i++) {
-                        const struct step_row *r = &t.rows[i];
-                        CLEANUP(free_textp)
-                        char *name = r->rank < 0 ? xasprintf("%zu others", r->n)
-                                                 : story_place_text(s, -1, r->rank);
-
-                        put_row_name(&p, i, name, !i && s->slow.rank.node == r->rank);
-                        put_step_cells(&p, &t, i);
-                        buf_printf(to, "<text x=\"%d\" y=\"%zu\">%s</text>", NAMES + CHART + 4,
-                                   HEAD + i * BAR + 13, story_span((int64_t)r->own_us).text);
-                }
-                buf_appends(to, "</svg></div></section>\n");
+                           "</h2><p>%s each by itself, without waits for others; %s.</p>",
+                           t.first, t.last, story_span((int64_t)t.median_us).text,
+                           has_long ? "the slowest rank on top" : "no rank took 1.1 times as long");
+                if (has_long)
+                        put_step_rows(&(struct picture){ to, t.from_us, t.until_us, 0 }, s, &t);
+                buf_appends(to, "</section>\n");
         }
         step_times_finish(&t);
 }
 
 /* --- lanes of ranks --------------------------------------------------------------------------- */
 
-/* Chooses the ranks that are shown: those that failed or diverged, then the others in order. */
+/* Whether a rank stands on top of the others. */
+static bool is_odd_rank(const struct story *s, int rank)
+{
+        return rank == s->cause_rank || rank == s->divergence.rank || rank == s->slow.rank.node;
+}
+
+/* Chooses the ranks that are shown: odd ones, those that failed, then the others in order. */
 static size_t choose_lanes(const struct story *s, int *lane_of)
 {
         size_t n = 0, failed = 0;
 
         for (size_t i = 0; i < s->n_ranks; i++) {
                 const struct story_rank *r = &s->ranks[i];
-                bool odd = (int)i == s->cause_rank || (int)i == s->divergence.rank;
                 bool bad = r->exited_us >= 0 && (r->code || r->signal) &&
                            (s->times.stop_us < 0 || r->exited_us <= s->times.stop_us);
 
-                lane_of[i] = odd || (bad && failed++ < LANES / 4) ? 0 : -1;
+                lane_of[i] = is_odd_rank(s, (int)i) || (bad && failed++ < LANES / 4) ? 0 : -1;
                 n += lane_of[i] == 0;
         }
         for (size_t i = 0; i < s->n_ranks && n < LANES; i++)
@@ -208,133 +304,189 @@ static size_t choose_lanes(const struct story *s, int *lane_of)
         return n;
 }
 
-/* The marks of one kind, lane by lane, as one path. */
-struct mark_kind {
-        const char *stroke, *title;
-        double last[LANES]; /* x of the newest mark */
-        size_t n[LANES];
-        struct buf path;
+enum { MARK_WAIT, MARK_STEP, MARK_OUT, MARK_ERR, MARK_KINDS };
+
+/* The marks of a rank: a path of each kind, and the end of its newest mark. */
+struct lane {
+        struct buf paths[MARK_KINDS];
+        double last[MARK_KINDS];
 };
 
-enum { MARK_STEP, MARK_WAIT, MARK_OUT, MARK_ERR, MARK_KINDS };
+static const struct {
+        double least; /* between two */
+        const char *class, *key, *words;
+} marks[] = {
+        [MARK_WAIT] = { 2, "wait", "M-7 9h14", "waits for others in the store" },
+        [MARK_STEP] = { 2, "step", "M0 5v8", "step" },
+        [MARK_OUT] = { 4, "out", "M0 9h0", "output" },
+        [MARK_ERR] = { 6, "err", "M0 9h0", "stderr" },
+};
 
-/* False: it would lie on the one before. */
-static bool take_mark(struct mark_kind *k, size_t lane, double x, double least)
+static void take_lane_event(const struct picture *p, struct lane *lane, const struct trace_event *e)
 {
-        if (k->n[lane] >= MARKS || (k->n[lane] && x < k->last[lane] + least))
-                return false;
-        k->n[lane]++;
-        k->last[lane] = x;
-        return true;
-}
+        double x = place_x(p, e->us), from = x;
+        struct buf *path;
+        int kind;
 
-static void take_lane_event(const struct picture *p, struct mark_kind *kinds, size_t lane,
-                            const struct trace_event *e)
-{
-        double x = place_x(p, e->us), y = HEAD + (double)lane * BAR, from;
-        struct mark_kind *k;
-
-        if (e->kind == TRACE_STEP && take_mark(k = &kinds[MARK_STEP], lane, x, 1)) {
-                buf_printf(&k->path, "M%.1f %.0fv8", x, y + 4);
-        } else if (e->kind == TRACE_OUT && e->more & 1 &&
-                   take_mark(k = &kinds[MARK_ERR], lane, x, 3)) {
-                buf_printf(&k->path, "M%.1f %.0fl3 -6l3 6z", x - 3, y + 8);
-        } else if (e->kind == TRACE_OUT && !(e->more & 1) &&
-                   take_mark(k = &kinds[MARK_OUT], lane, x, 2)) {
-                buf_printf(&k->path, "M%.1f %.0fh1.5", x, y + 15);
-        } else if (trace_event_waits(e)) {
-                from = place_x(p, e->us - (int64_t)MIN(e->more, (uint64_t)INT64_MAX / 2));
-                if (x - from >= 2 && take_mark(k = &kinds[MARK_WAIT], lane, x, 1))
-                        buf_printf(&k->path, "M%.1f %.0fH%.1fv4H%.1fz", from, y + 6, x, from);
-        }
-}
-
-/* The ranks' lives, and how they ended. */
-static void put_lane(const struct picture *p, const struct story *s, size_t rank, size_t lane)
-{
-        const struct story_rank *r = &s->ranks[rank];
-        CLEANUP(free_textp) char *name = story_place_text(s, -1, (int)rank);
-        int64_t until = r->exited_us < 0 ? p->until_us : r->exited_us;
-        double y = HEAD + (double)lane * BAR;
-        CLEANUP(free_textp) char *end = story_end_text(r);
-
-        put_row_name(p, lane, name, (int)rank == s->cause_rank || (int)rank == s->divergence.rank);
-        buf_printf(p->to, "<path d=\"M%.1f %.0fH%.1f\" stroke=\"var(--dim)\"><title>",
-                   place_x(p, MAX(r->started_us, p->from_us)), y + 8, place_x(p, until));
-        html_text(p->to, end);
-        buf_appends(p->to, "</title></path>");
-        if (r->exited_us < p->from_us || r->exited_us > p->until_us)
-                return;
-        if (r->code || r->signal)
-                buf_printf(p->to,
-                           "<path d=\"M%.1f %.0fl8 8m0 -8l-8 8\" stroke=\"var(--bad)\" "
-                           "stroke-width=\"2\"/>",
-                           place_x(p, until) - 4, y + 4);
+        if (e->kind == TRACE_STEP)
+                kind = MARK_STEP;
+        else if (e->kind == TRACE_OUT)
+                kind = e->more & 1 ? MARK_ERR : MARK_OUT;
+        else if (trace_event_waits(e))
+                kind = MARK_WAIT;
         else
-                buf_printf(p->to,
-                           "<rect x=\"%.1f\" y=\"%.0f\" width=\"7\" height=\"7\" "
-                           "fill=\"var(--fg)\"/>",
-                           place_x(p, until) - 3, y + 4);
-}
-
-/* A line through all lanes, named on its left or right side. */
-static void put_line_at(const struct picture *p, size_t rows, int64_t us, const char *stroke,
-                        const char *dashes, bool right, const char *name)
-{
-        double x = place_x(p, us);
-
-        if (us < p->from_us || us > p->until_us)
                 return;
-        buf_printf(
-                p->to,
-                "<path d=\"M%.1f %dV%zu\" stroke=\"%s\" stroke-width=\"1.5\" "
-                "stroke-dasharray=\"%s\"/><text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>",
-                x, HEAD - 8, HEAD + rows * BAR, stroke, dashes, right ? x + 3 : x - 3, HEAD - 1,
-                right ? "start" : "end", name);
+        if (kind == MARK_WAIT)
+                from = place_x(p, e->us - (int64_t)MIN(e->more, (uint64_t)INT64_MAX / 2));
+        path = &lane->paths[kind];
+        if ((buf_len(path) && x < lane->last[kind] + marks[kind].least) ||
+            (kind == MARK_WAIT && x - from < marks[kind].least))
+                return;
+        lane->last[kind] = x;
+        if (kind == MARK_WAIT)
+                buf_printf(path, "M%.0f 9H%.0f", from, x);
+        else if (kind == MARK_STEP)
+                buf_printf(path, "M%.0f 5v8", x);
+        else
+                buf_printf(path, "M%.0f %dh0", x, kind == MARK_ERR ? 4 : 15);
 }
 
-void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64_t until_us)
-{
-        struct mark_kind *kinds = xcalloc(MARK_KINDS, sizeof(*kinds));
-        int *lane_of = xcalloc(s->n_ranks, sizeof(*lane_of));
-        struct picture p = { to, from_us, until_us };
-        size_t rows = choose_lanes(s, lane_of);
+/* How a rank ended. */
+enum { END_NONE, END_ZERO, END_FAILED, END_STOPPED, ENDS };
 
-        kinds[MARK_STEP].stroke = kinds[MARK_WAIT].stroke = "var(--a)";
-        kinds[MARK_OUT].stroke = "var(--fg)";
-        kinds[MARK_ERR].stroke = "var(--bad)";
-        open_picture(&p, rows, "The ranks over time");
-        put_axis(&p, rows);
-        for (size_t i = 0; i < s->n_ranks; i++)
-                if (lane_of[i] >= 0)
-                        put_lane(&p, s, i, (size_t)lane_of[i]);
+static const struct {
+        const char *shape, *words;
+} ends[] = {
+        [END_ZERO] = { "<rect class=\"zero\" x=\"-3\" y=\"6\" width=\"6\" height=\"6\"/>",
+                       "ended with 0" },
+        [END_FAILED] = { "<path class=\"failed\" d=\"M-4 5l8 8m0-8l-8 8\"/>", "failed" },
+        [END_STOPPED] = { "<circle class=\"stopped\" cy=\"9\" r=\"3\"/>", "stopped by hnlaunch" },
+};
+
+/* Whether something has a place in the picture. */
+static bool is_within(const struct picture *p, int64_t us)
+{
+        return us >= p->from_us && us <= p->until_us;
+}
+
+static int find_end(const struct story *s, const struct story_rank *r)
+{
+        if (r->exited_us < 0)
+                return END_NONE;
+        if (!r->code && !r->signal)
+                return END_ZERO;
+        return s->times.stop_us >= 0 && r->exited_us > s->times.stop_us &&
+                               (r->signal == SIGTERM || r->signal == SIGKILL)
+                       ? END_STOPPED
+                       : END_FAILED;
+}
+
+bool picture_has_lanes(const struct story *s)
+{
         for (size_t i = 0; i < s->log.n; i++) {
                 const struct trace_event *e = &s->log.v[i];
 
-                if (lane_of[e->rank] >= 0 && e->us >= from_us && e->us <= until_us)
-                        take_lane_event(&p, kinds, (size_t)lane_of[e->rank], e);
+                if (e->kind == TRACE_STEP || e->kind == TRACE_OUT || trace_event_waits(e))
+                        return true;
         }
-        for (int i = 0; i < MARK_KINDS; i++) {
-                if (buf_len(&kinds[i].path))
-                        buf_printf(to, "<path d=\"%.*s\" stroke=\"%s\" fill=\"%s\"/>",
-                                   (int)buf_len(&kinds[i].path),
-                                   (const char *)buf_data(&kinds[i].path), kinds[i].stroke,
-                                   i == MARK_WAIT  ? "var(--c)"
-                                   : i == MARK_ERR ? "var(--bad)"
-                                                   : "none");
-                buf_finish(&kinds[i].path);
+        for (size_t i = 0; i < s->n_ranks; i++)
+                if (find_end(s, &s->ranks[i]) == END_FAILED)
+                        return true;
+        return false;
+}
+
+static void put_moment(const struct picture *p, int64_t us, const char *class)
+{
+        if (is_within(p, us))
+                buf_printf(p->to, "<path class=\"%s\" d=\"M%.0f 0v%d\"/>", class, place_x(p, us),
+                           ROW);
+}
+
+/* Draws the rank's life, and returns how it ended. */
+static int put_lane(const struct picture *p, const struct story *s, int rank, const struct lane *l)
+{
+        const struct story_rank *r = &s->ranks[rank];
+        CLEANUP(free_textp) char *words = story_end_text(r);
+        int64_t until = r->exited_us < 0 ? p->until_us : r->exited_us;
+        int end = is_within(p, r->exited_us) ? find_end(s, r) : END_NONE;
+
+        open_rank_row(p, s, rank, is_odd_rank(s, rank));
+        buf_appends(p->to, "<title>");
+        html_text(p->to, words);
+        buf_printf(p->to,
+                   "</title><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">"
+                   "<path class=\"life\" d=\"M%.0f 9H%.0f\"/>",
+                   CHART, ROW, place_x(p, MAX(r->started_us, p->from_us)), place_x(p, until));
+        for (int k = 0; k < MARK_KINDS; k++)
+                if (buf_len(&l->paths[k]))
+                        buf_printf(p->to, "<path class=\"%s\" d=\"%.*s\"/>", marks[k].class,
+                                   (int)buf_len(&l->paths[k]),
+                                   (const char *)buf_data(&l->paths[k]));
+        put_moment(p, s->times.failed_us, "failure");
+        if (story_diverged_before(s))
+                put_moment(p, s->divergence.us, "divergence");
+        buf_appends(p->to, "</svg>");
+        if (end != END_NONE)
+                buf_printf(p->to, "<svg x=\"%.1f%%\">%s</svg>", place_percent(p, until),
+                           ends[end].shape);
+        buf_appends(p->to, "</svg>\n");
+        return end;
+}
+
+/* Names the marks, ends and lines that the picture has. */
+static void put_lane_keys(const struct picture *p, const struct story *s, const struct lane *lanes,
+                          size_t n, unsigned ended)
+{
+        open_keys(p->to);
+        for (int k = 0; k < MARK_KINDS; k++)
+                for (size_t i = 0; i < n; i++)
+                        if (buf_len(&lanes[i].paths[k])) {
+                                CLEANUP(free_textp)
+                                char *shape = xasprintf("<path class=\"%s\" d=\"%s\"/>",
+                                                        marks[k].class, marks[k].key);
+
+                                put_key(p->to, shape, marks[k].words);
+                                break;
+                        }
+        for (int e = END_ZERO; e < ENDS; e++)
+                if (ended & 1U << e)
+                        put_key(p->to, ends[e].shape, ends[e].words);
+        if (story_diverged_before(s) && is_within(p, s->divergence.us))
+                put_key(p->to, "<path class=\"divergence\" d=\"M0 0v18\"/>", "first divergence");
+        if (is_within(p, s->times.failed_us))
+                put_key(p->to, "<path class=\"failure\" d=\"M0 0v18\"/>",
+                        s->cause_rank >= 0 ? "first failure" : "order to stop");
+        if (n < s->n_ranks)
+                buf_printf(p->to, "%zu of %zu ranks are shown.", n, s->n_ranks);
+        buf_appends(p->to, "</p>\n");
+}
+
+void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64_t until_us,
+                   int64_t zero_us)
+{
+        int *lane_of = xcalloc(s->n_ranks, sizeof(*lane_of));
+        struct picture p = { to, from_us, until_us, zero_us };
+        size_t n = choose_lanes(s, lane_of);
+        struct lane *lanes = xcalloc(n, sizeof(*lanes));
+        unsigned ended = 0;
+
+        for (size_t i = 0; i < s->log.n; i++) {
+                const struct trace_event *e = &s->log.v[i];
+
+                if (lane_of[e->rank] >= 0 && is_within(&p, e->us))
+                        take_lane_event(&p, &lanes[lane_of[e->rank]], e);
         }
-        put_line_at(&p, rows, s->times.failed_us, "var(--bad)", "none", true,
-                    s->cause_rank >= 0 ? "failure" : "stop");
-        if (s->divergence.rank >= 0)
-                put_line_at(&p, rows, s->divergence.us, "var(--mark)", "4 3", false, "divergence");
-        buf_printf(to,
-                   "</svg><p class=\"dim\">| step, \xe2\x96\xad wait for others in the store, "
-                   "\xe2\x88\x99 output, \xe2\x96\xb2 stderr, \xc3\x97 failed, \xe2\x96\xa0 ended "
-                   "with 0.%s</p>",
-                   rows < s->n_ranks ? " Not all ranks are shown." : "");
+        open_picture(&p, n > PAGE_ROWS ? "long" : "short", "The ranks over time");
+        for (int others = 0; others <= 1; others++)
+                for (size_t i = 0; i < s->n_ranks; i++)
+                        if (lane_of[i] >= 0 && is_odd_rank(s, (int)i) != others)
+                                ended |= 1U << put_lane(&p, s, (int)i, &lanes[lane_of[i]]);
+        put_lane_keys(&p, s, lanes, n, ended);
+        for (size_t i = 0; i < n; i++)
+                for (int k = 0; k < MARK_KINDS; k++)
+                        buf_finish(&lanes[i].paths[k]);
+        free(lanes);
         free(lane_of);
-        free(kinds);
 }
 
 /* --- series ----------------------------------------------------------------------------------- */
@@ -385,38 +537,43 @@ static const struct {
         { "power of GPUs", "W", true },
 };
 
-/* One line over time, from 0 to its largest value, which the caption tells. */
+/* One line from the first sample to the last, and from 0 to its largest value, which the caption
+ * tells. */
 static void put_series(struct buf *to, const struct story *s, int node, int which)
 {
         CLEANUP(buf_finish) struct buf path = BUF_INIT;
-        int64_t last_us = story_last_us(s);
+        int64_t from_us = -1, until_us = 1;
         double most = 0, least = 1e300;
         size_t n = 0, taken = 0;
+        char low[32], high[32];
 
         for (size_t i = 0; i < s->log.n_samples; i++)
                 if (s->log.samples[i].node == node && s->log.samples[i].s.interval_ms) {
                         most = MAX(most, get_series(&s->log.samples[i].s, which));
                         least = MIN(least, get_series(&s->log.samples[i].s, which));
-                        n++;
+                        from_us = n++ ? from_us : s->log.samples[i].us;
+                        until_us = MAX(s->log.samples[i].us, from_us + 1);
                 }
         if (n < 2)
                 return;
+        snprintf(low, sizeof(low), "%.1f", least);
+        snprintf(high, sizeof(high), "%.1f", most);
         for (size_t i = 0, k = 0; i < s->log.n_samples; i++) {
                 const struct node_sample *m = &s->log.samples[i];
 
                 if (m->node != node || !m->s.interval_ms || k++ % (n / POINTS + 1))
                         continue;
                 buf_printf(&path, "%c%.1f %.1f", taken++ ? 'L' : 'M',
-                           240.0 * (double)MAX(m->us, INT64_C(0)) / (double)last_us,
+                           240.0 * (double)(m->us - from_us) / (double)(until_us - from_us),
                            38 - (most > 0 ? 36 * get_series(&m->s, which) / most : 0));
         }
-        buf_printf(
-                to,
-                "<figure><svg viewBox=\"0 0 240 40\"><path d=\"M0 39H240\" stroke=\"var(--line)\"/>"
-                "<path d=\"%.*s\" fill=\"none\" stroke=\"var(--a)\" stroke-width=\"1.5\"/></svg>"
-                "<figcaption>%s: %.1f to %.1f %s</figcaption></figure>",
-                (int)buf_len(&path), (const char *)buf_data(&path), series[which].name, least, most,
-                series[which].unit);
+        buf_printf(to,
+                   "<figure><svg viewBox=\"0 0 240 40\" preserveAspectRatio=\"none\">"
+                   "<path class=\"series\" d=\"%.*s\"/></svg>"
+                   "<figcaption>%s %s%s%s %s</figcaption></figure>",
+                   (int)buf_len(&path), (const char *)buf_data(&path), series[which].name, low,
+                   strcmp(low, high) != 0 ? " to " : "", strcmp(low, high) != 0 ? high : "",
+                   series[which].unit);
 }
 
 void picture_series(struct buf *to, const struct story *s)
@@ -432,10 +589,15 @@ void picture_series(struct buf *to, const struct story *s)
         for (size_t i = 0; i < s->n_nodes && shown < SERIES_NODES; i++) {
                 if (!sampled[i])
                         continue;
-                buf_appends(to, shown++ ? "<h3>"
-                                        : "<section><h2>The nodes, a sample a second</h2><h3>");
-                html_text(to, s->nodes[i].host);
-                buf_appends(to, "</h3><div class=\"grid\">");
+                if (!shown++)
+                        buf_printf(to, "<section><h2>The node%s, a sample a second</h2>",
+                                   s->n_nodes == 1 ? "" : "s");
+                if (s->n_nodes > 1) {
+                        buf_appends(to, "<h3>");
+                        html_text(to, s->nodes[i].host);
+                        buf_appends(to, "</h3>");
+                }
+                buf_appends(to, "<div class=\"grid\">");
                 for (size_t k = 0; k < ARRAY_SIZE(series); k++)
                         if (!series[k].of_gpus || gpus[i])
                                 put_series(to, s, (int)i, (int)k);

@@ -70,7 +70,7 @@ char *story_phases_text(const struct story *s)
         return buf_steal(&b);
 }
 
-char *story_path_text(const struct story *s)
+char *story_path_text(const struct story *s, const char *arrow)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -78,8 +78,8 @@ char *story_path_text(const struct story *s)
                 const struct story_phase *p = &s->phases[i];
                 CLEANUP(free_textp) char *place = story_place_text(s, p->node, p->rank);
 
-                buf_printf(&b, "%s%s %s %s", i ? " -> " : "", p->name, place,
-                           story_span(p->own_us).text);
+                buf_printf(&b, "%s%s%s%s %s %s", i ? " " : "", i ? arrow : "", i ? " " : "",
+                           p->name, place, story_span(p->own_us).text);
         }
         return buf_steal(&b);
 }
@@ -224,7 +224,7 @@ static void append_host(struct buf *to, const char *host, size_t width)
 
 static void print_start(struct buf *to, const struct story *s, size_t columns)
 {
-        CLEANUP(free_textp) char *phases = story_phases_text(s), *path = story_path_text(s);
+        CLEANUP(free_textp) char *phases = story_phases_text(s), *path = story_path_text(s, "->");
         size_t name = 4, width, shown = 0;
         char row[256];
 

@@ -27,7 +27,7 @@ char *story_headline(const struct story *s);
 /* "connect 1.1s | agent 0.4s | join 2.3s"; "" without phases */
 char *story_phases_text(const struct story *s);
 /* "connect gpu031 0.9s -> agent gpu031 0.4s -> join rank 207 2.2s" */
-char *story_path_text(const struct story *s);
+char *story_path_text(const struct story *s, const char *arrow);
 /* "2m10s, 3.9s before the failure: rank 13 on gpu026 ..."; NULL = no rank has diverged */
 char *story_divergence_text(const struct story *s);
 /* "gpu031 takes 11 % of a step longer than the others (100 steps)"; NULL = no node is slow */
