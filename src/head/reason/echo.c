@@ -183,10 +183,10 @@ static const char *skip_other_rank(const char *p, int rank)
 static bool tells_of_loss(const char *line, int rank)
 {
         static const char *const after[] = {
-                " died",       " is dead",  " gone",      "lost",     " left",
-                " exited",     " closed",   "disconnect", "unreach",  " terminated",
-                " failed",     " aborted",  " crashed",   " hung up", " vanished",
-                "not respond", "no answer", "shut down",  "not come",
+                " died",    " is dead",    " gone",     "lost",        " left",     " exited",
+                " closed",  "disconnect",  "unreach",   " terminated", " failed",   " aborted",
+                " crashed", " hung up",    " vanished", "not respond", "no answer", "shut down",
+                "not come", " was killed", "killed by",
         };
         static const char *const before[] = {
                 "lost ",         "losing ",     "cannot reach ",      "no answer ",

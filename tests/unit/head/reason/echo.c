@@ -45,6 +45,11 @@ static void test_what_tells_of_a_peer_that_is_gone(void **state UNUSED)
                 "lost rank 3",
                 "rank 1: no answer from rank 0, giving up",
                 "error: peer 2 hung up",
+                "rank 1: barrier `world`: rank 77 (node004) was killed by SIGSEGV (Segmentation "
+                "fault)",
+                "rank 1: barrier `world`: rank 7 (node004) exited with code 7",
+                "hnlaunch._library.PeerFailed: all_gather `world`: rank 3 (node004) has already "
+                "exited",
         };
 
         expect(lines, ARRAY_SIZE(lines), ECHO_PEER);
