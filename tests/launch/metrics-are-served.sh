@@ -149,6 +149,28 @@ hn --metrics 203.0.113.7:0 --local 1 touch started
 exits 'the address of another machine: 69' 69
 ok 'nothing was started' test ! -e started
 
+# --- why it ends ----------------------------------------------------------------------------------
+serves() { # OPTION...: starts and sets URL
+    start --metrics 0 "$@"
+    wait_for grep -q 'metrics at http' "$ERR"
+    URL=$(sed -n 's/^hnlaunch: metrics at //p' "$ERR")
+}
+reason() { sed -n "s/^hnlaunch_$1_info{reason=\"\(.*\)\"} 1$/\1/p" samples; }
+tells() { scrape && [[ -n $(reason "$1") ]]; }
+rm -f end
+serves --local 2 --grace 60s sh -c '[ "$RANK" = 0 ] || exit 7; trap : TERM; until [ -e end ]; do sleep 0.05; done'
+ok 'while ranks are stopped it is told why' wait_for tells stop
+touch end
+finish
+is 'who failed' "$(reason stop)" 'rank 1 on localhost exited with code 7'
+has 'as in the verdict' "$ERR" ": $(reason stop)  (exit 7)"
+serves --local 3 --hang-after 1s "$BUILD/tests/clients/hanging" stop 1
+ok 'a hang is told' wait_for tells hang
+"$HNLAUNCH" stop "$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")" >stopped 2>&1
+finish
+hn report --json
+is 'in the words of the report' "$(reason hang)" "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["why"])' <"$OUT")"
+
 # --- other addresses --------------------------------------------------------------------------------
 if python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2>/dev/null; then
     listens --metrics '[::1]:0'

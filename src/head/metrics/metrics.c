@@ -33,7 +33,7 @@ struct metrics {
         struct metrics_rank *ranks;
         int n_ranks;
         int64_t attempt;
-        bool stopping;
+        char *stop, *hang; /* why the ranks are stopped, what hangs; NULL = they are not, nothing */
 };
 
 /* --- facts ------------------------------------------------------------------------------------ */
@@ -50,7 +50,9 @@ static void make_metrics_ranks(struct metrics *m)
 static void begin_metrics_attempt(struct metrics *m, int64_t attempt)
 {
         m->attempt = attempt;
-        m->stopping = false;
+        free(m->stop);
+        free(m->hang);
+        m->stop = m->hang = NULL;
         for (int r = 0; r < m->n_ranks; r++) {
                 m->ranks[r].end = METRICS_WAITS;
                 m->ranks[r].step = -1;
@@ -65,6 +67,12 @@ static void lose_metrics_node(struct metrics *m, int node)
                         m->ranks[r].end = METRICS_FAILED;
 }
 
+static void keep_metrics_text(char **to, const char *text)
+{
+        free(*to);
+        *to = xstrdup(text ? text : "");
+}
+
 static void on_metrics_event(void *ctx, const struct event *e)
 {
         struct metrics *m = ctx;
@@ -73,7 +81,9 @@ static void on_metrics_event(void *ctx, const struct event *e)
         if (e->kind == EVENT_RUN_START) {
                 make_metrics_ranks(m);
         } else if (e->kind == EVENT_STOP) {
-                m->stopping = true;
+                keep_metrics_text(&m->stop, e->text);
+        } else if (e->kind == EVENT_HANG) {
+                keep_metrics_text(&m->hang, e->text);
         } else if (e->kind == EVENT_RESTART) {
                 begin_metrics_attempt(m, e->value);
         } else if (e->kind == EVENT_NODE_LOST) {
@@ -81,9 +91,7 @@ static void on_metrics_event(void *ctx, const struct event *e)
         } else if (e->kind == EVENT_RANK_STARTED && r) {
                 r->end = METRICS_RUNS;
         } else if (e->kind == EVENT_RANK_EXITED && r) {
-                r->end = !e->value     ? METRICS_SUCCEEDED
-                         : m->stopping ? METRICS_STOPPED
-                                       : METRICS_FAILED;
+                r->end = !e->value ? METRICS_SUCCEEDED : m->stop ? METRICS_STOPPED : METRICS_FAILED;
         } else if (e->kind == EVENT_RANK_PROGRESS && r) {
                 r->step = e->value;
                 r->total = e->count;
@@ -194,6 +202,17 @@ static void add_rank_counts(const struct metrics *m, struct buf *b)
                 buf_printf(b, "hnlaunch_ranks{state=\"%s\"} %d\n", names[i], counts[i]);
 }
 
+/* The words of the verdict, before there is one. */
+static void add_reason(struct buf *b, const char *name, const char *help, const char *reason)
+{
+        if (!reason)
+                return;
+        add_head(b, name, "gauge", help);
+        buf_printf(b, "hnlaunch_%s{reason=", name);
+        add_value(b, reason);
+        buf_appends(b, "} 1\n");
+}
+
 static void add_rank_steps(const struct metrics *m, struct buf *b)
 {
         add_head(b, "rank_step", "gauge", "The step that a rank has told last.");
@@ -236,6 +255,8 @@ void metrics_text(const struct metrics *m, struct buf *to)
         add_run_facts(m, to);
         add_nodes(m, to);
         add_rank_counts(m, to);
+        add_reason(to, "stop_info", "Why all ranks are stopped.", m->stop);
+        add_reason(to, "hang_info", "The last hang that was found (--hang-after).", m->hang);
         add_rank_steps(m, to);
         add_rank_output(m, to);
 }
@@ -253,7 +274,10 @@ struct metrics *metrics_create(const struct metrics_source *s)
 
 void metrics_destroy(struct metrics *m)
 {
-        if (m)
-                free(m->ranks);
+        if (!m)
+                return;
+        free(m->ranks);
+        free(m->stop);
+        free(m->hang);
         free(m);
 }
