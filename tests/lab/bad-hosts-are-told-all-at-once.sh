@@ -29,6 +29,7 @@ has 'why: changed' "$ERR" CHANGED
 has 'a node with an unknown key is told' "$ERR" node005
 has 'a name that does not resolve is told' "$ERR" node-nope
 has 'why: it does not resolve' "$ERR" resolve
+has 'hosts of one message stand with all their lines' "$ERR" "node002,node-nope  ($TMP/hosts.txt:2,9), port"
 lacks 'nodes that are well are not listed as bad' <(grep -v -e hosts.txt -e help -e note "$ERR") node007
 has 'a next step is offered' "$ERR" 'help:'
 verdict_has 'the verdict says that nothing was started' 'nothing was started' "(exit $RC)"
@@ -47,6 +48,7 @@ has 'it is called changed' "$ERR" CHANGED
 
 lab_hn -w node002:1 true
 exits 'only a node without sshd: 68' 68
+has 'a list has no lines' "$ERR" '--> node002, port 22'
 lab_hn -w node-nope:1 true
 exits 'only a name that does not resolve: 68' 68
 cp "$TMP/known" "$known"

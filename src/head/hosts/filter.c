@@ -340,11 +340,13 @@ static void mark_wanted_hosts(struct filter *f, const struct strv *lists, struct
 static void narrow_host(struct filter *f, struct host *host, const struct host *wanted)
 {
         if (wanted->slots > count_known_slots(host)) {
+                size_t at = (size_t)(host - f->hosts->v);
+                CLEANUP(free_textp) char *where = hosts_places(f->hosts, &at, 1);
                 struct diag *d = diag_add(f->diags, HN_FEW_SLOTS, EX_USAGE,
                                           "-w takes %d slots of %s, which has %d", wanted->slots,
                                           host->name, count_known_slots(host));
 
-                diag_place(d, "%s:%d", host->file, host->line);
+                diag_place(d, "%s", where);
                 diag_help(d, "-w %s:%d, or give it more slots in %s", host->name,
                           count_known_slots(host), host->file);
                 f->errors++;

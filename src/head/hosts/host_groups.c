@@ -32,16 +32,6 @@ void host_groups_add(struct host_groups *g, size_t host, host_equal equal, const
         host_group_add(&g->v[i], host);
 }
 
-struct host_group host_groups_all(const struct host_groups *g)
-{
-        struct host_group all = { 0 };
-
-        for (size_t i = 0; i < g->n; i++)
-                for (size_t k = 0; k < g->v[i].n; k++)
-                        host_group_add(&all, g->v[i].hosts[k]);
-        return all;
-}
-
 void host_groups_finish(struct host_groups *g)
 {
         for (size_t i = 0; i < g->n; i++)

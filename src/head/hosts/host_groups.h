@@ -29,7 +29,4 @@ void host_groups_finish(struct host_groups *g);
 
 /* Appends @host. */
 void host_group_add(struct host_group *g, size_t host);
-
-/* Returns the hosts of all groups together; free with host_group_finish(). */
-struct host_group host_groups_all(const struct host_groups *g);
 void host_group_finish(struct host_group *g);

@@ -266,3 +266,66 @@ char *hosts_fold(const struct hosts *h, const size_t *index, size_t n)
         free(parts);
         return buf_steal(&out);
 }
+
+/* ---- places ---- */
+
+/* Whether a host comes from an option or a variable, which have no lines. */
+static bool has_no_line(const struct host *h)
+{
+        return !h->file || strchr("-$", *h->file);
+}
+
+/* Returns the end of the hosts from @i on that stand in consecutive lines. */
+static size_t find_run_end(const struct hosts *h, const size_t *index, size_t i, size_t n)
+{
+        const struct host *last = &h->v[index[i]], *next;
+
+        for (i++; i < n; i++, last = next) {
+                next = &h->v[index[i]];
+                if (strcmp(next->file ? next->file : "", last->file ? last->file : "") ||
+                    (!has_no_line(last) && next->line != last->line &&
+                     next->line != last->line + 1))
+                        break;
+        }
+        return i;
+}
+
+char *hosts_places(const struct hosts *h, const size_t *index, size_t n)
+{
+        enum { MAX_PLACES = 200 }; /* letters */
+        const char *file = NULL;
+        struct buf out = BUF_INIT;
+
+        for (size_t i = 0, end; i < n; i = end) {
+                const struct host *first = &h->v[index[i]], *last;
+                bool same = file && first->file && !strcmp(file, first->file);
+
+                end = find_run_end(h, index, i, n);
+                last = &h->v[index[end - 1]];
+                if (buf_len(&out) > MAX_PLACES) {
+                        buf_appends(&out, ", ...");
+                        break;
+                }
+                file = first->file;
+                if (!same)
+                        buf_printf(&out, "%s%s", i ? ", " : "", file ? file : "");
+                if (!has_no_line(first))
+                        buf_printf(&out, "%c%d", same ? ',' : ':', first->line);
+                if (!has_no_line(first) && last->line > first->line)
+                        buf_printf(&out, "-%d", last->line);
+        }
+        return buf_steal(&out);
+}
+
+char *hosts_locate(const struct hosts *h, const size_t *index, size_t n)
+{
+        char *names = hosts_fold(h, index, n), *where = hosts_places(h, index, n), *both;
+
+        if (!*where || *where == '-')
+                both = xstrdup(names);
+        else
+                both = xasprintf("%s  (%s)", names, where);
+        free(names);
+        free(where);
+        return both;
+}

@@ -70,3 +70,9 @@ void hosts_retain(struct hosts *h, const bool *keep);
 /* Writes the hosts of the given indices as "gpu[001-004,070]", for messages and as an argument of
  * -w: each name once, sorted within a range. malloc'ed. */
 char *hosts_fold(const struct hosts *h, const size_t *index, size_t n);
+/* Writes where the hosts of the given indices stand: "hosts.txt:1-4,7, more.txt:2". Options and
+ * variables have no lines: "-w". malloc'ed. */
+char *hosts_places(const struct hosts *h, const size_t *index, size_t n);
+/* Writes the hosts with their places, "gpu[001-064]  (hosts.txt:1-64)"; without places when an
+ * option names them all. malloc'ed. */
+char *hosts_locate(const struct hosts *h, const size_t *index, size_t n);

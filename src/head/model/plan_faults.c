@@ -22,8 +22,7 @@ enum {
         HN_RANK_TOO_LARGE = 308,
         HN_SLOTS_ABOVE_GPUS = 601,
         HN_NO_SUCH_GPU = 602,
-        MAX_PLACES = 200, /* letters of a list of places */
-        MAX_GROUPS = 8,   /* rows on the origin of slots */
+        MAX_GROUPS = 8, /* rows on the origin of slots */
 };
 
 /* ---- noting ---- */
@@ -58,41 +57,11 @@ static const char *plural_s(long n)
         return n == 1 ? "" : "s";
 }
 
-/* Writes the places of hosts in order, "hosts.txt:1-4,7, more.txt:2". Lists have no lines. */
-static char *fold_places(const struct hosts *hosts, const size_t *index, size_t n)
-{
-        const struct host *last = NULL;
-        struct buf out = BUF_INIT;
-
-        for (size_t i = 0, end; i < n; i = end) {
-                const struct host *first = &hosts->v[index[i]];
-                bool list = !strcmp(first->file, "-w"),
-                     same = last && !strcmp(last->file, first->file);
-
-                for (end = i + 1, last = first; end < n; last = &hosts->v[index[end++]])
-                        if (strcmp(hosts->v[index[end]].file, first->file) ||
-                            (!list && hosts->v[index[end]].line > last->line + 1))
-                                break;
-                if (buf_len(&out) > MAX_PLACES) {
-                        buf_appends(&out, ", ...");
-                        break;
-                }
-                if (!same)
-                        buf_printf(&out, "%s%s%s", i ? ", " : "", first->file, list ? "" : ":");
-                if (!list)
-                        buf_printf(&out, "%s%d", same ? "," : "", first->line);
-                if (!list && last->line > first->line)
-                        buf_printf(&out, "-%d", last->line);
-        }
-        return buf_steal(&out);
-}
-
 static void place_fault(struct diag *d, const struct plan_fault *f, const struct hosts *hosts)
 {
-        CLEANUP(free_textp) char *names = hosts_fold(hosts, f->nodes.hosts, f->nodes.n);
-        CLEANUP(free_textp) char *where = fold_places(hosts, f->nodes.hosts, f->nodes.n);
+        CLEANUP(free_textp) char *where = hosts_locate(hosts, f->nodes.hosts, f->nodes.n);
 
-        diag_place(d, "%s  (%s)", names, where);
+        diag_place(d, "%s", where);
 }
 
 static struct diag *report_slots_above_gpus(const struct plan_fault *f, const char *nodes,
@@ -232,7 +201,7 @@ static void add_capacity_rows(struct diag *d, const struct plan_options *o, cons
                 diag_row(d, "-n %-*d     command line", width - 3, o->np);
         for (size_t i = 0; i < labels.n; i++) {
                 CLEANUP(free_textp)
-                char *where = fold_places(hosts, groups.v[i].hosts, groups.v[i].n);
+                char *where = hosts_places(hosts, groups.v[i].hosts, groups.v[i].n);
 
                 diag_row(d, "%-*s     %s", width + 1, labels.v[i], where);
         }

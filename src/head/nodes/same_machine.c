@@ -22,7 +22,8 @@ static int compare_machines(const void *a, const void *b)
 }
 
 /* Adds an error about @n hosts of a machine. False: all are names of the loopback interface. */
-static bool report_same_machine(const struct machine_host *v, size_t n, struct diags *d)
+static bool report_same_machine(const struct hosts *hosts, const struct machine_host *v, size_t n,
+                                struct diags *d)
 {
         const char *first = v[0].host->name, *second = v[1].host->name;
         size_t loopback = 0;
@@ -38,8 +39,12 @@ static bool report_same_machine(const struct machine_host *v, size_t n, struct d
                                first, second)
                     : diag_add(d, HN_SAME_MACHINE, EX_DATAERR,
                                "%s, %s and %zu more are the same machine", first, second, n - 2);
-        for (size_t i = 0; i < n; i++)
-                diag_row(di, "%-16s %s:%d", v[i].host->name, v[i].host->file, v[i].host->line);
+        for (size_t i = 0; i < n; i++) {
+                size_t at = (size_t)(v[i].host - hosts->v);
+                CLEANUP(free_textp) char *where = hosts_places(hosts, &at, 1);
+
+                diag_row(di, "%-16s %s", v[i].host->name, where);
+        }
         diag_help(di, "keep one of them, or --oversubscribe");
         return true;
 }
@@ -57,7 +62,7 @@ size_t same_machine_find(const struct hosts *hosts, const char *const *machines,
         for (size_t i = 0, end; i < n; i = end) {
                 for (end = i + 1; end < n && !strcmp(v[i].machine, v[end].machine);)
                         end++;
-                found += end - i > 1 && report_same_machine(v + i, end - i, d);
+                found += end - i > 1 && report_same_machine(hosts, v + i, end - i, d);
         }
         free(v);
         return found;

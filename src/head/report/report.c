@@ -424,6 +424,13 @@ static void add_program_rows(struct diag *d, const struct link_failure *why, con
         add_last_rows(d, title, why->evidence, LINES);
 }
 
+static void place_node(struct diag *d, const struct hosts *hosts, size_t node)
+{
+        CLEANUP(free_textp) char *where = hosts_locate(hosts, &node, 1);
+
+        diag_place(d, "%s", where);
+}
+
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o)
 {
@@ -441,7 +448,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         if (c->rank >= 0 && plan && c->kind != CAUSE_REFUSED)
                 place_rank(di, c, host, plan);
         else if (c->node >= 0)
-                diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
+                place_node(di, hosts, (size_t)c->node);
         if (outcome_is_workers(out))
                 add_rank_evidence(di, j, out, host);
         if (lost && lost->failure)

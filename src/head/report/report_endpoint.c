@@ -191,6 +191,7 @@ static void report_unreached_store(struct diags *d, const struct job *j, const s
         const struct host *first = &hosts->v[endpoint->first];
         const struct probed **v = xcalloc(hosts->n, sizeof(*v));
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
+        CLEANUP(free_textp) char *where = NULL;
         size_t n = 0, count = 0;
         struct diag *di;
         int best;
@@ -213,7 +214,8 @@ static void report_unreached_store(struct diags *d, const struct job *j, const s
                 di = diag_add(d, HN_STORE_UNREACHED, EX_NODE,
                               "%zu of %zu nodes cannot reach the store on %s", count, n,
                               first->name);
-        diag_place(di, "%s  (%s:%d)", first->name, first->file, first->line);
+        where = hosts_locate(hosts, &endpoint->first, 1);
+        diag_place(di, "%s", where);
         for (size_t g = 0; g < groups.n; g++)
                 add_probe_rows(di, endpoint, hosts, &groups.v[g]);
         note_reached(di, endpoint, hosts, (size_t)best);

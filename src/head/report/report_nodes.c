@@ -217,17 +217,18 @@ static void report_section(struct diags *d, const struct job *j, const struct ho
 {
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
         CLEANUP(host_group_finish) struct host_group all = { 0 };
-        CLEANUP(free_textp) char *names = NULL;
+        CLEANUP(free_textp) char *names = NULL, *where = NULL;
         const struct link_failure *w;
         const struct node *first;
         struct diag *di;
 
         for (size_t i = 0; i < hosts->n; i++)
-                if (job_node(j, i)->state == NODE_FAILED && failure_section(job_node(j, i)) == s)
+                if (job_node(j, i)->state == NODE_FAILED && failure_section(job_node(j, i)) == s) {
                         host_groups_add(&groups, i, is_same_link_failure, j);
-        if (!groups.n)
+                        host_group_add(&all, i);
+                }
+        if (!all.n)
                 return;
-        all = host_groups_all(&groups);
         first = job_node(j, all.hosts[0]);
         names = hosts_fold(hosts, all.hosts, all.n);
 #pragma GCC diagnostic push
@@ -236,11 +237,11 @@ static void report_section(struct diags *d, const struct job *j, const struct ho
                         : diag_add(d, sections[s].id, sections[s].exit, sections[s].many, all.n);
 #pragma GCC diagnostic pop
         w = first->failure;
+        where = hosts_locate(hosts, all.hosts, all.n);
         if (w->port && *w->user)
-                diag_place(di, "%s  (%s:%d), port %d, user %s", names, first->host->file,
-                           first->host->line, w->port, w->user);
+                diag_place(di, "%s, port %d, user %s", where, w->port, w->user);
         else
-                diag_place(di, "%s  (%s:%d)", names, first->host->file, first->host->line);
+                diag_place(di, "%s", where);
         add_section_rows(di, j, hosts, &groups);
         add_section_help(di, s, first, names, all.n, all.n == hosts->n);
 }

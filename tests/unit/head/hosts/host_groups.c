@@ -22,7 +22,6 @@ static void test_groups_keep_the_order_of_their_hosts(void **unused UNUSED)
 {
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
         const char *text = "babcab";
-        struct host_group all;
 
         for (size_t i = 0; i < strlen(text); i++)
                 host_groups_add(&groups, i, is_equal_char, text);
@@ -33,28 +32,12 @@ static void test_groups_keep_the_order_of_their_hosts(void **unused UNUSED)
         assert_memory_equal(groups.v[1].hosts, ((size_t[]){ 1, 4 }), 2 * sizeof(size_t));
         assert_int_equal(groups.v[2].n, 1);
         assert_int_equal(groups.v[2].hosts[0], 3);
-
-        all = host_groups_all(&groups);
-        assert_int_equal(all.n, 6);
-        assert_memory_equal(all.hosts, ((size_t[]){ 0, 2, 5, 1, 4, 3 }), 6 * sizeof(size_t));
-        host_group_finish(&all);
-}
-
-static void test_no_host_is_no_group(void **unused UNUSED)
-{
-        struct host_groups groups = { 0 };
-        struct host_group all = host_groups_all(&groups);
-
-        assert_int_equal(all.n, 0);
-        host_group_finish(&all);
-        host_groups_finish(&groups);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_groups_keep_the_order_of_their_hosts),
-                cmocka_unit_test(test_no_host_is_no_group),
         };
 
         return cmocka_run_group_tests_name("host_groups", tests, NULL, NULL);

@@ -634,6 +634,36 @@ static void test_hosts_fold_into_ranges(void **state UNUSED)
         }
 }
 
+static void test_hosts_are_shown_with_their_lines(void **state UNUSED)
+{
+        static const struct {
+                const char *file; /* NULL = a list */
+                const char *text, *shown;
+        } cases[] = {
+                { "h", "n1\nn2\nn3\n", "n[1-3]  (h:1-3)" },
+                { "h", "n[1-2]\n\nn4\nn9\n", "n[1-2,4,9]  (h:1,3-4)" },
+                { "$SLURM_JOB_NODELIST", "n1\nn2\n", "n[1-2]  ($SLURM_JOB_NODELIST)" },
+                { NULL, "n[1-4]", "n[1-4]" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                const char *text = cases[i].text;
+                struct hosts h = HOSTS_INIT;
+                struct diags d = DIAGS_INIT;
+                size_t index[4] = { 0, 1, 2, 3 };
+                char *got;
+
+                assert_int_equal(cases[i].file
+                                         ? hostfile_parse(&h, cases[i].file, text, strlen(text), &d)
+                                         : hostlist_parse(&h, text, &d),
+                                 0);
+                got = hosts_locate(&h, index, h.n);
+                assert_string_equal(got, cases[i].shown);
+                free(got);
+                hosts_finish(&h);
+        }
+}
+
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
@@ -655,6 +685,7 @@ int main(void)
                 cmocka_unit_test(test_every_form_in_the_example_is_read),
                 cmocka_unit_test(test_hosts_are_found_in_any_case),
                 cmocka_unit_test(test_hosts_fold_into_ranges),
+                cmocka_unit_test(test_hosts_are_shown_with_their_lines),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
