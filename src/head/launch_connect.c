@@ -134,6 +134,7 @@ int launch_connect(struct launch *l)
         if (!l->agent || (launch_any_remote(l) &&
                           agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
                 return verdict_nothing_because(l, 102, 69, &err);
+        verdict_say(l); /* warnings come before the wait for the nodes */
         l->config.options = &l->o;
         l->config.hosts = &l->hosts;
         l->config.agent_binaries = &l->agent_binaries;

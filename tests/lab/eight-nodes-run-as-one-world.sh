@@ -34,6 +34,9 @@ lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
 ok 'a damaged agent is replaced or told about' test "$RC" = 0 -o -s "$ERR"
 rm -f "$agent"
 
+lab_hn -H "$TMP/hosts.txt" --identity nope true
+ok 'a warning comes before the wait for the nodes' awk '/HN214/ { told = 1 } /agents 8/ { exit !told }' "$ERR"
+
 lab_hn -H "$TMP/hosts.txt" sh -c 'echo "here is $RANK"'
 ok 'lines carry host and rank' grep -Eqx 'node003:11 +\| here is 11' "$OUT"
 
