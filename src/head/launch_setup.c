@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 
 enum {
         HN_NODE_LIST = 246,
+        HN_NO_PLACEHOLDER = 413,
         UNFOLDED_RANKS = 8, /* on a terminal */
 };
 
@@ -93,18 +95,85 @@ static int find_ports_in(struct launch *l, const char *text, const char *place,
         return 0;
 }
 
+/* Returns what @word in braces stands for: "{host}", or a variable of the ranks; NULL = it is close
+ * to no name. */
+static const char *find_meant_placeholder(const char *word)
+{
+        enum { SHORT_WORD = 4 }; /* is close to words that mean nothing here */
+        static const struct {
+                const char *word, *meant;
+        } known[] = { { "rank", "{rank}" },
+                      { "local_rank", "{local_rank}" },
+                      { "node_rank", "{node_rank}" },
+                      { "num_nodes", "{num_nodes}" },
+                      { "master_addr", "{master_addr}" },
+                      { "master_port", "{master_port}" },
+                      { "host", "{host}" },
+                      { "hostname", "{host}" },
+                      { "node_id", "{node_rank}" },
+                      { "nnodes", "{num_nodes}" },
+                      { "world_size", "WORLD_SIZE" },
+                      { "num_ranks", "WORLD_SIZE" },
+                      { "local_world_size", "LOCAL_WORLD_SIZE" } };
+        const char *words[ARRAY_SIZE(known)], *near;
+
+        for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+                words[i] = known[i].word;
+        near = diag_did_you_mean(word, words, ARRAY_SIZE(words));
+        if (!near || (strlen(near) <= SHORT_WORD && strcasecmp(near, word) != 0))
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+                if (near == words[i])
+                        return known[i].meant;
+        return NULL;
+}
+
+/* Warns of words in braces that stay as they are, but were meant as place-holders. @told has those
+ * of earlier texts. "${x}" is the shell's. */
+static void warn_of_placeholders(struct launch *l, const char *text, const char *place,
+                                 struct strv *told)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
+
+        for (const char *p = text; (p = strchr(p, '{')); p++) {
+                size_t n = strspn(p + 1, letters);
+                CLEANUP(free_textp) char *word = xstrndup(p + 1, n);
+                const char *meant;
+                struct diag *d;
+
+                if (p[n + 1] != '}' || (p > text && strchr("$\\", p[-1])) ||
+                    subst_read_name(p).kind)
+                        continue;
+                meant = find_meant_placeholder(word);
+                if (!meant || strv_has(told, word))
+                        continue;
+                strv_push(told, word);
+                d = diag_warn(&l->diags, HN_NO_PLACEHOLDER,
+                              "{%s} is no place-holder of --subst and stays as it is", word);
+                diag_place(d, "%s", place);
+                if (*meant == '{')
+                        diag_help(d, "did you mean `%s`?", meant);
+                else
+                        diag_help(d, "each rank has it as %s in its environment", meant);
+        }
+}
+
 int launch_setup_find_ports(struct launch *l)
 {
+        CLEANUP(strv_finish) struct strv told = STRV_INIT;
         const struct strv *argv = &l->o.argv;
         int rc = 0;
 
-        for (size_t i = 0; !rc && i < l->o.wrap.n; i++)
+        for (size_t i = 0; !rc && i < l->o.wrap.n; i++) {
                 rc = find_ports_in(l, l->o.wrap.v[i], "--wrap", subst_read);
+                warn_of_placeholders(l, l->o.wrap.v[i], "--wrap", &told);
+        }
         for (size_t i = 1; !rc && l->o.subst && i < argv->n; i++) {
                 CLEANUP(free_textp)
                 char *place = xasprintf("argument %zu: %s", i, argv->v[i]);
 
                 rc = find_ports_in(l, argv->v[i], place, subst_read);
+                warn_of_placeholders(l, argv->v[i], place, &told);
                 if (!rc && subst_has_any(argv->v[i]))
                         log_line(LOG_INFO, "place-holders are replaced in %s", place);
         }

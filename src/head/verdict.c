@@ -20,11 +20,12 @@
 #include "base/printable.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch.h"
+#include "head/model/step_lines.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/report/report.h"
 
-enum { HN_UNWRITTEN = 813 };
+enum { HN_NO_STEP = 335, HN_UNWRITTEN = 813 };
 
 void verdict_say(struct launch *l)
 {
@@ -265,6 +266,20 @@ static int check_pulled(struct launch *l, int code)
         return 73;
 }
 
+/* Warns of a --progress-re that fits no line. A rank that failed may have come to no step yet. */
+static void warn_of_steps(struct launch *l)
+{
+        const struct outcome *o = job_outcome(l->job);
+        struct diag *d;
+
+        if (!step_lines_missed(l->streams.steps) || (outcome_failed(o) && outcome_is_workers(o)))
+                return;
+        d = diag_warn(&l->diags, HN_NO_STEP, "no line had a step for --progress-re '%s'",
+                      l->o.progress_re);
+        if (run_dir_recorder(l->dir))
+                diag_help(d, "compare it with the lines: hnlaunch logs %s", l->config.run_id);
+}
+
 static int check_streams(struct launch *l, int code)
 {
         const char *stream;
@@ -360,6 +375,7 @@ int verdict_tell(struct launch *l)
         code = check_lost_output(l, code);
         code = check_pulled(l, code);
         job_last_diags(l->job, &l->diags);
+        warn_of_steps(l);
         report_failure(&l->diags, l->job, &l->hosts, &l->plan, &l->o);
         report_dumps(&l->diags, l->job);
         code = check_streams(l, record_verdict(l, check_streams(l, code)));

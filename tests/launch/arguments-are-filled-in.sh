@@ -68,6 +68,21 @@ hn plan -w 'a:2,b:2' --ranks 3 --subst echo '{rank}.{local_rank}.{node_rank}' '{
 has 'a plan shows what can be known' "$OUT" "# program echo 3.1.1 'b:(free port there)'"
 has 'and which ports there will be' "$OUT" 'HN_PORT_RAY=(free port there)'
 
+# --- words that are close
+hn --local 1 --subst --label none echo '{world_size}' 'h={hostname}' '{local-rank}' '{RANK}' '{world_size}'
+is 'words that are no place-holders stay' "$(cat "$OUT")" '{world_size} h={hostname} {local-rank} {RANK} {world_size}'
+is 'each is told once' "$(grep -c 'warning\[HN413\]: {.*} is no place-holder of --subst and stays as it is' "$ERR")" 4
+has 'with its place' "$ERR" '--> argument 2: h={hostname}'
+has 'with the one that was meant' "$ERR" 'did you mean `{host}`?'
+has 'or where a rank finds it' "$ERR" 'each rank has it as WORLD_SIZE in its environment'
+harmless=('{}' '{foo}' '{cost}' '{bank}' '{"rank": 1}' '${hostname}' '\{world_size}' '{rank' '{rank}' '{port:x}')
+hn --local 1 --subst echo "${harmless[@]}"
+lacks 'other braces are not' "$ERR" warning
+hn --local 1 --label none echo '{world_size}'
+lacks 'without --subst none is' "$ERR" warning
+hn --local 1 --wrap 'env A={hostname}' true
+has 'words of --wrap are looked at, too' "$ERR" 'warning[HN413]: {hostname}'
+
 # --- the local rank
 hn -w "$two" --local-rank-arg --label none echo script.py
 is 'the local rank is appended' "$(sort "$OUT" | uniq -c | xargs)" '2 script.py --local_rank=0 2 script.py --local_rank=1'

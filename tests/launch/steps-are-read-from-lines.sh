@@ -33,6 +33,21 @@ is 'a group without a number is passed over, and a total is not needed' "$(steps
 hn --json=events --local 1 sh -c 'echo step 1/10'
 is 'without the option no line is a step' "$(steps events 0)" ''
 
+# --- an expression that fits no line ---
+told() { grep -c 'warning\[HN335\]: no line had a step' "$ERR"; }
+hn --progress-re 'Step ([0-9]+)' --local 2 sh -c 'echo step 1; echo step 2'
+exits 'an expression that fits no line harms nothing' 0
+is 'it is told once' "$(told)" 1
+ok 'with the command that shows the lines' grep -q 'help: compare it with the lines: hnlaunch logs [a-z0-9]' "$ERR"
+for how in 'echo step 1; echo other' 'exit 0' 'printf "step 1"' 'echo Traceback; exit 1'; do
+    hn --progress-re 'step ([0-9]+)' --local 1 sh -c "$how"
+    is "but not of: $how" "$(told)" 0
+done
+hn --progress-re 'Step ([0-9]+)' --timeout 1s --local 1 sh -c 'echo step 1; exec sleep 1000'
+is 'also of a job that was stopped' "$(told)" 1
+hn --progress-re 'Step ([0-9]+)' --log-dir none --local 1 echo step 1
+lacks 'without records no command is offered' "$ERR" 'hnlaunch logs'
+
 # --- expressions that take long -----------------------------------------------------------------
 for re in '([0-9]+)/\1' '(x{1,255}){1,255}'; do
     hn --progress-re "$re" --local 1 true

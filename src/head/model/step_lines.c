@@ -16,7 +16,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +44,7 @@ struct step_lines {
         int64_t spent_ns; /* for matching, since the last pause */
         int64_t pause_ns; /* clock_ns() at which it goes on */
         int ranks;
+        bool tried, any; /* a line was matched; one had a step */
         step_found found;
         void *ctx;
         struct step_line *lines; /* by rank and stream */
@@ -83,6 +83,7 @@ static bool match_text(struct step_lines *s, const char *line, regmatch_t *m)
 
         if (begin < s->pause_ns)
                 return false;
+        s->tried = true;
         found = regexec(&s->re, line, GROUPS, m, 0) == 0;
         end = clock_ns();
         s->spent_ns += end - begin;
@@ -112,6 +113,7 @@ static bool match_line(struct step_lines *s, int rank, const void *text, size_t 
                 return false;
         for (int i = 1; i < GROUPS && n < 2; i++)
                 n += read_step_group(line, &m[i], &numbers[n]);
+        s->any |= n > 0;
         if (n)
                 s->found(s->ctx, rank, numbers[0], numbers[1]);
         return n;
@@ -189,6 +191,11 @@ struct step_lines *step_lines_create(const char *re, int ranks, step_found found
         free(s->lines);
         free(s);
         return NULL;
+}
+
+bool step_lines_missed(const struct step_lines *s)
+{
+        return s && s->tried && !s->any;
 }
 
 void step_lines_destroy(struct step_lines *s)

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,4 +32,6 @@ int step_lines_check(const char *re, struct error *err);
 struct step_lines *step_lines_create(const char *re, int ranks, step_found found, void *ctx);
 /* Takes the next bytes of a stream (MSG_STDOUT, MSG_STDERR). NULL is fine, here and below. */
 void step_lines_put(struct step_lines *s, int rank, uint8_t stream, const void *data, size_t len);
+/* Whether lines came, and no step: the expression fits none. */
+bool step_lines_missed(const struct step_lines *s);
 void step_lines_destroy(struct step_lines *s);

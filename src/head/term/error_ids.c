@@ -567,6 +567,11 @@ const struct error_id error_ids[] = {
           "machine. Nothing was started.",
           "Take another port, or port 0, which is any free one: a line at the start has the address then." },
         /* PyTorch's store */
+        { 335,
+          "no line had a step for --progress-re (warning)",
+          "The ranks have written lines, and none matched the expression with a number in a group. The run has no "
+          "steps, in the line at the bottom, in top and in the report.",
+          "Compare the expression with a line of hnlaunch logs. There are no \\d and no (?:...) in it." },
         { 340,
           "the value of --start-with cannot be used",
           "It is none of the names that hnlaunch knows (ssh, srun, sge, ray), and as a command it has no {host}, or a quote is not closed.",
@@ -680,6 +685,10 @@ const struct error_id error_ids[] = {
           "TORCHELASTIC_USE_AGENT_STORE=True, which they inherit, makes PyTorch wait for a store that does not exist "
           "there.",
           "Start the program with --per-node: one process on each node, without the variables of a rank." },
+        { 413,
+          "a word in braces is no place-holder of --subst (warning)",
+          "The word is close to the name of a place-holder, or is one of another launcher. It stays as it is.",
+          "Use the name in the message. The number of ranks is WORLD_SIZE in the environment of each rank." },
         { 501,
           "a rank was killed by a signal",
           "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "
