@@ -308,6 +308,7 @@ int launch_setup_choose_ranks(struct launch *l)
         struct strv words = STRV_INIT;
         struct buf ranks = BUF_INIT;
         int rc = launch_setup_check_ranks(l);
+        int others = l->plan.world_size - (int)l->o.ranks.n;
 
         if (rc || !l->o.ranks.n)
                 return rc;
@@ -320,6 +321,13 @@ int launch_setup_choose_ranks(struct launch *l)
         strv_copy(&words, &l->o.wrap);
         strv_finish(&l->o.wrap);
         l->o.wrap = words;
+        if (others > 0 && !l->o.quiet)
+                diag_tell(
+                        &l->diags,
+                        "%d of %d ranks do%s not run the program (--ranks): a rank that waits for "
+                        "%s waits for ever",
+                        others, l->plan.world_size, others == 1 ? "es" : "",
+                        others == 1 ? "it" : "them");
         return 0;
 }
 

@@ -282,14 +282,20 @@ hn rerun --ranks 1
 exits 'one rank of it' 0
 is 'has its number and its world' "$(cat "$OUT")" 'second 1 in sub'
 has 'by an option in front of the program' "$ERR" 'none --ranks 1 sh -c'
+has 'that the other rank does not run is told' "$ERR" 'note: 1 of 2 ranks does not run the program (--ranks): a rank that waits for it'
 hn --on-failure continue --ranks 2,5-6 --local 8 --wrap 'env WRAP=yes' -- sh -c 'echo "$RANK of $WORLD_SIZE $WRAP"; exit $((RANK == 6 ? 4 : 0))' 'a b'
 exits '--ranks of a run: the exit code is theirs' 4
 is 'these ranks run the program' "$(cut -d'|' -f2 "$OUT" | sort | xargs)" '2 of 8 yes 5 of 8 yes 6 of 8 yes'
+has 'the ranks that do not run are counted' "$ERR" 'note: 5 of 8 ranks do not run the program (--ranks)'
 hn rerun --ranks 5
 is 'rerun replaces them' "$?:$(cut -d'|' -f2 "$OUT" | xargs)" '0:5 of 8 yes'
 hn --ranks 8 --local 8 true
 exits 'a rank that does not exist' 64
 matches 'is told' "$ERR" 'error\[HN[0-9]+\].*--ranks'
+hn --ranks 0-1 --local 2 true
+lacks 'of all ranks nothing is told' "$ERR" note:
+hn -q --ranks 0 --local 2 true
+is 'nor with -q' "$(cat "$ERR")" ''
 (cd sub && "$HNLAUNCH" -x FLAVOUR=first --local 2 --label none sh -c 'echo "$FLAVOUR $RANK in ${PWD##*/}"' >/dev/null 2>&1)
 hn rerun --without-bad "$(newest)"
 matches 'no host has failed' "$ERR" 'error\[HN807\]: no host of run .* is known to have failed'
