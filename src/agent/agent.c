@@ -252,8 +252,10 @@ static void on_pull(struct agent *a, const struct frame *f)
 
         if (pull_order_decode(&m, f, &err) < 0)
                 log_line(LOG_WARN, "%s", err.text);
-        else if (a->attempt.phase == IDLE)
+        else if (a->attempt.phase == IDLE) {
                 pull_sender_begin(&a->pull, &m);
+                a->push.cache.pulled = true;
+        }
         pull_order_finish(&m);
 }
 

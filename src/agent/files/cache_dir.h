@@ -35,6 +35,7 @@ int cache_lock_alone(int fd, const char *root, const char *id);
 /* What a removal has left; all 0 = nothing. */
 struct cache_left {
         bool foreign; /* files of ranks */
+        bool pulled;  /* --pull has sent such files */
         int error;    /* errno of the first entry that cannot be looked at or removed */
 };
 

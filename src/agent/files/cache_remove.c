@@ -204,8 +204,8 @@ char *cache_left_text(const struct cache_left *left, const char *root, const cha
                 return xasprintf("remains of pushed files are left in %s: cannot remove all: %s",
                                  root, strerror(left->error));
         return left->foreign ? xasprintf("files that ranks wrote beside pushed ones are left in "
-                                         "%s/%s",
-                                         root, id)
+                                         "%s/%s%s",
+                                         root, id, left->pulled ? ", those of --pull, too" : "")
                              : NULL;
 }
 

@@ -350,7 +350,7 @@ static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_hol
 static void release_place(struct file_cache *s)
 {
         int r = s->lock < 0 ? -EAGAIN : cache_lock_alone(s->lock, s->root, s->id);
-        struct cache_left left = { 0 };
+        struct cache_left left = { .pulled = s->pulled };
         char *text;
 
         s->fd = fd_close(s->fd);

@@ -41,6 +41,7 @@ struct file_cache {
         char *root, *tree; /* NULL = no place found yet */
         int lock;
         char *claim; /* we fetch; NULL = not */
+        bool pulled; /* --pull has sent files of ranks */
         char *left;  /* what could not be removed of a place that was given up; NULL = nothing */
         uint32_t *missing; /* entries to be fetched */
         uint32_t n_missing, at;
