@@ -190,11 +190,11 @@ static json_t *describe_launch(void *ctx)
         return j;
 }
 
-static void stop_launch(void *ctx, int64_t grace_ms)
+static void stop_launch(void *ctx, int64_t grace_ms, int pid)
 {
         struct launch *l = ctx;
 
-        job_order_stop(l->job, grace_ms);
+        job_order_stop(l->job, grace_ms, pid);
 }
 
 static void signal_launch(void *ctx, int signo)

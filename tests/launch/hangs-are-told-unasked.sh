@@ -61,12 +61,14 @@ is 'only once' "$(grep -c 'ranks 0-1,3 wait in hn_barrier' page.html)" 1
 start --local 4 --hang-after 1s --grace 1s --label none "$hanging" stop 2
 ok 'a hang is told' wait_for count_is 'HN811' 1
 id=$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")
-"$HNLAUNCH" stop "$id" >stopped 2>&1
+"$HNLAUNCH" stop "$id" >stopped 2>&1 &
+stopper=$!
 finish
+wait "$stopper"
 exits 'a run that hangs, and is stopped' 143
 verdict_has 'who has ordered it, and what it waited for' 'stopped after' ': rank 2 on localhost is stopped by a signal (state T)' \
-    '; SIGTERM (hnlaunch stop)  (exit 143)'
-has 'stop says the same' stopped '; SIGTERM (hnlaunch stop)'
+    "; hnlaunch stop (pid $stopper)  (exit 143)"
+has 'stop says the same' stopped "; hnlaunch stop (pid $stopper)"
 hn ps
 has 'and ps that it was stopped' "$OUT" ' stopped (143) '
 cat >once.sh <<'END'

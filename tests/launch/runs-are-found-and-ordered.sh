@@ -76,7 +76,7 @@ matches 'is told' "$TMP/of.err" 'error\[HN808\]: there is no signal nonsense'
 waiting=$!
 hn_of stop "$id"
 is 'stop waits for the end' "$RC_OF" 0
-matches 'and shows the verdict' "$TMP/of.err" "run $id: stopped after .*: SIGTERM \\(hnlaunch stop\\)  \\(exit 143\\)"
+matches 'and shows the verdict' "$TMP/of.err" "run $id: stopped after .*: hnlaunch stop \\(pid [0-9]+\\)  \\(exit 143\\)"
 finish
 exits 'the run was stopped' 143
 wait $waiting

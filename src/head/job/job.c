@@ -449,12 +449,16 @@ void job_last_diags(struct job *j, struct diags *to)
 
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
 {
-        size_t len;
+        char by[64] = "hnlaunch stop";
+        char *name;
 
         outcome_sentence(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
-        len = strlen(to);
-        if (c->kind == CAUSE_ORDER && j->orders.by_command)
-                snprintf(to + len, size - len, " (hnlaunch stop)");
+        if (c->kind != CAUSE_ORDER || !j->orders.by_command)
+                return;
+        if (j->orders.command_pid)
+                snprintf(by, sizeof(by), "hnlaunch stop (pid %d)", j->orders.command_pid);
+        name = strrchr(to, ' ') ? strrchr(to, ' ') + 1 : to; /* of the signal, the last word */
+        snprintf(name, size - (size_t)(name - to), "%s", by);
 }
 
 char *job_last_words(const struct job *j, int rank, uint8_t stream)

@@ -145,8 +145,9 @@ void job_pull(struct job *j);
 void job_leave(struct job *j);
 
 /* Orders of the user from elsewhere, at any time until job_destroy(): to stop the ranks, with the
- * grace time of the options (@grace_ms -1) or another; a signal to all ranks. */
-void job_order_stop(struct job *j, int64_t grace_ms);
+ * grace time of the options (@grace_ms -1) or another, by process @pid (0 = unknown); a signal to
+ * all ranks. */
+void job_order_stop(struct job *j, int64_t grace_ms, int pid);
 void job_signal_ranks(struct job *j, int signo);
 void job_show_status(struct job *j); /* as Ctrl-\ */
 /* A line of output has told a step of the rank (--progress-re). While the ranks run. */

@@ -51,6 +51,7 @@ struct job_orders {
         uint32_t grace_ms; /* in place of --grace */
         bool hung_up;      /* the terminal is gone, and the job goes on */
         bool by_command;   /* `hnlaunch stop` has ordered the end */
+        int command_pid;   /* of it; 0 = unknown */
         struct stop_orders stop;
         uint32_t inspections; /* the newest number of job_inspect() */
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */

@@ -257,7 +257,7 @@ void job_signal_ranks(struct job *j, int signo)
         }
 }
 
-void job_order_stop(struct job *j, int64_t grace_ms)
+void job_order_stop(struct job *j, int64_t grace_ms, int pid)
 {
         if (grace_ms >= 0) {
                 j->orders.has_grace = true;
@@ -269,6 +269,7 @@ void job_order_stop(struct job *j, int64_t grace_ms)
         }
         j->orders.stop = (struct stop_orders){ 0 }; /* no signal of the same cause */
         j->orders.by_command = true;
+        j->orders.command_pid = pid;
         job_signal(j, SIGTERM);
 }
 

@@ -30,6 +30,7 @@ struct run_client {
         bool asks;  /* why */
         bool looks; /* on (top) */
         bool spoke; /* has made a request */
+        int pid;    /* 0 = it is in another namespace */
         size_t len;
         char line[REQUEST_MAX];
 };
@@ -181,7 +182,8 @@ static void obey_request(struct run_client *c, const json_t *request)
                 begin_to_look(c);
         } else if (!strcmp(what, "stop")) {
                 answer_client(c, json_pack("{s:b}", "ok", 1));
-                s->ops.stop(s->ctx, json_is_integer(grace) ? json_integer_value(grace) : -1);
+                s->ops.stop(s->ctx, json_is_integer(grace) ? json_integer_value(grace) : -1,
+                            c->pid);
         } else if (!strcmp(what, "signal") && json_integer_value(number) > 0 &&
                    json_integer_value(number) < NSIG) {
                 s->ops.signal(s->ctx, (int)json_integer_value(number));
@@ -241,14 +243,18 @@ static void drop_run_surplus(struct run_socket *s)
         drop_run_client(drop);
 }
 
-static bool is_own_peer(const uv_pipe_t *pipe)
+/* Whether the client is of the user. Sets its process number. */
+static bool is_own_peer(struct run_client *c)
 {
         struct ucred peer;
         socklen_t len = sizeof(peer);
         uv_os_fd_t fd;
 
-        return uv_fileno((const uv_handle_t *)pipe, &fd) == 0 &&
-               getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+        if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+                return false;
+        c->pid = peer.pid;
+        return peer.uid == geteuid();
 }
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -267,7 +273,7 @@ static void on_connection(uv_stream_t *listener, int status)
         s->n_clients++;
         c->next = s->clients;
         s->clients = c;
-        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !is_own_peer(&c->pipe) ||
+        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !is_own_peer(c) ||
             uv_read_start((uv_stream_t *)&c->pipe, on_client_alloc, on_client_read) < 0)
                 drop_run_client(c);
         else if (s->n_clients > CLIENTS_MAX)

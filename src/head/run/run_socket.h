@@ -18,10 +18,11 @@
 struct run_socket;
 
 struct run_socket_ops {
-        json_t *(*info)(void *ctx);                /* what `ps` shows; a new reference */
-        void (*stop)(void *ctx, int64_t grace_ms); /* -1: the grace time of the run */
-        void (*signal)(void *ctx, int signo);      /* to all ranks */
-        void (*status)(void *ctx);                 /* as Ctrl-\ */
+        json_t *(*info)(void *ctx); /* what `ps` shows; a new reference */
+        /* @grace_ms -1: the grace time of the run. @pid has asked; 0 = of another namespace. */
+        void (*stop)(void *ctx, int64_t grace_ms, int pid);
+        void (*signal)(void *ctx, int signo); /* to all ranks */
+        void (*status)(void *ctx);            /* as Ctrl-\ */
         /* What comes from the stream socket @fd, which is taken over, is standard input of the
          * ranks; then its end. -errno with @err. */
         int (*lend_stdin)(void *ctx, int fd, struct error *err);
