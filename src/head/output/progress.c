@@ -59,35 +59,47 @@ struct progress {
         struct live_line *live; /* while ranks run */
 };
 
-/* Returns " ✔ connect 64 1.1s (slowest gpu031 0.9s)  ✔ agents 64 0.1s", malloc'ed. */
-static char *format_phases(const struct progress *p, bool notes)
+/* Returns " ✔ connect 64 1.1s (slowest gpu031)  ✔ agents 64 0.1s", malloc'ed. A line ends before a
+ * phase that would reach @width; 0 = one line. */
+static char *format_phases(const struct progress *p, bool notes, size_t width)
 {
         struct buf b = BUF_INIT;
+        size_t used = 0;
 
         for (int i = 0; i < p->n_phases; i++) {
                 const struct phase *f = &p->phases[i];
-                char took[32];
+                bool note = notes && *f->note;
+                char took[32], of[32] = "";
+                CLEANUP(free_textp) char *part = NULL;
 
                 format_duration(took, sizeof(took), f->us);
-                buf_printf(&b, "%s %s%s%s %s %" PRId64, i ? " " : "", p->o.color ? "\033[32m" : "",
-                           p->o.utf8 ? "✔" : "ok", p->o.color ? "\033[0m" : "", f->name, f->n);
                 if (f->n != f->of)
-                        buf_printf(&b, "/%" PRId64, f->of);
-                buf_printf(&b, " %s", took);
-                if (notes && *f->note)
-                        buf_printf(&b, " (%s)", f->note);
+                        snprintf(of, sizeof(of), "/%" PRId64, f->of);
+                part = xasprintf(" %s%s%s %s %" PRId64 "%s %s%s%s%s", p->o.color ? "\033[32m" : "",
+                                 p->o.utf8 ? "✔" : "ok", p->o.color ? "\033[0m" : "", f->name, f->n,
+                                 of, took, note ? " (" : "", note ? f->note : "", note ? ")" : "");
+                used += columns_count(part, strlen(part)) + 1;
+                if (i && width && used >= width) {
+                        buf_appends(&b, "\n");
+                        used = columns_count(part, strlen(part));
+                } else if (i) {
+                        buf_appends(&b, " ");
+                }
+                buf_appends(&b, part);
         }
         return buf_steal(&b);
 }
 
-/* Prints the phases that are over as one line, on a narrow terminal without notes. */
+/* Prints the phases that are over as one line, on a narrow terminal without notes, and on lines
+ * that do not wrap. */
 static void print_phases(struct progress *p)
 {
-        CLEANUP(free_textp) char *full = format_phases(p, true), *brief = format_phases(p, false);
-        bool fits = columns_count(full, strlen(full)) < columns_of_terminal(STDERR_FILENO);
+        size_t width = columns_of_terminal(STDERR_FILENO);
+        CLEANUP(free_textp) char *full = format_phases(p, true, 0);
+        CLEANUP(free_textp) char *brief = format_phases(p, false, width);
 
         if (p->n_phases)
-                say("%s\n", fits ? full : brief);
+                say("%s\n", columns_count(full, strlen(full)) < width ? full : brief);
         p->n_phases = 0;
 }
 
@@ -108,7 +120,7 @@ static void end_phase(struct progress *p, const char *name, int64_t n, int64_t o
         p->n_phases = MIN(p->n_phases + 1, PHASES);
         *f = (struct phase){ .name = name, .n = n, .of = of, .us = us };
         snprintf(f->note, sizeof(f->note), "%s", note);
-        CLEANUP(free_textp) char *line = format_phases(p, true);
+        CLEANUP(free_textp) char *line = format_phases(p, true, 0);
 
         say_live(line, NULL);
 }
@@ -116,15 +128,13 @@ static void end_phase(struct progress *p, const char *name, int64_t n, int64_t o
 /* Ends the phase with the last node to connect, the slowest. */
 static void finish_connect(struct progress *p, const struct event *e)
 {
-        char note[128] = "", took[32];
+        char note[128] = "";
 
         p->connect_us = e->us;
         if (!p->o.remote || p->failed)
                 return;
-        if (p->o.n_hosts > 1) {
-                format_duration(took, sizeof(took), e->us);
-                snprintf(note, sizeof(note), "slowest %s %s", e->host, took);
-        }
+        if (p->o.n_hosts > 1)
+                snprintf(note, sizeof(note), "slowest %s", e->host);
         end_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
 }
 
