@@ -243,6 +243,9 @@ PATH=$TMP/native why
 is 'no py-spy: it is told that the stack is one of C' "$(field "a['problems']")" \
     "['only a stack of C of rank 0 on localhost: no frames of Python, not installed: py-spy']"
 has 'no py-spy: there is that stack' "$(field "a['file']")" '--- '
+PATH=$TMP/native hn why
+is 'no py-spy: the tools of C that are there are not offered' "$(grep '= help' "$OUT" "$ERR" -h | xargs)" \
+    '= help: pip install py-spy in the environment of the ranks'
 stop_run
 
 # --- rights -------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "wire/status_msg.h"
 
 enum { HN_HANG = 811 };
 
@@ -20,7 +21,7 @@ static const char *why_text(const json_t *answer)
 static void add_why_rows(const json_t *answer, struct diag *di)
 {
         const json_t *item;
-        bool missing = false, forbidden = false;
+        bool no_python = false, missing = false, forbidden = false;
         size_t i;
 
         json_array_foreach(json_object_get(answer, "rows"), i, item) if (json_is_string(item))
@@ -32,12 +33,15 @@ static void add_why_rows(const json_t *answer, struct diag *di)
                 const char *problem = json_is_string(item) ? json_string_value(item) : "";
 
                 diag_note(di, "%s", problem);
-                missing |= strstr(problem, "not installed") != NULL;
+                no_python |= strstr(problem, INSPECT_NO_PYTHON) != NULL;
+                missing |= !strstr(problem, INSPECT_NO_PYTHON) && strstr(problem, "not installed");
                 forbidden |= strstr(problem, NO_TRACE) != NULL;
         }
         if (missing)
                 diag_help(di, "pip install py-spy in the environment of the ranks, or install "
                               "elfutils (eu-stack) or gdb on the nodes");
+        else if (no_python)
+                diag_help(di, "pip install py-spy in the environment of the ranks");
         if (forbidden)
                 diag_help(di, "the nodes forbid tracing: sysctl kernel.yama.ptrace_scope=0, or in "
                               "containers the capability SYS_PTRACE");

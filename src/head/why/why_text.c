@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
+#include "head/hosts/hosts.h"
 #include "head/why/why.h"
 
 enum { ROW_FRAMES = 5, ROWS_MAX = 24, REPORT_MAX = 24 << 20 };
@@ -125,19 +126,38 @@ static json_t *make_rows(const struct why_finding *f, const struct why_rank *ran
 
 /* --- what was not seen ------------------------------------------------------------------------ */
 
-/* Returns "no stacks of ranks 0,1 on a,b: not installed: py-spy" for each reason. */
+/* Returns the hosts of the ranks of @same, "gpu[001-004]", malloc'ed. A long list is their number.
+ */
+static char *fold_why_hosts(const struct why_rank *ranks, const struct intlist *same)
+{
+        enum { LONG = 60 };
+        CLEANUP(hosts_finish) struct hosts hosts = HOSTS_INIT;
+        size_t *index = xcalloc(same->n, sizeof(*index));
+        char *folded;
+
+        for (size_t i = 0; i < same->n; i++)
+                if (!hosts_find(&hosts, ranks[same->v[i]].host))
+                        hosts_add(&hosts)->name = xstrdup(ranks[same->v[i]].host);
+        for (size_t i = 0; i < hosts.n; i++)
+                index[i] = i;
+        folded = hosts_fold(&hosts, index, hosts.n);
+        free(index);
+        if (strlen(folded) <= LONG)
+                return folded;
+        free(folded);
+        return xasprintf("%zu nodes", hosts.n);
+}
+
+/* Returns "no stack of ranks 0-1 on gpu[001-002]: not installed: eu-stack, gdb" for each reason. */
 static json_t *make_problems(const struct why_rank *ranks, size_t n)
 {
         bool *told = xcalloc(n, sizeof(*told));
         json_t *problems = json_array();
 
         for (size_t i = 0; i < n; i++) {
-                CLEANUP(intlist_finish) struct intlist same = { 0 };
-                CLEANUP(free_textp) char *list = NULL, *text = NULL;
+                CLEANUP(intlist_finish) struct intlist same = { 0 }, numbers = { 0 };
+                CLEANUP(free_textp) char *list = NULL, *text = NULL, *hosts = NULL;
                 const char *why = ranks[i].seen.problem;
-                struct buf hosts = BUF_INIT;
-                const char *last = "";
-                size_t n_hosts = 0;
 
                 if (told[i] || !*why || ranks[i].life != WHY_ALIVE)
                         continue;
@@ -145,19 +165,14 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
                         if (told[k] || strcmp(ranks[k].seen.problem, why) != 0)
                                 continue;
                         told[k] = true;
-                        intlist_add(&same, ranks[k].rank);
-                        if (strcmp(last, ranks[k].host) != 0 && n_hosts++ < 4)
-                                buf_printf(&hosts, "%s%s", *last ? "," : "", ranks[k].host);
-                        last = ranks[k].host;
+                        intlist_add(&same, (int)k);
+                        intlist_add(&numbers, ranks[k].rank);
                 }
-                if (n_hosts > 4)
-                        buf_printf(&hosts, " and %zu more", n_hosts - 4);
-                list = intlist_fold(&same);
-                text = xasprintf("%s of %s %s on %.*s: %s",
+                list = intlist_fold(&numbers);
+                hosts = fold_why_hosts(ranks, &same);
+                text = xasprintf("%s of %s %s on %s: %s",
                                  strcmp(why, INSPECT_NO_PYTHON) ? "no stack" : "only a stack of C",
-                                 same.n > 1 ? "ranks" : "rank", list, (int)buf_len(&hosts),
-                                 (const char *)buf_data(&hosts), why);
-                buf_finish(&hosts);
+                                 same.n > 1 ? "ranks" : "rank", list, hosts, why);
                 json_array_append_new(problems, json_text(text));
         }
         free(told);

@@ -337,14 +337,14 @@ static void test_reasons_are_folded(void **state)
                 struct sight s = { .state = 'S' };
 
                 take_sight(&ranks[i], i, &s);
-                ranks[i].host = i < 2 ? "a" : "b";
+                ranks[i].host = i < 2 ? "gpu001" : "gpu002";
                 snprintf(ranks[i].seen.problem, sizeof(ranks[i].seen.problem),
                          "not installed: gdb");
         }
         why_find(ranks, 3, &f);
         j = why_describe(&f, ranks, 3);
         text = json_string_value(json_array_get(json_object_get(j, "problems"), 0));
-        assert_string_equal(text, "no stack of ranks 0-2 on a,b: not installed: gdb");
+        assert_string_equal(text, "no stack of ranks 0-2 on gpu[001-002]: not installed: gdb");
         assert_int_equal(json_array_size(json_object_get(j, "problems")), 1);
         json_decref(j);
         why_finding_finish(&f);
