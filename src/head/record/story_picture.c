@@ -527,18 +527,19 @@ static double get_series(const struct sample *s, int series)
 
 static const struct {
         const char *name, *unit;
+        const char *small; /* a 1024th of the unit, for a series below 1; NULL = none */
         bool of_gpus;
 } series[] = {
-        { "processors", "%", false },
-        { "memory", "GiB", false },
-        { "network, in and out", "MiB/s", false },
-        { "GPUs", "%", true },
-        { "memory of GPUs", "GiB", true },
-        { "power of GPUs", "W", true },
+        { "processors", "%", NULL, false },
+        { "memory", "GiB", "MiB", false },
+        { "network, in and out", "MiB/s", "KiB/s", false },
+        { "GPUs", "%", NULL, true },
+        { "memory of GPUs", "GiB", "MiB", true },
+        { "power of GPUs", "W", NULL, true },
 };
 
 /* One line from the first sample to the last, and from 0 to its largest value, which the caption
- * tells. */
+ * tells. An amount that is always 0 has none. */
 static void put_series(struct buf *to, const struct story *s, int node, int which)
 {
         CLEANUP(buf_finish) struct buf path = BUF_INIT;
@@ -546,6 +547,7 @@ static void put_series(struct buf *to, const struct story *s, int node, int whic
         double most = 0, least = 1e300;
         size_t n = 0, taken = 0;
         char low[32], high[32];
+        bool small;
 
         for (size_t i = 0; i < s->log.n_samples; i++)
                 if (s->log.samples[i].node == node && s->log.samples[i].s.interval_ms) {
@@ -554,10 +556,11 @@ static void put_series(struct buf *to, const struct story *s, int node, int whic
                         from_us = n++ ? from_us : s->log.samples[i].us;
                         until_us = MAX(s->log.samples[i].us, from_us + 1);
                 }
-        if (n < 2)
+        if (n < 2 || (series[which].small && most <= 0))
                 return;
-        snprintf(low, sizeof(low), "%.1f", least);
-        snprintf(high, sizeof(high), "%.1f", most);
+        small = series[which].small && most < 1;
+        snprintf(low, sizeof(low), "%.1f", small ? least * 1024 : least);
+        snprintf(high, sizeof(high), "%.1f", small ? most * 1024 : most);
         for (size_t i = 0, k = 0; i < s->log.n_samples; i++) {
                 const struct node_sample *m = &s->log.samples[i];
 
@@ -573,7 +576,7 @@ static void put_series(struct buf *to, const struct story *s, int node, int whic
                    "<figcaption>%s %s%s%s %s</figcaption></figure>",
                    (int)buf_len(&path), (const char *)buf_data(&path), series[which].name, low,
                    strcmp(low, high) != 0 ? " to " : "", strcmp(low, high) != 0 ? high : "",
-                   series[which].unit);
+                   small ? series[which].small : series[which].unit);
 }
 
 void picture_series(struct buf *to, const struct story *s)
