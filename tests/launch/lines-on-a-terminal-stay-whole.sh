@@ -34,4 +34,30 @@ ok '--raw lets everything through' times 2 $'\033]0;title\007b$'
 "$HNLAUNCH" --local 1 printf 'a\033]0;title\007b\n' >piped 2>"$ERR"
 printf 'a\033]0;title\007b\n' >want
 same 'so does a pipe' piped want
+
+# --- keys that the terminal echoes
+
+export TERM=xterm
+mkfifo keys
+types() { # KEYS PATTERN COMMAND LINE: once the terminal has shown PATTERN
+    env --default-signal script -qefc "$HNLAUNCH --color never --local 2 sh -c '$3'" /dev/null <keys >"$OUT" 2>&1 &
+    PID=$!
+    exec 3>keys
+    ok "a terminal has: $2" wait_for grep -qa "$2" "$OUT"
+    printf '%b' "$1" >&3
+    finish
+    exec 3>&-
+    python3 "$ROOT/tests/lib/screen.py" 80 <"$OUT" >screen
+}
+types 'bob\n' '0 | name' 'if [ $RANK = 0 ]; then printf "name? "; read x; echo "hi $x"; fi'
+exits 'a rank gets the answer to its question' 0
+ok 'the answer stands behind the question' grep -qx '0 | name? bob' screen
+ok 'what follows has a label' grep -qx '0 | hi bob' screen
+types '\003' '1 | up' 'echo up; exec sleep 1000'
+exits 'Ctrl-C' 130
+ok 'own lines take the place of its echo' grep -q '^hnlaunch: stopping all ranks: SIGINT' screen
+lacks 'which is gone' screen '^C'
+types '\003' 'name? ' 'printf "name? "; exec sleep 1000'
+ok 'behind the unfinished line of a rank it stays' grep -qE '^[01] \| name\? \^C$' screen
+ok 'and own lines follow' grep -q '^hnlaunch: stopping all ranks: SIGINT' screen
 done_testing

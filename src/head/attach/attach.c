@@ -253,6 +253,7 @@ static void on_attach_signal(uv_signal_t *s, int signo)
 
         if (a->result.over)
                 _exit(128 + signo); /* the terminal does not take the rest */
+        say_after_key();
         if (signo == SIGQUIT) {
                 if (a->question) /* output waits for its answer */
                         on_answer(a, signo);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -17,6 +18,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
+#include "head/output/say.h"
 #include "head/run/run_list.h"
 
 enum { STDIN_ANSWER_MS = 5000 };
@@ -109,6 +111,8 @@ static void read_input(struct attach_input *in)
                 stop_input(in);
         else
                 in->len = (size_t)n;
+        if (in->is_terminal && n > 0 && memchr(in->piece, '\n', (size_t)n))
+                say_after_entry(in->from);
 }
 
 static void on_run_writable(uv_poll_t *h, int status UNUSED, int events UNUSED)

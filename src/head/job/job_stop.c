@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "head/nodes/program_link.h"
+#include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/pull/trace_fetch.h"
 #include "head/status/rank_table_text.h"
@@ -375,6 +376,8 @@ static void order_end(struct job *j, int signo)
 
 void job_signal(struct job *j, int signo)
 {
+        if (signo == SIGINT || signo == SIGQUIT)
+                say_after_key();
         if (signo == SIGHUP && job_outlive_terminal(j)) {
                 log_line(LOG_INFO, "SIGHUP: the run goes on");
         } else if (signo == SIGQUIT) {

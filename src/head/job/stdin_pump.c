@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
+#include "head/output/say.h"
 
 struct stdin_source {
         struct stdin_pump *pump; /* NULL = left */
@@ -173,6 +174,8 @@ static void on_stdin(uv_stream_t *stream, ssize_t got, const uv_buf_t *b)
 
         if (got > 0 && s->pump->interrupts.fn)
                 count_interrupts(&s->pump->interrupts, b->base, (size_t)got);
+        if (got > 0 && s->h.handle.type == UV_TTY && memchr(b->base, '\n', (size_t)got))
+                say_after_entry(s->fd);
         if (got > 0)
                 pump_piece(s->pump, b->base, (size_t)got);
         else if (got < 0)

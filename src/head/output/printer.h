@@ -97,6 +97,10 @@ void printer_tell(struct printer *o, const char *text, size_t len);
  * (NULL = nothing). The next output erases them. Rows are cut off to the terminal's width. Does
  * nothing while output waits or a line is unfinished, nor where a line cannot be erased. */
 void printer_draw_live(struct printer *o, const char *text, const char *bar);
+/* A user has ended a line on the terminal @fd, and its echo has begun the next line there. */
+void printer_end_entered_line(struct printer *o, int fd);
+/* Erases a key that the terminal has echoed, "^C", but behind the unfinished line of a rank. */
+void printer_erase_echo(struct printer *o);
 bool printer_same_file(int a, int b); /* of two descriptors */
 bool printer_is_mid_line(
         const struct printer *o); /* the destination of stderr ends within a line */

@@ -3,6 +3,8 @@
  * Bars: the rows above the live line, with the newest state of each line that a rank draws again
  * and again. Such a state stays in printer_stream.waiting until its line ends. How far a bar is,
  * its first number with a percent sign says.
+ *
+ * Echo: what the terminal itself shows of the keys of its user.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,4 +138,29 @@ size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, st
         }
         free(v);
         return MIN(n, most);
+}
+
+void printer_end_entered_line(struct printer *o, int fd)
+{
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                struct terminal *t = o->terminals[s];
+
+                if (!t->is_tty || !printer_same_file(fd, o->opt.fd[s]))
+                        continue;
+                if (t->owner)
+                        t->owner->line.mid_line = t->owner->line.drawn = false;
+                t->owner = NULL;
+                if (t->live)
+                        sink_erase_lines(t->sink, t->live + 1);
+                t->live = 0;
+                sink_end_line(t->sink);
+        }
+}
+
+void printer_erase_echo(struct printer *o)
+{
+        struct terminal *t = o->terminals[MSG_STDERR];
+
+        if (t->is_tty && o->opt.erase && !t->live && !sink_is_mid_line(t->sink))
+                sink_erase_lines(t->sink, 1);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -121,6 +122,20 @@ void say(const char *fmt, ...)
         va_end(ap);
         put_text(text, strlen(text));
         free(text);
+}
+
+void say_after_entry(int fd)
+{
+        struct termios modes;
+
+        if (own.printer && tcgetattr(fd, &modes) == 0 && modes.c_lflag & ECHO)
+                printer_end_entered_line(own.printer, fd);
+}
+
+void say_after_key(void)
+{
+        if (own.printer)
+                printer_erase_echo(own.printer);
 }
 
 void say_diags(const struct diags *d, bool color)

@@ -34,6 +34,11 @@ int say_stdout_error(void);
 void say_briefly(void);
 void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
 
+/* The ranks got a line, or more, that a user has entered at @fd, which may be a terminal. */
+void say_after_entry(int fd);
+/* The next text comes after a key that the terminal has echoed, as Ctrl-C. */
+void say_after_key(void);
+
 /* Shows the live line, to be replaced by the next text of any kind. @text has no newline; an end
  * beyond the terminal's width is cut off. While ranks write, as printer_draw_live(), with @bar. */
 void say_live(const char *text, const char *bar);

@@ -250,6 +250,11 @@ void sink_erase_lines(struct sink *s, size_t rows)
         s->mid_line = false;
 }
 
+void sink_end_line(struct sink *s)
+{
+        s->mid_line = false;
+}
+
 bool sink_is_mid_line(const struct sink *s)
 {
         return s->mid_line;

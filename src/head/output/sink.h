@@ -41,6 +41,8 @@ void sink_end(struct sink *s, void *tag, size_t n_tag);
 /* Erases the last @rows lines of a terminal, of which the last has no end, as far as they are not
  * wrapped: the next byte begins the first of them anew. */
 void sink_erase_lines(struct sink *s, size_t rows);
+/* The terminal is at the beginning of a line, by itself. */
+void sink_end_line(struct sink *s);
 bool sink_is_mid_line(const struct sink *s); /* the last byte was not a newline */
 size_t sink_pending(const struct sink *s);   /* bytes not yet written */
 size_t sink_dropped(const struct sink *s);   /* bytes lost to an error, or abandoned */
