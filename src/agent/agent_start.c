@@ -227,9 +227,10 @@ void agent_start_ranks(struct agent *a, struct launch_order *l)
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
                 return;
         }
-        log_line(LOG_INFO, "processes are contained by: %s", contain_level_name(t->contain.level));
-        if (limits_describe(limits, sizeof(limits)))
-                log_line(LOG_INFO, "soft limits of ranks are raised to the hard ones: %s", limits);
+        limits_describe(limits, sizeof(limits));
+        log_line(LOG_INFO, "processes are contained by: %s%s%s",
+                 contain_level_name(t->contain.level),
+                 *limits ? "; soft limits of ranks are raised to the hard ones: " : "", limits);
         if (a->notes && t->contain.cgroup.path)
                 snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", t->contain.cgroup.path);
         oom_read(&t->oom, t->contain.cgroup.path);

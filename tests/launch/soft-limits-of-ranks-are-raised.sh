@@ -28,6 +28,7 @@ is 'it may lock the memory of the hard limit' "$(cat "$OUT")" $'128\n128'
 has '-v tells it' "$ERR" 'soft limits of ranks are raised to the hard ones: '
 has 'with both numbers' "$ERR" 'bytes of locked memory 131072 (were 65536)'
 is 'once' "$(grep -c 'soft limits' "$ERR")" 1
+has 'in the line on the containment' <(grep 'contained by' "$ERR") '; soft limits of ranks'
 run prlimit --memlock=65536:65536 --nofile=256:256 "$HNLAUNCH" --local 1 --label none -v true
 lacks 'limits that are equal need no word' "$ERR" 'soft limits'
 

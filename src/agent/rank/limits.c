@@ -46,7 +46,7 @@ static void format_limit(char *to, size_t size, rlim_t limit)
                 snprintf(to, size, "%" PRIuMAX, (uintmax_t)limit);
 }
 
-bool limits_describe(char *to, size_t size)
+void limits_describe(char *to, size_t size)
 {
         bool more_files = known_files && worker_files() != files.rlim_cur,
              more_memory = known_memory && memory.rlim_max != memory.rlim_cur;
@@ -65,5 +65,4 @@ bool limits_describe(char *to, size_t size)
                          more_memory ? ", " : "", locked);
         else
                 snprintf(to, size, "%s", locked);
-        return more_files || more_memory;
 }

@@ -20,5 +20,5 @@ void limits_raise(void);
 /* Raises the soft limits of a worker, in the child; async-signal-safe. */
 void limits_raise_worker(void);
 /* Writes how limits of workers differ from those of the login, such as "open files 524288 (were
- * 1024)". False: not at all. */
-bool limits_describe(char *to, size_t size);
+ * 1024)"; "" = not at all. */
+void limits_describe(char *to, size_t size);
