@@ -108,6 +108,27 @@ hn plan -v -H hosts.txt true
 has 'and named with -v' "$OUT" TEST_MARK
 lacks 'without their values' "$OUT" "$TEST_MARK"
 
+# --- many nodes
+row() { grep -Eqx " *$1" "$OUT"; }
+hn plan -w 'gpu[001-064]:8' -n 100 true
+is 'nodes that are alike share a row' "$(grep -c gpu "$OUT")" 4 # the last is rank 0's address
+ok 'with all their ranks' row '0-11 +gpu\[001-012\] +0-95 +8/8 each +-w'
+ok 'one with fewer has its own' row '12 +gpu013 +96-99 +4/8 +-w'
+ok 'so have unused ones' row '- +gpu\[014-064\] +unused +0/8 each +-w'
+hn plan -v -w 'gpu[001-064]:8' true
+is '-v: each has a row' "$(grep -Ec '^ *[0-9]+ +gpu' "$OUT")" 64
+hn plan -w 'gpu[001-008]:8' true
+is 'so has each of eight' "$(grep -Ec '^ *[0-9]+ +gpu' "$OUT")" 8
+hn plan -w 'gpu[001-009]:8' --map node true
+is 'and each whose ranks do not follow' "$(grep -Ec '^ *[0-9]+ +gpu' "$OUT")" 9
+for i in {1..12}; do echo "n$i slots=$((i < 7 ? 2 : 4))"; done >many.txt
+hn plan -H many.txt true
+ok 'nodes of a file: with their lines' row '6-11 +n\[7-12\] +12-35 +4/4 each +many.txt:7-12'
+tac many.txt >back.txt
+hn plan -H back.txt true
+is 'a row keeps the order of the ranks' "$(grep -Ec '^ *[0-9]+ +n' "$OUT")" 12
+has 'the example is rank 0' "$OUT" 'rank 0    HN_RANK=0 '
+
 hn plan -H hosts.txt -n 33 true
 exits 'more ranks than slots: 69' 69
 done_testing

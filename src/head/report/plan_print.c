@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/core/shell_words.h"
+#include "head/hosts/host_groups.h"
 #include "head/nodes/program_link.h"
 #include "head/options/config.h"
 #include "head/report/plan_view.h"
@@ -85,42 +86,95 @@ static char *fold_gpus(const struct plan_view *v, const struct intlist *gpus)
         return buf_steal(&out);
 }
 
+/* Returns what one node has in a column that nodes of a folded row share, malloc'ed. */
+static char *format_shared_cell(const struct plan_view *v, const struct plan_node *n,
+                                enum column column)
+{
+        const struct host *h = &v->hosts->v[n->host];
+        const struct plan_inventory *inv = v->inventory ? &v->inventory[n->host] : NULL;
+        const char *via = plan_view_parent(v, n);
+        char memory[32];
+
+        switch (column) {
+        case COL_ADDRESS:
+                return xstrdup(h->addr ? h->addr : "");
+        case COL_VIA:
+                return xstrdup(via ? via : "");
+        case COL_SLOTS:
+                return xasprintf("%d/%d", n->n_ranks, n->slots);
+        case COL_GPUS:
+                return fold_gpus(v, &n->gpus);
+        case COL_CORES:
+                return inv ? xasprintf("%d", inv->cores) : xstrdup("");
+        case COL_MEMORY:
+                format_size(memory, sizeof(memory), inv ? inv->memory : 0);
+                return xstrdup(inv ? memory : "");
+        case COL_ARCH:
+                return xstrdup(inv ? inv->arch : "");
+        default:
+                return NULL;
+        }
+}
+
+/* Whether @b continues the row of @a: it differs in name, number, ranks and line only, and these
+ * follow those of @a. */
+static bool continues_row(const struct plan_view *v, const struct plan_node *a,
+                          const struct plan_node *b)
+{
+        const struct host *x = &v->hosts->v[a->host], *y = &v->hosts->v[b->host];
+        size_t n = a->ranks.n;
+        bool same = (a->node_rank < 0) == (b->node_rank < 0) && n == b->ranks.n &&
+                    !strcmp(x->user ? x->user : "", y->user ? y->user : "") &&
+                    !strcmp(x->file ? x->file : "", y->file ? y->file : "") &&
+                    strverscmp(x->name, y->name) < 0;
+
+        if (same && n)
+                same = a->ranks.v[n - 1] == a->ranks.v[0] + (int)n - 1 &&
+                       b->ranks.v[0] == a->ranks.v[n - 1] + 1;
+        for (enum column c = 0; c < COLUMNS && same; c++) {
+                CLEANUP(free_textp) char *of_a = format_shared_cell(v, a, c);
+                CLEANUP(free_textp) char *of_b = format_shared_cell(v, b, c);
+
+                same = !of_a || !strcmp(of_a, of_b);
+        }
+        return same;
+}
+
 static void set_cell(struct libscols_line *line, enum column column, char *text)
 {
         if (scols_line_refer_data(line, column, text) != 0)
                 free(text);
 }
 
-static void add_plan_node(struct libscols_table *t, const struct plan_view *v,
-                          const struct plan_node *n)
+/* Adds a row for @count nodes from @n on. */
+static void add_plan_row(struct libscols_table *t, const struct plan_view *v,
+                         const struct plan_node *n, size_t count)
 {
+        CLEANUP(intlist_finish) struct intlist nodes = { 0 }, ranks = { 0 };
+        CLEANUP(host_group_finish) struct host_group hosts = { 0 };
+        CLEANUP(free_textp) char *names = NULL;
         const struct host *h = &v->hosts->v[n->host];
-        const struct plan_inventory *inv = v->inventory ? &v->inventory[n->host] : NULL;
-        const char *via = plan_view_parent(v, n);
         struct libscols_line *line = scols_table_new_line(t, NULL);
         bool used = n->node_rank >= 0;
-        char memory[32];
 
         if (!line)
                 return;
-        set_cell(line, COL_NODE, used ? xasprintf("%d", n->node_rank) : xstrdup("-"));
-        set_cell(line, COL_HOST,
-                 xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", h->name));
-        set_cell(line, COL_ADDRESS, xstrdup(h->addr ? h->addr : ""));
-        set_cell(line, COL_VIA, xstrdup(via ? via : ""));
-        set_cell(line, COL_RANKS, used ? intlist_fold(&n->ranks) : xstrdup("unused"));
-        set_cell(line, COL_SLOTS, xasprintf("%d/%d", n->n_ranks, n->slots));
-        set_cell(line, COL_GPUS, fold_gpus(v, &n->gpus));
-        if (inv) {
-                format_size(memory, sizeof(memory), inv->memory);
-                set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
-                set_cell(line, COL_MEMORY, xstrdup(memory));
-                set_cell(line, COL_ARCH, xstrdup(inv->arch));
+        for (size_t i = 0; i < count; i++) {
+                host_group_add(&hosts, n[i].host);
+                intlist_add(&nodes, n[i].node_rank);
+                for (size_t k = 0; k < n[i].ranks.n; k++)
+                        intlist_add(&ranks, n[i].ranks.v[k]);
         }
-        if (!h->file || strchr("-$", *h->file)) /* options and variables have no lines */
-                set_cell(line, COL_FROM, xstrdup(h->file ? h->file : ""));
-        else
-                set_cell(line, COL_FROM, xasprintf("%s:%d", h->file, h->line));
+        names = count > 1 ? hosts_fold(v->hosts, hosts.hosts, count) : xstrdup(h->name);
+        for (enum column c = 0; c < COLUMNS; c++)
+                set_cell(line, c, format_shared_cell(v, n, c));
+        if (count > 1)
+                set_cell(line, COL_SLOTS, xasprintf("%d/%d each", n->n_ranks, n->slots));
+        set_cell(line, COL_NODE, used ? intlist_fold(&nodes) : xstrdup("-"));
+        set_cell(line, COL_HOST,
+                 xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", names));
+        set_cell(line, COL_RANKS, used ? intlist_fold(&ranks) : xstrdup("unused"));
+        set_cell(line, COL_FROM, hosts_places(v->hosts, hosts.hosts, count));
 }
 
 static bool is_option_given(const struct options *o, const char *option)
@@ -140,8 +194,11 @@ static bool gpus_matter(const struct plan_view *v)
                is_option_given(v->o, "gpu-visibility") || is_option_given(v->o, "include");
 }
 
+/* More than MANY nodes that are alike share a row, unless -v wants each. */
 static void print_nodes(FILE *to, const struct plan_view *v)
 {
+        enum { MANY = 8 };
+        bool fold = v->p->n_nodes > MANY && !v->o->verbose;
         bool hidden[COLUMNS] = { [COL_ADDRESS] = true,         [COL_VIA] = !v->parents,
                                  [COL_GPUS] = !gpus_matter(v), [COL_CORES] = !v->inventory,
                                  [COL_MEMORY] = !v->inventory, [COL_ARCH] = !v->inventory };
@@ -152,8 +209,12 @@ static void print_nodes(FILE *to, const struct plan_view *v)
         t = new_plan_table(to, hidden);
         if (!t)
                 return;
-        for (size_t i = 0; i < v->p->n_nodes; i++)
-                add_plan_node(t, v, &v->p->nodes[i]);
+        for (size_t i = 0, end; i < v->p->n_nodes; i = end) {
+                for (end = i + 1; fold && end < v->p->n_nodes; end++)
+                        if (!continues_row(v, &v->p->nodes[end - 1], &v->p->nodes[end]))
+                                break;
+                add_plan_row(t, v, &v->p->nodes[i], end - i);
+        }
         scols_print_table(t);
         scols_unref_table(t);
 }
@@ -173,7 +234,7 @@ static void print_exports(FILE *to, const struct plan_view *v)
                 fprintf(to, "          %.*s\n", (int)strcspn(v->env.v[i], "="), v->env.v[i]);
 }
 
-/* Prints a rank whose numbers differ: the last rank of the second node. */
+/* Prints rank 0 as an example; --ranks shows others. */
 static void print_one_rank(FILE *to, const struct plan_view *v)
 {
         static const char *const names[] = {
@@ -181,14 +242,10 @@ static void print_one_rank(FILE *to, const struct plan_view *v)
                 "LOCAL_RANK", "MASTER_ADDR", "CUDA_VISIBLE_DEVICES"
         };
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        int rank = v->p->world_size - 1;
         const char *value;
 
-        for (const struct plan_node *n = v->p->nodes; n < v->p->nodes + v->p->n_nodes; n++)
-                if (n->node_rank == 1)
-                        rank = n->ranks.v[n->ranks.n - 1];
-        plan_view_rank_env(v, rank, &env);
-        fprintf(to, "rank %-4d", rank);
+        plan_view_rank_env(v, 0, &env);
+        fputs("rank 0   ", to);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
                 value = strv_env_get(&env, names[i]);
                 if (value)
