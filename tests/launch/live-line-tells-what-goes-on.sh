@@ -36,7 +36,7 @@ on_terminal() { # OPTION...
 minute=$!
 
 on_terminal --local 2 python3 steps.py
-ok 'the line has the steps, and the rank that is behind' wait_for holds tty 'step 4-5 of 50, rank 0 on localhost is the last'
+ok 'the line has the steps, and the rank that is behind' wait_for holds tty 'step 4-5/50, rank 0 on localhost is the last'
 touch go
 ok 'output goes on' wait_for holds tty '1 | a line of 1'
 touch end

@@ -99,7 +99,7 @@ if command -v script >/dev/null; then
     }
     on_terminal --progress-re 'step ([0-9]+)/([0-9]+)' --local 2 \
         sh -c 'echo "step $((4 + RANK))/50"; until [ -e end ]; do sleep 0.1; done'
-    ok 'the line at the bottom has the steps' wait_for holds tty 'step 4-5 of 50, rank 0 on localhost is the last'
+    ok 'the line at the bottom has the steps' wait_for holds tty 'step 4-5/50, rank 0 on localhost is the last'
     leave 'the job with steps ends'
 
     cat >bar.sh <<'END'
