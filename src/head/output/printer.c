@@ -318,23 +318,6 @@ static void show_next(struct printer_stream *st, const unsigned char *p, size_t 
                 show_bytes(st, p, n, more);
 }
 
-/* Skips states already replaced by a later state: a progress bar must not wait for the terminal. */
-static void skip_replaced_states(struct printer_stream *st)
-{
-        CLEANUP(buf_finish) struct buf unseen = BUF_INIT;
-        const unsigned char *p = buf_data(&st->waiting);
-        size_t len = buf_len(&st->waiting), n;
-
-        if (!st->line.redraws || !len || memchr(p, '\n', len))
-                return;
-        n = redraw_replaced(p, len);
-        if (!n)
-                return;
-        escapes_filter(st->escapes, &unseen, p, n, false);
-        buf_consume(&st->waiting, n);
-        on_terminal_written(NULL, st, n, 0);
-}
-
 /* Takes the next stream from the queue: the owner, else the first; NULL: none may write now. */
 static struct printer_stream *take_next_stream(struct terminal *t)
 {
@@ -549,6 +532,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
 {
         struct printer_stream *st = o->streams[stream][rank];
         struct terminal *t = o->terminals[stream];
+        CLEANUP(buf_finish) struct buf joined = BUF_INIT;
         size_t passed = 0;
 
         if (!st && !len)
@@ -572,6 +556,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         st->idle = false;
         st->ended |= !len;
+        data = printer_join_rows(st, data, &len, &joined);
         st->wait.quiet_ms = 0;
         if (!buf_len(&st->waiting))
                 st->wait.waited_ms = 0;
@@ -583,7 +568,9 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
                 show_next(st, data, passed, len - passed);
         }
         buf_append(&st->waiting, (const char *)data + passed, len - passed);
-        skip_replaced_states(st);
+        passed = printer_skip_states(st);
+        if (passed)
+                on_terminal_written(NULL, st, passed, 0);
         count_waiting(st);
         if (ready_waiting(st) || (st->ended && t->owner == st))
                 queue_stream(st);
@@ -781,6 +768,7 @@ void printer_destroy(struct printer *o)
                         buf_finish(&st->waiting);
                         buf_finish(&st->words);
                         free(st->escapes);
+                        redraw_rows_finish(&st->line.rows);
                         free(st->line.prefix);
                         sink_destroy(st->file);
                         free(st);

@@ -30,6 +30,32 @@ bool printer_draws_states(const unsigned char *p, size_t n)
         return body && !memchr(p, '\n', n) && (body < n || redraw_last(p, n) >= 0);
 }
 
+size_t printer_skip_states(struct printer_stream *st)
+{
+        CLEANUP(buf_finish) struct buf unseen = BUF_INIT;
+        const unsigned char *p = buf_data(&st->waiting);
+        size_t len = buf_len(&st->waiting), n;
+
+        if (!st->line.redraws || !len || memchr(p, '\n', len))
+                return 0;
+        n = redraw_replaced(p, len);
+        escapes_filter(st->escapes, &unseen, p, n, false);
+        buf_consume(&st->waiting, n);
+        return n;
+}
+
+const void *printer_join_rows(struct printer_stream *st, const void *data, size_t *len,
+                              struct buf *joined)
+{
+        struct redraw_rows *r = &st->line.rows;
+
+        if (!st->line.redraws || (!r->moves && (!*len || !memchr(data, '\033', *len))))
+                return data;
+        redraw_join_rows(r, joined, data, *len);
+        *len = buf_len(joined);
+        return buf_data(joined);
+}
+
 static int read_percent(const unsigned char *p, size_t n)
 {
         const unsigned char *sign = memchr(p, '%', n), *at = sign;

@@ -67,6 +67,13 @@ struct printer {
 
 /* Whether the bytes of an unfinished line are states of a line that is drawn again and again. */
 bool printer_draws_states(const unsigned char *p, size_t n);
+/* Skips states of waiting bytes that a later state has replaced: a progress bar must not wait for
+ * the terminal. Returns how many bytes. */
+size_t printer_skip_states(struct printer_stream *st);
+/* Returns the next bytes of a stream with the rows of what it draws again and again as one: @data,
+ * or those in @joined; see redraw_join_rows(). */
+const void *printer_join_rows(struct printer_stream *st, const void *data, size_t *len,
+                              struct buf *joined);
 /* Appends a row, with its newline, for each line that a rank draws in the block of
  * printer_draw_live(). Of more than @most those that are the furthest behind, one that is the
  * furthest ahead, and one for all others. Returns the number of rows. */

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "head/term/escapes.h"
+#include "head/term/redraw.h"
 
 struct stream_line {
         /* set by the caller */
@@ -24,6 +25,7 @@ struct stream_line {
         int fd;                  /* of the terminal */
         struct escapes *escapes; /* of the stream, NULL = not filtered; the bytes are filtered */
         bool redraws;            /* redrawn lines get special care */
+        struct redraw_rows rows; /* of the bytes that come */
         bool in_block;           /* their states stand in rows of printer_draw_live() */
         uint64_t drawn_ms;       /* when the last state of a line was drawn, 0 = never */
         /* the line so far */

@@ -59,7 +59,10 @@ size_t columns_fitting(const char *s, size_t n, size_t columns)
         size_t at = 0, width, len;
 
         while (at < n) {
-                len = measure_char(s + at, n - at, &width);
+                len = measure_sequence(s + at, n - at);
+                width = 0;
+                if (!len)
+                        len = measure_char(s + at, n - at, &width);
                 if (width > columns)
                         break;
                 columns -= width;

@@ -14,7 +14,7 @@
 /* Returns the width of @n bytes; colours and other ESC [ sequences have none. */
 size_t columns_count(const char *s, size_t n);
 
-/* Returns how many of @n bytes, in whole characters, fit into @columns. */
+/* Returns how many of @n bytes, in whole characters and sequences, fit into @columns. */
 size_t columns_fitting(const char *s, size_t n, size_t columns);
 
 /* Moves the offset @at of a UTF-8 text to the start of its character. */
