@@ -28,6 +28,7 @@
 #include "head/run/run_list.h"
 #include "head/run/run_records.h"
 #include "head/term/diag.h"
+#include "head/term/escapes.h"
 #include "wire/msg.h"
 
 enum {
@@ -57,12 +58,20 @@ struct logs {
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
+/* Whether a line, without its colours, matches --grep. */
+static bool matches_text(const struct logs *g, const char *text)
+{
+        CLEANUP(free_textp)
+        char *plain = g->o->pattern && strchr(text, '\033') ? escapes_copy_plain(text) : NULL;
+
+        return !g->o->pattern || regexec(&g->pattern, plain ? plain : text, 0, NULL, 0) == 0;
+}
+
 /* Takes a whole line, without its newline but with a NUL. */
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
-        if (us >= g->from_us && us <= g->until_us &&
-            (!g->o->pattern || regexec(&g->pattern, text, 0, NULL, 0) == 0))
+        if (us >= g->from_us && us <= g->until_us && matches_text(g, text))
                 log_lines_add(&g->to, us, rank, stream, text, len);
 }
 

@@ -16,6 +16,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "head/core/pattern.h"
+#include "head/term/escapes.h"
 #include "wire/msg.h"
 
 enum {
@@ -109,6 +111,11 @@ static bool match_line(struct step_lines *s, int rank, const void *text, size_t 
                 return false;
         memcpy(line, text, len);
         line[len] = '\0';
+        if (memchr(line, '\033', len)) {
+                CLEANUP(free_textp) char *plain = escapes_copy_plain(line);
+
+                snprintf(line, sizeof(line), "%s", plain);
+        }
         if (!match_text(s, line, m))
                 return false;
         for (int i = 1; i < GROUPS && n < 2; i++)

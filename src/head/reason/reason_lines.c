@@ -6,37 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-/* Returns the end of the escape sequence at @p: CSI and OSC (ECMA-48), or two bytes. */
-static const char *skip_escape(const char *p)
-{
-        if (*++p == '[') {
-                for (p++; *p && *p != '\n' && (unsigned char)*p < 0x40;)
-                        p++;
-        } else if (*p == ']') {
-                for (p++; *p && *p != '\n' && *p != '\a' && *p != '\033';)
-                        p++;
-                if (*p == '\033' && p[1] == '\\')
-                        p++;
-        }
-        return *p && *p != '\n' ? p + 1 : p;
-}
-
-/* Copies a text without escape sequences and other control characters. */
-static char *copy_plain(const char *words)
-{
-        char *text = xcalloc(strlen(words) + 1, 1), *to = text;
-
-        while (*words) {
-                if (*words == '\033')
-                        words = skip_escape(words);
-                else if ((unsigned char)*words >= ' ' || strchr("\t\n\r", *words))
-                        *to++ = *words++;
-                else
-                        words++;
-        }
-        return text;
-}
+#include "head/term/escapes.h"
 
 /* Returns the part of a line behind the last carriage return, without blanks at the end. */
 static char *trim_line(char *line)
@@ -96,7 +66,7 @@ void reason_lines_read(struct reason_lines *ret, const char *words)
         size_t cap = 0;
         char *rest, *line;
 
-        *ret = (struct reason_lines){ .text = copy_plain(words) };
+        *ret = (struct reason_lines){ .text = escapes_copy_plain(words) };
         rest = ret->text;
         while ((line = strsep(&rest, "\n"))) {
                 ret->v = xgrow(ret->v, ret->n, &cap, sizeof(*ret->v));

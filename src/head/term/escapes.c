@@ -10,8 +10,10 @@
  */
 #include "head/term/escapes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/printable.h"
 
 enum {
@@ -209,4 +211,34 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
                         e->state = TEXT;
                 }
         }
+}
+
+/* Returns the end of the escape sequence at @p: CSI and OSC (ECMA-48), or two bytes. */
+static const char *skip_escape(const char *p)
+{
+        if (*++p == '[') {
+                for (p++; *p && *p != '\n' && (unsigned char)*p < 0x40;)
+                        p++;
+        } else if (*p == ']') {
+                for (p++; *p && *p != '\n' && *p != '\a' && *p != '\033';)
+                        p++;
+                if (*p == '\033' && p[1] == '\\')
+                        p++;
+        }
+        return *p && *p != '\n' ? p + 1 : p;
+}
+
+char *escapes_copy_plain(const char *words)
+{
+        char *text = xcalloc(strlen(words) + 1, 1), *to = text;
+
+        while (*words) {
+                if (*words == '\033')
+                        words = skip_escape(words);
+                else if ((unsigned char)*words >= ' ' || strchr("\t\n\r", *words))
+                        *to++ = *words++;
+                else
+                        words++;
+        }
+        return text;
 }

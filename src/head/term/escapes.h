@@ -33,5 +33,8 @@ struct escapes {
 
 /* Appends the harmless part of the next @n bytes of a stream. A sequence may come in pieces. */
 void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n, bool alone);
+/* Returns @text without escape sequences and other control characters but tabs and ends of lines,
+ * as it is read; malloc'ed. */
+char *escapes_copy_plain(const char *text);
 /* Switches a colour off, so that others may write, and on again with the next text. */
 void escapes_pause(struct escapes *e, struct buf *out);
