@@ -264,6 +264,9 @@ int launch_setup_choose_ranks(struct launch *l);
 const char *launch_setup_choose_label(const struct launch *l);
 /* Whether equal lines of several ranks are printed once. */
 bool launch_setup_folds(const struct launch *l);
+/* Tells ranks whose output goes to a terminal its width (COLUMNS) and that it has colours
+ * (FORCE_COLOR): their own output is a pipe. */
+void launch_setup_describe_terminal(struct launch *l);
 /* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */
 int launch_setup_choose_stdin(struct launch *l, struct error *err);
 /* Returns the rank that reads it: the first that runs the program; -1 = every rank. */

@@ -131,6 +131,7 @@ int launch_run_attempts(struct launch *l)
                                                 .rank = -1,
                                                 .value = l->plan.world_size,
                                                 .count = l->plan.num_nodes });
+        launch_setup_describe_terminal(l);
         run_attempt(l);
         while (job_restart(l->job, &l->plan))
                 if (!prepare_again(l))

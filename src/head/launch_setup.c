@@ -21,8 +21,11 @@
 #include "head/hosts/range.h"
 #include "head/launch.h"
 #include "head/model/compat_nodes.h"
+#include "head/model/label.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_program.h"
+#include "head/output/run_dir.h"
+#include "head/term/columns.h"
 #include "wire/env/subst.h"
 #include "wire/port_name.h"
 
@@ -30,6 +33,7 @@ enum {
         HN_NODE_LIST = 246,
         HN_NO_PLACEHOLDER = 413,
         UNFOLDED_RANKS = 8, /* on a terminal */
+        COLUMNS_LEAST = 20, /* that programs can use */
 };
 
 void launch_setup_find_program(struct launch *l)
@@ -441,4 +445,36 @@ bool launch_setup_understands_escapes(void)
         const char *term = getenv("TERM");
 
         return term && *term && strcmp(term, "dumb") != 0;
+}
+
+/* Whether the user has set a variable for the ranks, here or for them, or keeps it from them. */
+static bool is_variable_chosen(const struct launch *l, const char *name)
+{
+        return getenv(name) || strv_env_get(&l->env, name) || strv_has(&l->unset, name);
+}
+
+void launch_setup_describe_terminal(struct launch *l)
+{
+        const char *template = launch_setup_choose_label(l);
+        bool shown = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) &&
+                     launch_setup_understands_escapes() && l->o.pty_rank == PTY_NONE &&
+                     !l->o.detach && !run_dir_path(l->dir);
+        size_t columns = columns_of_terminal(STDOUT_FILENO);
+        CLEANUP(free_textp) char *text = NULL;
+        struct label label;
+        size_t width;
+
+        if (!shown)
+                return;
+        if (l->streams.color && !is_variable_chosen(l, "FORCE_COLOR") &&
+            !is_variable_chosen(l, "NO_COLOR"))
+                strv_env_set(&l->env, "FORCE_COLOR", "1");
+        if ((template && label_needs_network(template)) || is_variable_chosen(l, "COLUMNS"))
+                return;
+        label_init(&label, template, &l->plan, &l->hosts, (struct label_network){ 0 });
+        text = label_make(&label, 0, MSG_STDOUT);
+        width = columns_count(text, strlen(text));
+        label_finish(&label);
+        if (columns > width + COLUMNS_LEAST)
+                strv_env_setf(&l->env, "COLUMNS", "%zu", columns - width - 1);
 }

@@ -107,6 +107,8 @@ static const char environment[] =
         "  GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME   the interface towards MASTER_ADDR\n"
         "  OMP_NUM_THREADS                          cores of the node / its ranks\n"
         "  PYTHONUNBUFFERED, PYTHONFAULTHANDLER     1; --unset removes them, too\n"
+        "  FORCE_COLOR, COLUMNS                     1, and the width without the label: output on "
+        "a terminal\n"
         "  NCCL_RAS_ADDR                            127.0.0.1 and a free port\n"
         "  TORCH_FR_BUFFER_SIZE                     2000\n"
         "  TORCH_FR_DUMP_TEMP_FILE                  path of dumps\n"
