@@ -355,13 +355,23 @@ static void add_worlds_help(struct diag *d)
         diag_help(d, "ranks that are worlds of one on purpose need --mpi none");
 }
 
-/* Adds the newest lines of @stream; false if there are none. */
-static bool add_stream_rows(struct diag *d, const struct job *j, int rank, uint8_t stream,
-                            const char *title, int n)
+/* Whether the last words are a single line that the sentence of the cause quotes. */
+static bool is_quoted(const struct cause *c, const char *words)
 {
-        CLEANUP(free_textp) char *words = job_last_words(j, rank, stream);
+        size_t n = strcspn(words, "\n");
 
-        if (*words)
+        return c->quote && strlen(c->text) == n && !strncmp(words, c->text, n) &&
+               !words[n + (words[n] == '\n')];
+}
+
+/* Adds the newest lines of @stream, which the last line of hnlaunch does not quote; false if the
+ * rank wrote none. */
+static bool add_stream_rows(struct diag *d, const struct job *j, const struct cause *c,
+                            uint8_t stream, const char *title, int n)
+{
+        CLEANUP(free_textp) char *words = job_last_words(j, c->rank, stream);
+
+        if (*words && (c != &job_outcome(j)->cause || !is_quoted(c, words)))
                 add_last_rows(d, title, words, n);
         return *words;
 }
@@ -383,9 +393,9 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                 add_last_rows(d, title, t->trace, FRAMES);
         } else {
                 snprintf(title, sizeof(title), "last lines of %s stderr:", of);
-                if (!add_stream_rows(d, j, c->rank, MSG_STDERR, title,
+                if (!add_stream_rows(d, j, c, MSG_STDERR, title,
                                      c->quote == QUOTE_EXCEPTION ? FRAMES : LINES))
-                        add_stream_rows(d, j, c->rank, MSG_STDOUT,
+                        add_stream_rows(d, j, c, MSG_STDOUT,
                                         "last lines of its stdout (its stderr is empty):", LINES);
         }
         if (t)
