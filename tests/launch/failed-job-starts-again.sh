@@ -67,6 +67,10 @@ printf 'one\ntwo\n' >in
 run "$HNLAUNCH" --local 1 --max-restarts 1 --stdin 0 --label none sh -c 'wc -l; [ $HN_RESTART = 1 ]' <in
 is 'standard input goes to the first attempt' "$(tr '\n' ' ' <"$OUT")" '2 0 '
 
+# With --json, ranks that come to the store are looked for, which has gone during the pause.
+hn --json --local 2 --max-restarts 1 sh -c '[ $HN_RESTART = 1 ] || exit 3'
+exits 'a pause without a store' 0
+
 wait "$pause"
 cp pause.out "$OUT"
 cp pause.err "$ERR"

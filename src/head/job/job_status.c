@@ -371,12 +371,13 @@ static void on_look(uv_timer_t *t)
 static void on_seek(uv_timer_t *t)
 {
         struct job_status *s = t->data;
-        uint64_t requests = store_server_requests(s->attempt->store);
+        const struct store_server *store = s->attempt->store; /* none between two attempts */
 
         if (rank_facts_all_told(&s->facts)) {
                 uv_timer_stop(t);
-        } else if (s->attempt->state == JOB_RUNNING && requests != s->seek.requests) {
-                s->seek.requests = requests;
+        } else if (s->attempt->state == JOB_RUNNING && store &&
+                   store_server_requests(store) != s->seek.requests) {
+                s->seek.requests = store_server_requests(store);
                 uv_timer_set_repeat(t, MIN(2 * uv_timer_get_repeat(t), (uint64_t)SEEK_MAX_MS));
                 ask_nodes(s, FOR_EVENTS);
         }
