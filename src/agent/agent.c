@@ -266,7 +266,7 @@ static void on_status_request(struct agent *a, const struct frame *f)
 
 static void on_inspect(struct agent *a, const struct frame *f)
 {
-        const struct inspector_paths paths = { a->dir.pipes, a->dir.dumps };
+        const struct inspector_paths paths = { a->dir.pipes, a->dir.dumps, a->pull.cwd };
 
         agent_inspect(&a->attempt, &paths, f);
 }

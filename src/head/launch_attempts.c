@@ -137,6 +137,7 @@ int launch_run_attempts(struct launch *l)
                 if (!prepare_again(l))
                         run_attempt(l);
         launch_pty_close(l);
+        job_read_core(l->job);
         launch_trace_end(l);
         if (l->config.pull) {
                 if (!l->o.quiet)

@@ -62,6 +62,8 @@ static void code_inspect_order(struct codec *c, struct inspect_order *m)
         codec_require(c, m->what < INSPECT_WHATS);
         codec_u32(c, &m->limit_ms);
         codec_u32_array(c, &m->ranks, &m->n_ranks, RANKS_MAX);
+        codec_u32(c, &m->pid);
+        codec_bool(c, &m->dumped);
 }
 
 static void code_inspected(struct codec *c, struct inspected *m)

@@ -8,7 +8,8 @@
  * INSPECT asks for what costs more, for `hnlaunch why`: the processor time of a second, or the
  * stacks of some ranks. Each rank is answered by an INSPECTED of its own as soon as it is known. Or
  * it asks what NCCL's RAS says, twice, answered by a RAS each; or for dumps of PyTorch's flight
- * recorder, answered by their parts.
+ * recorder, answered by their parts. Of a rank that has crashed it asks for the stack in its core
+ * file.
  */
 #pragma once
 
@@ -74,15 +75,19 @@ enum inspect_what {
         INSPECT_STACKS, /* the named ranks */
         INSPECT_RAS,    /* NCCL's RAS of the job, at its address on this node */
         INSPECT_FLIGHT, /* the flight recorders of the node, through their FIFOs */
+        INSPECT_CORE,   /* the core file of a rank that has crashed, also after GONE */
         INSPECT_WHATS,
 };
 
 struct inspect_order {
-        uint32_t number; /* for the answers */
-        uint8_t what;    /* enum inspect_what */
-        uint32_t limit_ms;
-        uint32_t *ranks; /* of INSPECT_STACKS, the most important first */
+        uint32_t number;   /* for the answers */
+        uint8_t what;      /* enum inspect_what */
+        uint32_t limit_ms; /* of INSPECT_CORE: 0 = only where the file is */
+        uint32_t *ranks;   /* of INSPECT_STACKS, the most important first; of INSPECT_CORE */
         uint32_t n_ranks;
+        /* Of INSPECT_CORE: the rank's process, and whether the kernel says that it dumped core. */
+        uint32_t pid;
+        bool dumped;
 };
 
 enum { INSPECT_STACK_MAX = 32 << 10 };
@@ -100,9 +105,10 @@ struct inspected {
         uint32_t io_kib;       /* read and written in that second, by system calls and to disks */
         char name[16];         /* of its program, as in /proc/pid/comm */
         char channel[32];
-        char blocked[160]; /* by which file: "read /tmp/fifo"; "" = by none, or not known */
+        char blocked[160]; /* by which file: "read /tmp/fifo"; "" = by none, or not known.
+                            * Of INSPECT_CORE: the core file, "" = there is none */
         char source[16];   /* the tool that printed the stack: "py-spy"; "" = there is no stack */
-        char problem[200]; /* why there is none, or INSPECT_NO_PYTHON */
+        char problem[200]; /* why there is none (of INSPECT_CORE: no file), or INSPECT_NO_PYTHON */
         char *stack;
 };
 

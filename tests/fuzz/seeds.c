@@ -248,6 +248,14 @@ static void seed_statuses(struct buf *b)
                                                          .ranks = (uint32_t[]){ 3, 1 },
                                                          .n_ranks = 2 });
         write_message(b, "inspect");
+        inspect_order_encode(b, &(struct inspect_order){ .number = 5,
+                                                         .what = INSPECT_CORE,
+                                                         .limit_ms = 5000,
+                                                         .ranks = (uint32_t[]){ 3 },
+                                                         .n_ranks = 1,
+                                                         .pid = 4711,
+                                                         .dumped = true });
+        write_message(b, "inspect-core");
         inspected_encode(b, &(struct inspected){ .number = 5,
                                                  .left = 1,
                                                  .rank = 3,

@@ -8,6 +8,8 @@
  * uninterruptible wait is left to py-spy, which needs no ptrace stop: another tool would change its
  * state or hang. The kernel's stack (/proc/PID/stack), which only root may read, is the last
  * resort.
+ *
+ * Core files: the same tools read that of one rank.
  */
 #include "agent/inspect/inspector.h"
 
@@ -21,6 +23,7 @@
 
 #include "agent/core/proc.h"
 #include "agent/inspect/blocked.h"
+#include "agent/inspect/core_file.h"
 #include "agent/inspect/flight_recorder.h"
 #include "agent/inspect/ras_client.h"
 #include "agent/inspect/stack_tool.h"
@@ -220,6 +223,7 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
 struct stack_job {
         struct inspected m;
         enum stack_tool tool;
+        struct stack_target of;
         struct stack_run run; /* .pid 0 = the place is free */
         bool is_python, may_stop;
         char missing[64]; /* names of tools that are not installed */
@@ -254,7 +258,7 @@ static bool start_next_tool(struct stack_job *j, int64_t until)
                         add_missing_tool(j, j->tool);
                         continue;
                 }
-                if (stack_run_start(&j->run, j->tool, path, (pid_t)j->m.pid,
+                if (stack_run_start(&j->run, j->tool, path, &j->of,
                                     MIN(until, clock_ms() + TOOL_MS)))
                         return true;
                 stack_run_explain(&j->run, j->tool, why, sizeof(why));
@@ -272,6 +276,15 @@ static bool has_frames(const struct stack_job *j)
         if (j->tool == STACK_TOOL_PY_SPY)
                 return memmem(text, n, "\n    ", 5);
         return memmem(text, n, "#0 ", 3);
+}
+
+static void add_missing_problem(struct stack_job *j)
+{
+        char why[128];
+
+        snprintf(why, sizeof(why), "not installed: %s", j->missing);
+        if (*j->missing)
+                add_problem(&j->m, why);
 }
 
 static void take_kernel_stack(struct inspected *m)
@@ -296,12 +309,7 @@ static void finish_stack_job(struct stack_job *j)
         if (!j->may_stop && !j->is_python)
                 add_problem(&j->m, j->m.state == 'D' ? "a process in state D is not traced"
                                                      : "a stopped process is not traced");
-        if (*j->missing) {
-                char why[128];
-
-                snprintf(why, sizeof(why), "not installed: %s", j->missing);
-                add_problem(&j->m, why);
-        }
+        add_missing_problem(j);
         take_kernel_stack(&j->m);
 }
 
@@ -333,6 +341,7 @@ static void begin_stack_job(struct stack_job *j, const struct inspect_order *o,
         look_at_rank(s, r, &j->m);
         if (!j->m.pid)
                 return;
+        j->of.pid = (pid_t)j->m.pid;
         j->is_python = stack_tool_is_python((pid_t)j->m.pid);
         j->may_stop = j->m.state == 'R' || j->m.state == 'S';
         if (place >= STACKS_MAX) {
@@ -342,12 +351,12 @@ static void begin_stack_job(struct stack_job *j, const struct inspect_order *o,
 }
 
 /* Waits until a tool has printed something, or for a moment. */
-static void wait_for_tools(const struct stack_job *jobs)
+static void wait_for_tools(const struct stack_job *jobs, int n_jobs)
 {
         struct pollfd p[2 * RUNS_MAX];
         nfds_t n = 0;
 
-        for (int i = 0; i < RUNS_MAX; i++)
+        for (int i = 0; i < n_jobs; i++)
                 if (jobs[i].run.pid) {
                         if (jobs[i].run.out >= 0)
                                 p[n++] = (struct pollfd){ .fd = jobs[i].run.out, .events = POLLIN };
@@ -384,7 +393,7 @@ static void take_stacks(const struct inspect_order *o, const struct inspector_ra
                         }
                 }
                 if (left)
-                        wait_for_tools(jobs);
+                        wait_for_tools(jobs, RUNS_MAX);
         }
         for (int i = 0; i < RUNS_MAX; i++) {
                 if (jobs[i].run.pid)
@@ -393,6 +402,47 @@ static void take_stacks(const struct inspect_order *o, const struct inspector_ra
                 inspected_finish(&jobs[i].m);
         }
         rank_status_scan_finish(&scan);
+}
+
+/* --- core files ------------------------------------------------------------------------------- */
+
+/* Of a long path the end is told. */
+static void name_core(struct inspected *m, const char *path)
+{
+        size_t len = strlen(path), most = sizeof(m->blocked) - 4;
+
+        snprintf(m->blocked, sizeof(m->blocked), "%s%s", len > most ? "..." : "",
+                 path + (len > most ? len - most : 0));
+}
+
+/* Without a time limit the file is only looked for. */
+static void read_core(const struct inspect_order *o, const struct inspector_rank *r,
+                      const char *cwd, int to)
+{
+        struct stack_job j = { .tool = STACK_TOOL_EU_STACK, .may_stop = true };
+        int64_t until = clock_ms() + o->limit_ms;
+        struct core_file core = { r->pid, cwd ? cwd : "", o->dumped };
+
+        j.m = (struct inspected){ .number = o->number,
+                                  .rank = r->rank,
+                                  .pid = (uint32_t)r->pid,
+                                  .cpu_permille = STATUS_NEVER };
+        j.of = (struct stack_target){ .core = core.path, .program = core.program };
+        if (core_file_find(&core, j.m.problem, sizeof(j.m.problem))) {
+                bool done = !o->limit_ms || !start_next_tool(&j, until);
+
+                name_core(&j.m, core.path);
+                for (; !done && !terminated; wait_for_tools(&j, 1))
+                        done = stack_run_step(&j.run) && take_tool_output(&j, until);
+                if (j.run.pid)
+                        stack_run_finish(&j.run);
+                buf_finish(&j.run.errors);
+                if (*j.m.source)
+                        *j.m.problem = '\0';
+                else
+                        add_missing_problem(&j);
+        }
+        send_inspected(to, &j.m);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -410,6 +460,8 @@ void inspector_run(const struct inspect_order *o, const struct inspector_rank *r
                 flight_recorder_run(o, paths, to);
         else if (!n)
                 send_inspected(to, &none);
+        else if (o->what == INSPECT_CORE)
+                read_core(o, ranks, paths->cwd, to);
         else if (o->what == INSPECT_CPU)
                 measure_ranks(o, ranks, n, to);
         else

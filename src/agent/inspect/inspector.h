@@ -16,9 +16,11 @@ struct inspector_rank {
         pid_t pid; /* of the worker; 0 = it has ended */
 };
 
-/* Where PyTorch's flight recorder makes its FIFOs and dumps: before the rank; NULL = nowhere. */
 struct inspector_paths {
+        /* Where PyTorch's flight recorder makes its FIFOs and dumps: before the rank; NULL =
+         * nowhere. */
         const char *pipes, *dumps;
+        const char *cwd; /* of the ranks; NULL, "" = that of the agent */
 };
 
 /* Writes an INSPECTED for each rank to @to, the last with .left 0, or the answers of RAS or of

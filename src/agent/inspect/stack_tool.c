@@ -138,9 +138,29 @@ char *stack_tool_find(enum stack_tool tool, pid_t pid)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static void fill_tool_argv(struct strv *argv, enum stack_tool tool, const char *path, pid_t traced)
+/* The thread that crashed is the first of a core file, and gdb's current one. */
+static void fill_core_argv(struct strv *argv, enum stack_tool tool, const struct stack_target *of)
 {
-        strv_push(argv, path);
+        if (tool == STACK_TOOL_EU_STACK) {
+                strv_push(argv, "-s");
+                strv_push(argv, "-n");
+                strv_push(argv, "48");
+                strv_pushf(argv, "--core=%s", of->core);
+                return;
+        }
+        strv_push(argv, "-nx");
+        strv_push(argv, "-batch");
+        strv_push(argv, "-iex");
+        strv_push(argv, "set auto-load off");
+        strv_push(argv, "-ex");
+        strv_push(argv, "bt 48");
+        strv_pushf(argv, "--core=%s", of->core);
+        if (*of->program)
+                strv_push(argv, of->program);
+}
+
+static void fill_tool_argv(struct strv *argv, enum stack_tool tool, pid_t traced)
+{
         switch (tool) {
         case STACK_TOOL_PY_SPY:
                 strv_push(argv, "dump");
@@ -176,8 +196,8 @@ static int open_tool_pipe(int *ret_ours)
         return fds[1];
 }
 
-bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path, pid_t traced,
-                     int64_t until)
+bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path,
+                     const struct stack_target *of, int64_t until)
 {
         CLEANUP(strv_finish) struct strv argv = STRV_INIT;
         struct spawn program = { .fds = { SPAWN_NULL, SPAWN_NULL, SPAWN_NULL } };
@@ -185,9 +205,13 @@ bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path
         struct error err;
         int out, errors, rc;
 
-        *r = (struct stack_run){ .traced = traced, .out = -1, .err = -1, .until = until };
-        r->was_stopped = !proc_read_stat(&before, traced) || before.state == 'T';
-        fill_tool_argv(&argv, tool, path, traced);
+        *r = (struct stack_run){ .traced = of->pid, .out = -1, .err = -1, .until = until };
+        r->was_stopped = !of->pid || !proc_read_stat(&before, of->pid) || before.state == 'T';
+        strv_push(&argv, path);
+        if (of->core)
+                fill_core_argv(&argv, tool, of);
+        else
+                fill_tool_argv(&argv, tool, of->pid);
         out = open_tool_pipe(&r->out);
         errors = open_tool_pipe(&r->err);
         program.argv = argv.v;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stack_tool: programs of the node that print the stacks of a running process
+ * Stack_tool: programs of the node that print the stacks of a process
  *
  * - py-spy, for Python: reads memory and never stops the process
- * - eu-stack, gdb: stop it for the time of the reading, by ptrace
+ * - eu-stack, gdb: stop it for the time of the reading, by ptrace; or read its core file
  *
  * They run with a time limit and bounded output, and are killed with their group at its end. The
  * kernel lets a process go on whose tracer dies. A stop signal that the tracer has sent may be left
@@ -22,9 +22,15 @@ enum stack_tool { STACK_TOOL_PY_SPY, STACK_TOOL_EU_STACK, STACK_TOOL_GDB, STACK_
 
 const char *stack_tool_name(enum stack_tool tool);
 
+/* What a tool reads. */
+struct stack_target {
+        pid_t pid;                  /* a running process */
+        const char *core, *program; /* else a core file, and its program ("" = not known) */
+};
+
 struct stack_run {
         pid_t pid;        /* of the tool; 0 = none runs */
-        pid_t traced;     /* the process that it looks at */
+        pid_t traced;     /* the process that it looks at; 0 = none */
         bool was_stopped; /* before the tool began */
         int out, err;     /* its streams, -1 = at the end */
         int64_t until;    /* clock_ms() */
@@ -39,8 +45,8 @@ bool stack_tool_is_python(pid_t pid);
 char *stack_tool_find(enum stack_tool tool, pid_t pid);
 
 /* Starts the tool at @path. False: it cannot be started, and the reason is in .errors. */
-bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path, pid_t traced,
-                     int64_t until);
+bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path,
+                     const struct stack_target *of, int64_t until);
 /* Reads what is there. True: the tool has ended, or was killed at its time limit, which .errors
  * tells. */
 bool stack_run_step(struct stack_run *r);

@@ -20,6 +20,15 @@ struct dump_files;
 struct store_server;
 struct turns;
 
+/* What the core file tells of the rank that is the cause, see job_read_core(). */
+struct core_found {
+        uint32_t number; /* of the INSPECT; 0 = the node was not asked */
+        bool waits;      /* for the answer */
+        char file[160];  /* on the node; "" = there is none */
+        char where[400]; /* "load (w.c:8), called in main (w.c:20)"; "" = not known */
+        char problem[200];
+};
+
 struct attempt {
         int number; /* 0 = the first */
         enum job_state state;
@@ -29,6 +38,7 @@ struct attempt {
         struct turns *turns;        /* NULL before the launch */
         struct dump_files *dumps;   /* NULL before the launch */
         struct outcome outcome;
+        struct core_found core;
         int64_t launched_ns;                      /* clock_ns() */
         void (*failed)(void *ctx, bool is_cause); /* follows every recorded failure */
         void *ctx;

@@ -25,11 +25,15 @@
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/pull/trace_fetch.h"
+#include "head/why/stack_text.h"
+#include "wire/status_msg.h"
 
 enum {
         TICK_MS = 100,
         PULL_LOOK_MS = 1000,
         TRACES_MS = 5000,      /* for the traces of all nodes */
+        CORE_MS = 5000,        /* for a tool that reads a core file */
+        CORE_SLACK_MS = 1000,  /* for the answer besides */
         LEAVE_MS = 2000,       /* for agents to leave after the end */
         LEAVE_PUSH_MS = 15000, /* the same with files to remove */
         LOOP_FDS = 8,          /* for libuv */
@@ -218,6 +222,80 @@ void job_wait(struct job *j)
         say_through(NULL);
         attempt_step(&j->attempt, JOB_EV_EMPTY);
         heartbeat_stop(&j->heartbeat);
+}
+
+static bool dumps_core(int signo)
+{
+        static const int signals[] = { SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                                       SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS };
+
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                if (signals[i] == signo)
+                        return true;
+        return false;
+}
+
+/* Whether faulthandler of Python has told where the rank was. */
+static bool has_told_stack(const struct job *j, int rank)
+{
+        CLEANUP(free_textp) char *words = job_last_words(j, rank, MSG_STDERR);
+
+        return strstr(words, "Fatal Python error: ") && strstr(words, "(most recent call first)");
+}
+
+void job_take_core(struct job *j, const struct inspected *m)
+{
+        struct core_found *core = &j->attempt.core;
+        CLEANUP(free_textp) char *where = NULL;
+        struct stack s;
+
+        if (!core->waits)
+                return;
+        core->waits = false;
+        stack_parse(&s, m->stack ? m->stack : "");
+        where = stack_crash(&s);
+        stack_finish(&s);
+        snprintf(core->file, sizeof(core->file), "%s", m->blocked);
+        snprintf(core->where, sizeof(core->where), "%s", where);
+        snprintf(core->problem, sizeof(core->problem), "%s", m->problem);
+}
+
+static void on_core_over(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        j->attempt.core.waits = false;
+}
+
+void job_read_core(struct job *j)
+{
+        const struct cause *c = &j->attempt.outcome.cause;
+        struct core_found *core = &j->attempt.core;
+        struct node *n = c->node >= 0 ? &j->cluster.nodes[c->node] : NULL;
+        struct inspect_order o = { .what = INSPECT_CORE,
+                                   .n_ranks = 1,
+                                   .ranks = (uint32_t[]){ (uint32_t)c->rank } };
+
+        if (c->kind != CAUSE_SIGNAL || !dumps_core(c->signal) || j->attempt.state == JOB_ENDED ||
+            !n || n->ended || (n->state != NODE_GONE && n->state != NODE_READY))
+                return;
+        o.limit_ms = has_told_stack(j, c->rank) ? 0 : CORE_MS;
+        if (!o.limit_ms && !c->core)
+                return;
+        o.pid = c->pid;
+        o.dumped = c->core;
+        o.number = core->number = ++j->orders.inspections;
+        core->waits = true;
+        inspect_order_encode(&n->out, &o);
+        node_flush(n);
+        uv_timer_stop(&j->limit);
+        uv_timer_start(&j->late, on_core_over, CORE_MS + CORE_SLACK_MS, 0);
+        uv_ref((uv_handle_t *)&j->late);
+        while (core->waits && !n->ended && n->state != NODE_FAILED)
+                uv_run(&j->loop, UV_RUN_ONCE);
+        core->waits = false;
+        uv_unref((uv_handle_t *)&j->late);
+        uv_timer_stop(&j->late);
 }
 
 void job_ask_traces(struct job *j)
@@ -435,6 +513,11 @@ const char *job_port_refusal(const struct job *j)
 const struct outcome *job_outcome(const struct job *j)
 {
         return &j->attempt.outcome;
+}
+
+const struct core_found *job_core(const struct job *j)
+{
+        return &j->attempt.core;
 }
 
 const struct strv *job_earlier(const struct job *j)

@@ -6,8 +6,8 @@
  * loop until they are done:
  *
  *   job_create -> job_connect -> (plan) -> { job_push -> job_open_endpoint -> job_launch ->
- *   job_wait -> job_restart, true: once more } -> job_fetch_traces -> job_pull -> job_leave ->
- *   job_destroy
+ *   job_wait -> job_restart, true: once more } -> job_read_core -> job_fetch_traces -> job_pull ->
+ *   job_leave -> job_destroy
  *
  * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
  * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are;
@@ -28,6 +28,7 @@
 #include "head/output/printer.h"
 #include "head/term/diag.h"
 
+struct core_found;
 struct dial_in;
 struct job;
 struct dump_files;
@@ -135,6 +136,9 @@ void job_wait(struct job *j);
 bool job_restart(struct job *j, struct plan *plan);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
+/* If the cause is a rank that crashed: waits for what its node finds in the core file, for some
+ * seconds at most. A signal ends the wait. */
+void job_read_core(struct job *j);
 /* Asks the nodes of the attempt for the traces of their ranks (config.traces). The second form also
  * waits until they are there, for some seconds at most; a signal ends the wait. */
 void job_ask_traces(struct job *j);
@@ -185,6 +189,8 @@ const char *job_doing(const struct job *j); /* "connecting", "running", "stoppin
 uv_loop_t *job_loop(struct job *j);
 
 const struct outcome *job_outcome(const struct job *j);
+/* What job_read_core() has found. */
+const struct core_found *job_core(const struct job *j);
 /* How the attempts before the last ended, a sentence each. */
 const struct strv *job_earlier(const struct job *j);
 /* Moves the message of a job ended by missing ranks (CAUSE_JOIN) to the end of @to. */

@@ -316,7 +316,9 @@ static int on_inspected(struct job *j, struct node *n, const struct frame *f, st
                 return -EPROTO;
         valid = m.number && m.number <= j->orders.inspections &&
                 (m.rank == UINT32_MAX || (plan && m.rank < (uint32_t)plan->world_size));
-        if (valid && j->config.why.inspected)
+        if (valid && m.number == j->attempt.core.number)
+                job_take_core(j, &m);
+        else if (valid && j->config.why.inspected)
                 j->config.why.inspected(j->config.why.ctx, n->index, &m);
         inspected_finish(&m);
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: INSPECTED without a request");

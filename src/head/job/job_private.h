@@ -99,6 +99,8 @@ struct job {
 
 /* Raises the limit of descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
+/* Takes the answer to job_read_core(). */
+void job_take_core(struct job *j, const struct inspected *m);
 /* Tells which host keys were accepted, and which lines of the ssh configuration are not obeyed. */
 void job_tell_logins(struct job *j);
 

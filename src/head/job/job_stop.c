@@ -364,6 +364,8 @@ static void order_end(struct job *j, int signo)
                          sigabbrev_np(signo));
         else if (j->orders.fetching)
                 trace_fetch_cancel(j->config.traces);
+        else if (j->attempt.core.waits)
+                j->attempt.core.waits = false;
         else if (pull_waits(j->config.pull))
                 pull_cancel(j->config.pull, "interrupted");
         else if (j->attempt.state == JOB_LEAVING)

@@ -19,6 +19,7 @@
 #include "base/printable.h"
 #include "base/strv.h"
 #include "head/hosts/host_groups.h"
+#include "head/job/attempt.h"
 #include "head/nodes/program_link.h"
 #include "head/term/redraw.h"
 #include "wire/msg.h"
@@ -376,6 +377,32 @@ static bool add_stream_rows(struct diag *d, const struct job *j, const struct ca
         return *words;
 }
 
+/* Adds where the rank crashed, if it has left a core file with that. */
+static void add_crash_row(struct diag *d, const struct core_found *core)
+{
+        CLEANUP(free_textp) char *where = printable_text(core->where, PRINTABLE_ROW);
+
+        if (*where)
+                diag_row(d, "at %s", where);
+}
+
+static void note_core(struct diag *d, const struct core_found *core, const struct cause *c,
+                      const char *host)
+{
+        CLEANUP(free_textp) char *file = printable_text(core->file, PRINTABLE_ROW);
+        CLEANUP(free_textp) char *problem = printable_text(core->problem, PRINTABLE_ROW);
+
+        if (*file)
+                diag_note(d, "core file: %s on %s%s%s", file, host, *problem ? "; " : "", problem);
+        else if (*problem)
+                diag_note(d, "no core file: %s", problem);
+        else if (c->core)
+                diag_note(d,
+                          "core dump: on %s, coredumpctl info %u, or where "
+                          "/proc/sys/kernel/core_pattern says",
+                          host, c->pid);
+}
+
 /* Adds the last lines of the rank that failed, and notes everything known of its end besides the
  * status. */
 static void add_rank_evidence(struct diag *d, const struct job *j, const struct outcome *o,
@@ -388,6 +415,8 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
 
         if (c != &o->cause)
                 snprintf(of, sizeof(of), "rank %d's", c->rank);
+        else
+                add_crash_row(d, job_core(j));
         snprintf(title, sizeof(title), "%s Python call stack:", of);
         if (t && t->trace) {
                 add_last_rows(d, title, t->trace, FRAMES);
@@ -405,11 +434,8 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                           "the kernel's out-of-memory killer was active on %s: oom_kill %" PRIu64
                           " -> %" PRIu64 " in %s",
                           host, c->oom.before, c->oom.after, c->oom.file);
-        if (c->core)
-                diag_note(d,
-                          "core dump: on %s, coredumpctl info %u, or where "
-                          "/proc/sys/kernel/core_pattern says",
-                          host, c->pid);
+        if (c == &o->cause)
+                note_core(d, job_core(j), c, host);
 }
 
 /* Adds the next step for a failure that the option --compat ends. */

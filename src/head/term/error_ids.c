@@ -692,7 +692,7 @@ const struct error_id error_ids[] = {
         { 501,
           "a rank was killed by a signal",
           "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "
-          "ended it. The notes tell of the latter, and of a core dump.",
+          "ended it. The notes tell of the latter, and of the core file, or why there is none.",
           "Read the last lines of the rank's standard error below the message. Out of memory: start fewer ranks on "
           "the node (--ppn)." },
         { 502,

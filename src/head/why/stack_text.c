@@ -169,8 +169,11 @@ void stack_parse(struct stack *ret, const char *text)
                         in_main = is_main_heading(text, len, !seen);
                         seen = true;
                 } else if (in_main && *text == '#') {
-                        size_t before = ret->n;
+                        size_t before;
 
+                        if (has_start(text, "#0 ")) /* gdb shows that of a core file twice */
+                                stack_finish(ret);
+                        before = ret->n;
                         take_native_line(ret, text, len);
                         had_native = ret->n > before;
                 } else if (in_main && indent == 4 && len > 4) {
@@ -252,6 +255,55 @@ char *stack_where(const struct stack *s, size_t from)
                 from++;
         if (from < s->n)
                 put_frame(&b, &s->v[from]);
+        return buf_steal(&b);
+}
+
+/* Whether a frame belongs to the end of a process that has ended itself: abort(), assert(), an
+ * exception of C++ that nobody has caught, raise(). */
+static bool is_of_abort(const char *function)
+{
+        static const char *const starts[] = {
+                "__pthread_kill", "pthread_kill",     "raise",          "gsignal",
+                "abort",          "__assert",         "assert_fail",    "std::terminate",
+                "__cxxabiv1::",   "__cxa_",           "__gnu_cxx::__v", "__libc_message",
+                "__fortify_fail", "__stack_chk_fail", "__chk_fail",     "malloc_printerr",
+        };
+
+        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+                if (has_start(function, starts[i]))
+                        return true;
+        return false;
+}
+
+/* Below a handler of the signal, and the functions that have raised it. */
+static size_t find_crash(const struct stack *s)
+{
+        size_t at = 0;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (has_start(s->v[i].function, "__restore_rt") ||
+                    has_start(s->v[i].function, "<signal handler"))
+                        at = i + 1;
+        while (at + 1 < s->n && is_of_abort(s->v[at].function))
+                at++;
+        return at;
+}
+
+char *stack_crash(const struct stack *s)
+{
+        size_t at = find_crash(s), places = 0;
+        struct buf b = BUF_INIT;
+        bool any = false;
+
+        for (size_t i = at; i < s->n; i++)
+                any |= *s->v[i].place;
+        for (size_t i = at; i < s->n && places < 2; i++) {
+                if (i > at && any && !*s->v[i].place)
+                        continue;
+                buf_appends(&b, i > at ? ", called in " : "");
+                put_frame(&b, &s->v[i]);
+                places += *s->v[i].place || !any;
+        }
         return buf_steal(&b);
 }
 

@@ -31,6 +31,10 @@ char *stack_line(const struct stack *s, size_t from, size_t most);
  * place outside of PyTorch, else the first that is no system call; "" = there is none. */
 char *stack_where(const struct stack *s, size_t from);
 
+/* Returns "load (w.c:8), called in main (w.c:20)" of a stack that a crash has left, malloc'ed: the
+ * frame that crashed, and up to two frames in all with a known place. "" = there is none. */
+char *stack_crash(const struct stack *s);
+
 /* A call that waits for other ranks. */
 struct stack_wait {
         char operation[64];  /* "all_reduce" */

@@ -108,7 +108,9 @@ static void test_an_inspection_comes_back_as_sent(void **state UNUSED)
                                              .what = INSPECT_STACKS,
                                              .limit_ms = 12000,
                                              .ranks = (uint32_t[]){ 70000, 1 },
-                                             .n_ranks = 2 };
+                                             .n_ranks = 2,
+                                             .pid = 4194303,
+                                             .dumped = true };
         const struct inspected answer = { .number = 5,
                                           .left = 63,
                                           .rank = 70000,
@@ -135,6 +137,8 @@ static void test_an_inspection_comes_back_as_sent(void **state UNUSED)
         assert_int_equal(o.limit_ms, 12000);
         assert_int_equal(o.n_ranks, 2);
         assert_int_equal(o.ranks[0], 70000);
+        assert_int_equal(o.pid, 4194303);
+        assert_true(o.dumped);
         inspect_order_finish(&o);
         frame_consume(&b, &f);
 

@@ -170,10 +170,49 @@ static void test_damaged_texts_do_no_harm(void **state)
                                 stack_parse(&s, text);
                                 stack_find_wait(&s, &w);
                                 free(stack_where(&s, 0));
+                                free(stack_crash(&s));
                                 stack_finish(&s);
                                 free(text);
                         }
         }
+}
+
+static void assert_crash(const char *text, const char *want)
+{
+        char *got;
+        struct stack s;
+
+        stack_parse(&s, text);
+        got = stack_crash(&s);
+        assert_string_equal(got, want);
+        free(got);
+        stack_finish(&s);
+}
+
+static void test_a_crash_is_placed(void **state)
+{
+        (void)state;
+        assert_crash(
+                "PID 9 - core\nTID 9:\n#0  0x1 exchange_halo\n    /home/ada/halo.c:88:9\n"
+                "#1  0x2 step\n#2  0x3 main\n    /home/ada/solver.c:40:1\n"
+                "#3  0x4 __libc_start_main@@GLIBC_2.34\n#4  0x5 _start\nTID 10:\n#0  0x6 poll\n",
+                "exchange_halo (halo.c:88), called in main (solver.c:40)");
+        assert_crash(
+                "TID 9:\n#0  0x1 __strlen_evex\n    ../sysdeps/x86_64/strlen.S:77\n#1  0x2 load\n"
+                "    w.c:4:1\n#2  0x3 main\n    w.c:9:1\n",
+                "__strlen_evex, called in load (w.c:4), called in main (w.c:9)");
+        assert_crash("#0  0x1 in __pthread_kill_implementation ()\n#1  0x2 in raise () from "
+                     "/lib/libc.so.6\n"
+                     "#2  0x3 in abort ()\n#3  0x4 in main (n=1) at w.c:4\n",
+                     "main (w.c:4)");
+        assert_crash(
+                "TID 9:\n#0  0x1 raise\n#1  0x2 faulthandler_fatal_error\n#2  0x3 __restore_rt\n"
+                "#3  0x4 smooth\n#4  0x5 main\n#5  0x6 _start\n",
+                "smooth, called in main");
+        assert_crash("#0  load (n=1) at w.c:4\n4       n = *p;\n#0  load (n=1) at w.c:4\n",
+                     "load (w.c:4)");
+        assert_crash("#0  0x1 abort\n", "abort");
+        assert_crash("", "");
 }
 
 int main(void)
@@ -182,6 +221,7 @@ int main(void)
                 cmocka_unit_test(test_the_main_thread_is_read),
                 cmocka_unit_test(test_calls_that_wait_are_known),
                 cmocka_unit_test(test_the_place_is_the_programs),
+                cmocka_unit_test(test_a_crash_is_placed),
                 cmocka_unit_test(test_damaged_texts_do_no_harm),
         };
 
