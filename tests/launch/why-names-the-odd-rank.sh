@@ -106,6 +106,34 @@ plain_hangs() { # HOW TEXT
 }
 [[ $long != all ]] || plain_hangs stop 'no rank is seen to wait for another, but rank 2 (localhost, pid '
 plain_hangs vfork 'waits for a file system or a device (state D)'
+# A function that the compiler has put into its caller.
+cat >inlined.c <<'END'
+#include <stdio.h>
+#include <unistd.h>
+static inline __attribute__((always_inline)) void load_shard(int fd)
+{
+        char byte;
+        while (read(fd, &byte, 1) > 0)
+                ;
+}
+int main(void)
+{
+        int fds[2];
+        if (pipe(fds) < 0 || puts("met") < 0 || fflush(stdout))
+                return 1;
+        load_shard(fds[0]);
+        return 0;
+}
+END
+if type -P cc >/dev/null && cc -O2 -g -o inlined inlined.c; then
+    start --local 1 --label none ./inlined
+    met 'inlined' 1
+    reads_shard() { why && [[ $(field "' '.join(ranks[0]['stack'])") == 'read load_shard (inlined.c:6) main (inlined.c:14)' ]]; }
+    ok 'inlined: the function has its line, and its caller' wait_for reads_shard
+    stop_run
+else
+    skip 'inlined functions' 'no compiler here'
+fi
 # A rank that opens a FIFO which none has open at the other end, while the others wait for something else.
 mkfifo ff
 cat >opens.sh <<'END'

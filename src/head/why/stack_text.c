@@ -55,6 +55,39 @@ static char *tidy_place(const char *text, size_t len)
         return place;
 }
 
+/* Calls of the C library that wait, and their insides: the caller says more. */
+static bool is_system_call(const char *function)
+{
+        static const char *const starts[] = {
+                "__interceptor",   "__poll",      "ppoll",    "pthread_", "__futex",
+                "clock_nanosleep", "nanosleep",   "usleep",   "__select", "pselect",
+                "epoll_",          "__nanosleep", "accept",   "recv",     "send",
+                "connect",         "openat",      "__open",   "waitpid",  "wait4",
+                "__new_sem",       "sem_",        "do_futex", "lll_lock", "__lll_lock",
+                "___pthread_",     "__pthread_",
+        };
+        static const char *const names[] = { "read", "write", "poll",   "pause", "flock", "select",
+                                             "open", "sleep", "open64", "wait",  "fcntl", "readv" };
+
+        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+                if (has_start(function, starts[i]))
+                        return true;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+                if (!strcmp(function, names[i]))
+                        return true;
+        return false;
+}
+
+/* Removes the underscores of another name of such a call: debug information has __flock and
+ * ___pthread_mutex_lock where the symbols have flock and pthread_mutex_lock. */
+static void drop_underscores(char *name)
+{
+        size_t n = strspn(name, "_");
+
+        if (n >= 2 && is_system_call(name + n))
+                memmove(name, name + n, strlen(name + n) + 1);
+}
+
 /* Returns the name without arguments, version and prefixes of the C library. */
 static char *tidy_function(const char *text, size_t len)
 {
@@ -76,6 +109,7 @@ static char *tidy_function(const char *text, size_t len)
                 name[--n] = '\0';
         if (strlen(name) > NAME_MAX_LEN)
                 name[NAME_MAX_LEN] = '\0';
+        drop_underscores(name);
         return name;
 }
 
@@ -217,29 +251,6 @@ char *stack_line(const struct stack *s, size_t from, size_t most)
         if (s->n > from + most)
                 buf_appends(&b, " <- ...");
         return buf_steal(&b);
-}
-
-/* Calls of the C library that wait, and their insides: the caller says more. */
-static bool is_system_call(const char *function)
-{
-        static const char *const starts[] = {
-                "__interceptor",   "__poll",      "ppoll",    "pthread_", "__futex",
-                "clock_nanosleep", "nanosleep",   "usleep",   "__select", "pselect",
-                "epoll_",          "__nanosleep", "accept",   "recv",     "send",
-                "connect",         "openat",      "__open",   "waitpid",  "wait4",
-                "__new_sem",       "sem_",        "do_futex", "lll_lock", "__lll_lock",
-                "___pthread_",     "__pthread_",
-        };
-        static const char *const names[] = { "read", "write", "poll",   "pause", "flock", "select",
-                                             "open", "sleep", "open64", "wait",  "fcntl", "readv" };
-
-        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-                if (has_start(function, starts[i]))
-                        return true;
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-                if (!strcmp(function, names[i]))
-                        return true;
-        return false;
 }
 
 char *stack_where(const struct stack *s, size_t from)

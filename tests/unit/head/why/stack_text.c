@@ -82,6 +82,12 @@ static void test_the_main_thread_is_read(void **state)
         assert_line(eu_stack, "read <- load_batch (w.c:4) <- main (w.c:5)");
         assert_line(gdb, "read <- load_batch (src/w.c:4) <- main (w.c:5)");
         assert_line(cpp, "__futex_abstimed_wait_common <- pthread_cond_wait <- c10d::Work::wait");
+        assert_line("TID 9:\n#0  0x1 __flock\n#1  0x2 take_lock\n    w.c:4:1\n#2  0x2 main\n"
+                    "    w.c:9:3\n#3  0x3 __libc_start_main_impl\n",
+                    "flock <- take_lock (w.c:4) <- main (w.c:9)");
+        assert_line("#0  0x1 ___pthread_mutex_lock\n#1  0x2 __GI___poll\n#2  0x3 __libc_read\n"
+                    "#3  0x4 __my_lock\n#4  0x5 _read\n",
+                    "pthread_mutex_lock <- poll <- read <- __my_lock <- _read");
         /* py-spy of a program without the module threading; gdb of a static program. */
         assert_line("Thread 20142 (idle)\n    load_batch (lb.py:3)\nThread 20143 (idle)\n"
                     "    serve (lb.py:9)\n",
