@@ -18,9 +18,15 @@ verdict_has 'the verdict names the rank and its node' 'rank 13' node004 '(exit 4
 has 'its last words are there' "$ERR" 'out of cheese'
 lab_nothing_left 'nothing is left on the nodes'
 
-lab_hn -H "$TMP/hosts.txt" sh -c 'if [ $RANK = 30 ]; then kill -SEGV $$; fi; exec sleep 600'
+mkdir crashed
+lab_hn -H "$TMP/hosts.txt" --chdir "$PWD/crashed" sh -c 'if [ $RANK = 30 ]; then ulimit -c unlimited; kill -SEGV $$; fi; exec sleep 600'
 exits 'rank 30 crashes: 139' 139
 verdict_has 'the verdict names the signal' 'rank 30' node008 SIGSEGV
+if [[ $(cat /proc/sys/kernel/core_pattern) == [\|/]* ]]; then
+    skip 'its core file is found on its node' 'core_pattern of this machine gives cores to a program, or names a folder'
+else
+    ok 'its core file is found on its node' grep -qE "note: core file: $PWD/crashed/[^ ]+ on node008\$" "$ERR"
+fi
 
 # --- slow ends, and those that follow from them
 # shellcheck source=tests/lib/endings.sh
