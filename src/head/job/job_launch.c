@@ -393,6 +393,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         free(m.first_node.ports);
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
+        j->attempt.outcome.ran = o->ranks.n ? &o->ranks : NULL;
         heartbeat_start(&j->heartbeat, false);
         job_status_launched(j->status);
         if (l->stdin_fd != -1 && !j->attempt.number)

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/model/outcome_private.h"
@@ -252,7 +253,8 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
                 return false;
         }
         if (well) {
-                add_ended_rank(&o->left, &c);
+                if (!o->ran || intlist_has(o->ran, c.rank))
+                        add_ended_rank(&o->left, &c);
                 return false;
         }
         o->failed++;

@@ -103,11 +103,12 @@ struct outcome {
         struct cause stuck; /* a rank that keeps the others waiting; CAUSE_NONE = not known */
         int *same;          /* other ranks with the cause's reason; see outcome_finalize() */
         size_t n_same;
-        size_t exited, failed;  /* ranks: ended; not 0 by themselves */
-        size_t behind;          /* nodes lost only with their parent in the tree */
-        size_t stopped, killed; /* ranks ended by TERM or KILL on our order */
-        bool decided;           /* by outcome_decide() */
-        int64_t stopped_ns;     /* clock_ns() of the first order to end; 0 = none yet */
+        size_t exited, failed;     /* ranks: ended; not 0 by themselves */
+        size_t behind;             /* nodes lost only with their parent in the tree */
+        size_t stopped, killed;    /* ranks ended by TERM or KILL on our order */
+        bool decided;              /* by outcome_decide() */
+        int64_t stopped_ns;        /* clock_ns() of the first order to end; 0 = none yet */
+        const struct intlist *ran; /* the ranks that run the program (--ranks); NULL = all */
         int64_t pulse_ns; /* time between pings: a lost node may have failed two pings earlier */
 };
 
