@@ -16,6 +16,7 @@
 enum {
         TICK_MS = 1000,
         DRAW_MS = 500, /* on a terminal */
+        SOON_MS = 50,
         PLAIN_TICKS = 60,
         QUIET_US = 10000000, /* output is missed */
         RATE_TICKS = 10,     /* over which steps are counted */
@@ -36,14 +37,18 @@ struct live_bar {
         char text[BAR_MAX];
 };
 
+/* The line of this second, NULL = none, and the bar behind it. */
+struct live_drawn {
+        char *line, *bar;
+};
+
 struct live_line {
-        uv_timer_t timer;
+        uv_timer_t timer, soon; /* soon: after output, which erases the line */
         struct events *es;
         const struct plan *plan;
         const struct hosts *hosts;
         bool tty, closed;
-        /* On a terminal: the line of this second, NULL = none, and the bar behind it. */
-        char *drawn, *drawn_bar;
+        struct live_drawn drawn; /* on a terminal */
         bool again;              /* the next look only draws them again */
         struct live_step *ranks; /* by rank */
         bool *silent;            /* by node */
@@ -183,7 +188,9 @@ static struct live_facts collect_facts(struct live_line *l)
         }
         f.host = l->hosts->v[l->plan->nodes[l->plan->ranks[f.slowest].node].host].name;
         before = l->past[l->ticks % RATE_TICKS];
-        if (before >= 0 && f.least > before)
+        if (f.silent_us >= QUIET_US)
+                f.slow = NULL; /* it stands still */
+        else if (before >= 0 && f.least > before)
                 f.rate = (double)(f.least - before) / RATE_TICKS;
         l->past[l->ticks % RATE_TICKS] = f.least;
         return f;
@@ -238,17 +245,25 @@ static void on_live_tick(uv_timer_t *t)
                 f = collect_facts(l);
                 l->ticks++;
                 l->bytes = 0;
-                free(l->drawn_bar);
-                l->drawn_bar = l->tty ? take_bar_text(&f) : NULL;
-                free(l->drawn);
-                l->drawn = l->running <= 0 || (!l->tty && l->ticks % PLAIN_TICKS)
-                                   ? NULL
-                                   : live_line_text(&f);
+                free(l->drawn.bar);
+                l->drawn.bar = l->tty ? take_bar_text(&f) : NULL;
+                free(l->drawn.line);
+                l->drawn.line = l->running <= 0 || (!l->tty && l->ticks % PLAIN_TICKS)
+                                        ? NULL
+                                        : live_line_text(&f);
         }
-        if (l->drawn && l->tty)
-                say_live(l->drawn, l->drawn_bar);
-        else if (l->drawn)
-                say("hnlaunch: %s\n", l->drawn);
+        if (l->drawn.line && l->tty)
+                say_live(l->drawn.line, l->drawn.bar);
+        else if (l->drawn.line)
+                say("hnlaunch: %s\n", l->drawn.line);
+}
+
+static void on_live_soon(uv_timer_t *t)
+{
+        struct live_line *l = t->data;
+
+        if (l->drawn.line && !say_shows_live())
+                say_live(l->drawn.line, l->drawn.bar);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -268,6 +283,9 @@ struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const str
         uv_timer_init(loop, &l->timer);
         l->timer.data = l;
         uv_unref((uv_handle_t *)&l->timer);
+        uv_timer_init(loop, &l->soon);
+        l->soon.data = l;
+        uv_unref((uv_handle_t *)&l->soon);
         uv_timer_start(&l->timer, on_live_tick, tty ? DRAW_MS : TICK_MS, tty ? DRAW_MS : TICK_MS);
         events_listen(es, on_live_event, l);
         return l;
@@ -302,6 +320,8 @@ void live_line_output(struct live_line *l, int rank, uint8_t stream, const void 
                 return;
         l->bytes += len;
         l->written_us = events_now_us(l->es);
+        if (l->tty && l->drawn.line && !uv_is_active((uv_handle_t *)&l->soon))
+                uv_timer_start(&l->soon, on_live_soon, SOON_MS, 0);
         take_bar(&l->bar, rank, stream, data, len);
 }
 
@@ -319,8 +339,8 @@ static void on_live_closed(uv_handle_t *h)
 
         free(l->ranks);
         free(l->silent);
-        free(l->drawn);
-        free(l->drawn_bar);
+        free(l->drawn.line);
+        free(l->drawn.bar);
         free(l->slow);
         free(l);
 }
@@ -330,5 +350,6 @@ void live_line_close(struct live_line *l)
         if (!l)
                 return;
         l->closed = true;
+        uv_close((uv_handle_t *)&l->soon, NULL);
         uv_close((uv_handle_t *)&l->timer, on_live_closed);
 }

@@ -99,6 +99,8 @@ void printer_tell(struct printer *o, const char *text, size_t len);
 void printer_draw_live(struct printer *o, const char *text, const char *bar);
 /* A user has ended a line on the terminal @fd, and its echo has begun the next line there. */
 void printer_end_entered_line(struct printer *o, int fd);
+/* Whether what printer_draw_live() has drawn stands at the bottom. */
+bool printer_shows_live(const struct printer *o);
 /* Erases a key that the terminal has echoed, "^C", but behind the unfinished line of a rank. */
 void printer_erase_echo(struct printer *o);
 bool printer_same_file(int a, int b); /* of two descriptors */

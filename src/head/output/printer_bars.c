@@ -183,6 +183,11 @@ void printer_end_entered_line(struct printer *o, int fd)
         }
 }
 
+bool printer_shows_live(const struct printer *o)
+{
+        return o->terminals[MSG_STDERR]->live > 0;
+}
+
 void printer_erase_echo(struct printer *o)
 {
         struct terminal *t = o->terminals[MSG_STDERR];

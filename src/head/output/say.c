@@ -105,6 +105,11 @@ void say_live(const char *text, const char *bar)
         own.live = true;
 }
 
+bool say_shows_live(void)
+{
+        return own.printer ? printer_shows_live(own.printer) : own.live;
+}
+
 void say_erase(void)
 {
         if (own.live)

@@ -34,6 +34,7 @@ int say_stdout_error(void);
 void say_briefly(void);
 void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
 
+bool say_shows_live(void); /* the live line stands at the bottom */
 /* The ranks got a line, or more, that a user has entered at @fd, which may be a terminal. */
 void say_after_entry(int fd);
 /* The next text comes after a key that the terminal has echoed, as Ctrl-C. */
