@@ -69,6 +69,9 @@ hn report --html page.html "$crashed"
 exits 'a page is written' 0
 has 'which is told' "$ERR" "the report of run $crashed is in page.html"
 is 'for the user only' "$(stat -c %a page.html)" 600
+hn report --html "$crashed"
+exits '--html with a run in place of a file: 64' 64
+has 'and how it is written' "$ERR" "hnlaunch report --html $crashed.html $crashed"
 check_page() { python3 "$ROOT/tests/lib/report_page.py" "$1"; } # FILE
 ok 'it is well-formed, without scripts, complete, and can be read' check_page page.html
 has 'it has the divergence' page.html 'First divergence:'

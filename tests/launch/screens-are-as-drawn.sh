@@ -44,7 +44,7 @@ plain() {
     sed -E 's/\brun [a-z0-9]{5}\b/run RUN/g; s/(report|logs|rerun) [a-z0-9]{5}\b/\1 RUN/g; s/[0-9][0-9.]*(ms|s|m[0-9]+s|h[0-9]+m)\b/TIME/g
         s/\b(pid|step|others wait) ~?[0-9]+/\1 N/g; s/takes [0-9]+ %/takes N %/; s/\([0-9]+ steps\)/(N steps)/; s/^steps [0-9]+ to [0-9]+/steps N to N/
         s/, [0-9]+-[0-9]+-.*/, DATE/; s/[0-9.]+\/s/RATE/; s/(RATE TIME) l[eft]*$/\1 left/; s/(RATE) [▁▂▃▄▅▆▇█]+ /\1 /; /^first divergence/d
-        s/^rank [0-4] (.*) [·░▒▓█]+ *$/rank R \1 MAP/; s/[·░▒▓█]{2,} *$/MAP/; s/ [CASJ.]{5,}$/ PHASES/; s/^(critical path.* start )rank .*/\1/
+        s/^rank [0-4] (.*[a-zE]) +[·░▒▓█][·░▒▓█ ]*$/rank R \1 MAP/; s/ +[·░▒▓█][·░▒▓█ ]*$/ MAP/; s/ [CASJ.]{5,}$/ PHASES/; s/^(critical path.* start )rank .*/\1/
         s/^(localhost ) .* (rank 5 is slow)/\1 \2/; s/^(  rank [0-9]+ ) .* (is slow)/\1 \2/; s/^(  rank [0-9]+ ) .*/\1/; s/ +/ /g; s/ $//' screen |
         sed '/^$/d'
 }

@@ -269,7 +269,7 @@ time.sleep(1000)'
 met 'no py-spy' 1
 PATH=$TMP/native why
 is 'no py-spy: it is told that the stack is one of C' "$(field "a['problems']")" \
-    "['only a stack of C of rank 0 on localhost: no frames of Python, not installed: py-spy']"
+    "['rank 0 on localhost: functions of C only, as py-spy is not installed']"
 has 'no py-spy: there is that stack' "$(field "a['file']")" '--- '
 PATH=$TMP/native hn why
 is 'no py-spy: the tools of C that are there are not offered' "$(grep '= help' "$OUT" "$ERR" -h | xargs)" \

@@ -91,11 +91,11 @@ static int refuse_order(const struct run *r, struct diags *d)
                 diag_help(diag_add(d, HN_ELSEWHERE, 69, "run %s is not on this machine, but on %s",
                                    r->id, json_member(r->info, "host")),
                           "give the command there");
-        else if (r->state == RUN_LOST)
-                diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: its hnlaunch was killed", r->id);
         else
-                diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: %s", r->id,
-                         json_member(r->summary, "verdict"));
+                diag_help(diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: %s", r->id,
+                                   r->state == RUN_LOST ? "its hnlaunch was killed"
+                                                        : json_member(r->summary, "verdict")),
+                          "hnlaunch report %s tells more", r->id);
         return 69;
 }
 
@@ -373,6 +373,20 @@ static int check_words(const struct options *o, struct diags *d)
         return 64;
 }
 
+/* Refuses the name of a run as the file of a page: `report --html k3f9q` means that run. */
+static bool is_page_a_run(const struct run_list *l, const struct options *o, struct diags *d)
+{
+        const struct run *r = NULL;
+
+        for (size_t i = 0; i < l->n && o->html && !r; i++)
+                if (!strcmp(l->v[i].id, o->html))
+                        r = &l->v[i];
+        if (r)
+                diag_help(diag_add(d, HN_WORDS, 64, "--html needs a file, and %s is a run", r->id),
+                          "hnlaunch report --html %s.html %s", r->id, r->id);
+        return r;
+}
+
 int run_commands_do(const struct options *o, struct diags *d)
 {
         struct run_list l;
@@ -385,8 +399,8 @@ int run_commands_do(const struct options *o, struct diags *d)
         run_list_load(&l);
         running = o->command == COMMAND_WHY || o->command == COMMAND_TOP;
         r = find_run(&l, o->argv.n ? o->argv.v[0] : running ? newest_running(&l) : NULL, d);
-        if (!r)
-                rc = 66;
+        if (!r || is_page_a_run(&l, o, d))
+                rc = r ? 64 : 66;
         else if (o->command == COMMAND_STOP)
                 rc = stop_run(o, r, d);
         else if (o->command == COMMAND_SIGNAL)

@@ -330,7 +330,8 @@ static void check_hosts(const struct options *o, struct diags *d)
         if (stray)
                 diag_note(diag, "`%.*s` after `%s` was passed to %s", (int)strcspn(stray, "="),
                           stray, o->argv.v[0], o->argv.v[0]);
-        diag_help(diag, "say where to run: -H FILE, -w 'gpu[001-004]', or --local%s",
+        diag_help(diag,
+                  "say where to run: --local 4 on this machine, -H FILE, or -w 'gpu[001-004]'%s",
                   stray ? "; options stand before the program" : "");
 }
 

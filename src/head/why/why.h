@@ -18,6 +18,9 @@
 #include "head/why/stack_text.h"
 #include "wire/status_msg.h"
 
+/* In a problem of why_describe(): a rank of Python without a stack of it. */
+#define WHY_C_ONLY "functions of C only, as py-spy is not installed"
+
 enum why_life { WHY_ALIVE, WHY_ENDED, WHY_SILENT, WHY_NOT_STARTED };
 
 struct why_rank {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "wire/status_msg.h"
+#include "head/why/why.h"
 
 enum { HN_HANG = 811 };
 
@@ -33,8 +33,8 @@ static void add_why_rows(const json_t *answer, struct diag *di)
                 const char *problem = json_is_string(item) ? json_string_value(item) : "";
 
                 diag_note(di, "%s", problem);
-                no_python |= strstr(problem, INSPECT_NO_PYTHON) != NULL;
-                missing |= !strstr(problem, INSPECT_NO_PYTHON) && strstr(problem, "not installed");
+                no_python |= strstr(problem, WHY_C_ONLY) != NULL;
+                missing |= !strstr(problem, WHY_C_ONLY) && strstr(problem, "not installed");
                 forbidden |= strstr(problem, NO_TRACE) != NULL;
         }
         if (missing)

@@ -157,7 +157,7 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
         for (size_t i = 0; i < n; i++) {
                 CLEANUP(intlist_finish) struct intlist same = { 0 }, numbers = { 0 };
                 CLEANUP(free_textp) char *list = NULL, *text = NULL, *hosts = NULL;
-                const char *why = ranks[i].seen.problem;
+                const char *why = ranks[i].seen.problem, *what;
 
                 if (told[i] || !*why || ranks[i].life != WHY_ALIVE)
                         continue;
@@ -170,9 +170,10 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
                 }
                 list = intlist_fold(&numbers);
                 hosts = fold_why_hosts(ranks, &same);
-                text = xasprintf("%s of %s %s on %s: %s",
-                                 strcmp(why, INSPECT_NO_PYTHON) ? "no stack" : "only a stack of C",
-                                 same.n > 1 ? "ranks" : "rank", list, hosts, why);
+                what = same.n > 1 ? "ranks" : "rank";
+                text = strcmp(why, INSPECT_NO_PYTHON)
+                               ? xasprintf("no stack of %s %s on %s: %s", what, list, hosts, why)
+                               : xasprintf("%s %s on %s: " WHY_C_ONLY, what, list, hosts);
                 json_array_append_new(problems, json_text(text));
         }
         free(told);

@@ -364,7 +364,8 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 const char *line, *says;
         } cases[] = {
                 { "", "no program" },
-                { "prog", "say where to run: -H FILE, -w 'gpu[001-004]', or --local" },
+                { "prog",
+                  "say where to run: --local 4 on this machine, -H FILE, or -w 'gpu[001-004]'" },
                 { "-H", "`-H` needs a file" },
                 { "--ranks", "`--ranks` needs a list of ranks" },
                 { "--timeout", "`--timeout` needs a time such as 10s" },
