@@ -37,7 +37,7 @@ enum {
         LAST_LOOK_MS = 1500, /* each of two steps before the ranks are stopped */
         FIRST_STACKS_MS = 12000,
         ALL_STACKS_MS = 30000,
-        ANSWER_MS = 1000, /* beyond the limit of an order */
+        ANSWER_MS = 3000, /* beyond the limit of an order */
         OUTLIERS_MAX = 16,
         NORMAL_RANKS = 2,
         SMALL_WORLD = 16,

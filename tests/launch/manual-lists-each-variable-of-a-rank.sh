@@ -22,6 +22,8 @@ names "$OUT" >>given
 run "${bare[@]}" "$HNLAUNCH" -q --local 2 --push data --label none env
 exits 'a run' 0
 names "$OUT" >>given
+run "${bare[@]}" TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$HNLAUNCH" -q --local 1 --label none env
+names "$OUT" >>given
 # Two releases of PyTorch read names that others warn of.
 for version in 1.13.1 2.6.0; do
     mkdir -p "$version/torch"
@@ -29,11 +31,11 @@ for version in 1.13.1 2.6.0; do
     run "${bare[@]}" "PYTHONPATH=$PWD/$version" "$HNLAUNCH" -q --local 1 --label none env
     names "$OUT" >>given
 done
-grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_|PYTHONPATH' given | sort -u >set
+grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_|PYTHONPATH|TERM|LC_CTYPE' given | sort -u >set
 ok 'a rank has many variables of hnlaunch' test "$(wc -l <set)" -gt 30
 
-words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|PYTHONUNBUFFERED|PYTHONFAULTHANDLER)\b' | sort -u; }
-awk '/^# / { on = /^# ENVIRONMENT OF A RANK/ } on' "$ROOT/docs/hnlaunch.1.scd" | words | grep -vxE 'PCI_BUS_ID|OMPI_MCA_.*' >manual
+words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|COLUMNS|PYTHONUNBUFFERED|PYTHONFAULTHANDLER)\b' | sort -u; }
+awk '/^# / { on = /^# ENVIRONMENT OF A RANK/ } on' "$ROOT/docs/hnlaunch.1.scd" | words | grep -vxE 'PCI_BUS_ID|NO_COLOR|OMPI_MCA_.*' >manual
 is 'the manual names each of them' "$(comm -13 manual set | xargs)" ''
 is 'and no other' "$(comm -23 manual set | xargs)" ''
 "$HNLAUNCH" help env | sed '1,/hnlaunch sets:/d' | words | grep -vx PCI_BUS_ID >topic

@@ -166,9 +166,10 @@ is 'who failed' "$(reason stop)" 'rank 1 on localhost exited with code 7'
 has 'as in the verdict' "$ERR" ": $(reason stop)  (exit 7)"
 serves --local 3 --hang-after 1s "$BUILD/tests/clients/hanging" stop 1
 ok 'a hang is told' wait_for tells hang
-"$HNLAUNCH" stop "$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")" >stopped 2>&1
+run=$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")
+"$HNLAUNCH" stop "$run" >stopped 2>&1
 finish
-hn report --json
+hn report --json "$run"
 is 'in the words of the report' "$(reason hang)" "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["why"])' <"$OUT")"
 
 # --- other addresses --------------------------------------------------------------------------------

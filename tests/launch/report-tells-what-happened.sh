@@ -69,6 +69,12 @@ hn report --html page.html "$crashed"
 exits 'a page is written' 0
 has 'which is told' "$ERR" "the report of run $crashed is in page.html"
 is 'for the user only' "$(stat -c %a page.html)" 600
+start --log-dir none --local 1 sh -c 'until [ -e seen ]; do sleep 0.05; done'
+wait_for grep -q "run .....:" "$ERR"
+"$HNLAUNCH" report >newest
+: >seen
+finish
+ok 'a run without records is not the newest one of report' grep -q '^run ' newest
 hn report --html "$crashed"
 exits '--html with a run in place of a file: 64' 64
 has 'and how it is written' "$ERR" "hnlaunch report --html $crashed.html $crashed"

@@ -23,7 +23,7 @@ while not os.path.exists("end") or step < 40:
     time.sleep(0.12 if hn.rank() == 5 else 0.02)
     hn.barrier()
     step += 1
-    hn.progress(step, 1000)
+    hn.progress(step, 10000)
     if step == 3 and hn.rank() == 0:
         print("three steps are done", flush=True)
 if hn.rank() != 5:

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/attach/attach.h"
@@ -82,6 +83,29 @@ static const char *newest_running(const struct run_list *l)
                 if (l->v[i].state == RUN_GOES_ON)
                         return l->v[i].id;
         return NULL;
+}
+
+/* Returns the id of the newest run with records; NULL = none has. A run that goes on may have
+ * others than these: with another XDG_STATE_HOME or --log-dir none. */
+static const char *newest_recorded(const struct run_list *l)
+{
+        struct error err;
+
+        for (size_t i = 0; i < l->n; i++) {
+                CLEANUP(fd_closep) int fd = run_records_open(l->v[i].id, &err);
+
+                if (fd >= 0)
+                        return l->v[i].id;
+        }
+        return NULL;
+}
+
+/* Returns the run that a command without the id of one means; NULL = the newest. */
+static const char *choose_run(const struct run_list *l, enum command command)
+{
+        if (command == COMMAND_WHY || command == COMMAND_TOP)
+                return newest_running(l);
+        return command == COMMAND_REPORT || command == COMMAND_LOGS ? newest_recorded(l) : NULL;
 }
 
 /* Refuses an order to a run that does not go on here. */
@@ -391,14 +415,12 @@ int run_commands_do(const struct options *o, struct diags *d)
 {
         struct run_list l;
         const struct run *r;
-        bool running;
         int rc = check_words(o, d);
 
         if (rc || o->command == COMMAND_PS)
                 return rc ? rc : run_ps_print(o, d);
         run_list_load(&l);
-        running = o->command == COMMAND_WHY || o->command == COMMAND_TOP;
-        r = find_run(&l, o->argv.n ? o->argv.v[0] : running ? newest_running(&l) : NULL, d);
+        r = find_run(&l, o->argv.n ? o->argv.v[0] : choose_run(&l, o->command), d);
         if (!r || is_page_a_run(&l, o, d))
                 rc = r ? 64 : 66;
         else if (o->command == COMMAND_STOP)
