@@ -165,7 +165,7 @@ static char *read_notes(int fd, size_t *ret_len)
         return NULL;
 }
 
-/* Reads whose core the file is, 0 = nobody's, and when it was written. */
+/* Reads whose core the file is, 0 = no process, and when it was written. */
 static pid_t read_owner(int dir, const char *name, char *program, size_t size, int64_t *ret_written)
 {
         CLEANUP(fd_closep)
@@ -221,7 +221,7 @@ static void search_folder(struct core_search *s, const char *folder, const char 
                 closedir(dir);
 }
 
-/* The kernel tells nobody why it has written none. */
+/* The kernel gives no reason for a missing file. */
 static void explain_none(const struct core_file *f, const char *path, pid_t other, char *why,
                          size_t size)
 {
@@ -238,7 +238,7 @@ static void explain_none(const struct core_file *f, const char *path, pid_t othe
                 snprintf(why, size, "there is none of process %d as %s", (int)f->pid, path);
 }
 
-static char *read_setting(const char *name)
+static char *read_core_setting(const char *name)
 {
         char *path = xasprintf("/proc/sys/kernel/%s", name), *text = NULL;
 
@@ -251,8 +251,8 @@ static char *read_setting(const char *name)
 
 bool core_file_find(struct core_file *f, char *why, size_t size)
 {
-        CLEANUP(free_textp) char *pattern = read_setting("core_pattern");
-        CLEANUP(free_textp) char *uses_pid = read_setting("core_uses_pid");
+        CLEANUP(free_textp) char *pattern = read_core_setting("core_pattern");
+        CLEANUP(free_textp) char *uses_pid = read_core_setting("core_uses_pid");
         CLEANUP(free_textp) char *expanded = NULL;
         CLEANUP(free_textp) char *path = NULL;
         const char *cwd = f->cwd;

@@ -11,7 +11,7 @@
  * - look: compares the number of waiting requests in the store every quarter of --wait-warn. The
  *   agents are asked only when a rank has waited for long enough.
  * - seek: for records and --json. Only the agents know the ranks at PyTorch's store; they are asked
- *   when the store had requests, ever more rarely while nobody new is found.
+ *   when the store had requests, ever more rarely while no new rank is found.
  */
 #include "head/job/job_status.h"
 
@@ -367,7 +367,7 @@ static void on_look(uv_timer_t *t)
 }
 
 /* A rank that comes to PyTorch's store asks something there. Who asks much does not lead to many
- * searches: each that finds nobody doubles the time to the next. */
+ * searches: each that finds no rank doubles the time to the next. */
 static void on_seek(uv_timer_t *t)
 {
         struct job_status *s = t->data;

@@ -95,7 +95,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
                          size_t size);
 void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank *r, char *to,
                          size_t size);
-/* Writes who is slow: "rank 5 on gpu026 is slow: others wait 19 %"; "" = nobody. */
+/* Writes who is slow: "rank 5 on gpu026 is slow: others wait 19 %"; "" = no rank. */
 void top_frame_slow_note(const struct top_frame *f, char *to, size_t size);
 /* Returns for how long no rank has written while none works: perhaps a hang. -1 = some do. */
 int64_t top_frame_still_ms(const struct top_frame *f);

@@ -270,7 +270,7 @@ char *stack_where(const struct stack *s, size_t from)
 }
 
 /* Whether a frame belongs to the end of a process that has ended itself: abort(), assert(), an
- * exception of C++ that nobody has caught, raise(). */
+ * exception of C++ without a handler, raise(). */
 static bool is_of_abort(const char *function)
 {
         static const char *const starts[] = {
