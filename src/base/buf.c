@@ -15,7 +15,7 @@ void buf_finish(struct buf *b)
 
 /* Moves the bytes to the front; when this does not free enough, doubles the capacity. realloc()
  * moves pages where there are many, so a large buffer does not exist twice. */
-void *buf_reserve(struct buf *b, size_t n)
+static void *grow_room(struct buf *b, size_t n)
 {
         size_t len = buf_len(b), cap;
         bool fits = b->mem && b->cap - len >= n && b->start >= b->cap / 2;
@@ -23,8 +23,6 @@ void *buf_reserve(struct buf *b, size_t n)
 
         if (b->failed)
                 return NULL;
-        if (b->cap - b->end >= n && b->mem)
-                return b->mem + b->end;
         if (b->start)
                 memmove(b->mem, b->mem + b->start, len);
         b->start = 0;
@@ -42,6 +40,11 @@ void *buf_reserve(struct buf *b, size_t n)
                 b->cap = cap;
         }
         return b->mem + b->end;
+}
+
+void *buf_reserve(struct buf *b, size_t n)
+{
+        return b->cap - b->end >= n && b->mem && !b->failed ? b->mem + b->end : grow_room(b, n);
 }
 
 void buf_advance(struct buf *b, size_t n)

@@ -58,12 +58,22 @@ const char *json_member(const json_t *j, const char *name)
         return text ? text : "";
 }
 
+/* Whether @text has characters of ASCII only, none of which moves a cursor. */
+static bool is_plain_ascii(const char *text)
+{
+        while (*text && (unsigned char)*text < 0x7f)
+                text++;
+        return !*text;
+}
+
 char *json_dump_plain(const json_t *j, size_t flags)
 {
-        CLEANUP(free_textp) char *text = json_dumps(j, flags);
+        char *text = json_dumps(j, flags);
         struct buf b = BUF_INIT;
         size_t len = text ? strlen(text) : 0, n;
 
+        if (len && is_plain_ascii(text))
+                return text;
         for (size_t i = 0; i < len; i += n) {
                 uint32_t c = (unsigned char)text[i];
 
@@ -74,6 +84,7 @@ char *json_dump_plain(const json_t *j, size_t flags)
                 else
                         buf_append(&b, text + i, n);
         }
+        free(text);
         return buf_len(&b) ? buf_steal(&b) : xstrdup("{}");
 }
 

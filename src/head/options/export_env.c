@@ -60,7 +60,7 @@ bool export_env_is_ours(const char *name)
         size_t len = strcspn(name, "=");
 
         for (size_t i = 0; i < ARRAY_SIZE(kept_here); i++)
-                if (matches_name(kept_here[i], name, len))
+                if (*kept_here[i] == *name && matches_name(kept_here[i], name, len))
                         return true;
         return false;
 }

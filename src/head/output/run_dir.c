@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "head/core/json_text.h"
+#include "head/output/event_line.h"
 #include "head/output/say.h"
 #include "head/run/event_file.h"
 #include "head/run/run_folders.h"
@@ -41,6 +42,7 @@ struct run_dir {
         struct event_sink ndjson, json; /* of the folder, of --json=FILE */
         int fd;                         /* of the folder, -1 = none */
         bool to_stdout;
+        struct event_clock clock;
         struct recorder *recorder; /* NULL = none */
 };
 
@@ -121,10 +123,13 @@ static void shorten_sink(struct run_dir *r)
         }
 }
 
-static void write_event(struct run_dir *r, json_t *j)
+static void on_event(void *ctx, const struct event *e)
 {
-        char *text = json_dump_plain(j, JSON_COMPACT), *line = xasprintf("%s\n", text);
+        struct run_dir *r = ctx;
+        CLEANUP(free_textp) char *line = event_line_make(&r->clock, r->run_id, e);
 
+        if (!line)
+                return;
         write_flushed(&r->ndjson, line);
         shorten_sink(r);
         write_flushed(&r->json, line);
@@ -132,55 +137,6 @@ static void write_event(struct run_dir *r, json_t *j)
                 recorder_put(r->recorder, RECORD_EVENTS, line, strlen(line));
         if (r->to_stdout)
                 say_to_stdout(line);
-        free(line);
-        free(text);
-}
-
-static void on_event(void *ctx, const struct event *e)
-{
-        static const char *const value_names[EVENT_KINDS] = {
-                [EVENT_RUN_START] = "ranks",    [EVENT_PUSH_START] = "bytes",
-                [EVENT_NODE_PUSHED] = "bytes",  [EVENT_RANK_STARTED] = "pid",
-                [EVENT_RANK_PROGRESS] = "step", [EVENT_RESTART] = "attempt",
-                [EVENT_STALLED] = "ms",         [EVENT_HANG] = "ms",
-                [EVENT_NODE_SILENT] = "ms",     [EVENT_NODE_HEARD] = "ms",
-                [EVENT_RUN_END] = "code",
-        };
-        struct run_dir *r = ctx;
-        char t[48];
-        json_t *j;
-
-        if (e->kind == EVENT_NODE_PHASE || e->kind == EVENT_PUSH_PROGRESS ||
-            e->kind == EVENT_PUSH_HASHING)
-                return; /* for progress lines only */
-        format_timestamp(t, sizeof(t), 0);
-        j = json_pack("{s:i, s:s, s:I, s:s}", "v", 1, "t", t, "us", (json_int_t)e->us, "ev",
-                      event_name(e->kind));
-        if (e->kind == EVENT_RUN_START)
-                json_object_set_new(j, "run", json_string(r->run_id));
-        if (e->kind == EVENT_RUN_START || e->kind == EVENT_PUSH_START)
-                json_object_set_new(j, "nodes", json_integer(e->count));
-        if (e->node >= 0)
-                json_object_set_new(j, "node", json_integer(e->node));
-        if (e->host)
-                json_object_set_new(j, "host", json_text(e->host));
-        if (e->rank >= 0)
-                json_object_set_new(j, "rank", json_integer(e->rank));
-        if (value_names[e->kind])
-                json_object_set_new(j, value_names[e->kind], json_integer(e->value));
-        if (e->kind == EVENT_RANK_PROGRESS)
-                json_object_set_new(j, "total", e->count ? json_integer(e->count) : json_null());
-        if (e->kind == EVENT_NODE_READY)
-                json_object_set_new(j, "uploaded", json_boolean(e->value));
-        if (e->kind == EVENT_RANK_EXITED)
-                json_object_set_new(j, e->value < 0 ? "signal" : "code",
-                                    json_integer(llabs(e->value)));
-        if (e->kind == EVENT_RUN_END)
-                json_object_set_new(j, "hn", make_json_hn((int)e->count));
-        if (e->text)
-                json_object_set_new(j, "text", json_text(e->text));
-        write_event(r, j);
-        json_decref(j);
         if (e->kind == EVENT_RUN_END && r->path)
                 link_latest(r);
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/memory.h"
+#include "head/output/event_line.h"
+
+/* The line without its clock, which is checked here. Freed by the caller. */
+static char *make_line(const struct event *e)
+{
+        struct event_clock clock = { 0 };
+        char *line = event_line_make(&clock, "k3f9q", e), *us;
+        struct tm tm = { 0 };
+
+        assert_non_null(line);
+        assert_memory_equal(line, "{\"v\":1,\"t\":\"", 12);
+        us = strptime(line + 12, "%Y-%m-%dT%H:%M:%S", &tm);
+        assert_non_null(us);
+        assert_in_range(time(NULL) - timegm(&tm), 0, 5);
+        assert_int_equal(*us, '.');
+        assert_int_equal(strspn(us + 1, "0123456789"), 6);
+        assert_memory_equal(us + 7, "Z\",", 3);
+        memmove(line, us + 10, strlen(us + 10) + 1);
+        return line;
+}
+
+static void assert_line(struct event e, const char *expected)
+{
+        CLEANUP(free_textp) char *line = make_line(&e);
+
+        assert_string_equal(line, expected);
+}
+
+static void members_follow_the_kind(void **state)
+{
+        (void)state;
+        assert_line((struct event){ EVENT_RUN_START, .us = 1, .node = -1, .rank = -1, .value = 8,
+                                    .count = 2 },
+                    "\"us\":1,\"ev\":\"run.start\",\"run\":\"k3f9q\",\"nodes\":2,\"ranks\":8}\n");
+        assert_line((struct event){ EVENT_RANK_STARTED, .us = 0, .node = 0, .rank = 0,
+                                    .value = 4194303, .host = "n0" },
+                    "\"us\":0,\"ev\":\"rank.started\",\"node\":0,\"host\":\"n0\",\"rank\":0,"
+                    "\"pid\":4194303}\n");
+        assert_line(
+                (struct event){ EVENT_RANK_EXITED, .us = 10, .node = -1, .rank = 12, .value = -9 },
+                "\"us\":10,\"ev\":\"rank.exited\",\"rank\":12,\"signal\":9}\n");
+        assert_line((struct event){ EVENT_RANK_PROGRESS, .us = 2, .node = -1, .rank = 1,
+                                    .value = INT64_MIN },
+                    "\"us\":2,\"ev\":\"rank.progress\",\"rank\":1,\"step\":-9223372036854775808,"
+                    "\"total\":null}\n");
+        assert_line((struct event){ EVENT_RANK_PROGRESS, .us = 2, .node = -1, .rank = 1, .value = 7,
+                                    .count = 9 },
+                    "\"us\":2,\"ev\":\"rank.progress\",\"rank\":1,\"step\":7,\"total\":9}\n");
+        assert_line((struct event){ EVENT_NODE_READY, .us = 2, .node = 3, .rank = -1, .value = 1 },
+                    "\"us\":2,\"ev\":\"node.ready\",\"node\":3,\"uploaded\":true}\n");
+        assert_line((struct event){ EVENT_RUN_END, .us = 2, .node = -1, .rank = -1, .value = 68,
+                                    .count = 41, .text = "no" },
+                    "\"us\":2,\"ev\":\"run.end\",\"code\":68,\"hn\":\"HN041\",\"text\":\"no\"}\n");
+        assert_line((struct event){ EVENT_RUN_END, .us = 2, .node = -1, .rank = -1 },
+                    "\"us\":2,\"ev\":\"run.end\",\"code\":0,\"hn\":null}\n");
+}
+
+static void any_text_is_valid(void **state)
+{
+        static const char *const texts[] = { "",         "a\"b\\c",   "tab\there\n", "\x1b[31mred",
+                                             "\xc3\xa4", "torn \xc3", "del \x7f",    "~ }{" };
+        (void)state;
+        for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+                struct event e = { EVENT_STOP, .node = -1, .rank = -1, .text = texts[i] };
+                struct event_clock clock = { 0 };
+                CLEANUP(free_textp) char *line = event_line_make(&clock, "", &e);
+                json_t *j = json_loads(line, 0, NULL);
+                const char *text = json_string_value(json_object_get(j, "text"));
+
+                assert_non_null(text);
+                assert_string_equal(text, i == 5 ? "torn \xef\xbf\xbd" : texts[i]);
+                for (const char *p = line; p[1]; p++)
+                        assert_false((unsigned char)*p < ' ' || *p == 0x7f);
+                json_decref(j);
+        }
+}
+
+static void steps_of_a_start_have_no_line(void **state)
+{
+        struct event_clock clock = { 0 };
+
+        (void)state;
+        for (int kind = 0; kind < EVENT_KINDS; kind++) {
+                struct event e = { (enum event_kind)kind, .node = -1, .rank = -1 };
+                CLEANUP(free_textp) char *line = event_line_make(&clock, "", &e);
+                bool none = kind == EVENT_NODE_PHASE || kind == EVENT_PUSH_PROGRESS ||
+                            kind == EVENT_PUSH_HASHING;
+
+                assert_int_equal(line == NULL, none);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(members_follow_the_kind),
+                cmocka_unit_test(any_text_is_valid),
+                cmocka_unit_test(steps_of_a_start_have_no_line),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
