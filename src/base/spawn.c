@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,14 +39,18 @@ struct spawn_child {
         int fds[3];
         pid_t parent;
         sigset_t mask;
-        int report; /* a struct spawn_failure goes here */
-        bool joins; /* has to join the control group; else it was born there */
+        int report;  /* a struct spawn_failure goes here */
+        bool joins;  /* has to join the control group; else it was born there */
+        bool forked; /* has the handlers of the parent; else none */
 };
 
 struct spawn_failure {
         enum spawn_step step;
         int error;
 };
+
+static pthread_once_t ignored_once = PTHREAD_ONCE_INIT;
+static sigset_t ignored_signals; /* of this program, since its first child */
 
 static _Noreturn void fail_child(const struct spawn_child *c, enum spawn_step step)
 {
@@ -54,15 +59,29 @@ static _Noreturn void fail_child(const struct spawn_child *c, enum spawn_step st
         _exit(write(c->report, &f, sizeof(f)) == sizeof(f) ? 127 : 126);
 }
 
+static void find_ignored_signals(void)
+{
+        struct sigaction sa;
+
+        sigemptyset(&ignored_signals);
+        for (int signo = 1; signo < NSIG; signo++)
+                if (sigaction(signo, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
+                        sigaddset(&ignored_signals, signo);
+}
+
+/* A new process without handlers still ignores what its parent does. */
 static void reset_signals(struct spawn_child *c)
 {
         struct sigaction dfl = { .sa_handler = SIG_DFL };
         const uint64_t fresh[4] = { 0 }; /* the kernel's struct sigaction */
         sigset_t none;
 
-        for (int signo = 1; signo < NSIG; signo++)
+        for (int signo = 1; signo < NSIG; signo++) {
+                if (!c->forked && sigismember(&ignored_signals, signo) != 1)
+                        continue;
                 if (sigaction(signo, &dfl, NULL) < 0) /* libc refuses its own two */
                         syscall(SYS_rt_sigaction, signo, &fresh, NULL, sizeof(uint64_t));
+        }
         sigemptyset(&none);
         if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
                 fail_child(c, SPAWN_FORK);
@@ -214,21 +233,23 @@ pid_t fork_without_signals(void)
 
 static pid_t fork_child(struct spawn_child *c)
 {
-        struct clone_args args = { .flags = CLONE_INTO_CGROUP,
+        struct clone_args args = { .flags = CLONE_CLEAR_SIGHAND |
+                                            (c->s->cgroup ? CLONE_INTO_CGROUP : 0),
                                    .exit_signal = SIGCHLD,
                                    .cgroup = (uint64_t)c->s->cgroup };
         sigset_t all;
-        pid_t pid = -1;
+        pid_t pid;
 
+        pthread_once(&ignored_once, find_ignored_signals);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &c->mask);
-        /* As fork(), but the child is born in the group: moving a process later waits until every
-         * processor has passed through the scheduler, which takes milliseconds. Kernels before 5.7
-         * and some sandboxes refuse. */
-        if (c->s->cgroup)
-                pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+        /* As fork(), but the child has no handlers, and is born in the group: moving a process
+         * later waits until every processor has passed through the scheduler, which takes
+         * milliseconds. Kernels before 5.7 and some sandboxes refuse. */
+        pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
         if (pid < 0) {
                 c->joins = c->s->cgroup;
+                c->forked = true;
                 pid = fork();
         }
         if (!pid)

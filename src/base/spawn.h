@@ -44,7 +44,8 @@ struct spawn {
 pid_t fork_without_signals(void);
 
 /*
- * Starts the program with default signal handlers, an empty signal mask, and only @fds, @pass and
+ * Starts the program with default signal handlers (but of signals that this program has begun to
+ * ignore after its first child), an empty signal mask, and only @fds, @pass and
  * the parent's descriptors without close-on-exec. It leads its own session and process group, both
  * named by the pid, and is killed when the calling thread ends. The descriptors stay with the
  * caller. 0, or the negative errno of the step written to @ret_step (which may be NULL): the

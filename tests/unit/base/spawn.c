@@ -9,11 +9,14 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,15 +248,38 @@ static void test_signals_are_as_new(void **state UNUSED)
         sigemptyset(&set);
         sigaddset(&set, SIGTERM);
         sigprocmask(SIG_BLOCK, &set, &old);
-        signal(SIGPIPE, SIG_IGN);
-        signal(SIGHUP, SIG_IGN);
         expect_output(s, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
         /* ... and the parent's are as before. */
-        assert_ptr_equal(signal(SIGPIPE, SIG_DFL), SIG_IGN);
-        assert_ptr_equal(signal(SIGHUP, SIG_DFL), SIG_IGN);
+        assert_ptr_equal(signal(SIGPIPE, SIG_IGN), SIG_IGN);
+        assert_ptr_equal(signal(SIGHUP, SIG_IGN), SIG_IGN);
         sigprocmask(SIG_SETMASK, &old, &set);
         assert_true(sigismember(&set, SIGTERM));
         assert_false(sigismember(&set, SIGINT));
+}
+
+/* Kernels before 5.5 have no CLONE_CLEAR_SIGHAND, and some sandboxes no clone3. */
+static void test_signals_are_as_new_without_clone3(void **state)
+{
+        struct sock_filter words[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone3, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog filter = { ARRAY_SIZE(words), words };
+        pid_t pid = fork();
+
+        if (!pid) {
+                if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+                    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+                        _exit(1);
+                if (syscall(SYS_clone3, NULL, 0) != -1 || errno != ENOSYS)
+                        _exit(2);
+                test_signals_are_as_new(state);
+                _exit(0);
+        }
+        assert_true(pid > 0);
+        assert_int_equal(wait_for(pid), 0);
 }
 
 static void test_descriptors_of_the_parent_stay_there(void **state UNUSED)
@@ -433,6 +459,7 @@ int main(void)
                 cmocka_unit_test(test_too_long_arguments_are_an_exec_failure),
                 cmocka_unit_test(test_without_descriptors_no_process_is_started),
                 cmocka_unit_test(test_signals_are_as_new),
+                cmocka_unit_test(test_signals_are_as_new_without_clone3),
                 cmocka_unit_test(test_descriptors_of_the_parent_stay_there),
                 cmocka_unit_test(test_standard_descriptors_can_change_places),
                 cmocka_unit_test(test_a_session_is_named_by_its_process),
@@ -442,5 +469,7 @@ int main(void)
                 cmocka_unit_test(test_a_signal_to_a_forked_child_is_none_to_the_parent),
         };
 
+        signal(SIGPIPE, SIG_IGN); /* before the first child */
+        signal(SIGHUP, SIG_IGN);
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
