@@ -14,11 +14,15 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -183,10 +187,12 @@ static unsigned read_prefix(const struct lookup *k, const char *prefix, const ch
 
         for (size_t i = 0; i < ARRAY_SIZE(folders) && !version; i++) {
                 char dir[PATH_MAX];
-                int n = snprintf(dir, sizeof(dir), "%s/%s/%s/%s", prefix, folders[i].lib,
-                                 folders[i].python ? folders[i].python : python,
-                                 folders[i].packages);
+                int n;
 
+                if (folders[i].python && !strcmp(folders[i].python, python))
+                        continue; /* as the one before */
+                n = snprintf(dir, sizeof(dir), "%s/%s/%s/%s", prefix, folders[i].lib,
+                             folders[i].python ? folders[i].python : python, folders[i].packages);
                 version = n < PATH_MAX ? read_version(k, dir, (size_t)n) : 0;
         }
         return version;
@@ -263,4 +269,44 @@ unsigned torch_version_find(char *const *argv, char *const *env, const char *cwd
         if (!version && read_venv(path, &alone))
                 version = read_prefix(&k, path, python);
         return version || alone ? version : read_installation(&k, real, python);
+}
+
+/* --- the note --------------------------------------------------------------------------------- */
+
+struct torch_note *torch_note_map(void)
+{
+        void *n = mmap(NULL, sizeof(struct torch_note), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        return n == MAP_FAILED ? NULL : n;
+}
+
+void torch_note_wait(const struct torch_note *n, int ms)
+{
+        struct timespec limit = { ms / 1000, ms % 1000 * 1000000L };
+
+        /* Once: a spurious wakeup costs the next ranks a look of their own. */
+        if (n && !__atomic_load_n(&n->state, __ATOMIC_ACQUIRE))
+                syscall(SYS_futex, &n->state, FUTEX_WAIT, 0, &limit, NULL, 0);
+}
+
+void torch_note_unmap(struct torch_note *n)
+{
+        if (n)
+                munmap(n, sizeof(*n));
+}
+
+unsigned torch_note_find(struct torch_note *n, char *const *argv, char *const *env, const char *cwd)
+{
+        uint32_t state = n ? __atomic_load_n(&n->state, __ATOMIC_ACQUIRE) : 0;
+        unsigned version;
+
+        if (state)
+                return state - 1;
+        version = torch_version_find(argv, env, cwd);
+        if (n) {
+                __atomic_store_n(&n->state, version + 1, __ATOMIC_RELEASE);
+                syscall(SYS_futex, &n->state, FUTEX_WAKE, 1, NULL, NULL, 0);
+        }
+        return version;
 }

@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 /*
  * Returns TORCH_VERSION() of wire/env/nccl_env.h, 206 for 2.6; 0 = not known.
  *
@@ -19,3 +21,20 @@
  * a child process. What it reads may be any file: only the first KiB of regular files is read.
  */
 unsigned torch_version_find(char *const *argv, char *const *env, const char *cwd);
+
+/*
+ * A note that processes share: the ranks of a node import the same PyTorch, and its files may be
+ * far away. The child of the first rank finds the version, those that are forked later read it.
+ */
+struct torch_note {
+        uint32_t state; /* a futex: the version + 1, 0 = not known yet */
+};
+
+struct torch_note *torch_note_map(void); /* NULL: no memory; each rank looks then */
+/* In the agent, after the first fork: waits until the version is there, at most @ms. */
+void torch_note_wait(const struct torch_note *n, int ms);
+void torch_note_unmap(struct torch_note *n); /* NULL is fine; children have their own mapping */
+
+/* torch_version_find() through @n, NULL = without. In a child, async-signal-safe. */
+unsigned torch_note_find(struct torch_note *n, char *const *argv, char *const *env,
+                         const char *cwd);

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "agent/rank/limits.h"
-#include "agent/rank/torch_version.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "wire/env/nccl_env.h"
@@ -110,7 +109,7 @@ static int enter_worker(void *ctx)
                 pidns_child(); /* without a /proc of its own the rank is contained as well */
         if (s->older_names)
                 nccl_env_fit(s->env->v, s->older_names,
-                             torch_version_find(s->argv->v, s->env->v, s->cwd));
+                             torch_note_find(s->torch, s->argv->v, s->env->v, s->cwd));
         return 0;
 }
 

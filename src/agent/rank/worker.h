@@ -12,6 +12,7 @@
 #include "agent/contain/contain.h"
 #include "agent/rank/stdin_writer.h"
 #include "agent/rank/stream.h"
+#include "agent/rank/torch_version.h"
 #include "base/error.h"
 #include "base/spawn.h"
 #include "base/strv.h"
@@ -45,6 +46,7 @@ struct worker_setup {
         const struct launch_terminal *terminal; /* in place of pipes; NULL = none */
         int pass;                               /* one more descriptor for the process; 0 = none */
         unsigned older_names;                   /* of nccl_env_build_all() */
+        struct torch_note *torch;               /* of the ranks of the node; may be NULL */
         struct contain *contain;
         struct node_trace *trace; /* of the outputs; may be NULL */
 };

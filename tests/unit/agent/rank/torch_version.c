@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -111,6 +112,31 @@ static void test_folders_are_tried_in_pythons_order(void **state UNUSED)
         assert_int_equal(find("venv/bin/python3", ENV("PYTHONPATH=:nowhere:path")), 113);
 }
 
+static void test_ranks_read_what_the_first_found(void **state UNUSED)
+{
+        char *const argv[] = { (char *)"venv/bin/python3", NULL };
+        char *const elsewhere[] = { (char *)"base/bin/python3", NULL };
+        char *const env[] = { (char *)"PATH=/bin", NULL };
+        struct torch_note *n = torch_note_map();
+        pid_t pid;
+        int status;
+
+        assert_non_null(n);
+        torch_note_wait(n, 1); /* nobody looks */
+        pid = fork();
+        if (!pid)
+                _exit(torch_note_find(n, argv, env, root) == 215 ? 0 : 1);
+        assert_true(pid > 0);
+        while (!n->state)
+                torch_note_wait(n, 1000);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_int_equal(torch_note_find(n, elsewhere, env, root), 215);
+        assert_int_equal(torch_note_find(NULL, elsewhere, env, root), 206);
+        torch_note_unmap(n);
+        torch_note_unmap(NULL);
+}
+
 static void test_the_interpreter_of_a_script(void **state UNUSED)
 {
         char text[PATH_MAX + 32];
@@ -159,6 +185,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_interpreter_is_the_program),
                 cmocka_unit_test(test_folders_are_tried_in_pythons_order),
+                cmocka_unit_test(test_ranks_read_what_the_first_found),
                 cmocka_unit_test(test_the_interpreter_of_a_script),
                 cmocka_unit_test(test_files_may_be_anything),
         };
