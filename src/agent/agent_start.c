@@ -107,10 +107,9 @@ static void on_starting(uv_timer_t *timer)
 
 /* What the ranks of a node have in common. */
 struct common_start {
-        const struct strv *base;
-        struct nccl_values nccl;
-        struct torch_note *torch; /* NULL = one rank only, or no memory */
-        bool awaits_torch;        /* a child finds the version out */
+        struct strv env;          /* without the rank's own variables */
+        unsigned older_names;     /* of nccl_env_build_all() */
+        struct torch_note *torch; /* NULL = nothing to be found out by one rank for others */
 };
 
 /* The port of NCCL's RAS is free when the ranks start: two jobs of a node would share its default.
@@ -131,7 +130,7 @@ static const char *pick_ras_addr(char *to, size_t size)
 /* Forks a rank's process; agent_confirm_starts() finds out whether the program could be executed.
  */
 static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
-                      struct common_start *common)
+                      const struct common_start *common)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT, argv = STRV_INIT;
         struct agent_attempt *t = &a->attempt;
@@ -148,6 +147,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
                 .terminal = r->rank == l->terminal.rank ? &l->terminal : NULL,
                 .contain = &t->contain,
                 .trace = a->trace,
+                .older_names = common->older_names,
                 .torch = common->torch,
         };
         CLEANUP(fd_closep) int pmi = -1;
@@ -156,10 +156,8 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         int ret;
 
         subst_arguments(&argv, l, r);
-        strv_copy(&env, common->base);
+        strv_copy(&env, &common->env);
         worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
-        setup.older_names = nccl_env_build_all(&env, l, &common->nccl);
-        common->awaits_torch = setup.older_names && common->torch;
         ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
                 err_set(&err, -ret, "cannot open a connection for MPI: %s", strerror(-ret));
@@ -209,18 +207,20 @@ void agent_start_processes(struct agent *a, const struct launch_order *l, const 
 {
         struct agent_attempt *t = &a->attempt;
         char ras_addr[32];
-        struct common_start common = {
-                .base = base,
-                .nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)), a->dir.dumps, a->dir.pipes },
-                .torch = l->n_ranks > 1 ? torch_note_map() : NULL,
-        };
+        const struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)), a->dir.dumps,
+                                          a->dir.pipes };
+        struct common_start common = { 0 };
 
+        strv_copy(&common.env, base);
+        common.older_names = nccl_env_build_all(&common.env, l, &nccl);
+        common.torch = common.older_names && l->n_ranks > 1 ? torch_note_map() : NULL;
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++) {
                 t->refused = start_rank(a, l, &l->ranks[i], &common) < 0;
-                if (i == 0 && common.awaits_torch)
+                if (i == 0)
                         torch_note_wait(common.torch, START_MS);
         }
         torch_note_unmap(common.torch);
+        strv_finish(&common.env);
         agent_confirm_starts(a, START_MS);
         agent_samples_begin(&a->samples);
         if (t->n_workers && (t->has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))

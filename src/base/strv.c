@@ -2,6 +2,7 @@
 #include "base/strv.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +69,7 @@ static size_t env_find(const struct strv *s, const char *name)
         size_t len = strlen(name), i;
 
         for (i = 0; i < s->n; i++)
-                if (!strncmp(s->v[i], name, len) && s->v[i][len] == '=')
+                if (*s->v[i] == *name && !strncmp(s->v[i], name, len) && s->v[i][len] == '=')
                         break;
         return i;
 }
@@ -82,9 +83,12 @@ const char *strv_env_get(const struct strv *s, const char *name)
 
 void strv_env_set(struct strv *s, const char *name, const char *value)
 {
-        char *pair = xasprintf("%s=%s", name, value);
-        size_t i = env_find(s, name);
+        size_t n = strlen(name), len = strlen(value), i = env_find(s, name);
+        char *pair = xcalloc(n + len + 2, 1);
 
+        memcpy(pair, name, n);
+        pair[n] = '=';
+        memcpy(pair + n + 1, value, len);
         if (i == s->n) {
                 strv_push_take(s, pair);
         } else {
@@ -95,14 +99,20 @@ void strv_env_set(struct strv *s, const char *name, const char *value)
 
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...)
 {
+        CLEANUP(free_textp) char *longer = NULL;
+        char value[128];
         va_list ap;
-        char *value;
+        int n;
 
         va_start(ap, fmt);
-        value = xvasprintf(fmt, ap);
+        n = vsnprintf(value, sizeof(value), fmt, ap);
         va_end(ap);
-        strv_env_set(s, name, value);
-        free(value);
+        if (n < 0 || (size_t)n >= sizeof(value)) {
+                va_start(ap, fmt);
+                longer = xvasprintf(fmt, ap);
+                va_end(ap);
+        }
+        strv_env_set(s, name, longer ? longer : value);
 }
 
 void strv_env_unset(struct strv *s, const char *pattern)
