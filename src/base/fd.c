@@ -91,10 +91,11 @@ int fd_read_all(int fd, size_t max, char **ret_text, size_t *ret_len)
         void *to;
 
         for (;;) {
-                to = buf_reserve(&b, 65536);
+                /* Most files are small: what a first read leaves is enough for the second. */
+                to = buf_reserve(&b, b.mem ? 4096 : 16384);
                 if (!to)
                         return -ENOMEM;
-                r = read(fd, to, 65536);
+                r = read(fd, to, b.cap - b.end);
                 if (r < 0 && errno == EINTR)
                         continue;
                 if (r < 0)

@@ -374,7 +374,7 @@ static int take_long(struct line *l, const char *word)
         const char *eq = strchr(word, '=');
         const struct option_def *def = option_by_name(name);
         const struct option_foreign *foreign =
-                is_launch(l->o) ? option_foreign_by_name(name) : NULL;
+                !def && is_launch(l->o) ? option_foreign_by_name(name) : NULL;
 
         if (!def && !foreign)
                 return unknown_option(l, name);

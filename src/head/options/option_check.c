@@ -234,24 +234,38 @@ static int check_foreign_command(const char *word, struct diags *d)
         return 0;
 }
 
+/* Returns the command that @word may mean, or NULL. */
+static const char *find_near_command(const char *word)
+{
+        size_t best = 3, len = strlen(word);
+        const char *near = NULL;
+
+        for (size_t i = 0; i < option_command_count; i++) {
+                const char *name = option_commands[i].name;
+                size_t n = strlen(name);
+                /* Every short word is close to a short command. */
+                size_t limit = MIN(best, n - 1), distance;
+
+                if (MAX(n, len) - MIN(n, len) >= limit)
+                        continue;
+                distance = diag_distance(word, name);
+                if (distance >= limit)
+                        continue;
+                best = distance;
+                near = name;
+        }
+        return near;
+}
+
 /* Refuses a missing program, and a command that is misspelt or stands behind options, unless a
  * program has the name. */
 static int check_program(const struct options *o, struct diags *d)
 {
-        const char *word = o->argv.n ? o->argv.v[0] : "", *near = NULL;
-        size_t best = 3;
+        const char *word = o->argv.n ? o->argv.v[0] : "";
+        const char *near = strchr(word, '/') ? NULL : find_near_command(word);
 
         if (o->program_first && check_foreign_command(word, d) < 0)
                 return -EINVAL;
-        for (size_t i = 0; i < option_command_count; i++) {
-                size_t distance = diag_distance(word, option_commands[i].name);
-
-                /* Every short word is close to a short command. */
-                if (distance >= MIN(best, strlen(option_commands[i].name) - 1))
-                        continue;
-                best = distance;
-                near = option_commands[i].name;
-        }
         if (!o->argv.n)
                 diag_help(diag_add(d, HN_PROGRAM, 64, "no program to start"),
                           o->settings->job

@@ -7,9 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
+
+enum {
+        FIXED_MAX = 384, /* names, punctuation, clock and numbers of a line */
+        DIGITS_MAX = 20, /* of a number, with its sign */
+};
+
+/* A text of the event with its quotes. */
+struct quoted {
+        const char *text;
+        size_t len;
+        char *escaped; /* owned; NULL = @text goes between quotes as it is */
+};
 
 /* Whether JSON writes each byte of @text as it is. */
 static bool is_plain_json(const char *text)
@@ -20,56 +31,67 @@ static bool is_plain_json(const char *text)
         return true;
 }
 
-static void put_quoted(struct buf *to, const char *text)
+/* @text NULL: stays empty. */
+static struct quoted quote_text(const char *text)
 {
-        CLEANUP(free_textp) char *escaped = NULL;
+        struct quoted q = { .text = text };
         json_t *j;
 
-        if (is_plain_json(text)) {
-                buf_append(to, "\"", 1);
-                buf_appends(to, text);
-                buf_append(to, "\"", 1);
-                return;
+        if (text && !is_plain_json(text)) {
+                j = json_text(text);
+                q.text = q.escaped = json_dump_plain(j, JSON_ENCODE_ANY);
+                json_decref(j);
         }
-        j = json_text(text);
-        escaped = json_dump_plain(j, JSON_ENCODE_ANY);
-        json_decref(j);
-        buf_appends(to, escaped);
+        q.len = q.text ? strlen(q.text) : 0;
+        return q;
 }
 
-/* Begins a member that is not the first. */
-static void put_member_name(struct buf *to, const char *name)
+/* Appends a literal: the compiler makes it a few stores. */
+#define PUT_LITERAL(p, literal) (memcpy(p, literal, sizeof(literal) - 1), (p) + sizeof(literal) - 1)
+
+static char *put_bytes(char *p, const char *text, size_t n)
 {
-        buf_append(to, ",\"", 2);
-        buf_appends(to, name);
-        buf_append(to, "\":", 2);
+        memcpy(p, text, n);
+        return p + n;
 }
 
-static void put_text_member(struct buf *to, const char *name, const char *text)
-{
-        put_member_name(to, name);
-        put_quoted(to, text);
-}
-
-static void put_number_member(struct buf *to, const char *name, int64_t value)
+static char *put_digits(char *p, int64_t value)
 {
         uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-        char digits[24], *p = digits + sizeof(digits);
+        char digits[DIGITS_MAX], *first = digits + sizeof(digits);
 
-        put_member_name(to, name);
         do
-                *--p = (char)('0' + rest % 10);
+                *--first = (char)('0' + rest % 10);
         while (rest /= 10);
         if (value < 0)
-                *--p = '-';
-        buf_append(to, p, (size_t)(digits + sizeof(digits) - p));
+                *--first = '-';
+        return put_bytes(p, first, (size_t)(digits + sizeof(digits) - first));
+}
+
+static char *put_quoted(char *p, const struct quoted *q)
+{
+        if (q->escaped)
+                return put_bytes(p, q->text, q->len);
+        *p++ = '"';
+        p = put_bytes(p, q->text, q->len);
+        *p++ = '"';
+        return p;
+}
+
+/* Appends a member whose name depends on the kind of the event. */
+static char *put_number_member(char *p, const char *name, int64_t value)
+{
+        p = PUT_LITERAL(p, ",\"");
+        p = put_bytes(p, name, strlen(name));
+        p = PUT_LITERAL(p, "\":");
+        return put_digits(p, value);
 }
 
 /* Appends the wall clock, in UTC with microseconds. */
-static void put_clock(struct event_clock *c, struct buf *to)
+static char *put_clock(struct event_clock *c, char *p)
 {
         struct timespec now;
-        char digits[] = ".000000Z";
+        char digits[] = ".000000Z\"";
         struct tm tm;
 
         clock_gettime(CLOCK_REALTIME, &now);
@@ -80,14 +102,13 @@ static void put_clock(struct event_clock *c, struct buf *to)
         }
         for (long us = now.tv_nsec / 1000, i = 6; i > 0; i--, us /= 10)
                 digits[i] = (char)('0' + us % 10);
-        buf_appends(to, ",\"t\":\"");
-        buf_appends(to, c->text);
-        buf_appends(to, digits);
-        buf_append(to, "\"", 1);
+        p = PUT_LITERAL(p, ",\"t\":\"");
+        p = put_bytes(p, c->text, strlen(c->text));
+        return put_bytes(p, digits, sizeof(digits) - 1);
 }
 
 /* Appends what the value of the event means, by its kind. */
-static void put_values(struct buf *to, const struct event *e)
+static char *put_values(char *p, const struct event *e)
 {
         static const char *const names[EVENT_KINDS] = {
                 [EVENT_RUN_START] = "ranks",    [EVENT_PUSH_START] = "bytes",
@@ -97,56 +118,61 @@ static void put_values(struct buf *to, const struct event *e)
                 [EVENT_NODE_SILENT] = "ms",     [EVENT_NODE_HEARD] = "ms",
                 [EVENT_RUN_END] = "code",
         };
-        char hn[16];
 
         if (names[e->kind])
-                put_number_member(to, names[e->kind], e->value);
+                p = put_number_member(p, names[e->kind], e->value);
         if (e->kind == EVENT_RANK_PROGRESS && e->count)
-                put_number_member(to, "total", e->count);
+                p = put_number_member(p, "total", e->count);
         if (e->kind == EVENT_RANK_PROGRESS && !e->count)
-                buf_appends(to, ",\"total\":null");
+                p = PUT_LITERAL(p, ",\"total\":null");
         if (e->kind == EVENT_NODE_READY)
-                buf_appends(to, e->value ? ",\"uploaded\":true" : ",\"uploaded\":false");
+                p = e->value ? PUT_LITERAL(p, ",\"uploaded\":true")
+                             : PUT_LITERAL(p, ",\"uploaded\":false");
         if (e->kind == EVENT_RANK_EXITED)
-                put_number_member(to, e->value < 0 ? "signal" : "code", llabs(e->value));
+                p = put_number_member(p, e->value < 0 ? "signal" : "code", llabs(e->value));
         if (e->kind == EVENT_RUN_END && !e->count)
-                buf_appends(to, ",\"hn\":null");
-        if (e->kind == EVENT_RUN_END && e->count) {
-                snprintf(hn, sizeof(hn), "HN%03d", (int)e->count);
-                put_text_member(to, "hn", hn);
-        }
-}
-
-/* Appends the event's own members. */
-static void put_event(struct buf *to, const char *run_id, const struct event *e)
-{
-        put_number_member(to, "us", e->us);
-        put_text_member(to, "ev", event_name(e->kind));
-        if (e->kind == EVENT_RUN_START)
-                put_text_member(to, "run", run_id);
-        if (e->kind == EVENT_RUN_START || e->kind == EVENT_PUSH_START)
-                put_number_member(to, "nodes", e->count);
-        if (e->node >= 0)
-                put_number_member(to, "node", e->node);
-        if (e->host)
-                put_text_member(to, "host", e->host);
-        if (e->rank >= 0)
-                put_number_member(to, "rank", e->rank);
-        put_values(to, e);
-        if (e->text)
-                put_text_member(to, "text", e->text);
+                p = PUT_LITERAL(p, ",\"hn\":null");
+        if (e->kind == EVENT_RUN_END && e->count)
+                p += sprintf(p, ",\"hn\":\"HN%03d\"", (int)e->count);
+        return p;
 }
 
 char *event_line_make(struct event_clock *c, const char *run_id, const struct event *e)
 {
-        struct buf to = BUF_INIT;
+        const char *name = event_name(e->kind);
+        struct quoted host, text, run;
+        char *line, *p;
 
         if (e->kind == EVENT_NODE_PHASE || e->kind == EVENT_PUSH_PROGRESS ||
             e->kind == EVENT_PUSH_HASHING)
                 return NULL;
-        buf_appends(&to, "{\"v\":1");
-        put_clock(c, &to);
-        put_event(&to, run_id, e);
-        buf_appends(&to, "}\n");
-        return buf_steal(&to);
+        host = quote_text(e->host);
+        text = quote_text(e->text);
+        run = quote_text(e->kind == EVENT_RUN_START ? run_id : NULL);
+        line = p = xrealloc(NULL, FIXED_MAX + host.len + text.len + run.len, 1);
+        p = PUT_LITERAL(p, "{\"v\":1");
+        p = put_clock(c, p);
+        p = put_number_member(p, "us", e->us);
+        p = PUT_LITERAL(p, ",\"ev\":\"");
+        p = put_bytes(p, name, strlen(name));
+        *p++ = '"';
+        if (run.text)
+                p = put_quoted(PUT_LITERAL(p, ",\"run\":"), &run);
+        if (e->kind == EVENT_RUN_START || e->kind == EVENT_PUSH_START)
+                p = put_number_member(p, "nodes", e->count);
+        if (e->node >= 0)
+                p = put_number_member(p, "node", e->node);
+        if (host.text)
+                p = put_quoted(PUT_LITERAL(p, ",\"host\":"), &host);
+        if (e->rank >= 0)
+                p = put_number_member(p, "rank", e->rank);
+        p = put_values(p, e);
+        if (text.text)
+                p = put_quoted(PUT_LITERAL(p, ",\"text\":"), &text);
+        p = PUT_LITERAL(p, "}\n");
+        *p = '\0';
+        free(host.escaped);
+        free(text.escaped);
+        free(run.escaped);
+        return line;
 }

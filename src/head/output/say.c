@@ -147,7 +147,7 @@ void say_diags(const struct diags *d, bool color)
 {
         char *text = NULL;
         size_t n = 0;
-        FILE *f = open_memstream(&text, &n);
+        FILE *f = d->n ? open_memstream(&text, &n) : NULL;
 
         if (!f)
                 return;
