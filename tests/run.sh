@@ -26,7 +26,7 @@ libjansson-dev libncurses-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish zsh bash-completion clang libclang-rt-14-dev
 clang-format man-db groff-base build-essential dpkg-dev debhelper"
 # Without them tests are left out, and say so.
-EXTRAS="tmux charliecloud-runtime busybox-static elfutils python3-torch python3-rich python3-tqdm python3-pip python3-venv patchelf gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
+EXTRAS="tmux valgrind strace charliecloud-runtime busybox-static elfutils python3-torch python3-rich python3-tqdm python3-pip python3-venv patchelf gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
 # What --as-on-a-workstation adds.
 WORKSTATION="slurm-client mpich openmpi-bin python3-mpi4py"
 SUITES="layers unit fuzz launch ssh lab clients install"

@@ -184,7 +184,7 @@ static int open_pair(struct pmi_client *k)
 {
         int fds[2], theirs, r = 0;
 
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
                 return -errno;
         theirs = fcntl(fds[1], F_DUPFD_CLOEXEC, FIRST_FD);
         if (theirs < 0) /* EINVAL: the limit does not reach as far as FIRST_FD */
@@ -194,7 +194,6 @@ static int open_pair(struct pmi_client *k)
                 close(fds[0]);
                 return r;
         }
-        fcntl(theirs, F_SETFL, fcntl(theirs, F_GETFL) & ~O_NONBLOCK); /* clients expect to wait */
         r = connect_client(k, fds[0], false);
         if (r < 0)
                 close(theirs);

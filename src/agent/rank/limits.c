@@ -34,7 +34,7 @@ void limits_raise_worker(void)
         if (known_files)
                 setrlimit(RLIMIT_NOFILE, &own);
         own = (struct rlimit){ memory.rlim_max, memory.rlim_max };
-        if (known_memory)
+        if (known_memory && memory.rlim_cur != memory.rlim_max)
                 setrlimit(RLIMIT_MEMLOCK, &own);
 }
 
