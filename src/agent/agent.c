@@ -22,6 +22,7 @@
 #include "agent/agent_status.h"
 #include "agent/inventory.h"
 #include "base/log.h"
+#include "store/relay/relay.h"
 
 /* Milliseconds without a word of the head until an idle agent asks for a ping, and then for the
  * answer. */
@@ -134,9 +135,9 @@ static void on_launch(struct agent *a, const struct frame *f)
         if (r == 0)
                 r = agent_need_dir(a, &err);
         if (r == 0)
-                r = agent_store_listen(&a->store, a->dir.store, &err);
+                r = store_access_listen(a->store, a->dir.store, &err);
         if (r == 0) {
-                agent_store_start(&a->store, &l);
+                store_access_start(a->store, &l);
                 agent_start_ranks(a, &l);
                 agent_rearm_silence(a);
         } else {
@@ -261,7 +262,7 @@ static void on_pull(struct agent *a, const struct frame *f)
 
 static void on_status_request(struct agent *a, const struct frame *f)
 {
-        agent_status_send(&a->up, &a->attempt, &a->store, f);
+        agent_status_send(&a->up, &a->attempt, a->store, f);
 }
 
 static void on_inspect(struct agent *a, const struct frame *f)
@@ -282,7 +283,7 @@ static void on_record(struct agent *a, const struct frame *f)
 
         if (number_decode(&max, f, NULL) < 0)
                 return;
-        agent_store_trace_open(&a->store);
+        store_access_trace_open(a->store);
         node_trace_send(a->trace, max);
 }
 
@@ -290,7 +291,7 @@ static void on_store(struct agent *a, const struct frame *f)
 {
         struct error err;
 
-        if (relay_deliver(a->store.relay, f->body, f->len, &err) < 0)
+        if (relay_deliver(store_access_relay(a->store), f->body, f->len, &err) < 0)
                 log_line(LOG_WARN, "%s", err.text);
 }
 
@@ -318,12 +319,12 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_TUNNEL] = agent_on_tunnel,
                 [MSG_COMMON] = agent_on_common,
         };
-        static void (*const of_store[256])(struct agent_store *, const struct frame *) = {
-                [MSG_ENDPOINT] = agent_store_on_endpoint,
-                [MSG_PROBE] = agent_store_on_probe,
-                [MSG_PORTS] = agent_store_on_ports,
-                [MSG_OWNERS_REQUEST] = agent_store_on_owners_request,
-                [MSG_OWNERS] = agent_store_on_owners,
+        static void (*const of_store[256])(void *, const struct frame *) = {
+                [MSG_ENDPOINT] = store_access_on_endpoint,
+                [MSG_PROBE] = store_access_on_probe,
+                [MSG_PORTS] = store_access_on_ports,
+                [MSG_OWNERS_REQUEST] = store_access_on_owners_request,
+                [MSG_OWNERS] = store_access_on_owners,
         };
         static void (*const of_push[256])(struct agent_push *, const struct frame *) = {
                 [MSG_OFFER] = agent_push_offer,
@@ -336,7 +337,7 @@ static void on_frame(void *ctx, const struct frame *f)
         if (on[f->type])
                 on[f->type](a, f);
         else if (of_store[f->type])
-                of_store[f->type](&a->store, f);
+                of_store[f->type](a->store, f);
         else if (of_push[f->type])
                 of_push[f->type](&a->push, f);
         else
@@ -347,7 +348,7 @@ static void on_drained(void *ctx)
 {
         struct agent *a = ctx;
 
-        agent_store_pause(&a->store, false);
+        store_access_pause(a->store, false);
         agent_children_resume(a);
         for (size_t i = 0; i < a->attempt.n_workers; i++)
                 if (a->attempt.workers[i]->started)
@@ -382,7 +383,7 @@ static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
 
-        agent_store_turn(&a->store);
+        store_access_turn(a->store);
         agent_advance(a);
         pull_sender_turn(&a->pull, &a->up);
         node_trace_turn(a->trace, &a->up);
@@ -420,11 +421,10 @@ static void send_hello(struct agent *a)
         struct hello h;
 
         inventory_take(&h);
-        port_hold(&a->store.port);
         a->attempt.cores = h.cores;
         a->attempt.has_gpus = h.n_gpus > 0;
         agent_update_contain(a);
-        h.free_port = a->store.port.number;
+        h.free_port = store_access_hold_port(a->store);
         h.mono_ns = uv_hrtime();
         buf_appends(&a->up.out, MSG_MAGIC);
         hello_encode(&a->up.out, &h);
@@ -435,12 +435,11 @@ static void init_handles(struct agent *a)
 {
         uv_timer_init(a->loop, &a->head.timer);
         uv_timer_init(a->loop, &a->heartbeat);
-        uv_timer_init(a->loop, &a->store.due);
         uv_signal_init(a->loop, &a->child_signal);
         a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
         agent_attempt_init(a);
         pull_sender_init(&a->pull, a->loop);
-        agent_samples_init(&a->samples, a->loop, &a->up, &a->attempt, &a->store, a->trace);
+        agent_samples_init(&a->samples, a->loop, &a->up, &a->attempt, a->store, a->trace);
         if (a->notes) {
                 a->up.unsent = &a->notes->unsent;
                 uv_timer_start(&a->heartbeat, on_heartbeat, a->notes->beat_ms, a->notes->beat_ms);
@@ -466,14 +465,12 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
                                        .notes = notes,
                                        .changed = on_push_changed,
                                        .ctx = a };
-        a->trace = node_trace_create();
-        if (agent_store_init(&a->store, loop, &a->up, a->trace, err) < 0 ||
-            contain_begin(err) < 0 || uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
-                agent_store_finish(&a->store);
-                node_trace_destroy(a->trace);
+        if (contain_begin(err) < 0 || uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
                 free(a);
                 return NULL;
         }
+        a->trace = node_trace_create();
+        a->store = store_access_create(loop, &a->up, a->trace);
         init_handles(a);
         log_set_sink(send_log_line, a);
         log_set_level(LOG_INFO); /* the head selects the lines to show */
@@ -489,7 +486,7 @@ void agent_destroy(struct agent *a)
         log_set_sink(NULL, NULL);
         agent_attempt_close(a);
         agent_children_close(a);
-        agent_store_close(&a->store);
+        store_access_close(a->store);
         agent_push_close(&a->push);
         pull_sender_close(&a->pull);
         agent_samples_close(&a->samples);
@@ -499,7 +496,7 @@ void agent_destroy(struct agent *a)
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);
         contain_close(&a->attempt.contain);
-        agent_store_finish(&a->store);
+        store_access_destroy(a->store);
         if (job_dir_remove(&a->dir) == 0 && a->notes)
                 a->notes->dir[0] = '\0'; /* else the guard tries again */
         uplink_finish(&a->up);

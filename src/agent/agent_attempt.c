@@ -171,7 +171,7 @@ static void finish_attempt(struct agent *a)
         library_watch_stop(&a->attempt.loaded.libraries);
         world_watch_stop(&a->attempt.loaded.worlds);
         dump_sender_close(&a->attempt.dumps);
-        agent_store_end(&a->store);
+        store_access_end(a->store);
         pmi_link_destroy(a->attempt.pmi);
         a->attempt.pmi = NULL;
         agent_pmix_end(a);

@@ -301,7 +301,8 @@ static int open_child_node(struct child_node *c, const struct child_agent_order 
 
         if (find_child_node(c->agent, o->number))
                 return err_set(err, EEXIST, "child node %u is connected already", o->number);
-        c->tunnel_filter = tunnel_filter_create(c->agent->store.relay, &tunnel_filter_ops, c);
+        c->tunnel_filter =
+                tunnel_filter_create(store_access_relay(c->agent->store), &tunnel_filter_ops, c);
         if (!c->tunnel_filter)
                 return err_set(err, ENOMEM, "out of memory");
         if (write_known_hosts(c->agent, o, &known_hosts, err) == 0)

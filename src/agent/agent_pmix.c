@@ -55,7 +55,7 @@ void agent_pmix_begin(struct agent *a, struct launch_order *l, struct strv *base
         static const struct pmix_service_ops ops = { on_service_ready, on_service_failed };
         struct agent_pmix *p = &a->attempt.pmix;
         struct pmix_setup setup = { .loop = a->loop,
-                                    .relay = a->store.relay,
+                                    .relay = store_access_relay(a->store),
                                     .folder = a->dir.path,
                                     .cores = a->attempt.cores };
         struct error err;

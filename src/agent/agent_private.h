@@ -9,7 +9,7 @@
  *   agent_pmix.c      ranks that wait for PMIx
  *   agent_children.c  child agents (--tree)
  *
- * agent_push, agent_store and agent_status know only their own headers.
+ * agent_push, store_access and agent_status know only their own headers.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ struct agent {
         pid_t guard;               /* the parent process */
         struct job_dir dir;
         struct agent_attempt attempt;
-        struct agent_store store;
+        struct store_access *store;
         struct agent_children children;
         struct agent_push push;
         struct pull_sender pull;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "store/relay/relay.h"
 
 enum {
         RECORD_AFTER_MS = 10000,
@@ -76,8 +77,7 @@ static void on_look_due(uv_timer_t *timer)
         const struct agent_attempt *t = s->attempt;
         struct store_waits waits = { t, xcalloc(t->n_workers, sizeof(bool)) };
 
-        if (s->store->endpoint)
-                endpoint_unix_each(s->store->endpoint, note_store_wait, &waits);
+        store_access_each_local(s->store, note_store_wait, &waits);
         for (size_t i = 0; i < t->n_workers && i < s->n_counts; i++) {
                 pid_t pid = get_rank_pid(t->workers[i]);
 
@@ -128,8 +128,7 @@ static void take_sample(struct agent_samples *s, struct sample *m)
         sampler_take(&s->sampler, pids, t->n_workers, m);
         if (t->has_gpus)
                 gpu_sampler_take(&s->gpus, m);
-        if (s->store->endpoint)
-                endpoint_unix_each(s->store->endpoint, add_sample_wait, &waits);
+        store_access_each_local(s->store, add_sample_wait, &waits);
         free(pids);
 }
 
@@ -199,7 +198,7 @@ void agent_samples_order(struct agent_samples *s, const struct frame *f)
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
-                        const struct agent_attempt *attempt, const struct agent_store *store,
+                        const struct agent_attempt *attempt, const struct store_access *store,
                         struct node_trace *trace)
 {
         *s = (struct agent_samples){ .up = up,

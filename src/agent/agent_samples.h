@@ -20,7 +20,7 @@
 struct agent_samples {
         struct uplink *up;
         const struct agent_attempt *attempt;
-        const struct agent_store *store;
+        const struct store_access *store;
         uv_timer_t timer;
         uv_timer_t look;           /* runs while the head wants samples */
         struct wait_count *counts; /* by place in the attempt's workers; NULL = no looks */
@@ -34,7 +34,7 @@ struct agent_samples {
 
 /* All pointers are borrowed. */
 void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
-                        const struct agent_attempt *attempt, const struct agent_store *store,
+                        const struct agent_attempt *attempt, const struct store_access *store,
                         struct node_trace *trace);
 /* Ranks were started, or all have ended. */
 void agent_samples_begin(struct agent_samples *s);

@@ -196,7 +196,7 @@ static int open_attempt(struct agent *a, const struct launch_order *l, struct er
                 return 0;
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_write(a->dir.path);
-        t->pmi = pmi_link_create(a->loop, a->store.relay, l, err);
+        t->pmi = pmi_link_create(a->loop, store_access_relay(a->store), l, err);
         if (t->pmi)
                 return 0;
         contain_close(&t->contain);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/core/sockdiag.h"
+#include "agent/endpoint/endpoint_tcp.h"
 #include "agent/pmix/pmix_service.h"
 #include "agent/rank/other_store.h"
 #include "agent/rank/rank_status.h"
@@ -129,16 +130,17 @@ static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 /* --- ranks ------------------------------------------------------------------------------------ */
 
 /* Finds the ranks of this node with connections to the TCP endpoint, on whatever node. */
-static void add_rank_ports(const struct agent_store *s, struct node_status *m)
+static void add_rank_ports(const struct store_access *s, struct node_status *m)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockdiag d = SOCKDIAG_INIT;
+        const struct sockaddr *master = store_access_master(s);
         struct error err;
 
-        if (!s->master.ss_family)
+        if (!master)
                 return;
         sockdiag_open(&d);
-        if (sockdiag_towards(&d, (const struct sockaddr *)&s->master, &conns, &err) == 0)
+        if (sockdiag_towards(&d, master, &conns, &err) == 0)
                 for (uint32_t i = 0; i < m->n_ranks && conns.n; i++)
                         if (m->ranks[i].state)
                                 m->ranks[i].n_ports = (uint32_t)sockdiag_ports_of(
@@ -179,27 +181,27 @@ static bool has_any_joined(const struct node_status *m)
 }
 
 void agent_status_send(struct uplink *up, const struct agent_attempt *t,
-                       const struct agent_store *s, const struct frame *f)
+                       const struct store_access *s, const struct frame *f)
 {
+        const struct sockaddr *master = store_access_master(s);
+        const struct endpoint_tcp *tcp = store_access_tcp(s);
         struct status_answer to = { .now_ns = uv_hrtime() };
 
         if (number_decode(&to.m.number, f, NULL) < 0)
                 return;
         add_rank_statuses(t, &to);
         add_rank_ports(s, &to.m);
-        if (s->endpoint)
-                endpoint_unix_each(s->endpoint, add_client_status, &to);
+        store_access_each_local(s, add_client_status, &to);
         if (t->pmi)
                 pmi_link_each(t->pmi, add_pmi_status, &to);
         if (t->pmix.service)
                 pmix_service_each_wait(t->pmix.service, add_pmix_wait, &to);
-        if (s->tcp) {
-                endpoint_tcp_each(s->tcp, add_tcp_peer, &to);
-                to.m.rejected = endpoint_tcp_rejected(s->tcp);
+        if (tcp) {
+                endpoint_tcp_each(tcp, add_tcp_peer, &to);
+                to.m.rejected = endpoint_tcp_rejected(tcp);
         }
-        if (t->n_alive && s->master.ss_family && !has_any_joined(&to.m))
-                other_store_find(&to.m.other, t->contain.mark,
-                                 sockdiag_port((const struct sockaddr *)&s->master));
+        if (t->n_alive && master && !has_any_joined(&to.m))
+                other_store_find(&to.m.other, t->contain.mark, sockdiag_port(master));
         node_status_encode(&up->out, &to.m);
         node_status_finish(&to.m);
 }

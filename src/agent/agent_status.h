@@ -9,4 +9,4 @@
 
 /* Answers the STATUS_REQUEST @f with a STATUS. Reads /proc, which takes some milliseconds. */
 void agent_status_send(struct uplink *up, const struct agent_attempt *t,
-                       const struct agent_store *s, const struct frame *f);
+                       const struct store_access *s, const struct frame *f);

@@ -2,7 +2,7 @@
 /*
  * One relay serves everything: Unix clients, TCP clients and, through tunnel filters, child nodes.
  * The relay's requests leave as MSG_STORE frames; agent.c hands the head's answers to the relay.
- * agent_store_turn() runs once in every turn of the loop, so requests of many clients in one turn
+ * store_access_turn() runs once in every turn of the loop, so requests of many clients in one turn
  * become a single request; the timer @due only ends a turn when the relay holds requests back.
  *
  * The held port goes three ways. Without a TCP endpoint on this node the port is released for the
@@ -17,7 +17,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/uplink.h"
+#include "agent/endpoint/endpoint_tcp.h"
+#include "agent/endpoint/endpoint_unix.h"
+#include "agent/endpoint/peer_owners.h"
+#include "agent/endpoint/port.h"
+#include "agent/endpoint/probe.h"
+#include "agent/record/node_trace.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "store/relay/relay.h"
+
+struct store_access {
+        uv_loop_t *loop;
+        struct uplink *up;
+        struct relay *relay;
+        struct endpoint_unix *endpoint; /* NULL until the first attempt */
+        struct endpoint_tcp *tcp;       /* NULL = not open; ranks of other nodes may outlive ours */
+        bool tcp_used;                  /* by an attempt that is over here */
+        uint8_t tcp_mode;               /* enum endpoint_mode */
+        struct held_port port;          /* for MASTER_PORT */
+        struct reserved_ports ports;    /* for the ranks, by the order PORTS */
+        struct sockaddr_storage
+                master; /* the TCP endpoint of the ranks, on any node; family 0 = none */
+        struct peer_owners *owners; /* of connections to the TCP endpoint */
+        struct probe *probe;        /* NULL = none under way */
+        uv_timer_t due;             /* the relay has something to send then */
+        struct node_trace *trace;   /* of the ranks' requests */
+};
 
 enum {
         FDS_OF_AGENT = 64, /* open files that are left to ranks and the agent itself */
@@ -28,14 +55,14 @@ enum {
 
 static void send_store(void *ctx, const void *body, size_t len)
 {
-        struct agent_store *s = ctx;
+        struct store_access *s = ctx;
 
         store_encode(&s->up->out, body, len);
 }
 
 static void send_owners_request(void *ctx, const struct owners_request *m)
 {
-        struct agent_store *s = ctx;
+        struct store_access *s = ctx;
 
         owners_request_encode(&s->up->out, m);
 }
@@ -43,7 +70,7 @@ static void send_owners_request(void *ctx, const struct owners_request *m)
 /* The time of the turn: exact enough for the age of a wait. */
 static uint64_t get_loop_time_ns(void *ctx)
 {
-        const struct agent_store *s = ctx;
+        const struct store_access *s = ctx;
 
         return uv_now(s->loop) * 1000000;
 }
@@ -52,7 +79,7 @@ static uint64_t get_loop_time_ns(void *ctx)
 
 static void trace_request(void *ctx, const struct relay_client *c, const struct relay_seen *what)
 {
-        struct agent_store *s = ctx;
+        struct store_access *s = ctx;
         uint32_t rank = (uint32_t)relay_client_rank(c);
 
         if (what->op == STORE_PROGRESS)
@@ -64,7 +91,7 @@ static void trace_request(void *ctx, const struct relay_client *c, const struct 
 
 static void trace_open_request(void *ctx, const struct relay_client *c)
 {
-        struct agent_store *s = ctx;
+        struct store_access *s = ctx;
         struct relay_pending p;
 
         if (relay_client_rank(c) >= 0 && relay_client_pending(c, &p))
@@ -72,7 +99,7 @@ static void trace_open_request(void *ctx, const struct relay_client *c)
                               (get_loop_time_ns(s) - p.since_ns) / 1000, p.key);
 }
 
-void agent_store_trace_open(struct agent_store *s)
+void store_access_trace_open(struct store_access *s)
 {
         if (s->endpoint)
                 endpoint_unix_each(s->endpoint, trace_open_request, s);
@@ -80,29 +107,30 @@ void agent_store_trace_open(struct agent_store *s)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up,
-                     struct node_trace *trace, struct error *err)
+struct store_access *store_access_create(uv_loop_t *loop, struct uplink *up,
+                                         struct node_trace *trace)
 {
         static const struct relay_ops ops = { .up = send_store,
                                               .now = get_loop_time_ns,
                                               .seen = trace_request };
 
-        *s = (struct agent_store){ .loop = loop, .up = up, .trace = trace, .port = PORT_INIT };
+        struct store_access *s = xcalloc(1, sizeof(*s));
+
+        *s = (struct store_access){ .loop = loop, .up = up, .trace = trace, .port = PORT_INIT };
         s->relay = relay_create(ops, s);
-        if (!s->relay)
-                return err_set(err, ENOMEM, "out of memory");
         s->owners = peer_owners_create(send_owners_request, s);
-        return 0;
+        uv_timer_init(loop, &s->due);
+        return s;
 }
 
-int agent_store_listen(struct agent_store *s, const char *path, struct error *err)
+int store_access_listen(struct store_access *s, const char *path, struct error *err)
 {
         if (!s->endpoint)
                 s->endpoint = endpoint_unix_create(s->loop, path, s->relay, err);
         return s->endpoint ? 0 : -err->code;
 }
 
-void agent_store_start(struct agent_store *s, const struct launch_order *l)
+void store_access_start(struct store_access *s, const struct launch_order *l)
 {
         struct sockaddr_in *four = (struct sockaddr_in *)&s->master;
         struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s->master;
@@ -125,7 +153,7 @@ void agent_store_start(struct agent_store *s, const struct launch_order *l)
         }
 }
 
-void agent_store_end(struct agent_store *s)
+void store_access_end(struct store_access *s)
 {
         if (s->endpoint)
                 endpoint_unix_hang_up(s->endpoint);
@@ -136,7 +164,7 @@ void agent_store_end(struct agent_store *s)
 
 /* --- the TCP endpoint ------------------------------------------------------------------------- */
 
-static void send_endpoint_opened(struct agent_store *s, const struct error *err)
+static void send_endpoint_opened(struct store_access *s, const struct error *err)
 {
         struct endpoint_opened m = { .port = s->tcp ? endpoint_tcp_port(s->tcp) : 0 };
 
@@ -145,7 +173,7 @@ static void send_endpoint_opened(struct agent_store *s, const struct error *err)
         endpoint_opened_encode(&s->up->out, &m);
 }
 
-static void close_tcp_endpoint(struct agent_store *s)
+static void close_tcp_endpoint(struct store_access *s)
 {
         endpoint_tcp_destroy(s->tcp);
         s->tcp = NULL;
@@ -153,7 +181,7 @@ static void close_tcp_endpoint(struct agent_store *s)
 
 /* Turns the held port into the endpoint. An unused endpoint stays open, because the head has told
  * other nodes the port number. */
-static void open_tcp_endpoint(struct agent_store *s, const struct endpoint_order *order)
+static void open_tcp_endpoint(struct store_access *s, const struct endpoint_order *order)
 {
         struct error err = { 0 };
         int fd;
@@ -176,8 +204,9 @@ static void open_tcp_endpoint(struct agent_store *s, const struct endpoint_order
         send_endpoint_opened(s, &err);
 }
 
-void agent_store_on_endpoint(struct agent_store *s, const struct frame *f)
+void store_access_on_endpoint(void *access, const struct frame *f)
 {
+        struct store_access *s = access;
         struct error err = { 0 };
         struct endpoint_order m;
 
@@ -192,8 +221,9 @@ void agent_store_on_endpoint(struct agent_store *s, const struct frame *f)
 
 /* --- messages of the head --------------------------------------------------------------------- */
 
-void agent_store_on_ports(struct agent_store *s, const struct frame *f)
+void store_access_on_ports(void *access, const struct frame *f)
 {
+        struct store_access *s = access;
         struct ports_held m = { 0 };
         uint32_t n;
         int r = number_decode(&n, f, NULL);
@@ -215,14 +245,15 @@ void agent_store_on_ports(struct agent_store *s, const struct frame *f)
 
 static void on_probed(void *ctx, const struct probed *result)
 {
-        struct agent_store *s = ctx;
+        struct store_access *s = ctx;
 
         s->probe = NULL;
         probed_encode(&s->up->out, result);
 }
 
-void agent_store_on_probe(struct agent_store *s, const struct frame *f)
+void store_access_on_probe(void *access, const struct frame *f)
 {
+        struct store_access *s = access;
         struct probe_order m;
         struct error err;
 
@@ -238,8 +269,9 @@ void agent_store_on_probe(struct agent_store *s, const struct frame *f)
         probe_order_finish(&m);
 }
 
-void agent_store_on_owners_request(struct agent_store *s, const struct frame *f)
+void store_access_on_owners_request(void *access, const struct frame *f)
 {
+        struct store_access *s = access;
         struct owners_request m;
         struct owners answer;
         struct error err;
@@ -254,8 +286,9 @@ void agent_store_on_owners_request(struct agent_store *s, const struct frame *f)
         owners_request_finish(&m);
 }
 
-void agent_store_on_owners(struct agent_store *s, const struct frame *f)
+void store_access_on_owners(void *access, const struct frame *f)
 {
+        struct store_access *s = access;
         struct owners m;
         struct error err;
 
@@ -269,12 +302,12 @@ void agent_store_on_owners(struct agent_store *s, const struct frame *f)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* Ends the turn of the loop, and so leads to agent_store_turn(). */
+/* Ends the turn of the loop, and so leads to store_access_turn(). */
 static void on_due(uv_timer_t *timer UNUSED)
 {
 }
 
-void agent_store_turn(struct agent_store *s)
+void store_access_turn(struct store_access *s)
 {
         int wait;
 
@@ -288,10 +321,10 @@ void agent_store_turn(struct agent_store *s)
         if (s->tcp)
                 endpoint_tcp_turn(s->tcp);
         if (uplink_full(s->up))
-                agent_store_pause(s, true);
+                store_access_pause(s, true);
 }
 
-void agent_store_pause(struct agent_store *s, bool paused)
+void store_access_pause(struct store_access *s, bool paused)
 {
         if (s->endpoint)
                 endpoint_unix_pause(s->endpoint, paused);
@@ -299,7 +332,7 @@ void agent_store_pause(struct agent_store *s, bool paused)
                 endpoint_tcp_pause(s->tcp, paused);
 }
 
-void agent_store_close(struct agent_store *s)
+void store_access_close(struct store_access *s)
 {
         probe_cancel(s->probe);
         s->probe = NULL;
@@ -311,10 +344,41 @@ void agent_store_close(struct agent_store *s)
         uv_close((uv_handle_t *)&s->due, NULL);
 }
 
-void agent_store_finish(struct agent_store *s)
+void store_access_destroy(struct store_access *s)
 {
+        if (!s)
+                return;
         relay_destroy(s->relay);
-        s->relay = NULL;
         peer_owners_destroy(s->owners);
-        s->owners = NULL;
+        free(s);
+}
+
+/* --- what others ask -------------------------------------------------------------------------- */
+
+uint16_t store_access_hold_port(struct store_access *s)
+{
+        port_hold(&s->port);
+        return (uint16_t)s->port.number;
+}
+
+struct relay *store_access_relay(struct store_access *s)
+{
+        return s->relay;
+}
+
+const struct sockaddr *store_access_master(const struct store_access *s)
+{
+        return s->master.ss_family ? (const struct sockaddr *)&s->master : NULL;
+}
+
+const struct endpoint_tcp *store_access_tcp(const struct store_access *s)
+{
+        return s->tcp;
+}
+
+void store_access_each_local(const struct store_access *s,
+                             void (*fn)(void *ctx, const struct relay_client *c), void *ctx)
+{
+        if (s->endpoint)
+                endpoint_unix_each(s->endpoint, fn, ctx);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent_store: access to the rendezvous store for the processes of this node
+ * Store_access: access to the rendezvous store for the processes of this node
  *
  * Two endpoints lead to one relay, which asks the head: a Unix socket for libhnlaunch, and a TCP
  * port for PyTorch's clients on nodes ordered to open a TCP port. A probe checks whether another
@@ -8,67 +8,63 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
 #include <uv.h>
 
-#include "agent/core/uplink.h"
-#include "agent/endpoint/endpoint_tcp.h"
-#include "agent/endpoint/endpoint_unix.h"
-#include "agent/endpoint/peer_owners.h"
-#include "agent/endpoint/port.h"
-#include "agent/endpoint/probe.h"
-#include "agent/record/node_trace.h"
-#include "store/relay/relay.h"
+#include "base/error.h"
 #include "wire/msg.h"
 
-struct agent_store {
-        uv_loop_t *loop;
-        struct uplink *up;
-        struct relay *relay;
-        struct endpoint_unix *endpoint; /* NULL until the first attempt */
-        struct endpoint_tcp *tcp;       /* NULL = not open; ranks of other nodes may outlive ours */
-        bool tcp_used;                  /* by an attempt that is over here */
-        uint8_t tcp_mode;               /* enum endpoint_mode */
-        struct held_port port;          /* for MASTER_PORT */
-        struct reserved_ports ports;    /* for the ranks, by the order PORTS */
-        struct sockaddr_storage
-                master; /* the TCP endpoint of the ranks, on any node; family 0 = none */
-        struct peer_owners *owners; /* of connections to the TCP endpoint */
-        struct probe *probe;        /* NULL = none under way */
-        uv_timer_t due;             /* the relay has something to send then */
-        struct node_trace *trace;   /* of the ranks' requests */
-};
+struct endpoint_tcp;
+struct node_trace;
+struct relay;
+struct relay_client;
+struct store_access;
+struct uplink;
 
-/* All pointers are borrowed. 0 or -ENOMEM. */
-int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up,
-                     struct node_trace *trace, struct error *err);
+/* All pointers are borrowed. @trace gets the requests of ranks. */
+struct store_access *store_access_create(uv_loop_t *loop, struct uplink *up,
+                                         struct node_trace *trace);
 /* Records the requests that have no answer yet. */
-void agent_store_trace_open(struct agent_store *s);
+void store_access_trace_open(struct store_access *s);
 /* Closes everything, in two steps: let the loop turn once in between. */
-void agent_store_close(struct agent_store *s);
-void agent_store_finish(struct agent_store *s);
+void store_access_close(struct store_access *s);
+void store_access_destroy(struct store_access *s); /* NULL is fine */
+
+/* Holds a free port for MASTER_PORT and returns its number. */
+uint16_t store_access_hold_port(struct store_access *s);
+struct relay *store_access_relay(struct store_access *s); /* borrowed */
+/* Returns the TCP endpoint of the ranks, on any node; NULL = they have none. */
+const struct sockaddr *store_access_master(const struct store_access *s);
+/* Returns the TCP endpoint of this node, borrowed; NULL = it has none. */
+const struct endpoint_tcp *store_access_tcp(const struct store_access *s);
+/* Calls @fn for each client of the Unix socket. */
+void store_access_each_local(const struct store_access *s,
+                             void (*fn)(void *ctx, const struct relay_client *c), void *ctx);
 
 /* Opens the Unix socket at @path, once. 0 or a negative errno. */
-int agent_store_listen(struct agent_store *s, const char *path, struct error *err);
+int store_access_listen(struct store_access *s, const char *path, struct error *err);
 /* Notes where the ranks' TCP endpoint is; frees the held ports for listening ranks. */
-void agent_store_start(struct agent_store *s, const struct launch_order *l);
+void store_access_start(struct store_access *s, const struct launch_order *l);
 /* An attempt is over on this node. Closes the local connections, whose unread requests are not
  * meant for the next attempt, and holds the port again. The TCP endpoint stays open for ranks of
  * other nodes. */
-void agent_store_end(struct agent_store *s);
+void store_access_end(struct store_access *s);
 
-/* Orders of the head. Opens the TCP endpoint, or closes it when the order cannot be read; the
- * answer is ENDPOINT_OPENED. */
-void agent_store_on_endpoint(struct agent_store *s, const struct frame *f);
-/* Holds free ports for the ranks until agent_store_start(); the answer is PORTS_HELD. */
-void agent_store_on_ports(struct agent_store *s, const struct frame *f);
+/* Orders of the head, for @access, a struct store_access. Opens the TCP endpoint, or closes it when
+ * the order cannot be read; the answer is ENDPOINT_OPENED. */
+void store_access_on_endpoint(void *access, const struct frame *f);
+/* Holds free ports for the ranks until store_access_start(); the answer is PORTS_HELD. */
+void store_access_on_ports(void *access, const struct frame *f);
 /* Probes another node's TCP endpoint; the answer is PROBED, later. */
-void agent_store_on_probe(struct agent_store *s, const struct frame *f);
+void store_access_on_probe(void *access, const struct frame *f);
 /* Tells who owns sockets of this node, when another node's TCP endpoint asks; the answer is OWNERS.
  */
-void agent_store_on_owners_request(struct agent_store *s, const struct frame *f);
+void store_access_on_owners_request(void *access, const struct frame *f);
 /* Takes the answer to a question of this node's TCP endpoint. */
-void agent_store_on_owners(struct agent_store *s, const struct frame *f);
+void store_access_on_owners(void *access, const struct frame *f);
 
 /* Sends gathered requests and answers. Call in every turn of the loop. */
-void agent_store_turn(struct agent_store *s);
-void agent_store_pause(struct agent_store *s, bool paused); /* back pressure */
+void store_access_turn(struct store_access *s);
+void store_access_pause(struct store_access *s, bool paused); /* back pressure */

@@ -18,6 +18,7 @@
 #include <utlist.h>
 
 #include "base/macros.h"
+#include "base/memory.h"
 #include "store/relay/relay_private.h"
 
 /* --- waiters ---------------------------------------------------------------------------------- */
@@ -400,10 +401,8 @@ static uint64_t no_clock(void *ctx UNUSED)
 
 struct relay *relay_create(struct relay_ops ops, void *ctx)
 {
-        struct relay *relay = calloc(1, sizeof(*relay));
+        struct relay *relay = xcalloc(1, sizeof(*relay));
 
-        if (!relay)
-                return NULL;
         *relay = (struct relay){ .ops = ops, .ctx = ctx };
         if (!ops.now)
                 relay->ops.now = no_clock;

@@ -83,7 +83,7 @@ struct relay_client_ops {
         bool is_relay;
 };
 
-struct relay *relay_create(struct relay_ops ops, void *ctx); /* NULL = no memory */
+struct relay *relay_create(struct relay_ops ops, void *ctx);
 void relay_destroy(struct relay *r); /* NULL is fine; all clients must be gone */
 
 /* Creates a client for a connection to an endpoint of the node. NULL = no memory. */
