@@ -20,6 +20,7 @@
 #include "agent/agent_inspect.h"
 #include "agent/agent_private.h"
 #include "agent/agent_status.h"
+#include "agent/files/file_cache.h"
 #include "agent/inventory.h"
 #include "base/log.h"
 #include "store/relay/relay.h"
@@ -62,7 +63,7 @@ static void rearm_silence(struct agent *a, int64_t age_ms)
         int64_t left = MAX((int64_t)a->head.limit_ms - age_ms, INT64_C(1));
 
         a->head.ping_requested = false;
-        if (a->attempt.phase == IDLE && a->push.state != PUSH_FETCHING)
+        if (a->attempt.phase == IDLE && !push_receiver_is_fetching(a->push))
                 uv_timer_start(&a->head.timer, on_ping_request_due, PING_REQUEST_MS, 0);
         else if (a->head.limit_ms)
                 uv_timer_start(&a->head.timer, on_head_silent, (uint64_t)left, 0);
@@ -75,15 +76,55 @@ void agent_rearm_silence(struct agent *a)
         rearm_silence(a, 0);
 }
 
+/* --- pushed files ----------------------------------------------------------------------------- */
+
+/* The guard removes the files if the agent dies. */
+static void note_file_cache(struct guard_notes *n, const struct file_cache *c)
+{
+        if (!n || !c->root)
+                return;
+        snprintf(n->file_cache_id, sizeof(n->file_cache_id), "%s", c->id);
+        snprintf(n->run_id, sizeof(n->run_id), "%s", c->offer.run_id);
+        snprintf(n->file_cache_root, sizeof(n->file_cache_root), "%s", c->root);
+}
+
 /* The head pings while files arrive, and again when ranks run. */
 static void on_push_changed(void *ctx)
 {
         struct agent *a = ctx;
+        const struct file_cache *cache = push_receiver_cache(a->push);
+        bool fetching = push_receiver_is_fetching(a->push);
 
-        if (a->push.state == PUSH_FETCHING)
-                a->head.limit_ms = a->push.cache.offer.silence_ms;
-        if (a->push.state == PUSH_FETCHING || a->attempt.phase == IDLE)
+        note_file_cache(a->notes, cache);
+        if (fetching)
+                a->head.limit_ms = cache->offer.silence_ms;
+        if (fetching || a->attempt.phase == IDLE)
                 agent_rearm_silence(a);
+}
+
+static void close_push(struct agent *a)
+{
+        push_receiver_close(a->push);
+        if (a->notes)
+                a->notes->file_cache_root[0] = '\0';
+}
+
+/* --- processes that are not of the attempt -----------------------------------------------------
+ */
+
+static bool is_other_process(void *ctx, pid_t pid)
+{
+        const struct agent *a = ctx;
+
+        return agent_pmix_is_helper(a, pid) || pid == a->samples.gpus.pid ||
+               child_nodes_have(a->children, pid);
+}
+
+static bool has_other_process(void *ctx)
+{
+        const struct agent *a = ctx;
+
+        return child_nodes_any(a->children) || a->attempt.pmix.service || a->attempt.has_gpus;
 }
 
 /* --- LAUNCH ----------------------------------------------------------------------------------- */
@@ -100,6 +141,13 @@ int agent_need_dir(struct agent *a, struct error *err)
         return 0;
 }
 
+static const char *need_job_dir(void *ctx, struct error *err)
+{
+        struct agent *a = ctx;
+
+        return agent_need_dir(a, err) < 0 ? NULL : a->dir.path;
+}
+
 /* Decodes both halves of the order: COMMON, which came before, and LAUNCH. */
 static int decode_launch_order(struct agent *a, struct launch_order *l, const struct frame *f,
                                struct error *err)
@@ -107,12 +155,11 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         struct frame common;
 
         *l = (struct launch_order){ .argv = STRV_INIT };
-        if (frame_peek(&a->children.common, &common, err) <= 0)
+        if (child_nodes_peek_common(a->children, &common, err) <= 0)
                 return err_set(err, EPROTO, "a LAUNCH without a COMMON");
         if (launch_order_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
                 return -err->code;
-        if (!a->children.n)
-                buf_finish(&a->children.common);
+        child_nodes_drop_common(a->children);
         if (l->argv.n && *l->program) {
                 free(l->argv.v[0]);
                 l->argv.v[0] = l->program;
@@ -228,7 +275,7 @@ static void on_ping(struct agent *a, const struct frame *f)
         ping_encode(&a->up.out, MSG_PONG, &m);
         if (m.head_ns)
                 age = find_ping_age(&a->head, &m);
-        agent_children_ping(a, (int64_t)m.agent_ns, m.head_ns ? age : -1);
+        child_nodes_ping(a->children, (int64_t)m.agent_ns, m.head_ns ? age : -1);
         if (m.head_ns) {
                 rearm_silence(a, age / 1000000);
         } else {
@@ -242,7 +289,7 @@ static void on_bye(struct agent *a, const struct frame *f UNUSED)
         a->bye = true;
         pull_sender_stop(&a->pull);
         if (a->attempt.phase == IDLE)
-                agent_push_close(&a->push);
+                close_push(a);
 }
 
 /* The ranks have ended: the head orders this behind the last GONE. */
@@ -255,7 +302,7 @@ static void on_pull(struct agent *a, const struct frame *f)
                 log_line(LOG_WARN, "%s", err.text);
         else if (a->attempt.phase == IDLE) {
                 pull_sender_begin(&a->pull, &m);
-                a->push.cache.pulled = true;
+                push_receiver_mark_pulled(a->push);
         }
         pull_order_finish(&m);
 }
@@ -314,10 +361,6 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_INSPECT] = on_inspect,
                 [MSG_SAMPLE] = on_sample_order,
                 [MSG_RECORD] = on_record,
-                [MSG_CHILD_AGENT] = agent_on_child_agent,
-                [MSG_PRUNE] = agent_on_prune,
-                [MSG_TUNNEL] = agent_on_tunnel,
-                [MSG_COMMON] = agent_on_common,
         };
         static void (*const of_store[256])(void *, const struct frame *) = {
                 [MSG_ENDPOINT] = store_access_on_endpoint,
@@ -326,10 +369,16 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_OWNERS_REQUEST] = store_access_on_owners_request,
                 [MSG_OWNERS] = store_access_on_owners,
         };
-        static void (*const of_push[256])(struct agent_push *, const struct frame *) = {
-                [MSG_OFFER] = agent_push_offer,
-                [MSG_CHUNK] = agent_push_take_chunk,
-                [MSG_LOOK] = agent_push_look,
+        static void (*const of_push[256])(void *, const struct frame *) = {
+                [MSG_OFFER] = push_receiver_on_offer,
+                [MSG_CHUNK] = push_receiver_on_chunk,
+                [MSG_LOOK] = push_receiver_on_look,
+        };
+        static void (*const of_children[256])(void *, const struct frame *) = {
+                [MSG_CHILD_AGENT] = child_nodes_on_child_agent,
+                [MSG_PRUNE] = child_nodes_on_prune,
+                [MSG_TUNNEL] = child_nodes_on_tunnel,
+                [MSG_COMMON] = child_nodes_on_common,
         };
         struct agent *a = ctx;
 
@@ -338,8 +387,10 @@ static void on_frame(void *ctx, const struct frame *f)
                 on[f->type](a, f);
         else if (of_store[f->type])
                 of_store[f->type](a->store, f);
+        else if (of_children[f->type])
+                of_children[f->type](a->children, f);
         else if (of_push[f->type])
-                of_push[f->type](&a->push, f);
+                of_push[f->type](a->push, f);
         else
                 log_line(LOG_WARN, "a message of unknown type %d was ignored", f->type);
 }
@@ -349,7 +400,7 @@ static void on_drained(void *ctx)
         struct agent *a = ctx;
 
         store_access_pause(a->store, false);
-        agent_children_resume(a);
+        child_nodes_resume(a->children);
         for (size_t i = 0; i < a->attempt.n_workers; i++)
                 if (a->attempt.workers[i]->started)
                         worker_each_output(a->attempt.workers[i], stream_resume);
@@ -374,7 +425,7 @@ static void on_lost(void *ctx, const char *why)
         if (a->attempt.phase != IDLE)
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
-        agent_children_end(a);
+        child_nodes_end(a->children);
         agent_stop(a, SHORT_GRACE_MS);
         on_drained(a);
 }
@@ -394,7 +445,7 @@ static void on_sent(void *ctx)
 {
         const struct agent *a = ctx;
 
-        if (a->attempt.phase == IDLE && a->bye && !a->children.n)
+        if (a->attempt.phase == IDLE && a->bye && !child_nodes_any(a->children))
                 uv_stop(a->loop);
 }
 
@@ -423,7 +474,6 @@ static void send_hello(struct agent *a)
         inventory_take(&h);
         a->attempt.cores = h.cores;
         a->attempt.has_gpus = h.n_gpus > 0;
-        agent_update_contain(a);
         h.free_port = store_access_hold_port(a->store);
         h.mono_ns = uv_hrtime();
         buf_appends(&a->up.out, MSG_MAGIC);
@@ -438,6 +488,8 @@ static void init_handles(struct agent *a)
         uv_signal_init(a->loop, &a->child_signal);
         a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
         agent_attempt_init(a);
+        a->attempt.contain.others =
+                (struct contain_others){ has_other_process, is_other_process, a };
         pull_sender_init(&a->pull, a->loop);
         agent_samples_init(&a->samples, a->loop, &a->up, &a->attempt, a->store, a->trace);
         if (a->notes) {
@@ -460,17 +512,21 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
         a->loop = loop;
         a->notes = notes;
         a->guard = getppid();
-        a->push = (struct agent_push){ .cache = FILE_CACHE_INIT,
-                                       .up = &a->up,
-                                       .notes = notes,
-                                       .changed = on_push_changed,
-                                       .ctx = a };
         if (contain_begin(err) < 0 || uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
                 free(a);
                 return NULL;
         }
         a->trace = node_trace_create();
+        a->push = push_receiver_create(&a->up, on_push_changed, a);
         a->store = store_access_create(loop, &a->up, a->trace);
+        a->children = child_nodes_create(&(struct child_nodes_deps){
+                .loop = loop,
+                .up = &a->up,
+                .relay = store_access_relay(a->store),
+                .push = a->push,
+                .need_dir = need_job_dir,
+                .ctx = a,
+        });
         init_handles(a);
         log_set_sink(send_log_line, a);
         log_set_level(LOG_INFO); /* the head selects the lines to show */
@@ -485,9 +541,9 @@ void agent_destroy(struct agent *a)
                 return;
         log_set_sink(NULL, NULL);
         agent_attempt_close(a);
-        agent_children_close(a);
+        child_nodes_close(a->children);
         store_access_close(a->store);
-        agent_push_close(&a->push);
+        close_push(a);
         pull_sender_close(&a->pull);
         agent_samples_close(&a->samples);
         uv_close((uv_handle_t *)&a->head.timer, NULL);
@@ -496,7 +552,9 @@ void agent_destroy(struct agent *a)
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);
         contain_close(&a->attempt.contain);
+        child_nodes_destroy(a->children);
         store_access_destroy(a->store);
+        push_receiver_destroy(a->push);
         if (job_dir_remove(&a->dir) == 0 && a->notes)
                 a->notes->dir[0] = '\0'; /* else the guard tries again */
         uplink_finish(&a->up);
@@ -507,7 +565,7 @@ void agent_destroy(struct agent *a)
 void agent_quit(struct agent *a, const char *why)
 {
         send_leaving(a, why);
-        agent_children_end(a);
+        child_nodes_end(a->children);
         agent_stop(a, SHORT_GRACE_MS);
 }
 

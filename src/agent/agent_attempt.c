@@ -318,7 +318,7 @@ static void reap_children(struct agent *a)
                 if (!w) {
                         inspection_reaped(&t->inspection, pid);
                         gpu_sampler_reaped(&a->samples.gpus, pid, status);
-                        agent_child_reaped(a, pid, status);
+                        child_nodes_reaped(a->children, pid, status);
                         continue;
                 }
                 w->reaped = true;

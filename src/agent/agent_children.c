@@ -3,7 +3,7 @@
  * Down: MSG_TUNNEL carries bytes of the head for a child node through the tunnel filter into the
  * ssh process. Up: output of the process goes through the filter, which takes store requests and
  * pongs off, and leaves as MSG_TUNNEL again. A full uplink pauses the child read last;
- * agent_children_resume() continues all.
+ * child_nodes_resume() continues all.
  *
  * Pings: for every ping of the head the agent pings all children, and reports a watched child that
  * is silent (check_child_silence), and the end of its silence. A child agent's clock is measured
@@ -17,18 +17,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_private.h"
+#include "agent/agent_children.h"
+#include "agent/agent_push.h"
+#include "agent/core/uplink.h"
 #include "agent/tree/child_agent.h"
 #include "agent/tree/tunnel_filter.h"
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "wire/clock_offset.h"
 
 #define SILENT_NS INT64_C(3000000000)
 
 /* A node with an agent, reached through this agent. */
 struct child_node {
-        struct agent *agent;
+        struct child_nodes *all;
         uint32_t number;
         struct child_agent *child;           /* NULL only while being opened */
         struct tunnel_filter *tunnel_filter; /* NULL = cut off */
@@ -39,22 +43,30 @@ struct child_node {
         bool clock_told; /* the head knows as much */
 };
 
-static struct child_node *find_child_node(struct agent *a, uint32_t number)
+struct child_nodes {
+        struct child_nodes_deps deps;
+        struct child_node **v;
+        size_t n;
+        int64_t pinged_ns; /* when the head's last ping came; 0 = never, or the head sleeps */
+        struct buf common; /* the last COMMON, a whole frame */
+};
+
+static struct child_node *find_child_node(const struct child_nodes *t, uint32_t number)
 {
-        for (size_t i = 0; i < a->children.n; i++)
-                if (a->children.v[i]->number == number)
-                        return a->children.v[i];
+        for (size_t i = 0; i < t->n; i++)
+                if (t->v[i]->number == number)
+                        return t->v[i];
         return NULL;
 }
 
 static void send_tunnel_up(const struct child_node *c, enum tunnel_kind kind, uint32_t value,
                            const void *data, size_t len)
 {
-        tunnel_encode(&c->agent->up.out, &(struct tunnel){ .child = c->number,
-                                                           .kind = (uint8_t)kind,
-                                                           .number = value,
-                                                           .data = data,
-                                                           .len = len });
+        tunnel_encode(&c->all->deps.up->out, &(struct tunnel){ .child = c->number,
+                                                               .kind = (uint8_t)kind,
+                                                               .number = value,
+                                                               .data = data,
+                                                               .len = len });
 }
 
 /* --- bytes that pass through ------------------------------------------------------------------ */
@@ -87,7 +99,7 @@ static void send_child_clock(void *ctx)
         if (c->clock_told || us > UINT32_MAX)
                 return;
         c->clock_told = true;
-        tunnel_encode(&c->agent->up.out,
+        tunnel_encode(&c->all->deps.up->out,
                       &(struct tunnel){ .child = c->number,
                                         .kind = TUNNEL_CLOCK,
                                         .number = (uint32_t)us,
@@ -138,14 +150,14 @@ static void check_child_silence(struct child_node *c, int64_t now, int64_t gap)
                 send_child_heard(c, now);
 }
 
-void agent_children_ping(struct agent *a, int64_t now_ns, int64_t age_ns)
+void child_nodes_ping(struct child_nodes *t, int64_t now_ns, int64_t age_ns)
 {
-        int64_t gap = a->children.pinged_ns ? now_ns - a->children.pinged_ns : INT64_MAX / 2;
+        int64_t gap = t->pinged_ns ? now_ns - t->pinged_ns : INT64_MAX / 2;
         bool asleep = age_ns < 0;
 
-        a->children.pinged_ns = asleep ? 0 : now_ns;
-        for (size_t i = 0; i < a->children.n; i++) {
-                struct child_node *c = a->children.v[i];
+        t->pinged_ns = asleep ? 0 : now_ns;
+        for (size_t i = 0; i < t->n; i++) {
+                struct child_node *c = t->v[i];
 
                 if (!c->tunnel_filter || !c->silence_ns)
                         continue;
@@ -187,7 +199,7 @@ static void on_child_bytes(void *ctx, const void *data, size_t len)
         if (tunnel_filter_up(c->tunnel_filter, data, len) < 0) {
                 log_line(LOG_ERROR, "out of memory for the output of a child node");
                 child_agent_end(c->child);
-        } else if (uplink_full(&c->agent->up)) {
+        } else if (uplink_full(c->all->deps.up)) {
                 child_agent_pause(c->child, true);
         }
 }
@@ -202,38 +214,17 @@ static void on_child_stderr(void *ctx, const void *text, size_t len)
         send_tunnel_up(ctx, TUNNEL_NOISE, 0, text, len);
 }
 
-static bool is_other_child(void *ctx, pid_t pid)
-{
-        const struct agent *a = ctx;
-
-        if (agent_pmix_is_helper(a, pid) || pid == a->samples.gpus.pid)
-                return true;
-        for (size_t i = 0; i < a->children.n; i++)
-                if (child_agent_pid(a->children.v[i]->child) == pid)
-                        return true;
-        return false;
-}
-
-void agent_update_contain(struct agent *a)
-{
-        bool any = a->children.n || a->attempt.pmix.service || a->attempt.has_gpus;
-
-        a->attempt.contain.is_other = any ? is_other_child : NULL;
-        a->attempt.contain.other_ctx = a;
-}
-
 static void drop_child_node(struct child_node *c)
 {
-        struct agent *a = c->agent;
+        struct child_nodes *t = c->all;
 
-        for (size_t i = 0; i < a->children.n; i++)
-                if (a->children.v[i] == c)
-                        a->children.v[i] = a->children.v[--a->children.n];
+        for (size_t i = 0; i < t->n; i++)
+                if (t->v[i] == c)
+                        t->v[i] = t->v[--t->n];
         close_child_filter(c);
         if (c->child)
                 child_agent_destroy(c->child);
         free(c);
-        agent_update_contain(a);
 }
 
 static void on_child_ended(void *ctx, int status)
@@ -257,9 +248,10 @@ static const struct child_agent_ops ops = {
 /* --- orders ----------------------------------------------------------------------------------- */
 
 /* Keeps the frame for this node's LAUNCH and for child nodes, which may ask for the frame later. */
-void agent_on_common(struct agent *a, const struct frame *f)
+void child_nodes_on_common(void *nodes, const struct frame *f)
 {
-        struct buf *common = &a->children.common;
+        struct child_nodes *t = nodes;
+        struct buf *common = &t->common;
         size_t mark;
 
         buf_finish(common);
@@ -269,17 +261,19 @@ void agent_on_common(struct agent *a, const struct frame *f)
 }
 
 /* A file with the keys of the other node, malloc'ed path; NULL without keys. */
-static int write_known_hosts(struct agent *a, const struct child_agent_order *o, char **ret,
-                             struct error *err)
+static int write_known_hosts(const struct child_nodes_deps *deps, const struct child_agent_order *o,
+                             char **ret, struct error *err)
 {
+        const char *dir;
         char *path;
         int fd, r;
 
         if (!*o->known_hosts)
                 return 0;
-        if (agent_need_dir(a, err) < 0)
+        dir = deps->need_dir(deps->ctx, err);
+        if (!dir)
                 return -err->code;
-        path = xasprintf("%s/known-%u", a->dir.path, o->number);
+        path = xasprintf("%s/known-%u", dir, o->number);
         /* Ranks may have put a link or a FIFO there. */
         unlink(path);
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -299,20 +293,20 @@ static int open_child_node(struct child_node *c, const struct child_agent_order 
 {
         char *known_hosts = NULL;
 
-        if (find_child_node(c->agent, o->number))
+        if (find_child_node(c->all, o->number))
                 return err_set(err, EEXIST, "child node %u is connected already", o->number);
-        c->tunnel_filter =
-                tunnel_filter_create(store_access_relay(c->agent->store), &tunnel_filter_ops, c);
+        c->tunnel_filter = tunnel_filter_create(c->all->deps.relay, &tunnel_filter_ops, c);
         if (!c->tunnel_filter)
                 return err_set(err, ENOMEM, "out of memory");
-        if (write_known_hosts(c->agent, o, &known_hosts, err) == 0)
-                c->child = child_agent_open(c->agent->loop, o, known_hosts, &ops, c, err);
+        if (write_known_hosts(&c->all->deps, o, &known_hosts, err) == 0)
+                c->child = child_agent_open(c->all->deps.loop, o, known_hosts, &ops, c, err);
         free(known_hosts);
         return c->child ? 0 : -err->code;
 }
 
-void agent_on_child_agent(struct agent *a, const struct frame *f)
+void child_nodes_on_child_agent(void *nodes, const struct frame *f)
 {
+        struct child_nodes *t = nodes;
         static const char no_agent[] = CHILD_AGENT_NO_AGENT "\n";
         struct child_agent_order o;
         struct child_node *c;
@@ -321,11 +315,10 @@ void agent_on_child_agent(struct agent *a, const struct frame *f)
         if (child_agent_order_decode(&o, f, NULL) < 0)
                 return;
         c = xcalloc(1, sizeof(*c));
-        *c = (struct child_node){ .agent = a, .number = o.number, .clock = CLOCK_OFFSET_INIT };
+        *c = (struct child_node){ .all = t, .number = o.number, .clock = CLOCK_OFFSET_INIT };
         if (open_child_node(c, &o, &err) == 0) {
-                a->children.v = xrealloc(a->children.v, a->children.n + 1, sizeof(c));
-                a->children.v[a->children.n++] = c;
-                agent_update_contain(a);
+                t->v = xrealloc(t->v, t->n + 1, sizeof(c));
+                t->v[t->n++] = c;
                 /* sshd omits the variable when agent forwarding is forbidden. */
                 if (o.lent_agent && !getenv("SSH_AUTH_SOCK"))
                         send_tunnel_up(c, TUNNEL_NOISE, 0, no_agent, strlen(no_agent));
@@ -336,14 +329,15 @@ void agent_on_child_agent(struct agent *a, const struct frame *f)
         child_agent_order_finish(&o);
 }
 
-void agent_on_prune(struct agent *a, const struct frame *f)
+void child_nodes_on_prune(void *nodes, const struct frame *f)
 {
+        struct child_nodes *t = nodes;
         struct child_node *c;
         uint32_t number;
 
         if (number_decode(&number, f, NULL) < 0)
                 return;
-        c = find_child_node(a, number);
+        c = find_child_node(t, number);
         if (!c)
                 return;
         close_child_filter(c);
@@ -356,13 +350,14 @@ static void send_child_chunk(struct child_node *c, const struct tunnel *m)
 {
         CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
 
-        if (agent_push_read_chunk(&c->agent->push, &chunk, m->entry, m->offset, m->number) == 0)
+        if (push_receiver_read_chunk(c->all->deps.push, &chunk, m->entry, m->offset, m->number) ==
+            0)
                 tunnel_filter_down(c->tunnel_filter, buf_data(&chunk), buf_len(&chunk));
 }
 
 static void send_child_common(struct child_node *c, const struct tunnel *m)
 {
-        const struct buf *b = &c->agent->children.common;
+        const struct buf *b = &c->all->common;
 
         if (m->offset > buf_len(b) || m->number > buf_len(b) - m->offset)
                 log_line(LOG_ERROR,
@@ -372,14 +367,15 @@ static void send_child_common(struct child_node *c, const struct tunnel *m)
 }
 
 /* Bytes for an ended child node are dropped. */
-void agent_on_tunnel(struct agent *a, const struct frame *f)
+void child_nodes_on_tunnel(void *nodes, const struct frame *f)
 {
+        struct child_nodes *t = nodes;
         struct child_node *c;
         struct tunnel m;
 
         if (tunnel_decode(&m, f, NULL) < 0)
                 return;
-        c = find_child_node(a, m.child);
+        c = find_child_node(t, m.child);
         if (!c || !c->tunnel_filter)
                 return;
         if (m.kind == TUNNEL_BYTES)
@@ -396,30 +392,67 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
 
 /* --- all child agents ------------------------------------------------------------------------- */
 
-void agent_child_reaped(struct agent *a, pid_t pid, int status)
+bool child_nodes_any(const struct child_nodes *t)
 {
-        for (size_t i = 0; i < a->children.n; i++)
-                if (child_agent_pid(a->children.v[i]->child) == pid)
-                        child_agent_reaped(a->children.v[i]->child, status);
+        return t->n;
 }
 
-void agent_children_resume(struct agent *a)
+bool child_nodes_have(const struct child_nodes *t, pid_t pid)
 {
-        for (size_t i = 0; i < a->children.n; i++)
-                child_agent_pause(a->children.v[i]->child, false);
+        for (size_t i = 0; i < t->n; i++)
+                if (child_agent_pid(t->v[i]->child) == pid)
+                        return true;
+        return false;
 }
 
-void agent_children_end(struct agent *a)
+int child_nodes_peek_common(const struct child_nodes *t, struct frame *ret, struct error *err)
 {
-        for (size_t i = 0; i < a->children.n; i++)
-                child_agent_end(a->children.v[i]->child);
+        return frame_peek(&t->common, ret, err);
 }
 
-void agent_children_close(struct agent *a)
+void child_nodes_drop_common(struct child_nodes *t)
 {
-        while (a->children.n)
-                drop_child_node(a->children.v[0]);
-        free(a->children.v);
-        a->children.v = NULL;
-        buf_finish(&a->children.common);
+        if (!t->n)
+                buf_finish(&t->common);
+}
+
+void child_nodes_reaped(struct child_nodes *t, pid_t pid, int status)
+{
+        for (size_t i = 0; i < t->n; i++)
+                if (child_agent_pid(t->v[i]->child) == pid)
+                        child_agent_reaped(t->v[i]->child, status);
+}
+
+void child_nodes_resume(struct child_nodes *t)
+{
+        for (size_t i = 0; i < t->n; i++)
+                child_agent_pause(t->v[i]->child, false);
+}
+
+void child_nodes_end(struct child_nodes *t)
+{
+        for (size_t i = 0; i < t->n; i++)
+                child_agent_end(t->v[i]->child);
+}
+
+void child_nodes_close(struct child_nodes *t)
+{
+        while (t->n)
+                drop_child_node(t->v[0]);
+        free(t->v);
+        t->v = NULL;
+        buf_finish(&t->common);
+}
+
+struct child_nodes *child_nodes_create(const struct child_nodes_deps *deps)
+{
+        struct child_nodes *t = xcalloc(1, sizeof(*t));
+
+        t->deps = *deps;
+        return t;
+}
+
+void child_nodes_destroy(struct child_nodes *t)
+{
+        free(t);
 }

@@ -68,7 +68,6 @@ void agent_pmix_begin(struct agent *a, struct launch_order *l, struct strv *base
         setup.order = &p->order;
         setup.base = &p->base;
         p->service = pmix_service_start(&setup, ops, a, &err);
-        agent_update_contain(a);
         if (!p->service)
                 refuse_attempt(a, err.code, err.text);
 }
@@ -89,7 +88,6 @@ void agent_pmix_end(struct agent *a)
         agent_pmix_cancel(a);
         pmix_service_end(p->service);
         p->service = NULL;
-        agent_update_contain(a);
 }
 
 void agent_pmix_add_env(const struct agent *a, uint32_t rank, struct strv *env)

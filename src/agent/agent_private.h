@@ -48,8 +48,8 @@ struct agent {
         struct job_dir dir;
         struct agent_attempt attempt;
         struct store_access *store;
-        struct agent_children children;
-        struct agent_push push;
+        struct child_nodes *children;
+        struct push_receiver *push;
         struct pull_sender pull;
         struct node_trace *trace;
         struct agent_samples samples;
@@ -59,7 +59,5 @@ struct agent {
 
 /* Starts the time anew within which the head must speak. */
 void agent_rearm_silence(struct agent *a);
-/* Excludes processes that serve the attempt, or other nodes, from those of the attempt. */
-void agent_update_contain(struct agent *a);
 /* Makes the job's folder unless it exists. 0, or a negative errno. */
 int agent_need_dir(struct agent *a, struct error *err);

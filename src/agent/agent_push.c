@@ -14,11 +14,28 @@
 #include <string.h>
 
 #include "agent/core/job_dir.h"
+#include "agent/core/uplink.h"
+#include "agent/files/file_cache.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "wire/msg.h"
 
+enum push_state {
+        PUSH_NONE,
+        PUSH_FETCHING, /* offered, and not all files are here */
+        PUSH_ENDED,    /* complete or failed; the head knows which */
+};
+
+struct push_receiver {
+        enum push_state state;
+        struct file_cache cache;
+        struct uplink *up;
+        void (*changed)(void *ctx);
+        void *ctx;
+};
+
 /* Ends the push. Later failures are sent as well, and the head ignores them. */
-static void send_pushed(struct agent_push *p, const struct pushed *m)
+static void send_pushed(struct push_receiver *p, const struct pushed *m)
 {
         if (p->state == PUSH_FETCHING)
                 p->state = PUSH_ENDED;
@@ -26,7 +43,7 @@ static void send_pushed(struct agent_push *p, const struct pushed *m)
         pushed_encode(&p->up->out, m);
 }
 
-static void refuse_push(struct agent_push *p, const char *text)
+static void refuse_push(struct push_receiver *p, const char *text)
 {
         struct pushed m = { .error = EPROTO };
 
@@ -34,7 +51,7 @@ static void refuse_push(struct agent_push *p, const char *text)
         send_pushed(p, &m);
 }
 
-static void finish_push(struct agent_push *p)
+static void finish_push(struct push_receiver *p)
 {
         struct pushed m;
 
@@ -42,18 +59,13 @@ static void finish_push(struct agent_push *p)
         send_pushed(p, &m);
 }
 
-static void look_for_files(struct agent_push *p, bool take_over)
+static void look_for_files(struct push_receiver *p, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NO_NODE };
-        struct guard_notes *n = p->notes;
         struct pushed failure;
         int r = file_cache_look(&p->cache, take_over, &want.holder, &failure);
 
-        if (n && p->cache.root) { /* the guard removes the files if the agent dies */
-                snprintf(n->file_cache_id, sizeof(n->file_cache_id), "%s", p->cache.id);
-                snprintf(n->run_id, sizeof(n->run_id), "%s", p->cache.offer.run_id);
-                snprintf(n->file_cache_root, sizeof(n->file_cache_root), "%s", p->cache.root);
-        }
+        p->changed(p->ctx);
         if (r < 0) {
                 send_pushed(p, &failure);
         } else if (r == 0 && file_cache_complete(&p->cache)) {
@@ -67,8 +79,9 @@ static void look_for_files(struct agent_push *p, bool take_over)
         }
 }
 
-void agent_push_offer(struct agent_push *p, const struct frame *f)
+void push_receiver_on_offer(void *receiver, const struct frame *f)
 {
+        struct push_receiver *p = receiver;
         struct push_offer m;
         struct error err;
 
@@ -87,8 +100,9 @@ void agent_push_offer(struct agent_push *p, const struct frame *f)
         look_for_files(p, false);
 }
 
-void agent_push_look(struct agent_push *p, const struct frame *f)
+void push_receiver_on_look(void *receiver, const struct frame *f)
 {
+        struct push_receiver *p = receiver;
         struct push_look m;
 
         if (push_look_decode(&m, f, NULL) < 0 || p->state != PUSH_FETCHING)
@@ -97,8 +111,9 @@ void agent_push_look(struct agent_push *p, const struct frame *f)
                 look_for_files(p, m.take_over);
 }
 
-void agent_push_take_chunk(struct agent_push *p, const struct frame *f)
+void push_receiver_on_chunk(void *receiver, const struct frame *f)
 {
+        struct push_receiver *p = receiver;
         struct pushed failure;
         struct push_chunk m;
         struct error err;
@@ -116,8 +131,8 @@ void agent_push_take_chunk(struct agent_push *p, const struct frame *f)
         }
 }
 
-int agent_push_read_chunk(struct agent_push *p, struct buf *to, uint32_t entry, uint64_t offset,
-                          uint32_t len)
+int push_receiver_read_chunk(struct push_receiver *p, struct buf *to, uint32_t entry,
+                             uint64_t offset, uint32_t len)
 {
         struct pushed failure;
         void *data;
@@ -133,12 +148,12 @@ int agent_push_read_chunk(struct agent_push *p, struct buf *to, uint32_t entry, 
         return -1;
 }
 
-const char *agent_push_dir(const struct agent_push *p)
+const char *push_receiver_dir(const struct push_receiver *p)
 {
         return p->state == PUSH_ENDED ? p->cache.tree : NULL;
 }
 
-void agent_push_close(struct agent_push *p)
+void push_receiver_close(struct push_receiver *p)
 {
         char *left;
 
@@ -149,6 +164,34 @@ void agent_push_close(struct agent_push *p)
                 log_line(LOG_WARN, "%s [HN%d]", left, HN_FILES_LEFT);
         free(left);
         p->state = PUSH_NONE;
-        if (p->notes)
-                p->notes->file_cache_root[0] = '\0';
+}
+
+bool push_receiver_is_fetching(const struct push_receiver *p)
+{
+        return p->state == PUSH_FETCHING;
+}
+
+const struct file_cache *push_receiver_cache(const struct push_receiver *p)
+{
+        return &p->cache;
+}
+
+void push_receiver_mark_pulled(struct push_receiver *p)
+{
+        p->cache.pulled = true;
+}
+
+struct push_receiver *push_receiver_create(struct uplink *up, void (*changed)(void *ctx), void *ctx)
+{
+        struct push_receiver *p = xcalloc(1, sizeof(*p));
+
+        *p = (struct push_receiver){
+                .cache = FILE_CACHE_INIT, .up = up, .changed = changed, .ctx = ctx
+        };
+        return p;
+}
+
+void push_receiver_destroy(struct push_receiver *p)
+{
+        free(p);
 }

@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent_push: files pushed by the head to this node before the ranks start
+ * Push_receiver: files pushed by the head to this node before the ranks start
  */
 #pragma once
 
-#include "agent/contain/guard.h"
-#include "agent/core/uplink.h"
-#include "agent/files/file_cache.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum push_state {
-        PUSH_NONE,
-        PUSH_FETCHING, /* offered, and not all files are here */
-        PUSH_ENDED,    /* complete or failed; the head knows which */
-};
+#include "base/buf.h"
+#include "wire/frame.h"
 
-struct agent_push {
-        enum push_state state;
-        struct file_cache cache;
-        struct uplink *up;
-        struct guard_notes *notes;  /* NULL = no guard */
-        void (*changed)(void *ctx); /* after a change of @state */
-        void *ctx;
-};
+struct file_cache;
+struct push_receiver;
+struct uplink;
 
-/* Orders of the head: a manifest, a piece of a missing file, another look at the cache. */
-void agent_push_offer(struct agent_push *p, const struct frame *f);
-void agent_push_take_chunk(struct agent_push *p, const struct frame *f);
-void agent_push_look(struct agent_push *p, const struct frame *f);
+/* @changed is called when the push begins, ends, or has found its folder. @up is borrowed. */
+struct push_receiver *push_receiver_create(struct uplink *up, void (*changed)(void *ctx),
+                                           void *ctx);
+void push_receiver_destroy(struct push_receiver *p); /* closed before */
+
+/* Orders of the head, for @receiver, a struct push_receiver: a manifest, a piece of a missing file,
+ * another look at the cache. */
+void push_receiver_on_offer(void *receiver, const struct frame *f);
+void push_receiver_on_chunk(void *receiver, const struct frame *f);
+void push_receiver_on_look(void *receiver, const struct frame *f);
 
 /* Appends the CHUNK with a piece of a cached file, for a child node. 0, or -1: reported to the head
  * as a failed push. */
-int agent_push_read_chunk(struct agent_push *p, struct buf *to, uint32_t entry, uint64_t offset,
-                          uint32_t len);
+int push_receiver_read_chunk(struct push_receiver *p, struct buf *to, uint32_t entry,
+                             uint64_t offset, uint32_t len);
+/* Returns whether files were offered, and not all are here. */
+bool push_receiver_is_fetching(const struct push_receiver *p);
 /* The folder of the pushed files, borrowed; NULL = nothing was pushed. */
-const char *agent_push_dir(const struct agent_push *p);
+const char *push_receiver_dir(const struct push_receiver *p);
+const struct file_cache *push_receiver_cache(const struct push_receiver *p); /* borrowed */
+/* Files of ranks were sent to the head: those in the folder need not be told of. */
+void push_receiver_mark_pulled(struct push_receiver *p);
 /* Removes the files unless kept, and warns of what is left. */
-void agent_push_close(struct agent_push *p);
+void push_receiver_close(struct push_receiver *p);

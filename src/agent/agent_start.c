@@ -169,8 +169,8 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_add_env(&env, a->dir.path, l);
         agent_pmix_add_env(a, r->rank, &env);
-        if (agent_push_dir(&a->push))
-                strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
+        if (push_receiver_dir(a->push))
+                strv_env_set(&env, HN_PUSH_DIR, push_receiver_dir(a->push));
         if (setup.terminal && *l->terminal.term)
                 strv_env_set(&env, "TERM", l->terminal.term);
         w = worker_start(&setup, &err);

@@ -45,9 +45,14 @@ int contain_open(struct contain *c, enum contain_level wanted, const char *mark,
         return 0;
 }
 
+static bool has_others(const struct contain *c)
+{
+        return c->others.any && c->others.any(c->others.ctx);
+}
+
 bool contain_has_child(const struct contain *c, pid_t child)
 {
-        return child != c->pidns.keeper && !(c->is_other && c->is_other(c->other_ctx, child));
+        return child != c->pidns.keeper && !(has_others(c) && c->others.has(c->others.ctx, child));
 }
 
 static bool any_listed_child(const struct contain *c, pid_t of)
@@ -68,7 +73,7 @@ bool contain_any(const struct contain *c)
 
         /* The list may miss a new child while another goes: two looks. */
         if (proc_any_child() &&
-            ((!keeper && !c->is_other) || any_listed_child(c, self) || any_listed_child(c, self)))
+            ((!keeper && !has_others(c)) || any_listed_child(c, self) || any_listed_child(c, self)))
                 return true;
         return keeper ? any_listed_child(c, keeper) : cgroup_populated(&c->cgroup);
 }

@@ -20,6 +20,13 @@
 #include "base/error.h"
 #include "wire/msg.h"
 
+/* Children of the agent that are outside of the attempt. */
+struct contain_others {
+        bool (*any)(void *ctx); /* NULL = never */
+        bool (*has)(void *ctx, pid_t pid);
+        void *ctx;
+};
+
 struct contain {
         enum contain_level level; /* in force */
         struct cgroup cgroup;
@@ -27,9 +34,7 @@ struct contain {
         const char *mark; /* value of HN_STORE, borrowed until contain_close() */
         int64_t opened_s; /* seconds of the monotonic clock */
         pid_t since;      /* the youngest process then; 0 = not known */
-        /* True for children outside of the attempt; NULL = no such children. */
-        bool (*is_other)(void *ctx, pid_t pid);
-        void *other_ctx;
+        struct contain_others others;
 };
 
 #define CONTAIN_INIT                                                                               \
