@@ -77,10 +77,14 @@ void say_copy_to(void (*copy)(void *ctx, const char *text, size_t len), void *ct
         own.copy_ctx = ctx;
 }
 
-static void put_text(const char *text, size_t n)
+static void keep_copy(const char *text, size_t n)
 {
         if (own.copy && n)
                 own.copy(own.copy_ctx, text, n);
+}
+
+static void show_text(const char *text, size_t n)
+{
         if (own.printer && n) {
                 printer_tell(own.printer, text, n);
         } else if (n) {
@@ -88,6 +92,12 @@ static void put_text(const char *text, size_t n)
                 begin_stderr_line();
                 fwrite(text, 1, n, stderr);
         }
+}
+
+static void put_text(const char *text, size_t n)
+{
+        keep_copy(text, n);
+        show_text(text, n);
 }
 
 void say_live(const char *text, const char *bar)
@@ -143,7 +153,9 @@ void say_after_key(void)
                 printer_erase_echo(own.printer);
 }
 
-void say_diags(const struct diags *d, bool color)
+static void put_diags(const struct diags *d, bool color,
+                      void (*print)(const struct diags *d, FILE *to, bool color),
+                      void (*put)(const char *text, size_t n))
 {
         char *text = NULL;
         size_t n = 0;
@@ -151,10 +163,16 @@ void say_diags(const struct diags *d, bool color)
 
         if (!f)
                 return;
-        diags_print(d, f, color);
+        print(d, f, color);
         fclose(f);
-        put_text(text, n);
+        put(text, n);
         free(text);
+}
+
+void say_diags(const struct diags *d, bool color)
+{
+        put_diags(d, color, diags_print, keep_copy);
+        put_diags(d, color, diags_print_on_screen, show_text);
 }
 
 void say_to_stdout(const char *line)

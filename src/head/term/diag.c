@@ -21,6 +21,7 @@ enum tag {
         TAG_SOURCE = 'S', /* "<line>\t<text>", line 0 = a text without numbers */
         TAG_CARETS = 'C',
         TAG_ROW = 'R',
+        TAG_ON_SCREEN = 'T', /* a row that diags_print_on_screen() leaves out */
         TAG_NOTE = 'N',
         TAG_HELP = 'H',
         TAG_MORE = 'M', /* continues the note or help above */
@@ -227,6 +228,15 @@ void diag_row(struct diag *d, const char *fmt, ...)
         va_end(ap);
 }
 
+void diag_row_on_screen(struct diag *d, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        put_lines(d, TAG_ON_SCREEN, TAG_ON_SCREEN, fmt, ap);
+        va_end(ap);
+}
+
 void diag_note(struct diag *d, const char *fmt, ...)
 {
         va_list ap;
@@ -299,7 +309,7 @@ static bool wants_bar(char before, char tag, size_t len)
                (before == TAG_PLACE || before == TAG_ROW || before == TAG_CARETS);
 }
 
-static void print_body(const struct diag *d, FILE *to, bool color)
+static void print_body(const struct diag *d, FILE *to, bool color, bool on_screen)
 {
         const char *line = (const char *)buf_data(&d->body), *end = line + buf_len(&d->body), *next;
         int gutter = gutter_width(line, end);
@@ -307,19 +317,22 @@ static void print_body(const struct diag *d, FILE *to, bool color)
         char before = 0;
 
         for (; line < end; line = next) {
+                char tag = *line == TAG_ON_SCREEN ? TAG_ROW : *line;
                 size_t len;
 
                 next = skip_line(line, end);
                 len = (size_t)(next - line) - 2;
-                if (wants_bar(before, *line, len) && !bar)
+                if (on_screen && *line == TAG_ON_SCREEN)
+                        continue;
+                if (wants_bar(before, tag, len) && !bar)
                         fprintf(to, "%*s|\n", gutter + 2, "");
-                print_body_line(to, gutter, *line, line + 1, len, color);
-                bar = *line == TAG_ROW && !len;
-                before = *line;
+                print_body_line(to, gutter, tag, line + 1, len, color);
+                bar = tag == TAG_ROW && !len;
+                before = tag;
         }
 }
 
-void diags_print(const struct diags *d, FILE *to, bool color)
+static void print_diags(const struct diags *d, FILE *to, bool color, bool on_screen)
 {
         for (size_t i = 0; i < d->n; i++) {
                 const struct diag *one = &d->v[i];
@@ -333,10 +346,20 @@ void diags_print(const struct diags *d, FILE *to, bool color)
                         fprintf(to, "%snote%s: %s\n", color ? "\033[1m" : "",
                                 color ? "\033[0m" : "", one->fact);
                 if (buf_len(&one->body))
-                        print_body(one, to, color);
+                        print_body(one, to, color, on_screen);
                 if (d->n > 1)
                         fputc('\n', to);
         }
+}
+
+void diags_print(const struct diags *d, FILE *to, bool color)
+{
+        print_diags(d, to, color, false);
+}
+
+void diags_print_on_screen(const struct diags *d, FILE *to, bool color)
+{
+        print_diags(d, to, color, true);
 }
 
 void diags_hide(struct diags *d, size_t n, const char *where)

@@ -71,6 +71,8 @@ void diag_source(struct diag *d, int line, const char *text, int col, int len, c
                  const char *label);
 /* Adds "  | text": a row of evidence per line of the text. Empty text is a bare bar. */
 void diag_row(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
+/* The same of a row that stands on the terminal already. */
+void diag_row_on_screen(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 /* Add "  = note: text", "  = help: text"; further lines of the text are indented. */
 void diag_note(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 void diag_help(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
@@ -78,6 +80,8 @@ void diag_help(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 /* Writes all messages to @to, with an empty line after each if there are several. @color: bold red
  * or yellow for the first word. */
 void diags_print(const struct diags *d, FILE *to, bool color);
+/* The same without the rows that stand on the terminal already. */
+void diags_print_on_screen(const struct diags *d, FILE *to, bool color);
 
 /* Returns the candidate nearest to @word (edit distance <= 2 and under half the length; case does
  * not count), or NULL. */

@@ -52,6 +52,33 @@ static void test_every_part_has_its_place(void **state UNUSED)
                               "           of two lines\n");
 }
 
+static void test_rows_on_the_screen_are_left_out_there(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        struct diag *d = diag_add(&diags, 502, 0, "rank 3 exited with code 7");
+        char *text;
+        size_t len;
+        FILE *f = open_memstream(&text, &len);
+
+        assert_non_null(f);
+        diag_place(d, "rank 3");
+        diag_row_on_screen(d, "words of %s", "rank 3");
+        diag_note(d, "a note");
+        diags_print_on_screen(&diags, f, false);
+        fclose(f);
+        assert_string_equal(text, "error[HN502]: rank 3 exited with code 7\n"
+                                  "   --> rank 3\n"
+                                  "    |\n"
+                                  "    = note: a note\n");
+        free(text);
+        assert_prints(&diags, "error[HN502]: rank 3 exited with code 7\n"
+                              "   --> rank 3\n"
+                              "    |\n"
+                              "    | words of rank 3\n"
+                              "    |\n"
+                              "    = note: a note\n");
+}
+
 static void test_rows_stand_between_bars(void **state UNUSED)
 {
         struct diags diags = DIAGS_INIT;
@@ -216,6 +243,7 @@ int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_part_has_its_place),
+                cmocka_unit_test(test_rows_on_the_screen_are_left_out_there),
                 cmocka_unit_test(test_rows_stand_between_bars),
                 cmocka_unit_test(test_bars_of_the_caller_are_not_doubled),
                 cmocka_unit_test(test_the_gutter_is_as_wide_as_the_largest_number),
