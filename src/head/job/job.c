@@ -550,6 +550,11 @@ char *job_last_words(const struct job *j, int rank, uint8_t stream)
                                   : xstrdup("");
 }
 
+bool job_shows(const struct job *j, int rank, uint8_t stream, size_t lines)
+{
+        return j->attempt.printer && printer_shows(j->attempt.printer, rank, stream, lines);
+}
+
 const struct dump_files *job_dump_files(const struct job *j)
 {
         return j->attempt.dumps;

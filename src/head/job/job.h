@@ -199,6 +199,7 @@ void job_last_diags(struct job *j, struct diags *to);
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
 /* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
 char *job_last_words(const struct job *j, int rank, uint8_t stream);
+bool job_shows(const struct job *j, int rank, uint8_t stream, size_t lines); /* printer_shows() */
 /* Dumps of the last attempt (head/output/dump_files.h); NULL = nothing was launched. */
 const struct dump_files *job_dump_files(const struct job *j);
 size_t job_lost_bytes(const struct job *j); /* of output missing in the run directory */

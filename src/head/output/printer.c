@@ -150,7 +150,7 @@ static void write_bytes(struct printer_stream *st, const unsigned char *p, size_
 {
         struct terminal *t = st->o->terminals[st->number];
         CLEANUP(buf_finish) struct buf clean = BUF_INIT;
-        size_t len = n;
+        size_t len = n, len_before;
         struct buf *to;
 
         if (!n)
@@ -161,7 +161,10 @@ static void write_bytes(struct printer_stream *st, const unsigned char *p, size_
                 len = buf_len(&clean);
         }
         to = sink_begin(t->sink);
+        len_before = buf_len(to);
         stream_line_add(&st->line, to, p, len);
+        printer_note_rows(t, st, buf_data(to) + len_before, buf_len(to) - len_before,
+                          sink_is_mid_line(t->sink));
         sink_end(t->sink, st, n);
 }
 
@@ -276,6 +279,8 @@ static void show_folded(void *ctx, const struct folded_line *line)
                 st->line.prefix_len = strlen(prefix);
         }
         show_bytes(st, (const unsigned char *)line->text, line->len, 0);
+        if (line->ranks.n > 1)
+                t->rows[0] = NULL; /* of no rank alone */
         st->line.prefix = own.prefix;
         st->line.prefix_len = own.prefix_len;
         st->line.us = own.us;
@@ -591,6 +596,7 @@ void printer_tell(struct printer *o, const char *text, size_t len)
         erase_live(t);
         if (sink_is_mid_line(t->sink))
                 sink_put(t->sink, "\n", 1, NULL, 0);
+        printer_note_rows(t, NULL, text, len, false);
         sink_put(t->sink, text, len, NULL, 0);
         serve_terminal(t);
 }

@@ -90,6 +90,11 @@ char *printer_last_words(const struct printer *o, int rank, uint8_t stream);
 /* When they came, by clock_ns(); 0 = none have. */
 int64_t printer_last_ns(const struct printer *o, int rank, uint8_t stream);
 
+/* Whether the last @lines of a rank's stream stand on the terminal of stderr, with few other rows
+ * among and below them. A line folded with those of other ranks is another row; false where the
+ * rank may move the cursor (@raw). */
+bool printer_shows(const struct printer *o, int rank, uint8_t stream, size_t lines);
+
 /* Writes lines of hnlaunch to stderr's destination, beginning on a new line. */
 void printer_tell(struct printer *o, const char *text, size_t len);
 /* Draws a line at the bottom of stderr's terminal, and above it a row for each line that a rank

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Printer private: what printer.c, printer_bars.c and printer_unwritten.c share
+ * Printer private: what printer.c, printer_bars.c, printer_screen.c and printer_unwritten.c share
  */
 #pragma once
 
@@ -10,7 +10,10 @@
 #include "head/output/sink.h"
 #include "head/output/stream_line.h"
 
-enum { STREAMS = 3 }; /* indexed by MSG_STDOUT and MSG_STDERR */
+enum {
+        STREAMS = 3, /* indexed by MSG_STDOUT and MSG_STDERR */
+        SCREEN_ROWS = 64,
+};
 
 /* Milliseconds of looks since the newest and the oldest byte came. */
 struct printer_wait {
@@ -45,6 +48,8 @@ struct terminal {
         struct printer_stream *owner; /* in the middle of a line */
         struct printer_stream *first,
                 **last; /* streams with something to write, in order of arrival */
+        const struct printer_stream *rows[SCREEN_ROWS]; /* of the last rows, the newest first; NULL
+                                                           = no rank's */
 };
 
 struct printer {
@@ -74,6 +79,10 @@ size_t printer_skip_states(struct printer_stream *st);
  * or those in @joined; see redraw_join_rows(). */
 const void *printer_join_rows(struct printer_stream *st, const void *data, size_t *len,
                               struct buf *joined);
+/* Notes of which stream (NULL = of no rank) the rows are that @text begins on a terminal, whose
+ * cursor was within a row (@mid_line) or not. */
+void printer_note_rows(struct terminal *t, const struct printer_stream *st, const void *text,
+                       size_t n, bool mid_line);
 /* Appends a row, with its newline, for each line that a rank draws in the block of
  * printer_draw_live(). Of more than @most those that are the furthest behind, one that is the
  * furthest ahead, and one for all others. Returns the number of rows. */

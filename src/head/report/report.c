@@ -21,6 +21,7 @@
 #include "head/hosts/host_groups.h"
 #include "head/job/attempt.h"
 #include "head/nodes/program_link.h"
+#include "head/term/escapes.h"
 #include "head/term/redraw.h"
 #include "wire/msg.h"
 
@@ -33,25 +34,33 @@ static const char *cut_last_state(char *line)
         return line + redraw_last((const unsigned char *)line, body) + 1;
 }
 
-/* Adds a row with a title, and below the last @n lines of a text. */
-static void add_last_rows(struct diag *d, const char *title, const char *text, int n)
+/* Returns where the last @n lines of a text begin. */
+static const char *find_last_lines(const char *text, int n)
 {
         const char *from = text + strlen(text);
-        CLEANUP(free_textp) char *copy = NULL;
-        char *rest, *line;
 
         while (from > text && n > 0)
                 if (*--from == '\n' && from[1])
                         n--;
-        if (!*from)
+        return *from == '\n' ? from + 1 : from;
+}
+
+/* Adds a row with a title, and below the lines of a text. */
+static void add_quoted_rows(struct diag *d, const char *title, const char *text, bool on_screen)
+{
+        void (*add)(struct diag * d, const char *fmt, ...) PRINTF(2, 3) =
+                on_screen ? diag_row_on_screen : diag_row;
+        CLEANUP(free_textp) char *copy = xstrdup(text);
+        char *rest = copy, *line;
+
+        if (!*text)
                 return;
-        diag_row(d, "%s", title);
-        copy = rest = xstrdup(*from == '\n' ? from + 1 : from);
+        add(d, "%s", title);
         while ((line = strsep(&rest, "\n"))) {
                 CLEANUP(free_textp) char *row = printable_text(cut_last_state(line), PRINTABLE_ROW);
 
                 if (*line)
-                        diag_row(d, "  %s", row);
+                        add(d, "  %s", row);
         }
 }
 
@@ -356,6 +365,38 @@ static void add_worlds_help(struct diag *d)
         diag_help(d, "ranks that are worlds of one on purpose need --mpi none");
 }
 
+/* Whether a text has escape sequences other than colours. */
+static bool moves_cursor(const char *text)
+{
+        for (const char *p = strchr(text, '\033'); p; p = strchr(p + 1, '\033'))
+                if (p[1] != '[' || p[2 + strspn(p + 2, "0123456789;:")] != 'm')
+                        return true;
+        return false;
+}
+
+static size_t count_quoted_lines(const char *text)
+{
+        size_t n = 0;
+
+        for (const char *line = text; *line; n++)
+                line += strcspn(line, "\n") + (strchr(line, '\n') != NULL);
+        return n;
+}
+
+/* Whether a text that the rank wrote to @stream stands on the terminal as it was written. */
+static bool stands_on_screen(const struct job *j, int rank, uint8_t stream, const char *text)
+{
+        CLEANUP(free_textp) char *words = job_last_words(j, rank, stream);
+        CLEANUP(free_textp) char *plain = escapes_copy_plain(words);
+        CLEANUP(free_textp) char *sought = escapes_copy_plain(text);
+        const char *at = NULL;
+
+        sought[strlen(sought) - (*sought && strchr(sought, '\0')[-1] == '\n')] = '\0';
+        for (const char *p = strstr(plain, sought); p && *p; p = strstr(p + 1, sought))
+                at = p;
+        return at && !moves_cursor(text) && job_shows(j, rank, stream, count_quoted_lines(at));
+}
+
 /* Whether the last words are a single line that the sentence of the cause quotes. */
 static bool is_quoted(const struct cause *c, const char *words)
 {
@@ -371,9 +412,10 @@ static bool add_stream_rows(struct diag *d, const struct job *j, const struct ca
                             uint8_t stream, const char *title, int n)
 {
         CLEANUP(free_textp) char *words = job_last_words(j, c->rank, stream);
+        const char *from = find_last_lines(words, n);
 
         if (*words && (c != &job_outcome(j)->cause || !is_quoted(c, words)))
-                add_last_rows(d, title, words, n);
+                add_quoted_rows(d, title, from, stands_on_screen(j, c->rank, stream, from));
         return *words;
 }
 
@@ -419,7 +461,9 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                 add_crash_row(d, job_core(j));
         snprintf(title, sizeof(title), "%s Python call stack:", of);
         if (t && t->trace) {
-                add_last_rows(d, title, t->trace, FRAMES);
+                const char *from = find_last_lines(t->trace, FRAMES);
+
+                add_quoted_rows(d, title, from, stands_on_screen(j, c->rank, MSG_STDERR, from));
         } else {
                 snprintf(title, sizeof(title), "last lines of %s stderr:", of);
                 if (!add_stream_rows(d, j, c, MSG_STDERR, title,
@@ -457,7 +501,7 @@ static void add_program_rows(struct diag *d, const struct link_failure *why, con
         if (!why || !program_link_calls(via))
                 return;
         snprintf(title, sizeof(title), "last lines of the stderr of %.30s:", via);
-        add_last_rows(d, title, why->evidence, LINES);
+        add_quoted_rows(d, title, find_last_lines(why->evidence, LINES), false);
 }
 
 static void place_node(struct diag *d, const struct hosts *hosts, size_t node)
