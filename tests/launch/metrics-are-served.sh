@@ -158,7 +158,9 @@ serves() { # OPTION...: starts and sets URL
 reason() { sed -n "s/^hnlaunch_$1_info{reason=\"\(.*\)\"} 1$/\1/p" samples; }
 tells() { scrape && [[ -n $(reason "$1") ]]; }
 rm -f end
-serves --local 2 --grace 60s sh -c '[ "$RANK" = 0 ] || exit 7; trap : TERM; until [ -e end ]; do sleep 0.05; done'
+serves --local 2 --grace 60s sh -c '
+    [ "$RANK" = 0 ] || { until [ -e trapped ]; do sleep 0.05; done; exit 7; }
+    trap : TERM; touch trapped; until [ -e end ]; do sleep 0.05; done'
 ok 'while ranks are stopped it is told why' wait_for tells stop
 touch end
 finish
