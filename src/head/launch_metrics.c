@@ -25,6 +25,16 @@ static struct metrics_node describe_node(void *ctx, size_t host)
         };
 }
 
+static bool describe_failure(void *ctx, char *to, size_t size)
+{
+        const struct launch *l = ctx;
+        const struct outcome *o = job_outcome(l->job);
+
+        if (outcome_failed(o))
+                job_sentence(l->job, &o->cause, to, size);
+        return outcome_failed(o);
+}
+
 static void write_metrics(void *ctx, struct buf *to)
 {
         const struct launch *l = ctx;
@@ -40,6 +50,7 @@ int launch_metrics_begin(struct launch *l)
                                          .plan = &l->plan,
                                          .hosts = &l->hosts,
                                          .node = describe_node,
+                                         .reason = describe_failure,
                                          .ctx = l };
         struct metrics_address address;
         struct timespec now;

@@ -33,7 +33,7 @@ struct metrics {
         struct metrics_rank *ranks;
         int n_ranks;
         int64_t attempt;
-        char *stop, *hang; /* why the ranks are stopped, what hangs; NULL = they are not, nothing */
+        char *stop, *hang; /* of these events; NULL = there was none */
 };
 
 /* --- facts ------------------------------------------------------------------------------------ */
@@ -202,6 +202,14 @@ static void add_rank_counts(const struct metrics *m, struct buf *b)
                 buf_printf(b, "hnlaunch_ranks{state=\"%s\"} %d\n", names[i], counts[i]);
 }
 
+static bool attempt_has_ended(const struct metrics *m)
+{
+        for (int r = 0; r < m->n_ranks; r++)
+                if (m->ranks[r].end <= METRICS_RUNS)
+                        return false;
+        return m->n_ranks > 0;
+}
+
 /* The words of the verdict, before there is one. */
 static void add_reason(struct buf *b, const char *name, const char *help, const char *reason)
 {
@@ -250,12 +258,24 @@ static void add_rank_output(const struct metrics *m, struct buf *b)
                 }
 }
 
+/* A failure that hnlaunch finds to be the cause later replaces the one that led to the stop. */
+static void add_stop(const struct metrics *m, struct buf *b)
+{
+        const char *stop = m->stop;
+        char cause[700];
+
+        if ((stop || attempt_has_ended(m)) && m->s.reason &&
+            m->s.reason(m->s.ctx, cause, sizeof(cause)))
+                stop = cause;
+        add_reason(b, "stop_info", "Why all ranks are stopped, or the job has failed.", stop);
+}
+
 void metrics_text(const struct metrics *m, struct buf *to)
 {
         add_run_facts(m, to);
         add_nodes(m, to);
         add_rank_counts(m, to);
-        add_reason(to, "stop_info", "Why all ranks are stopped.", m->stop);
+        add_stop(m, to);
         add_reason(to, "hang_info", "The last hang that was found (--hang-after).", m->hang);
         add_rank_steps(m, to);
         add_rank_output(m, to);

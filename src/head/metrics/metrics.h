@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,8 @@ struct metrics_source {
         const struct plan *plan; /* has ranks from EVENT_RUN_START on */
         const struct hosts *hosts;
         struct metrics_node (*node)(void *ctx, size_t host);
+        /* Writes why the attempt fails, as far as is known; false: it does not. NULL = unknown. */
+        bool (*reason)(void *ctx, char *to, size_t size);
         void *ctx;
 };
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,17 @@ static struct metrics_node describe_node(void *ctx, size_t host)
 struct setup {
         struct events events;
         struct metrics *metrics;
+        const char *reason; /* NULL = no failure */
 };
+
+static bool describe_failure(void *ctx, char *to, size_t size)
+{
+        const struct setup *s = ctx;
+
+        if (s->reason)
+                snprintf(to, size, "%s", s->reason);
+        return s->reason;
+}
 
 static int set_up(void **state)
 {
@@ -40,7 +51,9 @@ static int set_up(void **state)
                                          .events = &s->events,
                                          .plan = &plan,
                                          .hosts = &hosts,
-                                         .node = describe_node };
+                                         .node = describe_node,
+                                         .reason = describe_failure,
+                                         .ctx = s };
 
         events_init(&s->events);
         s->metrics = metrics_create(&source);
@@ -164,6 +177,26 @@ static void test_ends_are_told_apart_and_begin_anew(void **state)
         expect_text(s, "{state=\"succeeded\"} 1\nhnlaunch_ranks{state=\"failed\"} 1\n");
 }
 
+static void test_stop_has_the_newest_reason(void **state)
+{
+        struct setup *s = *state;
+
+        emit(s, EVENT_RUN_START, -1, 2, 2);
+        emit(s, EVENT_RANK_EXITED, 0, 3, 0);
+        s->reason = "rank 0 failed";
+        expect_no_text(s, "stop_info");
+        emit(s, EVENT_RANK_EXITED, 1, 3, 0);
+        expect_text(s, "stop_info{reason=\"rank 0 failed\"} 1\n"); /* nothing was to be stopped */
+        emit(s, EVENT_RESTART, -1, 1, 0);
+        s->reason = NULL;
+        expect_no_text(s, "stop_info");
+        events_emit(&s->events,
+                    (struct event){ .kind = EVENT_STOP, .node = -1, .rank = -1, .text = "why" });
+        expect_text(s, "stop_info{reason=\"why\"} 1\n");
+        s->reason = "rank 1 failed";
+        expect_text(s, "stop_info{reason=\"rank 1 failed\"} 1\n");
+}
+
 static void test_ranks_of_a_lost_node_have_failed(void **state)
 {
         struct setup *s = *state;
@@ -182,6 +215,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_before_the_plan_there_are_nodes, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_ranks_have_steps_and_bytes, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_stop_has_the_newest_reason, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_ranks_of_a_lost_node_have_failed, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_ends_are_told_apart_and_begin_anew, set_up,
