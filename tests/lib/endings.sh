@@ -53,6 +53,23 @@ trim() { # sets $trimmed
     trimmed=${trimmed%"${trimmed##*[![:space:]]}"}
 }
 
+# Makes an agent that, when its ranks have ended, asks for the metrics of the run: hnlaunch waits for its end and serves
+# them meanwhile.
+endings_agent() { # FOLDER
+    cat >"$1/agent" <<END
+#!/usr/bin/env bash
+$(printf '%q' "${HNLAUNCH%/*}/hnlaunch-agent") "\$@"
+code=\$?
+url=\$(sed -n 's|^hnlaunch: metrics at http://||p' $(printf '%q' "$1/err"))
+port=\${url##*:}
+exec 3<>"/dev/tcp/127.0.0.1/\${port%/*}"
+printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
+cat <&3 >$(printf '%q' "$1/metrics")
+exit \$code
+END
+    chmod +x "$1/agent"
+}
+
 # Starts one row in the background, in a folder of its own.
 endings_start() { # FOLDER RANKS COMMAND
     local folder=$1 ranks=$2 words command
@@ -61,6 +78,10 @@ endings_start() { # FOLDER RANKS COMMAND
     words=("${endings_at[@]/#N/${ranks%% *}}")
     # shellcheck disable=SC2206
     [[ $ranks != *' '* ]] || words+=(${ranks#* })
+    if [[ ${words[0]} == --local ]]; then
+        endings_agent "$folder"
+        words+=(--metrics 0 --agent "$folder/agent")
+    fi
     (
         trap - EXIT
         cd "$folder/work" || exit
@@ -72,10 +93,10 @@ endings_start() { # FOLDER RANKS COMMAND
 }
 
 # Prints one line "RANK CODE VERDICT" for the summary.json in a folder, then what else tells something else: report as
-# text, JSON and page, ps, logs. None of them may name a rank as the first to diverge that only followed.
+# text, JSON and page, ps, logs, metrics. None of them may name a rank as the first to diverge that only followed.
 endings_records() { # FOLDER
     "$python" - "$1" "$HNLAUNCH" <<'END'
-import glob, html, json, os, subprocess, sys
+import glob, html, json, os, re, subprocess, sys
 folder, hnlaunch = sys.argv[1:]
 paths = glob.glob(folder + "/logs/*/summary.json")
 s = json.load(open(paths[0])) if paths else {}
@@ -88,6 +109,21 @@ def ask(*words):
     if p.returncode:
         print("%s ends with %d: %s" % (words, p.returncode, p.stderr))
     return p.stdout, p.stderr
+
+def compare_metrics(report):
+    told = {"stop": None, "hang": None}
+    with open(folder + "/metrics", encoding="utf-8") as f:
+        text = f.read()
+    with open(os.path.dirname(paths[0]) + "/events.ndjson", encoding="utf-8") as f:
+        hung = any(json.loads(line)["ev"] == "run.hang" for line in f)
+    for what, reason in re.findall(r'^hnlaunch_(stop|hang)_info{reason="(.*)"} 1$', text, re.M):
+        told[what] = re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], reason)
+    of = re.match(r"(?:failed|stopped) after [^:]*: (.*)  \(exit \d+\)$", verdict, re.S)
+    reason = of and re.sub(r"; \d+ ranks? had to be killed \(SIGKILL\)$", "", of[1])
+    if "hnlaunch_info" not in text or told["stop"] != reason:
+        print("the metrics have another reason:", told["stop"], "not", reason)
+    if told["hang"] != (report["why"] if hung else None):
+        print("the metrics have another hang:", told["hang"], "not", report["why"])
 
 if run:
     text = ask("report", run)[0]
@@ -107,6 +143,8 @@ if run:
         print("ps has another code:", told)
     if verdict not in ask("logs", run)[1]:
         print("logs has another verdict:", ask("logs", run)[1])
+    if os.path.exists(folder + "/agent"):
+        compare_metrics(report)
 END
 }
 
@@ -118,7 +156,7 @@ endings_check() { # FOLDER NAME RANK CODE REASON
     [[ $RC == "$code" ]] || wrong+="exit code $RC, not $code"$'\n'
     [[ $named == "$rank" ]] || wrong+="the last line names rank $named, not $rank"$'\n'
     [[ $last =~ $reason ]] || wrong+="the last line has no \"$reason\""$'\n'
-    records=$(endings_records "$folder")
+    records=$(endings_records "$folder" 2>&1)
     [[ $records == "$rank $code ${last#hnlaunch: }" ]] || wrong+="records have other words: $records"$'\n'
     if [[ -z $wrong ]]; then
         pass "$name"
