@@ -12,22 +12,66 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_inspect.h"
-#include "agent/agent_private.h"
-#include "agent/agent_status.h"
+#include "agent/agent_attempt.h"
+#include "agent/agent_children.h"
+#include "agent/agent_push.h"
+#include "agent/agent_samples.h"
+#include "agent/agent_store.h"
+#include "agent/contain/contain.h"
+#include "agent/contain/guard.h"
+#include "agent/core/job_dir.h"
+#include "agent/core/uplink.h"
 #include "agent/files/file_cache.h"
+#include "agent/files/pull_sender.h"
 #include "agent/inventory.h"
+#include "agent/record/node_trace.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "store/relay/relay.h"
 
 /* Milliseconds without a word of the head until an idle agent asks for a ping, and then for the
  * answer. */
 enum { PING_REQUEST_MS = 30000, PINGS_COMPARED = 16 };
+
+/* Detects the loss of the head behind an open connection (a cut cable). While ranks run or files
+ * arrive the head pings; otherwise the agent asks for a ping after a time of silence. */
+struct head_watch {
+        uv_timer_t timer;
+        uint32_t limit_ms; /* of LAUNCH or OFFER; 0 = no limit */
+        unsigned n_pings;  /* since the head last slept on purpose */
+        int64_t way_ns[2]; /* from the head's clock to ours, by the fastest ping of the latest ones
+                            * and of those before
+                            */
+        bool ping_requested; /* MSG_PING_REQUEST was sent and nothing has come since */
+};
+
+struct agent {
+        uv_loop_t *loop;
+        struct uplink up;
+        struct head_watch head;
+        uv_signal_t child_signal;
+        uv_timer_t heartbeat;      /* for the guard */
+        struct guard_notes *notes; /* NULL = no guard */
+        pid_t guard;               /* the parent process */
+        struct job_dir dir;
+        struct node_attempt *attempt;
+        struct store_access *store;
+        struct child_nodes *children;
+        struct push_receiver *push;
+        struct pull_sender pull;
+        struct node_trace *trace;
+        struct rank_samples *samples;
+        bool has_gpus;  /* the node */
+        bool bye;       /* leave when idle */
+        bool signalled; /* the head has been told of a signal that ends this node */
+};
 
 /* --- silence of the head ---------------------------------------------------------------------- */
 
@@ -63,17 +107,12 @@ static void rearm_silence(struct agent *a, int64_t age_ms)
         int64_t left = MAX((int64_t)a->head.limit_ms - age_ms, INT64_C(1));
 
         a->head.ping_requested = false;
-        if (a->attempt.phase == IDLE && !push_receiver_is_fetching(a->push))
+        if (node_attempt_is_idle(a->attempt) && !push_receiver_is_fetching(a->push))
                 uv_timer_start(&a->head.timer, on_ping_request_due, PING_REQUEST_MS, 0);
         else if (a->head.limit_ms)
                 uv_timer_start(&a->head.timer, on_head_silent, (uint64_t)left, 0);
         else
                 uv_timer_stop(&a->head.timer);
-}
-
-void agent_rearm_silence(struct agent *a)
-{
-        rearm_silence(a, 0);
 }
 
 /* --- pushed files ----------------------------------------------------------------------------- */
@@ -98,8 +137,8 @@ static void on_push_changed(void *ctx)
         note_file_cache(a->notes, cache);
         if (fetching)
                 a->head.limit_ms = cache->offer.silence_ms;
-        if (fetching || a->attempt.phase == IDLE)
-                agent_rearm_silence(a);
+        if (fetching || node_attempt_is_idle(a->attempt))
+                rearm_silence(a, 0);
 }
 
 static void close_push(struct agent *a)
@@ -112,24 +151,49 @@ static void close_push(struct agent *a)
 /* --- processes that are not of the attempt -----------------------------------------------------
  */
 
+static bool any_other_process(void *ctx)
+{
+        const struct agent *a = ctx;
+
+        return child_nodes_any(a->children) || a->has_gpus;
+}
+
 static bool is_other_process(void *ctx, pid_t pid)
 {
         const struct agent *a = ctx;
 
-        return agent_pmix_is_helper(a, pid) || pid == a->samples.gpus.pid ||
-               child_nodes_have(a->children, pid);
+        return rank_samples_have(a->samples, pid) || child_nodes_have(a->children, pid);
 }
 
-static bool has_other_process(void *ctx)
+static void on_other_reaped(void *ctx, pid_t pid, int status)
+{
+        struct agent *a = ctx;
+
+        rank_samples_reaped(a->samples, pid, status);
+        child_nodes_reaped(a->children, pid, status);
+}
+
+/* --- attempts --------------------------------------------------------------------------------- */
+
+static void on_attempt_started(void *ctx)
 {
         const struct agent *a = ctx;
 
-        return child_nodes_any(a->children) || a->attempt.pmix.service || a->attempt.has_gpus;
+        rank_samples_begin(a->samples);
+}
+
+static void on_attempt_ended(void *ctx)
+{
+        struct agent *a = ctx;
+
+        rank_samples_end(a->samples);
+        store_access_end(a->store);
+        rearm_silence(a, 0); /* the head pings only while ranks run */
 }
 
 /* --- LAUNCH ----------------------------------------------------------------------------------- */
 
-int agent_need_dir(struct agent *a, struct error *err)
+static int make_job_dir(struct agent *a, struct error *err)
 {
         if (!a->dir.path && job_dir_create(&a->dir, err) < 0)
                 return -err->code;
@@ -145,7 +209,7 @@ static const char *need_job_dir(void *ctx, struct error *err)
 {
         struct agent *a = ctx;
 
-        return agent_need_dir(a, err) < 0 ? NULL : a->dir.path;
+        return make_job_dir(a, err) < 0 ? NULL : a->dir.path;
 }
 
 /* Decodes both halves of the order: COMMON, which came before, and LAUNCH. */
@@ -169,81 +233,33 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
 }
 
 /* The job's folder and the Unix endpoint are made for the first attempt and stay. */
-static void on_launch(struct agent *a, const struct frame *f)
+static void on_launch(void *agent, const struct frame *f)
 {
+        struct agent *a = agent;
         struct error err;
         struct launch_order l;
         int r = decode_launch_order(a, &l, f, &err);
 
-        if (r == 0 && a->attempt.phase != IDLE)
+        if (r == 0 && !node_attempt_is_idle(a->attempt))
                 r = err_set(&err, EBUSY, "ranks are already running on this node");
         if (r == 0 && (!l.n_ranks || !l.argv.n))
                 r = err_set(&err, EINVAL, "an order without ranks or without a program");
         if (r == 0)
-                r = agent_need_dir(a, &err);
+                r = make_job_dir(a, &err);
         if (r == 0)
                 r = store_access_listen(a->store, a->dir.store, &err);
         if (r == 0) {
                 store_access_start(a->store, &l);
-                agent_start_ranks(a, &l);
-                agent_rearm_silence(a);
+                a->head.limit_ms = l.silence_ms;
+                node_attempt_start(a->attempt, &l);
+                rearm_silence(a, 0);
         } else {
-                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
+                node_attempt_refuse(a->attempt, UINT32_MAX, REFUSED_ORDER, 0, err.text);
         }
         launch_order_finish(&l);
 }
 
 /* --- other orders ----------------------------------------------------------------------------- */
-
-static void on_signal_order(struct agent *a, const struct frame *f)
-{
-        uint32_t signo;
-
-        if (number_decode(&signo, f, NULL) < 0 || signo >= NSIG)
-                return;
-        agent_signal_ranks(&a->attempt, (int)signo);
-}
-
-static void on_stop(struct agent *a, const struct frame *f)
-{
-        uint32_t grace_ms;
-
-        if (number_decode(&grace_ms, f, NULL) == 0)
-                agent_stop(a, grace_ms);
-}
-
-static void on_credit(struct agent *a, const struct frame *f)
-{
-        struct credit m;
-
-        if (credit_decode(&m, f, NULL) < 0)
-                return;
-        for (size_t i = 0; i < a->attempt.n_workers; i++)
-                if (a->attempt.workers[i]->rank == m.rank)
-                        worker_credit(a->attempt.workers[i], m.stream, m.bytes);
-}
-
-static void on_stdin(struct agent *a, const struct frame *f)
-{
-        struct output m;
-
-        if (rank_bytes_decode(&m, f, NULL) < 0)
-                return;
-        for (size_t i = 0; i < a->attempt.n_workers; i++)
-                if (m.rank == MSG_EVERY_RANK || m.rank == a->attempt.workers[i]->rank)
-                        worker_stdin(a->attempt.workers[i], m.data, m.len);
-}
-
-static void on_resize(struct agent *a, const struct frame *f)
-{
-        struct launch_terminal m;
-
-        if (launch_terminal_decode(&m, f, NULL) < 0)
-                return;
-        for (size_t i = 0; i < a->attempt.n_workers; i++)
-                if (m.rank == a->attempt.workers[i]->rank)
-                        worker_resize(a->attempt.workers[i], &m);
-}
 
 /* Returns how much later than the fastest of 16 to 32 pings this one has come: a network that was
  * cut, or a node that did not run, delivers old ones. Old enough pings are left out, since the
@@ -264,8 +280,9 @@ static int64_t find_ping_age(struct head_watch *h, const struct ping *m)
 
 /* A ping of the head is a lease from the time at which it was sent. One without a time announces
  * the head's sleep. */
-static void on_ping(struct agent *a, const struct frame *f)
+static void on_ping(void *agent, const struct frame *f)
 {
+        struct agent *a = agent;
         int64_t age = 0;
         struct ping m;
 
@@ -284,48 +301,35 @@ static void on_ping(struct agent *a, const struct frame *f)
         }
 }
 
-static void on_bye(struct agent *a, const struct frame *f UNUSED)
+static void on_bye(void *agent, const struct frame *f UNUSED)
 {
+        struct agent *a = agent;
+
         a->bye = true;
         pull_sender_stop(&a->pull);
-        if (a->attempt.phase == IDLE)
+        if (node_attempt_is_idle(a->attempt))
                 close_push(a);
 }
 
 /* The ranks have ended: the head orders this behind the last GONE. */
-static void on_pull(struct agent *a, const struct frame *f)
+static void on_pull(void *agent, const struct frame *f)
 {
+        struct agent *a = agent;
         struct pull_order m;
         struct error err;
 
         if (pull_order_decode(&m, f, &err) < 0)
                 log_line(LOG_WARN, "%s", err.text);
-        else if (a->attempt.phase == IDLE) {
-                pull_sender_begin(&a->pull, &m);
+        else if (node_attempt_is_idle(a->attempt)) {
+                pull_sender_begin(&a->pull, &m, node_attempt_cwd(a->attempt));
                 push_receiver_mark_pulled(a->push);
         }
         pull_order_finish(&m);
 }
 
-static void on_status_request(struct agent *a, const struct frame *f)
+static void on_record(void *agent, const struct frame *f)
 {
-        agent_status_send(&a->up, &a->attempt, a->store, f);
-}
-
-static void on_inspect(struct agent *a, const struct frame *f)
-{
-        const struct inspector_paths paths = { a->dir.pipes, a->dir.dumps, a->pull.cwd };
-
-        agent_inspect(&a->attempt, &paths, f);
-}
-
-static void on_sample_order(struct agent *a, const struct frame *f)
-{
-        agent_samples_order(&a->samples, f);
-}
-
-static void on_record(struct agent *a, const struct frame *f)
-{
+        struct agent *a = agent;
         uint32_t max;
 
         if (number_decode(&max, f, NULL) < 0)
@@ -334,8 +338,9 @@ static void on_record(struct agent *a, const struct frame *f)
         node_trace_send(a->trace, max);
 }
 
-static void on_store(struct agent *a, const struct frame *f)
+static void on_store(void *agent, const struct frame *f)
 {
+        struct agent *a = agent;
         struct error err;
 
         if (relay_deliver(store_access_relay(a->store), f->body, f->len, &err) < 0)
@@ -344,53 +349,59 @@ static void on_store(struct agent *a, const struct frame *f)
 
 /* --- events of the uplink --------------------------------------------------------------------- */
 
+#define OF_AGENT(handler)                                                                          \
+        {                                                                                          \
+                handler, SIZE_MAX                                                                  \
+        }
+#define OF(member, handler)                                                                        \
+        {                                                                                          \
+                handler, offsetof(struct agent, member)                                            \
+        }
+
+/* Which part of the agent takes an order: @part is the place of the pointer to it. */
+static const struct {
+        void (*take)(void *part, const struct frame *f);
+        size_t part;
+} orders[256] = {
+        [MSG_LAUNCH] = OF_AGENT(on_launch),
+        [MSG_SIGNAL] = OF(attempt, node_attempt_on_signal),
+        [MSG_STOP] = OF(attempt, node_attempt_on_stop),
+        [MSG_CREDIT] = OF(attempt, node_attempt_on_credit),
+        [MSG_STDIN] = OF(attempt, node_attempt_on_stdin),
+        [MSG_RESIZE] = OF(attempt, node_attempt_on_resize),
+        [MSG_PING] = OF_AGENT(on_ping),
+        [MSG_BYE] = OF_AGENT(on_bye),
+        [MSG_PULL] = OF_AGENT(on_pull),
+        [MSG_STORE] = OF_AGENT(on_store),
+        [MSG_RECORD] = OF_AGENT(on_record),
+        [MSG_STATUS_REQUEST] = OF(attempt, node_attempt_on_status_request),
+        [MSG_INSPECT] = OF(attempt, node_attempt_on_inspect),
+        [MSG_SAMPLE] = OF(samples, rank_samples_on_order),
+        [MSG_CHILD_AGENT] = OF(children, child_nodes_on_child_agent),
+        [MSG_PRUNE] = OF(children, child_nodes_on_prune),
+        [MSG_TUNNEL] = OF(children, child_nodes_on_tunnel),
+        [MSG_COMMON] = OF(children, child_nodes_on_common),
+        [MSG_ENDPOINT] = OF(store, store_access_on_endpoint),
+        [MSG_PROBE] = OF(store, store_access_on_probe),
+        [MSG_PORTS] = OF(store, store_access_on_ports),
+        [MSG_OWNERS_REQUEST] = OF(store, store_access_on_owners_request),
+        [MSG_OWNERS] = OF(store, store_access_on_owners),
+        [MSG_OFFER] = OF(push, push_receiver_on_offer),
+        [MSG_CHUNK] = OF(push, push_receiver_on_chunk),
+        [MSG_LOOK] = OF(push, push_receiver_on_look),
+};
+
 static void on_frame(void *ctx, const struct frame *f)
 {
-        static void (*const on[256])(struct agent *, const struct frame *) = {
-                [MSG_LAUNCH] = on_launch,
-                [MSG_SIGNAL] = on_signal_order,
-                [MSG_STOP] = on_stop,
-                [MSG_CREDIT] = on_credit,
-                [MSG_STDIN] = on_stdin,
-                [MSG_RESIZE] = on_resize,
-                [MSG_PING] = on_ping,
-                [MSG_BYE] = on_bye,
-                [MSG_PULL] = on_pull,
-                [MSG_STORE] = on_store,
-                [MSG_STATUS_REQUEST] = on_status_request,
-                [MSG_INSPECT] = on_inspect,
-                [MSG_SAMPLE] = on_sample_order,
-                [MSG_RECORD] = on_record,
-        };
-        static void (*const of_store[256])(void *, const struct frame *) = {
-                [MSG_ENDPOINT] = store_access_on_endpoint,
-                [MSG_PROBE] = store_access_on_probe,
-                [MSG_PORTS] = store_access_on_ports,
-                [MSG_OWNERS_REQUEST] = store_access_on_owners_request,
-                [MSG_OWNERS] = store_access_on_owners,
-        };
-        static void (*const of_push[256])(void *, const struct frame *) = {
-                [MSG_OFFER] = push_receiver_on_offer,
-                [MSG_CHUNK] = push_receiver_on_chunk,
-                [MSG_LOOK] = push_receiver_on_look,
-        };
-        static void (*const of_children[256])(void *, const struct frame *) = {
-                [MSG_CHILD_AGENT] = child_nodes_on_child_agent,
-                [MSG_PRUNE] = child_nodes_on_prune,
-                [MSG_TUNNEL] = child_nodes_on_tunnel,
-                [MSG_COMMON] = child_nodes_on_common,
-        };
         struct agent *a = ctx;
+        size_t place = orders[f->type].part;
+        void *part = a;
 
         a->head.ping_requested = false;
-        if (on[f->type])
-                on[f->type](a, f);
-        else if (of_store[f->type])
-                of_store[f->type](a->store, f);
-        else if (of_children[f->type])
-                of_children[f->type](a->children, f);
-        else if (of_push[f->type])
-                of_push[f->type](a->push, f);
+        if (place != SIZE_MAX)
+                memcpy(&part, (char *)a + place, sizeof(part));
+        if (orders[f->type].take)
+                orders[f->type].take(part, f);
         else
                 log_line(LOG_WARN, "a message of unknown type %d was ignored", f->type);
 }
@@ -401,9 +412,7 @@ static void on_drained(void *ctx)
 
         store_access_pause(a->store, false);
         child_nodes_resume(a->children);
-        for (size_t i = 0; i < a->attempt.n_workers; i++)
-                if (a->attempt.workers[i]->started)
-                        worker_each_output(a->attempt.workers[i], stream_resume);
+        node_attempt_resume_outputs(a->attempt);
 }
 
 static void send_leaving(struct agent *a, const char *why)
@@ -422,11 +431,11 @@ static void on_lost(void *ctx, const char *why)
         log_set_sink(NULL, NULL);
         if (!a->bye && getppid() != a->guard)
                 send_leaving(a, why);
-        if (a->attempt.phase != IDLE)
+        if (!node_attempt_is_idle(a->attempt))
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
         child_nodes_end(a->children);
-        agent_stop(a, SHORT_GRACE_MS);
+        node_attempt_stop(a->attempt, MSG_LOST_GRACE_MS);
         on_drained(a);
 }
 
@@ -435,7 +444,7 @@ static void on_turn(void *ctx)
         struct agent *a = ctx;
 
         store_access_turn(a->store);
-        agent_advance(a);
+        node_attempt_turn(a->attempt);
         pull_sender_turn(&a->pull, &a->up);
         node_trace_turn(a->trace, &a->up);
 }
@@ -445,7 +454,7 @@ static void on_sent(void *ctx)
 {
         const struct agent *a = ctx;
 
-        if (a->attempt.phase == IDLE && a->bye && !child_nodes_any(a->children))
+        if (node_attempt_is_idle(a->attempt) && a->bye && !child_nodes_any(a->children))
                 uv_stop(a->loop);
 }
 
@@ -472,13 +481,20 @@ static void send_hello(struct agent *a)
         struct hello h;
 
         inventory_take(&h);
-        a->attempt.cores = h.cores;
-        a->attempt.has_gpus = h.n_gpus > 0;
+        a->has_gpus = h.n_gpus > 0;
+        node_attempt_set_node(a->attempt, h.cores, a->has_gpus);
         h.free_port = store_access_hold_port(a->store);
         h.mono_ns = uv_hrtime();
         buf_appends(&a->up.out, MSG_MAGIC);
         hello_encode(&a->up.out, &h);
         hello_finish(&h);
+}
+
+static void on_child_signal(uv_signal_t *handle, int signo UNUSED)
+{
+        const struct agent *a = handle->data;
+
+        node_attempt_reap(a->attempt);
 }
 
 static void init_handles(struct agent *a)
@@ -487,16 +503,43 @@ static void init_handles(struct agent *a)
         uv_timer_init(a->loop, &a->heartbeat);
         uv_signal_init(a->loop, &a->child_signal);
         a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
-        agent_attempt_init(a);
-        a->attempt.contain.others =
-                (struct contain_others){ has_other_process, is_other_process, a };
         pull_sender_init(&a->pull, a->loop);
-        agent_samples_init(&a->samples, a->loop, &a->up, &a->attempt, a->store, a->trace);
         if (a->notes) {
                 a->up.unsent = &a->notes->unsent;
                 uv_timer_start(&a->heartbeat, on_heartbeat, a->notes->beat_ms, a->notes->beat_ms);
         }
-        uv_signal_start(&a->child_signal, agent_on_sigchld, SIGCHLD);
+        uv_signal_start(&a->child_signal, on_child_signal, SIGCHLD);
+}
+
+/* Each part gets what it uses of those before it. */
+static void create_parts(struct agent *a)
+{
+        a->trace = node_trace_create();
+        a->push = push_receiver_create(&a->up, on_push_changed, a);
+        a->store = store_access_create(a->loop, &a->up, a->trace);
+        a->children = child_nodes_create(&(struct child_nodes_deps){
+                .loop = a->loop,
+                .up = &a->up,
+                .relay = store_access_relay(a->store),
+                .push = a->push,
+                .need_dir = need_job_dir,
+                .ctx = a,
+        });
+        a->attempt =
+                node_attempt_create(&(struct node_attempt_deps){ .loop = a->loop,
+                                                                 .up = &a->up,
+                                                                 .dir = &a->dir,
+                                                                 .store = a->store,
+                                                                 .push = a->push,
+                                                                 .trace = a->trace,
+                                                                 .notes = a->notes },
+                                    &(struct node_attempt_ops){ .started = on_attempt_started,
+                                                                .ended = on_attempt_ended,
+                                                                .any_other = any_other_process,
+                                                                .is_other = is_other_process,
+                                                                .other_reaped = on_other_reaped,
+                                                                .ctx = a });
+        a->samples = rank_samples_create(a->loop, &a->up, a->attempt, a->store, a->trace);
 }
 
 struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_notes *notes,
@@ -516,22 +559,12 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
                 free(a);
                 return NULL;
         }
-        a->trace = node_trace_create();
-        a->push = push_receiver_create(&a->up, on_push_changed, a);
-        a->store = store_access_create(loop, &a->up, a->trace);
-        a->children = child_nodes_create(&(struct child_nodes_deps){
-                .loop = loop,
-                .up = &a->up,
-                .relay = store_access_relay(a->store),
-                .push = a->push,
-                .need_dir = need_job_dir,
-                .ctx = a,
-        });
+        create_parts(a);
         init_handles(a);
         log_set_sink(send_log_line, a);
         log_set_level(LOG_INFO); /* the head selects the lines to show */
         send_hello(a);
-        agent_rearm_silence(a);
+        rearm_silence(a, 0);
         return a;
 }
 
@@ -540,18 +573,19 @@ void agent_destroy(struct agent *a)
         if (!a)
                 return;
         log_set_sink(NULL, NULL);
-        agent_attempt_close(a);
+        node_attempt_close(a->attempt);
         child_nodes_close(a->children);
         store_access_close(a->store);
         close_push(a);
         pull_sender_close(&a->pull);
-        agent_samples_close(&a->samples);
+        rank_samples_close(a->samples);
         uv_close((uv_handle_t *)&a->head.timer, NULL);
         uv_close((uv_handle_t *)&a->heartbeat, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);
-        contain_close(&a->attempt.contain);
+        rank_samples_destroy(a->samples);
+        node_attempt_destroy(a->attempt);
         child_nodes_destroy(a->children);
         store_access_destroy(a->store);
         push_receiver_destroy(a->push);
@@ -566,7 +600,7 @@ void agent_quit(struct agent *a, const char *why)
 {
         send_leaving(a, why);
         child_nodes_end(a->children);
-        agent_stop(a, SHORT_GRACE_MS);
+        node_attempt_stop(a->attempt, MSG_LOST_GRACE_MS);
 }
 
 /* SIGTERM also tells that the guard has died. */
@@ -574,7 +608,7 @@ void agent_signalled(struct agent *a, int signo)
 {
         bool managed = getenv("HNLAUNCH_MANAGED"), usr = signo == SIGUSR1 || signo == SIGUSR2;
 
-        if (getppid() != a->guard || a->attempt.phase == IDLE || (usr && !managed)) {
+        if (getppid() != a->guard || node_attempt_is_idle(a->attempt) || (usr && !managed)) {
                 agent_quit(a, strsignal(signo));
                 return;
         }
@@ -584,5 +618,5 @@ void agent_signalled(struct agent *a, int signo)
         if (managed)
                 return;
         a->signalled = a->bye = true;
-        agent_stop_unless_ordered(a);
+        node_attempt_stop_unless_ordered(a->attempt);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent_attempt: one run of the ranks on this node
+ * Node_attempt: one run of the ranks on this node
  *
  *   IDLE -> RUNNING -> LINGERING -> TERMINATING -> KILLING -> DRAINING -> IDLE
  *
@@ -12,106 +12,81 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 #include <uv.h>
 
-#include "agent/agent_pmix.h"
-#include "agent/contain/contain.h"
-#include "agent/contain/oom.h"
-#include "agent/inspect/inspection.h"
-#include "agent/nccl/dump_sender.h"
-#include "agent/nccl/library_watch.h"
-#include "agent/nccl/world_watch.h"
-#include "agent/pmi/pmi_link.h"
-#include "agent/rank/worker.h"
 #include "wire/msg.h"
 
-struct agent;
+struct guard_notes;
+struct job_dir;
+struct node_attempt;
+struct node_trace;
+struct push_receiver;
+struct store_access;
+struct uplink;
 
-enum attempt_phase {
-        IDLE,
-        RUNNING,
-        LINGERING,
-        TERMINATING,
-        KILLING,
-        DRAINING,
+/* What the attempt uses of the agent; borrowed. */
+struct node_attempt_deps {
+        uv_loop_t *loop;
+        struct uplink *up;
+        struct job_dir *dir; /* made before a start */
+        struct store_access *store;
+        const struct push_receiver *push;
+        struct node_trace *trace;
+        struct guard_notes *notes; /* NULL = no guard */
 };
 
-enum { LINGER_MS = 500 /* in which leftovers may end by themselves */ };
-
-/* The order in which processes are told to end; see agent_signals.c. */
-struct rank_stop {
-        uv_timer_t step;
-        uint32_t grace_ms; /* --grace */
-        uint64_t half_ns;  /* half of the grace time is over then */
-        uint64_t quiet_ns; /* when a process of a rank's session was last there */
-        struct pids told;  /* of those that are no rank's */
+/* What the attempt tells the agent, and asks of it. */
+struct node_attempt_ops {
+        void (*started)(void *ctx); /* the ranks' processes were made */
+        void (*ended)(void *ctx);   /* idle again; GONE follows */
+        /* Processes of other parts: whether there are any, whether @pid is one, one was reaped. */
+        bool (*any_other)(void *ctx);
+        bool (*is_other)(void *ctx, pid_t pid);
+        void (*other_reaped)(void *ctx, pid_t pid, int status);
+        void *ctx;
 };
 
-/* What ranks load of NCCL and MPI. */
-struct loaded_watch {
-        struct library_watch libraries; /* of the first worker */
-        struct world_watch worlds;      /* of the first workers */
-};
+struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
+                                         const struct node_attempt_ops *ops);
+void node_attempt_close(struct node_attempt *t); /* let the loop turn once more */
+void node_attempt_destroy(struct node_attempt *t);
+/* Notes what the node has, for all attempts. */
+void node_attempt_set_node(struct node_attempt *t, uint32_t cores, bool has_gpus);
 
-struct agent_attempt {
-        enum attempt_phase phase;
-        struct worker **workers;
-        size_t n_workers;
-        size_t n_alive;    /* not reaped, including: */
-        size_t n_starting; /* program not yet executed */
-        uint32_t cores;    /* of this node, shared by all ranks */
-        bool has_gpus;     /* this node */
-        bool refused;      /* a rank could not be started, and the head was told of one */
-        uv_timer_t grace;
-        struct rank_stop stop;
-        uv_timer_t reaping;  /* children wait for their turn */
-        uv_timer_t recheck;  /* no signal tells of the end of processes other than children */
-        uv_timer_t starting; /* ... nor of the execution of a program */
-        struct contain contain;
-        struct oom oom; /* when the ranks started */
-        struct dump_sender dumps;
-        struct loaded_watch loaded;
-        struct inspection inspection;
-        struct pmi_link *pmi; /* NULL = none */
-        struct agent_pmix pmix;
-};
-
-void agent_attempt_init(struct agent *a);
-void agent_attempt_close(struct agent *a); /* let the loop turn once more */
-
-/* --- agent_start.c --- */
-
-/* Starts the ranks of an order. Failures are reported to the head and stop the other ranks. */
-void agent_start_ranks(struct agent *a, struct launch_order *l); /* may take over @l */
-/* The second half: starts the processes, with the environment that they share. */
-void agent_start_processes(struct agent *a, const struct launch_order *l, const struct strv *base);
+/* Starts the ranks of an order; may take over @l. Failures are reported to the head and stop the
+ * other ranks. */
+void node_attempt_start(struct node_attempt *t, struct launch_order *l);
 /* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
  * after every order: GONE follows a refused order unless ranks run. */
-void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
+void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why, int error,
+                         const char *text);
+bool node_attempt_is_idle(const struct node_attempt *t);
+const char *node_attempt_cwd(const struct node_attempt *t); /* of the ranks; NULL = none started */
 
-/* Waits for at most @ms in all until the programs of started ranks are executed: executing a
- * program, or entering the working folder, takes as long as the file system does. Reports the first
- * failure; a worker whose program could not be executed is freed. */
-void agent_confirm_starts(struct agent *a, uint64_t ms);
-
-/* --- agent_signals.c --- */
-
-/* Sends a signal of the user to the program of each rank, else to the rank's process group. */
-void agent_signal_ranks(struct agent_attempt *t, int signo);
-/* TERM to the ranks, and later to what is left; KILL is not sent. */
-void agent_stop_begin(struct agent_attempt *t, uint32_t grace_ms);
-void agent_stop_within(struct agent_attempt *t, uint32_t grace_ms); /* the grace is shorter */
-void agent_stop_end(struct agent_attempt *t);
-
-/* --- agent_attempt.c --- */
-
-/* KILL to all processes of the attempt. */
-void agent_kill_ranks(struct agent_attempt *t);
+void node_attempt_resume_outputs(struct node_attempt *t); /* the uplink has room again */
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
-void agent_stop(struct agent *a, uint32_t grace_ms);
-/* Stops the ranks if the head has not ordered it in SHORT_GRACE_MS. */
-void agent_stop_unless_ordered(struct agent *a);
+void node_attempt_stop(struct node_attempt *t, uint32_t grace_ms);
+/* Stops the ranks if the head has not ordered it in MSG_LOST_GRACE_MS. */
+void node_attempt_stop_unless_ordered(struct node_attempt *t);
+
 /* Takes the next step of the attempt if due. Call in every turn of the loop. */
-void agent_advance(struct agent *a);
-/* Reaps children. */
-void agent_on_sigchld(uv_signal_t *handle, int signo);
+void node_attempt_turn(struct node_attempt *t);
+/* Reaps children, after SIGCHLD. */
+void node_attempt_reap(struct node_attempt *t);
+
+/*
+ * Orders of the head, for @attempt, a struct node_attempt. SIGNAL goes to the program of each rank,
+ * else to the rank's process group. STATUS_REQUEST is answered with a STATUS: a snapshot of the
+ * ranks and of their waits, read from /proc in some milliseconds. INSPECT is a closer look at ranks
+ * that may hang; the answers follow.
+ */
+void node_attempt_on_signal(void *attempt, const struct frame *f);
+void node_attempt_on_stop(void *attempt, const struct frame *f);
+void node_attempt_on_credit(void *attempt, const struct frame *f);
+void node_attempt_on_stdin(void *attempt, const struct frame *f);
+void node_attempt_on_resize(void *attempt, const struct frame *f);
+void node_attempt_on_status_request(void *attempt, const struct frame *f);
+void node_attempt_on_inspect(void *attempt, const struct frame *f);

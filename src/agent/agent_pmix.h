@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent_pmix: ranks that wait for PMIx before they start
+ * Pmix_wait: ranks that wait for PMIx before they start
  *
  * With MPI_PMIX the environment of each rank comes from the helper (pmix/pmix_service.h), which
  * takes as long as the node needs to load its libpmix. The order waits here meanwhile.
@@ -12,25 +12,24 @@
 #include "base/strv.h"
 #include "wire/msg.h"
 
-struct agent;
+struct node_attempt;
 struct pmix_service;
 
-struct agent_pmix {
+struct pmix_wait {
         struct pmix_service *service; /* NULL = not asked for */
-        struct launch_order order;    /* waits for the service */
+        struct launch_order *order;   /* waits for the service; NULL = none does */
         struct strv base;             /* the environment that ranks share, likewise */
-        bool waiting;
 };
 
 /* Takes over @l and @base and starts the service. Then the ranks are started, or refused. */
-void agent_pmix_begin(struct agent *a, struct launch_order *l, struct strv *base);
+void pmix_wait_begin(struct node_attempt *t, struct launch_order *l, struct strv *base);
 /* Gives up waiting: refuses the order. */
-void agent_pmix_cancel(struct agent *a);
+void pmix_wait_cancel(struct node_attempt *t);
 /* The attempt is over. */
-void agent_pmix_end(struct agent *a);
+void pmix_wait_end(struct node_attempt *t);
 
 /* Adds the variables of PMIx to the environment of a rank. */
-void agent_pmix_add_env(const struct agent *a, uint32_t rank, struct strv *env);
+void pmix_wait_add_env(const struct node_attempt *t, uint32_t rank, struct strv *env);
 /* Returns what a rank that has ended did with PMIx. */
-enum rank_mpi agent_pmix_state(const struct agent *a, uint32_t rank);
-bool agent_pmix_is_helper(const struct agent *a, pid_t pid);
+enum rank_mpi pmix_wait_state(const struct node_attempt *t, uint32_t rank);
+bool pmix_wait_is_helper(const struct node_attempt *t, pid_t pid);

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One timer for both who want samples: each has its own interval. Looks (wait_looks.h) come more
+ * often and only while the head wants samples: they tell which part of a sample's time a rank did
+ * not wait.
+ */
 #include "agent/agent_samples.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "agent/agent_attempt_private.h"
+#include "agent/agent_store.h"
+#include "agent/inspect/gpu_sampler.h"
+#include "agent/inspect/sampler.h"
+#include "agent/inspect/wait_looks.h"
+#include "agent/record/node_trace.h"
 #include "base/memory.h"
 #include "store/relay/relay.h"
 
@@ -12,6 +24,21 @@ enum {
         INTERVAL_MIN_MS = 100,
         LOOK_MS = 50,     /* between two looks at the ranks */
         LOOK_RANK_MS = 2, /* ... and for each rank at least: 500 ranks in a second */
+};
+
+struct rank_samples {
+        struct uplink *up;
+        const struct node_attempt *attempt;
+        const struct store_access *store;
+        uv_timer_t timer;
+        uv_timer_t look;           /* runs while the head wants samples */
+        struct wait_count *counts; /* by place in the attempt's workers; NULL = no looks */
+        size_t n_counts;
+        struct sampler sampler;
+        struct gpu_sampler gpus;
+        uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */
+        struct node_trace *trace;
+        uint64_t recorded_ms; /* of the loop: when the trace is to get the next sample */
 };
 
 /* --- waits in the store ----------------------------------------------------------------------- */
@@ -55,7 +82,7 @@ static pid_t get_rank_pid(const struct worker *w)
 }
 
 struct store_waits {
-        const struct agent_attempt *attempt;
+        const struct node_attempt *attempt;
         bool *waits; /* by place in the attempt's workers */
 };
 
@@ -73,8 +100,8 @@ static void note_store_wait(void *ctx, const struct relay_client *c)
 
 static void on_look_due(uv_timer_t *timer)
 {
-        struct agent_samples *s = timer->data;
-        const struct agent_attempt *t = s->attempt;
+        struct rank_samples *s = timer->data;
+        const struct node_attempt *t = s->attempt;
         struct store_waits waits = { t, xcalloc(t->n_workers, sizeof(bool)) };
 
         store_access_each_local(s->store, note_store_wait, &waits);
@@ -87,7 +114,7 @@ static void on_look_due(uv_timer_t *timer)
         free(waits.waits);
 }
 
-static void stop_looks(struct agent_samples *s)
+static void stop_looks(struct rank_samples *s)
 {
         uv_timer_stop(&s->look);
         free(s->counts);
@@ -95,7 +122,7 @@ static void stop_looks(struct agent_samples *s)
         s->n_counts = 0;
 }
 
-static void begin_looks(struct agent_samples *s)
+static void begin_looks(struct rank_samples *s)
 {
         uint64_t ms = MAX(LOOK_RANK_MS * s->attempt->n_workers, (uint64_t)LOOK_MS);
 
@@ -107,9 +134,9 @@ static void begin_looks(struct agent_samples *s)
 
 /* --- a sample --------------------------------------------------------------------------------- */
 
-static void take_sample(struct agent_samples *s, struct sample *m)
+static void take_sample(struct rank_samples *s, struct sample *m)
 {
-        const struct agent_attempt *t = s->attempt;
+        const struct node_attempt *t = s->attempt;
         pid_t *pids = xcalloc(t->n_workers, sizeof(*pids));
         struct sample_waits waits = { m, uv_hrtime() };
 
@@ -137,7 +164,7 @@ static void take_sample(struct agent_samples *s, struct sample *m)
 /* The timer of the head's order may be faster or slower than the trace's. */
 static void on_sample_due(uv_timer_t *timer)
 {
-        struct agent_samples *s = timer->data;
+        struct rank_samples *s = timer->data;
         uint64_t now_ms = uv_now(timer->loop);
         struct sample m;
 
@@ -153,7 +180,7 @@ static void on_sample_due(uv_timer_t *timer)
 }
 
 /* Starts the timer for what is wanted by now. */
-static void schedule_samples(struct agent_samples *s)
+static void schedule_samples(struct rank_samples *s)
 {
         uint64_t now_ms = uv_now(s->timer.loop);
 
@@ -171,13 +198,13 @@ static void schedule_samples(struct agent_samples *s)
                                s->recorded_ms - MIN(now_ms, s->recorded_ms), RECORD_MS);
 }
 
-void agent_samples_begin(struct agent_samples *s)
+void rank_samples_begin(struct rank_samples *s)
 {
         s->recorded_ms = uv_now(s->timer.loop) + RECORD_AFTER_MS;
         schedule_samples(s);
 }
 
-void agent_samples_end(struct agent_samples *s)
+void rank_samples_end(struct rank_samples *s)
 {
         uv_timer_stop(&s->timer);
         stop_looks(s);
@@ -185,8 +212,9 @@ void agent_samples_end(struct agent_samples *s)
         gpu_sampler_stop(&s->gpus);
 }
 
-void agent_samples_order(struct agent_samples *s, const struct frame *f)
+void rank_samples_on_order(void *samples, const struct frame *f)
 {
+        struct rank_samples *s = samples;
         uint32_t ms;
 
         if (number_decode(&ms, f, NULL) < 0)
@@ -197,26 +225,44 @@ void agent_samples_order(struct agent_samples *s, const struct frame *f)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
-                        const struct agent_attempt *attempt, const struct store_access *store,
-                        struct node_trace *trace)
+struct rank_samples *rank_samples_create(uv_loop_t *loop, struct uplink *up,
+                                         const struct node_attempt *attempt,
+                                         const struct store_access *store, struct node_trace *trace)
 {
-        *s = (struct agent_samples){ .up = up,
-                                     .attempt = attempt,
-                                     .store = store,
-                                     .trace = trace,
-                                     .gpus = GPU_SAMPLER_INIT };
+        struct rank_samples *s = xcalloc(1, sizeof(*s));
+
+        *s = (struct rank_samples){ .up = up,
+                                    .attempt = attempt,
+                                    .store = store,
+                                    .trace = trace,
+                                    .gpus = GPU_SAMPLER_INIT };
         uv_timer_init(loop, &s->timer);
         s->timer.data = s;
         uv_timer_init(loop, &s->look);
         s->look.data = s;
+        return s;
 }
 
-void agent_samples_close(struct agent_samples *s)
+bool rank_samples_have(const struct rank_samples *s, pid_t pid)
+{
+        return pid == s->gpus.pid;
+}
+
+void rank_samples_reaped(struct rank_samples *s, pid_t pid, int status)
+{
+        gpu_sampler_reaped(&s->gpus, pid, status);
+}
+
+void rank_samples_close(struct rank_samples *s)
 {
         stop_looks(s);
         sampler_reset(&s->sampler);
         gpu_sampler_stop(&s->gpus);
         uv_close((uv_handle_t *)&s->look, NULL);
         uv_close((uv_handle_t *)&s->timer, NULL);
+}
+
+void rank_samples_destroy(struct rank_samples *s)
+{
+        free(s);
 }

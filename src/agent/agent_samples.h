@@ -1,44 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent_samples: what the node and its ranks do, every second while that is wanted
+ * Rank_samples: what the node and its ranks do, every second while that is wanted
  *
  * `hnlaunch top` wants it while it looks; the node's trace gets it from 10 s after the start on, so
  * that a short run pays nothing for it.
  */
 #pragma once
 
-#include <stdint.h>
+#include <stdbool.h>
+#include <sys/types.h>
 #include <uv.h>
 
-#include "agent/agent_attempt.h"
-#include "agent/agent_store.h"
-#include "agent/core/uplink.h"
-#include "agent/inspect/gpu_sampler.h"
-#include "agent/inspect/sampler.h"
-#include "agent/inspect/wait_looks.h"
+#include "wire/frame.h"
 
-struct agent_samples {
-        struct uplink *up;
-        const struct agent_attempt *attempt;
-        const struct store_access *store;
-        uv_timer_t timer;
-        uv_timer_t look;           /* runs while the head wants samples */
-        struct wait_count *counts; /* by place in the attempt's workers; NULL = no looks */
-        size_t n_counts;
-        struct sampler sampler;
-        struct gpu_sampler gpus;
-        uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */
-        struct node_trace *trace;
-        uint64_t recorded_ms; /* of the loop: when the trace is to get the next sample */
-};
+struct node_attempt;
+struct node_trace;
+struct rank_samples;
+struct store_access;
+struct uplink;
 
 /* All pointers are borrowed. */
-void agent_samples_init(struct agent_samples *s, uv_loop_t *loop, struct uplink *up,
-                        const struct agent_attempt *attempt, const struct store_access *store,
-                        struct node_trace *trace);
+struct rank_samples *rank_samples_create(uv_loop_t *loop, struct uplink *up,
+                                         const struct node_attempt *attempt,
+                                         const struct store_access *store,
+                                         struct node_trace *trace);
+void rank_samples_close(struct rank_samples *s); /* let the loop turn once more */
+void rank_samples_destroy(struct rank_samples *s);
+
 /* Ranks were started, or all have ended. */
-void agent_samples_begin(struct agent_samples *s);
-void agent_samples_end(struct agent_samples *s);
-/* Takes SAMPLE of the head. */
-void agent_samples_order(struct agent_samples *s, const struct frame *f);
-void agent_samples_close(struct agent_samples *s); /* let the loop turn once more */
+void rank_samples_begin(struct rank_samples *s);
+void rank_samples_end(struct rank_samples *s);
+/* Takes SAMPLE of the head, for @samples, a struct rank_samples. */
+void rank_samples_on_order(void *samples, const struct frame *f);
+
+/* Whether @pid is the process that asks the driver of the GPUs; it, or another one, was reaped. */
+bool rank_samples_have(const struct rank_samples *s, pid_t pid);
+void rank_samples_reaped(struct rank_samples *s, pid_t pid, int status);

@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "agent/agent_attempt.h"
+#include "agent/agent_attempt_private.h"
 #include "agent/rank/rank_signal.h"
 
 enum {
@@ -65,7 +65,7 @@ static bool is_running(const struct worker *w)
         return w->started && !w->reaped;
 }
 
-void agent_signal_ranks(struct agent_attempt *t, int signo)
+void node_attempt_signal(struct node_attempt *t, int signo)
 {
         struct rank_status_scan scan = { 0 };
         const bool for_all = rank_signal_is_for_all(signo);
@@ -121,7 +121,7 @@ static void tell_others(struct worker *w, const struct rank_status_scan *scan, b
         rank_signal_finish(&r);
 }
 
-static struct worker *worker_of_session(const struct agent_attempt *t, pid_t session)
+static struct worker *worker_of_session(const struct node_attempt *t, pid_t session)
 {
         for (size_t i = 0; i < t->n_workers; i++)
                 if (t->workers[i]->pid == session)
@@ -130,7 +130,7 @@ static struct worker *worker_of_session(const struct agent_attempt *t, pid_t ses
 }
 
 /* Whether @p has lost its parent: the agent, or the keeper of the namespace, has taken it over. */
-static bool is_orphan(const struct agent_attempt *t, const struct proc_stat *p,
+static bool is_orphan(const struct node_attempt *t, const struct proc_stat *p,
                       const struct worker *w)
 {
         const pid_t keeper = t->contain.pidns.keeper;
@@ -143,7 +143,7 @@ static bool is_orphan(const struct agent_attempt *t, const struct proc_stat *p,
 
 /* Tells orphans, and returns whether there are any. @services: those in sessions of their own, if
  * they are not at work. */
-static bool tell_orphans(struct agent_attempt *t, const struct rank_status_scan *scan, uint64_t now,
+static bool tell_orphans(struct node_attempt *t, const struct rank_status_scan *scan, uint64_t now,
                          bool services)
 {
         bool any = false;
@@ -177,8 +177,7 @@ static void advance_rank(struct worker *w, const struct rank_status_scan *scan, 
         }
 }
 
-static void advance_ranks(struct agent_attempt *t, const struct rank_status_scan *scan,
-                          uint64_t now)
+static void advance_ranks(struct node_attempt *t, const struct rank_status_scan *scan, uint64_t now)
 {
         for (size_t i = 0; i < t->n_workers; i++) {
                 struct worker *w = t->workers[i];
@@ -192,7 +191,7 @@ static void advance_ranks(struct agent_attempt *t, const struct rank_status_scan
 static void on_step(uv_timer_t *timer);
 
 /* Takes the steps that are due, and comes again. */
-static void advance_stop(struct agent_attempt *t, const struct rank_status_scan *scan,
+static void advance_stop(struct node_attempt *t, const struct rank_status_scan *scan,
                          uint64_t began)
 {
         uint64_t now = uv_hrtime(), step_ms;
@@ -208,7 +207,7 @@ static void advance_stop(struct agent_attempt *t, const struct rank_status_scan 
 
 static void on_step(uv_timer_t *timer)
 {
-        struct agent_attempt *t = timer->data;
+        struct node_attempt *t = timer->data;
         uint64_t began = uv_hrtime();
         struct rank_status_scan scan;
 
@@ -219,7 +218,7 @@ static void on_step(uv_timer_t *timer)
         rank_status_scan_finish(&scan);
 }
 
-void agent_stop_begin(struct agent_attempt *t, uint32_t grace_ms)
+void rank_stop_begin(struct node_attempt *t, uint32_t grace_ms)
 {
         uint64_t began = uv_hrtime();
         struct rank_status_scan scan;
@@ -227,7 +226,7 @@ void agent_stop_begin(struct agent_attempt *t, uint32_t grace_ms)
         t->stop.half_ns = UINT64_MAX;
         t->stop.quiet_ns = 0;
         t->stop.step.data = t;
-        agent_stop_within(t, grace_ms);
+        rank_stop_within(t, grace_ms);
         rank_status_scan(&scan);
         for (size_t i = 0; i < t->n_workers; i++) {
                 struct worker *w = t->workers[i];
@@ -242,12 +241,12 @@ void agent_stop_begin(struct agent_attempt *t, uint32_t grace_ms)
         rank_status_scan_finish(&scan);
 }
 
-void agent_stop_within(struct agent_attempt *t, uint32_t grace_ms)
+void rank_stop_within(struct node_attempt *t, uint32_t grace_ms)
 {
         t->stop.half_ns = MIN(t->stop.half_ns, uv_hrtime() + (uint64_t)grace_ms * 1000000 / 2);
 }
 
-void agent_stop_end(struct agent_attempt *t)
+void rank_stop_end(struct node_attempt *t)
 {
         uv_timer_stop(&t->stop.step);
         pids_finish(&t->stop.told);

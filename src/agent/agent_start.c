@@ -2,8 +2,8 @@
 /*
  * LAUNCH forks all ranks first and waits for START_MS in all until their programs are executed;
  * programs on slow file systems are looked at by a timer later. A rank that cannot be executed
- * stops the others. With PMIx, agent_pmix_begin() stands between agent_start_ranks() and
- * agent_start_processes() and waits for the helper.
+ * stops the others. With PMIx, pmix_wait_begin() stands between node_attempt_start() and
+ * node_attempt_start_processes() and waits for the helper.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_private.h"
+#include "agent/agent_attempt_private.h"
+#include "agent/agent_push.h"
+#include "agent/agent_store.h"
+#include "agent/contain/guard.h"
 #include "agent/endpoint/port.h"
 #include "agent/pmi/pmi_library_file.h"
 #include "agent/rank/base_env.h"
@@ -20,6 +23,7 @@
 #include "base/exec_failure.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "wire/env/nccl_env.h"
 #include "wire/env/subst.h"
 #include "wire/env/worker_env.h"
@@ -34,14 +38,15 @@ extern char **environ;
 
 /* --- programs that are executed, or not ------------------------------------------------------- */
 
-void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
+void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why, int error,
+                         const char *text)
 {
         struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
 
         memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
-        refused_encode(&a->up.out, &m);
-        if (why == REFUSED_ORDER && a->attempt.phase == IDLE)
-                empty_encode(&a->up.out, MSG_GONE);
+        refused_encode(&t->deps.up->out, &m);
+        if (why == REFUSED_ORDER && t->phase == IDLE)
+                empty_encode(&t->deps.up->out, MSG_GONE);
 }
 
 /* Tells -v that PATH leads to a link without a target first. */
@@ -54,12 +59,11 @@ static void note_skipped(const struct worker *w)
                 log_line(LOG_INFO, "%s", skipped);
 }
 
-void agent_confirm_starts(struct agent *a, uint64_t ms)
+void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
 {
         static const enum refusal why[] = {
                 [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
         };
-        struct agent_attempt *t = &a->attempt;
         uint64_t end = uv_hrtime() / 1000000 + ms, now;
         enum spawn_step step;
         struct error err;
@@ -80,13 +84,14 @@ void agent_confirm_starts(struct agent *a, uint64_t ms)
                 if (r > 0) {
                         if (i == 0)
                                 note_skipped(w);
-                        started_encode(&a->up.out, &(struct started){ .rank = w->rank,
-                                                                      .pid = (uint32_t)w->pid });
+                        started_encode(
+                                &t->deps.up->out,
+                                &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
                         continue;
                 }
                 t->n_alive--;
                 if (!t->refused)
-                        agent_refuse(a, w->rank, why[step], err.code, err.text);
+                        node_attempt_refuse(t, w->rank, why[step], err.code, err.text);
                 t->refused = true;
                 worker_destroy(w);
         }
@@ -95,12 +100,12 @@ void agent_confirm_starts(struct agent *a, uint64_t ms)
                 return;
         uv_timer_stop(&t->starting);
         if (t->refused && t->phase != KILLING)
-                agent_kill_ranks(t);
+                node_attempt_kill(t);
 }
 
 static void on_starting(uv_timer_t *timer)
 {
-        agent_confirm_starts(timer->data, 0);
+        node_attempt_confirm_starts(timer->data, 0);
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -127,26 +132,26 @@ static const char *pick_ras_addr(char *to, size_t size)
         return to;
 }
 
-/* Forks a rank's process; agent_confirm_starts() finds out whether the program could be executed.
+/* Forks a rank's process; node_attempt_confirm_starts() finds out whether the program could be
+ * executed.
  */
-static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
-                      const struct common_start *common)
+static int start_rank(struct node_attempt *t, const struct launch_order *l,
+                      const struct launch_rank *r, const struct common_start *common)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT, argv = STRV_INIT;
-        struct agent_attempt *t = &a->attempt;
-        char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
+        char *error_file = xasprintf("%s/error-%u.json", t->deps.dir->path, r->rank);
         struct worker_setup setup = {
-                .loop = a->loop,
-                .up = &a->up,
+                .loop = t->deps.loop,
+                .up = t->deps.up,
                 .rank = r->rank,
                 .window = l->window,
                 .argv = &argv,
                 .env = &env,
-                .cwd = a->pull.cwd,
+                .cwd = t->cwd,
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .terminal = r->rank == l->terminal.rank ? &l->terminal : NULL,
                 .contain = &t->contain,
-                .trace = a->trace,
+                .trace = t->deps.trace,
                 .older_names = common->older_names,
                 .torch = common->torch,
         };
@@ -157,26 +162,26 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
 
         subst_arguments(&argv, l, r);
         strv_copy(&env, &common->env);
-        worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
+        worker_env_build(&env, l, r, t->deps.dir->store, error_file, t->cores);
         ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
                 err_set(&err, -ret, "cannot open a connection for MPI: %s", strerror(-ret));
-                agent_refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
+                node_attempt_refuse(t, r->rank, REFUSED_FORK, err.code, err.text);
                 free(error_file);
                 return ret;
         }
         setup.pass = MAX(pmi, 0);
         if (l->mpi.kind == MPI_PMI1)
-                pmi_library_add_env(&env, a->dir.path, l);
-        agent_pmix_add_env(a, r->rank, &env);
-        if (push_receiver_dir(a->push))
-                strv_env_set(&env, HN_PUSH_DIR, push_receiver_dir(a->push));
+                pmi_library_add_env(&env, t->deps.dir->path, l);
+        pmix_wait_add_env(t, r->rank, &env);
+        if (push_receiver_dir(t->deps.push))
+                strv_env_set(&env, HN_PUSH_DIR, push_receiver_dir(t->deps.push));
         if (setup.terminal && *l->terminal.term)
                 strv_env_set(&env, "TERM", l->terminal.term);
         w = worker_start(&setup, &err);
         free(error_file);
         if (!w) {
-                agent_refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
+                node_attempt_refuse(t, r->rank, REFUSED_FORK, err.code, err.text);
                 return -err.code;
         }
         t->workers[t->n_workers++] = w;
@@ -186,43 +191,42 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
 }
 
 /* Opens what all ranks share. */
-static int open_attempt(struct agent *a, const struct launch_order *l, struct error *err)
+static int open_attempt(struct node_attempt *t, const struct launch_order *l, struct error *err)
 {
-        struct agent_attempt *t = &a->attempt;
 
-        if (contain_open(&t->contain, l->contain, a->dir.store, err) < 0)
+        if (contain_open(&t->contain, l->contain, t->deps.dir->store, err) < 0)
                 return -err->code;
         if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return 0;
         if (l->mpi.kind == MPI_PMI1)
-                pmi_library_write(a->dir.path);
-        t->pmi = pmi_link_create(a->loop, store_access_relay(a->store), l, err);
+                pmi_library_write(t->deps.dir->path);
+        t->pmi = pmi_link_create(t->deps.loop, store_access_relay(t->deps.store), l, err);
         if (t->pmi)
                 return 0;
         contain_close(&t->contain);
         return -err->code;
 }
 
-void agent_start_processes(struct agent *a, const struct launch_order *l, const struct strv *base)
+void node_attempt_start_processes(struct node_attempt *t, const struct launch_order *l,
+                                  const struct strv *base)
 {
-        struct agent_attempt *t = &a->attempt;
         char ras_addr[32];
-        const struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)), a->dir.dumps,
-                                          a->dir.pipes };
+        const struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)),
+                                          t->deps.dir->dumps, t->deps.dir->pipes };
         struct common_start common = { 0 };
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
         common.torch = common.older_names && l->n_ranks > 1 ? torch_note_map() : NULL;
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++) {
-                t->refused = start_rank(a, l, &l->ranks[i], &common) < 0;
+                t->refused = start_rank(t, l, &l->ranks[i], &common) < 0;
                 if (i == 0)
                         torch_note_wait(common.torch, START_MS);
         }
         torch_note_unmap(common.torch);
         strv_finish(&common.env);
-        agent_confirm_starts(a, START_MS);
-        agent_samples_begin(&a->samples);
+        node_attempt_confirm_starts(t, START_MS);
+        t->ops.started(t->ops.ctx);
         if (t->n_workers && (t->has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
                 library_watch_start(&t->loaded.libraries, t->workers[0]->pid, t->workers[0]->rank);
         for (size_t i = 0; i < t->n_workers && l->mpi.kind != MPI_NONE && l->world_size > 1; i++)
@@ -233,35 +237,34 @@ void agent_start_processes(struct agent *a, const struct launch_order *l, const 
         uv_timer_start(&t->starting, on_starting, START_LOOK_MS, START_LOOK_MS);
 }
 
-void agent_start_ranks(struct agent *a, struct launch_order *l)
+void node_attempt_start(struct node_attempt *t, struct launch_order *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
         char limits[160];
-        struct agent_attempt *t = &a->attempt;
         struct error err;
 
-        if (open_attempt(a, l, &err) < 0) {
-                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
+        if (open_attempt(t, l, &err) < 0) {
+                node_attempt_refuse(t, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
                 return;
         }
         limits_describe(limits, sizeof(limits));
         log_line(LOG_INFO, "processes are contained by: %s%s%s",
                  contain_level_name(t->contain.level),
                  *limits ? "; soft limits of ranks are raised to the hard ones: " : "", limits);
-        if (a->notes && t->contain.cgroup.path)
-                snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", t->contain.cgroup.path);
+        if (t->deps.notes && t->contain.cgroup.path)
+                snprintf(t->deps.notes->cgroup, sizeof(t->deps.notes->cgroup), "%s",
+                         t->contain.cgroup.path);
         oom_read(&t->oom, t->contain.cgroup.path);
         t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .fd = -1 };
-        a->head.limit_ms = l->silence_ms;
-        free(a->pull.cwd);
-        a->pull.cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
+        free(t->cwd);
+        t->cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);
         t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         t->stop.grace_ms = l->grace_ms;
         t->phase = RUNNING;
         t->refused = false;
         if (l->mpi.kind == MPI_PMIX)
-                agent_pmix_begin(a, l, &base);
+                pmix_wait_begin(t, l, &base);
         else
-                agent_start_processes(a, l, &base);
+                node_attempt_start_processes(t, l, &base);
 }

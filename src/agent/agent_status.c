@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Answers to the head about ranks that may hang.
+ *
  * A STATUS is put together from three sources: one walk over /proc (state and processor time of
  * each worker's session), the kernel's socket tables (which rank holds which connection to the TCP
  * endpoint, on whatever node), and the endpoints of this node (the wait of each client). Clients of
  * the Unix socket are known by rank, clients of the TCP endpoint only by address and port, so the
  * head joins the latter with the ports reported by the ranks' own nodes.
  */
-#include "agent/agent_status.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_attempt_private.h"
+#include "agent/agent_store.h"
 #include "agent/core/sockdiag.h"
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/pmix/pmix_service.h"
 #include "agent/rank/other_store.h"
 #include "agent/rank/rank_status.h"
+#include "base/memory.h"
 #include "store/engine/key_format.h"
+#include "store/relay/relay.h"
 
 /* The answer, while in the making. */
 struct status_answer {
@@ -150,7 +154,7 @@ static void add_rank_ports(const struct store_access *s, struct node_status *m)
         sockdiag_close(&d);
 }
 
-static void add_rank_statuses(const struct agent_attempt *t, struct status_answer *to)
+static void add_rank_statuses(const struct node_attempt *t, struct status_answer *to)
 {
         struct rank_status_scan scan;
 
@@ -180,9 +184,10 @@ static bool has_any_joined(const struct node_status *m)
         return false;
 }
 
-void agent_status_send(struct uplink *up, const struct agent_attempt *t,
-                       const struct store_access *s, const struct frame *f)
+void node_attempt_on_status_request(void *attempt, const struct frame *f)
 {
+        const struct node_attempt *t = attempt;
+        const struct store_access *s = t->deps.store;
         const struct sockaddr *master = store_access_master(s);
         const struct endpoint_tcp *tcp = store_access_tcp(s);
         struct status_answer to = { .now_ns = uv_hrtime() };
@@ -202,6 +207,59 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
         }
         if (t->n_alive && master && !has_any_joined(&to.m))
                 other_store_find(&to.m.other, t->contain.mark, sockdiag_port(master));
-        node_status_encode(&up->out, &to.m);
+        node_status_encode(&t->deps.up->out, &to.m);
         node_status_finish(&to.m);
+}
+
+/* --- INSPECT ---------------------------------------------------------------------------------- */
+
+static pid_t living_pid(const struct worker *w)
+{
+        return w->reaped || !w->started ? 0 : w->pid;
+}
+
+static bool is_of_all_ranks(const struct inspect_order *o)
+{
+        return o->what != INSPECT_STACKS && o->what != INSPECT_CORE;
+}
+
+/* In a process namespace a process does not have the number that its core file has. */
+static void refuse_core(const struct node_attempt *t, const struct inspect_order *o)
+{
+        struct inspected m = { .number = o->number, .rank = o->ranks[0] };
+
+        snprintf(m.problem, sizeof(m.problem), "with --contain pidns none is looked for");
+        inspected_encode(&t->deps.up->out, &m);
+}
+
+void node_attempt_on_inspect(void *attempt, const struct frame *f)
+{
+        struct node_attempt *t = attempt;
+        const struct inspector_paths paths = { t->deps.dir->pipes, t->deps.dir->dumps, t->cwd };
+        struct inspect_order o;
+        struct inspector_rank *ranks;
+        size_t n = 0;
+
+        if (inspect_order_decode(&o, f, NULL) < 0)
+                return;
+        if (o.what == INSPECT_CORE && o.n_ranks && t->contain.pidns.keeper) {
+                refuse_core(t, &o);
+                inspect_order_finish(&o);
+                return;
+        }
+        ranks = xcalloc(MAX(t->n_workers, (size_t)o.n_ranks), sizeof(*ranks));
+        if (o.what == INSPECT_CORE && o.n_ranks)
+                ranks[n++] = (struct inspector_rank){ o.ranks[0], (pid_t)o.pid };
+        for (size_t i = 0; is_of_all_ranks(&o) && i < t->n_workers; i++)
+                ranks[n++] =
+                        (struct inspector_rank){ t->workers[i]->rank, living_pid(t->workers[i]) };
+        for (uint32_t k = 0; o.what == INSPECT_STACKS && k < o.n_ranks; k++) {
+                const struct worker *w = node_attempt_find_rank(t, o.ranks[k]);
+
+                if (w)
+                        ranks[n++] = (struct inspector_rank){ w->rank, living_pid(w) };
+        }
+        inspection_start(&t->inspection, &o, ranks, n, &paths);
+        free(ranks);
+        inspect_order_finish(&o);
 }

@@ -46,9 +46,10 @@ void pull_sender_stop(struct pull_sender *s)
         uv_timer_stop(&s->again);
 }
 
-void pull_sender_begin(struct pull_sender *s, struct pull_order *order)
+void pull_sender_begin(struct pull_sender *s, struct pull_order *order, const char *cwd)
 {
         pull_sender_stop(s);
+        s->cwd = cwd;
         s->order = *order;
         *order = (struct pull_order){ .paths = STRV_INIT };
         s->part = xcalloc(PULL_PART_MAX, 1);
@@ -60,8 +61,6 @@ void pull_sender_begin(struct pull_sender *s, struct pull_order *order)
 void pull_sender_close(struct pull_sender *s)
 {
         pull_sender_stop(s);
-        free(s->cwd);
-        s->cwd = NULL;
         uv_close((uv_handle_t *)&s->again, NULL);
 }
 

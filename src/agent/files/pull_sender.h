@@ -20,7 +20,7 @@ enum { PULL_DEPTH = 64 /* folders within folders */ };
 
 struct pull_sender {
         struct pull_order order;
-        char *cwd;         /* of the ranks; NULL = no rank was started */
+        const char *cwd;   /* of the ranks, borrowed; NULL = no rank was started */
         bool busy, inside; /* inside: of path number @item */
         uint32_t item, entries;
         struct {
@@ -36,8 +36,9 @@ struct pull_sender {
 };
 
 void pull_sender_init(struct pull_sender *s, uv_loop_t *loop);
-/* Begins to send; takes over the content of @order. An order before is forgotten. */
-void pull_sender_begin(struct pull_sender *s, struct pull_order *order);
+/* Begins to send; takes over the content of @order. An order before is forgotten. @cwd is borrowed
+ * until the end. */
+void pull_sender_begin(struct pull_sender *s, struct pull_order *order, const char *cwd);
 /* Sends as much as the uplink takes now. Call in every turn of the loop. */
 void pull_sender_turn(struct pull_sender *s, struct uplink *up);
 void pull_sender_stop(struct pull_sender *s);

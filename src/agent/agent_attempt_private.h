@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Node_attempt private: the state, for the files of the attempt and for what looks at its ranks
+ */
+#pragma once
+
+#include "agent/agent_attempt.h"
+#include "agent/agent_pmix.h"
+#include "agent/contain/contain.h"
+#include "agent/contain/oom.h"
+#include "agent/core/job_dir.h"
+#include "agent/core/uplink.h"
+#include "agent/inspect/inspection.h"
+#include "agent/nccl/dump_sender.h"
+#include "agent/nccl/library_watch.h"
+#include "agent/nccl/world_watch.h"
+#include "agent/pmi/pmi_link.h"
+#include "agent/rank/worker.h"
+#include "wire/msg.h"
+
+enum attempt_phase {
+        IDLE,
+        RUNNING,
+        LINGERING,
+        TERMINATING,
+        KILLING,
+        DRAINING,
+};
+
+enum { LINGER_MS = 500 /* in which leftovers may end by themselves */ };
+
+/* The order in which processes are told to end; see agent_signals.c. */
+struct rank_stop {
+        uv_timer_t step;
+        uint32_t grace_ms; /* --grace */
+        uint64_t half_ns;  /* half of the grace time is over then */
+        uint64_t quiet_ns; /* when a process of a rank's session was last there */
+        struct pids told;  /* of those that are no rank's */
+};
+
+/* What ranks load of NCCL and MPI. */
+struct loaded_watch {
+        struct library_watch libraries; /* of the first worker */
+        struct world_watch worlds;      /* of the first workers */
+};
+
+struct node_attempt {
+        struct node_attempt_deps deps;
+        struct node_attempt_ops ops;
+        char *cwd; /* of the ranks; NULL = none was started */
+        enum attempt_phase phase;
+        struct worker **workers;
+        size_t n_workers;
+        size_t n_alive;    /* not reaped, including: */
+        size_t n_starting; /* program not yet executed */
+        uint32_t cores;    /* of this node, shared by all ranks */
+        bool has_gpus;     /* this node */
+        bool refused;      /* a rank could not be started, and the head was told of one */
+        uv_timer_t grace;
+        struct rank_stop stop;
+        uv_timer_t reaping;  /* children wait for their turn */
+        uv_timer_t recheck;  /* no signal tells of the end of processes other than children */
+        uv_timer_t starting; /* ... nor of the execution of a program */
+        struct contain contain;
+        struct oom oom; /* when the ranks started */
+        struct dump_sender dumps;
+        struct loaded_watch loaded;
+        struct inspection inspection;
+        struct pmi_link *pmi; /* NULL = none */
+        struct pmix_wait pmix;
+};
+
+/* Returns the process of a rank; NULL = it is not of this node, or could not be started. */
+struct worker *node_attempt_find_rank(const struct node_attempt *t, uint32_t rank);
+
+/* --- node_attempt_start.c --- */
+
+/* The second half: starts the processes, with the environment that they share. */
+void node_attempt_start_processes(struct node_attempt *t, const struct launch_order *l,
+                                  const struct strv *base);
+/* Waits for at most @ms in all until the programs of started ranks are executed: executing a
+ * program, or entering the working folder, takes as long as the file system does. Reports the first
+ * failure; a worker whose program could not be executed is freed. */
+void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms);
+
+/* --- node_attempt_signals.c --- */
+
+/* Sends a signal of the user to the program of each rank, else to the rank's process group. */
+void node_attempt_signal(struct node_attempt *t, int signo);
+/* TERM to the ranks, and later to what is left; KILL is not sent. */
+void rank_stop_begin(struct node_attempt *t, uint32_t grace_ms);
+void rank_stop_within(struct node_attempt *t, uint32_t grace_ms); /* the grace is shorter */
+void rank_stop_end(struct node_attempt *t);
+
+/* --- node_attempt_end.c --- */
+
+/* Sends EXITED behind the rank's output, where the head looks for the reason. */
+void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int status);
+/* Frees the workers of the attempt. */
+void node_attempt_drop_workers(struct node_attempt *t);
+
+/* --- node_attempt.c --- */
+
+/* KILL to all processes of the attempt. */
+void node_attempt_kill(struct node_attempt *t);
+/* Gives the ranks up that stay for LINGER_MS when the others have ended. */
+void node_attempt_linger(struct node_attempt *t);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a rank is reported behind its last output (node_attempt_report_exit()). The end of the
+ * attempt: node_attempt_turn(), called in every turn of the loop, looks for processes of the
+ * attempt once no worker is alive, every RECHECK_MS until none is left, then reads the outputs to
+ * their end, sends dumps of the flight recorder and GONE.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "agent/agent_attempt_private.h"
+#include "agent/record/node_trace.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+enum {
+        ERROR_FILE_MAX = 1 << 20,
+        RECHECK_MS = 20,
+};
+
+/* --- the end of a rank ------------------------------------------------------------------------ */
+
+/* The kernel counts an OOM kill before the victim can be waited for. */
+static void note_oom_kill(const struct node_attempt *t, struct exited *m)
+{
+        struct oom now;
+
+        oom_read(&now, t->contain.cgroup.path);
+        if (now.kills <= t->oom.kills || strcmp(now.where, t->oom.where) != 0)
+                return;
+        memcpy(m->oom, now.where, sizeof(m->oom));
+        m->oom_before = t->oom.kills;
+        m->oom_after = now.kills;
+}
+
+/* Sends the error file of torch.distributed.elastic, if the rank left one. */
+static void send_error_file(const struct node_attempt *t, uint32_t rank)
+{
+        char *path = xasprintf("%s/error-%u.json", t->deps.dir->path, rank), *text;
+        size_t len;
+        int r = fd_read_regular(AT_FDCWD, path, ERROR_FILE_MAX, &text, &len);
+
+        if (r == 0) {
+                if (len)
+                        rank_bytes_encode(&t->deps.up->out, MSG_REPORT, rank, text, len);
+                free(text);
+        } else if (r != -ENOENT) {
+                log_line(LOG_WARN, "ignoring the error file of rank %u: %s", rank,
+                         r == -EFBIG    ? "larger than 1 MiB"
+                         : r == -EINVAL ? "not a regular file"
+                                        : strerror(-r));
+        }
+        free(path);
+}
+
+/* Returns the MPI that the rank has loaded, but did not use. */
+static enum rank_mpi mpi_left_unused(const struct library_watch *w)
+{
+        return w->mpi == MPI_FAMILY_OPEN_MPI ? RANK_MPI_UNUSED_OPEN_MPI
+               : w->mpi == MPI_FAMILY_MPICH  ? RANK_MPI_UNUSED_MPICH
+                                             : RANK_MPI_UNUSED;
+}
+
+void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int status)
+{
+        struct exited m = {
+                .rank = w->rank,
+                .pid = (uint32_t)w->pid,
+                .status = (uint32_t)status,
+                .mono_ns = uv_hrtime(),
+                .stopped = t->phase >= TERMINATING && !w->left,
+                .killed = t->phase == KILLING && !w->left,
+        };
+
+        if (t->pmi)
+                m.mpi = pmi_link_end(t->pmi, w->rank);
+        else
+                m.mpi = pmix_wait_state(t, w->rank);
+        if (m.mpi == RANK_MPI_UNUSED)
+                m.mpi = world_watch_end(&t->loaded.worlds, w->pid);
+        else
+                world_watch_end(&t->loaded.worlds, w->pid);
+        if (m.mpi == RANK_MPI_UNUSED && w->pid == t->loaded.libraries.pid)
+                m.mpi = mpi_left_unused(&t->loaded.libraries);
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
+                note_oom_kill(t, &m);
+        if (status && w->started)
+                worker_each_output(w, stream_catch_up);
+        send_error_file(t, w->rank);
+        exited_encode(&t->deps.up->out, &m);
+        node_trace_exit(t->deps.trace, w->rank, m.status);
+        if (w->pid == t->loaded.libraries.pid)
+                library_watch_stop(&t->loaded.libraries);
+}
+
+/* --- the end of an attempt -------------------------------------------------------------------- */
+
+/* Turns the loop, and so leads to node_attempt_turn(). */
+static void on_recheck(uv_timer_t *timer)
+{
+        const struct node_attempt *t = timer->data;
+
+        if (t->phase == KILLING)
+                contain_kill(&t->contain);
+}
+
+void node_attempt_drop_workers(struct node_attempt *t)
+{
+        for (size_t i = 0; i < t->n_workers; i++)
+                worker_destroy(t->workers[i]);
+        free(t->workers);
+        t->workers = NULL;
+        t->n_workers = t->n_alive = t->n_starting = 0;
+        uv_timer_stop(&t->starting);
+}
+
+/* Removes what ranks left beside the socket, and tells of it. */
+static void clear_job_dir_of_ranks(struct job_dir *d)
+{
+        size_t removed;
+        int error;
+        size_t left = job_dir_clear(d, &removed, &error);
+
+        if (left)
+                log_line(LOG_WARN,
+                         "remains of the job are left in %s: cannot remove all: %s [HN%d]", d->path,
+                         strerror(error), HN_FILES_LEFT);
+        else if (removed)
+                log_line(LOG_INFO, "removed %zu file%s of ranks in %s", removed,
+                         removed == 1 ? "" : "s", d->path);
+}
+
+static void finish_attempt(struct node_attempt *t)
+{
+        rank_stop_end(t);
+        node_attempt_drop_workers(t);
+        library_watch_stop(&t->loaded.libraries);
+        world_watch_stop(&t->loaded.worlds);
+        dump_sender_close(&t->dumps);
+        pmi_link_destroy(t->pmi);
+        t->pmi = NULL;
+        pmix_wait_end(t);
+        contain_close(&t->contain);
+        clear_job_dir_of_ranks(t->deps.dir);
+        t->phase = IDLE;
+        t->ops.ended(t->ops.ctx);
+        empty_encode(&t->deps.up->out, MSG_GONE);
+}
+
+void node_attempt_turn(struct node_attempt *t)
+{
+        if (t->phase == IDLE || t->n_alive || t->pmix.order ||
+            uv_is_active((uv_handle_t *)&t->recheck))
+                return;
+        inspection_stop(&t->inspection);
+        if (t->phase != DRAINING) {
+                bool any = contain_any(&t->contain), marked = !any && contain_sweep(&t->contain);
+
+                if (any && t->phase == RUNNING)
+                        node_attempt_linger(t);
+                else if (marked)
+                        t->phase = KILLING;
+                if (any || marked) {
+                        uv_timer_start(&t->recheck, on_recheck, RECHECK_MS, 0);
+                        return;
+                }
+                t->phase = DRAINING;
+                uv_timer_stop(&t->grace);
+                for (size_t i = 0; i < t->n_workers; i++)
+                        worker_each_output(t->workers[i], stream_drain);
+                dump_sender_find(&t->dumps, t->deps.dir->path);
+        }
+        for (size_t i = 0; i < t->n_workers && !t->deps.up->lost; i++)
+                if (t->workers[i]->out[0] || t->workers[i]->out[1])
+                        return;
+        if (t->deps.up->lost || dump_sender_run(&t->dumps, t->deps.up))
+                finish_attempt(t);
+        else
+                uv_timer_start(&t->recheck, on_recheck, RECHECK_MS, 0);
+}
