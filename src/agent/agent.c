@@ -19,19 +19,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_attempt.h"
-#include "agent/agent_children.h"
-#include "agent/agent_push.h"
-#include "agent/agent_samples.h"
-#include "agent/agent_store.h"
+#include "agent/attempt/node_attempt.h"
+#include "agent/attempt/rank_samples.h"
 #include "agent/contain/contain.h"
 #include "agent/contain/guard.h"
+#include "agent/core/inventory.h"
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
+#include "agent/endpoint/store_access.h"
 #include "agent/files/file_cache.h"
 #include "agent/files/pull_sender.h"
-#include "agent/inventory.h"
+#include "agent/files/push_receiver.h"
 #include "agent/record/node_trace.h"
+#include "agent/tree/child_nodes.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/relay/relay.h"
@@ -151,21 +151,21 @@ static void close_push(struct agent *a)
 /* --- processes that are not of the attempt -----------------------------------------------------
  */
 
-static bool any_other_process(void *ctx)
+static bool any_part_process(void *ctx)
 {
         const struct agent *a = ctx;
 
         return child_nodes_any(a->children) || a->has_gpus;
 }
 
-static bool is_other_process(void *ctx, pid_t pid)
+static bool is_part_process(void *ctx, pid_t pid)
 {
         const struct agent *a = ctx;
 
         return rank_samples_have(a->samples, pid) || child_nodes_have(a->children, pid);
 }
 
-static void on_other_reaped(void *ctx, pid_t pid, int status)
+static void on_part_reaped(void *ctx, pid_t pid, int status)
 {
         struct agent *a = ctx;
 
@@ -525,20 +525,19 @@ static void create_parts(struct agent *a)
                 .need_dir = need_job_dir,
                 .ctx = a,
         });
-        a->attempt =
-                node_attempt_create(&(struct node_attempt_deps){ .loop = a->loop,
-                                                                 .up = &a->up,
-                                                                 .dir = &a->dir,
-                                                                 .store = a->store,
-                                                                 .push = a->push,
-                                                                 .trace = a->trace,
-                                                                 .notes = a->notes },
-                                    &(struct node_attempt_ops){ .started = on_attempt_started,
-                                                                .ended = on_attempt_ended,
-                                                                .any_other = any_other_process,
-                                                                .is_other = is_other_process,
-                                                                .other_reaped = on_other_reaped,
-                                                                .ctx = a });
+        a->attempt = node_attempt_create(&(struct node_attempt_deps){ .loop = a->loop,
+                                                                      .up = &a->up,
+                                                                      .dir = &a->dir,
+                                                                      .store = a->store,
+                                                                      .push = a->push,
+                                                                      .trace = a->trace,
+                                                                      .notes = a->notes },
+                                         &(struct node_attempt_ops){ .started = on_attempt_started,
+                                                                     .ended = on_attempt_ended,
+                                                                     .any_other = any_part_process,
+                                                                     .is_other = is_part_process,
+                                                                     .other_reaped = on_part_reaped,
+                                                                     .ctx = a });
         a->samples = rank_samples_create(a->loop, &a->up, a->attempt, a->store, a->trace);
 }
 

@@ -4,8 +4,7 @@
  */
 #pragma once
 
-#include "agent/agent_attempt.h"
-#include "agent/agent_pmix.h"
+#include "agent/attempt/node_attempt.h"
 #include "agent/contain/contain.h"
 #include "agent/contain/oom.h"
 #include "agent/core/job_dir.h"
@@ -29,7 +28,7 @@ enum attempt_phase {
 
 enum { LINGER_MS = 500 /* in which leftovers may end by themselves */ };
 
-/* The order in which processes are told to end; see agent_signals.c. */
+/* The order in which processes are told to end; see node_attempt_signals.c. */
 struct rank_stop {
         uv_timer_t step;
         uint32_t grace_ms; /* --grace */
@@ -44,6 +43,14 @@ struct loaded_watch {
         struct world_watch worlds;      /* of the first workers */
 };
 
+/* Ranks that wait for PMIx: with MPI_PMIX the environment of each comes from the helper
+ * (agent/pmix/pmix_service.h), which takes as long as the node needs to load its libpmix. */
+struct pmix_wait {
+        struct pmix_service *service; /* NULL = not asked for */
+        struct launch_order *order;   /* waits for the service; NULL = none does */
+        struct strv base;             /* the environment that ranks share, likewise */
+};
+
 struct node_attempt {
         struct node_attempt_deps deps;
         struct node_attempt_ops ops;
@@ -53,14 +60,18 @@ struct node_attempt {
         size_t n_workers;
         size_t n_alive;    /* not reaped, including: */
         size_t n_starting; /* program not yet executed */
-        uint32_t cores;    /* of this node, shared by all ranks */
-        bool has_gpus;     /* this node */
-        bool refused;      /* a rank could not be started, and the head was told of one */
-        uv_timer_t grace;
+        struct {
+                uint32_t cores; /* shared by all ranks */
+                bool has_gpus;
+        } node;
+        bool refused; /* a rank could not be started, and the head was told of one */
+        struct {
+                uv_timer_t grace;
+                uv_timer_t reaping;  /* children wait for their turn */
+                uv_timer_t recheck;  /* no signal tells of the end of processes not our children */
+                uv_timer_t starting; /* ... nor of the execution of a program */
+        } timers;
         struct rank_stop stop;
-        uv_timer_t reaping;  /* children wait for their turn */
-        uv_timer_t recheck;  /* no signal tells of the end of processes other than children */
-        uv_timer_t starting; /* ... nor of the execution of a program */
         struct contain contain;
         struct oom oom; /* when the ranks started */
         struct dump_sender dumps;
@@ -75,13 +86,18 @@ struct worker *node_attempt_find_rank(const struct node_attempt *t, uint32_t ran
 
 /* --- node_attempt_start.c --- */
 
-/* The second half: starts the processes, with the environment that they share. */
-void node_attempt_start_processes(struct node_attempt *t, const struct launch_order *l,
-                                  const struct strv *base);
 /* Waits for at most @ms in all until the programs of started ranks are executed: executing a
  * program, or entering the working folder, takes as long as the file system does. Reports the first
  * failure; a worker whose program could not be executed is freed. */
 void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms);
+
+/* Gives up waiting for PMIx: refuses the order. */
+void pmix_wait_cancel(struct node_attempt *t);
+/* The attempt is over. */
+void pmix_wait_end(struct node_attempt *t);
+/* Returns what a rank that has ended did with PMIx. */
+enum rank_mpi pmix_wait_state(const struct node_attempt *t, uint32_t rank);
+bool pmix_wait_is_helper(const struct node_attempt *t, pid_t pid);
 
 /* --- node_attempt_signals.c --- */
 

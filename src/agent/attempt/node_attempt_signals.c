@@ -11,12 +11,12 @@
  *
  * The last are services that clean up when their clients are gone, such as torch_shm_manager, which
  * waits for new clients for 2 s; one that is at work is left alone. Each process is told once. The
- * end of the grace time is not waited for here: agent_attempt.c kills all that is left.
+ * end of the grace time is not waited for here: node_attempt.c kills all that is left.
  */
 #include <signal.h>
 #include <unistd.h>
 
-#include "agent/agent_attempt_private.h"
+#include "agent/attempt/node_attempt_private.h"
 #include "agent/rank/rank_signal.h"
 
 enum {

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_attempt_private.h"
-#include "agent/agent_store.h"
+#include "agent/attempt/node_attempt_private.h"
 #include "agent/core/sockdiag.h"
 #include "agent/endpoint/endpoint_tcp.h"
+#include "agent/endpoint/store_access.h"
 #include "agent/pmix/pmix_service.h"
 #include "agent/rank/other_store.h"
 #include "agent/rank/rank_status.h"

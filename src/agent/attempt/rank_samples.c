@@ -4,16 +4,18 @@
  * often and only while the head wants samples: they tell which part of a sample's time a rank did
  * not wait.
  */
-#include "agent/agent_samples.h"
+#include "agent/attempt/rank_samples.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/agent_attempt_private.h"
-#include "agent/agent_store.h"
+#include "agent/attempt/node_attempt.h"
+#include "agent/core/uplink.h"
+#include "agent/endpoint/store_access.h"
 #include "agent/inspect/gpu_sampler.h"
 #include "agent/inspect/sampler.h"
 #include "agent/inspect/wait_looks.h"
+#include "agent/rank/worker.h"
 #include "agent/record/node_trace.h"
 #include "base/memory.h"
 #include "store/relay/relay.h"
@@ -82,8 +84,8 @@ static pid_t get_rank_pid(const struct worker *w)
 }
 
 struct store_waits {
-        const struct node_attempt *attempt;
-        bool *waits; /* by place in the attempt's workers */
+        struct node_ranks ranks;
+        bool *waits; /* by place in @ranks */
 };
 
 static void note_store_wait(void *ctx, const struct relay_client *c)
@@ -94,19 +96,19 @@ static void note_store_wait(void *ctx, const struct relay_client *c)
 
         if (rank < 0 || !relay_client_pending(c, &p))
                 return;
-        for (size_t i = 0; i < s->attempt->n_workers; i++)
-                s->waits[i] |= s->attempt->workers[i]->rank == (uint32_t)rank;
+        for (size_t i = 0; i < s->ranks.n; i++)
+                s->waits[i] |= s->ranks.v[i]->rank == (uint32_t)rank;
 }
 
 static void on_look_due(uv_timer_t *timer)
 {
         struct rank_samples *s = timer->data;
-        const struct node_attempt *t = s->attempt;
-        struct store_waits waits = { t, xcalloc(t->n_workers, sizeof(bool)) };
+        const struct node_ranks ranks = node_attempt_ranks(s->attempt);
+        struct store_waits waits = { ranks, xcalloc(ranks.n, sizeof(bool)) };
 
         store_access_each_local(s->store, note_store_wait, &waits);
-        for (size_t i = 0; i < t->n_workers && i < s->n_counts; i++) {
-                pid_t pid = get_rank_pid(t->workers[i]);
+        for (size_t i = 0; i < ranks.n && i < s->n_counts; i++) {
+                pid_t pid = get_rank_pid(ranks.v[i]);
 
                 wait_looks_count(&s->counts[i], pid ? sampler_busiest(&s->sampler, pid) : 0,
                                  waits.waits[i]);
@@ -124,10 +126,11 @@ static void stop_looks(struct rank_samples *s)
 
 static void begin_looks(struct rank_samples *s)
 {
-        uint64_t ms = MAX(LOOK_RANK_MS * s->attempt->n_workers, (uint64_t)LOOK_MS);
+        size_t n = node_attempt_ranks(s->attempt).n;
+        uint64_t ms = MAX(LOOK_RANK_MS * n, (uint64_t)LOOK_MS);
 
         stop_looks(s);
-        s->n_counts = s->attempt->n_workers;
+        s->n_counts = n;
         s->counts = xcalloc(s->n_counts, sizeof(*s->counts));
         uv_timer_start(&s->look, on_look_due, ms, ms);
 }
@@ -136,14 +139,14 @@ static void begin_looks(struct rank_samples *s)
 
 static void take_sample(struct rank_samples *s, struct sample *m)
 {
-        const struct node_attempt *t = s->attempt;
-        pid_t *pids = xcalloc(t->n_workers, sizeof(*pids));
+        const struct node_ranks ranks = node_attempt_ranks(s->attempt);
+        pid_t *pids = xcalloc(ranks.n, sizeof(*pids));
         struct sample_waits waits = { m, uv_hrtime() };
 
-        *m = (struct sample){ .ranks = xcalloc(t->n_workers, sizeof(*m->ranks)),
-                              .n_ranks = (uint32_t)t->n_workers };
-        for (size_t i = 0; i < t->n_workers; i++) {
-                const struct worker *w = t->workers[i];
+        *m = (struct sample){ .ranks = xcalloc(ranks.n, sizeof(*m->ranks)),
+                              .n_ranks = (uint32_t)ranks.n };
+        for (size_t i = 0; i < ranks.n; i++) {
+                const struct worker *w = ranks.v[i];
                 uint64_t heard_ns = worker_heard_ns(w);
 
                 pids[i] = get_rank_pid(w);
@@ -152,8 +155,8 @@ static void take_sample(struct rank_samples *s, struct sample *m)
                         i < s->n_counts ? wait_looks_take(&s->counts[i]) : SAMPLE_USE_UNKNOWN;
                 m->ranks[i].quiet_ds = heard_ns ? get_tenths(heard_ns, waits.now_ns) + 1 : 0;
         }
-        sampler_take(&s->sampler, pids, t->n_workers, m);
-        if (t->has_gpus)
+        sampler_take(&s->sampler, pids, ranks.n, m);
+        if (node_attempt_has_gpus(s->attempt))
                 gpu_sampler_take(&s->gpus, m);
         store_access_each_local(s->store, add_sample_wait, &waits);
         free(pids);
@@ -184,11 +187,11 @@ static void schedule_samples(struct rank_samples *s)
 {
         uint64_t now_ms = uv_now(s->timer.loop);
 
-        if (s->attempt->phase == IDLE || !s->ordered_ms)
+        if (node_attempt_is_idle(s->attempt) || !s->ordered_ms)
                 stop_looks(s);
         else if (!s->counts)
                 begin_looks(s);
-        if (s->attempt->phase == IDLE)
+        if (node_attempt_is_idle(s->attempt))
                 uv_timer_stop(&s->timer);
         else if (s->ordered_ms)
                 uv_timer_start(&s->timer, on_sample_due, 0,

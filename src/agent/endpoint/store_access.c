@@ -9,7 +9,7 @@
  * rank listening on MASTER_PORT, and held again after the attempt; with an endpoint the held socket
  * becomes the listener.
  */
-#include "agent/agent_store.h"
+#include "agent/endpoint/store_access.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * rest untouched on failure. GPUs come from /proc/driver/nvidia/gpus, or from counting device nodes
  * in containers without that folder; CUDA_VISIBLE_DEVICES then selects among them.
  */
-#include "agent/inventory.h"
+#include "agent/core/inventory.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

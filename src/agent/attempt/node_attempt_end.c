@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "agent/agent_attempt_private.h"
+#include "agent/attempt/node_attempt_private.h"
 #include "agent/record/node_trace.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -117,7 +117,7 @@ void node_attempt_drop_workers(struct node_attempt *t)
         free(t->workers);
         t->workers = NULL;
         t->n_workers = t->n_alive = t->n_starting = 0;
-        uv_timer_stop(&t->starting);
+        uv_timer_stop(&t->timers.starting);
 }
 
 /* Removes what ranks left beside the socket, and tells of it. */
@@ -156,7 +156,7 @@ static void finish_attempt(struct node_attempt *t)
 void node_attempt_turn(struct node_attempt *t)
 {
         if (t->phase == IDLE || t->n_alive || t->pmix.order ||
-            uv_is_active((uv_handle_t *)&t->recheck))
+            uv_is_active((uv_handle_t *)&t->timers.recheck))
                 return;
         inspection_stop(&t->inspection);
         if (t->phase != DRAINING) {
@@ -167,11 +167,11 @@ void node_attempt_turn(struct node_attempt *t)
                 else if (marked)
                         t->phase = KILLING;
                 if (any || marked) {
-                        uv_timer_start(&t->recheck, on_recheck, RECHECK_MS, 0);
+                        uv_timer_start(&t->timers.recheck, on_recheck, RECHECK_MS, 0);
                         return;
                 }
                 t->phase = DRAINING;
-                uv_timer_stop(&t->grace);
+                uv_timer_stop(&t->timers.grace);
                 for (size_t i = 0; i < t->n_workers; i++)
                         worker_each_output(t->workers[i], stream_drain);
                 dump_sender_find(&t->dumps, t->deps.dir->path);
@@ -182,5 +182,5 @@ void node_attempt_turn(struct node_attempt *t)
         if (t->deps.up->lost || dump_sender_run(&t->dumps, t->deps.up))
                 finish_attempt(t);
         else
-                uv_timer_start(&t->recheck, on_recheck, RECHECK_MS, 0);
+                uv_timer_start(&t->timers.recheck, on_recheck, RECHECK_MS, 0);
 }

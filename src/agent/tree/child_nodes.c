@@ -17,10 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_children.h"
-#include "agent/agent_push.h"
 #include "agent/core/uplink.h"
+#include "agent/files/push_receiver.h"
 #include "agent/tree/child_agent.h"
+#include "agent/tree/child_nodes.h"
 #include "agent/tree/tunnel_filter.h"
 #include "base/buf.h"
 #include "base/fd.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "agent/agent_attempt_private.h"
+#include "agent/attempt/node_attempt_private.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -51,7 +51,7 @@ static void on_grace_over(uv_timer_t *timer);
 void node_attempt_kill(struct node_attempt *t)
 {
         t->phase = KILLING;
-        uv_timer_start(&t->grace, on_grace_over, HELD_MS, HELD_MS);
+        uv_timer_start(&t->timers.grace, on_grace_over, HELD_MS, HELD_MS);
         for (size_t i = 0; i < t->n_workers; i++)
                 worker_signal(t->workers[i], SIGKILL);
         contain_kill(&t->contain);
@@ -85,10 +85,10 @@ void node_attempt_stop(struct node_attempt *t, uint32_t grace_ms)
         if (t->phase < TERMINATING) {
                 t->phase = TERMINATING;
                 rank_stop_begin(t, grace_ms);
-                uv_timer_start(&t->grace, on_grace_over, grace_ms, 0);
-        } else if (uv_timer_get_due_in(&t->grace) > grace_ms) {
+                uv_timer_start(&t->timers.grace, on_grace_over, grace_ms, 0);
+        } else if (uv_timer_get_due_in(&t->timers.grace) > grace_ms) {
                 rank_stop_within(t, grace_ms);
-                uv_timer_start(&t->grace, on_grace_over, grace_ms, 0);
+                uv_timer_start(&t->timers.grace, on_grace_over, grace_ms, 0);
         }
 }
 
@@ -123,13 +123,13 @@ static void on_grace_over(uv_timer_t *timer)
 void node_attempt_linger(struct node_attempt *t)
 {
         t->phase = LINGERING;
-        uv_timer_start(&t->grace, on_grace_over, LINGER_MS, 0);
+        uv_timer_start(&t->timers.grace, on_grace_over, LINGER_MS, 0);
 }
 
 void node_attempt_stop_unless_ordered(struct node_attempt *t)
 {
         if (t->phase == RUNNING)
-                uv_timer_start(&t->grace, on_grace_over, MSG_LOST_GRACE_MS, 0);
+                uv_timer_start(&t->timers.grace, on_grace_over, MSG_LOST_GRACE_MS, 0);
 }
 
 /* --- orders ----------------------------------------------------------------------------------- */
@@ -220,7 +220,7 @@ void node_attempt_reap(struct node_attempt *t)
                 node_attempt_report_exit(t, w, status);
         }
         if (!left) /* with 0 some versions of libuv fire before the loop turns */
-                uv_timer_start(&t->reaping, on_reaping, 1, 0);
+                uv_timer_start(&t->timers.reaping, on_reaping, 1, 0);
         if (t->phase == KILLING)
                 contain_kill(&t->contain);
 }
@@ -253,8 +253,8 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
                                          const struct node_attempt_ops *ops)
 {
         struct node_attempt *t = xcalloc(1, sizeof(*t));
-        uv_timer_t *const timers[] = { &t->grace, &t->reaping, &t->recheck, &t->starting,
-                                       &t->stop.step };
+        uv_timer_t *const timers[] = { &t->timers.grace, &t->timers.reaping, &t->timers.recheck,
+                                       &t->timers.starting, &t->stop.step };
 
         *t = (struct node_attempt){
                 .deps = *deps, .ops = *ops, .contain = CONTAIN_INIT, .dumps.fd = -1
@@ -272,13 +272,23 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
 
 void node_attempt_set_node(struct node_attempt *t, uint32_t cores, bool has_gpus)
 {
-        t->cores = cores;
-        t->has_gpus = has_gpus;
+        t->node.cores = cores;
+        t->node.has_gpus = has_gpus;
 }
 
 bool node_attempt_is_idle(const struct node_attempt *t)
 {
         return t->phase == IDLE;
+}
+
+bool node_attempt_has_gpus(const struct node_attempt *t)
+{
+        return t->node.has_gpus;
+}
+
+struct node_ranks node_attempt_ranks(const struct node_attempt *t)
+{
+        return (struct node_ranks){ t->workers, t->n_workers };
 }
 
 const char *node_attempt_cwd(const struct node_attempt *t)
@@ -288,8 +298,8 @@ const char *node_attempt_cwd(const struct node_attempt *t)
 
 void node_attempt_close(struct node_attempt *t)
 {
-        uv_timer_t *const timers[] = { &t->grace, &t->reaping, &t->recheck, &t->starting,
-                                       &t->stop.step };
+        uv_timer_t *const timers[] = { &t->timers.grace, &t->timers.reaping, &t->timers.recheck,
+                                       &t->timers.starting, &t->stop.step };
 
         node_attempt_drop_workers(t);
         rank_stop_end(t);

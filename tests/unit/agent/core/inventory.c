@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/core/inventory.h"
 #include "agent/endpoint/port.h"
-#include "agent/inventory.h"
 #include "agent/rank/base_env.h"
 
 static char folder[64];

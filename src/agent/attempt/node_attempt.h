@@ -27,6 +27,13 @@ struct push_receiver;
 struct store_access;
 struct uplink;
 
+struct worker;
+
+struct node_ranks {
+        struct worker *const *v;
+        size_t n;
+};
+
 /* What the attempt uses of the agent; borrowed. */
 struct node_attempt_deps {
         uv_loop_t *loop;
@@ -64,6 +71,9 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l);
 void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why, int error,
                          const char *text);
 bool node_attempt_is_idle(const struct node_attempt *t);
+bool node_attempt_has_gpus(const struct node_attempt *t); /* the node */
+/* Returns the processes of the ranks, borrowed until the next turn of the loop. */
+struct node_ranks node_attempt_ranks(const struct node_attempt *t);
 const char *node_attempt_cwd(const struct node_attempt *t); /* of the ranks; NULL = none started */
 
 void node_attempt_resume_outputs(struct node_attempt *t); /* the uplink has room again */

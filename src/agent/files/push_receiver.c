@@ -6,7 +6,7 @@
  * with TAKEN. Exactly one PUSHED ends the push, with the folder or with the first failure; chunks
  * after a failure are dropped.
  */
-#include "agent/agent_push.h"
+#include "agent/files/push_receiver.h"
 
 #include <errno.h>
 #include <stdio.h>

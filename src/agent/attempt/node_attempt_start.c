@@ -2,22 +2,24 @@
 /*
  * LAUNCH forks all ranks first and waits for START_MS in all until their programs are executed;
  * programs on slow file systems are looked at by a timer later. A rank that cannot be executed
- * stops the others. With PMIx, pmix_wait_begin() stands between node_attempt_start() and
- * node_attempt_start_processes() and waits for the helper.
+ * stops the others. With PMIx, begin_pmix_wait() stands between node_attempt_start() and
+ * start_processes() and waits for the helper.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_attempt_private.h"
-#include "agent/agent_push.h"
-#include "agent/agent_store.h"
+#include "agent/attempt/node_attempt_private.h"
 #include "agent/contain/guard.h"
 #include "agent/endpoint/port.h"
+#include "agent/endpoint/store_access.h"
+#include "agent/files/push_receiver.h"
 #include "agent/pmi/pmi_library_file.h"
+#include "agent/pmix/pmix_service.h"
 #include "agent/rank/base_env.h"
 #include "agent/rank/limits.h"
 #include "base/exec_failure.h"
@@ -98,7 +100,7 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
         t->n_workers = n;
         if (t->n_starting)
                 return;
-        uv_timer_stop(&t->starting);
+        uv_timer_stop(&t->timers.starting);
         if (t->refused && t->phase != KILLING)
                 node_attempt_kill(t);
 }
@@ -132,6 +134,19 @@ static const char *pick_ras_addr(char *to, size_t size)
         return to;
 }
 
+static void add_pmix_env(const struct node_attempt *t, uint32_t rank, struct strv *env)
+{
+        const struct pmix_service *service = t->pmix.service;
+        const struct strv *vars = service ? pmix_service_env(service, rank) : NULL;
+
+        CLEANUP(free_textp) char *session = xasprintf("%s/pmix/session", t->deps.dir->path);
+
+        if (!vars)
+                return;
+        strv_env_merge(env, vars);
+        open_mpi_place_segments(env, session);
+}
+
 /* Forks a rank's process; node_attempt_confirm_starts() finds out whether the program could be
  * executed.
  */
@@ -162,7 +177,7 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
 
         subst_arguments(&argv, l, r);
         strv_copy(&env, &common->env);
-        worker_env_build(&env, l, r, t->deps.dir->store, error_file, t->cores);
+        worker_env_build(&env, l, r, t->deps.dir->store, error_file, t->node.cores);
         ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
                 err_set(&err, -ret, "cannot open a connection for MPI: %s", strerror(-ret));
@@ -173,7 +188,7 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
         setup.pass = MAX(pmi, 0);
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_add_env(&env, t->deps.dir->path, l);
-        pmix_wait_add_env(t, r->rank, &env);
+        add_pmix_env(t, r->rank, &env);
         if (push_receiver_dir(t->deps.push))
                 strv_env_set(&env, HN_PUSH_DIR, push_receiver_dir(t->deps.push));
         if (setup.terminal && *l->terminal.term)
@@ -207,8 +222,8 @@ static int open_attempt(struct node_attempt *t, const struct launch_order *l, st
         return -err->code;
 }
 
-void node_attempt_start_processes(struct node_attempt *t, const struct launch_order *l,
-                                  const struct strv *base)
+static void start_processes(struct node_attempt *t, const struct launch_order *l,
+                            const struct strv *base)
 {
         char ras_addr[32];
         const struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)),
@@ -227,15 +242,117 @@ void node_attempt_start_processes(struct node_attempt *t, const struct launch_or
         strv_finish(&common.env);
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);
-        if (t->n_workers && (t->has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
+        if (t->n_workers && (t->node.has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
                 library_watch_start(&t->loaded.libraries, t->workers[0]->pid, t->workers[0]->rank);
         for (size_t i = 0; i < t->n_workers && l->mpi.kind != MPI_NONE && l->world_size > 1; i++)
                 world_watch_add(&t->loaded.worlds, t->workers[i]->pid, t->workers[i]->rank);
         if (!t->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
-        uv_timer_start(&t->starting, on_starting, START_LOOK_MS, START_LOOK_MS);
+        uv_timer_start(&t->timers.starting, on_starting, START_LOOK_MS, START_LOOK_MS);
 }
+
+/* --- waiting for PMIx ---------------------------------------------------------------------------
+ */
+
+static void forget_waiting_order(struct pmix_wait *p)
+{
+        launch_order_finish(p->order);
+        free(p->order);
+        p->order = NULL;
+        strv_finish(&p->base);
+}
+
+static void on_pmix_ready(void *ctx)
+{
+        struct node_attempt *t = ctx;
+        struct pmix_wait *p = &t->pmix;
+
+        if (!p->order)
+                return;
+        start_processes(t, p->order, &p->base);
+        forget_waiting_order(p);
+}
+
+static void refuse_for_pmix(struct node_attempt *t, int error, const char *why)
+{
+        CLEANUP(free_textp) char *text = xasprintf("cannot serve PMIx: %s", why);
+
+        forget_waiting_order(&t->pmix);
+        node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, error, text);
+        node_attempt_stop(t, 0);
+}
+
+/* Ranks would wait for a service that has ended: the first of them aborts the job. */
+static void on_pmix_failed(void *ctx, const char *why)
+{
+        struct node_attempt *t = ctx;
+        struct pmix_wait *p = &t->pmix;
+
+        if (p->order) {
+                refuse_for_pmix(t, ENOENT, why);
+        } else {
+                log_line(LOG_WARN, "PMIx is not served any more: %s [HN%d]", why, HN_PMIX_ENDED);
+                pmix_service_abort(p->service, "the node's PMIx service has ended");
+        }
+}
+
+/* Takes over @l and @base and starts the service. Then the ranks are started, or refused. */
+static void begin_pmix_wait(struct node_attempt *t, struct launch_order *l, struct strv *base)
+{
+        static const struct pmix_service_ops ops = { on_pmix_ready, on_pmix_failed };
+        struct pmix_wait *p = &t->pmix;
+        struct pmix_setup setup = { .loop = t->deps.loop,
+                                    .relay = store_access_relay(t->deps.store),
+                                    .folder = t->deps.dir->path,
+                                    .cores = t->node.cores };
+        struct error err;
+
+        p->order = xcalloc(1, sizeof(*p->order));
+        *p->order = *l;
+        p->base = *base;
+        *l = (struct launch_order){ .argv = STRV_INIT };
+        *base = (struct strv)STRV_INIT;
+        setup.order = p->order;
+        setup.base = &p->base;
+        p->service = pmix_service_start(&setup, ops, t, &err);
+        if (!p->service)
+                refuse_for_pmix(t, err.code, err.text);
+}
+
+void pmix_wait_cancel(struct node_attempt *t)
+{
+        if (!t->pmix.order)
+                return;
+        forget_waiting_order(&t->pmix);
+        node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, ECANCELED,
+                            "the ranks were stopped before PMIx was served");
+}
+
+void pmix_wait_end(struct node_attempt *t)
+{
+        struct pmix_wait *p = &t->pmix;
+
+        pmix_wait_cancel(t);
+        pmix_service_end(p->service);
+        p->service = NULL;
+}
+
+enum rank_mpi pmix_wait_state(const struct node_attempt *t, uint32_t rank)
+{
+        struct pmix_service *service = t->pmix.service;
+
+        return service ? pmix_service_state(service, rank) : RANK_MPI_UNUSED;
+}
+
+bool pmix_wait_is_helper(const struct node_attempt *t, pid_t pid)
+{
+        const struct pmix_service *service = t->pmix.service;
+
+        return service && pmix_service_pid(service) == pid;
+}
+
+/* --- an order --------------------------------------------------------------------------------- */
 
 void node_attempt_start(struct node_attempt *t, struct launch_order *l)
 {
@@ -264,7 +381,7 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l)
         t->phase = RUNNING;
         t->refused = false;
         if (l->mpi.kind == MPI_PMIX)
-                pmix_wait_begin(t, l, &base);
+                begin_pmix_wait(t, l, &base);
         else
-                node_attempt_start_processes(t, l, &base);
+                start_processes(t, l, &base);
 }
