@@ -63,6 +63,19 @@ static void tell_dialed_in(struct launch *l, const char *text, int code)
         dial_in_report(d, &l->diags);
 }
 
+/* Says the last line of a launch that started nothing. The messages above it told the errors, which
+ * it does not repeat. After an error of usage (64), or where nothing was to start, it
+ * has nothing to add. */
+static void say_nothing_started(const struct launch *l, size_t errors, int code)
+{
+        if (!errors || (errors > 1 && l->end.where))
+                say("hnlaunch: %s\n", l->end.verdict);
+        else if (errors > 1 && code != 64)
+                say("hnlaunch: nothing was started: %zu errors  (exit %d)\n", errors, code);
+        else if (code != 64 && l->o.command == COMMAND_RUN)
+                say("hnlaunch: nothing was started  (exit %d)\n", code);
+}
+
 int verdict_nothing_started(struct launch *l, int code)
 {
         const struct diag *d = diags_first_error(&l->diags);
@@ -97,7 +110,7 @@ int verdict_nothing_started(struct launch *l, int code)
         snprintf(l->end.verdict, sizeof(l->end.verdict), "%s", end);
         launch_record_end(l, code);
         verdict_say(l);
-        say("hnlaunch: %s\n", end);
+        say_nothing_started(l, n, code);
         return code;
 }
 

@@ -34,7 +34,7 @@ lab_hn -H "$TMP/hosts.txt" touch "$TMP/started"
 exits 'a node without a route to the store: 69' 69
 told 'the pair and the reason' "error\[HN401\]: node003 cannot reach the store on node001" \
     "node003 cannot open $first:[0-9]+: no route" "note: 2 other nodes reached $first:[0-9]+ in"
-verdict_has 'the verdict' 'nothing was started' node003 '(exit 69)'
+verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 69)'
 lab exec node003 ip route del unreachable "$first"
 lab exec node003 ip route add prohibit "$first"
 swallow node004
@@ -88,7 +88,7 @@ try
 lab exec node002 pkill -KILL -x 'agent-.*' || true
 finish
 exits 'a node that is lost meanwhile: 68' 68
-verdict_has 'it is named' node002
+told_once 'it is named, once' 'error[HN201]: node002 cannot be reached'
 ok 'nothing was ever started' test ! -e "$TMP/started"
 lab_nothing_left 'nothing is left'
 done_testing

@@ -119,7 +119,7 @@ lab_hn "${tree[@]}" -w 'node[001-004]' true
 exits 'all is well again' 0
 lab_hn --tree 1 -w 'node[001-065]' true
 exits 'a chain that is too long' 69
-verdict_has 'and the next step' 'take --tree 2 or more'
+has 'and the next step' "$ERR" 'take --tree 2 or more'
 lab_hn --tree many -w node001 true
 exits 'a K that is no number' 64
 lab_nothing_left 'nothing is left at the end'

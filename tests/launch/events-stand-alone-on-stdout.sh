@@ -41,7 +41,8 @@ ok '- is standard output' is_json "$OUT"
 
 hn --json=nowhere/events --local 1 true
 exits 'a file that cannot be opened: 73' 73
-verdict_has 'it is named' 'nothing was started' 'cannot write events to nowhere/events: No such file' '(exit 73)'
+told_once 'it is named, once' 'cannot write events to nowhere/events: No such file'
+verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 73)'
 
 "$HNLAUNCH" --json --local 2 sh -c 'printf x; exit 3' >both 2>&1
 grep '^{' both >objects

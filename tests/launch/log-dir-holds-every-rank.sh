@@ -40,5 +40,6 @@ is 'the folder of the run does not take it' "$(stat -Lc %a mine/latest)" 700
 
 hn --local 1 --log-dir /proc/nowhere true
 exits 'a log folder that cannot be made: 73' 73
-verdict_has 'it is named' /proc/nowhere '(exit 73)'
+told_once 'it is named, once' /proc/nowhere
+verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 73)'
 done_testing

@@ -135,7 +135,7 @@ for place in /dev/null/x /proc "$TMP/plain"; do
     XDG_STATE_HOME=$place hn --detach --local 1 touch "$TMP/started"
     exits "where no records can be written ($place) nothing is started" 73
     has 'which is told with the reason' "$ERR" 'error[HN822]: the output of a run without a terminal cannot be kept: cannot make'
-    verdict_has 'in the last line, too' 'nothing was started: the output of a run without a terminal cannot be kept'
+    told_once 'once' 'the output of a run without a terminal cannot be kept'
     lacks 'and not twice' "$ERR" HN805
 done
 is 'no rank ran' "$(ls "$TMP/started" 2>&1 | grep -c 'No such')" 1

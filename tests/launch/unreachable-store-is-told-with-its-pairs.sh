@@ -37,7 +37,8 @@ told 'both nodes, their addresses, interfaces and reasons' \
     'error[HN401]: 2 of 2 nodes cannot reach the store on localhost' \
     '| 127.0.0.1,[::1] cannot open 192.0.2.7:41731: timed out (over eth0)' \
     '| cannot open 10.8.0.7:41731: refused (over ib0)'
-verdict_has 'the verdict says it' 'nothing was started' 'cannot reach the store' '(exit 69)'
+told_once 'the error says it, once' 'cannot reach the store'
+verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 69)'
 nothing_left 'no agent is left'
 
 PROBED='0:eth0:400 113:eth0:0|0:eth0:1200 101::0|71:eth0:0 0:ib0:100' three --iface eth0

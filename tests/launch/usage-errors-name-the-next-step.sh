@@ -10,6 +10,7 @@ exits 'no hosts: 64' 64
 has 'no hosts: --local is offered' "$ERR" --local
 has 'no hosts: -H is offered' "$ERR" -H
 has 'no hosts: -w is offered' "$ERR" -w
+lacks 'no hosts: the error stands once' "$ERR" 'nothing was started'
 
 hn
 exits 'nothing at all: 64' 64
@@ -19,7 +20,8 @@ exits 'no program: 64' 64
 
 hn --local 2 --no-such-option true
 exits 'an unknown option: 64' 64
-has 'the unknown option is named' "$ERR" no-such-option
+is 'the unknown option is named, once' "$(cat "$ERR")" \
+    $'error[HN701]: unknown option `--no-such-option`\n    = help: hnlaunch --help lists all options'
 
 hn --local 2 --graec 5s true
 exits 'a misspelt option: 64' 64
@@ -41,7 +43,8 @@ has 'a host list after -H: -w is offered' "$ERR" -w
 
 hn -H no-such-file true
 exits 'a hostfile that is not there: 66' 66
-has 'it is named' "$ERR" no-such-file
+told_once 'it is named, once' no-such-file
+verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 66)'
 
 echo 'localhost slots=2' >hosts
 hn --hostfile hosts -n 3 true
@@ -105,6 +108,7 @@ has 'and that is said' "$ERR" 'warning[HN127]: -x RANK=7 has no effect: hnlaunch
 lacks 'of others not' "$ERR" MINE
 hn --local 1 -x OMP_NUM_THREADS=3 -x NCCL_SOCKET_IFNAME=lo -x CUDA_VISIBLE_DEVICES=0 true
 lacks 'nor of those that are set only when they are missing' "$ERR" warning
+lacks 'no hosts: the error stands once' "$ERR" 'nothing was started'
 
 hn
 exits 'nothing at all: 64' 64

@@ -261,6 +261,9 @@ class Run:
             return 'silent', 'nobody interrupted it'
         if code in (126, 127) and lines[-1]:
             return 'told', lines[-1]  # the loader, before main()
+        error = re.search(r'^error\[HN\d+\]: .*', err, re.M)
+        if error and lines[-1] == 'hnlaunch: nothing was started  (exit %d)' % code:
+            return 'told', error.group()
         if re.search(r'^hnlaunch.*\(exit %d\)$' % code, lines[-1]):
             return 'told', lines[-1]
         return 'silent', 'exit %d without a verdict' % code

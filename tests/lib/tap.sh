@@ -193,6 +193,10 @@ verdict_has() { # NAME TEXT...: all of them in the last line of stderr
     pass "$name"
 }
 
+told_once() { # NAME TEXT: one line of stderr has TEXT
+    is "$1" "$(grep -cF -- "$2" "$ERR")" 1
+}
+
 # --- running --------------------------------------------------------------------------------------
 
 # Runs a command with its output in $OUT and $ERR and its exit code in RC. $LIMIT: seconds on a quiet machine.

@@ -22,7 +22,8 @@ has 'both are named' "$ERR" 'error[HN309]: n1 and n2 are the same machine'
 ok 'with the first line' grep -qE 'n1 +hosts:2' "$ERR"
 ok 'and the second' grep -qE 'n2 +hosts:3' "$ERR"
 has 'and the ways out' "$ERR" 'help: keep one of them, or --oversubscribe'
-verdict_has 'the verdict says so' 'nothing was started' 'n1 and n2 are the same machine' '(exit 65)'
+told_once 'the error says so, once' 'n1 and n2 are the same machine'
+verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 65)'
 ok 'nothing was started' test ! -e started
 
 hn plan --probe --ssh-config "$TMP/ssh_config" -H hosts true
