@@ -63,6 +63,7 @@ struct launch_listeners {
 /* How a launch ends. */
 struct launch_end {
         const char *where; /* the only hostfile, for messages about its errors; else NULL */
+        bool record_told;  /* that files of --log-dir are incomplete */
         char verdict[1024];
 };
 

@@ -123,7 +123,8 @@ void launch_record_end(struct launch *l, int code)
 {
         struct recorder *r = run_dir_recorder(l->dir);
         const struct diag *first = diags_first_error(&l->diags);
-        bool told = (first && first->id == HN_NO_PLACE) || (l->job && job_logs_failed(l->job));
+        bool told = (first && first->id == HN_NO_PLACE) || (l->job && job_logs_failed(l->job)) ||
+                    l->end.record_told;
         struct error err = { 0 };
 
         say_copy_to(NULL, NULL);

@@ -25,7 +25,13 @@
 #include "head/pull/pull.h"
 #include "head/report/report.h"
 
-enum { HN_NO_STEP = 335, HN_UNWRITTEN = 813 };
+enum {
+        HN_NO_STEP = 335,
+        HN_UNWRITTEN = 813,
+        HN_OUTPUT_LOST = 901,
+        HN_NO_RECORD = 902,
+        HN_NO_FOLDER = 903
+};
 
 void verdict_say(struct launch *l)
 {
@@ -100,9 +106,11 @@ int verdict_nothing_started(struct launch *l, int code)
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
         printable_end(what, sizeof(what));
-        if (l->dir && run_dir_write_summary(l->dir, NULL, &l->hosts, code, hn, what,
-                                            events_now_us(&l->events), &err) < 0)
-                diag_warn(&l->diags, 902, "%s", err.text);
+        if (l->dir &&
+            run_dir_write_summary(l->dir, NULL, &l->hosts, code, hn, what,
+                                  events_now_us(&l->events), &err) < 0 &&
+            hn != HN_NO_FOLDER)
+                diag_warn(&l->diags, HN_NO_RECORD, "%s", err.text);
         if (l->o.command == COMMAND_RUN)
                 emit_end(l, code, hn, -1, what);
         snprintf(end, sizeof(end), "%s  (exit %d)", what, code);
@@ -226,9 +234,11 @@ static int check_lost_output(struct launch *l, int code)
         if (lost)
                 snprintf(what, sizeof(what), "%zu bytes of output", lost);
         if (code)
-                diag_warn(&l->diags, 901, "%s are missing in %s", what, run_dir_path(l->dir));
+                diag_warn(&l->diags, HN_OUTPUT_LOST, "%s are missing in %s", what,
+                          run_dir_path(l->dir));
         else
-                diag_add(&l->diags, 901, 73, "%s are missing in %s", what, run_dir_path(l->dir));
+                diag_add(&l->diags, HN_OUTPUT_LOST, 73, "%s are missing in %s", what,
+                         run_dir_path(l->dir));
         return code ? code : fail_records(l, "log folder");
 }
 
@@ -307,28 +317,40 @@ static int check_streams(struct launch *l, int code)
         return code;
 }
 
-/* Tells unwritten events, once, which decides the exit code only if @code is 0. */
+/* Tells that the record of the run is incomplete, once: at the message of lost output, which is in
+ * the same folder, or as a warning. Decides the exit code only if @code is 0. */
+static int tell_record(struct launch *l, int code, const struct error *err, bool *told)
+{
+        struct diags *all = &l->diags;
+        size_t i = 0;
+
+        while (i < all->n && all->v[i].id != HN_OUTPUT_LOST)
+                i++;
+        if (!*told && i < all->n)
+                diag_note(&all->v[i], "%s", err->text);
+        else if (!*told)
+                diag_warn(all, HN_NO_RECORD, "%s", err->text);
+        *told = true;
+        l->end.record_told = run_dir_path(l->dir) != NULL;
+        return code ? code : fail_records(l, run_dir_path(l->dir) ? "log folder" : "events");
+}
+
 static int check_events(struct launch *l, int code, bool *told)
 {
         struct error err;
 
-        if (*told || !run_dir_events_error(l->dir, &err))
-                return code;
-        *told = true;
-        diag_warn(&l->diags, 902, "%s", err.text);
-        return code ? code : fail_records(l, run_dir_path(l->dir) ? "log folder" : "events");
+        return run_dir_events_error(l->dir, &err) ? tell_record(l, code, &err, told) : code;
 }
 
 /* Writes summary.json. Returns the exit code. */
-static int write_summary(struct launch *l, int code, int hn)
+static int write_summary(struct launch *l, int code, int hn, bool *told)
 {
         struct error err;
 
         if (run_dir_write_summary(l->dir, job_outcome(l->job), &l->hosts, code, hn, l->end.verdict,
                                   events_now_us(&l->events), &err) == 0)
                 return code;
-        diag_warn(&l->diags, 902, "%s", err.text);
-        return code ? code : fail_records(l, "log folder");
+        return tell_record(l, code, &err, told);
 }
 
 /* Writes the verdict into the run directory and the events. Returns the exit code. */
@@ -339,11 +361,11 @@ static int record_verdict(struct launch *l, int code)
         int hn = d ? d->id : 0, recorded;
         bool told = false;
 
-        code = recorded = write_summary(l, check_events(l, code, &told), hn);
+        code = recorded = write_summary(l, check_events(l, code, &told), hn, &told);
         emit_end(l, code, hn, o->cause.kind ? o->cause.rank : -1, l->end.verdict);
         code = check_events(l, code, &told);
         /* run.end itself could not be written: the summary shall say what the exit code says. */
-        return code == recorded ? code : write_summary(l, code, hn);
+        return code == recorded ? code : write_summary(l, code, hn, &told);
 }
 
 /* The first word, "finished", "failed" or "stopped", has the colour. */

@@ -99,7 +99,22 @@ if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
     lacks 'and not of the records once more' "$ERR" HN805
     verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
     has 'it is told how much is missing' "$ERR" 'bytes of output are missing in'
+    told_once 'with the file that is incomplete' "    = note: cannot write full/"
+    lacks 'and not of the records once more' "$ERR" HN902
     everything_came 'and the terminal got everything'
+
+    rm -rf full/*
+    hn --local 1 --log-dir full sh -c 'dd if=/dev/zero of=full/fill bs=4k 2>/dev/null; true'
+    exits 'a disk that gets full without output: 73' 73
+    told_once 'the fault stands once' 'No space left on device'
+    verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
+
+    dd if=/dev/zero of=full/fill bs=4k 2>/dev/null
+    hn --local 1 --log-dir full true
+    exits 'a disk that is full from the beginning: 73' 73
+    has 'it is an error with its number' "$ERR" 'error[HN903]: '
+    told_once 'the fault stands once' 'No space left on device'
+    verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 73)'
 
     mount -t tmpfs -o ro none ro
     hn --local 1 --log-dir ro true
