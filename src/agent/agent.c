@@ -467,10 +467,10 @@ static void on_heartbeat(uv_timer_t *timer)
         a->notes->beats++;
 }
 
-static void send_log_line(void *ctx, enum log_level level, const char *line)
+static void send_log_line(void *ctx, enum log_level level, int id, const char *line)
 {
         struct agent *a = ctx;
-        struct logline m = { .level = (uint8_t)level };
+        struct logline m = { .level = (uint8_t)level, .id = (uint32_t)id };
 
         memcpy(m.text, line, strnlen(line, sizeof(m.text) - 1));
         logline_encode(&a->up.out, &m);

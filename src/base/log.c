@@ -7,11 +7,14 @@
 #include "base/memory.h"
 #include "base/printable.h"
 
-static void to_stderr(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
+static void to_stderr(void *ctx UNUSED, enum log_level level UNUSED, int id, const char *line)
 {
         CLEANUP(free_textp) char *safe = printable_text(line, PRINTABLE_LINE);
 
-        fprintf(stderr, "hnlaunch: %s\n", safe);
+        if (id)
+                fprintf(stderr, "warning[HN%d]: %s\n", id, safe);
+        else
+                fprintf(stderr, "hnlaunch: %s\n", safe);
 }
 
 static struct {
@@ -31,16 +34,32 @@ void log_set_sink(log_sink sink, void *ctx)
         log_state.ctx = ctx;
 }
 
-void log_line(enum log_level level, const char *fmt, ...)
+static void send_log_text(enum log_level level, int id, const char *fmt, va_list ap) PRINTF(3, 0);
+static void send_log_text(enum log_level level, int id, const char *fmt, va_list ap)
 {
         char line[PRINTABLE_LINE + 8]; /* longer than is shown: the sink marks the cut */
-        va_list ap;
 
         if (level > log_state.most)
                 return;
-        va_start(ap, fmt);
         vsnprintf(line, sizeof(line), fmt, ap);
-        va_end(ap);
         printable_end(line, sizeof(line));
-        log_state.sink(log_state.ctx, level, line);
+        log_state.sink(log_state.ctx, level, id, line);
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        send_log_text(level, 0, fmt, ap);
+        va_end(ap);
+}
+
+void log_warning(int id, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        send_log_text(LOG_WARN, id, fmt, ap);
+        va_end(ap);
 }

@@ -271,7 +271,7 @@ static void setup_output(struct launch *l)
 
         po.quiet |= l->o.pty_rank != PTY_NONE && l->o.command == COMMAND_RUN;
 
-        log_set_sink(say_log, NULL);
+        log_set_sink(say_log, &l->streams.color);
         log_set_level(l->o.quiet ? LOG_ERROR : levels[MIN(MAX(l->o.verbose, 0), 2)]);
         l->streams.color = launch_setup_choose_color(&l->o);
         po.tty = l->o.progress == PROGRESS_TTY ||

@@ -354,6 +354,7 @@ static void code_ping(struct codec *c, struct ping *m)
 static void code_logline(struct codec *c, struct logline *m)
 {
         codec_u8(c, &m->level);
+        codec_u32(c, &m->id);
         codec_text(c, m->text, sizeof(m->text));
 }
 

@@ -343,6 +343,7 @@ struct ping {
 };
 struct logline {
         uint8_t level; /* enum log_level of base/log.h */
+        uint32_t id;   /* number of a warning, for hnlaunch explain; 0 = none */
         char text[512];
 };
 

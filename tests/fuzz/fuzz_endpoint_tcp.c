@@ -54,7 +54,8 @@ static void require(bool promise)
                 abort();
 }
 
-static void ignore_line(void *ctx UNUSED, enum log_level level UNUSED, const char *line UNUSED)
+static void ignore_line(void *ctx UNUSED, enum log_level level UNUSED, int id UNUSED,
+                        const char *line UNUSED)
 {
 }
 

@@ -57,7 +57,8 @@ static void must(bool good, const char *what)
         abort();
 }
 
-static void write_nothing(void *ctx UNUSED, enum log_level level UNUSED, const char *line UNUSED)
+static void write_nothing(void *ctx UNUSED, enum log_level level UNUSED, int id UNUSED,
+                          const char *line UNUSED)
 {
 }
 

@@ -137,7 +137,7 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "ping");
         ping_encode(b, MSG_PONG, &(struct ping){ 1, 2 });
         write_message(b, "pong");
-        logline_encode(b, &(struct logline){ 2, "a line" });
+        logline_encode(b, &(struct logline){ 2, 314, "a line" });
         write_message(b, "log");
         number_encode(b, MSG_SIGNAL, 15);
         write_message(b, "signal");

@@ -37,7 +37,7 @@ echo input >data/in
 lab_hn -H "$TMP/hosts.txt" --push data --pull data --pull result.txt sh -c 'cat data/in >result.txt; echo "$RANK" >>data/made; [ "$RANK" != 2 ] || exit 7'
 exits 'pushed folders, and a failure' 7
 is 'results beside pushed files come' "$(cat pulled/*/node003/result.txt pulled/*/node003/data/in pulled/*/node003/data/made | xargs)" 'input input 2'
-ok 'that they stay on the nodes, too, is told' grep -q 'files that ranks wrote .* are left in .*, those of --pull, too \[HN314\]' "$ERR"
+ok 'that they stay on the nodes, too, is told' grep -q '^warning\[HN314\]: .*: files that ranks wrote .* are left in .*, those of --pull, too$' "$ERR"
 
 rm -rf pulled
 # shellcheck disable=SC2016

@@ -102,7 +102,7 @@ ok 'its guard removes the files' wait_for no_files
 
 push --push prog -n 1 sh -c 'echo result >out; mkdir -p more/of && echo it >more/of/it'
 exits 'ranks may write beside the files' 0
-ok 'what they wrote is told' grep -q 'files that ranks wrote .* are left in .* \[HN314\]' "$ERR"
+ok 'what they wrote is told' grep -q '^warning\[HN314\]: .*: files that ranks wrote .* are left in ' "$ERR"
 on node001 find "$TMP/cache/hnlaunch/push" -type f -printf '%f\n' | sort >"$TMP/got"
 is 'and it is all that stays' "$(cat "$TMP/got")" $'it\nout'
 lab_nothing_left 'no process is left'

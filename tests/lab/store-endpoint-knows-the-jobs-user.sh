@@ -97,7 +97,7 @@ box ip route add default dev box1
 from_box() { box "$python" - "${where[@]}" <key.py; }
 is 'sockets that the agent cannot see: rejected' "$(from_box)" rejected
 ok 'the message has a number, node, address and option' \
-    wait_for grep -q "from $second:.*: node002 has no such socket.*\[HN410\].*-o net.store_peers=node" "$ERR"
+    wait_for grep -q "^warning\[HN410\]: .*from $second:.*: node002 has no such socket.*-o net.store_peers=node" "$ERR"
 is 'each address was told once' "$(grep -c 'rejected connection' "$ERR")" 5
 quit
 exits 'the job went on until Ctrl-C' 130

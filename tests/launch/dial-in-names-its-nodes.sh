@@ -25,7 +25,7 @@ node impostor 1 2 true
 ok 'the second one is told what it waits for' wait_for grep -qE \
     'hnlaunch: node 1 waits: node rank 1 is taken by realhost at 127.0.0.1' 1-impostor.err
 ok 'and node 0 warns' wait_for grep -qE \
-    'node rank 1 is taken by realhost at 127.0.0.1; impostor at 127.0.0.1 waits for it \[HN349\]' "$ERR"
+    '^warning\[HN349\]: node rank 1 is taken by realhost at 127.0.0.1; impostor at 127.0.0.1 waits for it$' "$ERR"
 touch go
 finish
 wait

@@ -24,8 +24,8 @@ stays() { # FAULT TEXT PROGRAM...
     : >"$TMP/report"
     FAULT=$1 hn --ssh-command "$TMP/remote" -w n1 --push file "${@:3}"
     has "$1: it fails" "$TMP/report" hit
-    has "$1: what is left is told with its place" "$ERR" "hnlaunch: n1: remains of $2"
-    ok "$1: why, with its number" grep -q 'are left in .*: cannot remove all: Input/output error \[HN314\]$' "$ERR"
+    has "$1: what is left is told with its place" "$ERR" "warning[HN314]: n1: remains of $2"
+    ok "$1: why" grep -q 'are left in .*: cannot remove all: Input/output error$' "$ERR"
     rm -rf "$TMP/run" "$TMP/cache/hnlaunch/push"
 }
 

@@ -96,7 +96,7 @@ has 'without a stop the others hear that the barrier failed' "$ERR" 'AssertionEr
 hn --local 2 python3 pmi.py nonsense
 exits 'a rank that speaks nonsense fails' 5
 has 'its connection is closed' "$OUT" "answer: ''"
-has 'as a warning says' "$ERR" 'malformed or misplaced message of PMI-1 [HN605]'
+has 'as a warning says' "$ERR" 'warning[HN605]: localhost: closed the PMI connection of rank 1: malformed or misplaced message of PMI-1'
 hn --local 2 --max-restarts 1 sh -c '[ "$HN_RESTART" = 1 ] && exec python3 pmi.py meet; exec python3 pmi.py alone'
 exits 'a second attempt starts anew' 0
 

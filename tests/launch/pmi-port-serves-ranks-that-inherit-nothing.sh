@@ -96,14 +96,14 @@ is 'a rank has one connection at a time' "$(cat "$OUT")" 'again: refused
 no rank: refused refused refused
 after finalize: served
 after a close: served'
-has 'as a warning says' "$ERR" 'rank 0 is served already [HN606]'
-has 'and names a wrong rank' "$ERR" 'no rank 7 runs on this node [HN606]'
+ok 'as a warning says' grep -q '^warning\[HN606\]: localhost: refused a connection to PMI_PORT from .*: rank 0 is served already$' "$ERR"
+has 'and names a wrong rank' "$ERR" 'no rank 7 runs on this node'
 hn --local 1 --label none --mpi pmi-port python3 pmi.py protocols
 is 'other protocols are refused' "$(sort -u "$OUT")" "b''"
-is 'each with a warning' "$(grep -c 'its first message is not that of a client of PMI_PORT \[HN606\]' "$ERR")" 4
+is 'each with a warning' "$(grep -c 'its first message is not that of a client of PMI_PORT' "$ERR")" 4
 hn --local 1 --label none --mpi pmi-port python3 pmi.py crowd
 is 'connections that say nothing do not keep a rank out' "$(xargs <"$OUT")" 'served b'
-has 'since the oldest gives way' "$ERR" 'too many connections wait [HN606]'
+has 'since the oldest gives way' "$ERR" 'too many connections wait'
 
 if [[ $(id -u) == 0 ]] && type -P setpriv >/dev/null; then
     hn --local 1 --label none --mpi pmi-port setpriv --reuid 65534 --clear-groups /bin/bash -c '
@@ -111,7 +111,7 @@ if [[ $(id -u) == 0 ]] && type -P setpriv >/dev/null; then
         echo "cmd=initack pmiid=0" >&3
         read -r -u 3 line
         echo "answer: $line"'
-    has 'a process of another user is refused' "$ERR" 'the process belongs to uid 65534 [HN606]'
+    has 'a process of another user is refused' "$ERR" 'the process belongs to uid 65534'
     is 'and hears nothing' "$(cat "$OUT")" 'answer: '
 else
     skip 'a process of another user is refused' 'needs root and setpriv'

@@ -54,7 +54,7 @@ ok 'with a helper' marked_helper
 kill -KILL "$helper"
 finish
 exits 'a helper that is killed ends the job' 1
-has 'with a warning' "$ERR" 'PMIx is not served any more: hnlaunch-pmix has ended [HN244]'
+has 'with a warning' "$ERR" 'warning[HN244]: localhost: PMIx is not served any more: hnlaunch-pmix has ended'
 verdict_has 'and a reason' "the node's PMIx service has ended"
 
 start "${good[@]}" --local 2 --label none sh -c 'echo up; exec sleep 600'

@@ -130,7 +130,7 @@ MESSAGES = {
     "EXITED": exited(3 << 8),
     "STOPPED": exited(0x137f),
     "KILLED": exited(9, (TEXT or b"")[:150], 1),
-    "LOG": (LOG, b"\x01" + text(TEXT or b"")),
+    "LOG": (LOG, b"\x01" + u32(0) + text(TEXT or b"")),
     "LEAVING": (LEAVING, text((TEXT or b"")[:120])),
     "GONE": (GONE, b""),
     "PONG": (38, struct.pack("<QQ", 1 << 63, 0)),

@@ -204,7 +204,7 @@ class Agent:
             if kind == want:
                 return r
             assert kind == LOG, kind
-            r.take("B")
+            r.take("BI")
             self.logged.append(r.text().decode())
 
     def log(self, text, timeout=60):
@@ -215,7 +215,7 @@ class Agent:
             except Lost:
                 return False
             if kind == LOG:
-                r.take("B")
+                r.take("BI")
                 self.logged.append(r.text().decode())
         return True
 
@@ -246,7 +246,7 @@ class Agent:
                 rank, stream, count = r.take("IBI")
                 result.fed += count
             elif kind == LOG:
-                r.take("B")
+                r.take("BI")
                 result.log.append(r.text())
             if kind == until:
                 return result

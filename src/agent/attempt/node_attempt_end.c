@@ -128,9 +128,9 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
         size_t left = job_dir_clear(d, &removed, &error);
 
         if (left)
-                log_line(LOG_WARN,
-                         "remains of the job are left in %s: cannot remove all: %s [HN%d]", d->path,
-                         strerror(error), HN_FILES_LEFT);
+                log_warning(HN_FILES_LEFT,
+                            "remains of the job are left in %s: cannot remove all: %s", d->path,
+                            strerror(error));
         else if (removed)
                 log_line(LOG_INFO, "removed %zu file%s of ranks in %s", removed,
                          removed == 1 ? "" : "s", d->path);

@@ -292,7 +292,7 @@ static void on_pmix_failed(void *ctx, const char *why)
         if (p->order) {
                 refuse_for_pmix(t, ENOENT, why);
         } else {
-                log_line(LOG_WARN, "PMIx is not served any more: %s [HN%d]", why, HN_PMIX_ENDED);
+                log_warning(HN_PMIX_ENDED, "PMIx is not served any more: %s", why);
                 pmix_service_abort(p->service, "the node's PMIx service has ended");
         }
 }

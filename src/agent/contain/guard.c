@@ -107,10 +107,10 @@ static void send_guard_leaving(const struct guard_notes *notes, const char *fmt,
 /* Warns the user of files that are left. */
 static void send_files_left(const struct guard_notes *notes, const char *what)
 {
-        struct logline m = { .level = LOG_WARN };
+        struct logline m = { .level = LOG_WARN, .id = HN_FILES_LEFT };
         struct buf out = BUF_INIT;
 
-        snprintf(m.text, sizeof(m.text), "%s [HN%d]", what, HN_FILES_LEFT);
+        snprintf(m.text, sizeof(m.text), "%s", what);
         logline_encode(&out, &m);
         send_frame(notes, &out, m.text);
 }

@@ -143,16 +143,16 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
         return c->ask_owners ? 1 : 0;
 }
 
-void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, const char *why)
+void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, int id, const char *why)
 {
         c->rejected++;
         if (c->told.n >= TOLD_MAX || strv_has(&c->told, peer->addr))
                 return;
         strv_push(&c->told, peer->addr);
-        log_line(LOG_WARN,
-                 strchr(peer->addr, ':') ? "rejected connection to the store from [%s]:%u: %s"
-                                         : "rejected connection to the store from %s:%u: %s",
-                 peer->addr, peer->port, why);
+        log_warning(id,
+                    strchr(peer->addr, ':') ? "rejected connection to the store from [%s]:%u: %s"
+                                            : "rejected connection to the store from %s:%u: %s",
+                    peer->addr, peer->port, why);
 }
 
 uint32_t peer_check_rejected(const struct peer_check *c)

@@ -40,6 +40,7 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
  * more, or that of a later connection from the same port. */
 bool peer_check_disconnected(int fd);
 
-/* Counts an unauthorized connection, and logs the first one of its address. */
-void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, const char *why);
+/* Counts an unauthorized connection, and logs the first one of its address. @id: number of the
+ * warning, 0 = none. */
+void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, int id, const char *why);
 uint32_t peer_check_rejected(const struct peer_check *c);

@@ -89,7 +89,7 @@ void tcp_conn_fail(struct tcp_conn *c, const char *why)
         struct endpoint_tcp *e = c->endpoint;
 
         if (!c->proven)
-                peer_check_reject(e->peer_check, &c->peer, why);
+                peer_check_reject(e->peer_check, &c->peer, 0, why);
         else if (e->told++ < TOLD_MAX)
                 log_line(LOG_WARN,
                          strchr(c->peer.addr, ':')
@@ -403,10 +403,12 @@ static void on_owner_judged(struct peer_wait *w, const struct owner *o, const ch
                 break;
         case OWNER_NONE:
                 snprintf(why, sizeof(why),
-                         "%s has no such socket in the network of its agent [HN%d]; ranks in a "
-                         "network of their own need -o net.store_peers=node",
-                         node, HN_NO_SUCH_SOCKET);
-                break;
+                         "%s has no such socket in the network of its agent; ranks in a network of "
+                         "their own need -o net.store_peers=node",
+                         node);
+                peer_check_reject(c->endpoint->peer_check, &c->peer, HN_NO_SUCH_SOCKET, why);
+                tcp_conn_close(c);
+                return;
         default:
                 snprintf(why, sizeof(why), "%s did not tell the owner in time", node);
         }
@@ -452,7 +454,7 @@ static int admit_connection(struct tcp_conn *c)
                 return -EBADF;
         r = peer_check_admit(c->endpoint->peer_check, fd, &c->peer, &why);
         if (r == -EPERM)
-                peer_check_reject(c->endpoint->peer_check, &c->peer, why.text);
+                peer_check_reject(c->endpoint->peer_check, &c->peer, 0, why.text);
         return r;
 }
 

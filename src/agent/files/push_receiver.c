@@ -161,7 +161,7 @@ void push_receiver_close(struct push_receiver *p)
                 return;
         file_cache_close(&p->cache, &left);
         if (left)
-                log_line(LOG_WARN, "%s [HN%d]", left, HN_FILES_LEFT);
+                log_warning(HN_FILES_LEFT, "%s", left);
         free(left);
         p->state = PUSH_NONE;
 }

@@ -167,10 +167,10 @@ static void note_mpi(struct library_watch *w, const struct found_libraries *foun
                 return;
         w->told_two = true;
         if (w->rank == 0)
-                log_line(LOG_WARN,
-                         "rank 0 has loaded two MPI libraries that exclude each other: %s and %s "
-                         "[HN%d]",
-                         found->open_mpi, found->mpich, HN_TWO_MPIS_LOADED);
+                log_warning(
+                        HN_TWO_MPIS_LOADED,
+                        "rank 0 has loaded two MPI libraries that exclude each other: %s and %s",
+                        found->open_mpi, found->mpich);
 }
 
 /* True: there is no need to look again. */

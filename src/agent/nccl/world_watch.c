@@ -91,10 +91,11 @@ static void tell_world(struct world_watch *w, const struct watched_world *r, uin
         if (w->told || !r->family || now - r->seen_ms < LONG_MS || !w->is_unused(w->ctx, r->rank))
                 return;
         w->told = true;
-        log_line(LOG_WARN,
-                 "rank %u has called MPI_Init() of %s, and is a world of one: name the way of its "
-                 "MPI with --mpi [HN%d]",
-                 r->rank, mpi_family_name(r->family), HN_WORLD_OF_ONE);
+        log_warning(
+                HN_WORLD_OF_ONE,
+                "rank %u has called MPI_Init() of %s, and is a world of one: name the way of its "
+                "MPI with --mpi",
+                r->rank, mpi_family_name(r->family));
 }
 
 static void on_world_watch(uv_timer_t *timer)

@@ -124,8 +124,7 @@ static void take_pmi_bytes(struct pmi_client *k, const void *bytes, size_t len)
                         uv_timer_start(&link->late, on_late, LATE_MS, LATE_MS);
                 return;
         }
-        log_line(LOG_WARN, "closed the PMI connection of rank %u: %s [HN%d]", k->rank, err.text,
-                 HN_PMI_BROKEN);
+        log_warning(HN_PMI_BROKEN, "closed the PMI connection of rank %u: %s", k->rank, err.text);
         disconnect_client(k);
 }
 

@@ -79,8 +79,8 @@ static void refuse_newcomer(struct pmi_newcomer *c, const char *why)
         struct pmi_port *p = c->port;
 
         if (p->n_refused++ < REFUSALS_TOLD)
-                log_line(LOG_WARN, "refused a connection to PMI_PORT from %s:%u: %s [HN%d]",
-                         c->peer.addr, c->peer.port, why, HN_PMI_REFUSED);
+                log_warning(HN_PMI_REFUSED, "refused a connection to PMI_PORT from %s:%u: %s",
+                            c->peer.addr, c->peer.port, why);
         close_newcomer(c);
 }
 

@@ -311,8 +311,8 @@ static void let_peer_wait(struct dial_seat *s, struct dial_peer *p)
                  s->peer->join.name, s->peer->address);
         dial_peer_notify(p, &m);
         if (!s->told)
-                log_line(LOG_WARN, "%s; %s at %s waits for it [HN%d]", m.text, p->join.name,
-                         p->address, HN_SEAT_TAKEN);
+                log_warning(HN_SEAT_TAKEN, "%s; %s at %s waits for it", m.text, p->join.name,
+                            p->address);
         s->told = true;
 }
 

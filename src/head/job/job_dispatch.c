@@ -279,7 +279,10 @@ static int on_log(struct job *j UNUSED, struct node *n, const struct frame *f, s
 
         if (logline_decode(&m, f, err) < 0)
                 return -EPROTO;
-        log_line((enum log_level)MIN(m.level, LOG_DEBUG), "%s: %s", n->host->name, m.text);
+        if (m.id)
+                log_warning((int)m.id, "%s: %s", n->host->name, m.text);
+        else
+                log_line((enum log_level)MIN(m.level, LOG_DEBUG), "%s: %s", n->host->name, m.text);
         return 0;
 }
 

@@ -185,9 +185,21 @@ void say_to_stdout(const char *line)
         }
 }
 
-void say_log(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
+static void say_warning(int id, const char *line, bool color)
+{
+        struct diags d = DIAGS_INIT;
+
+        diag_warn(&d, id, "%s", line);
+        say_diags(&d, color);
+        diags_finish(&d);
+}
+
+void say_log(void *color, enum log_level level UNUSED, int id, const char *line)
 {
         CLEANUP(free_textp) char *safe = printable_text(line, PRINTABLE_LINE);
 
-        say("hnlaunch: %s\n", safe);
+        if (id)
+                say_warning(id, line, *(const bool *)color);
+        else
+                say("hnlaunch: %s\n", safe);
 }

@@ -32,7 +32,8 @@ void say_to_stdout(const char *line);
 int say_stdout_error(void);
 /* From now on a write of a text takes a second at most; what is not written then is lost. */
 void say_briefly(void);
-void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
+/* A log_sink. @color: a bool, whether a warning has colour. */
+void say_log(void *color, enum log_level level, int id, const char *line);
 
 bool say_shows_live(void); /* the live line stands at the bottom */
 /* The ranks got a line, or more, that a user has entered at @fd, which may be a terminal. */
