@@ -79,7 +79,7 @@ stop_run
 # shellcheck disable=SC2016
 hn --local 4 --oversubscribe --label none --hang-after 2s --on-hang stop sh -c "$own_host" sh "$TMP/ras_hang" sleep 2
 exits 'a hang that RAS has shown is told unasked' 124
-has 'with what RAS says' "$ERR" "warning[HN811]: no rank has gone on for 2.0s: NCCL's RAS, communicator "
+has 'with what RAS says' "$ERR" "warning[HN811]: the ranks hang: NCCL's RAS, communicator "
 # shellcheck disable=SC2016
 start -v --local 4 --oversubscribe --label none --hang-after 2s --on-hang stop sh -c "$own_host" sh "$TMP/ras_hang" compute 2
 ok 'a rank that computes is looked at' wait_for grep -q 'no rank has gone on for 2.0s, but no hang is visible' "$ERR"

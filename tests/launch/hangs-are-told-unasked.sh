@@ -29,7 +29,8 @@ for go in "go", "end":
 hn.finalize()
 END
 LD_LIBRARY_PATH=$PLAIN start --local 3 --hang-after 2s --json=events.json --label none python3 twice.py
-ok 'a hang is told unasked' wait_for count_is 'warning.HN811.: no rank has gone on for 2.0s: ranks 0,2 wait in ' 1
+ok 'a hang is told unasked' wait_for count_is 'warning.HN811.: the ranks hang: ranks 0,2 wait in ' 1
+has 'and for how long' "$ERR" 'note: no rank has gone on for 2.0s (--hang-after)'
 has 'with the rank that the others wait for' "$ERR" '; rank 1 (localhost, pid '
 has 'as the one that differs' "$ERR" '<- differs'
 has 'and what can be done' "$ERR" '--on-hang stop ends such a run'

@@ -109,10 +109,13 @@ static void find_wait_groups(const struct rank_table *t, struct rank_wait_groups
         free(v);
 }
 
-/* Returns "ranks 0-2 wait in barrier `x` for 12.0s". malloc'ed. */
-static char *format_wait_group(const struct rank_wait_group *g)
+/* Returns "ranks 0-2 wait in barrier `x` for 12.0s", of @n ranks in the job "all 3 ranks wait ...".
+ * malloc'ed. */
+static char *format_wait_group(const struct rank_wait_group *g, size_t n)
 {
-        CLEANUP(free_textp) char *ranks_text = rank_ranks_text(&g->ranks);
+        CLEANUP(free_textp)
+        char *ranks_text = g->ranks.n == n && n > 1 ? xasprintf("all %zu ranks", n)
+                                                    : rank_ranks_text(&g->ranks);
         char what[160];
 
         rank_table_what_for(g->wait, what, sizeof(what));
@@ -184,21 +187,22 @@ static bool is_silent(const struct rank_row *r)
         return r->known == RANK_ROW_SILENT;
 }
 
-/* Adds the notes of every message: groups from @from on, silent nodes, rejected connections. */
+/* Adds the notes of every message: groups @from to before @to, silent nodes, rejected connections.
+ */
 static void note_state(const struct rank_table *t, struct diag *d, const struct rank_wait_groups *g,
-                       size_t from)
+                       size_t from, size_t to)
 {
         CLEANUP(intlist_finish) struct intlist silent = { 0 };
         CLEANUP(free_textp) char *hosts = NULL;
 
-        for (size_t i = from; i < MIN(g->n, (size_t)GROUPS_MAX); i++) {
-                CLEANUP(free_textp) char *text = format_wait_group(&g->v[i]);
+        for (size_t i = from; i < MIN(to, (size_t)GROUPS_MAX); i++) {
+                CLEANUP(free_textp) char *text = format_wait_group(&g->v[i], t->n);
 
                 diag_note(d, "%s", text);
         }
-        if (g->n > MAX(from, (size_t)GROUPS_MAX))
+        if (to > MAX(from, (size_t)GROUPS_MAX))
                 diag_note(d, "and so do others, for %zu more keys",
-                          g->n - MAX(from, (size_t)GROUPS_MAX));
+                          to - MAX(from, (size_t)GROUPS_MAX));
         rank_table_gather(t, is_silent, &silent);
         hosts = rank_hosts_text(t, &silent, NULL);
         if (silent.n)
@@ -226,7 +230,7 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         add_rank_rows(di, t, rank_row_missing);
         note_joined(t, di);
         find_wait_groups(t, &g);
-        note_state(t, di, &g, 0);
+        note_state(t, di, &g, 0, g.n);
         helped = help_to_look(t, di, rank_row_missing, !fatal);
         if (fatal)
                 diag_help(di, "%swait longer: --start-timeout %s", helped ? "or " : "",
@@ -276,7 +280,7 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
         CLEANUP(free_textp) char *first = NULL;
         CLEANUP(free_textp) char *missing = NULL;
         CLEANUP(finish_wait_groups) struct rank_wait_groups g = { 0 };
-        size_t n_missing;
+        size_t n_missing, n_told = 0;
         struct diag *di;
 
         find_wait_groups(t, &g);
@@ -288,10 +292,10 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
         }
         for (size_t i = 0; i < t->n; i++)
                 t->rows[i].marked = false;
-        for (size_t i = 0; i < g.n && g.v[i].wait->ms >= threshold_ms; i++)
-                for (size_t k = 0; k < g.v[i].ranks.n; k++)
-                        t->rows[g.v[i].ranks.v[k]].marked = true;
-        first = format_wait_group(&g.v[0]);
+        for (; n_told < g.n && g.v[n_told].wait->ms >= threshold_ms; n_told++)
+                for (size_t k = 0; k < g.v[n_told].ranks.n; k++)
+                        t->rows[g.v[n_told].ranks.v[k]].marked = true;
+        first = format_wait_group(&g.v[0], t->n);
         n_missing = rank_table_count(t, is_unmarked);
         if (n_missing) {
                 missing = rank_table_names(t, is_unmarked);
@@ -299,10 +303,11 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
                                n_missing == 1 ? "has" : "have");
                 add_rank_rows(di, t, is_unmarked);
         } else {
-                di = diag_warn(d, 404, "%s; all %zu ranks are waiting for each other (deadlock)",
-                               first, t->n);
+                di = diag_warn(d, 404,
+                               g.n == 1 ? "%s (deadlock)" : "%s; all others wait, too (deadlock)",
+                               first);
         }
-        note_state(t, di, &g, 1);
+        note_state(t, di, &g, 1, n_told); /* the ranks of other groups are rows of the table */
         help_to_look(t, di, n_missing ? is_unmarked : rank_row_waits, true);
         diag_help(di, "Ctrl-\\ shows all ranks; --wait-warn TIME sets when this is told, 0 never");
         return true;
@@ -317,5 +322,5 @@ void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t a
 
         add_rank_rows(di, t, NULL);
         find_wait_groups(t, &g);
-        note_state(t, di, &g, 0);
+        note_state(t, di, &g, 0, g.n);
 }

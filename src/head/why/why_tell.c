@@ -69,7 +69,8 @@ struct diag *why_warn(const json_t *answer, int64_t ms, struct diags *d)
         char age[32];
 
         format_duration(age, sizeof(age), ms * 1000);
-        di = diag_warn(d, HN_HANG, "no rank has gone on for %s: %s", age, why_text(answer));
+        di = diag_warn(d, HN_HANG, "the ranks hang: %s", why_text(answer));
         add_why_rows(answer, di);
+        diag_note(di, "no rank has gone on for %s (--hang-after)", age);
         return di;
 }

@@ -244,9 +244,24 @@ static void test_long_waits_are_told(void **state UNUSED)
         s.t.rows[3].k.wait.n_keys = 3;
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
         text = print_diags(&d);
-        assert_has(text, "rank 3 waits for `y` and 2 more for 20s; all 4 ranks are waiting for "
-                         "each other (deadlock)");
+        assert_has(text,
+                   "rank 3 waits for `y` and 2 more for 20s; all others wait, too (deadlock)");
         assert_has(text, "= note: ranks 0-2 wait in barrier `x` for 12s");
+        free(text);
+        diags_finish(&d);
+
+        /* Ranks that have waited for less are rows of the table, and no note says it again. */
+        assert_true(rank_table_tell_waiting(&s.t, &d, 15000));
+        text = print_diags(&d);
+        assert_has(text, "rank 3 waits for `y` and 2 more for 20s; ranks 0-2 on gpu[001-002] have");
+        assert_null(strstr(text, "= note: ranks 0-2 wait"));
+        free(text);
+        diags_finish(&d);
+
+        s.t.rows[3].k.wait = s.t.rows[0].k.wait;
+        assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
+        text = print_diags(&d);
+        assert_has(text, "warning[HN404]: all 4 ranks wait in barrier `x` for 12s (deadlock)");
         free(text);
         diags_finish(&d);
         finish_scene(&s);
