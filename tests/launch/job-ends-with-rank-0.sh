@@ -23,7 +23,7 @@ hn --local 3 --label none --ends-with rank0 --log-dir logs sh serve.sh
 exits 'rank 0 has ended, the others are stopped: 0' 0
 ok 'without a wait' test $((SECONDS - begin)) -lt "$(scaled 10)"
 is 'in order, by SIGTERM' "$(sort "$OUT")" $'driver done\nrank 1 stopped\nrank 2 stopped'
-has 'the reason is told' "$ERR" 'stopping all ranks: rank 0 has exited with 0 (--ends-with rank0)'
+has 'the reason is told' "$ERR" 'hnlaunch: stopping all ranks: rank 0 has exited with 0 (--ends-with rank0)'
 verdict_has 'the verdict says what became of all' 'finished: rank 0 exited 0 in' '2 ranks were stopped'
 json() { python3 -c "import json, sys; d = json.load(open('logs/latest/summary.json')); print($1)"; } # EXPRESSION
 is 'summary.json has it' "$(json 'd["code"], d["success"], d["failures"], d["origin"]')" '0 rank0 [] worker'

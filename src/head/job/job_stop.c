@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "head/nodes/program_link.h"
 #include "head/output/say.h"
@@ -130,17 +131,41 @@ static void kill_now(struct job *j)
         uv_timer_start(&j->late, on_hurry_tick, HURRY_MS, HURRY_TICK_MS);
 }
 
-/* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
-static void stop_job(struct job *j, const char *why)
+/* Writes the reason of a stop in a few words; after Ctrl-C also what follows. @why: that of @c. */
+static void describe_stop(const struct job *j, const struct cause *c, const char *why,
+                          uint64_t grace_ms, char *to, size_t size)
+{
+        char grace[32];
+        size_t n;
+
+        outcome_brief(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", why, to, size);
+        if (c->kind != CAUSE_ORDER || c->signal != SIGINT || !grace_ms || j->orders.by_command ||
+            all_ranks_ended(j))
+                return;
+        format_duration(grace, sizeof(grace), (int64_t)grace_ms * 1000);
+        n = strlen(to);
+        snprintf(to + n, size - n, "; they have %s to end (--grace), Ctrl-C kills them at once",
+                 grace);
+}
+
+/* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. @why: the
+ * sentence of @c. */
+static void stop_job(struct job *j, const struct cause *c, const char *why)
 {
         uint64_t grace_ms =
                 j->orders.has_grace ? j->orders.grace_ms : (uint64_t)j->config.options->grace_ms;
 
+        char brief[320];
+
         if (!attempt_step(&j->attempt, JOB_EV_STOP))
                 return;
+        describe_stop(j, c, why, grace_ms, brief, sizeof(brief));
         j->orders.held = false;
         j->attempt.outcome.stopped_ns = clock_ns();
-        cluster_emit(&j->cluster, EVENT_STOP, -1, -1, 0, why);
+        events_emit(
+                j->cluster.events,
+                (struct event){
+                        .kind = EVENT_STOP, .node = -1, .rank = -1, .text = why, .brief = brief });
         if (j->attempt.store)
                 store_server_stop_requested(j->attempt.store, why);
         stop_nodes(j, (uint32_t)grace_ms);
@@ -200,7 +225,7 @@ void job_failed(void *ctx, bool is_cause)
         if ((c->waited && look_before_stop(j)) || hold_stop(j))
                 return;
         job_sentence(j, c, why, sizeof(why));
-        stop_job(j, why);
+        stop_job(j, c, why);
 }
 
 void job_rank_succeeded(struct job *j, int rank)
@@ -211,7 +236,7 @@ void job_rank_succeeded(struct job *j, int rank)
                 return;
         outcome_decide(&a->outcome);
         if (a->outcome.exited < (size_t)a->plan->world_size)
-                stop_job(j, "rank 0 has exited with 0 (--ends-with rank0)");
+                stop_job(j, &a->outcome.cause, "rank 0 has exited with 0 (--ends-with rank0)");
 }
 
 void job_blame(struct job *j, int rank, const char *text)
@@ -242,7 +267,7 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
                 cause_blame(&c, culprit->rank, culprit->node, culprit->text);
         attempt_fail(&j->attempt, &c);
         job_sentence(j, &c, why, sizeof(why)); /* is no cause if ranks have failed before */
-        stop_job(j, why);
+        stop_job(j, &c, why);
 }
 
 void job_signal_caught(uv_signal_t *s, int signo)
@@ -502,7 +527,7 @@ void job_end_look(struct job *j)
         if (!job_state_runs(j->attempt.state) || j->attempt.number != j->orders.looked_at)
                 return;
         job_sentence(j, &j->attempt.outcome.cause, why, sizeof(why));
-        stop_job(j, why);
+        stop_job(j, &j->attempt.outcome.cause, why);
 }
 
 void job_time_is_over(uv_timer_t *t)

@@ -50,8 +50,9 @@ struct event {
         int64_t us;     /* since the start of hnlaunch; filled by events_emit() */
         int node, rank; /* -1 = none */
         int64_t value, count;
-        const char *host; /* lent, may be NULL */
-        const char *text; /* lent, may be NULL */
+        const char *host;  /* lent, may be NULL */
+        const char *text;  /* lent, may be NULL */
+        const char *brief; /* of EVENT_STOP: the reason as the line about it has it; lent */
 };
 
 typedef void (*event_listener)(void *ctx, const struct event *e);

@@ -586,3 +586,21 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
         }
         printable_end(to, size);
 }
+
+void outcome_brief(const struct cause *c, const char *host, const char *sentence, char *to,
+                   size_t size)
+{
+        size_t n = strcspn(sentence, ":;");
+        char end[128];
+
+        while (sentence[n] && sentence[n + 1] != ' ') /* part of a name */
+                n += 1 + strcspn(sentence + n + 1, ":;");
+        outcome_describe(c, end, sizeof(end));
+        if (*end)
+                snprintf(to, size, "rank %d on %s %s", c->rank, host, end);
+        else if (c->kind == CAUSE_REFUSED)
+                snprintf(to, size, "%s cannot start its ranks", host);
+        else
+                snprintf(to, size, "%.*s", (int)n, sentence);
+        printable_end(to, size);
+}

@@ -234,16 +234,6 @@ static void count_pushed_node(struct progress *p, const struct event *e)
         end_phase(p, "push", p->push.done, p->push.nodes, note, e->us - p->push.began_us);
 }
 
-/* The last line has the reason in full. */
-static void say_stop(const char *reason)
-{
-        size_t n = strcspn(reason, ":;");
-
-        while (reason[n] && reason[n + 1] != ' ') /* part of a name */
-                n += 1 + strcspn(reason + n + 1, ":;");
-        say("hnlaunch: stopping all ranks: %.*s\n", (int)n, reason);
-}
-
 static void on_event(void *ctx, const struct event *e)
 {
         struct progress *p = ctx;
@@ -285,7 +275,7 @@ static void on_event(void *ctx, const struct event *e)
                 break;
         case EVENT_STOP:
                 print_phases(p);
-                say_stop(e->text);
+                say("hnlaunch: stopping all ranks: %s\n", e->brief); /* the last line has all */
                 break;
         default:
                 break;
