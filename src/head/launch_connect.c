@@ -118,9 +118,11 @@ static void take_inventory(struct launch *l)
                 };
         }
         launch_gpus_choose(l);
-        if (l->o.local && !l->o.local_n)
-                l->hosts.v[0].slots =
-                        l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
+        if (!l->o.local || l->o.local_n)
+                return;
+        l->hosts.v[0].slots =
+                l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
+        l->o.plan.oversubscribe = true; /* the user named no number of slots */
 }
 
 int launch_connect(struct launch *l)

@@ -53,6 +53,33 @@ has 'more ranks than slots: the numbers are told' "$ERR" HN301
 hn --hostfile hosts -n 3 --oversubscribe true
 exits '--oversubscribe allows them' 0
 
+hn --local 2 -n 3 true
+exits 'more ranks than --local N: 69' 69
+has 'the next steps are named' "$ERR" 'help: -n 2, --local 3, or --oversubscribe'
+hn --local 2 --ppn 3 true
+exits 'more ranks per node than --local N: 69' 69
+has 'with a next step' "$ERR" 'help: --ppn 2, or --oversubscribe'
+hn --local 2 -n 3 --oversubscribe true
+exits 'with --oversubscribe all start' 0
+hn --local -n 300 --label none echo up
+exits '--local alone starts as many as -n says' 0
+is 'all of them' "$(grep -c up "$OUT")" 300
+
+hn --local=abc true
+exits 'a number that is none: 64' 64
+has 'help on the option is named' "$ERR" 'help: hnlaunch help local tells what it takes'
+hn -p gpu --local 2 true
+exits 'a partition: 64' 64
+has '-p: what it means, and where a partition is chosen' "$ERR" 'help: -p is the port of ssh; a partition of Slurm is chosen by salloc -p'
+hn -w nosuchhost.invalid true
+exits 'a host that does not exist: 68' 68
+# shellcheck disable=SC2016
+has 'a next step is named' "$ERR" 'help: check the name with `getent hosts nosuchhost.invalid`'
+
+hn help nproc_per_node
+exits 'help on an option with underscores' 0
+has 'is that of the option' "$OUT" '--ppn N|gpu|cpu'
+
 hn -w 'a[1-' true
 ok 'a broken host list is an error' test "$RC" = 64 -o "$RC" = 65
 

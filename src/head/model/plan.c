@@ -38,7 +38,7 @@ struct planner {
         const struct plan_options *o;
         struct node_capacity *capacity; /* by host */
         struct plan_faults faults;
-        bool oversubscribe; /* more ranks than slots are allowed */
+        bool oversubscribe; /* more ranks than GPUs are allowed */
 };
 
 /* ---- survey ---- */
@@ -57,6 +57,13 @@ static bool knows_devices(const struct plan_inventory *inv)
 static int device_at(const struct plan_inventory *inv, int i)
 {
         return inv->gpu_index ? inv->gpu_index[i] : i;
+}
+
+/* Whether -n and --ppn may ask for more ranks than slots. --local alone gives no number of slots.
+ */
+static bool allows_more_ranks(const struct planner *p)
+{
+        return p->o->oversubscribe || (p->o->local && !p->hosts->v[0].slots);
 }
 
 /* Checks gpus= and slots= against the devices that the node has. */
@@ -155,7 +162,7 @@ static void count_capacity(struct planner *p, struct node_capacity *c)
         else if (slots % c->per_rank && p->o->ppn <= 0 && !c->guessed)
                 add_fault(p, c, FAULT_GPUS_LEFT, c->per_rank, slots % c->per_rank);
         if (p->o->ppn > 0) {
-                if (p->o->ppn > c->ranks && !p->oversubscribe)
+                if (p->o->ppn > c->ranks && !allows_more_ranks(p))
                         add_fault(p, c, FAULT_PPN, p->o->ppn, c->ranks);
                 c->ranks = slots ? p->o->ppn : 0;
         }
@@ -252,7 +259,7 @@ static int count_ranks(struct planner *p, struct diags *d)
         }
         p->plan->world_size = (int)left;
         left = fill_nodes(p, left, false);
-        if (left && p->oversubscribe)
+        if (left && allows_more_ranks(p))
                 left = fill_nodes(p, left, true);
         if (!left)
                 return 0;

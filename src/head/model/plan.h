@@ -30,7 +30,8 @@ struct plan_options {
         enum plan_map map;
         bool oversubscribe;
         bool per_node; /* one rank per node, with all its GPUs, whatever the slots */
-        bool local;    /* --local: more ranks than slots are allowed */
+        bool local; /* --local: more ranks than GPUs are allowed, and than slots if none are given
+                     */
 };
 enum {
         PLAN_PPN_GPU = -1,

@@ -224,7 +224,10 @@ struct diag *plan_fault_too_many_ranks(const struct plan *p, const struct hosts 
         if (guessed)
                 diag_note(d, "%zu node%s without slots= count%s as one: add --probe to ask them",
                           guessed, plural_s((long)guessed), guessed == 1 ? "s" : "");
-        diag_help(d, "-n %ld, add a host, or --oversubscribe", capacity);
+        if (o->local)
+                diag_help(d, "-n %ld, --local %d, or --oversubscribe", capacity, o->np);
+        else
+                diag_help(d, "-n %ld, add a host, or --oversubscribe", capacity);
         return d;
 }
 

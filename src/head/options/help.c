@@ -326,14 +326,18 @@ static const struct topic *find_topic(const char *name)
         return NULL;
 }
 
-/* Finds the option of "--ppn", "ppn", "-n" or "run.ppn"; NULL = none. */
+/* Finds the option of "--ppn", "ppn", "nproc_per_node", "-n" or "run.ppn"; NULL = none. */
 static const struct option_def *find_option(const char *name)
 {
+        CLEANUP(free_textp) char *dashed = xstrdup(name);
         size_t dashes = strspn(name, "-");
 
         if (dashes == 1 && name[1] && !name[2])
                 return option_by_letter(name[1], COMMAND_HELP);
-        return strchr(name, '.') ? option_by_key(name) : option_by_name(name + dashes);
+        for (char *c = dashed; *c; c++)
+                if (*c == '_')
+                        *c = '-';
+        return strchr(name, '.') ? option_by_key(name) : option_by_name(dashed + dashes);
 }
 
 static bool find_command(const char *name, enum command *ret)

@@ -35,8 +35,13 @@ static void tell_bad_value(struct diags *d, const struct setting *one, const str
         struct diag *diag;
 
         if (!one->text) {
-                diag_add(d, HN_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s %s", one->origin,
-                         err->text);
+                diag = diag_add(d, HN_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s %s",
+                                one->origin, err->text);
+                if (!strcmp(one->origin, "-p"))
+                        diag_help(diag, "-p is the port of ssh; a partition of Slurm is chosen by "
+                                        "salloc -p or sbatch -p");
+                else if (one->def->name)
+                        diag_help(diag, "hnlaunch help %s tells what it takes", one->def->name);
                 return;
         }
         diag = diag_add(d, HN_CONFIG_VALUE, 78, "%s %s", one->key, err->text);

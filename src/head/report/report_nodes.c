@@ -204,6 +204,11 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                 diag_help(d, "try ssh %s true on %s; or without --tree", to, from);
         else if (s == UNREACHABLE && is_this_machine(first->failure))
                 diag_help(d, "%s is this machine: under the name localhost it needs no ssh", to);
+        else if (s == UNREACHABLE && first->failure->cause == LINK_NO_NAME)
+                diag_help(d,
+                          "check the name with `getent hosts %s`, or give it a HostName in "
+                          "~/.ssh/config",
+                          to);
         if (*first->failure->help)
                 diag_help(d, "%s", first->failure->help);
         else if (sections[s].help)

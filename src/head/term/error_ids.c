@@ -1078,8 +1078,9 @@ const struct error_id exit_ids[] = {
           "hnlaunch config shows every value with its origin, and the errors." },
         { 124,
           "--timeout passed, or the ranks hung (--on-hang)",
-          "The job took longer than --timeout, and its ranks were stopped.",
-          "Raise --timeout, or let the program save its state when SIGTERM comes." },
+          "The job took longer than --timeout, or its ranks hung (HN811) with --on-hang stop or restart. The ranks were stopped.",
+          "The last line tells which of the two it was. After --timeout: raise it, or let the program save its state when "
+          "SIGTERM comes. After a hang: hnlaunch report names the rank that kept the others waiting." },
         { 125,
           "a node was lost, an agent sent a malformed message, or hnlaunch itself failed",
           "HN310, HN311 and HN217; HN904 when a limit on open files, threads or memory is too low for hnlaunch; or a "
@@ -1100,9 +1101,11 @@ const struct error_id exit_ids[] = {
           "stopped for that reason.",
           "Let the reader read to the end, or write to a file." },
         { EXIT_SIGNAL,
-          "the rank that failed first was killed by signal N; 130 and 143: hnlaunch was interrupted",
-          "HN501, or Ctrl-C (130), SIGTERM (143) or SIGHUP (129) to hnlaunch.",
-          "After a crash, read the report above the last line." },
+          "this signal killed the rank that failed first, or ended hnlaunch",
+          "HN501: a rank was killed. Or hnlaunch was told to stop: by Ctrl-C (130), by SIGTERM (143), as from hnlaunch stop or from a "
+          "batch system at its time limit, or by SIGHUP (129).",
+          "The last line tells which it was: \"failed after\" is a rank, read the report above it; \"stopped after\" names the "
+          "signal that hnlaunch got." },
         { EXIT_OF_RANK,
           "the exit code of the rank that failed first",
           "HN502 or HN503. A program that exits with a code of this list itself gives that code as well; the last "

@@ -269,6 +269,9 @@ static void test_ranks_and_devices_are_assigned(void **state UNUSED)
                 { { "localhost:2", "8", { .gpus_per_rank = 2, .local = true }, NULL, NULL },
                   "0:0+1 1:2+3!" },
                 { { "localhost", "2", G1(.local = true, .np = 3), NULL, NULL }, "0:0 1:1 2:0" },
+                { { "localhost:2", "0", G1(.local = true, .np = 3, .oversubscribe = true), NULL,
+                    NULL },
+                  "0 1 2" },
                 { { "localhost", "0", G1(.local = true), NULL, NULL },
                   "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15" },
         };
