@@ -34,6 +34,7 @@
 #include "head/model/plan.h"
 #include "head/options/options.h"
 #include "head/output/run_dir.h"
+#include "head/output/step_pace.h"
 #include "head/push/manifest.h"
 #include "head/run/run_socket.h"
 
@@ -56,8 +57,7 @@ struct launch_listeners {
         struct metrics *metrics;   /* NULL = no --metrics */
         struct metrics_server *metrics_server;
         struct launch_top *top;
-        /* Of the attempt: the first step that a rank told, and when; first_step_us 0 = none. */
-        int64_t first_step, first_step_us;
+        struct step_pace pace;
 };
 
 /* How a launch ends. */

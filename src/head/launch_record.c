@@ -137,10 +137,24 @@ void launch_record_end(struct launch *l, int code)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Adds the step of the slowest rank, if ranks tell steps, and the time for those that are left at
- * the mean pace. */
-static void add_step(const struct launch *l, json_t *j)
+/* Returns for how long a run that stands still has had no step, or without steps no sign of life,
+ * in milliseconds; 0 = it does not. */
+static int64_t find_stalled_ms(const struct launch *l)
 {
+        const struct step_pace *p = &l->listeners.pace;
+        int64_t hang_ms = job_hang_ms(l->job), silent_us = events_now_us(&l->events) - p->had_us;
+
+        if (!p->had_us)
+                return hang_ms;
+        return hang_ms || step_pace_is_still(silent_us, step_pace_step_us(p)) ? silent_us / 1000
+                                                                              : 0;
+}
+
+/* Adds the step of the slowest rank, if ranks tell steps, and unless they stand still the time for
+ * those that are left at the mean pace. */
+static void add_step(const struct launch *l, json_t *j, bool still)
+{
+        const struct step_pace *p = &l->listeners.pace;
         int64_t least = -1, of = 0, step, total, done;
 
         for (int i = 0; i < l->plan.world_size; i++)
@@ -152,32 +166,25 @@ static void add_step(const struct launch *l, json_t *j)
                 return;
         json_object_set_new(j, "step", json_integer((json_int_t)least));
         json_object_set_new(j, "total", of ? json_integer((json_int_t)of) : json_null());
-        done = least - l->listeners.first_step;
-        if (of > least && done > 0)
+        done = least - p->first;
+        if (of > least && done > 0 && !still)
                 json_object_set_new(j, "left_ms",
                                     json_integer((json_int_t)((double)(of - least) / (double)done *
                                                               (double)(events_now_us(&l->events) -
-                                                                       l->listeners.first_step_us) /
+                                                                       p->first_us) /
                                                               1000)));
 }
 
-/* Notes the first step of the attempt, from which its pace is counted. */
-static void on_first_step(void *ctx, const struct event *e)
+static void on_pace_event(void *ctx, const struct event *e)
 {
-        struct launch_listeners *s = ctx;
-
-        if (e->kind == EVENT_RESTART)
-                s->first_step_us = 0;
-        if (e->kind != EVENT_RANK_PROGRESS || s->first_step_us)
-                return;
-        s->first_step = e->value;
-        s->first_step_us = e->us;
+        step_pace_take(ctx, e);
 }
 
 static json_t *describe_launch(void *ctx)
 {
         const struct launch *l = ctx;
         json_t *j = run_dir_describe(&l->o, l->config.run_id, l->cwd, l->events.start_ns);
+        int64_t stalled_ms = find_stalled_ms(l);
 
         json_object_set_new(j, "state", json_string(job_doing(l->job)));
         json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(&l->events)));
@@ -187,7 +194,9 @@ static json_t *describe_launch(void *ctx)
         json_object_set_new(j, "world_size", json_integer(l->plan.world_size));
         json_object_set_new(j, "silent_nodes", json_integer((json_int_t)job_silent_nodes(l->job)));
         json_object_set_new(j, "detached", json_boolean(launch_is_detached(l)));
-        add_step(l, j);
+        if (stalled_ms)
+                json_object_set_new(j, "stalled_ms", json_integer((json_int_t)stalled_ms));
+        add_step(l, j, stalled_ms);
         return j;
 }
 
@@ -251,7 +260,7 @@ void launch_record_listen(struct launch *l)
 
         if (l->o.command != COMMAND_RUN)
                 return;
-        events_listen(&l->events, on_first_step, &l->listeners);
+        events_listen(&l->events, on_pace_event, &l->listeners.pace);
         /* Another run that ends may remove the folder in between, which libuv calls EACCES. */
         for (int i = 0; i < 2 && !l->listeners.socket && (!i || err.code == EACCES); i++) {
                 CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);

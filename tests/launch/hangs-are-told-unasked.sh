@@ -62,6 +62,8 @@ is 'only once' "$(grep -c 'ranks 0-1,3 wait in hn_barrier' page.html)" 1
 start --local 4 --hang-after 1s --grace 1s --label none "$hanging" stop 2
 ok 'a hang is told' wait_for count_is 'HN811' 1
 id=$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")
+"$HNLAUNCH" ps >listed 2>&1
+ok 'ps tells the hang' grep -qE "^$id .* running, hangs for [0-9]" listed
 "$HNLAUNCH" stop "$id" >stopped 2>&1 &
 stopper=$!
 finish

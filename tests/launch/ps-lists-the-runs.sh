@@ -23,11 +23,13 @@ done
 hn ps --json
 is 'so does JSON' "$(python3 -c 'import json, sys; print(len(json.load(sys.stdin)["runs"]))' <"$OUT")" 7
 
-start --local 2 --label none --progress-re '^step ([0-9]+)/([0-9]+)' sh -c 'echo "step $((RANK + 3))/9"; exec sleep 600'
-ok 'ranks have told a step' wait_for lines_are "$OUT" 2
+start --local 2 --label none --progress-re '^step ([0-9]+)/([0-9]+)' sh -c 'echo "step 2/9"
+until [ -e go ]; do sleep 0.05; done; echo "step $((RANK + 3))/9"; exec sleep 600'
+touch go
+ok 'ranks have told two steps' wait_for lines_are "$OUT" 4
 hn_of() { "$HNLAUNCH" "$@" >"$TMP/of.out" 2>"$TMP/of.err"; }
-has_step() { hn_of ps && grep -qE '  3/9  running ' "$TMP/of.out"; }
-ok 'that of the slowest one is shown' wait_for has_step
+has_step() { hn_of ps && grep -qE '  3/9 +[0-9.hms]+  running  ' "$TMP/of.out"; }
+ok 'that of the slowest one is shown, with the time left' wait_for has_step
 is 'beside the last five' "$(grep -c ' finished ' "$TMP/of.out")" 5
 hn_of ps --json
 is 'in JSON, too' "$(python3 -c 'import json, sys
@@ -37,6 +39,12 @@ print(r["step"], r["total"])' <"$TMP/of.out")" '3 9'
 watcher=$!
 tables() { [[ $(grep -c '^RUN ' "$TMP/watched") -ge $1 ]]; }
 ok '--watch lists them again' wait_for tables 2
+is_still() { hn_of ps && grep -qE '  3/9 +-  running, no step for 1[0-9]' "$TMP/of.out"; }
+ok 'without a step for ten seconds no time is left' wait_for is_still
+hn_of ps --json
+is 'JSON has for how long no step has come' "$(python3 -c 'import json, sys
+r = json.load(sys.stdin)["runs"][0]
+print(r["stalled_ms"] >= 10000, r.get("left_ms"), r["state"])' <"$TMP/of.out")" 'True None running'
 kill -INT "$PID"
 finish
 stopped() { grep -q 'stopped (130)' "$TMP/watched"; }

@@ -46,18 +46,24 @@ char *run_state_text(const struct run *r)
                          (long long)code);
 }
 
-/* The state, and how many nodes are silent. */
+/* The state, how many nodes are silent, and for how long the run stands still. */
 static char *describe_state_cell(const struct run *r)
 {
         json_int_t silent = json_integer_value(json_object_get(r->info, "silent_nodes"));
-        char *state = run_state_text(r), *life;
+        json_int_t stalled_ms = json_integer_value(json_object_get(r->info, "stalled_ms"));
+        CLEANUP(free_textp) char *state = run_state_text(r);
+        struct buf b = BUF_INIT;
+        char text[32];
 
-        if (r->state != RUN_GOES_ON || !silent)
-                return state;
-        life = xasprintf("%s, %lld node%s silent", state, (long long)silent,
-                         silent == 1 ? "" : "s");
-        free(state);
-        return life;
+        buf_appends(&b, state);
+        if (r->state == RUN_GOES_ON && silent)
+                buf_printf(&b, ", %lld node%s silent", (long long)silent, silent == 1 ? "" : "s");
+        if (r->state == RUN_GOES_ON && stalled_ms) {
+                format_duration(text, sizeof(text), stalled_ms / 1000 * 1000000);
+                buf_printf(&b, ", %s for %s",
+                           json_object_get(r->info, "step") ? "no step" : "hangs", text);
+        }
+        return buf_steal(&b);
 }
 
 static char *describe_start(const struct run *r)
@@ -112,12 +118,22 @@ static char *describe_steps(const struct run *r)
                      : xasprintf("%lld", (long long)json_integer_value(step));
 }
 
-/* "5m25s", of a run that goes on */
+/* Whether a run stands still before its last step. */
+static bool shows_no_left(const struct run *r)
+{
+        return r->state == RUN_GOES_ON && json_object_get(r->info, "stalled_ms") &&
+               json_integer_value(json_object_get(r->info, "total")) >
+                       json_integer_value(json_object_get(r->info, "step"));
+}
+
+/* "5m25s", of a run that goes on; "-" of one with steps left that stands still */
 static char *describe_left(const struct run *r)
 {
         const json_t *ms = json_object_get(r->info, "left_ms");
         char text[32] = "";
 
+        if (shows_no_left(r))
+                return xstrdup("-");
         if (ms && r->state == RUN_GOES_ON)
                 format_duration(text, sizeof(text), json_integer_value(ms) / 1000 * 1000000);
         return xstrdup(text);
@@ -170,8 +186,8 @@ static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hid
         char *text = NULL;
 
         for (size_t i = 0; i < l->n; i++)
-                any_left |=
-                        l->v[i].state == RUN_GOES_ON && json_object_get(l->v[i].info, "left_ms");
+                any_left |= shows_no_left(&l->v[i]) || (l->v[i].state == RUN_GOES_ON &&
+                                                        json_object_get(l->v[i].info, "left_ms"));
 
         for (size_t i = 0; t && i < ARRAY_SIZE(columns); i++)
                 scols_table_new_column(t, columns[i].name, i + 1 == ARRAY_SIZE(columns) ? 0.9 : 0.1,
@@ -206,7 +222,7 @@ static void print_runs_json(const struct run_list *l)
                                                        "us",           "argv",      "cwd",
                                                        "directory",    "num_nodes", "world_size",
                                                        "silent_nodes", "step",      "total",
-                                                       "left_ms" };
+                                                       "left_ms",      "stalled_ms" };
                 json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
                                       r->state == RUN_GOES_ON);
 

@@ -183,6 +183,9 @@ void job_blame(struct job *j, int rank, const char *text);
 /* Follows it: emits EVENT_HANG with @text and the first odd @rank (-1 = none), and ends the attempt
  * as --on-hang says. */
 void job_hangs(struct job *j, int rank, const char *text);
+/* Returns for how long the ranks have shown no sign of life in a hang that was found, in
+ * milliseconds; 0 = no hang stands. */
+int64_t job_hang_ms(const struct job *j);
 void job_end_look(struct job *j); /* stops the ranks, after the look of config.why.last() */
 size_t job_silent_nodes(const struct job *j);
 const char *job_doing(const struct job *j); /* "connecting", "running", "stopping", "ending" */

@@ -441,6 +441,11 @@ bool job_status_still_hangs(const struct job_status *s)
                hang_watch_stands(&s->hang, store_server_met(s->attempt->store));
 }
 
+int64_t job_status_hang_ms(const struct job_status *s)
+{
+        return job_status_still_hangs(s) ? clock_ms() - s->hang.alive_ms : 0;
+}
+
 bool job_status_hangs(struct job_status *s)
 {
         return s->attempt->state == JOB_RUNNING &&

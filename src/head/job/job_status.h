@@ -42,6 +42,8 @@ void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t 
 bool job_status_hangs(struct job_status *s);
 /* Whether the hang that was found last goes on. */
 bool job_status_still_hangs(const struct job_status *s);
+/* Returns for how long it goes on, from the last sign of life on, in milliseconds; 0 = no hang. */
+int64_t job_status_hang_ms(const struct job_status *s);
 
 /* Takes the answer of @node; late answers are ignored. False: to a request never made. */
 bool job_status_take(struct job_status *s, int node, const struct node_status *answer);

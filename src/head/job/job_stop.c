@@ -480,6 +480,11 @@ bool job_still_hangs(struct job *j)
         return job_status_hangs(j->status);
 }
 
+int64_t job_hang_ms(const struct job *j)
+{
+        return job_status_hang_ms(j->status);
+}
+
 void job_hangs(struct job *j, int rank, const char *text)
 {
         const struct options *o = j->config.options;

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 #include "head/output/say.h"
+#include "head/output/step_pace.h"
 #include "head/term/columns.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
@@ -58,8 +59,8 @@ struct live_line {
         int64_t past[RATE_TICKS]; /* the least step at the last ticks; -1 = none */
         uint64_t bytes;           /* since the last tick */
         int64_t written_us;       /* the last output */
-        int64_t stepped_us;       /* the last step */
-        char *slow;               /* a sentence; NULL = no rank is */
+        struct step_pace pace;
+        char *slow; /* a sentence; NULL = no rank is */
         struct live_bar bar;
 };
 
@@ -120,6 +121,12 @@ static void add_bar(struct buf *b, const struct live_facts *f)
         buf_append(b, p, columns_fitting(p, n, BAR_COLUMNS));
 }
 
+/* Whether no output, or with steps no step, has come for long. */
+static bool is_quiet(const struct live_facts *f)
+{
+        return f->steps ? step_pace_is_still(f->silent_us, f->step_us) : f->silent_us >= QUIET_US;
+}
+
 char *live_line_text(const struct live_facts *f)
 {
         struct buf b = BUF_INIT;
@@ -136,7 +143,7 @@ char *live_line_text(const struct live_facts *f)
         if (f->bytes) {
                 format_size(text, sizeof(text), f->bytes);
                 buf_printf(&b, "  output %s/s", text);
-        } else if (f->silent_us >= QUIET_US) {
+        } else if (is_quiet(f)) {
                 format_duration(text, sizeof(text), f->silent_us);
                 buf_printf(&b, "  no %s for %s", f->steps ? "step" : "output", text);
         }
@@ -179,7 +186,8 @@ static struct live_facts collect_facts(struct live_line *l)
                 f.most = MAX(f.most, step);
                 f.steps++;
         }
-        f.silent_us = f.us - (f.steps ? l->stepped_us : l->written_us);
+        f.silent_us = f.us - (f.steps ? l->pace.had_us : l->written_us);
+        f.step_us = step_pace_step_us(&l->pace);
         if (!f.steps) {
                 f.bar = l->bar.len ? l->bar.text : NULL;
                 f.bar_len = l->bar.len;
@@ -188,7 +196,7 @@ static struct live_facts collect_facts(struct live_line *l)
         }
         f.host = l->hosts->v[l->plan->nodes[l->plan->ranks[f.slowest].node].host].name;
         before = l->past[l->ticks % RATE_TICKS];
-        if (f.silent_us >= QUIET_US)
+        if (is_quiet(&f))
                 f.slow = NULL; /* it stands still */
         else if (before >= 0 && f.least > before)
                 f.rate = (double)(f.least - before) / RATE_TICKS;
@@ -203,6 +211,7 @@ static void on_live_event(void *ctx, const struct event *e)
 
         if (l->closed)
                 return;
+        step_pace_take(&l->pace, e);
         if (e->kind == EVENT_RANK_STARTED && is_rank) {
                 l->ranks[e->rank] = (struct live_step){ .step = -1 };
                 l->running++;
@@ -213,7 +222,6 @@ static void on_live_event(void *ctx, const struct event *e)
                         l->bar.len = 0;
         } else if (e->kind == EVENT_RANK_PROGRESS && is_rank) {
                 l->ranks[e->rank].step = e->value;
-                l->stepped_us = events_now_us(l->es);
                 l->total = e->count;
         } else if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
                    e->kind == EVENT_NODE_LOST) {

@@ -28,6 +28,7 @@ struct live_facts {
         double rate;                /* steps in a second of the slowest rank; 0 = unknown */
         uint64_t bytes;             /* of output in the last second */
         int64_t silent_us;          /* since the last output; with steps: since the last step */
+        int64_t step_us;            /* mean time of a step; 0 = unknown */
         size_t silent_nodes;        /* heartbeat.h */
         const char *silent_host;    /* one of them */
         const char *bar;            /* bytes of a progress bar, shown without steps; NULL = none */

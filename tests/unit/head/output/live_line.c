@@ -47,6 +47,8 @@ static void test_steps_have_a_spread_and_a_last_rank(void **state)
         expect_line(f, "1m30s  step 120/5000  2.0/s  40m40s left");
         f.silent_us = 42000000;
         expect_line(f, "1m30s  step 120/5000  2.0/s  40m40s left  no step for 42.0s");
+        f.step_us = 4200001;
+        expect_line(f, "1m30s  step 120/5000  2.0/s  40m40s left");
         f.silent_us = 0;
         f.most = 122;
         f.slowest = 3;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/output/step_pace.h"
+
+#include "base/macros.h"
+
+enum { STILL_US = 10000000, STILL_STEPS = 10 };
+
+void step_pace_take(struct step_pace *p, const struct event *e)
+{
+        if (e->kind == EVENT_RESTART)
+                *p = (struct step_pace){ 0 };
+        if (e->kind != EVENT_RANK_PROGRESS)
+                return;
+        if (!p->first_us) {
+                p->first = p->most = e->value;
+                p->first_us = e->us;
+        }
+        p->most = MAX(p->most, e->value);
+        p->had_us = e->us;
+}
+
+int64_t step_pace_step_us(const struct step_pace *p)
+{
+        return p->most > p->first ? (p->had_us - p->first_us) / (p->most - p->first) : 0;
+}
+
+bool step_pace_is_still(int64_t silent_us, int64_t step_us)
+{
+        return silent_us >= STILL_US && silent_us / STILL_STEPS >= step_us;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Step pace: the mean time of a step, and whether the steps stand still
+ *
+ * The live line and `hnlaunch ps` have the rule from here. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "head/model/events.h"
+
+/* Of an attempt; times of the run. */
+struct step_pace {
+        int64_t first, most;      /* the first step that a rank told, and the greatest */
+        int64_t first_us, had_us; /* when the first came, and the last of any rank; 0 = none */
+};
+
+/* Takes an event of the run. */
+void step_pace_take(struct step_pace *p, const struct event *e);
+/* Returns the mean time of a step in microseconds; 0 = unknown. */
+int64_t step_pace_step_us(const struct step_pace *p);
+/* Returns whether a time without a step is long: ten steps of @step_us, and at least ten seconds.
+ */
+bool step_pace_is_still(int64_t silent_us, int64_t step_us);
