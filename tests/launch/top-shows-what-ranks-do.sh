@@ -72,7 +72,7 @@ for line in open(sys.argv[1]):
         names |= set(o)
 print(*sorted(names))' "$LINES_FILE" "$1"
 }
-is 'names of the run' "$(names_of '[t]')" 'alive attempt hosts num_nodes run spread state step total us v world_size'
+is 'names of the run' "$(names_of '[t]')" 'alive attempt hosts num_nodes run since_step_ms spread state step step_ms total us v world_size'
 is 'names of a host' "$(names_of 't["hosts"]')" \
     'age_ms cpu_percent gpus host in_kib memory_mib memory_total_mib node out_kib ranks state'
 is 'names of a rank' "$(names_of 't["hosts"][0]["ranks"]')" \
@@ -87,7 +87,7 @@ is 'the manual has all names' "$(cat missing)" ''
 # --- a table, beside --------------------------------------------------------------------------
 hn top
 exits 'a second client at the same time' 0
-ok 'has a line of the run' grep -qE '^run [a-z0-9]{5}  [0-9.ms]+  5 ranks on 1 node  step 3-5 of 50  running$' "$OUT"
+ok 'has a line of the run' grep -qE '^run [a-z0-9]{5}  [0-9.ms]+  5 ranks on 1 node  step 3-5 of 50  (running|no step for [0-9]+[sm])$' "$OUT"
 ok 'has the host' grep -qE '^localhost +0-4 +4/5 +3 +-2 +key [0-9]+s +(~?[0-9]+%|-) +[0-9]+% +[0-9.]+[MG] ' "$OUT"
 ok 'the only host has its ranks below' grep -qE '^  rank 1 +S +key [0-9]+s ' "$OUT"
 is 'and the rank that is behind is told' "$(grep -c 'rank 3 .* behind$' "$OUT")" 1
@@ -116,6 +116,7 @@ if command -v tmux >/dev/null; then
     ok '40 columns: host and ranks' wait_for shown '^localhost +3 +-2 rank 3 behind'
     ok '40 columns: the odd rank has a note' wait_for shown '^  rank 3 +3 +-2 behind$'
     ok '40 columns: no WAIT' not shown WAIT
+    ok '40 columns: the first line says that no step comes' wait_for shown '^run [a-z0-9]{5}  .*no step for [0-9]+[sm]'
     ok "40 columns: nothing is wider ($(widest))" test "$(widest)" -le 40
     screen 200 "$HNLAUNCH" top
     ok '200 columns: all columns' wait_for shown '^HOST +RANKS +UP +STEP +LAG +WAIT +BUSY +CPU +MEM +NET RX/TX +OUT +NOTE$'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A rank is odd when it has failed or is stopped, when it is behind the middle of the steps, and
- * when it has waited for long; but while most ranks wait for long, those that do not are odd.
+ * when it has waited for long; but while most ranks wait for long, those that do not are odd. While
+ * no rank goes on, none is slow, and waits are long earlier: it may be a hang.
  */
 #include "head/top/top_frame.h"
 
@@ -11,10 +12,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "head/output/step_pace.h"
 #include "head/term/columns.h"
 
 enum {
         LONG_WAIT_MS = 10000,
+        STALL_MS = 3000, /* no rank goes on, and three mean steps */
+        STALL_STEPS = 3,
         SILENT_MS = 4000, /* a sample comes each second */
         STILL_MS = 10000,
         WORKS_PERCENT = 5,  /* of a core */
@@ -111,9 +115,35 @@ static void read_frame_host(struct top_frame_host *h, const json_t *j)
 
 /* --- what is odd ------------------------------------------------------------------------------ */
 
-static bool has_waited_long(const struct top_frame_rank *r)
+static bool waits_since(const struct top_frame_rank *r, int64_t ms)
 {
-        return r->alive && r->wait && r->wait_ms >= LONG_WAIT_MS;
+        return r->alive && r->wait && r->wait_ms >= ms;
+}
+
+static bool has_waited_long(const struct top_frame *f, const struct top_frame_rank *r)
+{
+        return waits_since(r, f->pace.long_wait_ms);
+}
+
+static size_t count_long_waits(const struct top_frame *f, int64_t ms)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < f->n_hosts; i++)
+                for (size_t k = 0; k < f->hosts[i].n_ranks; k++)
+                        n += waits_since(&f->hosts[i].ranks[k], ms);
+        return n;
+}
+
+/* Whether a rank has made a step of late or, without steps, at most half of the ranks wait for some
+ * time. */
+static bool steps_go_on(const struct top_frame *f)
+{
+        const struct top_frame_pace *p = &f->pace;
+
+        if (p->since_step_ms >= 0)
+                return p->since_step_ms < MAX((int64_t)STALL_MS, p->step_ms * STALL_STEPS);
+        return count_long_waits(f, STALL_MS) * 2 <= (size_t)MAX(f->alive, INT64_C(0));
 }
 
 static bool most_ranks_wait(const struct top_frame *f)
@@ -224,7 +254,7 @@ static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct 
                 return ODD_BEHIND;
         if (f->slow.above >= 0 && r->busy_percent > f->slow.above)
                 return ODD_SLOW;
-        return has_waited_long(r) && !f->one_is_alone ? ODD_WAITS : ODD_NOT;
+        return has_waited_long(f, r) && !f->one_is_alone ? ODD_WAITS : ODD_NOT;
 }
 
 static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
@@ -260,6 +290,7 @@ static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
 bool top_frame_read(struct top_frame *f, json_t *json)
 {
         const json_t *hosts = json_object_get(json, "hosts");
+        bool going;
 
         *f = (struct top_frame){ .json = json };
         if (!json_is_array(hosts)) {
@@ -275,6 +306,8 @@ bool top_frame_read(struct top_frame *f, json_t *json)
         f->step = read_frame_number(json, "step");
         f->spread = read_frame_number(json, "spread");
         f->total = read_frame_number(json, "total");
+        f->pace.since_step_ms = read_frame_number(json, "since_step_ms");
+        f->pace.step_ms = read_frame_number(json, "step_ms");
         f->n_hosts = json_array_size(hosts);
         f->hosts = xcalloc(f->n_hosts, sizeof(*f->hosts));
         for (size_t i = 0; i < f->n_hosts; i++) {
@@ -285,9 +318,10 @@ bool top_frame_read(struct top_frame *f, json_t *json)
                         h->node = (int64_t)i;
                 f->name_width = MAX(f->name_width, columns_count(h->name, strlen(h->name)));
                 f->has_gpus |= h->gpus.memory_mib >= 0;
-                for (size_t k = 0; k < h->n_ranks; k++)
-                        f->waiting += has_waited_long(&h->ranks[k]);
         }
+        going = steps_go_on(f);
+        f->pace.long_wait_ms = going ? LONG_WAIT_MS : STALL_MS;
+        f->waiting = count_long_waits(f, f->pace.long_wait_ms);
         for (size_t i = 0; i < f->n_hosts && most_ranks_wait(f); i++)
                 for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
                         const struct top_frame_rank *r = &f->hosts[i].ranks[k];
@@ -295,6 +329,8 @@ bool top_frame_read(struct top_frame *f, json_t *json)
                         f->one_is_alone |= r->alive && !r->wait && r->state;
                 }
         find_slow(f);
+        if (!going)
+                f->slow.above = -1;
         for (size_t i = 0; i < f->n_hosts; i++)
                 sum_up_host(f, &f->hosts[i]);
         return true;
@@ -430,6 +466,12 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
         if (h->odd.n > 1)
                 snprintf(others, sizeof(others), ", %zu more", h->odd.n - 1);
         snprintf(to, size, "rank %" PRId64 " %s%s", r->rank, note, others);
+}
+
+bool top_frame_has_no_step(const struct top_frame *f)
+{
+        return f->pace.since_step_ms >= 0 &&
+               step_pace_is_still(f->pace.since_step_ms * 1000, f->pace.step_ms * 1000);
 }
 
 int64_t top_frame_still_ms(const struct top_frame *f)

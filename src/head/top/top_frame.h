@@ -71,10 +71,17 @@ struct top_slow {
         bool guessed;
 };
 
+struct top_frame_pace {
+        int64_t since_step_ms; /* since the last step of any rank */
+        int64_t step_ms;       /* mean time of a step */
+        int64_t long_wait_ms;  /* a wait of that time is long */
+};
+
 struct top_frame {
         json_t *json; /* lends the texts */
         const char *run, *state;
         int64_t us, world_size, num_nodes, alive, step, spread, total;
+        struct top_frame_pace pace;
         bool has_gpus;
         struct top_frame_host *hosts;
         size_t n_hosts;
@@ -97,6 +104,8 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
                          size_t size);
 /* Writes who is slow: "rank 5 on gpu026 is slow: others wait 19 %"; "" = no rank. */
 void top_frame_slow_note(const struct top_frame *f, char *to, size_t size);
+/* Returns whether no step has come for long (step_pace.h). */
+bool top_frame_has_no_step(const struct top_frame *f);
 /* Returns for how long no rank has written while none works: perhaps a hang. -1 = some do. */
 int64_t top_frame_still_ms(const struct top_frame *f);
 /* Writes a time in a few characters: "12s", "3m", "2h05m". */

@@ -306,6 +306,12 @@ static void write_rank_cell(const struct top_frame *f, const struct top_frame_ra
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
+/* Whether a column has what is measured: nothing of a lost node is. */
+static bool is_a_value(enum top_column c)
+{
+        return c != TOP_HOST && c != TOP_RANKS && c != TOP_UP && c != TOP_NOTE;
+}
+
 void top_layout_host(const struct top_layout *l, const struct top_frame *f,
                      const struct top_frame_host *h, struct buf *to)
 {
@@ -313,7 +319,10 @@ void top_layout_host(const struct top_layout *l, const struct top_frame *f,
 
         add_cell(l, TOP_HOST, h->name, to);
         for (int c = TOP_HOST + 1; c < TOP_COLUMNS; c++) {
-                write_host_cell(f, h, c, cell, sizeof(cell));
+                if (h->odd.worst == ODD_LOST && is_a_value(c))
+                        snprintf(cell, sizeof(cell), "-");
+                else
+                        write_host_cell(f, h, c, cell, sizeof(cell));
                 add_cell(l, c, cell, to);
         }
 }
@@ -324,7 +333,10 @@ void top_layout_rank(const struct top_layout *l, const struct top_frame *f,
         char cell[CELL_MAX];
 
         for (int c = 0; c < TOP_COLUMNS; c++) {
-                write_rank_cell(f, r, c, cell, sizeof(cell));
+                if (r->silent && is_a_value(c))
+                        snprintf(cell, sizeof(cell), "-");
+                else
+                        write_rank_cell(f, r, c, cell, sizeof(cell));
                 add_cell(l, c, cell, to);
         }
 }
@@ -354,16 +366,21 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
         buf_appends(to, " (Enter opens) ...");
 }
 
-/* The state of the run, and what may be a hang. malloc'ed. */
-static char *describe_state(const struct top_frame *f, const struct top_rate *rate)
+/* The state of the run, or what may be a hang, then *@alarm. malloc'ed. */
+static char *describe_state(const struct top_frame *f, const struct top_rate *rate, bool *alarm)
 {
-        bool steps = rate && (top_rate_now(rate) > 0 || (f->step >= 0 && rate->n < FEW_FRAMES));
+        bool no_step = top_frame_has_no_step(f);
+        bool steps = !no_step && rate &&
+                     (top_rate_now(rate) > 0 || (f->step >= 0 && rate->n < FEW_FRAMES));
         int64_t still_ms = steps ? -1 : top_frame_still_ms(f);
         char age[24];
 
-        if (still_ms < 0 || strcmp(f->state, "running") != 0)
+        *alarm = (still_ms >= 0 || no_step) && !strcmp(f->state, "running");
+        if (!*alarm)
                 return xstrdup(f->state);
-        top_frame_age(still_ms, age, sizeof(age));
+        top_frame_age(no_step ? f->pace.since_step_ms : still_ms, age, sizeof(age));
+        if (no_step)
+                return xasprintf("no step for %s%s", age, still_ms >= 0 ? ", no rank works" : "");
         return xasprintf("no output for %s, no rank works", age);
 }
 
@@ -393,13 +410,14 @@ void top_layout_head(const struct top_frame *f, const struct top_rate *rate, siz
         /* In the order of the line; the last of the other order is left out first. */
         enum { RUN, AGE, RANKS, STEP, SPEED, LEFT, STATE, PIECES };
         static const int order[] = { RUN, STEP, STATE, SPEED, LEFT, AGE, RANKS };
+        static const int alarm_order[] = { STATE, RUN, STEP, SPEED, LEFT, AGE, RANKS };
         CLEANUP(free_textp) char *run = xasprintf("run %s", f->run);
         CLEANUP(free_textp)
         char *ranks = xasprintf("%" PRId64 " rank%s on %" PRId64 " node%s", f->world_size,
                                 f->world_size == 1 ? "" : "s", f->num_nodes,
                                 f->num_nodes == 1 ? "" : "s");
         CLEANUP(buf_finish) struct buf step = BUF_INIT;
-        bool shown[PIECES] = { 0 };
+        bool shown[PIECES] = { 0 }, alarm = false;
         size_t used = 0;
 
         format_duration(age, sizeof(age), f->us / 1000000 * 1000000);
@@ -411,26 +429,28 @@ void top_layout_head(const struct top_frame *f, const struct top_rate *rate, siz
         if (f->step >= 0 && f->total > 0)
                 buf_printf(&step, " of %" PRId64, f->total);
         CLEANUP(free_textp) char *steps = buf_steal(&step);
-        CLEANUP(free_textp) char *state = describe_state(f, rate);
+        CLEANUP(free_textp) char *state = describe_state(f, rate, &alarm);
 
-        if (rate && f->step >= 0)
+        if (rate && f->step >= 0 && !top_frame_has_no_step(f))
                 write_speed(f, rate, speed, sizeof(speed), left, sizeof(left));
         const char *pieces[PIECES] = { run, age, ranks, steps, speed, left, state };
 
         for (int i = 0; i < PIECES; i++) {
-                const char *p = pieces[order[i]];
+                int piece = (alarm ? alarm_order : order)[i];
+                const char *p = pieces[piece];
                 size_t own = columns_count(p, strlen(p)) + (used ? 2 : 0);
 
-                if (!*p || used + own > width)
+                if (!*p || (used + own > width && !(alarm && piece == STATE)))
                         continue;
-                shown[order[i]] = true;
+                shown[piece] = true;
                 used += own;
         }
         used = 0;
         for (int i = 0; i < PIECES; i++)
                 if (shown[i]) {
                         buf_printf(to, used++ ? "  " : "");
-                        printable_put(to, pieces[i], strlen(pieces[i]));
+                        printable_put(to, pieces[i],
+                                      columns_fitting(pieces[i], strlen(pieces[i]), width));
                 }
 }
 

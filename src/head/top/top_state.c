@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "head/core/json_text.h"
+#include "head/output/step_pace.h"
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
 
@@ -43,6 +44,7 @@ struct top_state {
         int n_ranks;
         size_t n_nodes;
         int64_t attempt;
+        struct step_pace pace;
 };
 
 /* Of the living ranks, but for @most. */
@@ -84,9 +86,19 @@ static void make_top_ranks(struct top_state *t)
         top_state_forget(t);
 }
 
-/* Ranks of a lost node have no end of their own. */
+static void forget_sample(struct top_state *t, struct top_state_node *n)
+{
+        for (uint32_t i = 0; i < n->sample.n_ranks; i++)
+                t->sampled[n->sample.ranks[i].rank] = NULL;
+        sample_finish(&n->sample);
+        *n = (struct top_state_node){ .taken_us = -1 };
+}
+
+/* Ranks of a lost node have no end of their own, and its last sample says nothing of now. */
 static void lose_top_node(struct top_state *t, int node)
 {
+        if ((size_t)node < t->n_nodes)
+                forget_sample(t, &t->nodes[node]);
         for (int r = 0; r < t->n_ranks; r++)
                 if (t->s.plan->ranks[r].node == node && t->ranks[r].life <= TOP_ALIVE)
                         t->ranks[r].life = TOP_SILENT;
@@ -97,6 +109,7 @@ static void on_top_event(void *ctx, const struct event *e)
         struct top_state *t = ctx;
         struct top_state_rank *r = e->rank >= 0 && e->rank < t->n_ranks ? &t->ranks[e->rank] : NULL;
 
+        step_pace_take(&t->pace, e);
         if (e->kind == EVENT_RUN_START) {
                 make_top_ranks(t);
         } else if (e->kind == EVENT_RESTART) {
@@ -130,9 +143,7 @@ void top_state_take(struct top_state *t, int node, struct sample *m)
 
         if (!n)
                 return;
-        for (uint32_t i = 0; i < n->sample.n_ranks; i++)
-                t->sampled[n->sample.ranks[i].rank] = NULL;
-        sample_finish(&n->sample);
+        forget_sample(t, n);
         *n = (struct top_state_node){ events_now_us(t->s.events), *m };
         *m = (struct sample){ 0 };
         for (uint32_t i = 0; i < n->sample.n_ranks; i++) {
@@ -317,6 +328,14 @@ static void add_top_node(const struct top_state *t, struct buf *b, size_t node,
         buf_appends(b, "]}");
 }
 
+static void add_pace(struct buf *to, const struct step_pace *p, int64_t now_us)
+{
+        if (!p->had_us)
+                return;
+        add_json_number(to, "since_step_ms", (now_us - p->had_us) / 1000);
+        add_json_number(to, "step_ms", (step_pace_step_us(p) + 999) / 1000);
+}
+
 void top_state_json(const struct top_state *t, struct buf *to)
 {
         struct top_steps steps = find_top_steps(t);
@@ -335,6 +354,7 @@ void top_state_json(const struct top_state *t, struct buf *to)
                 add_json_number(to, "spread", steps.most - steps.least);
                 if (steps.total)
                         add_json_number(to, "total", steps.total);
+                add_pace(to, &t->pace, events_now_us(t->s.events));
         }
         buf_appends(to, ",\"hosts\":[");
         for (size_t i = 0; i < t->n_nodes; i++)

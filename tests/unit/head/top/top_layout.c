@@ -94,21 +94,21 @@ static void tables_at_widths(void **state)
         table_is(&f, 40,
                  "run k3f9  12m04s  step 1838-1840 of 5000\n"
                  "HOST        STEP   LAG NOTE\n"
-                 "gpu003                 lost\n"
+                 "gpu003         -     - lost\n"
                  "gpu002      1838    -2 rank 2 behind\n"
                  "gpu001      1840     0\n");
         table_is(&f, 80,
                  "run k3f9  12m04s  6 ranks on 3 nodes  step 1838-1840 of 5000  running\n"
                  "HOST         UP     STEP    LAG  WAIT              CPU  GPU%  NOTE\n"
-                 "gpu003      0/2                                               lost\n"
+                 "gpu003      0/2        -      -  -                   -     -  lost\n"
                  "gpu002        2     1838     -2                     5%    0%  rank 2 behind\n"
                  "gpu001        2     1840      0  barrier 1s        97%   97%\n");
         table_is(&f, 120,
                  "run k3f9  12m04s  6 ranks on 3 nodes  step 1838-1840 of 5000  running\n"
                  "HOST      RANKS       UP     STEP    LAG  WAIT              CPU     MEM  GPU%    "
                  "    GMEM     OUT  NOTE\n"
-                 "gpu003    4-5        0/2                                                         "
-                 "                  lost\n"
+                 "gpu003    4-5        0/2        -      -  -                   -       -     -    "
+                 "       -       -  lost\n"
                  "gpu002    2-3          2     1838     -2                     5%    1.0G    0%    "
                  "500M/80G          rank 2 behind\n"
                  "gpu001    0-1          2     1840      0  barrier 1s        97%   71.0G   97%   "
@@ -117,8 +117,8 @@ static void tables_at_widths(void **state)
                  "run k3f9  12m04s  6 ranks on 3 nodes  step 1838-1840 of 5000  running\n"
                  "HOST      RANKS       UP     STEP    LAG  WAIT              CPU     MEM  GPU%    "
                  "    GMEM  TEMP   POWER     NET RX/TX     OUT  NOTE\n"
-                 "gpu003    4-5        0/2                                                         "
-                 "                                              lost\n"
+                 "gpu003    4-5        0/2        -      -  -                   -       -     -    "
+                 "       -     -       -             -       -  lost\n"
                  "gpu002    2-3          2     1838     -2                     5%    1.0G    0%    "
                  "500M/80G   66C    640W                        rank 2 behind\n"
                  "gpu001    0-1          2     1840      0  barrier 1s        97%   71.0G   97%   "
@@ -280,6 +280,82 @@ static void no_rank_is_slow_without_a_reason(void **state)
         }
 }
 
+/* Four ranks of a host without output: three wait in a barrier for @wait_ms, one does not. */
+static struct top_frame read_hang(int64_t wait_ms, const char *steps)
+{
+        CLEANUP(free_textp)
+        char *text =
+                xasprintf("{\"run\":\"k3f9\",\"state\":\"running\",\"us\":90000000,\"num_nodes\":1,"
+                          "\"world_size\":4,\"alive\":4%s,\"hosts\":["
+                          "{\"node\":0,\"host\":\"a\",\"state\":\"running\",\"ranks\":["
+                          "{\"rank\":0,\"life\":\"alive\",\"state\":\"S\",\"busy_percent\":99,"
+                          "\"busy_by\":\"store\"}",
+                          steps);
+
+        for (int r = 1; r < 4; r++) {
+                char *more = xasprintf("%s,{\"rank\":%d,\"life\":\"alive\",\"state\":\"S\","
+                                       "\"wait\":\"barrier\",\"wait_ms\":%lld,"
+                                       "\"busy_percent\":50,\"busy_by\":\"store\"}",
+                                       text, r, (long long)wait_ms);
+
+                free(text);
+                text = more;
+        }
+        CLEANUP(free_textp) char *line = xasprintf("%s]}]}\n", text);
+
+        return read_text(line);
+}
+
+static void oddity_is(struct top_frame f, enum top_oddity want)
+{
+        assert_int_equal(f.hosts[0].ranks[0].odd, want);
+        top_frame_finish(&f);
+}
+
+/* In a hang the others wait for a rank, too, but it is not slow. */
+static void no_rank_is_slow_while_none_goes_on(void **state)
+{
+        (void)state;
+        oddity_is(read_hang(2900, ""), ODD_SLOW);
+        oddity_is(read_hang(3000, ""), ODD_ALONE);
+        oddity_is(read_hang(2000, ",\"step\":7,\"since_step_ms\":2900,\"step_ms\":500"), ODD_SLOW);
+        oddity_is(read_hang(3000, ",\"step\":7,\"since_step_ms\":3000,\"step_ms\":500"), ODD_ALONE);
+        oddity_is(read_hang(2000, ",\"step\":7,\"since_step_ms\":3000,\"step_ms\":500"), ODD_NOT);
+        oddity_is(read_hang(8000, ",\"step\":7,\"since_step_ms\":8000,\"step_ms\":3000"), ODD_SLOW);
+}
+
+static void first_line_is(const char *steps, size_t width, const char *want)
+{
+        struct top_frame f = read_hang(60000, steps);
+        struct top_rate rate = { 0 };
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        for (int s = 0; s < 20; s++)
+                top_rate_add(&rate, s * INT64_C(1000000), s);
+        top_layout_head(&f, &rate, width, &b);
+        CLEANUP(free_textp) char *got = buf_steal(&b);
+
+        assert_string_equal(got, want);
+        top_frame_finish(&f);
+}
+
+static void an_alarm_stays_on_a_narrow_terminal(void **state)
+{
+        static const char still[] =
+                ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":500";
+        static const char slow[] =
+                ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":5000";
+
+        (void)state;
+        first_line_is(still, 80,
+                      "run k3f9  1m30s  4 ranks on 1 node  step 7 of 500000  "
+                      "no step for 42s");
+        first_line_is(still, 40, "run k3f9  1m30s  no step for 42s");
+        first_line_is(still, 20, "no step for 42s");
+        first_line_is(still, 12, "no step for ");
+        first_line_is(slow, 40, "run k3f9  step 7 of 500000  running");
+}
+
 static void the_rate_is_that_of_the_last_seconds(void **state)
 {
         struct top_rate r = { 0 };
@@ -317,6 +393,8 @@ int main(void)
                 cmocka_unit_test(wide_lines_have_all_columns),
                 cmocka_unit_test(the_rank_that_others_wait_for_is_slow),
                 cmocka_unit_test(no_rank_is_slow_without_a_reason),
+                cmocka_unit_test(no_rank_is_slow_while_none_goes_on),
+                cmocka_unit_test(an_alarm_stays_on_a_narrow_terminal),
                 cmocka_unit_test(the_rate_is_that_of_the_last_seconds),
         };
 

@@ -303,6 +303,27 @@ static void a_first_sample_has_no_rates(void **state)
         json_decref(j);
 }
 
+static void the_time_since_the_last_step_is_told(void **state)
+{
+        struct setup *s = *state;
+        json_t *j;
+
+        start_ranks(s);
+        s->steps[0] = 7;
+        j = read_line(s);
+        assert_int_equal(number(j, "since_step_ms"), -99);
+        json_decref(j);
+        emit(s, EVENT_RANK_PROGRESS, 0, 0, 7);
+        j = read_line(s);
+        assert_in_range(number(j, "since_step_ms"), 0, number(j, "us") / 1000);
+        assert_int_equal(number(j, "step_ms"), 0);
+        json_decref(j);
+        emit(s, EVENT_RANK_PROGRESS, 0, 0, 8);
+        j = read_line(s);
+        assert_true(number(j, "step_ms") >= 0);
+        json_decref(j);
+}
+
 static void the_life_of_ranks_is_told(void **state)
 {
         struct setup *s = *state;
@@ -324,6 +345,12 @@ static void the_life_of_ranks_is_told(void **state)
         assert_string_equal(word(rank_of(j, 1, 0), "life"), "silent");
         assert_string_equal(word(host_of(j, 1), "state"), "lost");
         assert_string_equal(word(host_of(j, 1), "host"), second_name);
+        assert_int_equal(number(host_of(j, 0), "memory_mib"), 2048);
+        json_decref(j);
+        emit(s, EVENT_NODE_LOST, 0, -1, 0);
+        j = read_line(s);
+        assert_string_equal(word(rank_of(j, 0, 1), "life"), "silent");
+        assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
         json_decref(j);
         emit(s, EVENT_RESTART, -1, -1, 1);
         j = read_line(s);
@@ -339,6 +366,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(before_the_start_there_are_no_hosts, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(steps_and_lags_are_told, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(the_time_since_the_last_step_is_told, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(a_sample_is_told, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(unknown_figures_of_a_gpu_are_left_out, set_up,
                                                 tear_down),
