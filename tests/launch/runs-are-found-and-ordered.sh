@@ -278,6 +278,8 @@ hn rerun
 exits 'rerun' 0
 is 'gives the line once more, in its folder, with variables of this shell' "$(sort "$OUT")" "$(printf 'second 0 in sub\nsecond 1 in sub')"
 has 'and shows it' "$ERR" "once more, in $PWD/sub: hnlaunch -x FLAVOUR --local 2"
+again=$(sed -n 's/^hnlaunch: once more, in [^:]*: hnlaunch //p' "$ERR")
+is 'quoted for a shell' "$(cd sub && eval "'$HNLAUNCH' $again" 2>/dev/null | sort)" "$(printf 'second 0 in sub\nsecond 1 in sub')"
 hn rerun --ranks 1
 exits 'one rank of it' 0
 is 'has its number and its world' "$(cat "$OUT")" 'second 1 in sub'

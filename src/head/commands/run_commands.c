@@ -20,6 +20,7 @@
 #include "head/commands/run_top.h"
 #include "head/commands/run_why.h"
 #include "head/core/json_text.h"
+#include "head/core/shell_words.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 #include "head/run/run_list.h"
@@ -328,6 +329,7 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                    *bad = json_member(r->summary, "host");
         CLEANUP(strv_finish) struct strv argv = STRV_INIT;
         CLEANUP(buf_finish) struct buf shown = BUF_INIT;
+        CLEANUP(free_textp) char *quoted = NULL;
         size_t i, last = find_last_option(r->info);
 
         if (!json_array_size(line)) {
@@ -363,10 +365,9 @@ static int start_again(const struct options *o, const struct run *r, struct diag
         if (i == last)
                 push_options(&argv, o);
         printable_put(&shown, directory, strlen(directory));
-        for (i = 0; i < argv.n; i++) {
-                buf_appends(&shown, i ? " " : ": ");
-                printable_put(&shown, argv.v[i], strlen(argv.v[i]));
-        }
+        quoted = shell_words_join(&argv);
+        buf_appends(&shown, ": ");
+        printable_put(&shown, quoted, strlen(quoted));
         if (!o->quiet)
                 fprintf(stderr, "hnlaunch: once more, in %.*s\n", (int)buf_len(&shown),
                         (const char *)buf_data(&shown));
