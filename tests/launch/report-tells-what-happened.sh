@@ -192,7 +192,7 @@ ok 'its trace is kept while it goes on' wait_for has_trace "$id"
 hn report --json "$id"
 is 'the report of a run that goes on' "$(field "r['verdict'], r['code']")" "('', None)"
 hn report --html page.html "$id"
-ok 'and its page' grep -q '<body><h1>no verdict yet</h1>' page.html
+ok 'and its page' grep -qE "<body><h1>no verdict yet: the run has gone on for [0-9.]+s, hangs for [0-9.]+s; next: hnlaunch top $id or hnlaunch why $id</h1>" page.html
 ok 'which is well-formed, too' check_page page.html
 "$HNLAUNCH" stop --grace 1s "$id" 2>/dev/null
 finish

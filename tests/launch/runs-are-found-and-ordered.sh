@@ -112,6 +112,8 @@ socket_is_gone() { "$HNLAUNCH" ps >/dev/null 2>&1 && [[ ! -e $XDG_RUNTIME_DIR/hn
 ok 'its socket is removed' wait_for socket_is_gone
 hn_of stop "$id"
 matches 'and it cannot be stopped' "$TMP/of.err" "error\[HN802\]: run $id has ended: its hnlaunch was killed"
+hn_of report "$id"
+matches 'the report has the last event' "$TMP/of.out" '^no verdict: hnlaunch was killed; the last event, rank\.[a-z]+, came [0-9.ms]+ after its start$'
 killed=$id
 
 # --- records that others could have written ---------------------------------------------------

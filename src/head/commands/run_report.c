@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
 #include "head/record/story_html.h"
@@ -17,14 +18,66 @@
 
 enum { HN_NO_RECORDS_THERE = 831, HN_NO_PAGE = 832 };
 
+/* Returns what is known of a run that goes on, malloc'ed. */
+static char *describe_going_run(const struct run *r)
+{
+        const json_t *step = json_object_get(r->info, "step");
+        json_int_t total = json_integer_value(json_object_get(r->info, "total"));
+        json_int_t stalled_ms = json_integer_value(json_object_get(r->info, "stalled_ms"));
+        struct buf b = BUF_INIT;
+        char text[32];
+
+        format_duration(text, sizeof(text), json_integer_value(json_object_get(r->info, "us")));
+        buf_printf(&b, "no verdict yet: the run has gone on for %s", text);
+        if (step)
+                buf_printf(&b, ", step %lld", (long long)json_integer_value(step));
+        if (step && total)
+                buf_printf(&b, " of %lld", (long long)total);
+        if (stalled_ms) {
+                format_duration(text, sizeof(text), stalled_ms / 1000 * 1000000);
+                buf_printf(&b, ", %s for %s", step ? "no step" : "hangs", text);
+        }
+        buf_printf(&b, "; next: hnlaunch top %s or hnlaunch why %s", r->id, r->id);
+        return buf_steal(&b);
+}
+
+/* Returns the sentence in the place of the verdict of a run that has none, malloc'ed. */
+static char *describe_missing_verdict(const struct run *r, const struct story *s)
+{
+        const json_t *last = json_array_get(s->events, json_array_size(s->events) - 1);
+        char text[32];
+
+        switch (r->state) {
+        case RUN_GOES_ON:
+                return describe_going_run(r);
+        case RUN_SILENT:
+                return xasprintf("no verdict yet: hnlaunch (pid %lld) does not answer",
+                                 json_integer_value(json_object_get(r->info, "pid")));
+        case RUN_ELSEWHERE:
+                return xasprintf("no verdict yet: the run is on %s; hnlaunch report %s there tells "
+                                 "whether it goes on",
+                                 json_member(r->info, "host"), r->id);
+        case RUN_LOST:
+        case RUN_ENDED:
+                break;
+        }
+        if (!last)
+                return xstrdup("no verdict: hnlaunch was killed");
+        format_duration(text, sizeof(text), json_integer_value(json_object_get(last, "us")));
+        return xasprintf("no verdict: hnlaunch was killed; the last event, %s, came %s after its "
+                         "start",
+                         json_member(last, "ev"), text);
+}
+
 /* Writes the page, readable by the user only: it has the command line and words of the ranks. */
-static int write_page(const char *path, const struct story *s, struct diags *d)
+static int write_page(const char *path, const struct story *s, const char *no_verdict,
+                      struct diags *d)
 {
         CLEANUP(buf_finish) struct buf page = BUF_INIT;
         bool to_stdout = !strcmp(path, "-");
         int fd, r;
 
-        story_html(&page, s);
+        story_html(&page, s, no_verdict);
         if (to_stdout)
                 return fwrite(buf_data(&page), 1, buf_len(&page), stdout) == buf_len(&page) ? 0
                                                                                             : 73;
@@ -41,7 +94,7 @@ static int write_page(const char *path, const struct story *s, struct diags *d)
         return 0;
 }
 
-static void print_report(const struct options *o, const struct story *s)
+static void print_report(const struct options *o, const struct story *s, const char *no_verdict)
 {
         CLEANUP(buf_finish) struct buf text = BUF_INIT;
         json_t *j;
@@ -52,13 +105,14 @@ static void print_report(const struct options *o, const struct story *s)
                 json_decref(j);
                 return;
         }
-        story_print(&text, s, columns_of_terminal(STDOUT_FILENO));
+        story_print(&text, s, no_verdict, columns_of_terminal(STDOUT_FILENO));
         fwrite(buf_data(&text), 1, buf_len(&text), stdout);
 }
 
 int run_report_print(const struct options *o, const struct run *r, struct diags *d)
 {
         struct error err = { 0 };
+        CLEANUP(free_textp) char *no_verdict = NULL;
         struct story s;
         int rc = 0;
 
@@ -67,10 +121,12 @@ int run_report_print(const struct options *o, const struct run *r, struct diags 
                                    err.text),
                           "runs with --log-dir none have no records; hnlaunch ps lists your runs");
                 rc = 66;
-        } else if (o->html) {
-                rc = write_page(o->html, &s, d);
         } else {
-                print_report(o, &s);
+                no_verdict = describe_missing_verdict(r, &s);
+                if (o->html)
+                        rc = write_page(o->html, &s, no_verdict, d);
+                else
+                        print_report(o, &s, no_verdict);
         }
         story_finish(&s);
         return rc;

@@ -105,7 +105,7 @@ static void put_sentence(struct buf *to, const char *open, char *text, const cha
 }
 
 /* The end of the run in one sentence, and the other sentences about it. */
-static void put_top(struct buf *to, const struct story *s)
+static void put_top(struct buf *to, const struct story *s, const char *no_verdict)
 {
         const char *verdict = json_member(s->summary, "verdict");
         bool bad = json_integer_value(json_object_get(s->summary, "code")) != 0;
@@ -120,7 +120,7 @@ static void put_top(struct buf *to, const struct story *s)
         if (*verdict)
                 buf_appends(to, bad ? "<span class=\"bad\">\xe2\x9c\x97</span> "
                                     : "<span class=\"good\">\xe2\x9c\x93</span> ");
-        put_element(to, "", *verdict ? verdict : "no verdict yet", "</h1>\n");
+        put_element(to, "", *verdict ? verdict : no_verdict, "</h1>\n");
         put_element(to, "<p class=\"dim\">Run ", json_member(s->run, "run"), ": ");
         put_sentence(to, "", story_headline(s), "</p>\n");
 }
@@ -409,9 +409,9 @@ static void put_facts(struct buf *to, const struct story *s)
         buf_appends(to, "</table></section>\n");
 }
 
-void story_html(struct buf *to, const struct story *s)
+void story_html(struct buf *to, const struct story *s, const char *no_verdict)
 {
-        put_top(to, s);
+        put_top(to, s, no_verdict);
         put_explanations(to, s);
         put_failures(to, s);
         put_notes(to, s);

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "head/record/story.h"
 
-/* Appends the page. */
-void story_html(struct buf *to, const struct story *s);
+/* Appends the page; @no_verdict as in story_print(). */
+void story_html(struct buf *to, const struct story *s, const char *no_verdict);
 
 /* --- story_picture.c: the pictures, also of thousands of ranks a bounded size --- */
 

@@ -366,14 +366,14 @@ static void print_notes(struct buf *to, const struct story *s)
         }
 }
 
-void story_print(struct buf *to, const struct story *s, size_t columns)
+void story_print(struct buf *to, const struct story *s, const char *no_verdict, size_t columns)
 {
         const char *verdict = json_member(s->summary, "verdict");
         CLEANUP(free_textp) char *head = story_headline(s);
 
         buf_printf(to, "run %s: %s\n", json_member(s->run, "run"), head);
-        printable_put(to, *verdict ? verdict : "no verdict yet",
-                      strlen(*verdict ? verdict : "no verdict yet"));
+        verdict = *verdict ? verdict : no_verdict;
+        printable_put(to, verdict, strlen(verdict));
         buf_appends(to, "\n");
         print_sentence(to, "why", s->why ? xstrdup(s->why) : NULL);
         print_sentence(to, "first divergence", story_divergence_text(s));
