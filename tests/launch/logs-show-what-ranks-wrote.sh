@@ -48,6 +48,9 @@ hn logs --around 0.5s
 is '--around TIME: those of the time' "$(xargs <"$OUT")" early
 hn logs --around 1m05.5s
 is '... and no others' "$RC $(wc -l <"$OUT")" '0 0'
+matches 'without a line the last one before is told' "$ERR" "^note: no chosen line is from 1m00s to 1m10s after the start; the last one before came after [0-9.]+s: hnlaunch logs --tail 20 $(newest)$"
+hn logs --around 1m05.5s --grep nothing
+has '... or that there is none' "$ERR" "note: no chosen line is from 1m00s to 1m10s after the start, and none from before; hnlaunch logs $(newest) shows all"
 hn logs --around soon
 exits 'no time is refused' 64
 has '... with the form' "$ERR" 'must be `failure`, or a time of the run such as 7.5s or 1m07s, got `soon`'

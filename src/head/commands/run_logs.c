@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/intlist.h"
 #include "base/printable.h"
 #include "head/commands/log_lines.h"
@@ -54,6 +55,8 @@ struct logs {
         struct buf *lines;         /* by rank and stream: a line without an end */
         int64_t *began;            /* of these lines */
         int64_t from_us, until_us; /* --since, --around; times of the run */
+        int64_t before_us;         /* of the last line before from_us; -1 = none */
+        bool shown;                /* a line is of these times */
 };
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -71,8 +74,14 @@ static bool matches_text(const struct logs *g, const char *text)
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
-        if (us >= g->from_us && us <= g->until_us && matches_text(g, text))
-                log_lines_add(&g->to, us, rank, stream, text, len);
+        if (!matches_text(g, text))
+                return;
+        if (us < g->from_us)
+                g->before_us = MAX(g->before_us, us);
+        if (us < g->from_us || us > g->until_us)
+                return;
+        g->shown = true;
+        log_lines_add(&g->to, us, rank, stream, text, len);
 }
 
 static void end_line(struct logs *g, int rank, int stream)
@@ -444,6 +453,27 @@ static int refuse_abandoned(const struct run *r, struct diags *d)
         return 125;
 }
 
+/* Tells that --around has no lines: ranks that hang have written nothing for long. */
+static void tell_no_lines(const struct logs *g, const char *id, struct diags *d)
+{
+        char from[32], until[32], before[32];
+
+        format_duration(from, sizeof(from), MAX(g->from_us, INT64_C(0)));
+        format_duration(until, sizeof(until), g->until_us);
+        format_duration(before, sizeof(before), g->before_us);
+        if (g->before_us < 0)
+                diag_tell(d,
+                          "no chosen line is from %s to %s after the start, and none from before; "
+                          "hnlaunch logs %s shows all",
+                          from, until, id);
+        else
+                diag_tell(
+                        d,
+                        "no chosen line is from %s to %s after the start; the last one before came "
+                        "after %s: hnlaunch logs --tail 20 %s",
+                        from, until, before, id);
+}
+
 /* Prints the last line of a run that has ended, after its output. */
 static void tell_verdict(const struct run *r)
 {
@@ -465,7 +495,7 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         struct error err;
         CLEANUP(fd_closep) int dir = run_records_open(r->id, &err);
         json_t *record = run_records_load(dir, "run.json");
-        struct logs g = { .o = &o->logs, .dir = dir };
+        struct logs g = { .o = &o->logs, .dir = dir, .before_us = -1 };
         struct stat st;
         bool is_link = lstat(folder, &st) == 0 && S_ISLNK(st.st_mode);
         bool is_over = r->state == RUN_ENDED || r->state == RUN_LOST;
@@ -487,6 +517,8 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         if (!rc && is_link && g.to.has_gap)
                 diag_tell(d, "the files of the ranks in %s have all output",
                           elsewhere ? elsewhere : folder);
+        if (!rc && o->logs.around_us && !g.shown)
+                tell_no_lines(&g, r->id, d);
         if (!rc && !o->quiet && !ferror(stdout))
                 tell_verdict(r);
         finish_logs(&g);
