@@ -25,9 +25,10 @@ is 'so does JSON' "$(python3 -c 'import json, sys; print(len(json.load(sys.stdin
 
 start --local 2 --label none --progress-re '^step ([0-9]+)/([0-9]+)' sh -c 'echo "step 2/9"
 until [ -e go ]; do sleep 0.05; done; echo "step $((RANK + 3))/9"; exec sleep 600'
-touch go
-ok 'ranks have told two steps' wait_for lines_are "$OUT" 4
 hn_of() { "$HNLAUNCH" "$@" >"$TMP/of.out" 2>"$TMP/of.err"; }
+has_first_step() { hn_of ps && grep -q '  2/9  ' "$TMP/of.out"; }
+ok 'ranks have told a step' wait_for has_first_step
+touch go
 has_step() { hn_of ps && grep -qE '  3/9 +[0-9.hms]+  running  ' "$TMP/of.out"; }
 ok 'that of the slowest one is shown, with the time left' wait_for has_step
 is 'beside the last five' "$(grep -c ' finished ' "$TMP/of.out")" 5
@@ -35,15 +36,19 @@ hn_of ps --json
 is 'in JSON, too' "$(python3 -c 'import json, sys
 r = json.load(sys.stdin)["runs"][0]
 print(r["step"], r["total"])' <"$TMP/of.out")" '3 9'
-"$HNLAUNCH" ps --watch >"$TMP/watched" 2>&1 &
+"$HNLAUNCH" ps --watch --all >"$TMP/watched" 2>&1 &
 watcher=$!
 tables() { [[ $(grep -c '^RUN ' "$TMP/watched") -ge $1 ]]; }
 ok '--watch lists them again' wait_for tables 2
+for i in 1 2 3 4 5; do hn_of -q --local 1 sh -c ": newer $i"; done
+hn_of ps
+is 'five newer runs that have ended stand behind it' "$(awk 'NR > 1 { print /newer/ ? "newer" : /exec sleep/ ? "goes on" : "other" }' "$TMP/of.out" | xargs)" \
+    'goes on newer newer newer newer newer'
 is_still() { hn_of ps && grep -qE '  3/9 +-  running, no step for 1[0-9]' "$TMP/of.out"; }
 ok 'without a step for ten seconds no time is left' wait_for is_still
 hn_of ps --json
 is 'JSON has for how long no step has come' "$(python3 -c 'import json, sys
-r = json.load(sys.stdin)["runs"][0]
+r = next(r for r in json.load(sys.stdin)["runs"] if r["running"])
 print(r["stalled_ms"] >= 10000, r.get("left_ms"), r["state"])' <"$TMP/of.out")" 'True None running'
 kill -INT "$PID"
 finish

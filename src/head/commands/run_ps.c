@@ -164,8 +164,8 @@ static bool is_over(const struct run *r)
         return r->state == RUN_ENDED || r->state == RUN_LOST;
 }
 
-/* Returns a table of the runs that go on and the last @ended others, malloc'ed; adds to *@hidden
- * how many are in no row. */
+/* Returns a table of the runs that go on, and behind them of the last @ended others, malloc'ed;
+ * adds to *@hidden how many are in no row. */
 static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hidden)
 {
         static const struct {
@@ -196,13 +196,17 @@ static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hid
                                                         ? 0
                                                         : SCOLS_FL_HIDDEN));
         scols_table_set_column_separator(t, "  ");
+        for (size_t i = 0; t && i < l->n; i++)
+                if (!is_over(&l->v[i]))
+                        add_run_row(t, &l->v[i]);
         for (size_t i = 0; t && i < l->n; i++) {
-                if (is_over(&l->v[i]) && !ended) {
-                        ++*hidden;
+                if (!is_over(&l->v[i]))
                         continue;
-                }
-                ended -= is_over(&l->v[i]);
-                add_run_row(t, &l->v[i]);
+                if (ended)
+                        add_run_row(t, &l->v[i]);
+                else
+                        ++*hidden;
+                ended -= ended > 0;
         }
         if (t)
                 scols_print_table_to_string(t, &text);
