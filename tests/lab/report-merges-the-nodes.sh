@@ -36,7 +36,7 @@ done
 run "$HNLAUNCH" report "$id"
 has 'the text names the nodes of the critical path' "$OUT" 'critical path: connect node00'
 is 'and has a row for each' "$(grep -c '^node00[1-5]  *C' "$OUT")" 5
-has 'and how exact the clocks are' "$OUT" 'traces: of 5 of 5 nodes, clocks within '
+has 'and how exact the clocks are' "$OUT" 'traces: from all 5 nodes, clocks within '
 
 lab_hn -H "$TMP/hosts.txt" --ppn 1 --trace --label none "$failing" slow 3 60 20
 exits 'a slow node harms no run' 0

@@ -100,13 +100,12 @@ char *story_slow_text(const struct story *s)
 {
         if (s->slow.rank.node >= 0)
                 return xasprintf(
-                        "rank %d on %s takes %.0f %% of a step longer than the others (%zu "
-                        "steps)",
+                        "the others wait for rank %d on %s for %.0f %% of each step (%zu steps)",
                         s->slow.rank.node, story_host(s, -1, s->slow.rank.node),
                         s->slow.rank.percent, s->slow.rank.steps);
         if (s->slow.node.node < 0)
                 return NULL;
-        return xasprintf("%s takes %.0f %% of a step longer than the others (%zu steps)",
+        return xasprintf("the others wait for %s for %.0f %% of each step (%zu steps)",
                          story_host(s, s->slow.node.node, -1), s->slow.node.percent,
                          s->slow.node.steps);
 }
@@ -115,6 +114,7 @@ char *story_traces_text(const struct story *s)
 {
         int64_t error = 0;
         size_t there = 0, known = 0;
+        CLEANUP(free_textp) char *nodes = NULL;
 
         for (size_t i = 0; i < s->log.n_nodes; i++) {
                 const struct trace_node *n = &s->log.nodes[i];
@@ -129,8 +129,11 @@ char *story_traces_text(const struct story *s)
                 return xstrdup(s->times.failed_us < 0
                                        ? "none: kept when a run fails or hangs, or with --trace"
                                        : "none: they could not be fetched or kept");
-        return xasprintf("of %zu of %zu node%s%s%s%s", there, s->n_nodes,
-                         s->n_nodes == 1 ? "" : "s", error ? ", clocks within " : "",
+        if (there == s->n_nodes)
+                nodes = there == 1 ? xstrdup("the node") : xasprintf("all %zu nodes", there);
+        else
+                nodes = xasprintf("%zu of %zu nodes", there, s->n_nodes);
+        return xasprintf("from %s%s%s%s", nodes, error ? ", clocks within " : "",
                          error ? story_span(error).text : "",
                          known < there ? ", some clocks are not known" : "");
 }

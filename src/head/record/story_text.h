@@ -31,7 +31,7 @@ char *story_phases_text(const struct story *s);
 char *story_path_text(const struct story *s, const char *arrow);
 /* "2m10s, 3.9s before the failure: rank 13 on gpu026 ..."; NULL = no rank has diverged */
 char *story_divergence_text(const struct story *s);
-/* "gpu031 takes 11 % of a step longer than the others (100 steps)"; NULL = no node is slow */
+/* "the others wait for gpu031 for 11 % of each step (100 steps)"; NULL = no node is slow */
 char *story_slow_text(const struct story *s);
 /* Of which nodes there is no trace, and how exact the clocks are. */
 char *story_traces_text(const struct story *s);
