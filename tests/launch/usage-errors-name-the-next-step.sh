@@ -201,4 +201,12 @@ for page in -h --help --version -V; do
 done
 hn -h
 ok '-h fits on one screen' test "$(wc -l <"$OUT")" -le 24
+
+# --- help ---------------------------------------------------------------------------------------
+help_at() { script -qefc "stty cols $1; '$HNLAUNCH' --help" /dev/null </dev/null | tr -d '\r'; }
+help_at 80 >help80
+is '--help is folded to the terminal' "$(awk 'length > 80' help80)" ''
+hn --help
+ok 'and is whole elsewhere' test "$(awk 'length > 80' "$OUT" | wc -l)" -gt 9
+is 'both have the same words' "$(xargs -d '\n' <help80 | tr -s ' ')" "$(xargs -d '\n' <"$OUT" | tr -s ' ')"
 done_testing

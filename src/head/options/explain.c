@@ -2,7 +2,8 @@
 /*
  * A word is resolved to a struct subject: an entry of one of the two lists of
  * head/term/error_ids.h, with the exit code of the word, because a single entry stands for 128 + N.
- * Texts are printed by put_wrapped(), which breaks lines at blanks and indents the following lines.
+ * Texts are printed by explain_put_wrapped(), which breaks lines at blanks and indents the
+ * following lines.
  */
 #include "head/options/explain.h"
 
@@ -93,7 +94,7 @@ int explain_check(const struct strv *words, struct diags *d)
 /* ---- text ---- */
 
 /* Prints @text behind @indent columns already filled, later lines behind as many blanks. */
-static void put_wrapped(size_t columns, size_t indent, const char *text)
+void explain_put_wrapped(size_t columns, size_t indent, const char *text)
 {
         size_t at = indent;
 
@@ -132,7 +133,7 @@ static void put_exits(size_t columns, size_t indent)
 
         for (size_t i = 0; i < exit_id_count; i++) {
                 printf("%*s  ", (int)indent + 5, exit_name(exit_ids[i].number, name, sizeof(name)));
-                put_wrapped(columns, indent + 7, exit_ids[i].meaning);
+                explain_put_wrapped(columns, indent + 7, exit_ids[i].meaning);
         }
 }
 
@@ -148,11 +149,11 @@ static void put_subject(size_t columns, const struct subject *s)
         else
                 snprintf(title, sizeof(title), "exit code %d: ", s->code);
         fputs(title, stdout);
-        put_wrapped(columns, strlen(title), s->id->meaning);
+        explain_put_wrapped(columns, strlen(title), s->id->meaning);
         fputs("\n  cause:  ", stdout);
-        put_wrapped(columns, 10, s->id->cause);
+        explain_put_wrapped(columns, 10, s->id->cause);
         fputs("  remedy: ", stdout);
-        put_wrapped(columns, 10, s->id->remedy);
+        explain_put_wrapped(columns, 10, s->id->remedy);
         if (s->code >= 0 && error_id_find(s->code))
                 printf("\nHN%d is another number: hnlaunch explain HN%d\n", s->code, s->code);
 }
@@ -169,7 +170,7 @@ static void put_number_list(size_t columns)
                         printf("\n%s\n", next);
                 title = next;
                 printf("  HN%d  ", error_ids[i].number);
-                put_wrapped(columns, 9, error_ids[i].meaning);
+                explain_put_wrapped(columns, 9, error_ids[i].meaning);
         }
         puts("\nExit codes");
         put_exits(columns, 2);

@@ -18,6 +18,10 @@ int explain_check(const struct strv *words, struct diags *d);
  * words have passed explain_check(). */
 void explain_print(const struct strv *words, bool json);
 
+/* Prints @text and a newline; a line that would pass @columns is broken at a blank, and goes on
+ * behind @indent blanks, which the caller has filled in the first line. */
+void explain_put_wrapped(size_t columns, size_t indent, const char *text);
+
 /* Prints the code and meaning of each exit code, a line or more for each. */
 void explain_print_exits(void);
 

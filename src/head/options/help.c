@@ -4,12 +4,17 @@
  * and the table for programs are printed from option_table and head/term/error_ids.h.
  */
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "head/options/explain.h"
 #include "head/options/option_table.h"
+#include "head/term/columns.h"
+
+enum { TEXT_AT = 34, TEXT_MIN = 20 };
 
 static const char screen[] =
         "hnlaunch: start one program on many GPU nodes over ssh\n"
@@ -152,6 +157,14 @@ static const char config[] =
         "\n"
         "hnlaunch config shows every key, its value, its origin, and overridden values.\n";
 
+/* Returns how wide lines may be: as the terminal, but not so narrow that texts have no place. */
+static size_t help_columns(void)
+{
+        return isatty(STDOUT_FILENO)
+                       ? MAX(columns_of_terminal(STDOUT_FILENO), (size_t)TEXT_AT + TEXT_MIN)
+                       : SIZE_MAX;
+}
+
 static void print_option_help(const struct option_def *def)
 {
         char left[96];
@@ -164,13 +177,14 @@ static void print_option_help(const struct option_def *def)
         else if (def->arg)
                 snprintf(left + n, sizeof(left) - (size_t)n,
                          def->flags & OPTION_OPTIONAL ? "[=%s]" : " %s", def->arg);
-        if (strlen(left) > 32)
-                printf("%s\n%34s%s", left, "", def->help);
+        if (strlen(left) > TEXT_AT - 2)
+                printf("%s\n%*s", left, TEXT_AT, "");
         else
-                printf("%-32s  %s", left, def->help);
-        if (def->preset)
-                printf(" (default: %s)", def->preset);
-        putchar('\n');
+                printf("%-*s", TEXT_AT, left);
+        CLEANUP(free_textp)
+        char *text = def->preset ? xasprintf("%s (default: %s)", def->help, def->preset)
+                                 : xstrdup(def->help);
+        explain_put_wrapped(help_columns(), TEXT_AT, text);
 }
 
 static bool is_shown(const struct option_def *def, enum command command)
