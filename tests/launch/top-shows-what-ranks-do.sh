@@ -128,6 +128,7 @@ if command -v tmux >/dev/null; then
     ok 'and opened' wait_for shown '^  rank 1 '
     keys '?'
     ok 'help' wait_for shown 'quit; the run goes on'
+    ok 'folded to the terminal' shown '^ {34}[a-z, ]*gpu, net, out$'
     keys x
     ok 'and back' wait_for shown '^localhost'
     keys s

@@ -51,6 +51,7 @@ struct top_paint {
 };
 
 static const char *const help_lines[] = {
+        "q                                 quit; the run goes on",
         "up, down, PgUp, PgDn, Home, End   move",
         "Enter, right, left                show or hide the ranks of a host",
         "u                                 show or hide the ranks of all hosts",
@@ -60,14 +61,13 @@ static const char *const help_lines[] = {
         "/                                 show hosts with a part of their name; Esc: all",
         "w                                 ask why ranks wait, as hnlaunch why",
         "S                                 stop the run, as hnlaunch stop",
-        "q                                 quit; the run goes on",
         "",
-        "UP    ranks that live; of a rank the state of its process: R runs, S sleeps, D waits for",
-        "      a device, T is stopped",
+        "UP    ranks that live; of a rank the state of its process: R runs, S sleeps, D waits for "
+        "a device, T is stopped",
         "LAG   steps behind the furthest rank",
         "WAIT  the longest wait in the store of hnlaunch",
-        "BUSY  share of the last 10 s in which it did not wait for others; ~ by many looks at its",
-        "      process, else by its requests to the store; - not known: all may be spinning",
+        "BUSY  share of the last 10 s in which it did not wait for others; ~ by many looks at its "
+        "process, else by its requests to the store; - not known: all may be spinning",
         "CPU   of all cores of the host; of a rank, percent of a core",
         "OUT   time since the last output",
 };
@@ -108,23 +108,42 @@ static void paint_text(const struct top_paint *p, int y, const char *text, int a
         buf_finish(&line);
 }
 
-/* Paints a paragraph, broken at blanks, from line @y on. */
-static void paint_paragraph(const struct top_paint *p, int y, const char *text)
+/* Paints a paragraph, broken at blanks, from line @y on; later lines begin behind @indent blanks.
+ * Returns the line behind it. */
+static int paint_paragraph(const struct top_paint *p, int y, size_t indent, const char *text)
 {
         CLEANUP(free_textp) char *plain = printable_text(text, PRINTABLE_LINE);
+        size_t blanks = 0, least = strspn(plain, " ");
         const char *at = plain;
 
         for (; *at && y < LINES - 1; y++) {
-                size_t n = columns_fitting(at, strlen(at), (size_t)COLS), cut = n;
+                size_t room = (size_t)MAX(COLS, (int)blanks + 1) - blanks;
+                size_t n = columns_fitting(at, strlen(at), room), cut = n;
 
-                while (at[n] && cut && at[cut] != ' ')
+                while (at[n] && cut > least && at[cut] != ' ')
                         cut--;
-                n = cut ? cut : MAX(n, (size_t)1);
-                CLEANUP(free_textp) char *line = xstrndup(at, n);
+                n = cut > least ? cut : MAX(n, (size_t)1);
+                CLEANUP(free_textp) char *line = xasprintf("%*s%.*s", (int)blanks, "", (int)n, at);
 
                 paint_text(p, y, line, A_NORMAL);
                 at += n;
                 at += strspn(at, " ");
+                blanks = indent;
+                least = 0;
+        }
+        return y;
+}
+
+/* Paints the keys and columns; a text goes on behind the names on its left. */
+static void paint_help(const struct top_paint *p)
+{
+        int y = 2;
+
+        for (size_t i = 0; i < ARRAY_SIZE(help_lines); i++) {
+                const char *text = help_lines[i], *gap = strstr(text, "  ");
+                size_t indent = gap ? (size_t)(gap - text) + strspn(gap, " ") : 0;
+
+                y = *text ? paint_paragraph(p, y, MIN(indent, (size_t)COLS / 2), text) : y + 1;
         }
 }
 
@@ -215,10 +234,9 @@ static void paint_screen(struct top_paint *p)
         paint_line(p, 0, &line, A_BOLD);
         buf_finish(&line);
         if (p->mode == MODE_HELP)
-                for (size_t i = 0; i < ARRAY_SIZE(help_lines) && (int)i < LINES - 3; i++)
-                        paint_text(p, 2 + (int)i, help_lines[i], A_NORMAL);
+                paint_help(p);
         else if (p->mode == MODE_WHY)
-                paint_paragraph(p, 2, p->why_text ? p->why_text : "asking ...");
+                paint_paragraph(p, 2, 0, p->why_text ? p->why_text : "asking ...");
         else if (p->frame.json)
                 paint_rows(p);
         paint_foot(p);
