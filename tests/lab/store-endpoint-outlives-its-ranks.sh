@@ -45,8 +45,11 @@ if sys.argv[1:] == ["hold"] or sys.argv[1:] == ["hold once"] and attempt == "0":
         late.wait(b"never")
     except (EOFError, OSError):
         signal.pause()
-if sys.argv[1:] == ["fail once"] and attempt == "0" and rank == 1:
-    sys.exit(3)
+if sys.argv[1:] == ["fail once"] and attempt == "0":
+    if rank == 1:
+        late.wait(b"told")  # else rank 2 may be stopped before its line
+        sys.exit(3)
+    late.set(b"told", b"by rank 2")
 END2
 count_ranks() { lab exec "$1" pgrep -c -f 'user\.py' 2>/dev/null; } # NODE
 has_no_ranks() { [[ $(count_ranks "$1") == 0 ]]; }

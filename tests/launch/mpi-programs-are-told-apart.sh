@@ -177,7 +177,7 @@ hn --local 1 ./world open_mpi.
 exits 'one rank is a world' 0
 lacks 'of which nothing is said' "$ERR" '[HN'
 cp world mpirun
-ok 'a rank that is alone for long is told' wait_for grep -q 'rank [01] has called MPI_Init() of Open MPI, and is a world of one: .*HN511' long.err
+ok 'a rank that is alone for long is told' wait_for grep -q 'HN511.: .*rank [01] has called MPI_Init() of Open MPI, and is a world of one:' long.err
 kill -TERM "$long"
 wait "$long"
 is 'once' "$(grep -c HN511 long.err)" 1
