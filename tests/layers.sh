@@ -28,7 +28,6 @@ head/run head/record head/output head/attach head/status head/why head/top head/
 agent/container agent/core agent/files agent/contain agent/record agent/rank agent/nccl agent/inspect agent/endpoint agent/tree agent/pmi agent/pmix agent/attempt agent
 client/core client/torchrun client client/backends
 "
-FILES_IN_A_ROOM=30
 
 sources() {
     find src -name '*.[ch]' -o -name '*.cc'
@@ -52,8 +51,6 @@ upward_includes() {
 }
 
 result "includes point only downward in the table of rooms" "$(upward_includes)"
-result "a room holds $FILES_IN_A_ROOM files at most" "$(
-    sources | sed 's,/[^/]*$,,' | sort | uniq -c | awk -v most="$FILES_IN_A_ROOM" '$1 > most { print $2 ": " $1 }')"
 result "names of sources are unique but for main" "$(
     sources | sed 's,.*/,,' | grep -v '^main\.c$' | sort | uniq -d)"
 

@@ -307,6 +307,7 @@ void launch_finish(struct launch *l)
         pull_destroy(l->config.pull);
         trace_fetch_destroy(l->config.traces);
         metrics_destroy(l->listeners.metrics);
+        rank_board_finish(&l->listeners.ranks);
         progress_destroy(l->progress);
         run_dir_destroy(l->dir);
         launch_gpus_free(l->inventory, l->hosts.n);

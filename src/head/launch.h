@@ -32,9 +32,9 @@
 #include "head/alloc/alloc.h"
 #include "head/job/job.h"
 #include "head/model/plan.h"
+#include "head/model/rank_board.h"
 #include "head/options/options.h"
 #include "head/output/run_dir.h"
-#include "head/output/step_pace.h"
 #include "head/push/manifest.h"
 #include "head/run/run_socket.h"
 
@@ -57,7 +57,7 @@ struct launch_listeners {
         struct metrics *metrics;   /* NULL = no --metrics */
         struct metrics_server *metrics_server;
         struct launch_top *top;
-        struct step_pace pace;
+        struct rank_board ranks;
 };
 
 /* How a launch ends. */

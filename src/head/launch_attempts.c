@@ -114,7 +114,7 @@ static void run_attempt(struct launch *l)
         l->streams.steps = l->o.progress_re ? step_lines_create(l->o.progress_re,
                                                                 l->plan.world_size, on_line_step, l)
                                             : NULL;
-        progress_run(l->progress, job_loop(l->job), &l->plan, &l->hosts);
+        progress_run(l->progress, job_loop(l->job), &l->listeners.ranks, &l->hosts);
         job_launch(l->job, &order);
         launch_record_open(l);
         job_wait(l->job);

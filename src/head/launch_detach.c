@@ -103,7 +103,7 @@ bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data,
         struct launch_detach *a = l->streams.detach;
         bool room;
 
-        metrics_output(l->listeners.metrics, rank, stream, len);
+        rank_board_output(&l->listeners.ranks, rank, stream, len);
         step_lines_put(l->streams.steps, rank, stream, data, len);
         progress_output(l->progress, rank, stream, data, len);
         room = recorder_put_output(run_dir_recorder(l->dir), events_now_us(&l->events), rank,

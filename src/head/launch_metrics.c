@@ -47,7 +47,7 @@ int launch_metrics_begin(struct launch *l)
         struct metrics_source source = { .run_id = l->config.run_id,
                                          .version = HNLAUNCH_VERSION,
                                          .events = &l->events,
-                                         .plan = &l->plan,
+                                         .ranks = &l->listeners.ranks,
                                          .hosts = &l->hosts,
                                          .node = describe_node,
                                          .reason = describe_failure,

@@ -141,7 +141,7 @@ void launch_record_end(struct launch *l, int code)
  * in milliseconds; 0 = it does not. */
 static int64_t find_stalled_ms(const struct launch *l)
 {
-        const struct step_pace *p = &l->listeners.pace;
+        const struct step_pace *p = &l->listeners.ranks.pace;
         int64_t hang_ms = job_hang_ms(l->job), silent_us = events_now_us(&l->events) - p->had_us;
 
         if (!p->had_us)
@@ -154,30 +154,21 @@ static int64_t find_stalled_ms(const struct launch *l)
  * those that are left at the mean pace. */
 static void add_step(const struct launch *l, json_t *j, bool still)
 {
-        const struct step_pace *p = &l->listeners.pace;
-        int64_t least = -1, of = 0, step, total, done;
+        const struct step_pace *p = &l->listeners.ranks.pace;
+        const struct rank_board_steps s = rank_board_steps(&l->listeners.ranks);
+        int64_t done = s.least - p->first;
 
-        for (int i = 0; i < l->plan.world_size; i++)
-                if (job_step(l->job, i, &step, &total) && (least < 0 || step < least)) {
-                        least = step;
-                        of = total;
-                }
-        if (least < 0)
+        if (!s.told)
                 return;
-        json_object_set_new(j, "step", json_integer((json_int_t)least));
-        json_object_set_new(j, "total", of ? json_integer((json_int_t)of) : json_null());
-        done = least - p->first;
-        if (of > least && done > 0 && !still)
-                json_object_set_new(j, "left_ms",
-                                    json_integer((json_int_t)((double)(of - least) / (double)done *
-                                                              (double)(events_now_us(&l->events) -
-                                                                       p->first_us) /
-                                                              1000)));
-}
-
-static void on_pace_event(void *ctx, const struct event *e)
-{
-        step_pace_take(ctx, e);
+        json_object_set_new(j, "step", json_integer((json_int_t)s.least));
+        json_object_set_new(j, "total", s.total ? json_integer((json_int_t)s.total) : json_null());
+        if (s.total > s.least && done > 0 && !still)
+                json_object_set_new(
+                        j, "left_ms",
+                        json_integer(
+                                (json_int_t)((double)(s.total - s.least) / (double)done *
+                                             (double)(events_now_us(&l->events) - p->first_us) /
+                                             1000)));
 }
 
 static json_t *describe_launch(void *ctx)
@@ -260,7 +251,6 @@ void launch_record_listen(struct launch *l)
 
         if (l->o.command != COMMAND_RUN)
                 return;
-        events_listen(&l->events, on_pace_event, &l->listeners.pace);
         /* Another run that ends may remove the folder in between, which libuv calls EACCES. */
         for (int i = 0; i < 2 && !l->listeners.socket && (!i || err.code == EACCES); i++) {
                 CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);

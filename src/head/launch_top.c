@@ -154,7 +154,7 @@ void launch_top_init(struct launch *l)
 {
         struct top_source source = { .run_id = l->config.run_id,
                                      .events = &l->events,
-                                     .plan = &l->plan,
+                                     .ranks = &l->listeners.ranks,
                                      .hosts = &l->hosts,
                                      .doing = tell_doing,
                                      .node = describe_top_node,

@@ -110,6 +110,7 @@ int main(int argc, char **argv)
         signal(SIGPIPE, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN); /* the write of a log beyond the size limit returns EFBIG */
         events_init(&l.events);
+        rank_board_open(&l.listeners.ranks, &l.events, &l.plan);
         if (sodium_init() < 0) {
                 fputs("hnlaunch: cannot get random bytes from this system\n", stderr);
                 return 125;

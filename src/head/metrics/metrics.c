@@ -13,59 +13,13 @@
 #include "base/memory.h"
 #include "wire/msg.h"
 
-enum metrics_end {
-        METRICS_WAITS,
-        METRICS_RUNS,
-        METRICS_SUCCEEDED,
-        METRICS_FAILED,
-        METRICS_STOPPED
-};
-
-struct metrics_rank {
-        enum metrics_end end;
-        int64_t step, total; /* step -1 = none told */
-        int64_t written_us;  /* the last output; -1 = none */
-        uint64_t bytes[2];
-};
-
 struct metrics {
         struct metrics_source s;
-        struct metrics_rank *ranks;
-        int n_ranks;
-        int64_t attempt;
+        const struct rank_board *ranks;
         char *stop, *hang; /* of these events; NULL = there was none */
 };
 
 /* --- facts ------------------------------------------------------------------------------------ */
-
-static void make_metrics_ranks(struct metrics *m)
-{
-        free(m->ranks);
-        m->n_ranks = m->s.plan->world_size;
-        m->ranks = xcalloc((size_t)m->n_ranks, sizeof(*m->ranks));
-        for (int r = 0; r < m->n_ranks; r++)
-                m->ranks[r] = (struct metrics_rank){ .step = -1, .written_us = -1 };
-}
-
-static void begin_metrics_attempt(struct metrics *m, int64_t attempt)
-{
-        m->attempt = attempt;
-        free(m->stop);
-        free(m->hang);
-        m->stop = m->hang = NULL;
-        for (int r = 0; r < m->n_ranks; r++) {
-                m->ranks[r].end = METRICS_WAITS;
-                m->ranks[r].step = -1;
-        }
-}
-
-/* Ranks of a lost node have no end of their own. */
-static void lose_metrics_node(struct metrics *m, int node)
-{
-        for (int r = 0; r < m->n_ranks; r++)
-                if (m->s.plan->ranks[r].node == node && m->ranks[r].end <= METRICS_RUNS)
-                        m->ranks[r].end = METRICS_FAILED;
-}
 
 static void keep_metrics_text(char **to, const char *text)
 {
@@ -76,34 +30,16 @@ static void keep_metrics_text(char **to, const char *text)
 static void on_metrics_event(void *ctx, const struct event *e)
 {
         struct metrics *m = ctx;
-        struct metrics_rank *r = e->rank >= 0 && e->rank < m->n_ranks ? &m->ranks[e->rank] : NULL;
 
-        if (e->kind == EVENT_RUN_START) {
-                make_metrics_ranks(m);
-        } else if (e->kind == EVENT_STOP) {
+        if (e->kind == EVENT_STOP) {
                 keep_metrics_text(&m->stop, e->text);
         } else if (e->kind == EVENT_HANG) {
                 keep_metrics_text(&m->hang, e->text);
         } else if (e->kind == EVENT_RESTART) {
-                begin_metrics_attempt(m, e->value);
-        } else if (e->kind == EVENT_NODE_LOST) {
-                lose_metrics_node(m, e->node);
-        } else if (e->kind == EVENT_RANK_STARTED && r) {
-                r->end = METRICS_RUNS;
-        } else if (e->kind == EVENT_RANK_EXITED && r) {
-                r->end = !e->value ? METRICS_SUCCEEDED : m->stop ? METRICS_STOPPED : METRICS_FAILED;
-        } else if (e->kind == EVENT_RANK_PROGRESS && r) {
-                r->step = e->value;
-                r->total = e->count;
+                free(m->stop);
+                free(m->hang);
+                m->stop = m->hang = NULL;
         }
-}
-
-void metrics_output(struct metrics *m, int rank, uint8_t stream, size_t bytes)
-{
-        if (!m || rank < 0 || rank >= m->n_ranks)
-                return;
-        m->ranks[rank].bytes[stream == MSG_STDERR] += bytes;
-        m->ranks[rank].written_us = events_now_us(m->s.events);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -131,7 +67,7 @@ static void add_value(struct buf *b, const char *text)
 /* Appends the name and the labels of a rank, but for the closing brace. */
 static void add_rank(const struct metrics *m, struct buf *b, const char *name, int rank)
 {
-        const struct plan *plan = m->s.plan;
+        const struct plan *plan = m->ranks->plan;
 
         buf_printf(b, "hnlaunch_%s{rank=\"%d\",host=", name, rank);
         add_value(b, m->s.hosts->v[plan->nodes[plan->ranks[rank].node].host].name);
@@ -156,7 +92,7 @@ static void add_run_facts(const struct metrics *m, struct buf *b)
         buf_appends(b, "hnlaunch_start_time_seconds");
         add_date(m, b, 0);
         add_head(b, "attempt", "gauge", "Number of the attempt, from 0.");
-        buf_printf(b, "hnlaunch_attempt %" PRId64 "\n", m->attempt);
+        buf_printf(b, "hnlaunch_attempt %" PRId64 "\n", m->ranks->attempt);
 }
 
 static void add_nodes(const struct metrics *m, struct buf *b)
@@ -189,14 +125,28 @@ static void add_nodes(const struct metrics *m, struct buf *b)
         }
 }
 
+enum rank_state { METRICS_WAITS, METRICS_RUNS, METRICS_SUCCEEDED, METRICS_FAILED, METRICS_STOPPED };
+
+/* A rank that is lost with its node has failed. */
+static enum rank_state find_rank_state(const struct rank_board_row *r)
+{
+        if (r->life == RANK_WAITS)
+                return METRICS_WAITS;
+        if (r->life == RANK_ALIVE)
+                return METRICS_RUNS;
+        if (r->life == RANK_LOST)
+                return METRICS_FAILED;
+        return !r->exit ? METRICS_SUCCEEDED : r->stopped ? METRICS_STOPPED : METRICS_FAILED;
+}
+
 static void add_rank_counts(const struct metrics *m, struct buf *b)
 {
         static const char *const names[] = { "waiting", "running", "succeeded", "failed",
                                              "stopped" };
         int counts[ARRAY_SIZE(names)] = { 0 };
 
-        for (int r = 0; r < m->n_ranks; r++)
-                counts[m->ranks[r].end]++;
+        for (int r = 0; r < m->ranks->n; r++)
+                counts[find_rank_state(&m->ranks->rows[r])]++;
         add_head(b, "ranks", "gauge", "Ranks of the attempt by state.");
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 buf_printf(b, "hnlaunch_ranks{state=\"%s\"} %d\n", names[i], counts[i]);
@@ -204,10 +154,10 @@ static void add_rank_counts(const struct metrics *m, struct buf *b)
 
 static bool attempt_has_ended(const struct metrics *m)
 {
-        for (int r = 0; r < m->n_ranks; r++)
-                if (m->ranks[r].end <= METRICS_RUNS)
+        for (int r = 0; r < m->ranks->n; r++)
+                if (!rank_board_is_over(&m->ranks->rows[r]))
                         return false;
-        return m->n_ranks > 0;
+        return m->ranks->n > 0;
 }
 
 /* The words of the verdict, before there is one. */
@@ -224,16 +174,16 @@ static void add_reason(struct buf *b, const char *name, const char *help, const 
 static void add_rank_steps(const struct metrics *m, struct buf *b)
 {
         add_head(b, "rank_step", "gauge", "The step that a rank has told last.");
-        for (int r = 0; r < m->n_ranks; r++)
-                if (m->ranks[r].step >= 0) {
+        for (int r = 0; r < m->ranks->n; r++)
+                if (m->ranks->rows[r].step >= 0) {
                         add_rank(m, b, "rank_step", r);
-                        buf_printf(b, "} %" PRId64 "\n", m->ranks[r].step);
+                        buf_printf(b, "} %" PRId64 "\n", m->ranks->rows[r].step);
                 }
         add_head(b, "rank_steps_expected", "gauge", "The number of steps that a rank will take.");
-        for (int r = 0; r < m->n_ranks; r++)
-                if (m->ranks[r].step >= 0 && m->ranks[r].total > 0) {
+        for (int r = 0; r < m->ranks->n; r++)
+                if (m->ranks->rows[r].step >= 0 && m->ranks->rows[r].total > 0) {
                         add_rank(m, b, "rank_steps_expected", r);
-                        buf_printf(b, "} %" PRId64 "\n", m->ranks[r].total);
+                        buf_printf(b, "} %" PRId64 "\n", m->ranks->rows[r].total);
                 }
 }
 
@@ -242,19 +192,19 @@ static void add_rank_output(const struct metrics *m, struct buf *b)
         static const char *const streams[] = { "stdout", "stderr" };
 
         add_head(b, "rank_output_bytes_total", "counter", "Bytes that a rank has written.");
-        for (int r = 0; r < m->n_ranks; r++)
+        for (int r = 0; r < m->ranks->n; r++)
                 for (int s = 0; s < 2; s++) {
                         add_rank(m, b, "rank_output_bytes_total", r);
                         buf_printf(b, ",stream=\"%s\"} %" PRIu64 "\n", streams[s],
-                                   m->ranks[r].bytes[s]);
+                                   m->ranks->rows[r].bytes[s]);
                 }
         add_head(b, "rank_last_output_timestamp_seconds", "gauge",
                  "When a rank has written last, since 1970.");
-        for (int r = 0; r < m->n_ranks; r++)
-                if (m->ranks[r].written_us >= 0) {
+        for (int r = 0; r < m->ranks->n; r++)
+                if (m->ranks->rows[r].written_us >= 0) {
                         add_rank(m, b, "rank_last_output_timestamp_seconds", r);
                         buf_appends(b, "}");
-                        add_date(m, b, m->ranks[r].written_us);
+                        add_date(m, b, m->ranks->rows[r].written_us);
                 }
 }
 
@@ -288,6 +238,7 @@ struct metrics *metrics_create(const struct metrics_source *s)
         struct metrics *m = xcalloc(1, sizeof(*m));
 
         m->s = *s;
+        m->ranks = s->ranks;
         events_listen(s->events, on_metrics_event, m);
         return m;
 }
@@ -296,7 +247,6 @@ void metrics_destroy(struct metrics *m)
 {
         if (!m)
                 return;
-        free(m->ranks);
         free(m->stop);
         free(m->hang);
         free(m);

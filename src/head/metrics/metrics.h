@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "head/hosts/hosts.h"
 #include "head/model/events.h"
-#include "head/model/plan.h"
+#include "head/model/rank_board.h"
 
 enum metrics_state {
         METRICS_CONNECTING,
@@ -35,7 +35,7 @@ struct metrics_source {
         const char *run_id, *version;
         int64_t start_us; /* of hnlaunch, since 1970 */
         struct events *events;
-        const struct plan *plan; /* has ranks from EVENT_RUN_START on */
+        const struct rank_board *ranks;
         const struct hosts *hosts;
         struct metrics_node (*node)(void *ctx, size_t host);
         /* Writes why the attempt fails, as far as is known; false: it does not. NULL = unknown. */
@@ -47,9 +47,7 @@ struct metrics;
 
 /* All pointers are borrowed, and must live as long as the event stream. */
 struct metrics *metrics_create(const struct metrics_source *s);
-/* A rank has written to a stream (MSG_STDOUT, MSG_STDERR). NULL is fine, here and in destroy. */
-void metrics_output(struct metrics *m, int rank, uint8_t stream, size_t bytes);
 /* Appends the text. */
 void metrics_text(const struct metrics *m, struct buf *to);
-/* After the last event. */
+/* After the last event. NULL is fine. */
 void metrics_destroy(struct metrics *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/output/step_pace.h"
+#include "head/model/step_pace.h"
 
 #include "base/macros.h"
 

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "base/memory.h"
+#include "head/model/step_pace.h"
 #include "head/output/say.h"
-#include "head/output/step_pace.h"
 #include "head/term/columns.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
@@ -23,11 +23,6 @@ enum {
         RATE_TICKS = 10,     /* over which steps are counted */
         BAR_MAX = 1024,      /* bytes of a bar, colours included */
         BAR_COLUMNS = 160,
-};
-
-struct live_step {
-        int64_t step; /* -1 = none reported */
-        bool ended;
 };
 
 /* The last state of a line that a rank draws again and again. */
@@ -46,21 +41,17 @@ struct live_drawn {
 struct live_line {
         uv_timer_t timer, soon; /* soon: after output, which erases the line */
         struct events *es;
-        const struct plan *plan;
+        const struct rank_board *ranks;
         const struct hosts *hosts;
         bool tty, closed;
         struct live_drawn drawn; /* on a terminal */
         bool again;              /* the next look only draws them again */
-        struct live_step *ranks; /* by rank */
         bool *silent;            /* by node */
-        int running;
-        int64_t total;
         int64_t ticks;
         int64_t past[RATE_TICKS]; /* the least step at the last ticks; -1 = none */
         uint64_t bytes;           /* since the last tick */
         int64_t written_us;       /* the last output */
-        struct step_pace pace;
-        char *slow; /* a sentence; NULL = no rank is */
+        char *slow;               /* a sentence; NULL = no rank is */
         struct live_bar bar;
 };
 
@@ -160,9 +151,16 @@ char *live_line_text(const struct live_facts *f)
 
 static struct live_facts collect_facts(struct live_line *l)
 {
+        const struct rank_board_steps steps = rank_board_steps(l->ranks);
+        const struct step_pace *pace = &l->ranks->pace;
+        const struct plan *plan = l->ranks->plan;
         struct live_facts f = { .us = events_now_us(l->es),
-                                .ranks = l->running,
-                                .total = l->total,
+                                .ranks = l->ranks->alive,
+                                .steps = steps.told,
+                                .least = steps.least,
+                                .most = steps.most,
+                                .total = steps.total,
+                                .slowest = steps.slowest,
                                 .bytes = l->bytes,
                                 .slow = l->slow,
                                 .host = "" };
@@ -174,27 +172,15 @@ static struct live_facts collect_facts(struct live_line *l)
                 f.silent_nodes++;
                 f.silent_host = l->hosts->v[i].name;
         }
-        for (int r = 0; r < l->plan->world_size; r++) {
-                int64_t step = l->ranks[r].step;
-
-                if (step < 0)
-                        continue;
-                if (!f.steps || step < f.least) {
-                        f.least = step;
-                        f.slowest = r;
-                }
-                f.most = MAX(f.most, step);
-                f.steps++;
-        }
-        f.silent_us = f.us - (f.steps ? l->pace.had_us : l->written_us);
-        f.step_us = step_pace_step_us(&l->pace);
+        f.silent_us = f.us - (f.steps ? pace->had_us : l->written_us);
+        f.step_us = step_pace_step_us(pace);
         if (!f.steps) {
                 f.bar = l->bar.len ? l->bar.text : NULL;
                 f.bar_len = l->bar.len;
                 f.bar_rank = l->bar.rank;
                 return f;
         }
-        f.host = l->hosts->v[l->plan->nodes[l->plan->ranks[f.slowest].node].host].name;
+        f.host = l->hosts->v[plan->nodes[plan->ranks[f.slowest].node].host].name;
         before = l->past[l->ticks % RATE_TICKS];
         if (is_quiet(&f))
                 f.slow = NULL; /* it stands still */
@@ -207,29 +193,15 @@ static struct live_facts collect_facts(struct live_line *l)
 static void on_live_event(void *ctx, const struct event *e)
 {
         struct live_line *l = ctx;
-        bool is_rank = e->rank >= 0 && e->rank < l->plan->world_size;
 
         if (l->closed)
                 return;
-        step_pace_take(&l->pace, e);
-        if (e->kind == EVENT_RANK_STARTED && is_rank) {
-                l->ranks[e->rank] = (struct live_step){ .step = -1 };
-                l->running++;
-        } else if (e->kind == EVENT_RANK_EXITED && is_rank && !l->ranks[e->rank].ended) {
-                l->ranks[e->rank].ended = true;
-                l->running--;
-                if (e->rank == l->bar.rank)
-                        l->bar.len = 0;
-        } else if (e->kind == EVENT_RANK_PROGRESS && is_rank) {
-                l->ranks[e->rank].step = e->value;
-                l->total = e->count;
-        } else if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
-                   e->kind == EVENT_NODE_LOST) {
+        if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
+            e->kind == EVENT_NODE_LOST)
                 l->silent[e->node] = e->kind == EVENT_NODE_SILENT;
-        } else if (e->kind == EVENT_RESTART) {
-                l->running = 0;
+        else if (e->kind == EVENT_RESTART ||
+                 (e->kind == EVENT_RANK_EXITED && e->rank == l->bar.rank))
                 l->bar.len = 0;
-        }
 }
 
 /* Returns the text of the bar, which is taken out of @f; malloc'ed. */
@@ -256,7 +228,7 @@ static void on_live_tick(uv_timer_t *t)
                 free(l->drawn.bar);
                 l->drawn.bar = l->tty ? take_bar_text(&f) : NULL;
                 free(l->drawn.line);
-                l->drawn.line = l->running <= 0 || (!l->tty && l->ticks % PLAIN_TICKS)
+                l->drawn.line = l->ranks->alive <= 0 || (!l->tty && l->ticks % PLAIN_TICKS)
                                         ? NULL
                                         : live_line_text(&f);
         }
@@ -276,16 +248,14 @@ static void on_live_soon(uv_timer_t *t)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const struct plan *plan,
-                                   const struct hosts *hosts, bool tty)
+struct live_line *live_line_create(uv_loop_t *loop, struct events *es,
+                                   const struct rank_board *ranks, const struct hosts *hosts,
+                                   bool tty)
 {
         struct live_line *l = xcalloc(1, sizeof(*l));
 
-        *l = (struct live_line){ .es = es, .plan = plan, .hosts = hosts, .tty = tty };
-        l->ranks = xcalloc((size_t)plan->world_size, sizeof(*l->ranks));
+        *l = (struct live_line){ .es = es, .ranks = ranks, .hosts = hosts, .tty = tty };
         l->silent = xcalloc(hosts->n, sizeof(*l->silent));
-        for (int r = 0; r < plan->world_size; r++)
-                l->ranks[r] = (struct live_step){ .step = -1, .ended = true };
         for (int i = 0; i < RATE_TICKS; i++)
                 l->past[i] = -1;
         uv_timer_init(loop, &l->timer);
@@ -345,7 +315,6 @@ static void on_live_closed(uv_handle_t *h)
 {
         struct live_line *l = h->data;
 
-        free(l->ranks);
         free(l->silent);
         free(l->drawn.line);
         free(l->drawn.bar);

@@ -14,7 +14,7 @@
 
 #include "head/hosts/hosts.h"
 #include "head/model/events.h"
-#include "head/model/plan.h"
+#include "head/model/rank_board.h"
 
 /* What the line tells. */
 struct live_facts {
@@ -43,8 +43,9 @@ char *live_line_text(const struct live_facts *f);
 struct live_line;
 
 /* Begins to show the line: on a terminal (@tty) or not. All pointers are borrowed. */
-struct live_line *live_line_create(uv_loop_t *loop, struct events *es, const struct plan *plan,
-                                   const struct hosts *hosts, bool tty);
+struct live_line *live_line_create(uv_loop_t *loop, struct events *es,
+                                   const struct rank_board *ranks, const struct hosts *hosts,
+                                   bool tty);
 /* A rank has written. NULL is fine, here and below. */
 void live_line_output(struct live_line *l, int rank, uint8_t stream, const void *data, size_t len);
 /* Takes a copy of what is told of a slow rank from now on; NULL = nothing. */

@@ -387,11 +387,11 @@ struct progress *progress_create(struct events *es, const struct progress_option
         return p;
 }
 
-void progress_run(struct progress *p, uv_loop_t *loop, const struct plan *plan,
+void progress_run(struct progress *p, uv_loop_t *loop, const struct rank_board *ranks,
                   const struct hosts *hosts)
 {
         if (p && !p->live && !p->o.quiet)
-                p->live = live_line_create(loop, p->es, plan, hosts, p->o.tty);
+                p->live = live_line_create(loop, p->es, ranks, hosts, p->o.tty);
 }
 
 bool progress_draws_live(const struct progress *p)

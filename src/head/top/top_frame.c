@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "head/output/step_pace.h"
+#include "head/model/step_pace.h"
 #include "head/term/columns.h"
 
 enum {

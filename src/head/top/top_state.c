@@ -10,25 +10,17 @@
 
 #include "base/memory.h"
 #include "head/core/json_text.h"
-#include "head/output/step_pace.h"
+#include "head/model/step_pace.h"
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
 
 enum { BUSY_SAMPLES = 10, BUSY_LEAST = 3 }; /* a sample comes each second */
-
-enum top_life { TOP_NOT_STARTED, TOP_ALIVE, TOP_ENDED, TOP_SILENT };
 
 /* The last samples with looks at a rank, in a ring. */
 struct top_busy {
         uint8_t percent[BUSY_SAMPLES];
         bool guessed[BUSY_SAMPLES];
         size_t n; /* all that came */
-};
-
-struct top_state_rank {
-        enum top_life life;
-        int64_t exit; /* of TOP_ENDED: exit code, or -signal */
-        struct top_busy busy;
 };
 
 struct top_state_node {
@@ -38,19 +30,18 @@ struct top_state_node {
 
 struct top_state {
         struct top_source s;
-        struct top_state_rank *ranks;
+        const struct rank_board *ranks;
+        struct top_busy *busy; /* by rank */
         struct top_state_node *nodes;
         const struct sample_rank **sampled; /* by rank; NULL = not sampled */
         int n_ranks;
         size_t n_nodes;
-        int64_t attempt;
-        struct step_pace pace;
 };
 
 /* Of the living ranks, but for @most. */
 struct top_steps {
         int64_t least, most, total;
-        int alive, told; /* ranks that live, and that have told a step */
+        int told; /* ranks that have told a step */
 };
 
 /* --- what happens ----------------------------------------------------------------------------- */
@@ -63,14 +54,14 @@ void top_state_forget(struct top_state *t)
         }
         for (int r = 0; r < t->n_ranks; r++) {
                 t->sampled[r] = NULL;
-                t->ranks[r].busy.n = 0;
+                t->busy[r].n = 0;
         }
 }
 
 static void drop_top_ranks(struct top_state *t)
 {
         top_state_forget(t);
-        free(t->ranks);
+        free(t->busy);
         free(t->nodes);
         free(t->sampled);
 }
@@ -78,9 +69,9 @@ static void drop_top_ranks(struct top_state *t)
 static void make_top_ranks(struct top_state *t)
 {
         drop_top_ranks(t);
-        t->n_ranks = t->s.plan->world_size;
-        t->n_nodes = t->s.plan->n_nodes;
-        t->ranks = xcalloc((size_t)t->n_ranks, sizeof(*t->ranks));
+        t->n_ranks = t->ranks->plan->world_size;
+        t->n_nodes = t->ranks->plan->n_nodes;
+        t->busy = xcalloc((size_t)t->n_ranks, sizeof(*t->busy));
         t->nodes = xcalloc(t->n_nodes, sizeof(*t->nodes));
         t->sampled = xcalloc((size_t)t->n_ranks, sizeof(const struct sample_rank *));
         top_state_forget(t);
@@ -94,36 +85,18 @@ static void forget_sample(struct top_state *t, struct top_state_node *n)
         *n = (struct top_state_node){ .taken_us = -1 };
 }
 
-/* Ranks of a lost node have no end of their own, and its last sample says nothing of now. */
-static void lose_top_node(struct top_state *t, int node)
-{
-        if ((size_t)node < t->n_nodes)
-                forget_sample(t, &t->nodes[node]);
-        for (int r = 0; r < t->n_ranks; r++)
-                if (t->s.plan->ranks[r].node == node && t->ranks[r].life <= TOP_ALIVE)
-                        t->ranks[r].life = TOP_SILENT;
-}
-
 static void on_top_event(void *ctx, const struct event *e)
 {
         struct top_state *t = ctx;
-        struct top_state_rank *r = e->rank >= 0 && e->rank < t->n_ranks ? &t->ranks[e->rank] : NULL;
 
-        step_pace_take(&t->pace, e);
-        if (e->kind == EVENT_RUN_START) {
+        if (e->kind == EVENT_RUN_START)
                 make_top_ranks(t);
-        } else if (e->kind == EVENT_RESTART) {
-                t->attempt = e->value;
-                for (int i = 0; i < t->n_ranks; i++)
-                        t->ranks[i] = (struct top_state_rank){ TOP_NOT_STARTED };
+        else if (e->kind == EVENT_RESTART)
                 top_state_forget(t);
-        } else if (e->kind == EVENT_NODE_LOST) {
-                lose_top_node(t, e->node);
-        } else if (e->kind == EVENT_RANK_STARTED && r) {
-                r->life = TOP_ALIVE;
-        } else if (e->kind == EVENT_RANK_EXITED && r) {
-                *r = (struct top_state_rank){ TOP_ENDED, .exit = e->value };
-        }
+        else if (e->kind == EVENT_NODE_LOST && (size_t)e->node < t->n_nodes)
+                forget_sample(t, &t->nodes[e->node]); /* it says nothing of now */
+        else if (e->kind == EVENT_RANK_EXITED && e->rank >= 0 && e->rank < t->n_ranks)
+                t->busy[e->rank].n = 0;
 }
 
 static void note_busy(struct top_busy *b, const struct sample_rank *k)
@@ -150,7 +123,7 @@ void top_state_take(struct top_state *t, int node, struct sample *m)
                 const struct sample_rank *k = &n->sample.ranks[i];
 
                 t->sampled[k->rank] = k;
-                note_busy(&t->ranks[k->rank].busy, k);
+                note_busy(&t->busy[k->rank], k);
         }
 }
 
@@ -162,10 +135,9 @@ static struct top_steps find_top_steps(const struct top_state *t)
         int living = 0;
 
         for (int r = 0; r < t->n_ranks; r++) {
-                bool lives = t->ranks[r].life == TOP_ALIVE;
+                bool lives = t->ranks->rows[r].life == RANK_ALIVE;
                 int64_t step, total;
 
-                s.alive += lives;
                 if (!t->s.step(t->s.ctx, r, &step, &total))
                         continue;
                 s.most = s.told ? MAX(s.most, step) : step;
@@ -254,20 +226,20 @@ static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
                          int64_t age_ms)
 {
         static const char *const lives[] = { "not started", "alive", "ended", "silent" };
-        const struct top_state_rank *r = &t->ranks[rank];
+        const struct rank_board_row *r = &t->ranks->rows[rank];
         int64_t step, total;
 
         buf_printf(b, "{\"rank\":%d,\"life\":\"%s\"", rank, lives[r->life]);
-        if (r->life == TOP_ENDED)
+        if (r->life == RANK_ENDED)
                 add_json_number(b, "exit", r->exit);
         if (t->s.step(t->s.ctx, rank, &step, &total)) {
                 add_json_number(b, "step", step);
-                if (r->life == TOP_ALIVE)
+                if (r->life == RANK_ALIVE)
                         add_json_number(b, "lag", steps->most - step);
         }
-        if (r->life == TOP_ALIVE && t->sampled[rank] && t->sampled[rank]->state) {
+        if (r->life == RANK_ALIVE && t->sampled[rank] && t->sampled[rank]->state) {
                 add_sampled_rank(b, t->sampled[rank], n->sample.interval_ms != 0, age_ms);
-                add_busy(b, &r->busy);
+                add_busy(b, &t->busy[rank]);
         }
         buf_appends(b, "}");
 }
@@ -308,7 +280,7 @@ static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_m
 static void add_top_node(const struct top_state *t, struct buf *b, size_t node,
                          const struct top_steps *steps)
 {
-        const struct plan_node *p = &t->s.plan->nodes[node];
+        const struct plan_node *p = &t->ranks->plan->nodes[node];
         const struct top_state_node *n = &t->nodes[node];
         struct top_node facts = t->s.node(t->s.ctx, p->host);
         int64_t age_ms = (events_now_us(t->s.events) - n->taken_us) / 1000;
@@ -345,20 +317,20 @@ void top_state_json(const struct top_state *t, struct buf *to)
         add_json_word(to, "run", t->s.run_id);
         add_json_word(to, "state", t->s.doing(t->s.ctx));
         add_json_number(to, "us", events_now_us(t->s.events));
-        add_json_number(to, "attempt", t->attempt);
-        add_json_number(to, "num_nodes", t->n_nodes ? t->s.plan->num_nodes : 0);
+        add_json_number(to, "attempt", t->ranks->attempt);
+        add_json_number(to, "num_nodes", t->n_nodes ? t->ranks->plan->num_nodes : 0);
         add_json_number(to, "world_size", t->n_ranks);
-        add_json_number(to, "alive", steps.alive);
+        add_json_number(to, "alive", t->ranks->alive);
         if (steps.told) {
                 add_json_number(to, "step", steps.least);
                 add_json_number(to, "spread", steps.most - steps.least);
                 if (steps.total)
                         add_json_number(to, "total", steps.total);
-                add_pace(to, &t->pace, events_now_us(t->s.events));
+                add_pace(to, &t->ranks->pace, events_now_us(t->s.events));
         }
         buf_appends(to, ",\"hosts\":[");
         for (size_t i = 0; i < t->n_nodes; i++)
-                if (t->s.plan->nodes[i].n_ranks) {
+                if (t->ranks->plan->nodes[i].n_ranks) {
                         buf_appends(to, shown++ ? "," : "");
                         add_top_node(t, to, i, &steps);
                 }
@@ -372,6 +344,7 @@ struct top_state *top_state_create(const struct top_source *s)
         struct top_state *t = xcalloc(1, sizeof(*t));
 
         t->s = *s;
+        t->ranks = s->ranks;
         events_listen(s->events, on_top_event, t);
         return t;
 }

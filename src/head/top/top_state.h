@@ -2,7 +2,7 @@
 /*
  * Top state: what each host and rank of a run does, as a line of JSON for `hnlaunch top`
  *
- * Listens to the event stream for the life of ranks, takes the samples of the nodes while a client
+ * Takes the life of ranks from the rank board and the samples of the nodes while a client
  * looks on, and asks its source for the rest. Names and units of the JSON are a promise
  * (hnlaunch(1), RUNS). Pure, main thread only.
  */
@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "head/hosts/hosts.h"
 #include "head/model/events.h"
-#include "head/model/plan.h"
+#include "head/model/rank_board.h"
 
 struct sample;
 
@@ -26,7 +26,7 @@ struct top_node {
 struct top_source {
         const char *run_id;
         struct events *events;
-        const struct plan *plan; /* has ranks from EVENT_RUN_START on */
+        const struct rank_board *ranks;
         const struct hosts *hosts;
         const char *(*doing)(void *ctx); /* "running", "stopping" */
         struct top_node (*node)(void *ctx, size_t host);

@@ -29,6 +29,7 @@ static struct metrics_node describe_node(void *ctx, size_t host)
 
 struct setup {
         struct events events;
+        struct rank_board ranks;
         struct metrics *metrics;
         const char *reason; /* NULL = no failure */
 };
@@ -49,13 +50,14 @@ static int set_up(void **state)
                                          .version = "1.0",
                                          .start_us = INT64_C(1700000000123456),
                                          .events = &s->events,
-                                         .plan = &plan,
+                                         .ranks = &s->ranks,
                                          .hosts = &hosts,
                                          .node = describe_node,
                                          .reason = describe_failure,
                                          .ctx = s };
 
         events_init(&s->events);
+        rank_board_open(&s->ranks, &s->events, &plan);
         s->metrics = metrics_create(&source);
         *state = s;
         return 0;
@@ -66,6 +68,7 @@ static int tear_down(void **state)
         struct setup *s = *state;
 
         metrics_destroy(s->metrics);
+        rank_board_finish(&s->ranks);
         free(s);
         return 0;
 }
@@ -128,7 +131,7 @@ static void test_before_the_plan_there_are_nodes(void **state)
                 "# HELP hnlaunch_ranks Ranks of the attempt by state.\n";
 
         expect_text(*state, want);
-        metrics_output(((struct setup *)*state)->metrics, 0, MSG_STDOUT, 7);
+        rank_board_output(&((struct setup *)*state)->ranks, 0, MSG_STDOUT, 7);
         expect_no_text(*state, "{rank=");
 }
 
@@ -140,10 +143,9 @@ static void test_ranks_have_steps_and_bytes(void **state)
         emit(s, EVENT_RANK_STARTED, 0, 4711, 0);
         emit(s, EVENT_RANK_PROGRESS, 0, 120, 1000);
         emit(s, EVENT_RANK_PROGRESS, 1, 7, 0);
-        metrics_output(s->metrics, 1, MSG_STDERR, 40);
-        metrics_output(s->metrics, 1, MSG_STDERR, 2);
-        metrics_output(s->metrics, 2, MSG_STDERR, 2);
-        metrics_output(NULL, 0, MSG_STDERR, 2);
+        rank_board_output(&s->ranks, 1, MSG_STDERR, 40);
+        rank_board_output(&s->ranks, 1, MSG_STDERR, 2);
+        rank_board_output(&s->ranks, 2, MSG_STDERR, 2);
         expect_text(s,
                     "hnlaunch_ranks{state=\"waiting\"} 1\nhnlaunch_ranks{state=\"running\"} 1\n");
         expect_text(s, "\nhnlaunch_rank_step{rank=\"0\",host=\"gpu001\"} 120\n"
@@ -162,7 +164,7 @@ static void test_ends_are_told_apart_and_begin_anew(void **state)
 
         emit(s, EVENT_RUN_START, -1, 2, 2);
         emit(s, EVENT_RANK_PROGRESS, 0, 120, 1000);
-        metrics_output(s->metrics, 1, MSG_STDOUT, 40);
+        rank_board_output(&s->ranks, 1, MSG_STDOUT, 40);
         emit(s, EVENT_RANK_EXITED, 0, 3, 0);
         emit(s, EVENT_STOP, -1, 0, 0);
         emit(s, EVENT_RANK_EXITED, 1, -15, 0);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "head/output/step_pace.h"
+#include "head/model/step_pace.h"
 
 static void tell_step(struct step_pace *p, int64_t us, int64_t step)
 {

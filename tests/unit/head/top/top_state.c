@@ -29,6 +29,7 @@ static const struct plan plan = { nodes, 2, ranks, 3, 2 };
 
 struct setup {
         struct events events;
+        struct rank_board ranks;
         struct top_state *top;
         int64_t steps[3];
 };
@@ -60,7 +61,7 @@ static int set_up(void **state)
         struct setup *s = xcalloc(1, sizeof(*s));
         struct top_source source = { .run_id = "k3f9",
                                      .events = &s->events,
-                                     .plan = &plan,
+                                     .ranks = &s->ranks,
                                      .hosts = &hosts,
                                      .doing = tell_doing,
                                      .node = describe_node,
@@ -69,6 +70,7 @@ static int set_up(void **state)
 
         memset(s->steps, -1, sizeof(s->steps));
         events_init(&s->events);
+        rank_board_open(&s->ranks, &s->events, &plan);
         s->top = top_state_create(&source);
         *state = s;
         return 0;
@@ -79,6 +81,7 @@ static int tear_down(void **state)
         struct setup *s = *state;
 
         top_state_destroy(s->top);
+        rank_board_finish(&s->ranks);
         free(s);
         return 0;
 }

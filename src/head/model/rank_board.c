@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/rank_board.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "wire/msg.h"
+
+static void make_board_rows(struct rank_board *b)
+{
+        free(b->rows);
+        b->n = b->plan->world_size;
+        b->rows = xcalloc((size_t)b->n, sizeof(*b->rows));
+        b->alive = 0;
+        for (int r = 0; r < b->n; r++)
+                b->rows[r] = (struct rank_board_row){ .step = -1, .written_us = -1 };
+}
+
+/* Output counts through all attempts. */
+static void begin_board_attempt(struct rank_board *b, int64_t attempt)
+{
+        b->attempt = attempt;
+        b->stopping = false;
+        b->alive = 0;
+        for (int r = 0; r < b->n; r++) {
+                b->rows[r].life = RANK_WAITS;
+                b->rows[r].step = -1;
+                b->rows[r].total = 0;
+        }
+}
+
+static void set_life(struct rank_board *b, struct rank_board_row *r, enum rank_life life)
+{
+        b->alive += (life == RANK_ALIVE) - (r->life == RANK_ALIVE);
+        r->life = life;
+}
+
+static void lose_board_node(struct rank_board *b, int node)
+{
+        for (int r = 0; r < b->n; r++)
+                if (b->plan->ranks[r].node == node && !rank_board_is_over(&b->rows[r]))
+                        set_life(b, &b->rows[r], RANK_LOST);
+}
+
+static void on_board_event(void *ctx, const struct event *e)
+{
+        struct rank_board *b = ctx;
+        struct rank_board_row *r = e->rank >= 0 && e->rank < b->n ? &b->rows[e->rank] : NULL;
+
+        step_pace_take(&b->pace, e);
+        if (e->kind == EVENT_RUN_START) {
+                make_board_rows(b);
+        } else if (e->kind == EVENT_RESTART) {
+                begin_board_attempt(b, e->value);
+        } else if (e->kind == EVENT_STOP) {
+                b->stopping = true;
+        } else if (e->kind == EVENT_NODE_LOST) {
+                lose_board_node(b, e->node);
+        } else if (e->kind == EVENT_RANK_STARTED && r) {
+                set_life(b, r, RANK_ALIVE);
+        } else if (e->kind == EVENT_RANK_EXITED && r) {
+                set_life(b, r, RANK_ENDED);
+                r->exit = e->value;
+                r->stopped = b->stopping;
+        } else if (e->kind == EVENT_RANK_PROGRESS && r) {
+                r->step = e->value;
+                r->total = e->count;
+        }
+}
+
+void rank_board_open(struct rank_board *b, struct events *es, const struct plan *plan)
+{
+        *b = (struct rank_board){ .events = es, .plan = plan };
+        events_listen(es, on_board_event, b);
+}
+
+void rank_board_finish(struct rank_board *b)
+{
+        free(b->rows);
+        b->rows = NULL;
+        b->n = 0;
+}
+
+void rank_board_output(struct rank_board *b, int rank, uint8_t stream, size_t bytes)
+{
+        if (rank < 0 || rank >= b->n)
+                return;
+        b->rows[rank].bytes[stream == MSG_STDERR] += bytes;
+        b->rows[rank].written_us = events_now_us(b->events);
+}
+
+bool rank_board_is_over(const struct rank_board_row *r)
+{
+        return r->life >= RANK_ENDED;
+}
+
+struct rank_board_steps rank_board_steps(const struct rank_board *b)
+{
+        struct rank_board_steps s = { 0 };
+
+        for (int r = 0; r < b->n; r++) {
+                int64_t step = b->rows[r].step;
+
+                if (step < 0)
+                        continue;
+                if (!s.told || step < s.least) {
+                        s.least = step;
+                        s.slowest = r;
+                }
+                s.most = MAX(s.most, step);
+                s.total = MAX(s.total, b->rows[r].total);
+                s.told++;
+        }
+        return s;
+}

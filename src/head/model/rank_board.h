@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rank board: the life of each rank of the attempt, in one place
+ *
+ * Listens to the event stream and is told of output; all who show a rank read it: live line, top,
+ * metrics, ps. Opened before other listeners, so that a listener finds here what its event says.
+ * Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "head/model/events.h"
+#include "head/model/plan.h"
+#include "head/model/step_pace.h"
+
+enum rank_life {
+        RANK_WAITS, /* not started */
+        RANK_ALIVE,
+        RANK_ENDED,
+        RANK_LOST, /* with its node; it has no end of its own */
+};
+
+struct rank_board_row {
+        enum rank_life life;
+        bool stopped;        /* RANK_ENDED: after the job was to stop */
+        int64_t exit;        /* RANK_ENDED: exit code, or -signal */
+        int64_t step, total; /* of the last EVENT_RANK_PROGRESS; -1 = none, total 0 = unknown */
+        int64_t written_us;  /* the last output; -1 = none */
+        uint64_t bytes[2];   /* of output, by stream */
+};
+
+struct rank_board {
+        const struct events *events;
+        const struct plan *plan;
+        struct rank_board_row *rows; /* by rank; NULL before EVENT_RUN_START */
+        int n, alive;
+        int64_t attempt; /* 0 = the first */
+        bool stopping;   /* the attempt is to stop */
+        struct step_pace pace;
+};
+
+/* The steps of all ranks that have told one. */
+struct rank_board_steps {
+        int told;                   /* ranks; 0: the other members mean nothing */
+        int64_t least, most, total; /* total 0 = unknown */
+        int slowest;                /* the lowest rank with the least step */
+};
+
+/* @plan has ranks from EVENT_RUN_START on. Both are borrowed until the last event. */
+void rank_board_open(struct rank_board *b, struct events *es, const struct plan *plan);
+void rank_board_finish(struct rank_board *b);
+
+/* A rank has written to MSG_STDOUT or MSG_STDERR. */
+void rank_board_output(struct rank_board *b, int rank, uint8_t stream, size_t bytes);
+
+/* Whether a rank has ended, well or not, or is lost. */
+bool rank_board_is_over(const struct rank_board_row *r);
+struct rank_board_steps rank_board_steps(const struct rank_board *b);

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# When a node is lost, the live line, hnlaunch top, ps and the metrics tell the same of its ranks and of the others, which
+# take their time to end.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+lab_up 3 2
+
+# Ranks end when there is a file: they do not heed SIGTERM.
+cat >rank.py <<'END'
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.1)
+END
+port=$((20000 + BASHPID % 10000))
+"$LAB" run env COLUMNS=100 script -qefc "$LAB_HNLAUNCH -H $TMP/hosts.txt --node-timeout 3s --grace 60s --metrics $port python3 $PWD/rank.py $PWD/end" \
+    /dev/null </dev/null >screen 2>&1 &
+PID=$!
+
+look() { "$LAB" run "$LAB_HNLAUNCH" top --json 2>"$TMP/looker.err" | head -1; }
+lives() {
+    look | python3 -c 'import json, sys
+t = json.loads(sys.stdin.readline())
+print(t["alive"], *[r["life"].replace(" ", "-") for h in sorted(t["hosts"], key=lambda h: h["node"]) for r in h["ranks"]])'
+}
+counts() {
+    "$LAB" run python3 -c 'import re, sys, urllib.request
+text = urllib.request.urlopen("http://127.0.0.1:%s/metrics" % sys.argv[1], timeout=20).read().decode()
+print(*[name + "=" + n for name, n in re.findall(r"hnlaunch_ranks\{state=.(\w+).\} (\d+)", text) if n != "0"])' "$port"
+}
+# The number of ranks in the newest live line.
+line() { tr '\r' '\n' <screen | grep -oE '  [0-9]+ ranks?' | tail -1 | tr -dc 0-9; }
+told() { [[ $("$1") == "$2" ]]; }
+
+ok 'all ranks live: top' wait_for told lives '6 alive alive alive alive alive alive'
+ok 'all ranks live: metrics' wait_for told counts 'running=6'
+ok 'all ranks live: live line' wait_for told line 6
+lab crash node002
+ok 'node002 is lost: top' wait_for told lives '4 alive alive silent silent alive alive'
+ok 'node002 is lost: metrics' wait_for told counts 'running=4 failed=2'
+ok 'node002 is lost: live line' wait_for told line 4
+lab_run "$LAB_HNLAUNCH" ps
+ok 'node002 is lost: ps tells that the run stops' grep -q stopping "$OUT"
+touch end
+wait "$PID"
+is 'the exit code is that of a lost node' "$?" 125
+lab_nothing_left 'nothing is left'
+done_testing

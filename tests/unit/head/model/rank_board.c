@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/model/rank_board.h"
+#include "wire/msg.h"
+
+static int first_ranks[] = { 0, 1 }, second_ranks[] = { 2 };
+static struct plan_node nodes[] = {
+        { .host = 0, .node_rank = 0, .n_ranks = 2, .ranks = { first_ranks, 2 } },
+        { .host = 1, .node_rank = 1, .n_ranks = 1, .ranks = { second_ranks, 1 } },
+};
+static struct plan_rank ranks[] = { { .rank = 0, .node = 0 },
+                                    { .rank = 1, .node = 0 },
+                                    { .rank = 2, .node = 1 } };
+static const struct plan plan = { nodes, 2, ranks, 3, 2 };
+
+static struct events events;
+static struct rank_board board;
+
+static void emit(enum event_kind kind, int node, int rank, int64_t value, int64_t count)
+{
+        events_emit(
+                &events,
+                (struct event){
+                        .kind = kind, .node = node, .rank = rank, .value = value, .count = count });
+}
+
+/* Opens the board; all ranks live. */
+static int start_all(void **state UNUSED)
+{
+        events_init(&events);
+        rank_board_open(&board, &events, &plan);
+        emit(EVENT_RUN_START, -1, -1, 3, 2);
+        for (int r = 0; r < 3; r++)
+                emit(EVENT_RANK_STARTED, ranks[r].node, r, 100, 0);
+        return 0;
+}
+
+static int finish_board(void **state UNUSED)
+{
+        rank_board_finish(&board);
+        return 0;
+}
+
+static void test_a_rank_lives_until_its_end(void **state UNUSED)
+{
+        assert_int_equal(board.alive, 3);
+        emit(EVENT_RANK_EXITED, 0, 1, -9, 0);
+        assert_int_equal(board.alive, 2);
+        assert_int_equal(board.rows[1].life, RANK_ENDED);
+        assert_int_equal(board.rows[1].exit, -9);
+        assert_false(board.rows[1].stopped);
+        assert_true(rank_board_is_over(&board.rows[1]));
+        assert_false(rank_board_is_over(&board.rows[0]));
+        emit(EVENT_STOP, -1, -1, 0, 0);
+        emit(EVENT_RANK_EXITED, 0, 0, 0, 0);
+        assert_true(board.rows[0].stopped);
+}
+
+static void test_ranks_of_a_lost_node_are_lost(void **state UNUSED)
+{
+        emit(EVENT_RANK_EXITED, 0, 1, 3, 0);
+        emit(EVENT_NODE_LOST, 0, -1, 0, 0);
+        assert_int_equal(board.alive, 1);
+        assert_int_equal(board.rows[0].life, RANK_LOST);
+        assert_int_equal(board.rows[1].life, RANK_ENDED);
+        assert_int_equal(board.rows[2].life, RANK_ALIVE);
+        emit(EVENT_NODE_LOST, 0, -1, 0, 0); /* told twice */
+        assert_int_equal(board.alive, 1);
+}
+
+static void test_steps_are_those_of_the_attempt(void **state UNUSED)
+{
+        struct rank_board_steps s = rank_board_steps(&board);
+
+        assert_int_equal(s.told, 0);
+        emit(EVENT_RANK_PROGRESS, 0, 1, 7, 50);
+        emit(EVENT_RANK_PROGRESS, 1, 2, 5, 0);
+        s = rank_board_steps(&board);
+        assert_int_equal(s.told, 2);
+        assert_int_equal(s.least, 5);
+        assert_int_equal(s.most, 7);
+        assert_int_equal(s.total, 50);
+        assert_int_equal(s.slowest, 2);
+        emit(EVENT_RESTART, -1, -1, 1, 0);
+        assert_int_equal(board.attempt, 1);
+        assert_int_equal(board.alive, 0);
+        assert_int_equal(board.rows[1].life, RANK_WAITS);
+        assert_int_equal(rank_board_steps(&board).told, 0);
+}
+
+static void test_output_counts_through_attempts(void **state UNUSED)
+{
+        rank_board_output(&board, 1, MSG_STDOUT, 10);
+        rank_board_output(&board, 1, MSG_STDERR, 3);
+        emit(EVENT_RESTART, -1, -1, 1, 0);
+        rank_board_output(&board, 1, MSG_STDOUT, 1);
+        rank_board_output(&board, 3, MSG_STDOUT, 1);
+        rank_board_output(&board, -1, MSG_STDOUT, 1);
+        assert_int_equal(board.rows[1].bytes[0], 11);
+        assert_int_equal(board.rows[1].bytes[1], 3);
+        assert_true(board.rows[1].written_us >= 0);
+        assert_int_equal(board.rows[0].written_us, -1);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_rank_lives_until_its_end, start_all,
+                                                finish_board),
+                cmocka_unit_test_setup_teardown(test_ranks_of_a_lost_node_are_lost, start_all,
+                                                finish_board),
+                cmocka_unit_test_setup_teardown(test_steps_are_those_of_the_attempt, start_all,
+                                                finish_board),
+                cmocka_unit_test_setup_teardown(test_output_counts_through_attempts, start_all,
+                                                finish_board),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
