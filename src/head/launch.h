@@ -282,6 +282,8 @@ bool launch_dial_in(struct launch *l, int *ret_code);
 
 /* --- verdict.c --- */
 
+/* Writes the last line of the launch, cut to its room, with "  (exit @code)" behind it. */
+void verdict_write(struct launch *l, int code, const char *fmt, ...) PRINTF(3, 4);
 void verdict_say(struct launch *l); /* prints and empties diags */
 /* Closes standard output. Returns @code, or, if @code is 0 and the output could not be written, 73
  * (141 for a closed pipe). */

@@ -29,8 +29,7 @@ static int run_other_node(struct launch *l)
         code = dial_node_run(d, l->agent, l->config.container, &l->diags);
         error = diags_first_error(&l->diags);
         if (error)
-                snprintf(l->end.verdict, sizeof(l->end.verdict), "failed: %.700s  (exit %d)",
-                         error->fact, code);
+                verdict_write(l, code, "failed: %.700s", error->fact);
         else
                 snprintf(l->end.verdict, sizeof(l->end.verdict), "%.800s", d->end.text);
         verdict_say(l);

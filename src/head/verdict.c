@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,6 +70,37 @@ static void tell_dialed_in(struct launch *l, const char *text, int code)
         dial_in_report(d, &l->diags);
 }
 
+static void write_last_line(char *to, size_t size, int code, const char *fmt, va_list ap)
+{
+        char suffix[24];
+        size_t room = (size_t)snprintf(suffix, sizeof(suffix), "  (exit %d)", code);
+
+        vsnprintf(to, size - room, fmt, ap);
+        printable_end(to, size - room);
+        memcpy(to + strlen(to), suffix, room + 1);
+}
+
+void verdict_write(struct launch *l, int code, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        write_last_line(l->end.verdict, sizeof(l->end.verdict), code, fmt, ap);
+        va_end(ap);
+}
+
+PRINTF(2, 3)
+static void say_last_line(int code, const char *fmt, ...)
+{
+        char text[1024];
+        va_list ap;
+
+        va_start(ap, fmt);
+        write_last_line(text, sizeof(text), code, fmt, ap);
+        va_end(ap);
+        say("hnlaunch: %s\n", text);
+}
+
 /* Says the last line of a launch that started nothing. The messages above it told the errors, which
  * it does not repeat. After an error of usage (64), or where nothing was to start, it
  * has nothing to add. */
@@ -77,9 +109,9 @@ static void say_nothing_started(const struct launch *l, size_t errors, int code)
         if (!errors || (errors > 1 && l->end.where))
                 say("hnlaunch: %s\n", l->end.verdict);
         else if (errors > 1 && code != 64)
-                say("hnlaunch: nothing was started: %zu errors  (exit %d)\n", errors, code);
+                say_last_line(code, "nothing was started: %zu errors", errors);
         else if (code != 64 && l->o.command == COMMAND_RUN)
-                say("hnlaunch: nothing was started  (exit %d)\n", code);
+                say_last_line(code, "nothing was started");
 }
 
 int verdict_nothing_started(struct launch *l, int code)
@@ -88,7 +120,7 @@ int verdict_nothing_started(struct launch *l, int code)
         size_t shown = diags_errors(&l->diags), n = shown + diags_hidden(&l->diags);
         int hn = d ? d->id : 0;
         struct error err;
-        char what[700], end[720];
+        char what[700];
 
         if (d && d->exit)
                 code = d->exit;
@@ -113,9 +145,8 @@ int verdict_nothing_started(struct launch *l, int code)
                 diag_warn(&l->diags, HN_NO_RECORD, "%s", err.text);
         if (l->o.command == COMMAND_RUN)
                 emit_end(l, code, hn, -1, what);
-        snprintf(end, sizeof(end), "%s  (exit %d)", what, code);
-        tell_dialed_in(l, end, code);
-        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s", end);
+        verdict_write(l, code, "%s", what);
+        tell_dialed_in(l, l->end.verdict, code);
         launch_record_end(l, code);
         verdict_say(l);
         say_nothing_started(l, n, code);
@@ -208,18 +239,16 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                 return;
         }
         job_sentence(l->job, &o->cause, what, sizeof(what));
-        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s after %s%s: %s%s%s%s  (exit %d)",
-                 o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what, killed,
-                 u->bytes ? "; " : "", u->text, code);
-        printable_end(l->end.verdict, sizeof(l->end.verdict));
+        verdict_write(l, code, "%s after %s%s: %s%s%s%s",
+                      o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what,
+                      killed, u->bytes ? "; " : "", u->text);
 }
 
 /* Returns the exit code of a job with successful ranks, but incomplete records. */
 static int fail_records(struct launch *l, const char *what)
 {
-        snprintf(l->end.verdict, sizeof(l->end.verdict),
-                 "%s exited 0, but the %s could not be written  (exit 73)",
-                 is_rank0s_success(l) ? "rank 0" : "all ranks", what);
+        verdict_write(l, 73, "%s exited 0, but the %s could not be written",
+                      is_rank0s_success(l) ? "rank 0" : "all ranks", what);
         return 73;
 }
 
@@ -311,9 +340,8 @@ static int check_streams(struct launch *l, int code)
         if (!error || code)
                 return code;
         code = error == EPIPE ? 128 + SIGPIPE : 73; /* a closed pipe counts as death by SIGPIPE */
-        snprintf(l->end.verdict, sizeof(l->end.verdict),
-                 "%s exited 0, but standard %s could not be written: %s  (exit %d)",
-                 is_rank0s_success(l) ? "rank 0" : "all ranks", stream, strerror(error), code);
+        verdict_write(l, code, "%s exited 0, but standard %s could not be written: %s",
+                      is_rank0s_success(l) ? "rank 0" : "all ranks", stream, strerror(error));
         return code;
 }
 
