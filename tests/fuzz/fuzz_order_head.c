@@ -170,7 +170,7 @@ static void happen(uint8_t what)
 
         switch (what & 7) {
         case 7:
-                job_time_is_over(&run.job->limit);
+                job_time_is_over(&run.job->timers.limit);
                 break;
         case 6:
                 if (run.fds[1] >= 0)

@@ -7,14 +7,14 @@ usage: names.py statics | structs | fields | private
   statics   static functions have at least two words and exist once (exempt: on_* and tick)
   structs   struct names exist once
   fields    a struct has at most 20 fields (exempt: struct options, the mirror of the option table)
-  private   a header *_private.h is included by at most five files
+  private   a header *_private.h is included by at most six files
 """
 import collections
 import pathlib
 import re
 import sys
 
-FIELDS, INCLUDERS = 20, 5
+FIELDS, INCLUDERS = 20, 6
 FILES = sorted(p for p in pathlib.Path("src").rglob("*") if p.suffix in (".c", ".h", ".cc"))
 FUNCTION = re.compile(r"^static (?!inline\b)[^=;{}()]*?\b(\w+)\((?:[^;{}]|\n)*?\)\s*\{", re.M)
 

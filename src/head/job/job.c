@@ -31,9 +31,6 @@
 enum {
         TICK_MS = 100,
         PULL_LOOK_MS = 1000,
-        TRACES_MS = 5000,      /* for the traces of all nodes */
-        CORE_MS = 5000,        /* for a tool that reads a core file */
-        CORE_SLACK_MS = 1000,  /* for the answer besides */
         LEAVE_MS = 2000,       /* for agents to leave after the end */
         LEAVE_PUSH_MS = 15000, /* the same with files to remove */
         LOOP_FDS = 8,          /* for libuv */
@@ -108,9 +105,11 @@ struct job *job_create(const struct job_config *config, struct error *err)
                 uv_unref((uv_handle_t *)&j->signals[i]);
         }
         cluster_init(&j->cluster, &j->loop, &j->config, &job_node_ops, j);
-        cluster_init_timer(&j->cluster, &j->limit, j);
-        cluster_init_timer(&j->cluster, &j->late, j);
-        cluster_init_timer(&j->cluster, &j->ticker, j);
+        cluster_init_timer(&j->cluster, &j->timers.limit, j);
+        cluster_init_timer(&j->cluster, &j->timers.stop, j);
+        cluster_init_timer(&j->cluster, &j->timers.answer, j);
+        cluster_init_timer(&j->cluster, &j->timers.leave, j);
+        cluster_init_timer(&j->cluster, &j->timers.ticker, j);
         cluster_init_timer(&j->cluster, &j->history.backoff, j);
         heartbeat_init(&j->heartbeat, &j->cluster, &j->attempt, node_owes, j);
         j->endpoint =
@@ -181,12 +180,12 @@ int job_connect(struct job *j)
         struct cluster *c = &j->cluster;
 
         if (j->config.tick.call)
-                uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
+                uv_timer_start(&j->timers.ticker, tick, TICK_MS, TICK_MS);
         attempt_step(&j->attempt, JOB_EV_CONNECT);
         cluster_connect(c);
         while (c->unresolved && !outcome_failed(&j->attempt.outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
-        uv_timer_stop(&j->ticker);
+        uv_timer_stop(&j->timers.ticker);
         attempt_step(&j->attempt, JOB_EV_ANSWERED);
         job_tell_logins(j);
         if (outcome_failed(&j->attempt.outcome))
@@ -224,126 +223,10 @@ void job_wait(struct job *j)
         heartbeat_stop(&j->heartbeat);
 }
 
-static bool dumps_core(int signo)
+void job_stop_limits(struct job *j)
 {
-        static const int signals[] = { SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
-                                       SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS };
-
-        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-                if (signals[i] == signo)
-                        return true;
-        return false;
-}
-
-/* Whether faulthandler of Python has told where the rank was. */
-static bool has_told_stack(const struct job *j, int rank)
-{
-        CLEANUP(free_textp) char *words = job_last_words(j, rank, MSG_STDERR);
-
-        return strstr(words, "Fatal Python error: ") && strstr(words, "(most recent call first)");
-}
-
-void job_take_core(struct job *j, const struct inspected *m)
-{
-        struct core_found *core = &j->attempt.core;
-        CLEANUP(free_textp) char *where = NULL;
-        struct stack s;
-
-        if (!core->waits)
-                return;
-        core->waits = false;
-        stack_parse(&s, m->stack ? m->stack : "");
-        where = stack_crash(&s);
-        stack_finish(&s);
-        snprintf(core->file, sizeof(core->file), "%s", m->blocked);
-        snprintf(core->where, sizeof(core->where), "%s", where);
-        snprintf(core->problem, sizeof(core->problem), "%s", m->problem);
-}
-
-static void on_core_over(uv_timer_t *t)
-{
-        struct job *j = t->data;
-
-        j->attempt.core.waits = false;
-}
-
-void job_read_core(struct job *j)
-{
-        const struct cause *c = &j->attempt.outcome.cause;
-        struct core_found *core = &j->attempt.core;
-        struct node *n = c->node >= 0 ? &j->cluster.nodes[c->node] : NULL;
-        struct inspect_order o = { .what = INSPECT_CORE,
-                                   .n_ranks = 1,
-                                   .ranks = (uint32_t[]){ (uint32_t)c->rank } };
-
-        if (c->kind != CAUSE_SIGNAL || !dumps_core(c->signal) || j->attempt.state == JOB_ENDED ||
-            !n || n->ended || (n->state != NODE_GONE && n->state != NODE_READY))
-                return;
-        o.limit_ms = has_told_stack(j, c->rank) ? 0 : CORE_MS;
-        if (!o.limit_ms && !c->core)
-                return;
-        o.pid = c->pid;
-        o.dumped = c->core;
-        o.number = core->number = ++j->orders.inspections;
-        core->waits = true;
-        inspect_order_encode(&n->out, &o);
-        node_flush(n);
-        uv_timer_stop(&j->limit);
-        uv_timer_start(&j->late, on_core_over, CORE_MS + CORE_SLACK_MS, 0);
-        uv_ref((uv_handle_t *)&j->late);
-        while (core->waits && !n->ended && n->state != NODE_FAILED)
-                uv_run(&j->loop, UV_RUN_ONCE);
-        core->waits = false;
-        uv_unref((uv_handle_t *)&j->late);
-        uv_timer_stop(&j->late);
-}
-
-void job_ask_traces(struct job *j)
-{
-        const struct plan *plan = j->attempt.plan;
-        struct trace_fetch *t = j->config.traces;
-
-        if (!t || trace_fetch_waits(t))
-                return;
-        trace_fetch_begin(t, (size_t)plan->num_nodes);
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
-
-                if (!plan->nodes[i].n_ranks || n->ended || n->state < NODE_READY ||
-                    n->state == NODE_FAILED)
-                        continue;
-                trace_fetch_ask(t, n);
-                node_flush(n);
-        }
-}
-
-static void on_traces_over(uv_timer_t *t)
-{
-        struct job *j = t->data;
-
-        trace_fetch_cancel(j->config.traces);
-}
-
-static void await_traces(struct job *j)
-{
-        while (trace_fetch_waits(j->config.traces))
-                uv_run(&j->loop, UV_RUN_ONCE);
-}
-
-void job_fetch_traces(struct job *j)
-{
-        if (!j->config.traces || j->attempt.state == JOB_ENDED)
-                return;
-        uv_timer_stop(&j->limit);
-        j->orders.fetching = true;
-        uv_timer_start(&j->late, on_traces_over, TRACES_MS, 0);
-        uv_ref((uv_handle_t *)&j->late);
-        await_traces(j); /* of a request before */
-        job_ask_traces(j);
-        await_traces(j);
-        uv_unref((uv_handle_t *)&j->late);
-        uv_timer_stop(&j->late);
-        j->orders.fetching = false;
+        uv_timer_stop(&j->timers.limit);
+        uv_timer_stop(&j->timers.stop);
 }
 
 static void on_pull_look(uv_timer_t *t)
@@ -357,7 +240,7 @@ void job_pull(struct job *j)
 {
         struct pull *p = j->config.pull;
 
-        uv_timer_stop(&j->limit);
+        job_stop_limits(j);
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
                 struct node *n = &j->cluster.nodes[i];
 
@@ -372,11 +255,11 @@ void job_pull(struct job *j)
                         pull_lost(p, n, "the node was lost");
                 }
         }
-        uv_timer_start(&j->late, on_pull_look, PULL_LOOK_MS, PULL_LOOK_MS);
-        uv_ref((uv_handle_t *)&j->late);
+        uv_timer_start(&j->timers.leave, on_pull_look, PULL_LOOK_MS, PULL_LOOK_MS);
+        uv_ref((uv_handle_t *)&j->timers.leave);
         while (pull_waits(p))
                 uv_run(&j->loop, UV_RUN_ONCE);
-        uv_timer_stop(&j->late);
+        uv_timer_stop(&j->timers.leave);
 }
 
 static void on_leave_over(uv_timer_t *t)
@@ -391,7 +274,7 @@ void job_leave(struct job *j)
 {
         size_t left = 0; /* all nodes before have left */
 
-        uv_timer_stop(&j->limit);
+        job_stop_limits(j);
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
                 struct node *n = &j->cluster.nodes[i];
 
@@ -399,9 +282,9 @@ void job_leave(struct job *j)
                         job_dismiss(n);
         }
         attempt_step(&j->attempt, JOB_EV_LEAVE);
-        uv_timer_start(&j->late, on_leave_over, job_push_began(j->push) ? LEAVE_PUSH_MS : LEAVE_MS,
-                       0);
-        uv_ref((uv_handle_t *)&j->late);
+        uv_timer_start(&j->timers.leave, on_leave_over,
+                       job_push_began(j->push) ? LEAVE_PUSH_MS : LEAVE_MS, 0);
+        uv_ref((uv_handle_t *)&j->timers.leave);
         while (j->attempt.state == JOB_LEAVING && left < j->cluster.n_nodes) {
                 const struct node *n = &j->cluster.nodes[left];
 
@@ -411,8 +294,8 @@ void job_leave(struct job *j)
                         uv_run(&j->loop, UV_RUN_ONCE);
         }
         attempt_step(&j->attempt, JOB_EV_GONE);
-        uv_unref((uv_handle_t *)&j->late);
-        uv_timer_stop(&j->late);
+        uv_unref((uv_handle_t *)&j->timers.leave);
+        uv_timer_stop(&j->timers.leave);
 }
 
 void job_destroy(struct job *j)
@@ -427,9 +310,11 @@ void job_destroy(struct job *j)
         dump_files_destroy(j->attempt.dumps);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
                 uv_close((uv_handle_t *)&j->signals[i], NULL);
-        uv_close((uv_handle_t *)&j->limit, NULL);
-        uv_close((uv_handle_t *)&j->late, NULL);
-        uv_close((uv_handle_t *)&j->ticker, NULL);
+        uv_close((uv_handle_t *)&j->timers.limit, NULL);
+        uv_close((uv_handle_t *)&j->timers.stop, NULL);
+        uv_close((uv_handle_t *)&j->timers.answer, NULL);
+        uv_close((uv_handle_t *)&j->timers.leave, NULL);
+        uv_close((uv_handle_t *)&j->timers.ticker, NULL);
         uv_close((uv_handle_t *)&j->history.backoff, NULL);
         heartbeat_close(&j->heartbeat);
         job_endpoint_close(j->endpoint);

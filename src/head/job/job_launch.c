@@ -391,8 +391,8 @@ void job_launch(struct job *j, const struct job_launch *l)
         strv_finish(&m.arguments.wrap);
         launch_compat_finish(&m.compat);
         free(m.first_node.ports);
-        if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
-                uv_timer_start(&j->limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
+        if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->timers.limit))
+                uv_timer_start(&j->timers.limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
         j->attempt.outcome.ran = o->ranks.n ? &o->ranks : NULL;
         heartbeat_start(&j->heartbeat, false);
         job_status_launched(j->status);

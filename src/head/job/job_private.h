@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job private: the state shared by the five files of the job
+ * Job private: the state shared by the six files of the job
  *
  *   job.c           life cycle, connecting, the end
  *   job_launch.c    the order to every node; printer, store, standard input
  *   job_dispatch.c  messages of agents, changes of nodes
  *   job_stop.c      the first failure, signals, deadlines
+ *   job_look.c      what nodes are asked about their ranks
  *   job_restart.c   another attempt
  *
  * The parts have separate headers, and see the cluster and the attempt, not the job: heartbeat,
@@ -77,9 +78,13 @@ struct job {
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
         struct job_orders orders;
-        uv_timer_t ticker; /* calls config.tick while nodes are connected */
-        uv_timer_t limit;  /* --timeout */
-        uv_timer_t late;   /* the cause does not show, nodes do not end, or agents do not leave */
+        struct {
+                uv_timer_t ticker; /* calls config.tick while nodes are connected */
+                uv_timer_t limit;  /* --timeout */
+                uv_timer_t stop;   /* the cause does not show, or nodes do not end */
+                uv_timer_t answer; /* to job_read_core() and job_fetch_traces() */
+                uv_timer_t leave;  /* files do not come, or agents do not leave */
+        } timers;
         unsigned char *late_looks; /* by node: left before it is given up */
         struct thread_pool *pool;  /* writes and reads files */
         struct cluster cluster;
@@ -99,10 +104,17 @@ struct job {
 
 /* Raises the limit of descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
-/* Takes the answer to job_read_core(). */
-void job_take_core(struct job *j, const struct inspected *m);
+/* The ranks have ended: ends the limit of the job and the looks at nodes that do not end. */
+void job_stop_limits(struct job *j);
 /* Tells which host keys were accepted, and which lines of the ssh configuration are not obeyed. */
 void job_tell_logins(struct job *j);
+
+/* --- job_look.c --- */
+
+/* After Ctrl-\: shows the table of ranks; once more within 3 s asks why they wait. */
+void job_show_ranks(struct job *j);
+/* Takes the answer to job_read_core(). */
+void job_take_core(struct job *j, const struct inspected *m);
 
 /* --- job_launch.c --- */
 

@@ -31,7 +31,6 @@ enum {
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
-        WHY_MS = 3000,   /* between two Ctrl-\ */
         HURRY_MS = 1000, /* after the second order for readers, and then for nodes */
         HURRY_TICK_MS = 20,
         HOLD_MS = 10000,       /* for a cause that has not shown itself */
@@ -128,7 +127,7 @@ static void kill_now(struct job *j)
         if (!attempt_step(&j->attempt, JOB_EV_HURRY))
                 return;
         stop_nodes(j, 0);
-        uv_timer_start(&j->late, on_hurry_tick, HURRY_MS, HURRY_TICK_MS);
+        uv_timer_start(&j->timers.stop, on_hurry_tick, HURRY_MS, HURRY_TICK_MS);
 }
 
 /* Writes the reason of a stop in a few words; after Ctrl-C also what follows. @why: that of @c. */
@@ -170,7 +169,7 @@ static void stop_job(struct job *j, const struct cause *c, const char *why)
                 store_server_stop_requested(j->attempt.store, why);
         stop_nodes(j, (uint32_t)grace_ms);
         memset(j->late_looks, LATE_LOOKS, j->cluster.n_nodes);
-        uv_timer_start(&j->late, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
+        uv_timer_start(&j->timers.stop, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
 }
 
 /* Looks where the ranks are; job_end_look() stops them. False: no look is possible. */
@@ -206,8 +205,8 @@ static bool hold_stop(struct job *j)
         log_line(LOG_DEBUG, "the stop waits for the rank from which the failures follow");
         j->orders.held = true;
         j->orders.looked_at = j->attempt.number;
-        uv_timer_start(&j->late, on_hold_over, MIN(limit_ms, (uint64_t)j->config.options->grace_ms),
-                       0);
+        uv_timer_start(&j->timers.stop, on_hold_over,
+                       MIN(limit_ms, (uint64_t)j->config.options->grace_ms), 0);
         return true;
 }
 
@@ -299,54 +298,6 @@ void job_order_stop(struct job *j, int64_t grace_ms, int pid)
         job_signal(j, SIGTERM);
 }
 
-bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_table *t), void *ctx)
-{
-        return job_status_take_table(j->status, take, ctx);
-}
-
-bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
-{
-        struct node *n = &j->cluster.nodes[node];
-
-        if (n->state != NODE_RUNNING)
-                return false;
-        j->orders.inspections = MAX(j->orders.inspections, o->number);
-        inspect_order_encode(&n->out, o);
-        node_flush(n);
-        return true;
-}
-
-void job_sample(struct job *j, uint32_t interval_ms)
-{
-        j->orders.samples_ms = interval_ms;
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
-
-                if (n->state != NODE_READY && n->state != NODE_RUNNING)
-                        continue;
-                number_encode(&n->out, MSG_SAMPLE, interval_ms);
-                node_flush(n);
-        }
-}
-
-/* Ctrl-\, and once more within 3 s. */
-static void show_ranks(struct job *j)
-{
-        int64_t now = clock_ms();
-        bool again = j->orders.shown_ms && now - j->orders.shown_ms < WHY_MS;
-
-        j->orders.shown_ms = again ? 0 : now;
-        if (again && j->config.why.ask)
-                j->config.why.ask(j->config.why.ctx);
-        else
-                job_status_show(j->status);
-}
-
-void job_show_status(struct job *j)
-{
-        job_signal(j, SIGQUIT);
-}
-
 bool job_outlive_terminal(struct job *j)
 {
         if (!j->config.hung_up)
@@ -408,7 +359,7 @@ void job_signal(struct job *j, int signo)
         if (signo == SIGHUP && job_outlive_terminal(j)) {
                 log_line(LOG_INFO, "SIGHUP: the run goes on");
         } else if (signo == SIGQUIT) {
-                show_ranks(j);
+                job_show_ranks(j);
         } else if (signo == SIGTSTP) {
                 heartbeat_suspend(&j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
@@ -473,16 +424,6 @@ int job_agent_signal(struct job *j, struct node *n, const struct frame *f, struc
         else if (program_link_is_managed(j->config.options->via))
                 forward_usr_signal(j, n, (int)signo);
         return 0;
-}
-
-bool job_still_hangs(struct job *j)
-{
-        return job_status_hangs(j->status);
-}
-
-int64_t job_hang_ms(const struct job *j)
-{
-        return job_status_hang_ms(j->status);
 }
 
 void job_hangs(struct job *j, int rank, const char *text)

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is asked of the nodes about their ranks: tables and inspections for `hnlaunch why` and
+ * Ctrl-\, samples for top, and after the end the core file of the first cause and the traces. The
+ * last two turn the loop until the answers are there, or @answer_limit is over.
+ */
+#include <signal.h>
+#include <stdio.h>
+
+#include "head/job/job_private.h"
+#include "head/output/say.h"
+#include "head/pull/trace_fetch.h"
+#include "head/status/rank_table_text.h"
+#include "head/why/stack_text.h"
+#include "wire/status_msg.h"
+
+enum {
+        WHY_MS = 3000,        /* between two Ctrl-\ */
+        TRACES_MS = 5000,     /* for the traces of all nodes */
+        CORE_MS = 5000,       /* for a tool that reads a core file */
+        CORE_SLACK_MS = 1000, /* for the answer besides */
+};
+
+/* --- while the ranks run ---------------------------------------------------------------------- */
+
+bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_table *t), void *ctx)
+{
+        return job_status_take_table(j->status, take, ctx);
+}
+
+bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
+{
+        struct node *n = &j->cluster.nodes[node];
+
+        if (n->state != NODE_RUNNING)
+                return false;
+        j->orders.inspections = MAX(j->orders.inspections, o->number);
+        inspect_order_encode(&n->out, o);
+        node_flush(n);
+        return true;
+}
+
+void job_sample(struct job *j, uint32_t interval_ms)
+{
+        j->orders.samples_ms = interval_ms;
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (n->state != NODE_READY && n->state != NODE_RUNNING)
+                        continue;
+                number_encode(&n->out, MSG_SAMPLE, interval_ms);
+                node_flush(n);
+        }
+}
+
+void job_show_ranks(struct job *j)
+{
+        int64_t now = clock_ms();
+        bool again = j->orders.shown_ms && now - j->orders.shown_ms < WHY_MS;
+
+        j->orders.shown_ms = again ? 0 : now;
+        if (again && j->config.why.ask)
+                j->config.why.ask(j->config.why.ctx);
+        else
+                job_status_show(j->status);
+}
+
+void job_show_status(struct job *j)
+{
+        job_signal(j, SIGQUIT);
+}
+
+bool job_still_hangs(struct job *j)
+{
+        return job_status_hangs(j->status);
+}
+
+int64_t job_hang_ms(const struct job *j)
+{
+        return job_status_hang_ms(j->status);
+}
+
+/* --- the core file ---------------------------------------------------------------------------- */
+
+static bool dumps_core(int signo)
+{
+        static const int signals[] = { SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                                       SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS };
+
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                if (signals[i] == signo)
+                        return true;
+        return false;
+}
+
+/* Whether faulthandler of Python has told where the rank was. */
+static bool has_told_stack(const struct job *j, int rank)
+{
+        CLEANUP(free_textp) char *words = job_last_words(j, rank, MSG_STDERR);
+
+        return strstr(words, "Fatal Python error: ") && strstr(words, "(most recent call first)");
+}
+
+void job_take_core(struct job *j, const struct inspected *m)
+{
+        struct core_found *core = &j->attempt.core;
+        CLEANUP(free_textp) char *where = NULL;
+        struct stack s;
+
+        if (!core->waits)
+                return;
+        core->waits = false;
+        stack_parse(&s, m->stack ? m->stack : "");
+        where = stack_crash(&s);
+        stack_finish(&s);
+        snprintf(core->file, sizeof(core->file), "%s", m->blocked);
+        snprintf(core->where, sizeof(core->where), "%s", where);
+        snprintf(core->problem, sizeof(core->problem), "%s", m->problem);
+}
+
+static void on_core_over(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        j->attempt.core.waits = false;
+}
+
+void job_read_core(struct job *j)
+{
+        const struct cause *c = &j->attempt.outcome.cause;
+        struct core_found *core = &j->attempt.core;
+        struct node *n = c->node >= 0 ? &j->cluster.nodes[c->node] : NULL;
+        struct inspect_order o = { .what = INSPECT_CORE,
+                                   .n_ranks = 1,
+                                   .ranks = (uint32_t[]){ (uint32_t)c->rank } };
+
+        if (c->kind != CAUSE_SIGNAL || !dumps_core(c->signal) || j->attempt.state == JOB_ENDED ||
+            !n || n->ended || (n->state != NODE_GONE && n->state != NODE_READY))
+                return;
+        o.limit_ms = has_told_stack(j, c->rank) ? 0 : CORE_MS;
+        if (!o.limit_ms && !c->core)
+                return;
+        o.pid = c->pid;
+        o.dumped = c->core;
+        o.number = core->number = ++j->orders.inspections;
+        core->waits = true;
+        inspect_order_encode(&n->out, &o);
+        node_flush(n);
+        job_stop_limits(j);
+        uv_timer_start(&j->timers.answer, on_core_over, CORE_MS + CORE_SLACK_MS, 0);
+        uv_ref((uv_handle_t *)&j->timers.answer);
+        while (core->waits && !n->ended && n->state != NODE_FAILED)
+                uv_run(&j->loop, UV_RUN_ONCE);
+        core->waits = false;
+        uv_unref((uv_handle_t *)&j->timers.answer);
+        uv_timer_stop(&j->timers.answer);
+}
+
+/* --- traces ------------------------------------------------------------------------------------
+ */
+
+void job_ask_traces(struct job *j)
+{
+        const struct plan *plan = j->attempt.plan;
+        struct trace_fetch *t = j->config.traces;
+
+        if (!t || trace_fetch_waits(t))
+                return;
+        trace_fetch_begin(t, (size_t)plan->num_nodes);
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (!plan->nodes[i].n_ranks || n->ended || n->state < NODE_READY ||
+                    n->state == NODE_FAILED)
+                        continue;
+                trace_fetch_ask(t, n);
+                node_flush(n);
+        }
+}
+
+static void on_traces_over(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        trace_fetch_cancel(j->config.traces);
+}
+
+static void await_traces(struct job *j)
+{
+        while (trace_fetch_waits(j->config.traces))
+                uv_run(&j->loop, UV_RUN_ONCE);
+}
+
+void job_fetch_traces(struct job *j)
+{
+        if (!j->config.traces || j->attempt.state == JOB_ENDED)
+                return;
+        job_stop_limits(j);
+        j->orders.fetching = true;
+        uv_timer_start(&j->timers.answer, on_traces_over, TRACES_MS, 0);
+        uv_ref((uv_handle_t *)&j->timers.answer);
+        await_traces(j); /* of a request before */
+        job_ask_traces(j);
+        await_traces(j);
+        uv_unref((uv_handle_t *)&j->timers.answer);
+        uv_timer_stop(&j->timers.answer);
+        j->orders.fetching = false;
+}
