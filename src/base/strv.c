@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions that look for a name compare its first character before they call strncmp(): a launch
+ * looks for some forty names in each rank's environment. strv_env_merge() hashes the names
+ * instead, because a user may export tens of thousands of variables.
+ */
 #include "base/strv.h"
 
 #include <stdarg.h>

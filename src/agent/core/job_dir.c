@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removal does not trust what it finds: ranks may have put anything into the folder.
+ * clear_folder() stays on the mount, follows no link, goes DEPTH_MAX deep and looks at ENTRIES_MAX
+ * entries, so that a rank cannot keep the agent from its head; what is left is counted with the
+ * first reason. Between two attempts the agent's own files stay.
+ */
 #include "agent/core/job_dir.h"
 
 #include <dirent.h>

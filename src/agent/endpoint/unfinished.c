@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unfinished_track() follows the bytes that each connection holds of its incomplete command; their
+ * sum decides whether large commands may go on. unfinished_turn(), in every turn of the loop,
+ * chooses the largest above the limit and forgets it below. One timer serves both times: that of
+ * the largest, which must gain PROGRESS bytes in PROGRESS_MS, and the patience with each half
+ * command, whose list is in the order of their last bytes.
+ */
 #include "agent/endpoint/unfinished.h"
 
 #include <utlist.h>

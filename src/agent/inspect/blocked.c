@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * blocked_find() goes from the most exact answer to the least: a mutex and the thread that owns
+ * it, a FIFO without the other end, then the descriptor of the system call with its file, the peer
+ * of a socket, the processes at the other end of a pipe, and the holder of a file lock. Words of
+ * /proc/PID/syscall are parsed by pure functions, which have the unit tests.
+ */
 #include "agent/inspect/blocked.h"
 
 #include <fcntl.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each rank has a byte of bits for what its node has sent; turn_of[] says which bits forbid a
+ * message and which one it sets. A node counts its ranks without an end: DUMP and GONE must come
+ * behind all of them, unless the node has refused an order.
+ */
 #include "head/job/turns.h"
 
 #include <errno.h>

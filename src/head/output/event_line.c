@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The length of a line is bounded but for the texts, so room for the whole is allocated once and
+ * the members are copied into it one by one, in the order that readers know. Only a text with
+ * characters that JSON escapes goes through jansson.
+ */
 #include "head/output/event_line.h"
 
 #include <jansson.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A timer draws the line twice a second on a terminal, the second time without new facts, because
+ * output erases it. Facts come from the board of ranks and from output; live_line_text() makes the
+ * line of them and is pure. The rate of steps is that of the slowest rank over the last RATE_TICKS
+ * ticks.
+ */
 #include "head/output/live_line.h"
 
 #include <inttypes.h>

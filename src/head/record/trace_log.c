@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file is read twice: for the newest request of each node, then for the records of those
+ * requests. A record's time is moved by the node's offset. Keys are interned by name_key(), so
+ * that an event has a number in place of a text. Records of ranks that the plan places on another
+ * node are left out.
+ */
 #include "head/record/trace_log.h"
 
 #include <errno.h>

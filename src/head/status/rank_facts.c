@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A step is told as an event at once if the last event of the rank is a second old; else the timer
+ * @tell tells the newest when that second is over, so listeners are at most a second late and a
+ * program may report a thousand steps in it. Steps of lines count until the rank reports one
+ * itself.
+ */
 #include "head/status/rank_facts.h"
 
 #include <stdio.h>

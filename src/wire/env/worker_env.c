@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker_env_build() collects the variables in a list of their own, which it merges into the
+ * environment at the end. The order of the calls is the order of precedence: a set_default() sees
+ * what was set before it and what the user has. compat_env_set() comes last and may replace names
+ * of the families before.
+ */
 #include "wire/env/worker_env.h"
 
 #include <stdio.h>
