@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
 
-static void test_bytes_come_out_in_the_order_they_went_in(void **state UNUSED)
+#include "lib/unit.h"
+
+TEST(bytes_come_out_in_the_order_they_went_in)
 {
         struct buf b = BUF_INIT;
 
@@ -23,7 +16,7 @@ static void test_bytes_come_out_in_the_order_they_went_in(void **state UNUSED)
         assert_int_equal(buf_len(&b), 0);
 }
 
-static void test_consume_drops_only_the_front(void **state UNUSED)
+TEST(consume_drops_only_the_front)
 {
         struct buf b = BUF_INIT;
 
@@ -36,7 +29,7 @@ static void test_consume_drops_only_the_front(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_queue_keeps_its_bytes_while_it_moves_and_grows(void **state UNUSED)
+TEST(a_queue_keeps_its_bytes_while_it_moves_and_grows)
 {
         struct buf b = BUF_INIT;
         uint32_t in = 0, out = 0;
@@ -56,7 +49,7 @@ static void test_a_queue_keeps_its_bytes_while_it_moves_and_grows(void **state U
         buf_finish(&b);
 }
 
-static void test_a_short_queue_that_is_used_for_long_stays_small(void **state UNUSED)
+TEST(a_short_queue_that_is_used_for_long_stays_small)
 {
         struct buf b = BUF_INIT;
         char block[100] = { 0 };
@@ -70,7 +63,7 @@ static void test_a_short_queue_that_is_used_for_long_stays_small(void **state UN
         buf_finish(&b);
 }
 
-static void test_reserved_space_holds_the_bytes_asked_for(void **state UNUSED)
+TEST(reserved_space_holds_the_bytes_asked_for)
 {
         struct buf b = BUF_INIT;
         char *to;
@@ -86,7 +79,7 @@ static void test_reserved_space_holds_the_bytes_asked_for(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_clear_empties_and_keeps_the_memory(void **state UNUSED)
+TEST(clear_empties_and_keeps_the_memory)
 {
         struct buf b = BUF_INIT;
         size_t cap;
@@ -99,7 +92,7 @@ static void test_clear_empties_and_keeps_the_memory(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_steal_gives_a_string_and_leaves_a_new_buffer(void **state UNUSED)
+TEST(steal_gives_a_string_and_leaves_a_new_buffer)
 {
         struct buf b = BUF_INIT;
         char *text;
@@ -116,7 +109,7 @@ static void test_steal_gives_a_string_and_leaves_a_new_buffer(void **state UNUSE
         buf_finish(&b);
 }
 
-static void test_appending_nothing_is_fine(void **state UNUSED)
+TEST(appending_nothing_is_fine)
 {
         struct buf b = BUF_INIT;
 
@@ -127,7 +120,7 @@ static void test_appending_nothing_is_fine(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_truncate_drops_only_the_end(void **state UNUSED)
+TEST(truncate_drops_only_the_end)
 {
         struct buf b = BUF_INIT;
 
@@ -141,21 +134,4 @@ static void test_truncate_drops_only_the_end(void **state UNUSED)
         buf_appends(&b, "new");
         assert_memory_equal(buf_data(&b), "new", 3);
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bytes_come_out_in_the_order_they_went_in),
-                cmocka_unit_test(test_consume_drops_only_the_front),
-                cmocka_unit_test(test_a_queue_keeps_its_bytes_while_it_moves_and_grows),
-                cmocka_unit_test(test_a_short_queue_that_is_used_for_long_stays_small),
-                cmocka_unit_test(test_reserved_space_holds_the_bytes_asked_for),
-                cmocka_unit_test(test_clear_empties_and_keeps_the_memory),
-                cmocka_unit_test(test_steal_gives_a_string_and_leaves_a_new_buffer),
-                cmocka_unit_test(test_appending_nothing_is_fine),
-                cmocka_unit_test(test_truncate_drops_only_the_end),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

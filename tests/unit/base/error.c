@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/error.h"
+#include "lib/unit.h"
 
-static void test_set_gives_the_negative_errno_and_keeps_the_sentence(void **state UNUSED)
+TEST(set_gives_the_negative_errno_and_keeps_the_sentence)
 {
         struct error err = { 0 };
 
@@ -19,7 +13,7 @@ static void test_set_gives_the_negative_errno_and_keeps_the_sentence(void **stat
         assert_string_equal(err.text, "no file here");
 }
 
-static void test_wrap_puts_the_context_in_front(void **state UNUSED)
+TEST(wrap_puts_the_context_in_front)
 {
         struct error err = { 0 };
 
@@ -28,7 +22,7 @@ static void test_wrap_puts_the_context_in_front(void **state UNUSED)
         assert_string_equal(err.text, "gpu007: not allowed");
 }
 
-static void test_too_long_sentences_are_cut_not_overrun(void **state UNUSED)
+TEST(too_long_sentences_are_cut_not_overrun)
 {
         struct error err = { 0 };
         char long_text[2000];
@@ -41,19 +35,7 @@ static void test_too_long_sentences_are_cut_not_overrun(void **state UNUSED)
         assert_true(strlen(err.text) < sizeof(err.text));
 }
 
-static void test_the_sentence_may_be_unwanted(void **state UNUSED)
+TEST(the_sentence_may_be_unwanted)
 {
         assert_int_equal(err_set(NULL, EIO, "lost"), -EIO);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_set_gives_the_negative_errno_and_keeps_the_sentence),
-                cmocka_unit_test(test_wrap_puts_the_context_in_front),
-                cmocka_unit_test(test_too_long_sentences_are_cut_not_overrun),
-                cmocka_unit_test(test_the_sentence_may_be_unwanted),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

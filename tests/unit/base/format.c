@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/format.h"
-#include "base/macros.h"
 
-static void test_durations_are_short_words(void **state UNUSED)
+#include "lib/unit.h"
+
+TEST(durations_are_short_words)
 {
         static const struct {
                 int64_t us;
@@ -27,7 +20,7 @@ static void test_durations_are_short_words(void **state UNUSED)
         }
 }
 
-static void test_sizes_are_readable(void **state UNUSED)
+TEST(sizes_are_readable)
 {
         char text[32];
 
@@ -41,7 +34,7 @@ static void test_sizes_are_readable(void **state UNUSED)
         assert_string_equal(text, "123 GB");
 }
 
-static void test_times_of_day_have_milliseconds(void **state UNUSED)
+TEST(times_of_day_have_milliseconds)
 {
         char text[32];
 
@@ -49,15 +42,4 @@ static void test_times_of_day_have_milliseconds(void **state UNUSED)
         format_time_of_day(text, sizeof(text), INT64_C(1700000000007999));
         assert_string_equal(text, "00:13:20.007");
         unsetenv("TZ");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_durations_are_short_words),
-                cmocka_unit_test(test_sizes_are_readable),
-                cmocka_unit_test(test_times_of_day_have_milliseconds),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/intlist.h"
-#include "base/macros.h"
 
-static void test_a_list_grows_in_the_order_given(void **state UNUSED)
+#include "lib/unit.h"
+
+TEST(a_list_grows_in_the_order_given)
 {
         struct intlist l = { 0 };
 
@@ -26,7 +19,7 @@ static void test_a_list_grows_in_the_order_given(void **state UNUSED)
         assert_false(intlist_has(&l, 50));
 }
 
-static void test_consecutive_numbers_fold_into_ranges(void **state UNUSED)
+TEST(consecutive_numbers_fold_into_ranges)
 {
         static const struct {
                 int v[8];
@@ -49,14 +42,4 @@ static void test_consecutive_numbers_fold_into_ranges(void **state UNUSED)
                 free(text);
                 intlist_finish(&l);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_list_grows_in_the_order_given),
-                cmocka_unit_test(test_consecutive_numbers_fold_into_ranges),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/printable.h"
+#include "lib/unit.h"
 
 static void expect(const char *in, const char *want, size_t width)
 {
@@ -37,14 +30,14 @@ static void expect_cut(const char *in, size_t columns, const char *want)
         buf_finish(&b);
 }
 
-static void test_text_stays_as_it_is(void **state UNUSED)
+TEST(text_stays_as_it_is)
 {
         expect("", "", 0);
         expect("plain text", "plain text", 10);
         expect("gr\xc3\xbc\xc3\x9f \xe2\x9c\x94", "gr\xc3\xbc\xc3\x9f \xe2\x9c\x94", 6);
 }
 
-static void test_what_moves_or_hides_is_escaped(void **state UNUSED)
+TEST(what_moves_or_hides_is_escaped)
 {
         expect("\033]0;x\a", "\\x1b]0;x\\x07", 12);
         expect("a\nb\rc", "a\\x0ab\\x0dc", 11);
@@ -68,7 +61,7 @@ static void expect_mask(const char *in, const char *want)
         assert_string_equal(text, want);
 }
 
-static void test_names_are_masked(void **state UNUSED)
+TEST(names_are_masked)
 {
         expect_mask("", "");
         expect_mask("x86_64", "x86_64");
@@ -77,7 +70,7 @@ static void test_names_are_masked(void **state UNUSED)
         expect_mask("a\xe2\x80\xae", "a???");
 }
 
-static void test_a_full_buffer_ends_behind_a_character(void **state UNUSED)
+TEST(a_full_buffer_ends_behind_a_character)
 {
         char text[12] = "0123456789a", wide[12] = "01234\xe2\x80\x9cxyz",
              broken[12] = "0123456789\xe2";
@@ -93,7 +86,7 @@ static void test_a_full_buffer_ends_behind_a_character(void **state UNUSED)
         assert_string_equal(shorter, "0123456789");
 }
 
-static void test_lines_stay_lines(void **state UNUSED)
+TEST(lines_stay_lines)
 {
         static const char in[] = "one\n\n\033[2Jtwo\r\nthree";
         char got[64] = "";
@@ -104,7 +97,7 @@ static void test_lines_stay_lines(void **state UNUSED)
         assert_string_equal(got, "one\n\n\\x1b[2Jtwo\\x0d\nthree");
 }
 
-static void test_a_long_text_is_cut(void **state UNUSED)
+TEST(a_long_text_is_cut)
 {
         expect_cut("0123456789", 10, "0123456789");
         expect_cut("0123456789a", 10, "0123456...");
@@ -113,18 +106,4 @@ static void test_a_long_text_is_cut(void **state UNUSED)
                 skip();
         expect_cut("0123456789a", 10, "012345678\xe2\x80\xa6");
         expect_cut("\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc", 3, "\xc3\xbc\xc3\xbc\xe2\x80\xa6");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_text_stays_as_it_is),
-                cmocka_unit_test(test_what_moves_or_hides_is_escaped),
-                cmocka_unit_test(test_names_are_masked),
-                cmocka_unit_test(test_a_full_buffer_ends_behind_a_character),
-                cmocka_unit_test(test_lines_stay_lines),
-                cmocka_unit_test(test_a_long_text_is_cut),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "base/program_output.h"
+#include "lib/unit.h"
 
 enum { LONG_MS = 600000, MAX = 200000 };
 
@@ -31,7 +24,7 @@ static int run_shell(const char *script, int timeout_ms, char **ret, struct erro
         return r;
 }
 
-static void test_the_output_is_returned(void **state UNUSED)
+TEST(the_output_is_returned)
 {
         struct error err;
         char *text;
@@ -48,7 +41,7 @@ static void test_the_output_is_returned(void **state UNUSED)
         free(text);
 }
 
-static void test_failures_are_told(void **state UNUSED)
+TEST(failures_are_told)
 {
         const char *const none[] = { "no-such-program-here", NULL };
         struct error err;
@@ -71,7 +64,7 @@ static void test_failures_are_told(void **state UNUSED)
 }
 
 /* One keeps its output open, one closes it, one hands it to a child. */
-static void test_a_program_that_hangs_is_ended(void **state UNUSED)
+TEST(a_program_that_hangs_is_ended)
 {
         static const char *const scripts[] = { "sleep 600", "exec >&- 2>&-; sleep 600",
                                                "sleep 600 & exit 0" };
@@ -82,15 +75,4 @@ static void test_a_program_that_hangs_is_ended(void **state UNUSED)
                 assert_int_equal(run_shell(scripts[i], 1000, &text, &err), -ETIMEDOUT);
                 assert_string_equal(err.text, "sh has not ended after 1 s");
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_output_is_returned),
-                cmocka_unit_test(test_failures_are_told),
-                cmocka_unit_test(test_a_program_that_hangs_is_ended),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

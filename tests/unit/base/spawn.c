@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -24,6 +16,7 @@
 #include "base/fd.h"
 #include "base/spawn.h"
 #include "base/strv.h"
+#include "lib/unit.h"
 
 static char folder[64];
 
@@ -132,7 +125,7 @@ static void expect_failure(struct spawn s, enum spawn_step want, int error, cons
                 SPAWN_NULL, SPAWN_NULL, SPAWN_INHERIT                                              \
         }
 
-static void test_arguments_environment_and_folder_arrive(void **state UNUSED)
+TEST(arguments_environment_and_folder_arrive)
 {
         char **argv = WORDS("/bin/sh", "-c", "printf '%s|' \"$@\" \"$X\" \"$(pwd)\"; env | wc -l",
                             "zero", "", "a b\n\xff");
@@ -142,7 +135,7 @@ static void test_arguments_environment_and_folder_arrive(void **state UNUSED)
         expect_output(s, "|a b\n\xff|one two|/usr|3\n"); /* PWD is the shell's own */
 }
 
-static void test_the_program_is_searched_in_the_childs_path(void **state UNUSED)
+TEST(the_program_is_searched_in_the_childs_path)
 {
         char *path = xasprintf("PATH=/nowhere:%s/say:/root/x:%s:/bin", folder, folder);
         char *want = xasprintf("%s/say hello\n", folder);
@@ -155,7 +148,7 @@ static void test_the_program_is_searched_in_the_childs_path(void **state UNUSED)
         free(want);
 }
 
-static void test_relative_programs_and_empty_path_entries_count_from_cwd(void **state UNUSED)
+TEST(relative_programs_and_empty_path_entries_count_from_cwd)
 {
         char **relative = WORDS("./say", "r"), **plain = WORDS("say", "p");
         char **env = WORDS("PATH=/nowhere:");
@@ -166,7 +159,7 @@ static void test_relative_programs_and_empty_path_entries_count_from_cwd(void **
         expect_output(s, "say p\n");
 }
 
-static void test_without_path_the_usual_places_are_searched(void **state UNUSED)
+TEST(without_path_the_usual_places_are_searched)
 {
         char **env = WORDS("A=1");
         struct spawn s = { .argv = SHELL("echo $A"), .env = env, .fds = ON_NULL };
@@ -174,7 +167,7 @@ static void test_without_path_the_usual_places_are_searched(void **state UNUSED)
         expect_output(s, "1\n");
 }
 
-static void test_exec_failures_name_the_program(void **state UNUSED)
+TEST(exec_failures_name_the_program)
 {
         char **env = WORDS(xasprintf("PATH=%s:/bin", folder));
         const struct {
@@ -207,7 +200,7 @@ static void test_exec_failures_name_the_program(void **state UNUSED)
         free(env[0]);
 }
 
-static void test_a_missing_folder_is_told_apart_from_a_missing_program(void **state UNUSED)
+TEST(a_missing_folder_is_told_apart_from_a_missing_program)
 {
         struct spawn s = { .argv = SHELL("true"), .cwd = "/no/such", .fds = ON_NULL };
 
@@ -216,7 +209,7 @@ static void test_a_missing_folder_is_told_apart_from_a_missing_program(void **st
         expect_failure(s, SPAWN_CWD, ENOTDIR, "'/etc/passwd'");
 }
 
-static void test_too_long_arguments_are_an_exec_failure(void **state UNUSED)
+TEST(too_long_arguments_are_an_exec_failure)
 {
         char **argv = WORDS("/bin/true", xcalloc(1, 256 << 10));
         struct spawn s = { .argv = argv, .fds = ON_NULL };
@@ -226,7 +219,7 @@ static void test_too_long_arguments_are_an_exec_failure(void **state UNUSED)
         free(argv[1]);
 }
 
-static void test_without_descriptors_no_process_is_started(void **state UNUSED)
+TEST(without_descriptors_no_process_is_started)
 {
         struct rlimit old, low;
         struct spawn s = { .argv = SHELL("true"), .fds = ON_NULL };
@@ -239,7 +232,7 @@ static void test_without_descriptors_no_process_is_started(void **state UNUSED)
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 
-static void test_signals_are_as_new(void **state UNUSED)
+TEST(signals_are_as_new)
 {
         char **argv = WORDS("grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status");
         struct spawn s = { .argv = argv, .fds = ON_NULL };
@@ -258,7 +251,7 @@ static void test_signals_are_as_new(void **state UNUSED)
 }
 
 /* Kernels before 5.5 have no CLONE_CLEAR_SIGHAND, and some sandboxes no clone3. */
-static void test_signals_are_as_new_without_clone3(void **state)
+TEST(signals_are_as_new_without_clone3)
 {
         struct sock_filter words[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -282,7 +275,7 @@ static void test_signals_are_as_new_without_clone3(void **state)
         assert_int_equal(wait_for(pid), 0);
 }
 
-static void test_descriptors_of_the_parent_stay_there(void **state UNUSED)
+TEST(descriptors_of_the_parent_stay_there)
 {
         struct spawn s = { .argv = SHELL("ls /proc/$$/fd | grep -x 77; readlink /proc/$$/fd/0"),
                            .fds = { SPAWN_NULL, SPAWN_NULL, SPAWN_NULL } };
@@ -295,7 +288,7 @@ static void test_descriptors_of_the_parent_stay_there(void **state UNUSED)
 }
 
 /* The descriptor for 0 is 1, and vice versa. */
-static void test_standard_descriptors_can_change_places(void **state UNUSED)
+TEST(standard_descriptors_can_change_places)
 {
         char **argv = WORDS("cat");
         struct spawn s = { .argv = argv, .fds = { 1, 0, SPAWN_INHERIT } };
@@ -323,7 +316,7 @@ static void test_standard_descriptors_can_change_places(void **state UNUSED)
         fd_close(old_out);
 }
 
-static void test_a_session_is_named_by_its_process(void **state UNUSED)
+TEST(a_session_is_named_by_its_process)
 {
         struct spawn s = { .argv = SHELL("sleep 60"), .fds = ON_NULL };
         pid_t pid;
@@ -336,7 +329,7 @@ static void test_a_session_is_named_by_its_process(void **state UNUSED)
 }
 
 /* A child starts a grandchild and is killed. The grandchild is inherited. */
-static void test_a_child_dies_with_its_parent(void **state UNUSED)
+TEST(a_child_dies_with_its_parent)
 {
         struct spawn s = { .argv = SHELL("exec sleep 60"), .fds = ON_NULL };
         int fds[2], status;
@@ -363,7 +356,7 @@ static void test_a_child_dies_with_its_parent(void **state UNUSED)
 
 /* A folder that is no control group: the kernel refuses to start a child there, and the child joins
  * through the file, a plain file here. */
-static void test_a_group_without_births_is_joined(void **state UNUSED)
+TEST(a_group_without_births_is_joined)
 {
         char *procs = in_folder("cgroup.procs"), word[8] = "";
         int there = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -393,7 +386,7 @@ static int wait_for_byte(void *ctx)
 }
 
 /* Called in the child before the exec. */
-static void test_a_start_that_takes_long_can_be_looked_at(void **state UNUSED)
+TEST(a_start_that_takes_long_can_be_looked_at)
 {
         const char *argv[] = { "true", NULL };
         struct spawn s = { .argv = (char **)argv, .enter = wait_for_byte };
@@ -423,7 +416,7 @@ static void tell_pipe(int signo)
         (void)!write(handled[1], &byte, 1);
 }
 
-static void test_a_signal_to_a_forked_child_is_none_to_the_parent(void **state UNUSED)
+TEST(a_signal_to_a_forked_child_is_none_to_the_parent)
 {
         struct sigaction sa = { .sa_handler = tell_pipe }, before;
         char byte;
@@ -449,27 +442,7 @@ static void test_a_signal_to_a_forked_child_is_none_to_the_parent(void **state U
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_arguments_environment_and_folder_arrive),
-                cmocka_unit_test(test_the_program_is_searched_in_the_childs_path),
-                cmocka_unit_test(test_relative_programs_and_empty_path_entries_count_from_cwd),
-                cmocka_unit_test(test_without_path_the_usual_places_are_searched),
-                cmocka_unit_test(test_exec_failures_name_the_program),
-                cmocka_unit_test(test_a_missing_folder_is_told_apart_from_a_missing_program),
-                cmocka_unit_test(test_too_long_arguments_are_an_exec_failure),
-                cmocka_unit_test(test_without_descriptors_no_process_is_started),
-                cmocka_unit_test(test_signals_are_as_new),
-                cmocka_unit_test(test_signals_are_as_new_without_clone3),
-                cmocka_unit_test(test_descriptors_of_the_parent_stay_there),
-                cmocka_unit_test(test_standard_descriptors_can_change_places),
-                cmocka_unit_test(test_a_session_is_named_by_its_process),
-                cmocka_unit_test(test_a_child_dies_with_its_parent),
-                cmocka_unit_test(test_a_group_without_births_is_joined),
-                cmocka_unit_test(test_a_start_that_takes_long_can_be_looked_at),
-                cmocka_unit_test(test_a_signal_to_a_forked_child_is_none_to_the_parent),
-        };
-
         signal(SIGPIPE, SIG_IGN); /* before the first child */
         signal(SIGHUP, SIG_IGN);
-        return cmocka_run_group_tests(tests, make_folder, remove_folder);
+        return unit_run(make_folder, remove_folder);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/strv.h"
+#include "lib/unit.h"
 
-static void test_pushed_strings_end_with_null(void **state UNUSED)
+TEST(pushed_strings_end_with_null)
 {
         struct strv s = STRV_INIT;
 
@@ -26,7 +19,7 @@ static void test_pushed_strings_end_with_null(void **state UNUSED)
         assert_int_equal(s.n, 0);
 }
 
-static void test_every_way_to_push_owns_its_copy(void **state UNUSED)
+TEST(every_way_to_push_owns_its_copy)
 {
         struct strv s = STRV_INIT, copy = STRV_INIT;
         char text[] = "abc";
@@ -46,7 +39,7 @@ static void test_every_way_to_push_owns_its_copy(void **state UNUSED)
         strv_finish(&copy);
 }
 
-static void test_env_set_replaces(void **state UNUSED)
+TEST(env_set_replaces)
 {
         struct strv s = STRV_INIT;
 
@@ -62,7 +55,7 @@ static void test_env_set_replaces(void **state UNUSED)
         strv_finish(&s);
 }
 
-static void test_env_unset_removes_a_name_or_a_prefix(void **state UNUSED)
+TEST(env_unset_removes_a_name_or_a_prefix)
 {
         struct strv s = STRV_INIT;
 
@@ -81,7 +74,7 @@ static void test_env_unset_removes_a_name_or_a_prefix(void **state UNUSED)
         strv_finish(&s);
 }
 
-static void test_env_values_may_be_empty_or_hold_equal_signs(void **state UNUSED)
+TEST(env_values_may_be_empty_or_hold_equal_signs)
 {
         struct strv s = STRV_INIT;
 
@@ -93,7 +86,7 @@ static void test_env_values_may_be_empty_or_hold_equal_signs(void **state UNUSED
         strv_finish(&s);
 }
 
-static void test_merge_is_as_many_sets(void **state UNUSED)
+TEST(merge_is_as_many_sets)
 {
         static const char *const old[] = { "A=1", "none", "B=2", "A=3", "AB=4" };
         static const char *const more[] = {
@@ -143,7 +136,7 @@ static double cost_of_merge(unsigned n)
 
 /* Sixteen times the variables take sixteen times as long, or a few times more, since they do not
  * fit a cache; a quadratic merge takes 256 times as long. */
-static void test_merge_is_linear(void **state UNUSED)
+TEST(merge_is_linear)
 {
         double few = 1e12, many = 1e12;
 
@@ -152,19 +145,4 @@ static void test_merge_is_linear(void **state UNUSED)
                 many = MIN(many, cost_of_merge(80000));
         }
         assert_true(many < 80 * few);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_pushed_strings_end_with_null),
-                cmocka_unit_test(test_every_way_to_push_owns_its_copy),
-                cmocka_unit_test(test_env_set_replaces),
-                cmocka_unit_test(test_env_unset_removes_a_name_or_a_prefix),
-                cmocka_unit_test(test_env_values_may_be_empty_or_hold_equal_signs),
-                cmocka_unit_test(test_merge_is_as_many_sets),
-                cmocka_unit_test(test_merge_is_linear),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

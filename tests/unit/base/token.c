@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/token.h"
 
-static void test_tokens_have_their_length_and_differ(void **state UNUSED)
+#include "lib/unit.h"
+
+TEST(tokens_have_their_length_and_differ)
 {
         char a[33], b[33], none[1] = { 'x' };
 
@@ -23,21 +16,11 @@ static void test_tokens_have_their_length_and_differ(void **state UNUSED)
         assert_string_equal(none, "");
 }
 
-static void test_every_character_occurs(void **state UNUSED)
+TEST(every_character_occurs)
 {
         char text[4097];
 
         token_make(text, sizeof(text) - 1);
         for (const char *c = "abcdefghijkmnpqrstuvwxyz23456789"; *c; c++)
                 assert_non_null(strchr(text, *c));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_tokens_have_their_length_and_differ),
-                cmocka_unit_test(test_every_character_occurs),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

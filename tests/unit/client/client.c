@@ -2,14 +2,8 @@
 /*
  * libhnlaunch in real processes, through real endpoints to a real rendezvous.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <hnlaunch/hnlaunch.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -17,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "lib/world.h"
 
 /* In a rank: ends it with the line number modulo 256 unless the claim holds. */
@@ -102,7 +96,7 @@ static int share_keys(void)
         return hn_finalize();
 }
 
-static void test_ranks_share_keys(void **state UNUSED)
+TEST(ranks_share_keys)
 {
         run_all_good(4, 2, share_keys);
         for (int i = 0; i < 4; i++)
@@ -122,7 +116,7 @@ static int check_identity(void)
         return hn_finalize();
 }
 
-static void test_ranks_know_their_identity_and_host(void **state UNUSED)
+TEST(ranks_know_their_identity_and_host)
 {
         run_all_good(6, 3, check_identity);
 }
@@ -158,7 +152,7 @@ static int gather_in_groups(void)
         return hn_finalize();
 }
 
-static void test_groups_gather_bytes(void **state UNUSED)
+TEST(groups_gather_bytes)
 {
         run_all_good(4, 2, gather_in_groups);
 }
@@ -177,7 +171,7 @@ static int disagree(void)
         return 0;
 }
 
-static void test_a_group_with_two_lists_is_a_mismatch(void **state UNUSED)
+TEST(a_group_with_two_lists_is_a_mismatch)
 {
         run_all_good(2, 1, disagree);
 }
@@ -213,7 +207,7 @@ static int miss_a_barrier(void)
         return hn_finalize();
 }
 
-static void test_a_barrier_names_who_is_missing_and_can_be_tried_again(void **state UNUSED)
+TEST(a_barrier_names_who_is_missing_and_can_be_tried_again)
 {
         run_all_good(4, 2, miss_a_barrier);
 }
@@ -245,7 +239,7 @@ static int lose_a_peer(void)
         return hn_finalize();
 }
 
-static void test_a_dead_peer_ends_every_wait(void **state UNUSED)
+TEST(a_dead_peer_ends_every_wait)
 {
         run(4, 2, lose_a_peer);
         for (int i = 0; i < 4; i++)
@@ -264,7 +258,7 @@ static int leave_early(void)
         return hn_finalize();
 }
 
-static void test_a_rank_that_left_does_not_hang_the_barrier(void **state UNUSED)
+TEST(a_rank_that_left_does_not_hang_the_barrier)
 {
         run_all_good(4, 2, leave_early);
 }
@@ -317,7 +311,7 @@ static int use_threads(void)
         return hn_finalize();
 }
 
-static void test_threads_wait_at_once_on_one_store(void **state UNUSED)
+TEST(threads_wait_at_once_on_one_store)
 {
         run_all_good(2, 1, use_threads);
 }
@@ -354,7 +348,7 @@ static int survive_bad_clients(void)
         return hn_finalize();
 }
 
-static void test_bad_clients_harm_only_themselves(void **state UNUSED)
+TEST(bad_clients_harm_only_themselves)
 {
         run_all_good(2, 1, survive_bad_clients);
 }
@@ -372,7 +366,7 @@ static int report_and_abort(void)
         return hn_finalize();
 }
 
-static void test_ranks_tell_the_launcher(void **state UNUSED)
+TEST(ranks_tell_the_launcher)
 {
         run_all_good(2, 2, report_and_abort);
         assert_int_equal(result.n_reports, 1);
@@ -404,7 +398,7 @@ static int run_alone(void)
         return hn_finalize();
 }
 
-static void test_a_program_may_run_alone(void **state UNUSED)
+TEST(a_program_may_run_alone)
 {
         run_all_good(1, 1, run_alone);
 }
@@ -420,27 +414,7 @@ static int init_in_bad_environment(void)
         return 0;
 }
 
-static void test_a_wrong_environment_is_reported(void **state UNUSED)
+TEST(a_wrong_environment_is_reported)
 {
         run_all_good(2, 1, init_in_bad_environment);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ranks_share_keys),
-                cmocka_unit_test(test_ranks_know_their_identity_and_host),
-                cmocka_unit_test(test_groups_gather_bytes),
-                cmocka_unit_test(test_a_group_with_two_lists_is_a_mismatch),
-                cmocka_unit_test(test_a_barrier_names_who_is_missing_and_can_be_tried_again),
-                cmocka_unit_test(test_a_dead_peer_ends_every_wait),
-                cmocka_unit_test(test_a_rank_that_left_does_not_hang_the_barrier),
-                cmocka_unit_test(test_threads_wait_at_once_on_one_store),
-                cmocka_unit_test(test_bad_clients_harm_only_themselves),
-                cmocka_unit_test(test_ranks_tell_the_launcher),
-                cmocka_unit_test(test_a_program_may_run_alone),
-                cmocka_unit_test(test_a_wrong_environment_is_reported),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

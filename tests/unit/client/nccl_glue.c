@@ -3,20 +3,14 @@
  * hnlaunch/nccl.h on a programmable NCCL: a split whose child comes late, an abort that does not
  * end, an error reported before the launcher's message about the cause.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/macros.h"
 #include "client/backends/nccl_calls.h"
+#include "lib/unit.h"
 #include "lib/world.h"
 
 static int64_t news_ms = 60000;
@@ -153,7 +147,7 @@ static int split_late(void)
         return hn_finalize();
 }
 
-static void test_a_split_waits_for_the_child(void **state UNUSED)
+TEST(a_split_waits_for_the_child)
 {
         run(1, split_late);
 }
@@ -177,7 +171,7 @@ static int split_in_vain(void)
         return hn_finalize();
 }
 
-static void test_a_split_that_failed_leaves_nccl_its_memory(void **state UNUSED)
+TEST(a_split_that_failed_leaves_nccl_its_memory)
 {
         run(1, split_in_vain);
 }
@@ -202,7 +196,7 @@ static int start_in_vain(void)
         return hn_finalize();
 }
 
-static void test_a_start_ends_before_an_abort_that_hangs(void **state UNUSED)
+TEST(a_start_ends_before_an_abort_that_hangs)
 {
         run(1, start_in_vain);
 }
@@ -218,7 +212,7 @@ static int start_and_undo(void)
         return hn_finalize();
 }
 
-static void test_a_start_that_failed_is_undone(void **state UNUSED)
+TEST(a_start_that_failed_is_undone)
 {
         run(1, start_and_undo);
 }
@@ -245,7 +239,7 @@ static int hear_of_a_death(void)
         return 0;
 }
 
-static void test_a_death_is_told_as_one(void **state UNUSED)
+TEST(a_death_is_told_as_one)
 {
         run(2, hear_of_a_death);
 }
@@ -260,21 +254,7 @@ static int hear_of_an_error(void)
         return hn_finalize();
 }
 
-static void test_other_errors_have_the_words_of_nccl(void **state UNUSED)
+TEST(other_errors_have_the_words_of_nccl)
 {
         run(1, hear_of_an_error);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_split_waits_for_the_child),
-                cmocka_unit_test(test_a_split_that_failed_leaves_nccl_its_memory),
-                cmocka_unit_test(test_a_start_ends_before_an_abort_that_hangs),
-                cmocka_unit_test(test_a_start_that_failed_is_undone),
-                cmocka_unit_test(test_a_death_is_told_as_one),
-                cmocka_unit_test(test_other_errors_have_the_words_of_nccl),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

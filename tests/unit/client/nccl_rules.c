@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
 #include <hnlaunch/nccl_rules.h>
 
-#include "base/macros.h"
+#include "lib/unit.h"
 
-static void test_one_id_serves_128_ranks(void **state UNUSED)
+TEST(one_id_serves_128_ranks)
 {
         static const struct {
                 int ranks, ids;
@@ -34,7 +29,7 @@ static int block_of(int rank, int n, int n_ids)
         return -1;
 }
 
-static void test_the_first_rank_of_each_block_makes_its_id(void **state UNUSED)
+TEST(the_first_rank_of_each_block_makes_its_id)
 {
         for (int n = 1; n <= 300; n++)
                 for (int ids = 1; ids <= n; ids += n > 40 ? 7 : 1)
@@ -46,7 +41,7 @@ static void test_the_first_rank_of_each_block_makes_its_id(void **state UNUSED)
                         }
 }
 
-static void test_every_id_is_made_once_at_any_size(void **state UNUSED)
+TEST(every_id_is_made_once_at_any_size)
 {
         for (int n = 1; n <= 4100; n += 13) {
                 int ids = hn_nccl_ids_for(n), next = 0;
@@ -68,7 +63,7 @@ static void deal(hn_nccl_card *cards, int n)
         }
 }
 
-static void test_equal_gpus_of_different_nodes_are_fine(void **state UNUSED)
+TEST(equal_gpus_of_different_nodes_are_fine)
 {
         hn_nccl_card cards[64];
         int a = -1, b = -1;
@@ -79,7 +74,7 @@ static void test_equal_gpus_of_different_nodes_are_fine(void **state UNUSED)
         assert_int_equal(a, -1);
 }
 
-static void test_two_ranks_on_one_gpu_are_found(void **state UNUSED)
+TEST(two_ranks_on_one_gpu_are_found)
 {
         hn_nccl_card cards[64];
         int a = -1, b = -1;
@@ -97,7 +92,7 @@ static void test_two_ranks_on_one_gpu_are_found(void **state UNUSED)
         assert_int_equal(hn_nccl_find_trouble(cards, 64, &a, &b), HN_NCCL_FINE);
 }
 
-static void test_another_version_is_found_first(void **state UNUSED)
+TEST(another_version_is_found_first)
 {
         hn_nccl_card cards[16];
         int a = -1, b = -1;
@@ -111,7 +106,7 @@ static void test_another_version_is_found_first(void **state UNUSED)
 }
 
 /* The sentences, in a world of one with a group of one: every member is rank 0. */
-static void test_trouble_is_told_with_hosts_and_devices(void **state UNUSED)
+TEST(trouble_is_told_with_hosts_and_devices)
 {
         hn_init_opts opts = { .size = sizeof(opts), .flags = HN_INIT_ALLOW_SINGLETON };
         hn_nccl_card cards[2];
@@ -130,19 +125,4 @@ static void test_trouble_is_told_with_hosts_and_devices(void **state UNUSED)
         assert_non_null(
                 strstr(hn_last_error(), "has NCCL 2.18.5: all ranks need the same libnccl.so.2"));
         assert_int_equal(hn_finalize(), HN_OK);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_one_id_serves_128_ranks),
-                cmocka_unit_test(test_the_first_rank_of_each_block_makes_its_id),
-                cmocka_unit_test(test_every_id_is_made_once_at_any_size),
-                cmocka_unit_test(test_equal_gpus_of_different_nodes_are_fine),
-                cmocka_unit_test(test_two_ranks_on_one_gpu_are_found),
-                cmocka_unit_test(test_another_version_is_found_first),
-                cmocka_unit_test(test_trouble_is_told_with_hosts_and_devices),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,9 @@
 
 #include <errno.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 struct loaded {
         const struct elf_closure *closure;
@@ -50,7 +42,7 @@ static int on_loaded_object(struct dl_phdr_info *info, size_t size UNUSED, void 
 }
 
 /* The loader itself tells which libraries this process has. */
-static void test_the_loader_agrees(void **state UNUSED)
+TEST(the_loader_agrees)
 {
         struct elf_closure c;
         struct loaded l = { .closure = &c };
@@ -64,7 +56,7 @@ static void test_the_loader_agrees(void **state UNUSED)
         assert_int_equal(c.n, 0);
 }
 
-static void test_no_program_has_no_libraries(void **state UNUSED)
+TEST(no_program_has_no_libraries)
 {
         struct elf_closure c;
 
@@ -74,14 +66,4 @@ static void test_no_program_has_no_libraries(void **state UNUSED)
         assert_int_equal(elf_closure_read(&c, "/etc/passwd", ":::"), -ENOEXEC);
         assert_int_equal(c.n, 0);
         elf_closure_finish(&c);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_loader_agrees),
-                cmocka_unit_test(test_no_program_has_no_libraries),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,11 @@
 #include "base/elf/elf_libs.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
+#include "lib/unit.h"
 
 static void write_file(const char *path, const void *data, size_t len)
 {
@@ -23,7 +17,7 @@ static void write_file(const char *path, const void *data, size_t len)
         fclose(f);
 }
 
-static void test_this_program_needs_libc(void **state UNUSED)
+TEST(this_program_needs_libc)
 {
         struct elf_libs l;
         bool found = false;
@@ -37,7 +31,7 @@ static void test_this_program_needs_libc(void **state UNUSED)
 }
 
 /* linked.so is built by meson with a run path of three folders. */
-static void test_run_path_is_split_and_origin_replaced(void **state UNUSED)
+TEST(run_path_is_split_and_origin_replaced)
 {
         char self[4096], path[8192], expected[8192];
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -56,7 +50,7 @@ static void test_run_path_is_split_and_origin_replaced(void **state UNUSED)
         elf_libs_finish(&l);
 }
 
-static void test_other_files_are_refused(void **state UNUSED)
+TEST(other_files_are_refused)
 {
         char path[] = "/tmp/elf_libs-XXXXXX";
         int fd = mkstemp(path);
@@ -76,7 +70,7 @@ static void test_other_files_are_refused(void **state UNUSED)
 }
 
 /* Whatever the bytes of the file are, reading ends and stays within the file. */
-static void test_damaged_files_do_no_harm(void **state UNUSED)
+TEST(damaged_files_do_no_harm)
 {
         char path[] = "/tmp/elf_libs-XXXXXX", *text;
         int fd = mkstemp(path);
@@ -94,16 +88,4 @@ static void test_damaged_files_do_no_harm(void **state UNUSED)
         }
         free(text);
         unlink(path);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_this_program_needs_libc),
-                cmocka_unit_test(test_run_path_is_split_and_origin_replaced),
-                cmocka_unit_test(test_other_files_are_refused),
-                cmocka_unit_test(test_damaged_files_do_no_harm),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/elf/loader_cache.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 
 /* As ldconfig writes: two libraries of one name, the first for a special processor. */
 static void put_new_format(struct buf *b)
@@ -55,7 +48,7 @@ static void assert_two_are_found(const struct buf *b)
         assert_null(loader_cache_find(data, buf_len(b), "libx.so", &at));
 }
 
-static void test_both_formats_are_read(void **state UNUSED)
+TEST(both_formats_are_read)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT, old = BUF_INIT;
 
@@ -71,7 +64,7 @@ static void test_both_formats_are_read(void **state UNUSED)
 }
 
 /* Each byte is changed, and each length tried: what is found lies within the file. */
-static void test_damaged_files_do_no_harm_to_the_search(void **state UNUSED)
+TEST(damaged_files_do_no_harm_to_the_search)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t len, at;
@@ -94,14 +87,4 @@ static void test_damaged_files_do_no_harm_to_the_search(void **state UNUSED)
         }
         at = 0;
         assert_null(loader_cache_find("", 0, "libx.so.1", &at));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_both_formats_are_read),
-                cmocka_unit_test(test_damaged_files_do_no_harm_to_the_search),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

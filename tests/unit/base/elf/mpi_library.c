@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/elf/mpi_library.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "lib/unit.h"
 
-#include <cmocka.h>
-
-#include "base/macros.h"
-
-static void test_families_are_told_by_name(void **state UNUSED)
+TEST(families_are_told_by_name)
 {
         static const struct {
                 const char *name;
@@ -35,13 +28,4 @@ static void test_families_are_told_by_name(void **state UNUSED)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
                 assert_int_equal(mpi_library_family(cases[i].name), cases[i].family);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_families_are_told_by_name),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,16 +6,10 @@
 #include "store/engine/store.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "store/engine/rank_list.h"
 
 static struct buf said;
@@ -116,7 +110,7 @@ static void play(struct store *s, const struct step *steps, size_t n)
 #define PLAY(s, ...)                                                                               \
         play(s, (struct step[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct step[]){ __VA_ARGS__ })))
 
-static void test_values_are_kept(void **state UNUSED)
+TEST(values_are_kept)
 {
         struct store *s = fresh(2);
 
@@ -136,7 +130,7 @@ static void test_values_are_kept(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_counters_are_decimal_text(void **state UNUSED)
+TEST(counters_are_decimal_text)
 {
         struct store *s = fresh(1);
 
@@ -155,7 +149,7 @@ static void test_counters_are_decimal_text(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_compare_set_creates_when_nothing_is_expected(void **state UNUSED)
+TEST(compare_set_creates_when_nothing_is_expected)
 {
         struct store *s = fresh(1);
 
@@ -167,7 +161,7 @@ static void test_compare_set_creates_when_nothing_is_expected(void **state UNUSE
         store_destroy(s);
 }
 
-static void test_a_set_answers_every_waiter(void **state UNUSED)
+TEST(a_set_answers_every_waiter)
 {
         struct store *s = fresh(4);
 
@@ -179,7 +173,7 @@ static void test_a_set_answers_every_waiter(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_wait_counts_what_is_missing_when_it_comes(void **state UNUSED)
+TEST(a_wait_counts_what_is_missing_when_it_comes)
 {
         struct store *s = fresh(2);
 
@@ -190,7 +184,7 @@ static void test_a_wait_counts_what_is_missing_when_it_comes(void **state UNUSED
         store_destroy(s);
 }
 
-static void test_cancel_tells_what_is_missing(void **state UNUSED)
+TEST(cancel_tells_what_is_missing)
 {
         struct store *s = fresh(6);
 
@@ -212,7 +206,7 @@ static void test_cancel_tells_what_is_missing(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_meeting_ends_for_all_with_the_last(void **state UNUSED)
+TEST(a_meeting_ends_for_all_with_the_last)
 {
         struct store *s = fresh(3);
 
@@ -231,7 +225,7 @@ static void test_a_meeting_ends_for_all_with_the_last(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_members_who_differ_are_named_to_all(void **state UNUSED)
+TEST(members_who_differ_are_named_to_all)
 {
         struct store *s = fresh(3);
 
@@ -260,7 +254,7 @@ static void ask(struct store *s, int rank, const uint32_t *members, uint32_t n, 
         expect(want);
 }
 
-static void test_a_group_is_its_members_only(void **state UNUSED)
+TEST(a_group_is_its_members_only)
 {
         static const uint32_t g[] = { 3, 1 }, h[] = { 1, 3 }, far[] = { 0, 9 }, all[] = { 1, 2, 3 };
         struct store *s = fresh(4);
@@ -282,7 +276,7 @@ static void test_a_group_is_its_members_only(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_long_lists_of_members_are_told_by_their_first_difference(void **state UNUSED)
+TEST(long_lists_of_members_are_told_by_their_first_difference)
 {
         uint32_t most[20], other[20];
         struct store *s = fresh(32);
@@ -305,7 +299,7 @@ static void test_long_lists_of_members_are_told_by_their_first_difference(void *
         store_destroy(s);
 }
 
-static void test_a_failed_rank_ends_every_wait(void **state UNUSED)
+TEST(a_failed_rank_ends_every_wait)
 {
         struct store *s = fresh(4);
         static const uint32_t survivors[] = { 0, 1 };
@@ -328,7 +322,7 @@ static void test_a_failed_rank_ends_every_wait(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_an_exited_rank_ends_collectives_of_its_members(void **state UNUSED)
+TEST(an_exited_rank_ends_collectives_of_its_members)
 {
         struct store *s = fresh(4);
 
@@ -342,7 +336,7 @@ static void test_an_exited_rank_ends_collectives_of_its_members(void **state UNU
         store_destroy(s);
 }
 
-static void test_a_forgotten_owner_is_not_answered(void **state UNUSED)
+TEST(a_forgotten_owner_is_not_answered)
 {
         struct store *s = fresh(3);
 
@@ -357,7 +351,7 @@ static void test_a_forgotten_owner_is_not_answered(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_values_have_a_limit(void **state UNUSED)
+TEST(values_have_a_limit)
 {
         static char big[STORE_VALUE_MAX];
         struct store *s = fresh(2);
@@ -382,7 +376,7 @@ static void test_values_have_a_limit(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_thousands_wait_for_one_key(void **state UNUSED)
+TEST(thousands_wait_for_one_key)
 {
         enum { WAITERS = 20000 };
         struct store *s = fresh(WAITERS);
@@ -400,7 +394,7 @@ static void test_thousands_wait_for_one_key(void **state UNUSED)
         buf_finish(&said);
 }
 
-static void test_ranks_are_described_by_host(void **state UNUSED)
+TEST(ranks_are_described_by_host)
 {
         static const struct {
                 uint32_t ranks[20], n;
@@ -426,25 +420,7 @@ static void test_ranks_are_described_by_host(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_values_are_kept),
-                cmocka_unit_test(test_counters_are_decimal_text),
-                cmocka_unit_test(test_compare_set_creates_when_nothing_is_expected),
-                cmocka_unit_test(test_a_set_answers_every_waiter),
-                cmocka_unit_test(test_a_wait_counts_what_is_missing_when_it_comes),
-                cmocka_unit_test(test_cancel_tells_what_is_missing),
-                cmocka_unit_test(test_a_meeting_ends_for_all_with_the_last),
-                cmocka_unit_test(test_members_who_differ_are_named_to_all),
-                cmocka_unit_test(test_a_group_is_its_members_only),
-                cmocka_unit_test(test_long_lists_of_members_are_told_by_their_first_difference),
-                cmocka_unit_test(test_a_failed_rank_ends_every_wait),
-                cmocka_unit_test(test_an_exited_rank_ends_collectives_of_its_members),
-                cmocka_unit_test(test_a_forgotten_owner_is_not_answered),
-                cmocka_unit_test(test_values_have_a_limit),
-                cmocka_unit_test(test_thousands_wait_for_one_key),
-                cmocka_unit_test(test_ranks_are_described_by_host),
-        };
-        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+        int failed = unit_run(NULL, NULL);
 
         buf_finish(&said);
         return failed;

@@ -5,15 +5,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "store/engine/store.h"
 
 enum {
@@ -671,18 +665,9 @@ static void play_all(uint64_t first_seed)
         store_destroy(s);
 }
 
-static void test_the_engine_does_what_the_model_does(void **state UNUSED)
+TEST(the_engine_does_what_the_model_does)
 {
         memset(long_key, 'x', sizeof(long_key));
         for (uint64_t first_seed = 1; first_seed <= 16; first_seed++)
                 play_all(first_seed);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_engine_does_what_the_model_does),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,10 @@
  */
 #include "store/engine/store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "store/engine/key_format.h"
 
 enum { NODE = 7 }; /* the owner, if none is named */
@@ -120,7 +114,7 @@ static void play(struct store *s, const struct step *steps, size_t n)
 #define PLAY(s, ...)                                                                               \
         play(s, (struct step[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct step[]){ __VA_ARGS__ })))
 
-static void test_a_queue_is_first_in_first_out(void **state UNUSED)
+TEST(a_queue_is_first_in_first_out)
 {
         struct store *s = fresh();
 
@@ -136,7 +130,7 @@ static void test_a_queue_is_first_in_first_out(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_queue_is_there_for_check_and_wait_but_is_no_key(void **state UNUSED)
+TEST(a_queue_is_there_for_check_and_wait_but_is_no_key)
 {
         struct store *s = fresh();
 
@@ -153,7 +147,7 @@ static void test_a_queue_is_there_for_check_and_wait_but_is_no_key(void **state 
         store_destroy(s);
 }
 
-static void test_a_push_ends_the_wait_of_one(void **state UNUSED)
+TEST(a_push_ends_the_wait_of_one)
 {
         struct store *s = fresh();
 
@@ -169,7 +163,7 @@ static void test_a_push_ends_the_wait_of_one(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_value_ends_the_wait_of_all(void **state UNUSED)
+TEST(a_value_ends_the_wait_of_all)
 {
         struct store *s = fresh();
 
@@ -178,7 +172,7 @@ static void test_a_value_ends_the_wait_of_all(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_many_values_come_at_once(void **state UNUSED)
+TEST(many_values_come_at_once)
 {
         struct store *s = fresh();
 
@@ -192,7 +186,7 @@ static void test_many_values_come_at_once(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_count_ends_for_all_at_its_number(void **state UNUSED)
+TEST(a_count_ends_for_all_at_its_number)
 {
         struct store *s = fresh();
 
@@ -211,7 +205,7 @@ static void test_a_count_ends_for_all_at_its_number(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_count_needs_a_number(void **state UNUSED)
+TEST(a_count_needs_a_number)
 {
         struct store *s = fresh();
 
@@ -229,7 +223,7 @@ static void test_a_count_needs_a_number(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_joins_before_the_end_are_counted(void **state UNUSED)
+TEST(joins_before_the_end_are_counted)
 {
         struct store *s = fresh();
 
@@ -247,7 +241,7 @@ static void test_joins_before_the_end_are_counted(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_join_after_a_key_has_gone_is_not_covered(void **state UNUSED)
+TEST(a_join_after_a_key_has_gone_is_not_covered)
 {
         struct store *s = fresh();
 
@@ -259,7 +253,7 @@ static void test_a_join_after_a_key_has_gone_is_not_covered(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_what_is_forgotten_gets_no_answer(void **state UNUSED)
+TEST(what_is_forgotten_gets_no_answer)
 {
         struct store *s = fresh();
 
@@ -276,7 +270,7 @@ static void test_what_is_forgotten_gets_no_answer(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_client_without_rank_joins_no_collective(void **state UNUSED)
+TEST(a_client_without_rank_joins_no_collective)
 {
         struct store *s = fresh();
 
@@ -285,7 +279,7 @@ static void test_a_client_without_rank_joins_no_collective(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_an_answer_has_a_limit(void **state UNUSED)
+TEST(an_answer_has_a_limit)
 {
         static char big[STORE_VALUE_MAX];
         struct store *s = fresh();
@@ -312,7 +306,7 @@ static void test_an_answer_has_a_limit(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_list_has_a_limit(void **state UNUSED)
+TEST(a_list_has_a_limit)
 {
         static char key[STORE_KEY_MAX];
         struct store *s = fresh();
@@ -327,7 +321,7 @@ static void test_a_list_has_a_limit(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_too_much_in_many_is_refused_whole(void **state UNUSED)
+TEST(too_much_in_many_is_refused_whole)
 {
         static char big[STORE_VALUE_MAX + 1];
         struct store *s = fresh();
@@ -343,7 +337,7 @@ static void test_too_much_in_many_is_refused_whole(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_keys_in_sentences_are_cut_and_printable(void **state UNUSED)
+TEST(keys_in_sentences_are_cut_and_printable)
 {
         static char key[STORE_KEY_MAX];
         struct store *s = fresh();
@@ -365,7 +359,7 @@ static void test_keys_in_sentences_are_cut_and_printable(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_node_may_have_thousands_of_pending_requests(void **state UNUSED)
+TEST(a_node_may_have_thousands_of_pending_requests)
 {
         enum { N = 50000 };
         struct store *s = fresh();
@@ -388,25 +382,7 @@ static void test_a_node_may_have_thousands_of_pending_requests(void **state UNUS
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_queue_is_first_in_first_out),
-                cmocka_unit_test(test_a_queue_is_there_for_check_and_wait_but_is_no_key),
-                cmocka_unit_test(test_a_push_ends_the_wait_of_one),
-                cmocka_unit_test(test_a_value_ends_the_wait_of_all),
-                cmocka_unit_test(test_many_values_come_at_once),
-                cmocka_unit_test(test_a_count_ends_for_all_at_its_number),
-                cmocka_unit_test(test_a_count_needs_a_number),
-                cmocka_unit_test(test_joins_before_the_end_are_counted),
-                cmocka_unit_test(test_a_join_after_a_key_has_gone_is_not_covered),
-                cmocka_unit_test(test_what_is_forgotten_gets_no_answer),
-                cmocka_unit_test(test_a_client_without_rank_joins_no_collective),
-                cmocka_unit_test(test_an_answer_has_a_limit),
-                cmocka_unit_test(test_a_list_has_a_limit),
-                cmocka_unit_test(test_too_much_in_many_is_refused_whole),
-                cmocka_unit_test(test_keys_in_sentences_are_cut_and_printable),
-                cmocka_unit_test(test_a_node_may_have_thousands_of_pending_requests),
-        };
-        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+        int failed = unit_run(NULL, NULL);
 
         buf_finish(&said);
         return failed;

@@ -5,14 +5,9 @@
  */
 #include "store/engine/store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { RANKS = 8, KEYS = 12, OWNERS = 6, STEPS = 40000, LIMIT = 20000, BIG = 4096 };
 
@@ -53,7 +48,7 @@ static struct bytes filler(size_t n)
         return (struct bytes){ bytes, n };
 }
 
-static void test_each_request_is_refused_and_changes_nothing(void **state UNUSED)
+TEST(each_request_is_refused_and_changes_nothing)
 {
         struct bytes key = bytes_of("another"), value = filler(100);
         struct store_request requests[] = {
@@ -159,7 +154,7 @@ static void empty(struct store *s)
         }
 }
 
-static void test_all_memory_comes_back(void **state UNUSED)
+TEST(all_memory_comes_back)
 {
         struct store *s = limited(LIMIT);
 
@@ -178,14 +173,4 @@ static void test_all_memory_comes_back(void **state UNUSED)
         }
         assert_true(answered[STORE_OK] > 1000 && answered[STORE_FULL] > 1000);
         store_destroy(s);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_request_is_refused_and_changes_nothing),
-                cmocka_unit_test(test_all_memory_comes_back),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

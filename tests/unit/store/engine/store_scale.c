@@ -6,15 +6,10 @@
  */
 #include "store/engine/store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { SMALL = 20000, LARGE = 4 * SMALL, RATIO = 10, TRIES = 5, COLLECTIVES = 20 };
 
@@ -172,7 +167,7 @@ static double cost_of(void (*play)(struct scene *), uint8_t op, enum order order
         return best;
 }
 
-static void test_collectives_of_n_ranks_cost_n(void **state UNUSED)
+TEST(collectives_of_n_ranks_cost_n)
 {
         static const struct {
                 const char *name;
@@ -201,13 +196,4 @@ static void test_collectives_of_n_ranks_cost_n(void **state UNUSED)
                                          plays[i].name, orders[order], many / few);
                 }
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_collectives_of_n_ranks_cost_n),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,22 +7,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
 #include "head/job/store_server.h"
 #include "lib/asking.h"
+#include "lib/unit.h"
 
 /* --- single flight ---------------------------------------------------------------------------- */
 
-static void test_the_same_question_is_asked_once_a_turn(void **state UNUSED)
+TEST_WITH(set_up, tear_down, the_same_question_is_asked_once_a_turn)
 {
         static const uint8_t ops[] = { STORE_GET, STORE_WAIT, STORE_CHECK, STORE_FETCH };
 
@@ -41,7 +35,7 @@ static void test_the_same_question_is_asked_once_a_turn(void **state UNUSED)
         }
 }
 
-static void test_other_keys_are_other_questions(void **state UNUSED)
+TEST_WITH(set_up, tear_down, other_keys_are_other_questions)
 {
         ask(0, 1, STORE_CHECK, "a b");
         ask(1, 1, STORE_CHECK, "b a");
@@ -53,7 +47,7 @@ static void test_other_keys_are_other_questions(void **state UNUSED)
                 expect(i, "1 ok");
 }
 
-static void test_long_lists_are_told_apart(void **state UNUSED)
+TEST_WITH(set_up, tear_down, long_lists_are_told_apart)
 {
         static const char twenty[] = "a b c d e f g h i j k l m n o p q r s t";
         static const char others[] = "a b c d e f g h i j k l m n o p q r s u";
@@ -71,7 +65,7 @@ static void test_long_lists_are_told_apart(void **state UNUSED)
         }
 }
 
-static void test_what_is_on_its_way_is_not_joined(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_is_on_its_way_is_not_joined)
 {
         ask(0, 1, STORE_CHECK, "k");
         all_up(); /* the head has said no ... */
@@ -105,19 +99,19 @@ static void wait_together(uint8_t op, const char *answer)
         assert_int_equal(sent(op), 1);
 }
 
-static void test_a_wait_under_way_is_joined(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_wait_under_way_is_joined)
 {
         wait_together(STORE_WAIT, "1 ok");
         assert_int_equal(sent(STORE_JOIN), 2); /* one a turn */
 }
 
-static void test_a_get_under_way_is_joined(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_get_under_way_is_joined)
 {
         wait_together(STORE_GET, "1 ok 'v'");
         assert_int_equal(sent(STORE_JOIN), 2);
 }
 
-static void test_a_late_join_is_asked_for_again(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_late_join_is_asked_for_again)
 {
         ask(0, 1, STORE_GET, "k");
         all_up();
@@ -136,7 +130,7 @@ static void test_a_late_join_is_asked_for_again(void **state UNUSED)
         assert_int_equal(sent(STORE_GET), 2);
 }
 
-static void test_an_item_of_a_queue_is_for_one(void **state UNUSED)
+TEST_WITH(set_up, tear_down, an_item_of_a_queue_is_for_one)
 {
         ask(0, 1, STORE_WAIT, "q");
         ask(1, 1, STORE_WAIT, "q");
@@ -161,7 +155,7 @@ static void test_an_item_of_a_queue_is_for_one(void **state UNUSED)
 
 /* --- order ------------------------------------------------------------------------------------ */
 
-static void test_a_client_reads_what_it_wrote_without_waiting(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_client_reads_what_it_wrote_without_waiting)
 {
         elsewhere_set("k", "old");
         ask(0, 1, STORE_GET, "k");
@@ -175,7 +169,7 @@ static void test_a_client_reads_what_it_wrote_without_waiting(void **state UNUSE
         assert_non_null(strstr((const char *)buf_data(&clients[1].said), "3 ok 'own'"));
 }
 
-static void test_a_number_is_added_to_what_was_written_before(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_number_is_added_to_what_was_written_before)
 {
         add(0, 1, "n", 1);
         relays_turn(rs, 0);
@@ -186,7 +180,7 @@ static void test_a_number_is_added_to_what_was_written_before(void **state UNUSE
         expect(1, "1 ok | 2 ok 101");
 }
 
-static void test_what_cannot_be_shared_leaves_at_once(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_cannot_be_shared_leaves_at_once)
 {
         set(0, 1, "k", "u");
         set(1, 1, "k", "v");
@@ -212,7 +206,7 @@ static void ask_from_inside(void *ctx, const struct store_reply *r)
                                                                 .key = later_key });
 }
 
-static void test_an_answer_may_make_new_requests(void **state UNUSED)
+TEST_WITH(set_up, tear_down, an_answer_may_make_new_requests)
 {
         const struct relay_client_ops ops = { .reply = ask_from_inside };
 
@@ -231,7 +225,7 @@ static void test_an_answer_may_make_new_requests(void **state UNUSED)
 
 /* --- giving up -------------------------------------------------------------------------------- */
 
-static void test_a_cancel_is_answered_at_once(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_cancel_is_answered_at_once)
 {
         ask(0, 1, STORE_WAIT, "a b");
         ask(1, 7, STORE_WAIT, "a b");
@@ -257,7 +251,7 @@ static void test_a_cancel_is_answered_at_once(void **state UNUSED)
         assert_int_equal(sent(STORE_WAIT), 2);
 }
 
-static void test_a_cancelled_request_that_has_not_left_stays_at_home(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_cancelled_request_that_has_not_left_stays_at_home)
 {
         ask(0, 1, STORE_GET, "k");
         cancel(0, 1);
@@ -266,7 +260,7 @@ static void test_a_cancelled_request_that_has_not_left_stays_at_home(void **stat
         assert_int_equal(relay_counts(relay_of(0)).up, 0);
 }
 
-static void test_the_library_has_the_head_look_once_more(void **state UNUSED)
+TEST_WITH(set_up, tear_down, the_library_has_the_head_look_once_more)
 {
         go(0);
         come(0, true);
@@ -285,7 +279,7 @@ static void test_the_library_has_the_head_look_once_more(void **state UNUSED)
         assert_int_equal(sent(STORE_GET), 3);
 }
 
-static void test_requests_of_only_a_closed_client_are_cancelled(void **state UNUSED)
+TEST_WITH(set_up, tear_down, requests_of_only_a_closed_client_are_cancelled)
 {
         ask(0, 1, STORE_WAIT, "k");
         ask(1, 1, STORE_WAIT, "k");
@@ -303,7 +297,7 @@ static void test_requests_of_only_a_closed_client_are_cancelled(void **state UNU
         come(1, false);
 }
 
-static void test_a_tag_is_used_once_at_a_time(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_tag_is_used_once_at_a_time)
 {
         ask(0, 1, STORE_GET, "k");
         ask(0, 1, STORE_GET, "l");
@@ -312,7 +306,7 @@ static void test_a_tag_is_used_once_at_a_time(void **state UNUSED)
 
 /* --- long answers ----------------------------------------------------------------------------- */
 
-static void test_a_long_answer_is_put_together(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_long_answer_is_put_together)
 {
         set_megabytes("a", 10);
         set_megabytes("b", 9);
@@ -326,7 +320,7 @@ static void test_a_long_answer_is_put_together(void **state UNUSED)
         assert_int_equal(sent(STORE_FETCH), 3); /* all, then halves */
 }
 
-static void test_an_answer_without_end_is_refused(void **state UNUSED)
+TEST_WITH(set_up, tear_down, an_answer_without_end_is_refused)
 {
         char keys[40] = "";
 
@@ -340,7 +334,7 @@ static void test_an_answer_without_end_is_refused(void **state UNUSED)
 
 /* --- what all are told ------------------------------------------------------------------------ */
 
-static void test_news_reach_everybody(void **state UNUSED)
+TEST_WITH(set_up, tear_down, news_reach_everybody)
 {
         ask(0, 1, STORE_GET, "k");
         relays_settle(rs);
@@ -355,7 +349,7 @@ static void test_news_reach_everybody(void **state UNUSED)
 
 /* --- what people ask -------------------------------------------------------------------------- */
 
-static void test_what_a_client_waits_for_can_be_told(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_a_client_waits_for_can_be_told)
 {
         struct relay_pending p;
 
@@ -383,7 +377,7 @@ static void test_what_a_client_waits_for_can_be_told(void **state UNUSED)
         assert_int_equal(relay_counts(relay_of(0)).down, 1);
 }
 
-static void test_nonsense_of_the_head_is_told(void **state UNUSED)
+TEST_WITH(set_up, tear_down, nonsense_of_the_head_is_told)
 {
         struct store_reply nobody = { .client = 77, .tag = 1, .number = 5 };
         struct buf b = BUF_INIT;
@@ -399,36 +393,4 @@ static void test_nonsense_of_the_head_is_told(void **state UNUSED)
         store_reply_encode(&b, &nobody);
         assert_int_equal(relay_deliver(relay_of(0), buf_data(&b), buf_len(&b), &err), 0);
         buf_finish(&b);
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                TEST(test_the_same_question_is_asked_once_a_turn),
-                TEST(test_other_keys_are_other_questions),
-                TEST(test_long_lists_are_told_apart),
-                TEST(test_what_is_on_its_way_is_not_joined),
-                TEST(test_a_wait_under_way_is_joined),
-                TEST(test_a_get_under_way_is_joined),
-                TEST(test_a_late_join_is_asked_for_again),
-                TEST(test_an_item_of_a_queue_is_for_one),
-                TEST(test_a_client_reads_what_it_wrote_without_waiting),
-                TEST(test_a_number_is_added_to_what_was_written_before),
-                TEST(test_what_cannot_be_shared_leaves_at_once),
-                TEST(test_an_answer_may_make_new_requests),
-                TEST(test_a_cancel_is_answered_at_once),
-                TEST(test_a_cancelled_request_that_has_not_left_stays_at_home),
-                TEST(test_the_library_has_the_head_look_once_more),
-                TEST(test_requests_of_only_a_closed_client_are_cancelled),
-                TEST(test_a_tag_is_used_once_at_a_time),
-                TEST(test_a_long_answer_is_put_together),
-                TEST(test_an_answer_without_end_is_refused),
-                TEST(test_news_reach_everybody),
-                TEST(test_what_a_client_waits_for_can_be_told),
-                TEST(test_nonsense_of_the_head_is_told),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,11 @@
  * below each other, with every way as slow as chance has it, who give up, die, come again and
  * sometimes differ. Every call brings a value of its own, so an answer shows which calls met.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/job/store_server.h"
 #include "lib/relays.h"
+#include "lib/unit.h"
 
 enum {
         NODES = 4,
@@ -279,28 +273,17 @@ static int play_all(bool tree, bool differ)
         return met;
 }
 
-static void test_collectives_are_exact(void **state UNUSED)
+TEST(collectives_are_exact)
 {
         assert_true(play_all(false, false) > ENOUGH);
 }
 
-static void test_collectives_of_a_tree_are_exact(void **state UNUSED)
+TEST(collectives_of_a_tree_are_exact)
 {
         assert_true(play_all(true, false) > ENOUGH);
 }
 
-static void test_a_differing_rank_spoils_only_its_own_collective(void **state UNUSED)
+TEST(a_differing_rank_spoils_only_its_own_collective)
 {
         assert_true(play_all(true, true) > ENOUGH);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_collectives_are_exact),
-                cmocka_unit_test(test_collectives_of_a_tree_are_exact),
-                cmocka_unit_test(test_a_differing_rank_spoils_only_its_own_collective),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

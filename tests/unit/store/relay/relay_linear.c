@@ -5,16 +5,10 @@
  * is there an order of the requests, each at a moment between call and answer, in which a plain map
  * would have answered the same? (Wing and Gong, with a memory of states seen.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "lib/relays.h"
+#include "lib/unit.h"
 
 enum {
         NODES = 3,
@@ -408,20 +402,20 @@ static int count_wrong(unsigned n, bool tree, bool lie)
         return wrong;
 }
 
-static void test_every_history_has_an_order(void **state UNUSED)
+TEST(every_history_has_an_order)
 {
         assert_int_equal(count_wrong(HISTORIES, false, false), 0);
         assert_false(checker.full);
 }
 
-static void test_every_history_of_a_tree_has_an_order(void **state UNUSED)
+TEST(every_history_of_a_tree_has_an_order)
 {
         assert_int_equal(count_wrong(HISTORIES, true, false), 0);
         assert_false(checker.full);
 }
 
 /* The checker finds faults: requests shared on their way without a check are detected. */
-static void test_riding_along_unasked_is_found_out(void **state UNUSED)
+TEST(riding_along_unasked_is_found_out)
 {
         assert_true(count_wrong(HISTORIES / 4, false, true) > 0);
         assert_true(count_wrong(HISTORIES / 4, true, true) > 0);
@@ -433,7 +427,7 @@ static void test_riding_along_unasked_is_found_out(void **state UNUSED)
                 .op = STORE_##op_, .client = who, .called = from, .answered = to, __VA_ARGS__      \
         }
 
-static void test_the_checker_knows_right_from_wrong(void **state UNUSED)
+TEST(the_checker_knows_right_from_wrong)
 {
         const struct op stale[] = { DONE(SET, 0, 1, 2, .arg = 1), DONE(SET, 0, 3, 4, .arg = 2),
                                     DONE(GET, 1, 5, 6, .value = 1) };
@@ -456,16 +450,4 @@ static void test_the_checker_knows_right_from_wrong(void **state UNUSED)
         assert_false(is_linearizable(ahead, 2));
         ahead[1].client = 1;
         assert_true(is_linearizable(ahead, 2));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_checker_knows_right_from_wrong),
-                cmocka_unit_test(test_every_history_has_an_order),
-                cmocka_unit_test(test_every_history_of_a_tree_has_an_order),
-                cmocka_unit_test(test_riding_along_unasked_is_found_out),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

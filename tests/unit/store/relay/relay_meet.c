@@ -4,17 +4,11 @@
  * leave alone. Random collectives are in relay_collectives.c.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/job/store_server.h"
 #include "lib/asking.h"
+#include "lib/unit.h"
 
 static uint32_t six[] = { 0, 1, 2, 3, 4, 5 };
 
@@ -70,7 +64,7 @@ static void expect_text(int who, const char *part)
 
 /* --- together --------------------------------------------------------------------------------- */
 
-static void test_a_node_comes_with_one_message_and_is_answered_with_one(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_node_comes_with_one_message_and_is_answered_with_one)
 {
         uint64_t down = came_down(0);
 
@@ -84,7 +78,7 @@ static void test_a_node_comes_with_one_message_and_is_answered_with_one(void **s
                 expect(i, "1 ok");
 }
 
-static void test_a_late_rank_is_answered_with_the_others(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_late_rank_is_answered_with_the_others)
 {
         uint64_t down = came_down(0);
 
@@ -99,7 +93,7 @@ static void test_a_late_rank_is_answered_with_the_others(void **state UNUSED)
                 expect(i, "1 ok");
 }
 
-static void test_values_are_everybodys_own(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, values_are_everybodys_own)
 {
         static const char *const values[] = { "zero", "one.", "two.", "thre", "four", "five" };
 
@@ -116,7 +110,7 @@ static void test_values_are_everybodys_own(void **state UNUSED)
         assert_int_equal(sent(STORE_GATHER), 6);
 }
 
-static void test_the_root_of_a_broadcast_is_one_of_many(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, the_root_of_a_broadcast_is_one_of_many)
 {
         struct store_request req = {
                 .op = STORE_BROADCAST, .tag = 7, .members = six, .n_members = 6
@@ -134,7 +128,7 @@ static void test_the_root_of_a_broadcast_is_one_of_many(void **state UNUSED)
         assert_int_equal(sent(STORE_BROADCAST), 6);
 }
 
-static void test_the_next_collective_begins_from_the_answer_of_the_last(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, the_next_collective_begins_from_the_answer_of_the_last)
 {
         for (uint32_t tag = 1; tag <= 50; tag++) {
                 meet((int)tag % 4, tag, STORE_BARRIER, 4, "");
@@ -152,7 +146,7 @@ static void test_the_next_collective_begins_from_the_answer_of_the_last(void **s
         assert_int_equal(sent(STORE_BARRIER), 100);
 }
 
-static void test_too_much_for_one_message_is_two(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, too_much_for_one_message_is_two)
 {
         char *value = calloc(1, 5 << 20);
         struct store_request req = { .op = STORE_GATHER, .tag = 1, .members = six, .n_members = 4 };
@@ -181,7 +175,7 @@ static void test_too_much_for_one_message_is_two(void **state UNUSED)
 
 enum { A_MOMENT = 1000000, SHORT = 20 * A_MOMENT };
 
-static void test_an_early_rank_waits_for_the_others_of_its_node(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, an_early_rank_waits_for_the_others_of_its_node)
 {
         relays_now = A_MOMENT;
         for (int i = 0; i < 4; i++) {
@@ -200,7 +194,7 @@ static void test_an_early_rank_waits_for_the_others_of_its_node(void **state UNU
         assert_int_equal(relays_now, 5 * A_MOMENT);
 }
 
-static void test_all_of_the_world_on_a_node_are_waited_for(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, all_of_the_world_on_a_node_are_waited_for)
 {
         relays_now = A_MOMENT;
         meet(0, 1, STORE_BARRIER, 0, "");
@@ -213,7 +207,7 @@ static void test_all_of_the_world_on_a_node_are_waited_for(void **state UNUSED)
         assert_int_equal(sent(STORE_BARRIER), 1);
 }
 
-static void test_only_members_are_waited_for(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, only_members_are_waited_for)
 {
         relays_now = A_MOMENT;
         meet(0, 1, STORE_BARRIER, 2, "");
@@ -225,7 +219,7 @@ static void test_only_members_are_waited_for(void **state UNUSED)
         expect(1, "1 ok");
 }
 
-static void test_nobody_waits_for_long(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, nobody_waits_for_long)
 {
         relays_now = A_MOMENT;
         meet(0, 1, STORE_BARRIER, 4, "");
@@ -248,7 +242,7 @@ static void test_nobody_waits_for_long(void **state UNUSED)
         assert_int_equal(relays_now, A_MOMENT + SHORT);
 }
 
-static void test_a_rank_that_left_is_not_waited_for(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_rank_that_left_is_not_waited_for)
 {
         relays_now = A_MOMENT;
         for (int i = 0; i < 3; i++)
@@ -261,7 +255,7 @@ static void test_a_rank_that_left_is_not_waited_for(void **state UNUSED)
         come(3, false);
 }
 
-static void test_a_question_for_missing_ranks_does_not_wait(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_question_for_missing_ranks_does_not_wait)
 {
         relays_now = A_MOMENT;
         meet(0, 1, STORE_BARRIER, 6, "");
@@ -275,7 +269,7 @@ static void test_a_question_for_missing_ranks_does_not_wait(void **state UNUSED)
         assert_int_equal(relays_now, A_MOMENT);
 }
 
-static void test_large_values_do_not_wait(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, large_values_do_not_wait)
 {
         static char large[1 << 17];
         struct store_request req = { .op = STORE_BROADCAST, .tag = 1, .key = bytes_of("m") };
@@ -319,17 +313,17 @@ static void leaves_alone(bool sent_before)
         expect(1, "");
 }
 
-static void test_a_rank_that_gives_up_is_told_the_missing_ranks(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_rank_that_gives_up_is_told_the_missing_ranks)
 {
         leaves_alone(true);
 }
 
-static void test_a_rank_that_gives_up_at_once_is_told_the_same(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_rank_that_gives_up_at_once_is_told_the_same)
 {
         leaves_alone(false);
 }
 
-static void test_an_answer_overtakes_a_leave(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, an_answer_overtakes_a_leave)
 {
         for (int i = 0; i < 4; i++)
                 meet(i, 1, STORE_BARRIER, 4, "");
@@ -370,17 +364,17 @@ static void dies(bool sent_before)
         assert_int_equal(store_server_waiting(relays_store_server(rs)), 0);
 }
 
-static void test_the_place_of_a_dead_rank_is_free(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, the_place_of_a_dead_rank_is_free)
 {
         dies(true);
 }
 
-static void test_a_rank_that_dies_unsent_never_arrived(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_rank_that_dies_unsent_never_arrived)
 {
         dies(false);
 }
 
-static void test_a_rank_that_dies_and_comes_again_is_there(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_rank_that_dies_and_comes_again_is_there)
 {
         for (int i = 0; i < 3; i++)
                 meet(i, 1, STORE_BARRIER, 4, "");
@@ -399,7 +393,7 @@ static void test_a_rank_that_dies_and_comes_again_is_there(void **state UNUSED)
                 expect(i, "1 ok");
 }
 
-static void test_a_rank_that_comes_twice_is_refused(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_rank_that_comes_twice_is_refused)
 {
         go(1);
         come(1, false);
@@ -415,7 +409,7 @@ static void test_a_rank_that_comes_twice_is_refused(void **state UNUSED)
         expect(2, "");
 }
 
-static void test_a_client_without_hello_cannot_join(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_client_without_hello_cannot_join)
 {
         go(1);
         come(1, false);
@@ -434,7 +428,7 @@ static void test_a_client_without_hello_cannot_join(void **state UNUSED)
         assert_int_equal(relay_client_rank(clients[1].peer), 1);
 }
 
-static void test_a_non_member_is_told_alone(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_non_member_is_told_alone)
 {
         for (int i = 0; i < 4; i++)
                 meet(i, 1, STORE_BARRIER, 3, "");
@@ -444,7 +438,7 @@ static void test_a_non_member_is_told_alone(void **state UNUSED)
         expect(3, "1 invalid rank 3 is not a member");
 }
 
-static void test_a_differing_rank_ends_it_for_all(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, a_differing_rank_ends_it_for_all)
 {
         meet(0, 1, STORE_GATHER, 6, "x");
         meet(1, 1, STORE_GATHER, 6, "x");
@@ -459,7 +453,7 @@ static void test_a_differing_rank_ends_it_for_all(void **state UNUSED)
         expect(3, "");
 }
 
-static void test_all_hear_of_a_failure_at_once(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, all_hear_of_a_failure_at_once)
 {
         uint64_t down;
 
@@ -478,7 +472,7 @@ static void test_all_hear_of_a_failure_at_once(void **state UNUSED)
         expect_text(3, "1 peer barrier `m`: rank 5 failed");
 }
 
-static void test_the_head_hears_that_a_rank_is_gone(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, the_head_hears_that_a_rank_is_gone)
 {
         uint32_t members[] = { 0, 4 };
         struct store_request req = {
@@ -505,7 +499,7 @@ static void below(void)
                 ;
 }
 
-static void test_nodes_come_together(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, nodes_come_together)
 {
         static const char *const values[] = { "a", "b", "c", "d", "e", "f" };
         uint64_t down = came_down(0), there = came_down(1);
@@ -522,7 +516,7 @@ static void test_nodes_come_together(void **state UNUSED)
         assert_int_equal(came_down(1), there + 1);
 }
 
-static void test_a_node_below_that_comes_in_parts_is_answered_once(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, a_node_below_that_comes_in_parts_is_answered_once)
 {
         uint64_t down = came_down(0), there = came_down(1);
 
@@ -543,7 +537,7 @@ static void test_a_node_below_that_comes_in_parts_is_answered_once(void **state 
         assert_int_equal(came_down(1), there + 1);
 }
 
-static void test_a_node_waits_for_those_below(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, a_node_waits_for_those_below)
 {
         relays_now = A_MOMENT;
         for (int i = 0; i < CLIENTS; i++) {
@@ -567,7 +561,7 @@ static void test_a_node_waits_for_those_below(void **state UNUSED)
         assert_int_equal(relays_now, A_MOMENT);
 }
 
-static void test_a_rank_no_longer_below_is_waited_for_once(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, a_rank_no_longer_below_is_waited_for_once)
 {
         relays_now = A_MOMENT;
         meet(4, 1, STORE_BARRIER, 6, "");
@@ -596,7 +590,7 @@ static void test_a_rank_no_longer_below_is_waited_for_once(void **state UNUSED)
                 buf_clear(&clients[i].said);
 }
 
-static void test_one_below_gives_up(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, one_below_gives_up)
 {
         meet(0, 1, STORE_BARRIER, 6, "");
         meet(4, 1, STORE_BARRIER, 6, "");
@@ -616,7 +610,7 @@ static void test_one_below_gives_up(void **state UNUSED)
         expect(5, "2 ok");
 }
 
-static void test_one_below_dies(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, one_below_dies)
 {
         for (int i = 0; i < CLIENTS; i++)
                 if (i != 2)
@@ -639,7 +633,7 @@ static void test_one_below_dies(void **state UNUSED)
         expect(5, "1 ok");
 }
 
-static void test_one_below_dies_on_its_way(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, one_below_dies_on_its_way)
 {
         meet(4, 1, STORE_BARRIER, 6, "");
         below();
@@ -656,7 +650,7 @@ static void test_one_below_dies_on_its_way(void **state UNUSED)
                 expect(i, "1 ok");
 }
 
-static void test_a_node_below_is_cut_off(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, a_node_below_is_cut_off)
 {
         for (int i = 0; i < CLIENTS; i++)
                 if (i != 3)
@@ -673,7 +667,7 @@ static void test_a_node_below_is_cut_off(void **state UNUSED)
                 expect(i, "");
 }
 
-static void test_one_below_differs(void **state UNUSED)
+TEST_WITH(set_up_chain_of_ranks, tear_down, one_below_differs)
 {
         meet(0, 1, STORE_GATHER, 6, "x");
         meet(4, 1, STORE_GATHER, 6, "x");
@@ -687,7 +681,7 @@ static void test_one_below_differs(void **state UNUSED)
 }
 
 /* Messages of a faulty relay. */
-static void test_nonsense_from_below_is_refused(void **state UNUSED)
+TEST_WITH(set_up_ranks, tear_down, nonsense_from_below_is_refused)
 {
         const struct relay_client_ops ops = { .reply = on_reply, .is_relay = true };
         uint32_t twice[] = { 4, 4 }, odd[] = { 1, 2, 3 };
@@ -721,50 +715,4 @@ static void test_nonsense_from_below_is_refused(void **state UNUSED)
         relay_request(clients[0].peer, &req);
         relays_settle(rs);
         expect(0, "1 timeout");
-}
-
-#define TEST(fn)  cmocka_unit_test_setup_teardown(fn, set_up_ranks, tear_down)
-#define CHAIN(fn) cmocka_unit_test_setup_teardown(fn, set_up_chain_of_ranks, tear_down)
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                TEST(test_a_node_comes_with_one_message_and_is_answered_with_one),
-                TEST(test_a_late_rank_is_answered_with_the_others),
-                TEST(test_values_are_everybodys_own),
-                TEST(test_the_root_of_a_broadcast_is_one_of_many),
-                TEST(test_the_next_collective_begins_from_the_answer_of_the_last),
-                TEST(test_too_much_for_one_message_is_two),
-                TEST(test_an_early_rank_waits_for_the_others_of_its_node),
-                TEST(test_all_of_the_world_on_a_node_are_waited_for),
-                TEST(test_only_members_are_waited_for),
-                TEST(test_nobody_waits_for_long),
-                TEST(test_a_rank_that_left_is_not_waited_for),
-                TEST(test_a_question_for_missing_ranks_does_not_wait),
-                TEST(test_large_values_do_not_wait),
-                TEST(test_a_rank_that_gives_up_is_told_the_missing_ranks),
-                TEST(test_a_rank_that_gives_up_at_once_is_told_the_same),
-                TEST(test_an_answer_overtakes_a_leave),
-                TEST(test_the_place_of_a_dead_rank_is_free),
-                TEST(test_a_rank_that_dies_unsent_never_arrived),
-                TEST(test_a_rank_that_dies_and_comes_again_is_there),
-                TEST(test_a_rank_that_comes_twice_is_refused),
-                TEST(test_a_client_without_hello_cannot_join),
-                TEST(test_a_non_member_is_told_alone),
-                TEST(test_a_differing_rank_ends_it_for_all),
-                TEST(test_all_hear_of_a_failure_at_once),
-                TEST(test_the_head_hears_that_a_rank_is_gone),
-                CHAIN(test_nodes_come_together),
-                CHAIN(test_a_node_below_that_comes_in_parts_is_answered_once),
-                CHAIN(test_a_node_waits_for_those_below),
-                CHAIN(test_a_rank_no_longer_below_is_waited_for_once),
-                CHAIN(test_one_below_gives_up),
-                CHAIN(test_one_below_dies),
-                CHAIN(test_one_below_dies_on_its_way),
-                CHAIN(test_a_node_below_is_cut_off),
-                CHAIN(test_one_below_differs),
-                TEST(test_nonsense_from_below_is_refused),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,21 +6,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/job/store_server.h"
 #include "lib/asking.h"
+#include "lib/unit.h"
 
 /* --- combining -------------------------------------------------------------------------------- */
 
-static void test_additions_are_combined_in_order(void **state UNUSED)
+TEST_WITH(set_up, tear_down, additions_are_combined_in_order)
 {
         for (int i = 0; i < 4; i++)
                 add(i, 1, "n", i + 1);
@@ -37,7 +31,7 @@ static void test_additions_are_combined_in_order(void **state UNUSED)
         expect(3, "1 ok 10");
 }
 
-static void test_numbers_of_two_signs_are_not_combined(void **state UNUSED)
+TEST_WITH(set_up, tear_down, numbers_of_two_signs_are_not_combined)
 {
         add(0, 1, "n", 5);
         add(1, 1, "n", -3);
@@ -49,7 +43,7 @@ static void test_numbers_of_two_signs_are_not_combined(void **state UNUSED)
         expect(1, "1 ok 4");
 }
 
-static void test_a_refused_sum_is_split(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_refused_sum_is_split)
 {
         add(4, 1, "n", INT64_MAX - 5);
         relays_settle(rs);
@@ -64,7 +58,7 @@ static void test_a_refused_sum_is_split(void **state UNUSED)
         expect(4, "1 ok 9223372036854775802");
 }
 
-static void test_sums_that_fit_no_number_are_not_made(void **state UNUSED)
+TEST_WITH(set_up, tear_down, sums_that_fit_no_number_are_not_made)
 {
         add(0, 1, "n", INT64_MAX);
         add(1, 1, "n", 1);
@@ -73,7 +67,7 @@ static void test_sums_that_fit_no_number_are_not_made(void **state UNUSED)
         expect(1, "1 invalid key `n` is not a number that can take 1");
 }
 
-static void test_a_client_that_leaves_is_not_in_an_unsent_sum(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_client_that_leaves_is_not_in_an_unsent_sum)
 {
         add(0, 1, "n", 1);
         add(1, 1, "n", 10);
@@ -98,7 +92,7 @@ static void count(int who, uint32_t tag, int64_t until)
         ask_all(who, tag, STORE_COUNT, "c", "", until);
 }
 
-static void test_counts_of_a_turn_are_one(void **state UNUSED)
+TEST_WITH(set_up, tear_down, counts_of_a_turn_are_one)
 {
         for (int i = 0; i < 3; i++)
                 count(i, 1, 6);
@@ -117,7 +111,7 @@ static void test_counts_of_a_turn_are_one(void **state UNUSED)
                 expect(i, "1 ok 6");
 }
 
-static void test_a_client_that_leaves_is_not_counted(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_client_that_leaves_is_not_counted)
 {
         for (int i = 0; i < 3; i++)
                 count(i, 1, 2);
@@ -137,7 +131,7 @@ static void test_a_client_that_leaves_is_not_counted(void **state UNUSED)
         come(1, false);
 }
 
-static void test_a_count_that_a_death_ends_is_not_repeated(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_count_that_a_death_ends_is_not_repeated)
 {
         count(0, 1, 9);
         count(1, 1, 9);
@@ -158,7 +152,7 @@ static void test_a_count_that_a_death_ends_is_not_repeated(void **state UNUSED)
 
 /* --- the same said twice ---------------------------------------------------------------------- */
 
-static void test_the_same_set_is_made_once(void **state UNUSED)
+TEST_WITH(set_up, tear_down, the_same_set_is_made_once)
 {
         for (int i = 0; i < 3; i++)
                 set(i, 1, "k", "v");
@@ -170,7 +164,7 @@ static void test_the_same_set_is_made_once(void **state UNUSED)
         expect(2, "1 ok");
 }
 
-static void test_nothing_comes_between_two_that_are_made_once(void **state UNUSED)
+TEST_WITH(set_up, tear_down, nothing_comes_between_two_that_are_made_once)
 {
         set(0, 1, "k", "v");
         set(1, 1, "k", "w");
@@ -190,7 +184,7 @@ static void test_nothing_comes_between_two_that_are_made_once(void **state UNUSE
         assert_non_null(strstr((const char *)buf_data(&clients[0].said), "3 ok 'v'"));
 }
 
-static void test_a_client_that_sets_and_goes_has_set(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_client_that_sets_and_goes_has_set)
 {
         set(0, 1, "k", "v");
         go(0);
@@ -210,7 +204,7 @@ static void below_up(void)
                 ;
 }
 
-static void test_a_chain_says_one_thing_for_all(void **state UNUSED)
+TEST_WITH(set_up_chain, tear_down, a_chain_says_one_thing_for_all)
 {
         for (int i = 0; i < CLIENTS; i++) {
                 count(i, 1, CLIENTS);
@@ -256,17 +250,17 @@ static void join_below(bool in_time)
         assert_int_equal(sent(STORE_GET), in_time ? 1 : 2);
 }
 
-static void test_a_join_from_below_is_covered_in_time(void **state UNUSED)
+TEST_WITH(set_up_chain, tear_down, a_join_from_below_is_covered_in_time)
 {
         join_below(true);
 }
 
-static void test_a_join_from_below_that_is_late_is_not(void **state UNUSED)
+TEST_WITH(set_up_chain, tear_down, a_join_from_below_that_is_late_is_not)
 {
         join_below(false);
 }
 
-static void test_an_item_is_for_one_in_a_chain_too(void **state UNUSED)
+TEST_WITH(set_up_chain, tear_down, an_item_is_for_one_in_a_chain_too)
 {
         ask(4, 1, STORE_WAIT, "q");
         ask(5, 1, STORE_WAIT, "q");
@@ -281,7 +275,7 @@ static void test_an_item_is_for_one_in_a_chain_too(void **state UNUSED)
 }
 
 /* No message of a relay to one below is longer than one of the head. */
-static void test_a_long_answer_is_put_together_below(void **state UNUSED)
+TEST_WITH(set_up_chain, tear_down, a_long_answer_is_put_together_below)
 {
         set_megabytes("a", 10);
         set_megabytes("b", 9);
@@ -294,31 +288,4 @@ static void test_a_long_answer_is_put_together_below(void **state UNUSED)
         expect(4, "1 ok 3");
         assert_int_equal(clients[0].bytes, 4 * sizeof(uint64_t) + (27 << 20));
         assert_int_equal(clients[4].bytes, clients[0].bytes);
-}
-
-#define TEST(fn)       cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-#define TEST_CHAIN(fn) cmocka_unit_test_setup_teardown(fn, set_up_chain, tear_down)
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                TEST(test_additions_are_combined_in_order),
-                TEST(test_numbers_of_two_signs_are_not_combined),
-                TEST(test_a_refused_sum_is_split),
-                TEST(test_sums_that_fit_no_number_are_not_made),
-                TEST(test_a_client_that_leaves_is_not_in_an_unsent_sum),
-                TEST(test_counts_of_a_turn_are_one),
-                TEST(test_a_client_that_leaves_is_not_counted),
-                TEST(test_a_count_that_a_death_ends_is_not_repeated),
-                TEST(test_the_same_set_is_made_once),
-                TEST(test_nothing_comes_between_two_that_are_made_once),
-                TEST(test_a_client_that_sets_and_goes_has_set),
-                TEST_CHAIN(test_a_chain_says_one_thing_for_all),
-                TEST_CHAIN(test_a_join_from_below_is_covered_in_time),
-                TEST_CHAIN(test_a_join_from_below_that_is_late_is_not),
-                TEST_CHAIN(test_an_item_is_for_one_in_a_chain_too),
-                TEST_CHAIN(test_a_long_answer_is_put_together_below),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }
