@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -15,6 +7,7 @@
 #include "agent/contain/pidns.h"
 #include "agent/core/proc.h"
 #include "base/fd.h"
+#include "lib/unit.h"
 #include "lib/wait_for.h"
 
 static int gate[2];
@@ -56,7 +49,7 @@ static size_t count_children(pid_t of)
 }
 
 /* A loaded node runs the keeper late: ranks have started, and orphans of theirs have died. */
-static void test_late_keeper_reaps_orphans_that_died_before(void **state UNUSED)
+TEST(late_keeper_reaps_orphans_that_died_before)
 {
         struct pidns p = { 0 };
         struct error err;
@@ -76,13 +69,4 @@ static void test_late_keeper_reaps_orphans_that_died_before(void **state UNUSED)
         wait_for(has_zombie_only(p.keeper));
         fd_close(gate[1]); /* lets the keeper go */
         wait_for_equal(count_children(p.keeper), 0);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_late_keeper_reaps_orphans_that_died_before),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

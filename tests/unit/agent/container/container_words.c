@@ -3,17 +3,11 @@
  * The recorded command lines. Those of Docker, Podman and Charliecloud are also run by
  * tests/launch/containers-hold-the-ranks.sh; those with GPUs and of Apptainer are recorded only.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/container/container_words.h"
 #include "base/buf.h"
+
+#include "lib/unit.h"
 
 static const struct container_site plain = { .program = "docker",
                                              .agent = "/c/agent-1",
@@ -50,7 +44,7 @@ static void expect_words(enum container_kind kind, const char *name, const char 
 #define AGENT " --mount type=bind,source=/c/agent-1,target=/.hnlaunch-agent,readonly"
 #define LAST  " --entrypoint /.hnlaunch-agent"
 
-static void test_docker(void **state UNUSED)
+TEST(docker)
 {
         static const gid_t groups[] = { 44, 109 };
         struct strv names = STRV_INIT;
@@ -77,7 +71,7 @@ static void test_docker(void **state UNUSED)
         strv_finish(&names);
 }
 
-static void test_devices(void **state UNUSED)
+TEST(devices)
 {
         struct container_site s = plain;
 
@@ -97,7 +91,7 @@ static void test_devices(void **state UNUSED)
                      " img --inside");
 }
 
-static void test_apptainer(void **state UNUSED)
+TEST(apptainer)
 {
         struct container_site s = plain;
 
@@ -110,7 +104,7 @@ static void test_apptainer(void **state UNUSED)
                      "docker://a /c/agent-1 --inside");
 }
 
-static void test_charliecloud(void **state UNUSED)
+TEST(charliecloud)
 {
         struct container_site s = plain;
 
@@ -121,7 +115,7 @@ static void test_charliecloud(void **state UNUSED)
                      "ch-run --set-env --home --bind=/p/q --write /i -- /proc/self/fd/9 --inside");
 }
 
-static void test_exec(void **state UNUSED)
+TEST(exec)
 {
         struct container_site s = plain;
 
@@ -133,15 +127,4 @@ static void test_exec(void **state UNUSED)
         expect_words(CONTAINER_EXEC, "box", "--user me", &s,
                      "podman exec --interactive --user me box /tmp/.hnlaunch-agent-1 --inside "
                      "--remove");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_docker),    cmocka_unit_test(test_devices),
-                cmocka_unit_test(test_apptainer), cmocka_unit_test(test_charliecloud),
-                cmocka_unit_test(test_exec),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors that the agent closes long before the object that polled them goes: their numbers are
  * soon those of other connections, which must still be read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,6 +11,7 @@
 #include "agent/rank/stdin_writer.h"
 #include "agent/tree/child_agent.h"
 #include "base/fd.h"
+#include "lib/unit.h"
 #include "lib/wait_for.h"
 
 /* A connection with a number that was another's. */
@@ -79,7 +74,7 @@ static void finish_loop(uv_loop_t *loop)
         assert_int_equal(uv_loop_close(loop), 0);
 }
 
-static void test_standard_input_that_ended(void **state UNUSED)
+TEST(standard_input_that_ended)
 {
         struct uplink up = { 0 };
         struct stdin_writer *w;
@@ -120,7 +115,7 @@ static bool turn_until_closed(uv_loop_t *loop, int number)
         return !is_open(number);
 }
 
-static void test_stream_of_an_ssh_that_closed_it(void **state UNUSED)
+TEST(stream_of_an_ssh_that_closed_it)
 {
         static const struct child_agent_ops ops = { on_bytes, on_written, on_bytes, on_ended };
         struct child_agent_order o = { .number = 1, .argv = STRV_INIT };
@@ -150,14 +145,4 @@ static void test_stream_of_an_ssh_that_closed_it(void **state UNUSED)
         assert_still_heard(&next);
         finish_loop(&loop);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_standard_input_that_ended),
-                cmocka_unit_test(test_stream_of_an_ssh_that_closed_it),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

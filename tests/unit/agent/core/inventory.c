@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +6,7 @@
 #include "agent/core/inventory.h"
 #include "agent/endpoint/port.h"
 #include "agent/rank/base_env.h"
+#include "lib/unit.h"
 
 static char folder[64];
 
@@ -78,7 +71,7 @@ static void read_node(struct gpu_list *h)
         inventory_read_gpus(h, gpus, nodes);
 }
 
-static void test_devices_count_in_the_order_of_the_bus(void **state UNUSED)
+TEST(devices_count_in_the_order_of_the_bus)
 {
         struct gpu_list h;
 
@@ -94,7 +87,7 @@ static void test_devices_count_in_the_order_of_the_bus(void **state UNUSED)
         free(h.v);
 }
 
-static void test_a_node_without_a_driver_has_no_devices(void **state UNUSED)
+TEST(a_node_without_a_driver_has_no_devices)
 {
         struct gpu_list h = { 0 };
 
@@ -102,7 +95,7 @@ static void test_a_node_without_a_driver_has_no_devices(void **state UNUSED)
         assert_int_equal(h.n, 0);
 }
 
-static void test_visible_devices_are_read_as_cuda_does(void **state UNUSED)
+TEST(visible_devices_are_read_as_cuda_does)
 {
         static const struct {
                 const char *visible, *want;
@@ -134,7 +127,7 @@ static void test_visible_devices_are_read_as_cuda_does(void **state UNUSED)
         free(all.v);
 }
 
-static void test_devices_of_a_fabric_are_counted(void **state UNUSED)
+TEST(devices_of_a_fabric_are_counted)
 {
         char path[128];
 
@@ -143,7 +136,7 @@ static void test_devices_of_a_fabric_are_counted(void **state UNUSED)
         assert_int_equal(inventory_count_devices(path), 4);
 }
 
-static void test_the_node_under_us_is_described(void **state UNUSED)
+TEST(the_node_under_us_is_described)
 {
         struct hello h;
 
@@ -167,7 +160,7 @@ static void test_the_node_under_us_is_described(void **state UNUSED)
         unsetenv("SSH_CONNECTION");
 }
 
-static void test_a_held_port_is_kept_and_taken_back(void **state UNUSED)
+TEST(a_held_port_is_kept_and_taken_back)
 {
         struct held_port a = PORT_INIT, b = PORT_INIT;
         uint32_t number;
@@ -187,7 +180,7 @@ static void test_a_held_port_is_kept_and_taken_back(void **state UNUSED)
         port_release(&a);
 }
 
-static void test_the_login_environment_loses_its_session(void **state UNUSED)
+TEST(the_login_environment_loses_its_session)
 {
         const char *login[] = { "PATH=/bin", "SSH_TTY=x",
                                 "PWD=/",     "PWDX=kept",
@@ -224,15 +217,5 @@ static void test_the_login_environment_loses_its_session(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_devices_count_in_the_order_of_the_bus),
-                cmocka_unit_test(test_a_node_without_a_driver_has_no_devices),
-                cmocka_unit_test(test_visible_devices_are_read_as_cuda_does),
-                cmocka_unit_test(test_devices_of_a_fabric_are_counted),
-                cmocka_unit_test(test_the_node_under_us_is_described),
-                cmocka_unit_test(test_a_held_port_is_kept_and_taken_back),
-                cmocka_unit_test(test_the_login_environment_loses_its_session),
-        };
-
-        return cmocka_run_group_tests(tests, make_node, remove_node);
+        return unit_run(make_node, remove_node);
 }

@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,6 +13,7 @@
 #include "base/fd.h"
 #include "base/spawn.h"
 #include "base/strv.h"
+#include "lib/unit.h"
 #include "lib/wait_for.h"
 
 static bool listed(const struct pids *p, pid_t pid)
@@ -67,7 +60,7 @@ static void end(pid_t pid)
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void test_children_are_found_until_they_are_reaped(void **state UNUSED)
+TEST(children_are_found_until_they_are_reaped)
 {
         struct pids pids = PIDS_INIT;
         pid_t pid;
@@ -85,7 +78,7 @@ static void test_children_are_found_until_they_are_reaped(void **state UNUSED)
         pids_finish(&pids);
 }
 
-static void test_who_flees_by_double_fork_and_setsid_becomes_a_child(void **state UNUSED)
+TEST(who_flees_by_double_fork_and_setsid_becomes_a_child)
 {
         struct pids pids = PIDS_INIT;
         int fds[2];
@@ -109,7 +102,7 @@ static void test_who_flees_by_double_fork_and_setsid_becomes_a_child(void **stat
 
 /* The grandchild is none of our children while its parent lives: like a process that a service
  * started for the job. */
-static void test_marked_strangers_are_found_by_the_whole_mark(void **state UNUSED)
+TEST(marked_strangers_are_found_by_the_whole_mark)
 {
         /* Of this run: the same test may run elsewhere on the machine. */
         char *mark = xasprintf("/run/%d/store", (int)getpid()),
@@ -147,7 +140,7 @@ static void test_marked_strangers_are_found_by_the_whole_mark(void **state UNUSE
 }
 
 /* For a moment of every exec() a process has no environment. */
-static void test_marked_strangers_are_found_while_they_start_programs(void **state UNUSED)
+TEST(marked_strangers_are_found_while_they_start_programs)
 {
         char *mark = xasprintf("/run/%d/store", (int)getpid()),
              *pair = xasprintf("HN_STORE=%s", mark);
@@ -177,7 +170,7 @@ static void test_marked_strangers_are_found_while_they_start_programs(void **sta
         free(pair);
 }
 
-static void test_the_jobs_folder_is_private_and_goes_with_its_files(void **state UNUSED)
+TEST(the_jobs_folder_is_private_and_goes_with_its_files)
 {
         struct job_dir d = { 0 };
         struct error err;
@@ -214,7 +207,7 @@ static void test_the_jobs_folder_is_private_and_goes_with_its_files(void **state
         free(path);
 }
 
-static void test_a_runtime_folder_that_refuses_is_passed_over(void **state UNUSED)
+TEST(a_runtime_folder_that_refuses_is_passed_over)
 {
         struct job_dir d = { 0 };
         struct error err;
@@ -233,14 +226,5 @@ static int become_subreaper(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_children_are_found_until_they_are_reaped),
-                cmocka_unit_test(test_who_flees_by_double_fork_and_setsid_becomes_a_child),
-                cmocka_unit_test(test_marked_strangers_are_found_by_the_whole_mark),
-                cmocka_unit_test(test_marked_strangers_are_found_while_they_start_programs),
-                cmocka_unit_test(test_the_jobs_folder_is_private_and_goes_with_its_files),
-                cmocka_unit_test(test_a_runtime_folder_that_refuses_is_passed_over),
-        };
-
-        return cmocka_run_group_tests(tests, become_subreaper, NULL);
+        return unit_run(become_subreaper, NULL);
 }

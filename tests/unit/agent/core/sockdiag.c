@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -22,6 +15,7 @@
 
 #include "agent/core/sockdiag.h"
 #include "base/fd.h"
+#include "lib/unit.h"
 
 enum { NOBODY = 65534 };
 
@@ -174,33 +168,29 @@ static void finds_us(int listening, const char *at, int dialling, const char *to
         line_close(&l);
 }
 
-static void finds_the_owner_of_ipv4(void **state)
+TEST(finds_the_owner_of_ipv4)
 {
-        (void)state;
         finds_us(AF_INET, "127.0.0.1", AF_INET, "127.0.0.1");
 }
 
-static void finds_the_owner_of_ipv6(void **state)
+TEST(finds_the_owner_of_ipv6)
 {
-        (void)state;
         finds_us(AF_INET6, "::1", AF_INET6, "::1");
 }
 
 /* A listener on :: sees IPv4 clients as ::ffff:a.b.c.d, and so may the client see the server. */
-static void finds_the_owner_of_mapped_addresses(void **state)
+TEST(finds_the_owner_of_mapped_addresses)
 {
-        (void)state;
         finds_us(AF_INET6, "::", AF_INET, "127.0.0.1");
         finds_us(AF_INET6, "::", AF_INET6, "::ffff:127.0.0.1");
         finds_us(AF_INET, "127.0.0.1", AF_INET6, "::ffff:127.0.0.1");
 }
 
-static void tells_another_user(void **state)
+TEST(tells_another_user)
 {
         struct sockdiag_owner owner;
         struct line l;
 
-        (void)state;
         if (geteuid() != 0)
                 skip();
         line_listen(&l, AF_INET6, "::");
@@ -214,12 +204,11 @@ static void tells_another_user(void **state)
 
 /* The kernel says uid 0 of a socket that no process holds any more: for an agent of root's that
  * would be itself. */
-static void one_who_has_left_is_nobody(void **state)
+TEST(one_who_has_left_is_nobody)
 {
         struct sockdiag_owner owner;
         struct line l;
 
-        (void)state;
         line_listen(&l, AF_INET, "127.0.0.1");
         line_by_child(&l, geteuid() ? geteuid() : NOBODY, true);
         for (int netlink = 0; netlink < 2; netlink++)
@@ -228,12 +217,11 @@ static void one_who_has_left_is_nobody(void **state)
 }
 
 /* Behind another machine's address there is no socket of ours, whatever listens on that port. */
-static void an_end_elsewhere_is_not_found(void **state)
+TEST(an_end_elsewhere_is_not_found)
 {
         struct sockdiag_owner owner;
         struct line l;
 
-        (void)state;
         line_listen(&l, AF_INET, "127.0.0.1");
         l.far = dial(&l, AF_INET, "127.0.0.1");
         line_accept(&l);
@@ -244,7 +232,7 @@ static void an_end_elsewhere_is_not_found(void **state)
         line_close(&l);
 }
 
-static void what_is_no_address_is_refused(void **state)
+TEST(what_is_no_address_is_refused)
 {
         struct sockaddr_storage none = { .ss_family = AF_UNIX };
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
@@ -252,7 +240,6 @@ static void what_is_no_address_is_refused(void **state)
         struct sockdiag_owner owner;
         struct error err;
 
-        (void)state;
         assert_int_equal(sockdiag_find(&d, sa(&none), sa(&none), &owner, &err), -EAFNOSUPPORT);
         assert_int_equal(sockdiag_towards(&d, sa(&none), &conns, &err), -EAFNOSUPPORT);
         assert_int_equal(sockdiag_port(sa(&none)), 0);
@@ -278,11 +265,10 @@ static void lists_ports_of(struct line *l, int dialling, const char *to, bool ne
         sockdiag_close(&d);
 }
 
-static void lists_ports_of_processes(void **state)
+TEST(lists_ports_of_processes)
 {
         struct line l;
 
-        (void)state;
         for (int netlink = 0; netlink < 2; netlink++) {
                 line_listen(&l, AF_INET6, "::");
                 l.far = dial(&l, AF_INET, "127.0.0.1");
@@ -306,7 +292,7 @@ static void lists_ports_of_processes(void **state)
 }
 
 /* A rank's connection may belong to a process that the rank has started. */
-static void a_childs_port_is_its_parents_too(void **state)
+TEST(a_childs_port_is_its_parents_too)
 {
         struct sockdiag_conns conns;
         struct sockdiag d;
@@ -314,7 +300,6 @@ static void a_childs_port_is_its_parents_too(void **state)
         uint32_t ports[4];
         struct line l;
 
-        (void)state;
         line_listen(&l, AF_INET, "127.0.0.1");
         line_by_child(&l, geteuid(), false);
         for (int netlink = 0; netlink < 2; netlink++) {
@@ -332,7 +317,7 @@ static void a_childs_port_is_its_parents_too(void **state)
 }
 
 /* Netlink is there but fails, as in a sandbox that filters it: /proc is read after all. */
-static void a_failing_netlink_is_replaced_by_proc(void **state)
+TEST(a_failing_netlink_is_replaced_by_proc)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockdiag_owner owner = { 0 };
@@ -340,7 +325,6 @@ static void a_failing_netlink_is_replaced_by_proc(void **state)
         struct error err;
         struct line l;
 
-        (void)state;
         line_listen(&l, AF_INET6, "::");
         l.far = dial(&l, AF_INET, "127.0.0.1");
         line_accept(&l);
@@ -357,13 +341,12 @@ static void a_failing_netlink_is_replaced_by_proc(void **state)
 }
 
 /* Each connection is listed once, and others of the same address are not. */
-static void proc_lists_what_netlink_lists(void **state)
+TEST(proc_lists_what_netlink_lists)
 {
         enum { CONNS = 8 };
         struct line l, other;
         int fds[CONNS];
 
-        (void)state;
         line_listen(&l, AF_INET, "127.0.0.1");
         line_listen(&other, AF_INET, "127.0.0.1");
         other.far = dial(&other, AF_INET, "127.0.0.1");
@@ -386,13 +369,12 @@ static void proc_lists_what_netlink_lists(void **state)
         line_close(&other);
 }
 
-static void test_the_other_end_of_a_socket_is_named(void **state)
+TEST(the_other_end_of_a_socket_is_named)
 {
         char want[64], got[64];
         struct stat st;
         struct line l;
 
-        (void)state;
         line_listen(&l, AF_INET, "127.0.0.1");
         l.far = dial(&l, AF_INET, "127.0.0.1");
         line_accept(&l);
@@ -403,24 +385,4 @@ static void test_the_other_end_of_a_socket_is_named(void **state)
         assert_int_equal(fstat(l.listener, &st), 0);
         assert_false(sockdiag_peer(getpid(), st.st_ino, got, sizeof(got)));
         line_close(&l);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_other_end_of_a_socket_is_named),
-                cmocka_unit_test(finds_the_owner_of_ipv4),
-                cmocka_unit_test(finds_the_owner_of_ipv6),
-                cmocka_unit_test(finds_the_owner_of_mapped_addresses),
-                cmocka_unit_test(tells_another_user),
-                cmocka_unit_test(one_who_has_left_is_nobody),
-                cmocka_unit_test(an_end_elsewhere_is_not_found),
-                cmocka_unit_test(what_is_no_address_is_refused),
-                cmocka_unit_test(lists_ports_of_processes),
-                cmocka_unit_test(a_childs_port_is_its_parents_too),
-                cmocka_unit_test(a_failing_netlink_is_replaced_by_proc),
-                cmocka_unit_test(proc_lists_what_netlink_lists),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

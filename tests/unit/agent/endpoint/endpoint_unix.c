@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +11,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/strv.h"
+#include "lib/unit.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
 
@@ -125,7 +118,7 @@ static void serves(struct house *h, uint64_t n)
         assert_int_equal(relay_counts(h->relay).requests, n);
 }
 
-static void test_a_client_that_breaks_a_rule_goes_alone(void **state)
+TEST_WITH(build, tear_down, a_client_that_breaks_a_rule_goes_alone)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct house *h = *state;
@@ -144,7 +137,7 @@ static void test_a_client_that_breaks_a_rule_goes_alone(void **state)
         fd_close(bad);
 }
 
-static void test_more_requests_than_may_wait_are_too_many(void **state)
+TEST_WITH(build, tear_down, more_requests_than_may_wait_are_too_many)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct house *h = *state;
@@ -163,7 +156,7 @@ static void test_more_requests_than_may_wait_are_too_many(void **state)
 }
 
 /* The folder and the mode of the socket keep them out already; here both are open. */
-static void test_another_user_is_not_let_in(void **state)
+TEST_WITH(build, tear_down, another_user_is_not_let_in)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct house *h = *state;
@@ -192,7 +185,7 @@ static void test_another_user_is_not_let_in(void **state)
         fd_close(fd);
 }
 
-static void test_the_socket_is_for_its_user_alone(void **state)
+TEST_WITH(build, tear_down, the_socket_is_for_its_user_alone)
 {
         struct house *h = *state;
         struct stat st;
@@ -201,7 +194,7 @@ static void test_the_socket_is_for_its_user_alone(void **state)
         assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void test_a_folder_that_is_open_to_others_is_refused(void **state)
+TEST_WITH(build, tear_down, a_folder_that_is_open_to_others_is_refused)
 {
         char *path, folder[] = "/tmp/hntest-door-XXXXXX";
         struct house *h = *state;
@@ -216,19 +209,4 @@ static void test_a_folder_that_is_open_to_others_is_refused(void **state)
         uv_run(&h->loop, UV_RUN_NOWAIT);
         assert_int_equal(rmdir(folder), 0);
         free(path);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, build, tear_down)
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                TEST(test_a_client_that_breaks_a_rule_goes_alone),
-                TEST(test_more_requests_than_may_wait_are_too_many),
-                TEST(test_another_user_is_not_let_in),
-                TEST(test_the_socket_is_for_its_user_alone),
-                TEST(test_a_folder_that_is_open_to_others_is_refused),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/endpoint/generation.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { RANKS = 4 };
 
@@ -100,7 +93,7 @@ static unsigned count_leftovers(struct generations *g)
 
 /* --- one group: nothing changes --------------------------------------------------------------- */
 
-static void test_one_group_keeps_its_names(void **state)
+TEST_WITH(set_up, tear_down, one_group_keeps_its_names)
 {
         struct generation_client c[RANKS];
 
@@ -118,7 +111,7 @@ static void test_one_group_keeps_its_names(void **state)
 
 /* A rank that came before another one ended, and names its first key later, is of the same group.
  */
-static void test_rank_that_ends_early_begins_no_generation(void **state)
+TEST_WITH(set_up, tear_down, rank_that_ends_early_begins_no_generation)
 {
         struct generation_client c[RANKS];
 
@@ -133,7 +126,7 @@ static void test_rank_that_ends_early_begins_no_generation(void **state)
 }
 
 /* Ranks that a rank has started are more clients than there are ranks. */
-static void test_more_processes_than_ranks_are_one_group(void **state)
+TEST_WITH(set_up, tear_down, more_processes_than_ranks_are_one_group)
 {
         struct generation_client c[3 * RANKS];
 
@@ -146,7 +139,7 @@ static void test_more_processes_than_ranks_are_one_group(void **state)
 }
 
 /* Containers: each rank is process 1 of its own. */
-static void test_equal_process_numbers_are_no_second_group(void **state)
+TEST_WITH(set_up, tear_down, equal_process_numbers_are_no_second_group)
 {
         struct generation_client c[RANKS];
 
@@ -160,7 +153,7 @@ static void test_equal_process_numbers_are_no_second_group(void **state)
                 generation_leave(*state, &c[r]);
 }
 
-static void test_other_keys_are_of_all(void **state)
+TEST_WITH(set_up, tear_down, other_keys_are_of_all)
 {
         static const char *const keys[] = { "init/",         "/",
                                             "/default_pg",   "/default_pgx/0",
@@ -183,7 +176,7 @@ static void test_other_keys_are_of_all(void **state)
 /* --- several groups --------------------------------------------------------------------------- */
 
 /* The first rank is back before any other one has left. */
-static void test_fast_rank_begins_the_next_generation(void **state)
+TEST_WITH(set_up, tear_down, fast_rank_begins_the_next_generation)
 {
         struct generation_client c[RANKS];
 
@@ -207,7 +200,7 @@ static void test_fast_rank_begins_the_next_generation(void **state)
 }
 
 /* No connection is ever closed; the next group begins when a rank comes again. */
-static void test_open_connections_keep_no_rank_in_its_group(void **state)
+TEST_WITH(set_up, tear_down, open_connections_keep_no_rank_in_its_group)
 {
         struct generation_client c[20][RANKS];
         char key[64];
@@ -229,7 +222,7 @@ static void test_open_connections_keep_no_rank_in_its_group(void **state)
 }
 
 /* Ranks of NCCL begin with a wait; the process tells that they come again. */
-static void test_process_that_comes_again_waits_for_the_next_id(void **state)
+TEST_WITH(set_up, tear_down, process_that_comes_again_waits_for_the_next_id)
 {
         static const char id[] = "/default_pg/0//cuda//0";
         struct generation_client c[20][RANKS];
@@ -249,7 +242,7 @@ static void test_process_that_comes_again_waits_for_the_next_id(void **state)
 }
 
 /* Groups of fewer ranks, and then one of all. */
-static void test_ranks_that_were_not_there_join_the_newest(void **state)
+TEST_WITH(set_up, tear_down, ranks_that_were_not_there_join_the_newest)
 {
         struct generation_client c[RANKS];
 
@@ -265,7 +258,7 @@ static void test_ranks_that_were_not_there_join_the_newest(void **state)
         }
 }
 
-static void test_clone_is_of_its_process(void **state)
+TEST_WITH(set_up, tear_down, clone_is_of_its_process)
 {
         static const char key[] = "/default_pg/0//1//x";
         struct generation_client a, a_clone, b, old, other, unknown;
@@ -300,7 +293,7 @@ static void test_clone_is_of_its_process(void **state)
 
 /* --- commands with several keys, lists, memory ------------------------------------------------ */
 
-static void test_all_keys_of_a_command_are_renamed(void **state)
+TEST_WITH(set_up, tear_down, all_keys_of_a_command_are_renamed)
 {
         char first[] = "/mine", second[] = "/default_pg/0//a", third[] = "/default_pg/0//b";
         struct bytes keys[] = { bytes_of(first), bytes_of(second), bytes_of(third) };
@@ -325,7 +318,7 @@ static void put_key(struct buf *b, const char *key)
         buf_appends(b, key);
 }
 
-static void test_list_has_the_names_that_the_client_knows(void **state)
+TEST_WITH(set_up, tear_down, list_has_the_names_that_the_client_knows)
 {
         struct buf all = BUF_INIT, want = BUF_INIT, got = BUF_INIT;
         struct generation_client c = connect_member(*state, 0);
@@ -356,7 +349,7 @@ static void test_list_has_the_names_that_the_client_knows(void **state)
         generation_leave(*state, &c);
 }
 
-static void test_remembered_names_are_bounded(void **state)
+TEST_WITH(set_up, tear_down, remembered_names_are_bounded)
 {
         struct generation_client c = connect_member(*state, 0);
         static char key[8000];
@@ -383,35 +376,4 @@ static void test_remembered_names_are_bounded(void **state)
                 c = connect_member(*state, 0);
         }
         assert_true(count_leftovers(*state) >= 2);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_one_group_keeps_its_names, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_rank_that_ends_early_begins_no_generation,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_more_processes_than_ranks_are_one_group,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_equal_process_numbers_are_no_second_group,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_other_keys_are_of_all, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_fast_rank_begins_the_next_generation, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_open_connections_keep_no_rank_in_its_group,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_process_that_comes_again_waits_for_the_next_id,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_ranks_that_were_not_there_join_the_newest,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_clone_is_of_its_process, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_all_keys_of_a_command_are_renamed, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_list_has_the_names_that_the_client_knows,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_remembered_names_are_bounded, set_up,
-                                                tear_down),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

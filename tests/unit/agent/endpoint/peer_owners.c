@@ -3,21 +3,13 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent/core/sockdiag.h"
-#include "base/macros.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 
 enum { NOBODY = 65534, CONNS = OWNERS_MAX + 100 };
 
@@ -80,7 +72,7 @@ static void answer(struct peer_owners *o, uint32_t number, uint32_t n, uint8_t v
         free(m.owners);
 }
 
-static void test_newcomers_of_a_turn_share_a_question(void **state)
+TEST_WITH(set_up, tear_down, newcomers_of_a_turn_share_a_question)
 {
         struct peer_owners *o = *state;
         struct peer_wait w[3];
@@ -100,7 +92,7 @@ static void test_newcomers_of_a_turn_share_a_question(void **state)
         assert_null(w[0].group);
 }
 
-static void test_who_comes_later_waits_for_the_next_question(void **state)
+TEST_WITH(set_up, tear_down, who_comes_later_waits_for_the_next_question)
 {
         struct peer_owners *o = *state;
         struct peer_wait w[3];
@@ -125,7 +117,7 @@ static void test_who_comes_later_waits_for_the_next_question(void **state)
         peer_owners_forget(&w[2]);
 }
 
-static void test_a_connection_may_go_at_any_time(void **state)
+TEST_WITH(set_up, tear_down, a_connection_may_go_at_any_time)
 {
         struct peer_owners *o = *state;
         struct peer_wait w[4];
@@ -146,7 +138,7 @@ static void test_a_connection_may_go_at_any_time(void **state)
         assert_int_equal(seen.n_asked, 1); /* nothing is left to be asked */
 }
 
-static void test_a_question_has_a_limit(void **state)
+TEST_WITH(set_up, tear_down, a_question_has_a_limit)
 {
         struct peer_owners *o = *state;
         struct peer_wait *w = xcalloc(CONNS, sizeof(*w));
@@ -166,7 +158,7 @@ static void test_a_question_has_a_limit(void **state)
 }
 
 /* The hostile case: more addresses than may be asked about at once. */
-static void test_open_questions_have_a_limit(void **state)
+TEST_WITH(set_up, tear_down, open_questions_have_a_limit)
 {
         enum { GROUPS = OWNERS_OPEN_MAX / OWNERS_MAX + 1 };
         struct peer_owners *o = *state;
@@ -251,7 +243,7 @@ static void look_up_beside(const char *addr, unsigned more)
         close(listener);
 }
 
-static void test_owners_of_sockets_are_looked_up(void **state UNUSED)
+TEST(owners_of_sockets_are_looked_up)
 {
         static const char *const addrs[] = { "::1", "::ffff:127.0.0.1" };
 
@@ -259,22 +251,4 @@ static void test_owners_of_sockets_are_looked_up(void **state UNUSED)
                 look_up_beside(addrs[i], 0);
                 look_up_beside(addrs[i], 50);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_newcomers_of_a_turn_share_a_question, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_who_comes_later_waits_for_the_next_question,
-                                                set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_a_connection_may_go_at_any_time, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_a_question_has_a_limit, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_open_questions_have_a_limit, set_up,
-                                                tear_down),
-                cmocka_unit_test(test_owners_of_sockets_are_looked_up),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

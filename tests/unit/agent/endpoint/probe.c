@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -19,6 +11,7 @@
 #include "agent/endpoint/probe.h"
 #include "base/fd.h"
 #include "base/strv.h"
+#include "lib/unit.h"
 #include "lib/wait_for.h"
 
 enum {
@@ -156,7 +149,7 @@ static void run_to_the_end(struct scene *s)
                 uv_run(&s->loop, UV_RUN_ONCE);
 }
 
-static void test_both_addresses_answer(void **state)
+TEST_WITH(build, tear_down, both_addresses_answer)
 {
         struct scene *s = *state;
 
@@ -169,7 +162,7 @@ static void test_both_addresses_answer(void **state)
         assert_int_equal(s->errors[1], 0);
 }
 
-static void test_an_address_that_stays_silent_is_not_waited_for(void **state)
+TEST_WITH(build, tear_down, an_address_that_stays_silent_is_not_waited_for)
 {
         struct scene *s = *state;
 
@@ -181,7 +174,7 @@ static void test_an_address_that_stays_silent_is_not_waited_for(void **state)
         assert_int_equal(s->errors[1], 0);
 }
 
-static void test_an_answer_that_came_while_we_hung_counts(void **state)
+TEST_WITH(build, tear_down, an_answer_that_came_while_we_hung_counts)
 {
         struct scene *s = *state;
 
@@ -195,17 +188,4 @@ static void test_an_answer_that_came_while_we_hung_counts(void **state)
         run_to_the_end(s);
         assert_int_equal(s->errors[0], 0);
         assert_int_equal(s->errors[1], 0);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_both_addresses_answer, build, tear_down),
-                cmocka_unit_test_setup_teardown(test_an_address_that_stays_silent_is_not_waited_for,
-                                                build, tear_down),
-                cmocka_unit_test_setup_teardown(test_an_answer_that_came_while_we_hung_counts,
-                                                build, tear_down),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,21 +5,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent/files/cache_dir.h"
 #include "base/fd.h"
 #include "base/strv.h"
+#include "lib/unit.h"
 
 static char *home;
 
@@ -152,7 +147,7 @@ static char *content_of(const struct file_cache *s)
         return xasprintf("%s/file/%s.444", s->root, sha);
 }
 
-static void test_twins_are_fetched_once(void **state UNUSED)
+TEST_WITH(setup, teardown, twins_are_fetched_once)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
@@ -173,7 +168,7 @@ static void test_twins_are_fetched_once(void **state UNUSED)
         assert_null(left);
 }
 
-static void test_a_wrong_content_is_never_stored(void **state UNUSED)
+TEST_WITH(setup, teardown, a_wrong_content_is_never_stored)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
@@ -189,7 +184,7 @@ static void test_a_wrong_content_is_never_stored(void **state UNUSED)
         file_cache_close(&s, NULL);
 }
 
-static void test_pieces_that_do_not_fit_are_refused(void **state UNUSED)
+TEST_WITH(setup, teardown, pieces_that_do_not_fit_are_refused)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct push_chunk other = { .entry = 1, .data = (const unsigned char *)"x", .len = 1 };
@@ -206,7 +201,7 @@ static void test_pieces_that_do_not_fit_are_refused(void **state UNUSED)
         file_cache_close(&s, NULL);
 }
 
-static void test_who_shares_the_folder_waits_for_the_first(void **state UNUSED)
+TEST_WITH(setup, teardown, who_shares_the_folder_waits_for_the_first)
 {
         struct file_cache one = open_stash("run", 4, "hello"), two = open_stash("run", 9, "hello");
         struct pushed why;
@@ -225,7 +220,7 @@ static void test_who_shares_the_folder_waits_for_the_first(void **state UNUSED)
         file_cache_close(&two, NULL);
 }
 
-static void test_what_is_kept_is_found_and_what_was_changed_is_not(void **state UNUSED)
+TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
@@ -259,7 +254,7 @@ static void test_what_is_kept_is_found_and_what_was_changed_is_not(void **state 
         free(keep);
 }
 
-static void test_files_of_ranks_stay(void **state UNUSED)
+TEST_WITH(setup, teardown, files_of_ranks_stay)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
@@ -293,7 +288,7 @@ static void test_files_of_ranks_stay(void **state UNUSED)
         free(want);
 }
 
-static void test_what_cannot_be_removed_is_told_and_used_again(void **state UNUSED)
+TEST_WITH(setup, teardown, what_cannot_be_removed_is_told_and_used_again)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
@@ -318,7 +313,7 @@ static void test_what_cannot_be_removed_is_told_and_used_again(void **state UNUS
         free(want);
 }
 
-static void test_files_of_a_dead_agent_are_removed(void **state UNUSED)
+TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
@@ -334,7 +329,7 @@ static void test_files_of_a_dead_agent_are_removed(void **state UNUSED)
         file_cache_close(&s, NULL);
 }
 
-static void test_no_place_is_a_failure_with_its_name(void **state UNUSED)
+TEST_WITH(setup, teardown, no_place_is_a_failure_with_its_name)
 {
         char *file = xasprintf("%s/hnlaunch", home), *root;
         struct pushed why;
@@ -359,7 +354,7 @@ static void remove_folder(const char *root, const char *name)
 
 /* Another job that ends removes ROOT/file, and ROOT, when they are empty: between any two steps of
  * ours. */
-static void test_folders_that_another_job_removed_are_made_again(void **state UNUSED)
+TEST_WITH(setup, teardown, folders_that_another_job_removed_are_made_again)
 {
         CLEANUP(free_textp) char *folder = cache_dir(0);
         struct file_cache s = open_stash("run", 0, "hello");
@@ -378,7 +373,7 @@ static void test_folders_that_another_job_removed_are_made_again(void **state UN
 }
 
 /* We have linked what is there, and somebody who found it to be nobody's takes its name away. */
-static void test_a_content_that_loses_its_name_gets_it_back(void **state UNUSED)
+TEST_WITH(setup, teardown, a_content_that_loses_its_name_gets_it_back)
 {
         struct file_cache one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
         struct pushed why;
@@ -400,7 +395,7 @@ static void test_a_content_that_loses_its_name_gets_it_back(void **state UNUSED)
         file_cache_close(&two, NULL);
 }
 
-static void test_a_content_with_all_its_links_is_copied(void **state UNUSED)
+TEST_WITH(setup, teardown, a_content_with_all_its_links_is_copied)
 {
         struct file_cache one = open_stash("run", 0, "hello"), two = FILE_CACHE_INIT;
         struct push_offer other = offer("run2", 0, "hello");
@@ -427,7 +422,7 @@ static void test_a_content_with_all_its_links_is_copied(void **state UNUSED)
 }
 
 /* Its lock was removed with the folder, and both were made anew by somebody else. */
-static void test_a_lock_that_was_removed_is_worth_nothing(void **state UNUSED)
+TEST_WITH(setup, teardown, a_lock_that_was_removed_is_worth_nothing)
 {
         struct file_cache one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
         struct pushed why;
@@ -447,7 +442,7 @@ static void test_a_lock_that_was_removed_is_worth_nothing(void **state UNUSED)
 }
 
 /* Without locks nobody can tell whether a folder is in use. */
-static void test_a_place_without_locks_is_passed_over(void **state UNUSED)
+TEST_WITH(setup, teardown, a_place_without_locks_is_passed_over)
 {
         CLEANUP(free_textp) char *folder = cache_dir(0);
         struct pushed why;
@@ -465,7 +460,7 @@ static void test_a_place_without_locks_is_passed_over(void **state UNUSED)
 }
 
 /* Everybody can make names in /var/tmp: this one leads elsewhere. */
-static void test_nothing_is_written_into_a_folder_of_others(void **state UNUSED)
+TEST_WITH(setup, teardown, nothing_is_written_into_a_folder_of_others)
 {
         char *elsewhere = xasprintf("%s/elsewhere", home), *folder = xasprintf("%s/link", home);
         struct pushed why;
@@ -478,28 +473,4 @@ static void test_nothing_is_written_into_a_folder_of_others(void **state UNUSED)
         assert_int_equal(rmdir(elsewhere), 0); /* it is empty */
         free(elsewhere);
         free(folder);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-        const struct CMUnitTest tests[] = {
-                TEST(test_twins_are_fetched_once),
-                TEST(test_a_wrong_content_is_never_stored),
-                TEST(test_pieces_that_do_not_fit_are_refused),
-                TEST(test_who_shares_the_folder_waits_for_the_first),
-                TEST(test_what_is_kept_is_found_and_what_was_changed_is_not),
-                TEST(test_files_of_ranks_stay),
-                TEST(test_what_cannot_be_removed_is_told_and_used_again),
-                TEST(test_files_of_a_dead_agent_are_removed),
-                TEST(test_no_place_is_a_failure_with_its_name),
-                TEST(test_folders_that_another_job_removed_are_made_again),
-                TEST(test_a_content_that_loses_its_name_gets_it_back),
-                TEST(test_a_content_with_all_its_links_is_copied),
-                TEST(test_a_lock_that_was_removed_is_worth_nothing),
-                TEST(test_a_place_without_locks_is_passed_over),
-                TEST(test_nothing_is_written_into_a_folder_of_others),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,21 +4,15 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent/core/proc.h"
+#include "lib/unit.h"
 
 static void assert_call(const char *text, const char *name, int fd)
 {
@@ -34,11 +28,10 @@ static void assert_call(const char *text, const char *name, int fd)
         assert_int_equal(got_fd, fd);
 }
 
-static void test_calls_name_their_files(void **state)
+TEST(calls_name_their_files)
 {
         char text[64];
 
-        (void)state;
         snprintf(text, sizeof(text), "%d 0x1f 0x7ffe875d585b 0x1 0x7fe2d14d5b60 0x0", SYS_read);
         assert_call(text, "read", 31);
         snprintf(text, sizeof(text), "%d 0x3 0x2 0x0", SYS_flock);
@@ -87,13 +80,12 @@ static void end_reader(pid_t pid, int fd)
         assert_int_equal(status, 0);
 }
 
-static void test_a_process_that_reads_is_told(void **state)
+TEST(a_process_that_reads_is_told)
 {
         char want[128], program[64];
         int fds[2], status;
         pid_t pid;
 
-        (void)state;
         proc_program(getpid(), program, sizeof(program));
         assert_int_equal(pipe(fds), 0);
         pid = start_reader(fds[0], fds[1]);
@@ -120,13 +112,12 @@ static void test_a_process_that_reads_is_told(void **state)
         close(fds[1]);
 }
 
-static void test_an_open_names_its_path(void **state)
+TEST(an_open_names_its_path)
 {
         char text[64];
         uint64_t path;
         int flags;
 
-        (void)state;
         snprintf(text, sizeof(text), "%d 0xffffff9c 0x7f9e7ddf19a0 0x80001 0x0", SYS_openat);
         assert_true(blocked_open(text, &path, &flags));
         assert_true(path == 0x7f9e7ddf19a0);
@@ -143,12 +134,11 @@ static void *take_and_keep(void *lock)
         return NULL;
 }
 
-static void test_a_mutex_has_an_owner(void **state)
+TEST(a_mutex_has_an_owner)
 {
         char text[64], got[160] = "";
         pid_t pid;
 
-        (void)state;
         snprintf(text, sizeof(text), "%d 0x7f9e7ddf19a0 0x80 0x2 0x0", SYS_futex);
         assert_true(blocked_futex(text) == 0x7f9e7ddf19a0);
         snprintf(text, sizeof(text), "%d 0x7f9e7ddf19a0 0x80 0x0 0x0", SYS_futex);
@@ -184,7 +174,7 @@ static void test_a_mutex_has_an_owner(void **state)
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void test_a_lock_has_a_holder(void **state)
+TEST(a_lock_has_a_holder)
 {
         static const char locks[] = "1: POSIX  ADVISORY  WRITE 100 fe:00:7 0 EOF\n"
                                     "2: FLOCK  ADVISORY  WRITE 200 fe:00:8 0 EOF\n"
@@ -194,24 +184,10 @@ static void test_a_lock_has_a_holder(void **state)
                                     "3: -> OFDLCK ADVISORY  WRITE 301 fe:00:9 0 EOF\n"
                                     "cut off";
 
-        (void)state;
         assert_int_equal(blocked_holder(locks, 201), 200);
         assert_int_equal(blocked_holder(locks, 202), 200);
         assert_int_equal(blocked_holder(locks, 301), 0);
         assert_int_equal(blocked_holder(locks, 100), 0);
         assert_int_equal(blocked_holder("", 201), 0);
         assert_int_equal(blocked_holder("1: -> FLOCK  ADVISORY  WRITE 5 fe:00:8 0 EOF", 5), 0);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_calls_name_their_files),
-                cmocka_unit_test(test_an_open_names_its_path),
-                cmocka_unit_test(test_a_mutex_has_an_owner),
-                cmocka_unit_test(test_a_lock_has_a_holder),
-                cmocka_unit_test(test_a_process_that_reads_is_told),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

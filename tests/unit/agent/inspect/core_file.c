@@ -3,23 +3,15 @@
 #include "agent/inspect/core_file.h"
 
 #include <elf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/procfs.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
-#include "base/macros.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 
 static void assert_path(const char *pattern, bool uses_pid, const char *want)
 {
@@ -28,7 +20,7 @@ static void assert_path(const char *pattern, bool uses_pid, const char *want)
         assert_string_equal(got, want);
 }
 
-static void test_patterns_become_paths(void **state UNUSED)
+TEST(patterns_become_paths)
 {
         char host[256], want[600];
 
@@ -43,7 +35,7 @@ static void test_patterns_become_paths(void **state UNUSED)
         assert_path("/%u/%g/%h", false, want);
 }
 
-static void test_unknown_parts_match_any_text(void **state UNUSED)
+TEST(unknown_parts_match_any_text)
 {
         assert_true(core_file_match("core", "core"));
         assert_false(core_file_match("core.1", "core"));
@@ -63,7 +55,7 @@ static void assert_pipe(const char *pattern, const char *want)
         assert_string_equal(got, want);
 }
 
-static void test_pipes_name_their_program(void **state UNUSED)
+TEST(pipes_name_their_program)
 {
         assert_pipe("|/usr/lib/systemd/systemd-coredump %P %u",
                     "core_pattern gives cores to systemd-coredump: coredumpctl info 4711 shows it");
@@ -97,7 +89,7 @@ static size_t put_notes(char *notes)
         return len + put_note(notes + len, NT_FILE, &files, sizeof(files));
 }
 
-static void test_notes_tell_process_and_program(void **state UNUSED)
+TEST(notes_tell_process_and_program)
 {
         char notes[1024] = { 0 }, program[64];
         size_t len = put_notes(notes);
@@ -110,7 +102,7 @@ static void test_notes_tell_process_and_program(void **state UNUSED)
         assert_string_equal(program, "");
 }
 
-static void test_damaged_notes_do_no_harm(void **state UNUSED)
+TEST(damaged_notes_do_no_harm)
 {
         char notes[1024] = { 0 }, program[8];
         size_t len = put_notes(notes);
@@ -154,7 +146,7 @@ static bool pattern_is_a_name(void)
                *pattern != '|' && *pattern != '/';
 }
 
-static void test_the_core_of_a_process_is_found(void **state UNUSED)
+TEST(the_core_of_a_process_is_found)
 {
         char folder[] = "/tmp/core_file.XXXXXX", why[200] = "";
         struct core_file f = { 0 };
@@ -179,7 +171,7 @@ static void test_the_core_of_a_process_is_found(void **state UNUSED)
         rmdir(folder);
 }
 
-static void test_a_limit_of_0_is_the_reason(void **state UNUSED)
+TEST(a_limit_of_0_is_the_reason)
 {
         const struct rlimit zero = { 0, 1000 }, none = { 0, 0 };
         struct core_file f = { .pid = 1 << 22, .cwd = "/nowhere" };
@@ -196,19 +188,4 @@ static void test_a_limit_of_0_is_the_reason(void **state UNUSED)
         f.dumped = true; /* the process has raised it */
         assert_false(core_file_find(&f, why, sizeof(why)));
         assert_non_null(strstr(why, "there is none of process 4194304 as /nowhere/"));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_patterns_become_paths),
-                cmocka_unit_test(test_unknown_parts_match_any_text),
-                cmocka_unit_test(test_pipes_name_their_program),
-                cmocka_unit_test(test_notes_tell_process_and_program),
-                cmocka_unit_test(test_damaged_notes_do_no_harm),
-                cmocka_unit_test(test_the_core_of_a_process_is_found),
-                cmocka_unit_test(test_a_limit_of_0_is_the_reason),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,13 @@
 #include "agent/inspect/gpu_sampler.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { LONG_AGO_MS = 61000, STALE_MS = 11000 };
 
@@ -68,7 +63,7 @@ static void send_record(struct setup *t, const struct gpu_record *r)
         assert_int_equal(fd_write_all(t->to, r, sizeof(*r)), 0);
 }
 
-static void test_figures_are_those_of_the_newest_record(void **state UNUSED)
+TEST(figures_are_those_of_the_newest_record)
 {
         struct gpu_record r = make_record(2);
         struct setup t;
@@ -93,7 +88,7 @@ static void test_figures_are_those_of_the_newest_record(void **state UNUSED)
         end(&t);
 }
 
-static void test_torn_records_are_put_together(void **state UNUSED)
+TEST(torn_records_are_put_together)
 {
         struct gpu_record r = make_record(GPU_RECORD_GPUS);
         struct setup t;
@@ -127,7 +122,7 @@ static void check_nonsense(const struct gpu_record *bad)
         end(&t);
 }
 
-static void test_what_is_no_record_ends_the_helper(void **state UNUSED)
+TEST(what_is_no_record_ends_the_helper)
 {
         struct gpu_record r = make_record(1);
 
@@ -139,7 +134,7 @@ static void test_what_is_no_record_ends_the_helper(void **state UNUSED)
         check_nonsense(&r);
 }
 
-static void test_nonsense_of_a_gpu_is_not_known(void **state UNUSED)
+TEST(nonsense_of_a_gpu_is_not_known)
 {
         struct gpu_record r = make_record(3);
         struct setup t;
@@ -162,7 +157,7 @@ static void test_nonsense_of_a_gpu_is_not_known(void **state UNUSED)
         end(&t);
 }
 
-static void test_old_figures_are_not_told(void **state UNUSED)
+TEST(old_figures_are_not_told)
 {
         struct gpu_record r = make_record(1);
         struct setup t;
@@ -189,7 +184,7 @@ static pid_t start_process(void)
         return pid;
 }
 
-static void test_a_driver_that_hangs_is_given_up(void **state UNUSED)
+TEST(a_driver_that_hangs_is_given_up)
 {
         struct setup t;
         int status;
@@ -211,7 +206,7 @@ static void test_a_driver_that_hangs_is_given_up(void **state UNUSED)
         end(&t);
 }
 
-static void test_the_end_of_the_helper_ends_the_figures(void **state UNUSED)
+TEST(the_end_of_the_helper_ends_the_figures)
 {
         struct gpu_record r = make_record(1);
         struct setup t;
@@ -231,7 +226,7 @@ static void test_the_end_of_the_helper_ends_the_figures(void **state UNUSED)
         end(&t);
 }
 
-static void test_a_flood_holds_nothing_up(void **state UNUSED)
+TEST(a_flood_holds_nothing_up)
 {
         struct gpu_record r = make_record(1);
         struct setup t;
@@ -253,7 +248,7 @@ static void test_a_flood_holds_nothing_up(void **state UNUSED)
 }
 
 /* The real one; without a driver here it ends by itself. */
-static void test_the_helper_is_started_and_ended(void **state UNUSED)
+TEST(the_helper_is_started_and_ended)
 {
         struct gpu_sampler s = GPU_SAMPLER_INIT;
         struct sample m = { 0 };
@@ -272,21 +267,4 @@ static void test_the_helper_is_started_and_ended(void **state UNUSED)
         gpu_sampler_reaped(&s, pid, status);
         assert_int_equal(s.pid, 0);
         sample_finish(&m);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_figures_are_those_of_the_newest_record),
-                cmocka_unit_test(test_torn_records_are_put_together),
-                cmocka_unit_test(test_what_is_no_record_ends_the_helper),
-                cmocka_unit_test(test_nonsense_of_a_gpu_is_not_known),
-                cmocka_unit_test(test_old_figures_are_not_told),
-                cmocka_unit_test(test_a_driver_that_hangs_is_given_up),
-                cmocka_unit_test(test_the_end_of_the_helper_ends_the_figures),
-                cmocka_unit_test(test_a_flood_holds_nothing_up),
-                cmocka_unit_test(test_the_helper_is_started_and_ended),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

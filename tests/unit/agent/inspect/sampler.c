@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/inspect/sampler.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 
 enum { BLOCK = 64 << 20, SAMPLES = 200 };
 
-static void test_waiting_for_disks_is_no_use_of_a_processor(void **state UNUSED)
+TEST(waiting_for_disks_is_no_use_of_a_processor)
 {
         struct sampler_counters c;
 
@@ -26,7 +21,7 @@ static void test_waiting_for_disks_is_no_use_of_a_processor(void **state UNUSED)
         assert_int_equal(c.all, 0);
 }
 
-static void test_all_interfaces_but_loopback_count(void **state UNUSED)
+TEST(all_interfaces_but_loopback_count)
 {
         struct sampler_counters c;
 
@@ -40,7 +35,7 @@ static void test_all_interfaces_but_loopback_count(void **state UNUSED)
         assert_int_equal(c.out, 26);
 }
 
-static void test_used_memory_is_what_is_not_available(void **state UNUSED)
+TEST(used_memory_is_what_is_not_available)
 {
         assert_int_equal(sampler_read_memory("MemTotal: 4194304 kB\nMemFree: 1 kB\n"
                                              "MemAvailable: 1048576 kB\n"),
@@ -68,7 +63,7 @@ static pid_t start_session(void)
                         block[i]++;
 }
 
-static void test_a_rank_is_its_whole_session(void **state UNUSED)
+TEST(a_rank_is_its_whole_session)
 {
         struct sampler s = { 0 };
         pid_t pids[2] = { start_session(), 0 };
@@ -103,16 +98,4 @@ static void test_a_rank_is_its_whole_session(void **state UNUSED)
         }
         assert_int_equal(ranks[0].memory_mib, 0);
         sampler_reset(&s);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_waiting_for_disks_is_no_use_of_a_processor),
-                cmocka_unit_test(test_all_interfaces_but_loopback_count),
-                cmocka_unit_test(test_used_memory_is_what_is_not_available),
-                cmocka_unit_test(test_a_rank_is_its_whole_session),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

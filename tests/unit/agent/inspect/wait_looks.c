@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/inspect/wait_looks.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { LOOKS = 40 };
 
@@ -26,7 +21,7 @@ static enum wait_look parse_call(long number, unsigned first, unsigned second)
         return wait_looks_parse('S', line, "");
 }
 
-static void test_who_lets_a_time_pass_does_not_wait(void **state UNUSED)
+TEST(who_lets_a_time_pass_does_not_wait)
 {
         assert_int_equal(wait_looks_parse('R', "running", ""), LOOK_BUSY);
         assert_int_equal(wait_looks_parse('D', "", "folio_wait_bit"), LOOK_BUSY);
@@ -38,7 +33,7 @@ static void test_who_lets_a_time_pass_does_not_wait(void **state UNUSED)
         assert_int_equal(parse_call(SYS_wait4, 1, 1), LOOK_UNKNOWN);
 }
 
-static void test_without_a_call_the_kernels_function_tells(void **state UNUSED)
+TEST(without_a_call_the_kernels_function_tells)
 {
         assert_int_equal(wait_looks_parse('S', "", "hrtimer_nanosleep"), LOOK_BUSY);
         assert_int_equal(wait_looks_parse('S', "", "do_wait"), LOOK_UNKNOWN);
@@ -46,7 +41,7 @@ static void test_without_a_call_the_kernels_function_tells(void **state UNUSED)
         assert_int_equal(wait_looks_parse('S', "", "0"), LOOK_WAITS);
 }
 
-static void test_shares_are_counted(void **state UNUSED)
+TEST(shares_are_counted)
 {
         struct wait_count c = { .looks = 20, .waits = 5, .in_store = 5 };
 
@@ -75,7 +70,7 @@ static pid_t start_child(bool sleeps)
         return pid;
 }
 
-static void test_processes_are_looked_at(void **state UNUSED)
+TEST(processes_are_looked_at)
 {
         const struct timespec pause = { 0, 5000000 };
         pid_t waits = start_child(false), sleeps = start_child(true);
@@ -97,16 +92,4 @@ static void test_processes_are_looked_at(void **state UNUSED)
         of_waits.looks = 0;
         wait_looks_count(&of_waits, waits, false);
         assert_int_equal(of_waits.looks, 0);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_who_lets_a_time_pass_does_not_wait),
-                cmocka_unit_test(test_without_a_call_the_kernels_function_tells),
-                cmocka_unit_test(test_shares_are_counted),
-                cmocka_unit_test(test_processes_are_looked_at),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/nccl/library_watch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "lib/unit.h"
 
-#include <cmocka.h>
-
-#include "base/macros.h"
-
-static void test_libraries_of_mpi_are_found_among_mappings(void **state UNUSED)
+TEST(libraries_of_mpi_are_found_among_mappings)
 {
         static const struct {
                 const char *maps, *open_mpi, *mpich;
@@ -41,13 +34,4 @@ static void test_libraries_of_mpi_are_found_among_mappings(void **state UNUSED)
                 assert_string_equal(open_mpi, table[i].open_mpi);
                 assert_string_equal(mpich, table[i].mpich);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_libraries_of_mpi_are_found_among_mappings),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent/nccl/nccl_version.h"
-#include "base/macros.h"
+#include "lib/unit.h"
 
-static void test_a_version_is_three_numbers(void **state UNUSED)
+TEST(a_version_is_three_numbers)
 {
         assert_int_equal(nccl_version_parse("2.28.9+cuda13.0"), 22809);
         assert_int_equal(nccl_version_parse("2.7.8"), 20708);
@@ -25,7 +17,7 @@ static void test_a_version_is_three_numbers(void **state UNUSED)
         assert_int_equal(nccl_version_parse(""), 0);
 }
 
-static void test_the_library_is_found_among_mappings(void **state UNUSED)
+TEST(the_library_is_found_among_mappings)
 {
         static const struct {
                 const char *maps, *path;
@@ -74,7 +66,7 @@ static uint32_t version_at(long at, const char *text)
         return version;
 }
 
-static void test_the_version_is_found_in_the_file(void **state UNUSED)
+TEST(the_version_is_found_in_the_file)
 {
         static const char text[] = "NCCL version 2.28.9+cuda13.0";
 
@@ -89,15 +81,4 @@ static void test_the_version_is_found_in_the_file(void **state UNUSED)
         assert_int_equal(nccl_version_of_file("/nowhere/libnccl.so.2"), 0);
         assert_int_equal(nccl_version_of_file("/dev/null"), 0);
         assert_int_equal(nccl_version_of_file("/tmp"), 0);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_version_is_three_numbers),
-                cmocka_unit_test(test_the_library_is_found_among_mappings),
-                cmocka_unit_test(test_the_version_is_found_in_the_file),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,19 +4,13 @@
  * the third below the second.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/pmi/fence.h"
 #include "base/buf.h"
-#include "base/macros.h"
 #include "head/job/store_server.h"
 #include "lib/relays.h"
+#include "lib/unit.h"
 
 enum { NODES = 3, RANKS = 6, LARGE = 3 << 20 };
 
@@ -108,7 +102,7 @@ static void expect_all(const char *want)
 
 /* --- all nodes -------------------------------------------------------------------------------- */
 
-static void test_every_node_gets_every_value(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, every_node_gets_every_value)
 {
         begin(0, "a", true);
         begin(1, "b", true);
@@ -121,7 +115,7 @@ static void test_every_node_gets_every_value(void **state UNUSED)
         assert_int_equal(relays_sent(rs, 0, STORE_FETCH), 1);
 }
 
-static void test_values_can_wait_for_a_fetch(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, values_can_wait_for_a_fetch)
 {
         for (int round = 0; round < 3; round++) {
                 for (int i = 0; i < NODES; i++)
@@ -142,7 +136,7 @@ static void test_values_can_wait_for_a_fetch(void **state UNUSED)
         expect_said(0, "done ");
 }
 
-static void test_fences_of_a_node_queue_up(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, fences_of_a_node_queue_up)
 {
         begin(0, "1", true);
         begin(0, "2", true);
@@ -160,7 +154,7 @@ static void test_fences_of_a_node_queue_up(void **state UNUSED)
         expect_said(0, "0=2 done 0=3 done ");
 }
 
-static void test_a_callback_begins_the_next(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, a_callback_begins_the_next)
 {
         for (int i = 0; i < NODES; i++) {
                 sides[i].again = 2;
@@ -172,7 +166,7 @@ static void test_a_callback_begins_the_next(void **state UNUSED)
 }
 
 /* More than a single answer of the store may hold. */
-static void test_large_values_arrive(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, large_values_arrive)
 {
         char *large = calloc(1, LARGE);
 
@@ -193,7 +187,7 @@ static void test_large_values_arrive(void **state UNUSED)
 
 /* --- some ranks ------------------------------------------------------------------------------- */
 
-static void test_members_meet_without_the_others(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, members_meet_without_the_others)
 {
         static const uint32_t some[] = { 1, 4, 5 }, pair[] = { 0, 1 };
 
@@ -210,7 +204,7 @@ static void test_members_meet_without_the_others(void **state UNUSED)
         expect_said(0, "0=alone done ");
 }
 
-static void test_wrong_members_are_refused(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, wrong_members_are_refused)
 {
         static const uint32_t elsewhere[] = { 2, 3 }, twice[] = { 0, 0 }, beyond[] = { 0, RANKS };
         struct fence *f = sides[0].fence;
@@ -226,7 +220,7 @@ static void test_wrong_members_are_refused(void **state UNUSED)
 
 /* --- failures --------------------------------------------------------------------------------- */
 
-static void test_a_failed_rank_ends_the_fence(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, a_failed_rank_ends_the_fence)
 {
         begin(0, "a", true);
         begin(2, "c", true);
@@ -240,7 +234,7 @@ static void test_a_failed_rank_ends_the_fence(void **state UNUSED)
         expect_said(1, "done 2 barrier `\\x00hn:fence/all`: rank 2 failed ");
 }
 
-static void test_a_rank_that_left_ends_the_fence(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, a_rank_that_left_ends_the_fence)
 {
         begin(0, "a", false);
         relays_settle(rs);
@@ -250,7 +244,7 @@ static void test_a_rank_that_left_ends_the_fence(void **state UNUSED)
         assert_non_null(strstr((const char *)buf_data(&sides[0].said), "done 2 "));
 }
 
-static void test_a_value_that_the_store_refuses_fails_here(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, a_value_that_the_store_refuses_fails_here)
 {
         store_server_limit(relays_store_server(rs), 5000);
         for (int i = 0; i < NODES; i++) {
@@ -266,7 +260,7 @@ static void test_a_value_that_the_store_refuses_fails_here(void **state UNUSED)
         assert_non_null(strstr((const char *)buf_data(&sides[0].said), "done 7 "));
 }
 
-static void test_an_unanswered_fence_can_be_dropped(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, an_unanswered_fence_can_be_dropped)
 {
         begin(0, "a", true);
         begin(1, "b", true);
@@ -293,7 +287,7 @@ static void ask_as_a_rank(struct relay_client *c, uint32_t tag, uint8_t op, stru
         relays_settle(rs);
 }
 
-static void test_ranks_neither_see_nor_name_the_keys(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, ranks_neither_see_nor_name_the_keys)
 {
         struct relay_client *c = relay_client_create(
                 relays_at(rs, 0), (struct relay_client_ops){ .reply = on_client_reply }, NULL);
@@ -320,9 +314,7 @@ static void test_ranks_neither_see_nor_name_the_keys(void **state UNUSED)
         relay_client_destroy(c);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_nodes, tear_down_nodes)
-
-static void test_a_wait_on_the_node_is_shown_to_the_store(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, a_wait_on_the_node_is_shown_to_the_store)
 {
         const struct store_server *store = relays_store_server(rs);
 
@@ -345,25 +337,4 @@ static void test_a_wait_on_the_node_is_shown_to_the_store(void **state UNUSED)
                 begin(i, "x", false);
         relays_settle(rs);
         expect_all("done ");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                TEST(test_every_node_gets_every_value),
-                TEST(test_values_can_wait_for_a_fetch),
-                TEST(test_fences_of_a_node_queue_up),
-                TEST(test_a_callback_begins_the_next),
-                TEST(test_large_values_arrive),
-                TEST(test_members_meet_without_the_others),
-                TEST(test_wrong_members_are_refused),
-                TEST(test_a_failed_rank_ends_the_fence),
-                TEST(test_a_rank_that_left_ends_the_fence),
-                TEST(test_a_value_that_the_store_refuses_fails_here),
-                TEST(test_an_unanswered_fence_can_be_dropped),
-                TEST(test_a_wait_on_the_node_is_shown_to_the_store),
-                TEST(test_ranks_neither_see_nor_name_the_keys),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,19 +4,13 @@
  * Programs of real MPI libraries are in tests/clients.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/pmi/pmi.h"
 #include "base/buf.h"
-#include "base/macros.h"
 #include "head/job/store_server.h"
 #include "lib/relays.h"
+#include "lib/unit.h"
 
 enum { NODES = 2, PER_NODE = 2, RANKS = NODES * PER_NODE };
 
@@ -151,7 +145,7 @@ static void barrier(void)
 
 /* --- PMI-1 ------------------------------------------------------------------------------------ */
 
-static void test_a_rank_learns_about_the_job(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, a_rank_learns_about_the_job)
 {
         init_all();
         ask(2, "cmd=get_maxes\n", "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n");
@@ -164,7 +158,7 @@ static void test_a_rank_learns_about_the_job(void **state UNUSED)
             "cmd=get_result rc=1 msg=unknown_key\n");
 }
 
-static void test_keys_cross_nodes_with_a_barrier(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, keys_cross_nodes_with_a_barrier)
 {
         init_all();
         ask(0, "cmd=put kvsname=job key=a value=with spaces = and more \n",
@@ -189,7 +183,7 @@ static void test_keys_cross_nodes_with_a_barrier(void **state UNUSED)
         ask(0, "cmd=get kvsname=job key=a\n", "cmd=get_result rc=0 value=new\n");
 }
 
-static void test_a_barrier_costs_a_node_one_message(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, a_barrier_costs_a_node_one_message)
 {
         init_all();
         for (int i = 0; i < 5; i++)
@@ -199,7 +193,7 @@ static void test_a_barrier_costs_a_node_one_message(void **state UNUSED)
         assert_int_equal(relays_sent(rs, 0, STORE_FETCH), 0);
 }
 
-static void test_bad_keys_are_refused(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, bad_keys_are_refused)
 {
         char line[400];
 
@@ -211,7 +205,7 @@ static void test_bad_keys_are_refused(void **state UNUSED)
         ask(0, line, "cmd=put_result rc=1 msg=invalid_key\n");
 }
 
-static void test_lines_may_come_in_pieces(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, lines_may_come_in_pieces)
 {
         const char *line = "cmd=init pmi_version=1 pmi_subversion=1\n";
 
@@ -224,7 +218,7 @@ static void test_lines_may_come_in_pieces(void **state UNUSED)
         expect(0, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n");
 }
 
-static void test_finalize_ends_it(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, finalize_ends_it)
 {
         init_all();
         assert_true(is_unfinished(1));
@@ -240,13 +234,13 @@ static void test_finalize_ends_it(void **state UNUSED)
         assert_true(is_unfinished(2));
 }
 
-static void test_who_never_asks_is_finished(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, who_never_asks_is_finished)
 {
         leave(0);
         assert_false(is_unfinished(0));
 }
 
-static void test_spawn_is_refused_once(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, spawn_is_refused_once)
 {
         init_all();
         ask(0, "mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=2\nspawnssofar=1\nendcmd\n", "");
@@ -255,7 +249,7 @@ static void test_spawn_is_refused_once(void **state UNUSED)
         ask(0, "cmd=get_appnum\n", "cmd=appnum rc=0 appnum=0\n");
 }
 
-static void test_names_are_published(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, names_are_published)
 {
         init_all();
         say(0, "cmd=publish_name service=the ocean port=tag#0$x\n");
@@ -277,7 +271,7 @@ static void test_names_are_published(void **state UNUSED)
 
 /* --- failures --------------------------------------------------------------------------------- */
 
-static void test_a_rank_that_leaves_ends_a_barrier(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, a_rank_that_leaves_ends_a_barrier)
 {
         init_all();
         say(0, "cmd=barrier_in\n");
@@ -296,7 +290,7 @@ static void test_a_rank_that_leaves_ends_a_barrier(void **state UNUSED)
         expect(0, "cmd=barrier_out rc=1 msg=barrier_failed\n");
 }
 
-static void test_abort_goes_to_the_head(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, abort_goes_to_the_head)
 {
         init_all();
         say(1, "cmd=barrier_in\n");
@@ -308,7 +302,7 @@ static void test_abort_goes_to_the_head(void **state UNUSED)
         assert_int_equal(relays_sent(rs, 0, STORE_HELLO), 2);
 }
 
-static void test_who_breaks_a_rule_is_not_heard_again(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, who_breaks_a_rule_is_not_heard_again)
 {
         static const char *const wrong[] = {
                 "cmd=get_maxes\n",
@@ -336,7 +330,7 @@ static void test_who_breaks_a_rule_is_not_heard_again(void **state UNUSED)
         }
 }
 
-static void test_an_endless_line_is_refused(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, an_endless_line_is_refused)
 {
         char *text = calloc(1, 100001);
         int ret = 0;
@@ -350,7 +344,7 @@ static void test_an_endless_line_is_refused(void **state UNUSED)
 
 /* --- PMI-2 ------------------------------------------------------------------------------------ */
 
-static void test_pmi2_exchanges_keys(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, pmi2_exchanges_keys)
 {
         for (int i = 0; i < RANKS; i++)
                 init2(i);
@@ -373,7 +367,7 @@ static void test_pmi2_exchanges_keys(void **state UNUSED)
 }
 
 /* Slurm's client puts the number to the left. */
-static void test_pmi2_lengths_may_stand_left(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, pmi2_lengths_may_stand_left)
 {
         ask(0, "cmd=init pmi_version=2 pmi_subversion=0\n",
             "cmd=response_to_init rc=0 pmi_version=2 pmi_subversion=0\n");
@@ -382,7 +376,7 @@ static void test_pmi2_lengths_may_stand_left(void **state UNUSED)
         ask2(0, "cmd=job-getid;", "cmd=job-getid-response;jobid=job;rc=0;");
 }
 
-static void test_pmi2_waits_for_attributes_of_the_node(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, pmi2_waits_for_attributes_of_the_node)
 {
         for (int i = 0; i < RANKS; i++)
                 init2(i);
@@ -396,7 +390,13 @@ static void test_pmi2_waits_for_attributes_of_the_node(void **state UNUSED)
         expect(0, frame("cmd=info-getnodeattr-response;rc=0;found=TRUE;value=1;"));
 }
 
-static void test_pmi2_can_be_refused(void **state UNUSED)
+static int set_up_version1(void **state)
+{
+        *state = &rs;
+        return set_up_engines(state);
+}
+
+TEST_WITH(set_up_version1, tear_down_engines, pmi2_can_be_refused)
 {
         ask(0, "cmd=init pmi_version=2 pmi_subversion=0\n",
             "cmd=response_to_init rc=1 pmi_version=1 pmi_subversion=1\n");
@@ -412,7 +412,7 @@ static int claim(int node, const char *text)
         return pmi_parse_claim(pmis[node], line, len, &err);
 }
 
-static void test_a_client_of_the_port_names_its_rank(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, a_client_of_the_port_names_its_rank)
 {
         assert_int_equal(claim(1, "cmd=initack pmiid=3"), 1);
         assert_int_equal(claim(0, "cmd=initack pmiid=3"), -ENOENT); /* of the other node */
@@ -426,7 +426,7 @@ static void test_a_client_of_the_port_names_its_rank(void **state UNUSED)
         assert_int_equal(claim(1, "cmd=initack pmiid=3"), -ENOENT);
 }
 
-static void test_a_rank_begins_at_the_port(void **state UNUSED)
+TEST_WITH(set_up_engines, tear_down_engines, a_rank_begins_at_the_port)
 {
         assert_true(pmi_may_begin(pmis[1], 0));
         pmi_begin(pmis[1], 0);
@@ -442,40 +442,4 @@ static void test_a_rank_begins_at_the_port(void **state UNUSED)
         assert_true(pmi_may_begin(pmis[1], 0));
         leave(2);
         assert_false(pmi_may_begin(pmis[1], 0));
-}
-
-static int set_up_version1(void **state)
-{
-        *state = &rs;
-        return set_up_engines(state);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_engines, tear_down_engines)
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                TEST(test_a_rank_learns_about_the_job),
-                TEST(test_keys_cross_nodes_with_a_barrier),
-                TEST(test_a_barrier_costs_a_node_one_message),
-                TEST(test_bad_keys_are_refused),
-                TEST(test_lines_may_come_in_pieces),
-                TEST(test_finalize_ends_it),
-                TEST(test_who_never_asks_is_finished),
-                TEST(test_spawn_is_refused_once),
-                TEST(test_names_are_published),
-                TEST(test_a_rank_that_leaves_ends_a_barrier),
-                TEST(test_abort_goes_to_the_head),
-                TEST(test_who_breaks_a_rule_is_not_heard_again),
-                TEST(test_an_endless_line_is_refused),
-                TEST(test_pmi2_exchanges_keys),
-                TEST(test_pmi2_lengths_may_stand_left),
-                TEST(test_pmi2_waits_for_attributes_of_the_node),
-                TEST(test_a_client_of_the_port_names_its_rank),
-                TEST(test_a_rank_begins_at_the_port),
-                cmocka_unit_test_setup_teardown(test_pmi2_can_be_refused, set_up_version1,
-                                                tear_down_engines),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

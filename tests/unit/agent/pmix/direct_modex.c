@@ -3,19 +3,13 @@
  * Data on request between nodes through relays, in front of a real store server: three nodes with
  * two ranks each, the third below the second.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/pmix/direct_modex.h"
 #include "base/buf.h"
-#include "base/macros.h"
 #include "head/job/store_server.h"
 #include "lib/relays.h"
+#include "lib/unit.h"
 
 enum { NODES = 3, RANKS = 6, NOT_FOUND = -46, LARGE = 3 << 20 };
 
@@ -103,7 +97,7 @@ static void ask_and_settle(int from, uint32_t id, uint32_t node, uint32_t rank)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void test_data_come_from_the_node_that_is_asked(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, data_come_from_the_node_that_is_asked)
 {
         sides[1].supplies = sides[2].supplies = true;
         ask_and_settle(0, 7, 2, 5);
@@ -114,7 +108,7 @@ static void test_data_come_from_the_node_that_is_asked(void **state UNUSED)
         expect_said(2, "wanted 5 7=data of 3 ");
 }
 
-static void test_an_answer_may_come_late(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, an_answer_may_come_late)
 {
         uint32_t first;
 
@@ -135,7 +129,7 @@ static void test_an_answer_may_come_late(void **state UNUSED)
 }
 
 /* A number is free again as soon as its answer is there. */
-static void test_numbers_are_used_again(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, numbers_are_used_again)
 {
         sides[2].supplies = true;
         for (uint32_t rank = 0; rank < 4; rank++) {
@@ -147,7 +141,7 @@ static void test_numbers_are_used_again(void **state UNUSED)
         }
 }
 
-static void test_many_requests_wait_in_the_queue(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, many_requests_wait_in_the_queue)
 {
         enum { REQUESTS = 50 };
 
@@ -168,7 +162,7 @@ static void test_many_requests_wait_in_the_queue(void **state UNUSED)
         }
 }
 
-static void test_empty_and_large_data_arrive(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, empty_and_large_data_arrive)
 {
         unsigned char *large = calloc(1, LARGE);
 
@@ -188,7 +182,7 @@ static void test_empty_and_large_data_arrive(void **state UNUSED)
 /* --- faults ----------------------------------------------------------------------------------- */
 
 /* A program of the job puts what is no request into the queue of node 1. */
-static void test_items_that_are_no_request_are_passed_over(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, items_that_are_no_request_are_passed_over)
 {
         static const struct relay_client_ops nothing = { .reply = ignore_modex_reply,
                                                          .is_relay = true };
@@ -214,7 +208,7 @@ static void test_items_that_are_no_request_are_passed_over(void **state UNUSED)
         buf_finish(&key);
 }
 
-static void test_a_node_that_leaves_does_not_harm_others(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, a_node_that_leaves_does_not_harm_others)
 {
         ask_and_settle(0, 1, 1, 2);
         ask_and_settle(2, 1, 1, 2);
@@ -231,29 +225,11 @@ static void test_a_node_that_leaves_does_not_harm_others(void **state UNUSED)
         expect_said(0, "9=data of 3 ");
 }
 
-static void test_the_loss_of_the_store_fails_requests(void **state UNUSED)
+TEST_WITH(set_up_nodes, tear_down_nodes, the_loss_of_the_store_fails_requests)
 {
         ask_and_settle(2, 1, 0, 0);
         expect_said(0, "wanted 0 ");
         store_server_rank_failed(relays_store_server(rs), 0, "rank 0 was killed by signal 9");
         relays_settle(rs);
         expect_said(2, "1!-46 ");
-}
-
-#define WITH_NODES(test) cmocka_unit_test_setup_teardown(test, set_up_nodes, tear_down_nodes)
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                WITH_NODES(test_data_come_from_the_node_that_is_asked),
-                WITH_NODES(test_an_answer_may_come_late),
-                WITH_NODES(test_numbers_are_used_again),
-                WITH_NODES(test_many_requests_wait_in_the_queue),
-                WITH_NODES(test_empty_and_large_data_arrive),
-                WITH_NODES(test_items_that_are_no_request_are_passed_over),
-                WITH_NODES(test_a_node_that_leaves_does_not_harm_others),
-                WITH_NODES(test_the_loss_of_the_store_fails_requests),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pmix/pmix_describe.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/helper/pmix_msg.h"
 
 /* Describes 5 ranks on 3 nodes, with @local of node 1, and decodes that. */
@@ -40,7 +31,7 @@ static void describe(struct pmix_job *ret, const uint32_t *node_of_rank, uint32_
         free(ranks);
 }
 
-static void test_ranks_are_mapped_to_nodes(void **state UNUSED)
+TEST(ranks_are_mapped_to_nodes)
 {
         static const uint32_t block[] = { 0, 0, 1, 1, 2 }, round[] = { 0, 1, 2, 0, 1 },
                               empty[] = { 0, 0, 0, 1, 1 };
@@ -71,7 +62,7 @@ static void test_ranks_are_mapped_to_nodes(void **state UNUSED)
         }
 }
 
-static void test_the_prefix_of_the_ranks_comes_first(void **state UNUSED)
+TEST(the_prefix_of_the_ranks_comes_first)
 {
         static const uint32_t nodes[] = { 0, 1, 1, 1, 2 };
         uint32_t local[] = { 1, 2, 3 };
@@ -92,14 +83,4 @@ static void test_the_prefix_of_the_ranks_comes_first(void **state UNUSED)
         assert_string_equal(job.prefix, "/rank");
         pmix_job_finish(&job);
         strv_finish(&base);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ranks_are_mapped_to_nodes),
-                cmocka_unit_test(test_the_prefix_of_the_ranks_comes_first),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

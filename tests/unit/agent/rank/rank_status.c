@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel tells of a rank's processes. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent/rank/rank_status.h"
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "lib/wait_for.h"
 
-static void test_a_name_may_contain_anything(void **state UNUSED)
+TEST(a_name_may_contain_anything)
 {
         struct proc_stat p;
 
@@ -90,7 +83,7 @@ static void parent_of_spinner(void)
         wait(NULL);
 }
 
-static void test_states_of_a_worker(void **state UNUSED)
+TEST(states_of_a_worker)
 {
         pid_t pid = worker(sleep_long);
 
@@ -102,7 +95,7 @@ static void test_states_of_a_worker(void **state UNUSED)
         assert_int_equal(look_at(pid).pid, pid);
 }
 
-static void test_a_shell_is_what_it_runs(void **state UNUSED)
+TEST(a_shell_is_what_it_runs)
 {
         pid_t pid = worker(parent_of_spinner);
         struct node_status_rank k;
@@ -112,15 +105,4 @@ static void test_a_shell_is_what_it_runs(void **state UNUSED)
         wait_for((k = look_at(pid)).cpu_percent > 0);
         assert_true(k.started_ms < 60000);
         end(pid);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_name_may_contain_anything),
-                cmocka_unit_test(test_states_of_a_worker),
-                cmocka_unit_test(test_a_shell_is_what_it_runs),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

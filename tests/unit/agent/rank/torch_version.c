@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "agent/rank/torch_version.h"
-#include "base/macros.h"
+#include "lib/unit.h"
 
 static char root[] = "/tmp/hntest-torch.XXXXXX";
 
@@ -87,7 +79,7 @@ static unsigned find(const char *program, const char *const *env)
                 __VA_ARGS__, NULL                                                                  \
         }
 
-static void test_the_interpreter_is_the_program(void **state UNUSED)
+TEST(the_interpreter_is_the_program)
 {
         char absolute[PATH_MAX];
 
@@ -102,7 +94,7 @@ static void test_the_interpreter_is_the_program(void **state UNUSED)
         assert_int_equal(find("no/such/python3", ENV("PATH=venv/bin")), 0);
 }
 
-static void test_folders_are_tried_in_pythons_order(void **state UNUSED)
+TEST(folders_are_tried_in_pythons_order)
 {
         assert_int_equal(find("open/bin/python3", ENV("PATH=/bin")), 206);
         assert_int_equal(find("alone/bin/python3", ENV("PATH=/bin")), 0);
@@ -112,7 +104,7 @@ static void test_folders_are_tried_in_pythons_order(void **state UNUSED)
         assert_int_equal(find("venv/bin/python3", ENV("PYTHONPATH=:nowhere:path")), 113);
 }
 
-static void test_ranks_read_what_the_first_found(void **state UNUSED)
+TEST(ranks_read_what_the_first_found)
 {
         char *const argv[] = { (char *)"venv/bin/python3", NULL };
         char *const elsewhere[] = { (char *)"base/bin/python3", NULL };
@@ -137,7 +129,7 @@ static void test_ranks_read_what_the_first_found(void **state UNUSED)
         torch_note_unmap(NULL);
 }
 
-static void test_the_interpreter_of_a_script(void **state UNUSED)
+TEST(the_interpreter_of_a_script)
 {
         char text[PATH_MAX + 32];
 
@@ -152,7 +144,7 @@ static void test_the_interpreter_of_a_script(void **state UNUSED)
         assert_int_equal(find("/usr/bin/apptainer", ENV("PATH=venv/bin:/bin")), 0);
 }
 
-static void test_files_may_be_anything(void **state UNUSED)
+TEST(files_may_be_anything)
 {
         static const char *const odd[] = { "",
                                            "__version__ = ",
@@ -182,13 +174,5 @@ static void test_files_may_be_anything(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_interpreter_is_the_program),
-                cmocka_unit_test(test_folders_are_tried_in_pythons_order),
-                cmocka_unit_test(test_ranks_read_what_the_first_found),
-                cmocka_unit_test(test_the_interpreter_of_a_script),
-                cmocka_unit_test(test_files_may_be_anything),
-        };
-
-        return cmocka_run_group_tests(tests, set_up, tear_down);
+        return unit_run(set_up, tear_down);
 }

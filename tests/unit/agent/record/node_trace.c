@@ -2,14 +2,8 @@
 #include "agent/record/node_trace.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 /* What the head gets: the records of all pieces, one after the other. */
@@ -71,7 +65,7 @@ static void send_trace(struct node_trace *t, uint32_t max, struct sent *to)
         buf_finish(&in);
 }
 
-static void test_an_empty_trace_has_an_answer(void **state UNUSED)
+TEST(an_empty_trace_has_an_answer)
 {
         struct node_trace *t = node_trace_create();
         struct sent s;
@@ -83,7 +77,7 @@ static void test_an_empty_trace_has_an_answer(void **state UNUSED)
         node_trace_destroy(NULL);
 }
 
-static void test_a_rank_that_asks_without_pause_is_counted(void **state UNUSED)
+TEST(a_rank_that_asks_without_pause_is_counted)
 {
         enum { OPS = 100000 };
         struct node_trace *t = node_trace_create();
@@ -101,7 +95,7 @@ static void test_a_rank_that_asks_without_pause_is_counted(void **state UNUSED)
         node_trace_destroy(t);
 }
 
-static void test_no_output_is_lost_between_records(void **state UNUSED)
+TEST(no_output_is_lost_between_records)
 {
         struct node_trace *t = node_trace_create();
         struct sent s;
@@ -114,7 +108,7 @@ static void test_no_output_is_lost_between_records(void **state UNUSED)
         node_trace_destroy(t);
 }
 
-static void test_the_newest_pieces_stay_and_are_sent(void **state UNUSED)
+TEST(the_newest_pieces_stay_and_are_sent)
 {
         struct sample_rank ranks[64] = { 0 };
         struct sample m = { .ranks = ranks, .n_ranks = ARRAY_SIZE(ranks) };
@@ -133,16 +127,4 @@ static void test_the_newest_pieces_stay_and_are_sent(void **state UNUSED)
         assert_int_equal(some.pieces, 2);
         assert_int_equal(some.last.kind, TRACE_EXIT);
         node_trace_destroy(t);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_empty_trace_has_an_answer),
-                cmocka_unit_test(test_a_rank_that_asks_without_pause_is_counted),
-                cmocka_unit_test(test_no_output_is_lost_between_records),
-                cmocka_unit_test(test_the_newest_pieces_stay_and_are_sent),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/tree/child_agent.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/strv.h"
+#include "lib/unit.h"
 
 /* What a socket pair holds without a reader, and more than is read at once. */
 #define LAST_WORDS 100000
@@ -117,7 +110,7 @@ static void close_child_agent(uv_loop_t *loop, struct child_agent *c)
         assert_int_equal(uv_loop_close(loop), 0);
 }
 
-static void test_all_that_it_said_comes_before_its_end(void **state UNUSED)
+TEST(all_that_it_said_comes_before_its_end)
 {
         uv_loop_t loop;
         struct child_agent *c = open_child_agent(&loop, "head -c 100000 /dev/zero; exit 7");
@@ -130,7 +123,7 @@ static void test_all_that_it_said_comes_before_its_end(void **state UNUSED)
 }
 
 /* The head reads slowly, for longer than a dead child's streams are waited for. */
-static void test_last_words_wait_for_who_is_paused(void **state UNUSED)
+TEST(last_words_wait_for_who_is_paused)
 {
         uv_loop_t loop;
         struct child_agent *c = open_child_agent(&loop, "head -c 100000 /dev/zero");
@@ -147,7 +140,7 @@ static void test_last_words_wait_for_who_is_paused(void **state UNUSED)
         close_child_agent(&loop, c);
 }
 
-static void test_who_is_paused_can_be_ended(void **state UNUSED)
+TEST(who_is_paused_can_be_ended)
 {
         uv_loop_t loop;
         struct child_agent *c = open_child_agent(&loop, "echo gone");
@@ -162,7 +155,7 @@ static void test_who_is_paused_can_be_ended(void **state UNUSED)
 }
 
 /* A process that outlives it has its streams, and says nothing more. */
-static void test_who_holds_its_streams_does_not_hold_its_end(void **state UNUSED)
+TEST(who_holds_its_streams_does_not_hold_its_end)
 {
         uv_loop_t loop;
         struct child_agent *c = open_child_agent(&loop, "sleep 20 & echo $!; exit 0");
@@ -175,16 +168,4 @@ static void test_who_holds_its_streams_does_not_hold_its_end(void **state UNUSED
         assert_true(atoi(seen.first) > 0);
         assert_int_equal(kill((pid_t)atoi(seen.first), SIGKILL), 0);
         close_child_agent(&loop, c);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_all_that_it_said_comes_before_its_end),
-                cmocka_unit_test(test_last_words_wait_for_who_is_paused),
-                cmocka_unit_test(test_who_is_paused_can_be_ended),
-                cmocka_unit_test(test_who_holds_its_streams_does_not_hold_its_end),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/tree/tunnel_filter.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
 #include "wire/tree_msg.h"
@@ -185,7 +179,7 @@ static void was_sent(int node, const char *want)
         assert_string_equal(buf_data(&line), want);
 }
 
-static void test_noise_passes_until_the_magic_line(void **state UNUSED)
+TEST_WITH(set_up, tear_down, noise_passes_until_the_magic_line)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -200,7 +194,7 @@ static void test_noise_passes_until_the_magic_line(void **state UNUSED)
         heard("GET ");
 }
 
-static void test_what_two_nodes_ask_is_asked_once(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_two_nodes_ask_is_asked_once)
 {
         begin();
         ask(0, STORE_ADD, STORE_NODE, 7);
@@ -213,7 +207,7 @@ static void test_what_two_nodes_ask_is_asked_once(void **state UNUSED)
         was_sent(1, "9=2 ");
 }
 
-static void test_what_passes_does_not_overtake(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_passes_does_not_overtake)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -225,7 +219,7 @@ static void test_what_passes_does_not_overtake(void **state UNUSED)
         heard("SET 0:64 0:37 ");
 }
 
-static void test_what_is_not_for_relays_passes(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_is_not_for_relays_passes)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t mark;
@@ -243,7 +237,7 @@ static void test_what_is_not_for_relays_passes(void **state UNUSED)
         heard("0:64 0:64 0:64 0:64 ");
 }
 
-static void test_an_answer_waits_for_the_end_of_a_frame(void **state UNUSED)
+TEST_WITH(set_up, tear_down, an_answer_waits_for_the_end_of_a_frame)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -271,7 +265,7 @@ static void ping(int node)
         tunnel_filter_ping(world.taps[node], &(struct ping){ .head_ns = 1 });
 }
 
-static void test_a_ping_goes_between_frames(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_ping_goes_between_frames)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -292,7 +286,7 @@ static void test_a_ping_goes_between_frames(void **state UNUSED)
         was_sent(1, "");
 }
 
-static void test_a_pong_ends_here(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_pong_ends_here)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t mark;
@@ -310,7 +304,7 @@ static void test_a_pong_ends_here(void **state UNUSED)
         heard("1:37 1:pong5 1:37 1:38 ");
 }
 
-static void test_a_ping_request_ends_here(void **state UNUSED)
+TEST_WITH(set_up, tear_down, a_ping_request_ends_here)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -332,7 +326,7 @@ static void put_tunnel(struct buf *b, enum tunnel_kind kind)
         tunnel_encode(b, &(struct tunnel){ .child = 1, .kind = (uint8_t)kind });
 }
 
-static void test_what_counts_by_its_time_is_foretold(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_counts_by_its_time_is_foretold)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -351,7 +345,7 @@ static void test_what_counts_by_its_time_is_foretold(void **state UNUSED)
         heard("0:33 0:news 0:36 0:37 0:news 0:65 ");
 }
 
-static void test_who_goes_is_not_waited_for(void **state UNUSED)
+TEST_WITH(set_up, tear_down, who_goes_is_not_waited_for)
 {
         begin();
         ask(0, STORE_GET, STORE_NODE, 1);
@@ -369,36 +363,10 @@ static void test_who_goes_is_not_waited_for(void **state UNUSED)
         heard("");
 }
 
-static void test_what_is_no_frame_is_the_heads_to_judge(void **state UNUSED)
+TEST_WITH(set_up, tear_down, what_is_no_frame_is_the_heads_to_judge)
 {
         begin();
         say_text(0, "\377\377\377\377 and");
         say_text(0, " more");
         heard("\377\377\377\377 and more");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_noise_passes_until_the_magic_line, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_what_two_nodes_ask_is_asked_once, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_what_passes_does_not_overtake, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_what_is_not_for_relays_passes, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_an_answer_waits_for_the_end_of_a_frame, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_a_ping_goes_between_frames, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_a_pong_ends_here, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_a_ping_request_ends_here, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_what_counts_by_its_time_is_foretold, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_who_goes_is_not_waited_for, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_what_is_no_frame_is_the_heads_to_judge, set_up,
-                                                tear_down),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }
