@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/clock_offset.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { US = 1000, MS = 1000 * US, AHEAD = 5000 * US };
 
@@ -21,7 +14,7 @@ static void pong(struct clock_offset *c, int64_t sent, int64_t there, int64_t ba
                           sent + there + back);
 }
 
-static void test_half_a_round_trip_is_the_error(void **state UNUSED)
+TEST(half_a_round_trip_is_the_error)
 {
         struct clock_offset c = CLOCK_OFFSET_INIT;
         int64_t sent = 1000LL * MS;
@@ -37,7 +30,7 @@ static void test_half_a_round_trip_is_the_error(void **state UNUSED)
         assert_int_equal(c.offset_ns, AHEAD);
 }
 
-static void test_what_is_old_counts_less(void **state UNUSED)
+TEST(what_is_old_counts_less)
 {
         struct clock_offset c = CLOCK_OFFSET_INIT;
         int64_t sent = 1000LL * MS;
@@ -48,7 +41,7 @@ static void test_what_is_old_counts_less(void **state UNUSED)
         assert_int_equal(c.error_ns, 800 * US);
 }
 
-static void test_the_answer_to_a_last_ping_says_nothing(void **state UNUSED)
+TEST(the_answer_to_a_last_ping_says_nothing)
 {
         struct clock_offset c = CLOCK_OFFSET_INIT;
 
@@ -58,7 +51,7 @@ static void test_the_answer_to_a_last_ping_says_nothing(void **state UNUSED)
 }
 
 /* As the head does with a clock reported by a parent. */
-static void test_what_is_heard_counts_when_it_is_better(void **state UNUSED)
+TEST(what_is_heard_counts_when_it_is_better)
 {
         struct clock_offset c = CLOCK_OFFSET_INIT, unknown = CLOCK_OFFSET_INIT;
 
@@ -69,16 +62,4 @@ static void test_what_is_heard_counts_when_it_is_better(void **state UNUSED)
         assert_int_equal(c.offset_ns, -3 * MS);
         clock_offset_hear(&c, -4 * MS, 30 * US, 7 * MS);
         assert_int_equal(c.offset_ns, -4 * MS);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_half_a_round_trip_is_the_error),
-                cmocka_unit_test(test_what_is_old_counts_less),
-                cmocka_unit_test(test_the_answer_to_a_last_ping_says_nothing),
-                cmocka_unit_test(test_what_is_heard_counts_when_it_is_better),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

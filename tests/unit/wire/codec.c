@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "wire/codec.h"
+
+#include "lib/unit.h"
 
 static struct reader reader_of(const struct buf *b)
 {
         return (struct reader)READER_INIT(buf_data(b), buf_len(b));
 }
 
-static void test_numbers_are_little_endian(void **state UNUSED)
+TEST(numbers_are_little_endian)
 {
         static const unsigned char want[] = {
                 0x12, 0x78, 0x56, 0x34, 0x12, 8, 7, 6, 5, 4, 3, 2, 1
@@ -64,7 +57,7 @@ static struct codec codec_of(const struct buf *b)
         return CODEC_FROM(buf_data(b), buf_len(b));
 }
 
-static void test_what_was_encoded_is_decoded_and_freed(void **state UNUSED)
+TEST(what_was_encoded_is_decoded_and_freed)
 {
         uint32_t numbers[] = { 1, UINT32_MAX, 3 };
         struct sample in = { .u8 = 255,
@@ -110,7 +103,7 @@ static void test_what_was_encoded_is_decoded_and_freed(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_small_numbers_need_few_bytes(void **state UNUSED)
+TEST(small_numbers_need_few_bytes)
 {
         static const struct {
                 uint64_t v;
@@ -138,7 +131,7 @@ static void test_small_numbers_need_few_bytes(void **state UNUSED)
         assert_true(r.failed);
 }
 
-static void test_a_reader_remembers_its_first_failure(void **state UNUSED)
+TEST(a_reader_remembers_its_first_failure)
 {
         struct reader r = READER_INIT((const unsigned char *)"\1\2\3", 3);
         size_t len;
@@ -151,7 +144,7 @@ static void test_a_reader_remembers_its_first_failure(void **state UNUSED)
         assert_false(take_done(&r));
 }
 
-static void test_lengths_beyond_the_limit_or_the_input_are_refused(void **state UNUSED)
+TEST(lengths_beyond_the_limit_or_the_input_are_refused)
 {
         struct buf b = BUF_INIT;
         struct reader r;
@@ -179,7 +172,7 @@ static void test_lengths_beyond_the_limit_or_the_input_are_refused(void **state 
         buf_finish(&b);
 }
 
-static void test_strings_with_a_nul_inside_are_refused(void **state UNUSED)
+TEST(strings_with_a_nul_inside_are_refused)
 {
         struct buf b = BUF_INIT;
         struct strv v = STRV_INIT;
@@ -203,7 +196,7 @@ static void test_strings_with_a_nul_inside_are_refused(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_huge_count_does_not_allocate(void **state UNUSED)
+TEST(a_huge_count_does_not_allocate)
 {
         uint32_t *numbers, n;
         struct buf b = BUF_INIT;
@@ -222,19 +215,4 @@ static void test_a_huge_count_does_not_allocate(void **state UNUSED)
         assert_int_equal(n, 0);
         strv_finish(&v);
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_numbers_are_little_endian),
-                cmocka_unit_test(test_what_was_encoded_is_decoded_and_freed),
-                cmocka_unit_test(test_small_numbers_need_few_bytes),
-                cmocka_unit_test(test_a_reader_remembers_its_first_failure),
-                cmocka_unit_test(test_lengths_beyond_the_limit_or_the_input_are_refused),
-                cmocka_unit_test(test_strings_with_a_nul_inside_are_refused),
-                cmocka_unit_test(test_a_huge_count_does_not_allocate),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

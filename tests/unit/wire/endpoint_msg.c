@@ -2,15 +2,9 @@
 #include "wire/endpoint_msg.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
 
@@ -71,7 +65,7 @@ static void put_owners(struct buf *b)
         owners_encode(b, &(struct owners){ 7, "node002", owners, ARRAY_SIZE(owners) });
 }
 
-static void test_an_endpoint_order_comes_back_as_sent(void **state UNUSED)
+TEST(an_endpoint_order_comes_back_as_sent)
 {
         for (uint8_t mode = ENDPOINT_LOOPBACK; mode <= ENDPOINT_NETWORK; mode++) {
                 struct buf b = BUF_INIT;
@@ -92,7 +86,7 @@ static void test_an_endpoint_order_comes_back_as_sent(void **state UNUSED)
         }
 }
 
-static void test_an_unknown_mode_is_malformed(void **state UNUSED)
+TEST(an_unknown_mode_is_malformed)
 {
         static const uint8_t modes[] = { 0, ENDPOINT_NETWORK + 1 };
 
@@ -111,7 +105,7 @@ static void test_an_unknown_mode_is_malformed(void **state UNUSED)
 }
 
 /* One more character than a token has. */
-static void test_a_long_token_is_malformed(void **state UNUSED)
+TEST(a_long_token_is_malformed)
 {
         struct buf b = BUF_INIT;
         struct endpoint_order m;
@@ -130,7 +124,7 @@ static void test_a_long_token_is_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_an_opened_endpoint_comes_back_as_sent(void **state UNUSED)
+TEST(an_opened_endpoint_comes_back_as_sent)
 {
         struct endpoint_opened in = { .port = 65535, .text = "no port is free" }, out;
         struct buf b = BUF_INIT;
@@ -149,7 +143,7 @@ static void put_ports(struct buf *b)
         ports_held_encode(b, &(struct ports_held){ ports, ARRAY_SIZE(ports), "" });
 }
 
-static void test_held_ports_come_back_as_sent(void **state UNUSED)
+TEST(held_ports_come_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct ports_held m;
@@ -164,7 +158,7 @@ static void test_held_ports_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_numbers_that_are_no_ports_are_malformed(void **state UNUSED)
+TEST(numbers_that_are_no_ports_are_malformed)
 {
         uint32_t many[PORT_NUMBERS_MAX + 1], wrong[] = { 0, 65536, UINT32_MAX };
         struct ports_held m = { .numbers = many, .n = ARRAY_SIZE(many) }, got;
@@ -187,7 +181,7 @@ static void test_numbers_that_are_no_ports_are_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_probe_comes_back_as_sent(void **state UNUSED)
+TEST(a_probe_comes_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct probe_order m;
@@ -205,7 +199,7 @@ static void test_a_probe_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_results_come_back_as_sent(void **state UNUSED)
+TEST(results_come_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct probed m;
@@ -224,7 +218,7 @@ static void test_results_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_question_about_owners_comes_back_as_sent(void **state UNUSED)
+TEST(a_question_about_owners_comes_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct owners_request m;
@@ -243,7 +237,7 @@ static void test_a_question_about_owners_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_owners_come_back_as_sent(void **state UNUSED)
+TEST(owners_come_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct owners m;
@@ -263,7 +257,7 @@ static void test_owners_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_an_unknown_verdict_is_malformed(void **state UNUSED)
+TEST(an_unknown_verdict_is_malformed)
 {
         static const uint8_t verdicts[] = { 0, OWNER_VERDICTS };
 
@@ -282,7 +276,7 @@ static void test_an_unknown_verdict_is_malformed(void **state UNUSED)
 }
 
 /* The counts stand for more than may be asked at once. */
-static void test_too_many_candidates_are_malformed(void **state UNUSED)
+TEST(too_many_candidates_are_malformed)
 {
         struct probe_order m = { .token = TOKEN }, got;
         struct probe_result many[ENDPOINT_CANDIDATES_MAX + 1] = { 0 };
@@ -337,7 +331,7 @@ static int decode(const struct frame *f, struct error *err)
         }
 }
 
-static void test_addresses_have_one_form(void **state UNUSED)
+TEST(addresses_have_one_form)
 {
         static const unsigned char four[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
                                    six[16] = { [15] = 1 };
@@ -354,7 +348,7 @@ static void test_addresses_have_one_form(void **state UNUSED)
         assert_false(owner_ends_address("", got));
 }
 
-static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSED)
+TEST(every_shorter_or_longer_message_is_malformed)
 {
         struct buf b[7] = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
 
@@ -381,26 +375,4 @@ static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSE
                 assert_int_equal(decode(&f, &err), -EPROTO);
                 buf_finish(&b[i]);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_endpoint_order_comes_back_as_sent),
-                cmocka_unit_test(test_an_unknown_mode_is_malformed),
-                cmocka_unit_test(test_a_long_token_is_malformed),
-                cmocka_unit_test(test_an_opened_endpoint_comes_back_as_sent),
-                cmocka_unit_test(test_held_ports_come_back_as_sent),
-                cmocka_unit_test(test_numbers_that_are_no_ports_are_malformed),
-                cmocka_unit_test(test_a_probe_comes_back_as_sent),
-                cmocka_unit_test(test_results_come_back_as_sent),
-                cmocka_unit_test(test_a_question_about_owners_comes_back_as_sent),
-                cmocka_unit_test(test_owners_come_back_as_sent),
-                cmocka_unit_test(test_an_unknown_verdict_is_malformed),
-                cmocka_unit_test(test_too_many_candidates_are_malformed),
-                cmocka_unit_test(test_addresses_have_one_form),
-                cmocka_unit_test(test_every_shorter_or_longer_message_is_malformed),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

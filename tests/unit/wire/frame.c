@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
 
@@ -19,7 +13,7 @@ static void put_frame(struct buf *b, uint8_t type, const void *body, size_t len)
         frame_end(b, mark);
 }
 
-static void test_frames_come_out_whole_and_in_order(void **state UNUSED)
+TEST(frames_come_out_whole_and_in_order)
 {
         struct buf b = BUF_INIT;
         struct frame f;
@@ -41,7 +35,7 @@ static void test_frames_come_out_whole_and_in_order(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_frame_may_arrive_byte_by_byte(void **state UNUSED)
+TEST(a_frame_may_arrive_byte_by_byte)
 {
         struct buf whole = BUF_INIT, in = BUF_INIT;
         struct frame f;
@@ -58,7 +52,7 @@ static void test_a_frame_may_arrive_byte_by_byte(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_impossible_lengths_are_refused_at_once(void **state UNUSED)
+TEST(impossible_lengths_are_refused_at_once)
 {
         static const uint32_t lengths[] = { 0, FRAME_MAX + 1, UINT32_MAX };
         struct error err;
@@ -75,7 +69,7 @@ static void test_impossible_lengths_are_refused_at_once(void **state UNUSED)
         }
 }
 
-static void test_the_largest_frame_is_waited_for(void **state UNUSED)
+TEST(the_largest_frame_is_waited_for)
 {
         struct buf b = BUF_INIT;
         struct error err;
@@ -87,7 +81,7 @@ static void test_the_largest_frame_is_waited_for(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_what_is_missing_is_known_with_the_length(void **state UNUSED)
+TEST(what_is_missing_is_known_with_the_length)
 {
         struct buf b = BUF_INIT;
 
@@ -110,7 +104,7 @@ static void test_what_is_missing_is_known_with_the_length(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_marks_hold_behind_consumed_bytes(void **state UNUSED)
+TEST(marks_hold_behind_consumed_bytes)
 {
         struct buf b = BUF_INIT;
         struct error err;
@@ -129,7 +123,7 @@ static void test_marks_hold_behind_consumed_bytes(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_walk_stops_behind_every_frame(void **state UNUSED)
+TEST(a_walk_stops_behind_every_frame)
 {
         struct buf b = BUF_INIT;
         struct frame_walk w = { 0 };
@@ -149,19 +143,4 @@ static void test_a_walk_stops_behind_every_frame(void **state UNUSED)
         }
         assert_int_equal(at, 1);
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_frames_come_out_whole_and_in_order),
-                cmocka_unit_test(test_a_frame_may_arrive_byte_by_byte),
-                cmocka_unit_test(test_impossible_lengths_are_refused_at_once),
-                cmocka_unit_test(test_the_largest_frame_is_waited_for),
-                cmocka_unit_test(test_what_is_missing_is_known_with_the_length),
-                cmocka_unit_test(test_a_walk_stops_behind_every_frame),
-                cmocka_unit_test(test_marks_hold_behind_consumed_bytes),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

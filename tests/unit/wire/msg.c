@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
 
@@ -24,7 +17,7 @@ static struct frame only_frame(const struct buf *b, uint8_t type)
         return f;
 }
 
-static void test_hello_carries_the_whole_inventory(void **state UNUSED)
+TEST(hello_carries_the_whole_inventory)
 {
         struct msg_gpu gpus[] = { { 0, "GPU-1", "H100" }, { 3, "", "A100" } };
         struct msg_addr addrs[] = { { "eth0", "10.0.0.1", 24 }, { "ib0", "fe80::1", 64 } };
@@ -71,7 +64,7 @@ static void test_hello_carries_the_whole_inventory(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_hello_of_another_version_is_read_up_to_its_number(void **state UNUSED)
+TEST(a_hello_of_another_version_is_read_up_to_its_number)
 {
         struct buf b = BUF_INIT;
         size_t mark = frame_begin(&b, MSG_HELLO);
@@ -147,7 +140,7 @@ static void free_sample(struct launch_order *m)
         launch_compat_finish(&m->compat);
 }
 
-static void test_launch_carries_every_byte(void **state UNUSED)
+TEST(launch_carries_every_byte)
 {
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 }, { 9, 1, NULL, 0 } };
@@ -211,7 +204,7 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_launch_with_wrong_ports_is_refused(void **state UNUSED)
+TEST(a_launch_with_wrong_ports_is_refused)
 {
         struct launch_port wrong[] = {
                 { "Jax", 1 }, { "", 1 }, { "1a", 1 }, { "jax", 0 }, { "jax", 65536 }
@@ -231,7 +224,7 @@ static void test_a_launch_with_wrong_ports_is_refused(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_launch_cut_anywhere_is_refused(void **state UNUSED)
+TEST(a_launch_cut_anywhere_is_refused)
 {
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 } };
@@ -253,7 +246,7 @@ static void test_a_launch_cut_anywhere_is_refused(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_bytes_left_over_are_refused(void **state UNUSED)
+TEST(bytes_left_over_are_refused)
 {
         struct buf b = BUF_INIT;
         size_t mark = frame_begin(&b, MSG_STARTED);
@@ -271,7 +264,7 @@ static void test_bytes_left_over_are_refused(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_count_larger_than_the_body_does_not_allocate(void **state UNUSED)
+TEST(a_count_larger_than_the_body_does_not_allocate)
 {
         struct buf b = BUF_INIT;
         struct hello in = { .version = MSG_VERSION }, out;
@@ -286,7 +279,7 @@ static void test_a_count_larger_than_the_body_does_not_allocate(void **state UNU
         buf_finish(&b);
 }
 
-static void test_events_of_ranks_come_back_as_sent(void **state UNUSED)
+TEST(events_of_ranks_come_back_as_sent)
 {
         struct refused refused = { 3, REFUSED_EXEC, ENOENT, "./nope" }, refused2;
         struct exited exited = { 5, 77, 139, 42, 1, 0, "/sys/fs/cgroup/job", 2, 3 }, exited2;
@@ -319,7 +312,7 @@ static void test_events_of_ranks_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_output_lends_its_bytes_and_knows_two_streams(void **state UNUSED)
+TEST(output_lends_its_bytes_and_knows_two_streams)
 {
         struct output in = { 4, MSG_STDERR, (const unsigned char *)"x\0y", 3 }, out;
         struct buf b = BUF_INIT;
@@ -341,7 +334,7 @@ static void test_output_lends_its_bytes_and_knows_two_streams(void **state UNUSE
         buf_finish(&b);
 }
 
-static void test_output_read_in_place_is_the_same_message(void **state UNUSED)
+TEST(output_read_in_place_is_the_same_message)
 {
         struct output m = { 4, MSG_STDOUT, (const unsigned char *)"hello", 5 };
         struct buf a = BUF_INIT, b = BUF_INIT;
@@ -360,7 +353,7 @@ static void test_output_read_in_place_is_the_same_message(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_orders_come_back_as_sent(void **state UNUSED)
+TEST(orders_come_back_as_sent)
 {
         struct credit credit = { 1, MSG_STDOUT, 65536 }, credit2;
         struct ping ping = { 1, 2 }, ping2;
@@ -396,7 +389,7 @@ static void test_orders_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_leaving_has_a_reason(void **state UNUSED)
+TEST(leaving_has_a_reason)
 {
         struct buf b = BUF_INIT;
         struct error err;
@@ -412,7 +405,7 @@ static void test_leaving_has_a_reason(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_launch_knows_its_containers(void **state UNUSED)
+TEST(a_launch_knows_its_containers)
 {
         struct launch_order in = sample_launch(NULL, 0), out = { 0 };
         struct buf b = BUF_INIT;
@@ -427,7 +420,7 @@ static void test_a_launch_knows_its_containers(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_launch_knows_its_families_and_no_empty_node(void **state UNUSED)
+TEST(a_launch_knows_its_families_and_no_empty_node)
 {
         struct launch_order in = sample_launch(NULL, 0), out = { 0 };
         struct buf b = BUF_INIT;
@@ -448,7 +441,7 @@ static void test_a_launch_knows_its_families_and_no_empty_node(void **state UNUS
         buf_finish(&b);
 }
 
-static void test_every_message_has_a_name(void **state UNUSED)
+TEST(every_message_has_a_name)
 {
         for (int type = MSG_LAUNCH; type <= MSG_COMMON; type++)
                 assert_string_not_equal(msg_name((uint8_t)type), "?");
@@ -458,7 +451,7 @@ static void test_every_message_has_a_name(void **state UNUSED)
         assert_string_equal(msg_name(200), "?");
 }
 
-static void test_parts_of_a_dump_stay_within_the_file(void **state UNUSED)
+TEST(parts_of_a_dump_stay_within_the_file)
 {
         static const struct {
                 uint64_t size, at;
@@ -496,28 +489,4 @@ static void test_parts_of_a_dump_stay_within_the_file(void **state UNUSED)
                 }
                 buf_finish(&b);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_parts_of_a_dump_stay_within_the_file),
-                cmocka_unit_test(test_hello_carries_the_whole_inventory),
-                cmocka_unit_test(test_a_hello_of_another_version_is_read_up_to_its_number),
-                cmocka_unit_test(test_launch_carries_every_byte),
-                cmocka_unit_test(test_a_launch_with_wrong_ports_is_refused),
-                cmocka_unit_test(test_a_launch_cut_anywhere_is_refused),
-                cmocka_unit_test(test_bytes_left_over_are_refused),
-                cmocka_unit_test(test_a_count_larger_than_the_body_does_not_allocate),
-                cmocka_unit_test(test_events_of_ranks_come_back_as_sent),
-                cmocka_unit_test(test_output_lends_its_bytes_and_knows_two_streams),
-                cmocka_unit_test(test_orders_come_back_as_sent),
-                cmocka_unit_test(test_leaving_has_a_reason),
-                cmocka_unit_test(test_a_launch_knows_its_containers),
-                cmocka_unit_test(test_a_launch_knows_its_families_and_no_empty_node),
-                cmocka_unit_test(test_every_message_has_a_name),
-                cmocka_unit_test(test_output_read_in_place_is_the_same_message),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

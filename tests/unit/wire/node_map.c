@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "wire/node_map.h"
+
+#include "lib/unit.h"
 
 enum { RANKS_MAX = 4096 };
 
@@ -39,7 +31,7 @@ static void check(const uint32_t *nodes, uint32_t n, uint32_t n_nodes, const cha
                 check(nodes_, ARRAY_SIZE(nodes_), n_nodes, text);                                  \
         } while (0)
 
-static void test_layouts_are_few_blocks(void **state UNUSED)
+TEST(layouts_are_few_blocks)
 {
         CHECK(1, "(vector,(0,1,3))", 0, 0, 0);
         CHECK(2, "(vector,(0,2,2))", 0, 0, 1, 1);
@@ -50,7 +42,7 @@ static void test_layouts_are_few_blocks(void **state UNUSED)
         CHECK(3, "(vector,(0,1,2),(2,1,2))", 0, 0, 2, 2, 0, 0, 2, 2);
 }
 
-static void test_a_long_map_is_not_told(void **state UNUSED)
+TEST(a_long_map_is_not_told)
 {
         uint32_t nodes[RANKS_MAX];
 
@@ -59,7 +51,7 @@ static void test_a_long_map_is_not_told(void **state UNUSED)
         check(nodes, RANKS_MAX, 61, "");
 }
 
-static void test_wrong_blocks_have_no_expansion(void **state UNUSED)
+TEST(wrong_blocks_have_no_expansion)
 {
         static const struct node_block wrong[] = {
                 { 0, 0, 4 },          { 0, 4, 0 }, { 2, 1, 4 }, { 1, 2, 2 },
@@ -72,15 +64,4 @@ static void test_wrong_blocks_have_no_expansion(void **state UNUSED)
                 assert_null(node_map_expand(&(struct node_map){ &block, 1 }, 4, 2));
         }
         assert_null(node_map_expand(&(struct node_map){ 0 }, 4, 2));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_layouts_are_few_blocks),
-                cmocka_unit_test(test_a_long_map_is_not_told),
-                cmocka_unit_test(test_wrong_blocks_have_no_expansion),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
 #include "wire/push_msg.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 static char *const paths[] = { (char *)"data", (char *)"data/x", (char *)"data/y" };
@@ -43,7 +37,7 @@ static struct frame encode_offer(struct buf *b)
         return whole(b);
 }
 
-static void test_an_offer_comes_back_as_sent(void **state UNUSED)
+TEST(an_offer_comes_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode_offer(&b);
@@ -67,7 +61,7 @@ static void test_an_offer_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_every_shorter_or_longer_offer_is_malformed(void **state UNUSED)
+TEST(every_shorter_or_longer_offer_is_malformed)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode_offer(&b);
@@ -84,7 +78,7 @@ static void test_every_shorter_or_longer_offer_is_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_paths_that_lead_out_are_refused(void **state UNUSED)
+TEST(paths_that_lead_out_are_refused)
 {
         static const char *const bad[] = { "",     "/",  "/etc", "..",  "../x",  "a/..",
                                            "a//b", "a/", ".",    "./a", "a/./b", "a/../../b" };
@@ -110,7 +104,7 @@ static void refuse_entry(struct push_entry e, const char *run_id)
         buf_finish(&b);
 }
 
-static void test_an_offer_with_a_bad_entry_is_malformed(void **state UNUSED)
+TEST(an_offer_with_a_bad_entry_is_malformed)
 {
         refuse_entry((struct push_entry){ .kind = PUSH_FILE, .path = (char *)"../x" }, "r");
         refuse_entry((struct push_entry){ .kind = 9, .path = (char *)"x" }, "r");
@@ -119,7 +113,7 @@ static void test_an_offer_with_a_bad_entry_is_malformed(void **state UNUSED)
         refuse_entry((struct push_entry){ .kind = PUSH_FOLDER, .path = (char *)"x" }, "../r");
 }
 
-static void test_a_want_comes_back_in_order(void **state UNUSED)
+TEST(a_want_comes_back_in_order)
 {
         uint32_t list[] = { 1, 5, 9 }, wrong[] = { 1, 5, 5 };
         struct push_want m = { .holder = PUSH_NO_NODE, .entries = list, .n = 3 }, got;
@@ -142,7 +136,7 @@ static void test_a_want_comes_back_in_order(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_chunk_is_filled_in_place(void **state UNUSED)
+TEST(a_chunk_is_filled_in_place)
 {
         struct buf b = BUF_INIT;
         struct push_chunk got;
@@ -164,7 +158,7 @@ static void test_a_chunk_is_filled_in_place(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_short_messages_come_back(void **state UNUSED)
+TEST(short_messages_come_back)
 {
         struct pushed p = { .error = ENOSPC, .free_bytes = 12, .folder = "/f", .what = "w" }, got_p;
         uint32_t taken;
@@ -192,7 +186,7 @@ static void test_short_messages_come_back(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_pull_comes_back(void **state UNUSED)
+TEST(a_pull_comes_back)
 {
         char *words[] = { (char *)"out", (char *)"/abs", (char *)"/home/pulled" };
         struct pull_order order = { { words, 2, 2 }, { words + 2, 1, 1 } }, got;
@@ -210,7 +204,7 @@ static void test_a_pull_comes_back(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_pulled_paths_stay_below(void **state UNUSED)
+TEST(pulled_paths_stay_below)
 {
         static const struct {
                 uint8_t kind;
@@ -250,21 +244,4 @@ static void test_pulled_paths_stay_below(void **state UNUSED)
                 }
                 buf_finish(&b);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_offer_comes_back_as_sent),
-                cmocka_unit_test(test_every_shorter_or_longer_offer_is_malformed),
-                cmocka_unit_test(test_paths_that_lead_out_are_refused),
-                cmocka_unit_test(test_an_offer_with_a_bad_entry_is_malformed),
-                cmocka_unit_test(test_a_want_comes_back_in_order),
-                cmocka_unit_test(test_a_chunk_is_filled_in_place),
-                cmocka_unit_test(test_short_messages_come_back),
-                cmocka_unit_test(test_a_pull_comes_back),
-                cmocka_unit_test(test_pulled_paths_stay_below),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

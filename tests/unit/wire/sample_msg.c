@@ -2,14 +2,8 @@
 #include "wire/status_msg.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
 
@@ -25,7 +19,7 @@ static struct frame encode_sample(struct buf *b, const struct sample *m)
         return f;
 }
 
-static void test_a_busy_node_is_told_with_few_bytes(void **state UNUSED)
+TEST(a_busy_node_is_told_with_few_bytes)
 {
         struct sample_rank ranks[8];
         struct sample_gpu gpus[8];
@@ -63,7 +57,7 @@ static void test_a_busy_node_is_told_with_few_bytes(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_half_a_sample_is_refused(void **state UNUSED)
+TEST(half_a_sample_is_refused)
 {
         struct sample_rank rank = { .rank = 3, .state = 'S' };
         struct buf b = BUF_INIT;
@@ -75,14 +69,4 @@ static void test_half_a_sample_is_refused(void **state UNUSED)
                 assert_null(out.ranks);
         }
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_busy_node_is_told_with_few_bytes),
-                cmocka_unit_test(test_half_a_sample_is_refused),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

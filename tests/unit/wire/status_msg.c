@@ -2,14 +2,8 @@
 #include "wire/status_msg.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
 
@@ -75,7 +69,7 @@ static void assert_same_rank(const struct node_status_rank *a, const struct node
         assert_memory_equal(a->ports, b->ports, sizeof(a->ports));
 }
 
-static void test_a_status_comes_back_as_sent(void **state UNUSED)
+TEST(a_status_comes_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode(&b, ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
@@ -102,7 +96,7 @@ static void test_a_status_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_an_inspection_comes_back_as_sent(void **state UNUSED)
+TEST(an_inspection_comes_back_as_sent)
 {
         const struct inspect_order order = { .number = 5,
                                              .what = INSPECT_STACKS,
@@ -163,7 +157,7 @@ static void test_an_inspection_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_status_may_be_empty(void **state UNUSED)
+TEST(a_status_may_be_empty)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode(&b, 0, 0);
@@ -176,7 +170,7 @@ static void test_a_status_may_be_empty(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_every_shorter_or_longer_status_is_malformed(void **state UNUSED)
+TEST(every_shorter_or_longer_status_is_malformed)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode(&b, ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
@@ -194,7 +188,7 @@ static void test_every_shorter_or_longer_status_is_malformed(void **state UNUSED
         buf_finish(&b);
 }
 
-static void test_a_rank_has_at_most_the_ports_of_a_message(void **state UNUSED)
+TEST(a_rank_has_at_most_the_ports_of_a_message)
 {
         struct node_status_rank rank = { .rank = 1 };
         struct buf b = BUF_INIT;
@@ -218,7 +212,7 @@ static void test_a_rank_has_at_most_the_ports_of_a_message(void **state UNUSED)
 }
 
 /* 16 Mi ranks in a message of a few bytes. */
-static void test_a_count_larger_than_the_message_does_not_allocate(void **state UNUSED)
+TEST(a_count_larger_than_the_message_does_not_allocate)
 {
         struct buf b = BUF_INIT;
         size_t mark = frame_begin(&b, MSG_STATUS);
@@ -236,7 +230,7 @@ static void test_a_count_larger_than_the_message_does_not_allocate(void **state 
         buf_finish(&b);
 }
 
-static void test_a_request_comes_back_as_sent(void **state UNUSED)
+TEST(a_request_comes_back_as_sent)
 {
         struct buf b = BUF_INIT;
         uint32_t number = 0;
@@ -253,7 +247,7 @@ static void test_a_request_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_an_answer_of_ras_comes_back_as_sent(void **state UNUSED)
+TEST(an_answer_of_ras_comes_back_as_sent)
 {
         const struct ras_reply answer = {
                 .number = 7, .look = 1, .problem = "no answer", .text = (char[]){ "{\n}\n" }
@@ -273,7 +267,7 @@ static void test_an_answer_of_ras_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_part_of_a_dump_comes_back_as_sent(void **state UNUSED)
+TEST(a_part_of_a_dump_comes_back_as_sent)
 {
         struct flight_part part = { .number = 8,
                                     .left = 2,
@@ -305,21 +299,4 @@ static void test_a_part_of_a_dump_comes_back_as_sent(void **state UNUSED)
         assert_int_equal(frame_peek(&b, &f, NULL), 1);
         assert_int_not_equal(flight_part_decode(&p, &f, NULL), 0);
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_status_comes_back_as_sent),
-                cmocka_unit_test(test_an_inspection_comes_back_as_sent),
-                cmocka_unit_test(test_an_answer_of_ras_comes_back_as_sent),
-                cmocka_unit_test(test_a_part_of_a_dump_comes_back_as_sent),
-                cmocka_unit_test(test_a_status_may_be_empty),
-                cmocka_unit_test(test_every_shorter_or_longer_status_is_malformed),
-                cmocka_unit_test(test_a_rank_has_at_most_the_ports_of_a_message),
-                cmocka_unit_test(test_a_count_larger_than_the_message_does_not_allocate),
-                cmocka_unit_test(test_a_request_comes_back_as_sent),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,9 @@
 #include "wire/store_keys.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { MANY = 40 };
 
@@ -55,7 +50,7 @@ static uint64_t decode(uint8_t op, uint32_t tag, uint32_t n, char family)
         return id;
 }
 
-static void test_equal_lists_have_one_id(void **state UNUSED)
+TEST(equal_lists_have_one_id)
 {
         uint64_t id = decode(STORE_WAIT, 1, MANY, 'a');
 
@@ -68,14 +63,14 @@ static void test_equal_lists_have_one_id(void **state UNUSED)
         store_keys_finish(&lists);
 }
 
-static void test_other_requests_are_not_kept(void **state UNUSED)
+TEST(other_requests_are_not_kept)
 {
         assert_int_equal(decode(STORE_WAIT, 1, 2, 'a'), 0); /* too short for a list */
         assert_int_equal(decode(STORE_CHECK, 1, MANY, 'a'), 0);
         assert_int_equal(decode(STORE_GET, 1, 1, 'a'), 0);
 }
 
-static void test_a_list_that_was_forgotten_has_another_id(void **state UNUSED)
+TEST(a_list_that_was_forgotten_has_another_id)
 {
         uint64_t id = decode(STORE_WAIT, 1, MANY, 'a');
 
@@ -85,7 +80,7 @@ static void test_a_list_that_was_forgotten_has_another_id(void **state UNUSED)
         store_keys_finish(&lists);
 }
 
-static void test_what_is_malformed_is_not_kept(void **state UNUSED)
+TEST(what_is_malformed_is_not_kept)
 {
         CLEANUP(buf_finish) struct buf b = message(STORE_WAIT, 1, MANY, 'a');
         struct store_request m;
@@ -96,16 +91,4 @@ static void test_what_is_malformed_is_not_kept(void **state UNUSED)
         assert_string_equal(err.text, "malformed store request WAIT");
         assert_int_equal(store_keys_decode(&lists, &m, "", 0, &err), -EPROTO);
         store_keys_finish(&lists);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_equal_lists_have_one_id),
-                cmocka_unit_test(test_other_requests_are_not_kept),
-                cmocka_unit_test(test_a_list_that_was_forgotten_has_another_id),
-                cmocka_unit_test(test_what_is_malformed_is_not_kept),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
 #include "wire/store_msg.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/codec.h"
 
 static bool same(struct bytes a, struct bytes b)
@@ -90,7 +84,7 @@ static const struct store_request requests[] = {
         { .op = STORE_GONE },
 };
 
-static void test_every_request_survives_the_way(void **state UNUSED)
+TEST(every_request_survives_the_way)
 {
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
                 struct store_request want = requests[i], got = { 0 };
@@ -106,7 +100,7 @@ static void test_every_request_survives_the_way(void **state UNUSED)
         }
 }
 
-static void test_every_shorter_request_is_malformed(void **state UNUSED)
+TEST(every_shorter_request_is_malformed)
 {
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
                 struct store_request got = { 0 };
@@ -127,7 +121,7 @@ static void test_every_shorter_request_is_malformed(void **state UNUSED)
         }
 }
 
-static void test_unknown_ops_are_malformed(void **state UNUSED)
+TEST(unknown_ops_are_malformed)
 {
         static const uint8_t ops[] = { 0, STORE_OPS, 63, 65, STORE_REPLY, STORE_EVENT, 255 };
 
@@ -140,7 +134,7 @@ static void test_unknown_ops_are_malformed(void **state UNUSED)
         }
 }
 
-static void test_limits_are_kept_by_the_decoder(void **state UNUSED)
+TEST(limits_are_kept_by_the_decoder)
 {
         static char big[STORE_VALUE_MAX + 1];
         static const struct {
@@ -166,7 +160,7 @@ static void test_limits_are_kept_by_the_decoder(void **state UNUSED)
         }
 }
 
-static void test_a_count_without_bytes_costs_no_memory(void **state UNUSED)
+TEST(a_count_without_bytes_costs_no_memory)
 {
         struct buf b = BUF_INIT;
         struct store_request got;
@@ -179,7 +173,7 @@ static void test_a_count_without_bytes_costs_no_memory(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_replies_survive_the_way(void **state UNUSED)
+TEST(replies_survive_the_way)
 {
         struct store_reply want = { .client = 3,
                                     .tag = 9,
@@ -212,7 +206,7 @@ static void test_replies_survive_the_way(void **state UNUSED)
 }
 
 /* Replies of FETCH and LIST: the parts become one value. */
-static void test_parts_become_the_value(void **state UNUSED)
+TEST(parts_become_the_value)
 {
         static const struct bytes parts[] = { { "one", 3 }, { NULL, 0 }, { "t\0o", 3 } };
         static const char want[] = "\3\0\0\0\0\0\0\0one"
@@ -230,7 +224,7 @@ static void test_parts_become_the_value(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_ops_with_an_answer_are_known(void **state UNUSED)
+TEST(ops_with_an_answer_are_known)
 {
         static const uint8_t silent[] = { STORE_CANCEL, STORE_REPORT_ERROR, STORE_PROGRESS,
                                           STORE_JOIN,   STORE_LEAVE,        STORE_GONE };
@@ -244,7 +238,7 @@ static void test_ops_with_an_answer_are_known(void **state UNUSED)
         assert_false(store_op_has_answer(STORE_REPLY));
 }
 
-static void test_news_survive_the_way(void **state UNUSED)
+TEST(news_survive_the_way)
 {
         struct store_event want = { .client = STORE_ALL,
                                     .kind = STORE_NODE_LOST,
@@ -266,7 +260,7 @@ static void test_news_survive_the_way(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_topology_names_only_nodes_it_has(void **state UNUSED)
+TEST(a_topology_names_only_nodes_it_has)
 {
         char a[] = "a", second[] = "b", *hosts[] = { a, second };
         uint32_t nodes[] = { 0, 1, 1 };
@@ -285,7 +279,7 @@ static void test_a_topology_names_only_nodes_it_has(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_the_head_of_a_body_is_read(void **state UNUSED)
+TEST(the_head_of_a_body_is_read)
 {
         struct store_request m = { .client = 0x01020304, .op = STORE_CANCEL, .tag = 5 };
         struct buf b = BUF_INIT;
@@ -298,23 +292,4 @@ static void test_the_head_of_a_body_is_read(void **state UNUSED)
         assert_int_equal(h.tag, 5);
         assert_int_equal(store_body_head(buf_data(&b), STORE_BODY_HEADER - 1).op, 0);
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_request_survives_the_way),
-                cmocka_unit_test(test_every_shorter_request_is_malformed),
-                cmocka_unit_test(test_unknown_ops_are_malformed),
-                cmocka_unit_test(test_limits_are_kept_by_the_decoder),
-                cmocka_unit_test(test_a_count_without_bytes_costs_no_memory),
-                cmocka_unit_test(test_replies_survive_the_way),
-                cmocka_unit_test(test_parts_become_the_value),
-                cmocka_unit_test(test_ops_with_an_answer_are_known),
-                cmocka_unit_test(test_news_survive_the_way),
-                cmocka_unit_test(test_a_topology_names_only_nodes_it_has),
-                cmocka_unit_test(test_the_head_of_a_body_is_read),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

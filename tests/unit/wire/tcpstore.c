@@ -2,14 +2,8 @@
 #include "wire/tcpstore.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 /* The reader of a connection and its input. */
 struct peer {
@@ -161,7 +155,7 @@ static void check_pieces(enum tcpstore_dialect dialect, size_t step, size_t firs
         peer_finish(&p);
 }
 
-static void test_every_command_of_every_dialect(void **state UNUSED)
+TEST(every_command_of_every_dialect)
 {
         check_pieces(TCPSTORE_A, 1, 1, 11);
         check_pieces(TCPSTORE_A, 1 << 20, 1, 11);
@@ -174,7 +168,7 @@ static void test_every_command_of_every_dialect(void **state UNUSED)
         }
 }
 
-static void test_bytes_are_those_of_pytorch(void **state UNUSED)
+TEST(bytes_are_those_of_pytorch)
 {
         static const char init[] = "\x03\x05\0\0\0\0\0\0\0init/\x01\0\0\0\0\0\0\0";
         static const char validate[] = "\0\xCE\xF7\x85\x3C";
@@ -190,7 +184,7 @@ static void test_bytes_are_those_of_pytorch(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_numbers_of_the_dialects(void **state UNUSED)
+TEST(numbers_of_the_dialects)
 {
         static const struct {
                 enum tcpstore_op op;
@@ -237,7 +231,7 @@ static void test_numbers_of_the_dialects(void **state UNUSED)
 
 #define KEY_K "\x01\0\0\0\0\0\0\0k"
 
-static void test_one_byte_first_means_a(void **state UNUSED)
+TEST(one_byte_first_means_a)
 {
         struct peer p = peer_make();
 
@@ -251,7 +245,7 @@ static void test_one_byte_first_means_a(void **state UNUSED)
 }
 
 /* NUM_KEYS is one byte in B too. */
-static void test_num_keys_first_proves_nothing(void **state UNUSED)
+TEST(num_keys_first_proves_nothing)
 {
         struct peer p = peer_make();
 
@@ -269,7 +263,7 @@ static void test_num_keys_first_proves_nothing(void **state UNUSED)
         peer_finish(&p);
 }
 
-static void test_a_byte_after_a_command_proves_nothing(void **state UNUSED)
+TEST(a_byte_after_a_command_proves_nothing)
 {
         struct peer p = peer_make();
 
@@ -281,7 +275,7 @@ static void test_a_byte_after_a_command_proves_nothing(void **state UNUSED)
         peer_finish(&p);
 }
 
-static void test_eight_goes_on_or_not(void **state UNUSED)
+TEST(eight_goes_on_or_not)
 {
         struct peer p = peer_make();
 
@@ -298,7 +292,7 @@ static void test_eight_goes_on_or_not(void **state UNUSED)
         peer_finish(&p);
 }
 
-static void test_seven_watches_only_as_the_first(void **state UNUSED)
+TEST(seven_watches_only_as_the_first)
 {
         struct peer a = peer_make(), b = peer_make(), first = peer_make();
 
@@ -319,7 +313,7 @@ static void test_seven_watches_only_as_the_first(void **state UNUSED)
 }
 
 /* The network may deliver B's first byte alone: a command of B only corrects the guess. */
-static void test_a_wrong_guess_is_corrected(void **state UNUSED)
+TEST(a_wrong_guess_is_corrected)
 {
         static const char only_b[][18] = { "\x09\0\0\0\0\0\0\0\0", "\x0A\0\0\0\0\0\0\0\0", "\x0B" };
         static const size_t sizes[] = { 9, 9, 1 };
@@ -341,7 +335,7 @@ static void test_a_wrong_guess_is_corrected(void **state UNUSED)
 }
 
 /* A SET whose length begins like the magic is no VALIDATE. */
-static void test_set_is_no_greeting(void **state UNUSED)
+TEST(set_is_no_greeting)
 {
         struct peer p = peer_make();
         struct tcpstore_command c;
@@ -377,7 +371,7 @@ static void assert_refused(struct peer *p, const char *why)
                 bytes, sizeof(bytes) - 1, why                                                      \
         }
 
-static void test_other_protocols_are_refused_at_once(void **state UNUSED)
+TEST(other_protocols_are_refused_at_once)
 {
         static const struct {
                 const char *bytes;
@@ -402,7 +396,7 @@ static void test_other_protocols_are_refused_at_once(void **state UNUSED)
         }
 }
 
-static void test_validate_is_checked_again(void **state UNUSED)
+TEST(validate_is_checked_again)
 {
         struct peer p = peer_make();
 
@@ -419,7 +413,7 @@ static void test_validate_is_checked_again(void **state UNUSED)
 
 static const struct tcpstore_limits tight = { .key = 8, .value = 16, .command = 64, .keys = 5 };
 
-static void test_limits_count_as_soon_as_they_are_read(void **state UNUSED)
+TEST(limits_count_as_soon_as_they_are_read)
 {
         static const struct {
                 const char *bytes;
@@ -446,7 +440,7 @@ static void test_limits_count_as_soon_as_they_are_read(void **state UNUSED)
         }
 }
 
-static void test_what_is_allowed_passes(void **state UNUSED)
+TEST(what_is_allowed_passes)
 {
         struct peer p = peer_limited(tight);
         struct tcpstore_command c;
@@ -462,7 +456,7 @@ static void test_what_is_allowed_passes(void **state UNUSED)
         peer_finish(&p);
 }
 
-static void test_largest_list_in_small_pieces(void **state UNUSED)
+TEST(largest_list_in_small_pieces)
 {
         struct peer p = peer_make();
         struct tcpstore_command want = { .op = TCPSTORE_WAIT, .n_keys = TCPSTORE_KEYS_MAX }, got;
@@ -489,7 +483,7 @@ static void test_largest_list_in_small_pieces(void **state UNUSED)
 }
 
 /* More input may move the buffer before the command is taken out. */
-static void test_asking_twice_gives_the_same(void **state UNUSED)
+TEST(asking_twice_gives_the_same)
 {
         struct peer p = peer_make();
         struct tcpstore_command c;
@@ -503,28 +497,4 @@ static void test_asking_twice_gives_the_same(void **state UNUSED)
         assert_memory_equal(c.key.p, "k", 1);
         assert_ptr_equal(c.key.p, buf_data(&p.in) + 9);
         peer_finish(&p);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_command_of_every_dialect),
-                cmocka_unit_test(test_bytes_are_those_of_pytorch),
-                cmocka_unit_test(test_numbers_of_the_dialects),
-                cmocka_unit_test(test_one_byte_first_means_a),
-                cmocka_unit_test(test_num_keys_first_proves_nothing),
-                cmocka_unit_test(test_a_byte_after_a_command_proves_nothing),
-                cmocka_unit_test(test_eight_goes_on_or_not),
-                cmocka_unit_test(test_seven_watches_only_as_the_first),
-                cmocka_unit_test(test_a_wrong_guess_is_corrected),
-                cmocka_unit_test(test_set_is_no_greeting),
-                cmocka_unit_test(test_other_protocols_are_refused_at_once),
-                cmocka_unit_test(test_validate_is_checked_again),
-                cmocka_unit_test(test_limits_count_as_soon_as_they_are_read),
-                cmocka_unit_test(test_what_is_allowed_passes),
-                cmocka_unit_test(test_largest_list_in_small_pieces),
-                cmocka_unit_test(test_asking_twice_gives_the_same),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
 #include "wire/tree_msg.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
 
@@ -37,7 +31,7 @@ static void put_order(struct buf *b, uint32_t options_at)
         strv_finish(&m.argv);
 }
 
-static void test_an_order_comes_back_as_sent(void **state UNUSED)
+TEST(an_order_comes_back_as_sent)
 {
         struct buf b = BUF_INIT;
         struct child_agent_order m;
@@ -62,7 +56,7 @@ static void test_an_order_comes_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_options_stand_behind_a_program(void **state UNUSED)
+TEST(options_stand_behind_a_program)
 {
         static const uint32_t wrong[] = { 0, 3, UINT32_MAX };
         struct child_agent_order m;
@@ -78,7 +72,7 @@ static void test_options_stand_behind_a_program(void **state UNUSED)
         }
 }
 
-static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
+TEST(a_tunnel_has_bytes_or_a_number)
 {
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
                 bool give = kind == TUNNEL_GIVE,
@@ -115,7 +109,7 @@ static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
         }
 }
 
-static void test_an_unknown_kind_is_malformed(void **state UNUSED)
+TEST(an_unknown_kind_is_malformed)
 {
         struct buf b = BUF_INIT;
         struct tunnel m;
@@ -127,7 +121,7 @@ static void test_an_unknown_kind_is_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_prune_names_its_child(void **state UNUSED)
+TEST(a_prune_names_its_child)
 {
         struct buf b = BUF_INIT;
         uint32_t number;
@@ -140,17 +134,4 @@ static void test_a_prune_names_its_child(void **state UNUSED)
         f.len--;
         assert_int_equal(number_decode(&number, &f, NULL), -EPROTO);
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_order_comes_back_as_sent),
-                cmocka_unit_test(test_options_stand_behind_a_program),
-                cmocka_unit_test(test_a_tunnel_has_bytes_or_a_number),
-                cmocka_unit_test(test_an_unknown_kind_is_malformed),
-                cmocka_unit_test(test_a_prune_names_its_child),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of other launchers, and Slurm's list of nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "lib/unit.h"
 #include "wire/env/compat_env.h"
 
 enum { MANY = 64 };
@@ -61,7 +54,7 @@ static void expect_all(const struct launch_order *l, const struct variable *tabl
         strv_finish(&own);
 }
 
-static void test_no_family_has_no_variables(void **state UNUSED)
+TEST(no_family_has_no_variables)
 {
         struct launch_order none = order_of(COMPAT_NONE), deepspeed = order_of(COMPAT_DEEPSPEED);
 
@@ -69,7 +62,7 @@ static void test_no_family_has_no_variables(void **state UNUSED)
         expect_all(&deepspeed, NULL, 0);
 }
 
-static void test_open_mpi(void **state UNUSED)
+TEST(open_mpi)
 {
         static const struct variable table[] = {
                 { "OMPI_COMM_WORLD_RANK", "9" },
@@ -88,7 +81,7 @@ static void test_open_mpi(void **state UNUSED)
         expect_all(&l, table, ARRAY_SIZE(table));
 }
 
-static void test_mpich(void **state UNUSED)
+TEST(mpich)
 {
         static const struct variable table[] = {
                 { "PMI_RANK", "9" },
@@ -101,7 +94,7 @@ static void test_mpich(void **state UNUSED)
         expect_all(&l, table, ARRAY_SIZE(table));
 }
 
-static void test_horovod_counts_the_ranks_with_the_same_local_rank(void **state UNUSED)
+TEST(horovod_counts_the_ranks_with_the_same_local_rank)
 {
         static const struct variable table[] = {
                 { "HOROVOD_RANK", "9" },         { "HOROVOD_SIZE", "8" },
@@ -114,7 +107,7 @@ static void test_horovod_counts_the_ranks_with_the_same_local_rank(void **state 
         expect_all(&l, table, ARRAY_SIZE(table));
 }
 
-static void test_slurm(void **state UNUSED)
+TEST(slurm)
 {
         static const struct variable table[] = {
                 { "SLURM_PROCID", "9" },
@@ -154,7 +147,7 @@ static void test_slurm(void **state UNUSED)
 }
 
 /* An order is checked for its form only: its numbers may contradict each other. */
-static void test_values_that_an_order_does_not_tell_are_left_out(void **state UNUSED)
+TEST(values_that_an_order_does_not_tell_are_left_out)
 {
         struct launch_order l = order_of(COMPAT_SLURM);
         struct strv own = STRV_INIT, given = STRV_INIT;
@@ -173,7 +166,7 @@ static void test_values_that_an_order_does_not_tell_are_left_out(void **state UN
         strv_finish(&own);
 }
 
-static void test_jax_meets_at_the_port_that_was_kept(void **state UNUSED)
+TEST(jax_meets_at_the_port_that_was_kept)
 {
         struct launch_order l = order_of(COMPAT_OMPI);
         struct strv own = STRV_INIT, given = STRV_INIT;
@@ -199,7 +192,7 @@ static void test_jax_meets_at_the_port_that_was_kept(void **state UNUSED)
 }
 
 /* CUDA counts the devices that a process sees from 0. */
-static void test_jax_is_told_the_positions_of_devices(void **state UNUSED)
+TEST(jax_is_told_the_positions_of_devices)
 {
         uint32_t first[] = { 6, 2 }, second[] = { 4, 2 };
         struct launch_rank pair[] = { { 0, 0, first, 2 }, { 1, 1, second, 2 } };
@@ -225,7 +218,7 @@ static void test_jax_is_told_the_positions_of_devices(void **state UNUSED)
         }
 }
 
-static void test_neighbours_are_folded_in_a_list(void **state UNUSED)
+TEST(neighbours_are_folded_in_a_list)
 {
         static const struct {
                 const char *names, *want;
@@ -261,21 +254,4 @@ static void test_neighbours_are_folded_in_a_list(void **state UNUSED)
                 free(list);
                 free(text);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_no_family_has_no_variables),
-                cmocka_unit_test(test_open_mpi),
-                cmocka_unit_test(test_mpich),
-                cmocka_unit_test(test_horovod_counts_the_ranks_with_the_same_local_rank),
-                cmocka_unit_test(test_slurm),
-                cmocka_unit_test(test_values_that_an_order_does_not_tell_are_left_out),
-                cmocka_unit_test(test_jax_meets_at_the_port_that_was_kept),
-                cmocka_unit_test(test_jax_is_told_the_positions_of_devices),
-                cmocka_unit_test(test_neighbours_are_folded_in_a_list),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

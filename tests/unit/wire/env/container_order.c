@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "wire/env/container_order.h"
 
-static void test_values_of_the_option(void **state UNUSED)
+#include "lib/unit.h"
+
+TEST(values_of_the_option)
 {
         static const struct {
                 const char *value;
@@ -50,7 +43,7 @@ static void test_values_of_the_option(void **state UNUSED)
 }
 
 /* Any byte survives, and what no shell may touch is not there. */
-static void test_there_and_back(void **state UNUSED)
+TEST(there_and_back)
 {
         static const char *const texts[] = {
                 "", "-", "--", "/a", "%2d", "it's \"$HOME\" `x` \\!\n\t", "\x01\x7f\xff%", "a b  c"
@@ -79,7 +72,7 @@ static void test_there_and_back(void **state UNUSED)
         container_order_finish(&o);
 }
 
-static void test_damaged_orders(void **state UNUSED)
+TEST(damaged_orders)
 {
         static const char *const texts[] = { "",
                                              "docker:a",
@@ -99,15 +92,4 @@ static void test_damaged_orders(void **state UNUSED)
                 assert_true(*err.text);
                 container_order_finish(&o);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_values_of_the_option),
-                cmocka_unit_test(test_there_and_back),
-                cmocka_unit_test(test_damaged_orders),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "lib/unit.h"
 #include "wire/env/nccl_env.h"
 
 static const struct nccl_values values = { "127.0.0.1:5000", "/run/job/" NCCL_DUMP_NAME,
@@ -43,7 +36,7 @@ static void build(struct strv *env, const char *given, const char *unset,
         strv_finish(&l.unset);
 }
 
-static void test_all_names_of_every_release_are_set(void **state UNUSED)
+TEST(all_names_of_every_release_are_set)
 {
         static const char *const want[ARRAY_SIZE(names)] = {
                 "127.0.0.1:5000",
@@ -98,7 +91,7 @@ static void assert_left(const char *given, unsigned torch, const char *want)
         strv_finish(&env);
 }
 
-static void test_older_names_are_for_older_releases(void **state UNUSED)
+TEST(older_names_are_for_older_releases)
 {
         assert_left(NULL, 0, "----"); /* not known */
         assert_left(NULL, TORCH_VERSION(1, 13), "---A");
@@ -110,14 +103,14 @@ static void test_older_names_are_for_older_releases(void **state UNUSED)
         assert_left(NULL, TORCH_VERSION(3, 0), "----");
 }
 
-static void test_the_users_older_name_stays(void **state UNUSED)
+TEST(the_users_older_name_stays)
 {
         assert_left("TORCH_NCCL_TRACE_BUFFER_SIZE=7", TORCH_VERSION(2, 15), "B---");
         assert_left("NCCL_ASYNC_ERROR_HANDLING=0", TORCH_VERSION(2, 6), "BTDA");
         assert_left("TORCH_FR_BUFFER_SIZE=7", TORCH_VERSION(2, 6), "-TD-");
 }
 
-static void test_a_plan_has_the_newest_names(void **state UNUSED)
+TEST(a_plan_has_the_newest_names)
 {
         struct launch_order l = { .world_size = 1 };
         struct strv env = STRV_INIT;
@@ -129,7 +122,7 @@ static void test_a_plan_has_the_newest_names(void **state UNUSED)
 }
 
 /* The old name must not win against the user's new one, nor the other way round. */
-static void test_the_user_wins_under_either_name(void **state UNUSED)
+TEST(the_user_wins_under_either_name)
 {
         static const struct {
                 const char *given, *stays_away;
@@ -161,7 +154,7 @@ static void test_the_user_wins_under_either_name(void **state UNUSED)
         }
 }
 
-static void test_what_the_user_unsets_stays_away(void **state UNUSED)
+TEST(what_the_user_unsets_stays_away)
 {
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
                 struct strv env = STRV_INIT;
@@ -173,7 +166,7 @@ static void test_what_the_user_unsets_stays_away(void **state UNUSED)
         }
 }
 
-static void test_enabled_ras_and_missing_values(void **state UNUSED)
+TEST(enabled_ras_and_missing_values)
 {
         struct strv env = STRV_INIT;
 
@@ -185,19 +178,4 @@ static void test_enabled_ras_and_missing_values(void **state UNUSED)
         assert_int_equal(env.n, 5); /* of numbers and switches */
         assert_null(strv_env_get(&env, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"));
         strv_finish(&env);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_all_names_of_every_release_are_set),
-                cmocka_unit_test(test_older_names_are_for_older_releases),
-                cmocka_unit_test(test_the_users_older_name_stays),
-                cmocka_unit_test(test_a_plan_has_the_newest_names),
-                cmocka_unit_test(test_the_user_wins_under_either_name),
-                cmocka_unit_test(test_what_the_user_unsets_stays_away),
-                cmocka_unit_test(test_enabled_ras_and_missing_values),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

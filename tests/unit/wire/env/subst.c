@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/env/subst.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 static struct launch_port ports[] = { { "jax", 40001 }, { "a_1", 40002 }, { "later", 0 } };
 static struct launch_rank rank = { .rank = 9, .local_rank = 1 };
@@ -42,7 +34,7 @@ static void expect(const char *text, const char *want)
         strv_finish(&l.argv);
 }
 
-static void test_place_holders_are_replaced(void **state UNUSED)
+TEST(place_holders_are_replaced)
 {
         expect("{rank}", "9");
         expect("{local_rank}{node_rank}", "14");
@@ -59,7 +51,7 @@ static void test_place_holders_are_replaced(void **state UNUSED)
         expect("{rank}\n{rank}\xff", "9\n9\xff");
 }
 
-static void test_other_braces_stay(void **state UNUSED)
+TEST(other_braces_stay)
 {
         static const char *const texts[] = { "",       "{",       "}",       "{}",
                                              "{rank",  "{ rank}", "{Rank}",  "{ranks}",
@@ -71,7 +63,7 @@ static void test_other_braces_stay(void **state UNUSED)
                 expect(texts[i], texts[i]);
 }
 
-static void test_a_backslash_keeps_a_place_holder(void **state UNUSED)
+TEST(a_backslash_keeps_a_place_holder)
 {
         expect("\\{rank}", "{rank}");
         expect("\\{port:jax}{rank}", "{port:jax}9");
@@ -79,7 +71,7 @@ static void test_a_backslash_keeps_a_place_holder(void **state UNUSED)
         expect("\\{\\{rank}", "\\{{rank}");
 }
 
-static void test_nothing_is_replaced_unasked(void **state UNUSED)
+TEST(nothing_is_replaced_unasked)
 {
         struct strv argv = STRV_INIT;
         struct launch_order l = order();
@@ -96,7 +88,7 @@ static void test_nothing_is_replaced_unasked(void **state UNUSED)
 }
 
 /* The words of --wrap come first, with place-holders replaced in any case. */
-static void test_a_wrapper_stands_in_front(void **state UNUSED)
+TEST(a_wrapper_stands_in_front)
 {
         struct strv argv = STRV_INIT;
         struct launch_order l = order();
@@ -117,7 +109,7 @@ static void test_a_wrapper_stands_in_front(void **state UNUSED)
         strv_finish(&l.arguments.wrap);
 }
 
-static void test_a_port_is_found_with_its_name(void **state UNUSED)
+TEST(a_port_is_found_with_its_name)
 {
         struct subst_piece p = subst_read("{port:Any Thing}...");
 
@@ -130,18 +122,4 @@ static void test_a_port_is_found_with_its_name(void **state UNUSED)
         assert_int_equal(p.kind, SUBST_PORT);
         assert_true(p.escaped);
         assert_int_equal(p.len, 8);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_place_holders_are_replaced),
-                cmocka_unit_test(test_other_braces_stay),
-                cmocka_unit_test(test_a_backslash_keeps_a_place_holder),
-                cmocka_unit_test(test_nothing_is_replaced_unasked),
-                cmocka_unit_test(test_a_wrapper_stands_in_front),
-                cmocka_unit_test(test_a_port_is_found_with_its_name),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

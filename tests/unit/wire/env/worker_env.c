@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "wire/env/worker_env.h"
+
+#include "lib/unit.h"
 
 static uint32_t gpus0[] = { 2, 3 }, gpus1[] = { 6, 3 };
 static struct launch_rank ranks[] = {
@@ -43,7 +36,7 @@ static void expect(const struct strv *env, const char *name, const char *want)
                 fail_msg("%s is '%s' instead of '%s'", name, got ? got : "(unset)", want);
 }
 
-static void test_every_promised_variable_is_set(void **state UNUSED)
+TEST(every_promised_variable_is_set)
 {
         static const struct {
                 const char *name, *want;
@@ -98,7 +91,7 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
         strv_finish(&env);
 }
 
-static void test_mpi_can_be_left_out(void **state UNUSED)
+TEST(mpi_can_be_left_out)
 {
         struct strv env = STRV_INIT;
         struct launch_order l = order();
@@ -115,7 +108,7 @@ static void test_mpi_can_be_left_out(void **state UNUSED)
         strv_finish(&env);
 }
 
-static void test_what_a_rank_is_replaces_what_was_said_before(void **state UNUSED)
+TEST(what_a_rank_is_replaces_what_was_said_before)
 {
         struct strv env = STRV_INIT;
         struct launch_order l = order();
@@ -130,7 +123,7 @@ static void test_what_a_rank_is_replaces_what_was_said_before(void **state UNUSE
         strv_finish(&env);
 }
 
-static void test_a_process_that_starts_ranks_is_no_rank(void **state UNUSED)
+TEST(a_process_that_starts_ranks_is_no_rank)
 {
         static const struct {
                 const char *name, *want;
@@ -165,7 +158,7 @@ static void test_a_process_that_starts_ranks_is_no_rank(void **state UNUSED)
         strv_finish(&env);
 }
 
-static void test_preferences_of_the_user_win(void **state UNUSED)
+TEST(preferences_of_the_user_win)
 {
         struct strv env = STRV_INIT;
         struct launch_order l = order();
@@ -178,7 +171,7 @@ static void test_preferences_of_the_user_win(void **state UNUSED)
         strv_finish(&env);
 }
 
-static void test_what_the_user_unsets_stays_away(void **state UNUSED)
+TEST(what_the_user_unsets_stays_away)
 {
         static const char *const patterns[] = { "PYTHONUNBUFFERED", "PYTHON*", "*" };
 
@@ -196,7 +189,7 @@ static void test_what_the_user_unsets_stays_away(void **state UNUSED)
         }
 }
 
-static void test_threads_are_at_least_one(void **state UNUSED)
+TEST(threads_are_at_least_one)
 {
         struct strv env = STRV_INIT;
         struct launch_order l = order();
@@ -206,7 +199,7 @@ static void test_threads_are_at_least_one(void **state UNUSED)
         strv_finish(&env);
 }
 
-static void test_an_agents_store_and_the_way_to_it_are_told(void **state UNUSED)
+TEST(an_agents_store_and_the_way_to_it_are_told)
 {
         static const struct {
                 bool agent_store;
@@ -240,7 +233,7 @@ static void test_an_agents_store_and_the_way_to_it_are_told(void **state UNUSED)
         }
 }
 
-static void test_devices_are_named_only_when_needed(void **state UNUSED)
+TEST(devices_are_named_only_when_needed)
 {
         static const struct {
                 bool subset, own;
@@ -268,7 +261,7 @@ static void test_devices_are_named_only_when_needed(void **state UNUSED)
         }
 }
 
-static void test_ranks_without_devices_name_none(void **state UNUSED)
+TEST(ranks_without_devices_name_none)
 {
         struct launch_rank bare = { .rank = 0 };
         struct strv env = STRV_INIT;
@@ -280,22 +273,4 @@ static void test_ranks_without_devices_name_none(void **state UNUSED)
         worker_env_build(&env, &l, &bare, NULL, NULL, 8);
         expect(&env, "CUDA_VISIBLE_DEVICES", NULL);
         strv_finish(&env);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_promised_variable_is_set),
-                cmocka_unit_test(test_mpi_can_be_left_out),
-                cmocka_unit_test(test_what_a_rank_is_replaces_what_was_said_before),
-                cmocka_unit_test(test_a_process_that_starts_ranks_is_no_rank),
-                cmocka_unit_test(test_preferences_of_the_user_win),
-                cmocka_unit_test(test_what_the_user_unsets_stays_away),
-                cmocka_unit_test(test_threads_are_at_least_one),
-                cmocka_unit_test(test_an_agents_store_and_the_way_to_it_are_told),
-                cmocka_unit_test(test_devices_are_named_only_when_needed),
-                cmocka_unit_test(test_ranks_without_devices_name_none),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
 #include "wire/helper/pmix_msg.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/codec.h"
 
 static struct frame whole(const struct buf *b)
@@ -20,7 +14,7 @@ static struct frame whole(const struct buf *b)
         return f;
 }
 
-static void test_job_comes_back(void **state UNUSED)
+TEST(job_comes_back)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         uint32_t local[] = { 2, 3 };
@@ -63,7 +57,7 @@ static void test_job_comes_back(void **state UNUSED)
         }
 }
 
-static void test_env_comes_back_within_its_limit(void **state UNUSED)
+TEST(env_comes_back_within_its_limit)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct pmix_env m = { .rank = 7, .vars = STRV_INIT }, got;
@@ -87,7 +81,7 @@ static void test_env_comes_back_within_its_limit(void **state UNUSED)
         strv_finish(&m.vars);
 }
 
-static void test_note_comes_back(void **state UNUSED)
+TEST(note_comes_back)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         uint32_t ranks[] = { 0, 5 };
@@ -116,7 +110,7 @@ static void test_note_comes_back(void **state UNUSED)
 }
 
 /* A number of ranks that the bytes cannot hold allocates nothing. */
-static void test_lying_counts_are_refused(void **state UNUSED)
+TEST(lying_counts_are_refused)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct pmix_note got;
@@ -129,16 +123,4 @@ static void test_lying_counts_are_refused(void **state UNUSED)
         f = (struct frame){ PMIX_MSG_FENCE, buf_data(&b), buf_len(&b) };
         assert_int_equal(pmix_note_decode(&got, &f, NULL), -EPROTO);
         assert_null(got.ranks);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_job_comes_back),
-                cmocka_unit_test(test_env_comes_back_within_its_limit),
-                cmocka_unit_test(test_note_comes_back),
-                cmocka_unit_test(test_lying_counts_are_refused),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "lib/unit.h"
 #include "wire/noise/dial.h"
 
 static struct dial_stream node, head;
@@ -26,7 +20,7 @@ static void meet_streams(void)
         buf_clear(&wire);
 }
 
-static void test_greetings_tell_a_wrong_secret_from_a_wrong_service(void **state UNUSED)
+TEST(greetings_tell_a_wrong_secret_from_a_wrong_service)
 {
         uint8_t psk[NOISE_KEY], other[NOISE_KEY], first[DIAL_GREETING], second[DIAL_GREETING];
 
@@ -40,7 +34,7 @@ static void test_greetings_tell_a_wrong_secret_from_a_wrong_service(void **state
         assert_int_equal(dial_take_answer(&node, second), -EPROTO);
 }
 
-static void test_each_connection_has_a_hash_of_its_own(void **state UNUSED)
+TEST(each_connection_has_a_hash_of_its_own)
 {
         uint8_t other[NOISE_HASH];
 
@@ -52,7 +46,7 @@ static void test_each_connection_has_a_hash_of_its_own(void **state UNUSED)
         assert_memory_not_equal(other, head.hash, NOISE_HASH);
 }
 
-static void test_records_come_out_whole_from_any_pieces(void **state UNUSED)
+TEST(records_come_out_whole_from_any_pieces)
 {
         struct buf in = BUF_INIT;
         struct dial_record r;
@@ -76,7 +70,7 @@ static void test_records_come_out_whole_from_any_pieces(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_long_data_is_split_and_joined(void **state UNUSED)
+TEST(long_data_is_split_and_joined)
 {
         size_t len = 3 * DIAL_DATA_MAX + 7, got = 0;
         unsigned char *data = xcalloc(1, len);
@@ -97,7 +91,7 @@ static void test_long_data_is_split_and_joined(void **state UNUSED)
         free(data);
 }
 
-static void test_a_changed_record_ends_the_stream(void **state UNUSED)
+TEST(a_changed_record_ends_the_stream)
 {
         struct dial_record r;
 
@@ -110,7 +104,7 @@ static void test_a_changed_record_ends_the_stream(void **state UNUSED)
         assert_int_equal(dial_take(&head, &wire, &r), -EBADMSG);
 }
 
-static void test_a_join_is_judged(void **state UNUSED)
+TEST(a_join_is_judged)
 {
         struct dial_join m = { .version = 5, .rank = 2, .nodes = 4, .name = "gpu 02\n" }, got;
         struct dial_record r;
@@ -130,7 +124,7 @@ static void test_a_join_is_judged(void **state UNUSED)
         assert_int_equal(dial_join_decode(&got, &r), -EPROTO);
 }
 
-static void test_an_end_carries_code_and_text(void **state UNUSED)
+TEST(an_end_carries_code_and_text)
 {
         struct dial_end m = { .code = 7, .text = "failed: rank 3" }, got;
         struct dial_record r;
@@ -158,15 +152,5 @@ static int finish_wire(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_greetings_tell_a_wrong_secret_from_a_wrong_service),
-                cmocka_unit_test(test_each_connection_has_a_hash_of_its_own),
-                cmocka_unit_test(test_records_come_out_whole_from_any_pieces),
-                cmocka_unit_test(test_long_data_is_split_and_joined),
-                cmocka_unit_test(test_a_changed_record_ends_the_stream),
-                cmocka_unit_test(test_a_join_is_judged),
-                cmocka_unit_test(test_an_end_carries_code_and_text),
-        };
-
-        return cmocka_run_group_tests(tests, setup_sodium, finish_wire);
+        return unit_run(setup_sodium, finish_wire);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The vector is that of Cacophony for this protocol, which Snow's tests have, too. */
 #include <errno.h>
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/noise/noise.h"
 
 enum { LONGEST = 128 };
@@ -74,7 +67,7 @@ static void meet_pair(struct pair *p)
         noise_split(&p->resp, &p->send[1], &p->receive[1]);
 }
 
-static void test_the_public_vector_holds(void **state UNUSED)
+TEST(the_public_vector_holds)
 {
         struct bytes init_key =
                 from_hex("893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a");
@@ -111,7 +104,7 @@ static void test_the_public_vector_holds(void **state UNUSED)
         }
 }
 
-static void test_another_secret_fails_at_the_first_message(void **state UNUSED)
+TEST(another_secret_fails_at_the_first_message)
 {
         uint8_t wire[NOISE_GREETING], none[1], zero[NOISE_KEY] = { 0 };
         struct pair p;
@@ -121,7 +114,7 @@ static void test_another_secret_fails_at_the_first_message(void **state UNUSED)
         assert_int_equal(noise_read(&p.resp, wire, sizeof(wire), none), -EBADMSG);
 }
 
-static void test_each_changed_bit_of_the_handshake_is_seen(void **state UNUSED)
+TEST(each_changed_bit_of_the_handshake_is_seen)
 {
         uint8_t wire[NOISE_GREETING], none[1];
         struct pair p;
@@ -136,7 +129,7 @@ static void test_each_changed_bit_of_the_handshake_is_seen(void **state UNUSED)
         assert_int_equal(noise_read(&p.resp, wire, sizeof(wire) - 1, none), -EBADMSG);
 }
 
-static void test_a_key_without_a_secret_is_refused(void **state UNUSED)
+TEST(a_key_without_a_secret_is_refused)
 {
         uint8_t wire[NOISE_GREETING], none[1];
         struct pair p;
@@ -148,7 +141,7 @@ static void test_a_key_without_a_secret_is_refused(void **state UNUSED)
         assert_int_equal(noise_write(&p.resp, NULL, 0, wire), -EBADMSG);
 }
 
-static void test_a_replayed_greeting_does_not_open_the_stream(void **state UNUSED)
+TEST(a_replayed_greeting_does_not_open_the_stream)
 {
         uint8_t first[NOISE_GREETING], second[NOISE_GREETING], none[1], sealed[5 + NOISE_TAG];
         struct pair p, again;
@@ -167,7 +160,7 @@ static void test_a_replayed_greeting_does_not_open_the_stream(void **state UNUSE
         assert_int_equal(noise_open(&again.receive[1], sealed, sizeof(sealed), sealed), -EBADMSG);
 }
 
-static void test_sealed_messages_keep_their_order(void **state UNUSED)
+TEST(sealed_messages_keep_their_order)
 {
         uint8_t one[3 + NOISE_TAG], two[3 + NOISE_TAG], heard[3];
         struct pair p;
@@ -191,14 +184,5 @@ static int setup_sodium(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_public_vector_holds),
-                cmocka_unit_test(test_another_secret_fails_at_the_first_message),
-                cmocka_unit_test(test_each_changed_bit_of_the_handshake_is_seen),
-                cmocka_unit_test(test_a_key_without_a_secret_is_refused),
-                cmocka_unit_test(test_a_replayed_greeting_does_not_open_the_stream),
-                cmocka_unit_test(test_sealed_messages_keep_their_order),
-        };
-
-        return cmocka_run_group_tests(tests, setup_sodium, NULL);
+        return unit_run(setup_sodium, NULL);
 }

@@ -2,14 +2,8 @@
 #include "wire/trace/trace.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 static const struct trace_record records[] = {
@@ -38,7 +32,7 @@ static void put_records(struct buf *b)
         }
 }
 
-static void test_records_come_back(void **state UNUSED)
+TEST(records_come_back)
 {
         struct buf b = BUF_INIT;
         struct trace_record r;
@@ -62,7 +56,7 @@ static void test_records_come_back(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_torn_piece_ends_early(void **state UNUSED)
+TEST(a_torn_piece_ends_early)
 {
         struct buf b = BUF_INIT;
         struct trace_record r;
@@ -89,7 +83,7 @@ static void test_a_torn_piece_ends_early(void **state UNUSED)
         free(bytes);
 }
 
-static void test_an_answer_has_one_piece_at_most(void **state UNUSED)
+TEST(an_answer_has_one_piece_at_most)
 {
         static unsigned char large[TRACE_PIECE + 1];
         struct buf b = BUF_INIT;
@@ -108,15 +102,4 @@ static void test_an_answer_has_one_piece_at_most(void **state UNUSED)
         f.len = 0;
         assert_int_equal(recorded_decode(&m, &f, NULL), -EPROTO);
         buf_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_records_come_back),
-                cmocka_unit_test(test_a_torn_piece_ends_early),
-                cmocka_unit_test(test_an_answer_has_one_piece_at_most),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }
