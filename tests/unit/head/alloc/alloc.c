@@ -3,17 +3,11 @@
  * Vectors for the readers: variables and the text of a file in, "host:slots ..." or the first error
  * out. The readers open nothing, so that the managers need not be there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/buf.h"
 #include "head/alloc/alloc.h"
+#include "base/buf.h"
+
+#include "lib/unit.h"
 
 enum { VARIABLES = 12 };
 
@@ -83,7 +77,7 @@ static void check_vectors(enum alloc_from from, const struct vector *v, size_t n
 #define SLURM(nodes, tasks)                                                                        \
         "SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=" nodes, "SLURM_TASKS_PER_NODE=" tasks
 
-static void test_slurm_lists_of_nodes(void **state UNUSED)
+TEST(slurm_lists_of_nodes)
 {
         static const struct vector vectors[] = {
                 { .env = { SLURM("n1", "1") }, .want = "n1:auto" },
@@ -124,7 +118,7 @@ static void test_slurm_lists_of_nodes(void **state UNUSED)
         CHECK_VECTORS(ALLOC_SLURM, vectors);
 }
 
-static void test_slurm_counts(void **state UNUSED)
+TEST(slurm_counts)
 {
         static const struct vector vectors[] = {
                 { .env = { SLURM("n[1-4]", "2(x3),1") }, .want = "n1:2 n2:2 n3:2 n4:1" },
@@ -154,7 +148,7 @@ static void test_slurm_counts(void **state UNUSED)
         CHECK_VECTORS(ALLOC_SLURM, vectors);
 }
 
-static void test_slurm_half_set(void **state UNUSED)
+TEST(slurm_half_set)
 {
         static const struct vector vectors[] = {
                 { .env = { "SLURM_JOB_ID=7", "SLURM_NODELIST=n[1-2]" }, .want = "n1:auto n2:auto" },
@@ -178,7 +172,7 @@ static void test_slurm_half_set(void **state UNUSED)
         CHECK_VECTORS(ALLOC_SLURM, vectors);
 }
 
-static void test_slurm_heterogeneous_jobs(void **state UNUSED)
+TEST(slurm_heterogeneous_jobs)
 {
         static const struct vector vectors[] = {
                 { .env = { "SLURM_JOB_ID=7", "SLURM_HET_SIZE=2",
@@ -201,7 +195,7 @@ static void test_slurm_heterogeneous_jobs(void **state UNUSED)
 }
 
 /* Inside a step SLURM_TASKS_PER_NODE describes the step: seen with Slurm 22.05. */
-static void test_slurm_steps(void **state UNUSED)
+TEST(slurm_steps)
 {
         static const struct vector vectors[] = {
                 { .env = { SLURM("n[1-2]", "1"), "SLURM_STEP_ID=0", "SLURM_STEP_TASKS_PER_NODE=1",
@@ -238,7 +232,7 @@ static void test_slurm_steps(void **state UNUSED)
         CHECK_VECTORS(ALLOC_SLURM, vectors);
 }
 
-static void test_slurm_gpus(void **state UNUSED)
+TEST(slurm_gpus)
 {
         static const struct vector vectors[] = {
                 { .env = { SLURM("n[1-2]", "1(x2)"), "SLURM_GPUS_PER_NODE=4" },
@@ -267,7 +261,7 @@ static void test_slurm_gpus(void **state UNUSED)
 }
 
 /* Variables can come along with ssh, or stay behind in a shell. */
-static void test_slurm_variables_of_elsewhere(void **state UNUSED)
+TEST(slurm_variables_of_elsewhere)
 {
 #define OF_LOGIN2 "SLURM_SUBMIT_HOST=login2.cluster"
         static const struct vector vectors[] = {
@@ -311,7 +305,7 @@ static void test_slurm_variables_of_elsewhere(void **state UNUSED)
 
 #define PBS "PBS_ENVIRONMENT=PBS_BATCH", "PBS_JOBID=7.pbs", "PBS_NODEFILE=nodefile"
 
-static void test_pbs(void **state UNUSED)
+TEST(pbs)
 {
         static const struct vector vectors[] = {
                 { .env = { PBS }, .text = "n1\nn2\n", .want = "n1:auto n2:auto" },
@@ -342,7 +336,7 @@ static void test_pbs(void **state UNUSED)
         CHECK_VECTORS(ALLOC_PBS, vectors);
 }
 
-static void test_lsf(void **state UNUSED)
+TEST(lsf)
 {
         static const struct vector vectors[] = {
                 { .env = { "LSB_JOBID=3", "LSB_MCPU_HOSTS=h2 2 h1 1 h2 1" },
@@ -383,7 +377,7 @@ static void test_lsf(void **state UNUSED)
 
 #define SGE "SGE_ROOT=/sge", "ARC=lx-amd64", "JOB_ID=5", "PE_HOSTFILE=nodefile"
 
-static void test_grid_engine(void **state UNUSED)
+TEST(grid_engine)
 {
         static const struct vector vectors[] = {
                 { .env = { SGE },
@@ -418,7 +412,7 @@ static void test_grid_engine(void **state UNUSED)
 #define R_OF(lite, nodes)                                                                          \
         "{\"version\":1,\"execution\":{\"R_lite\":[" lite "],\"nodelist\":[" nodes "]}}"
 
-static void test_flux(void **state UNUSED)
+TEST(flux)
 {
         static const struct vector vectors[] = {
                 { .env = { FLUX },
@@ -469,7 +463,7 @@ static void test_flux(void **state UNUSED)
         CHECK_VECTORS(ALLOC_FLUX, vectors);
 }
 
-static void test_mpi_operator(void **state UNUSED)
+TEST(mpi_operator)
 {
 #define LAUNCHER "K_MPI_JOB_ROLE=launcher"
         static const struct vector vectors[] = {
@@ -499,7 +493,7 @@ static void test_mpi_operator(void **state UNUSED)
         CHECK_VECTORS(ALLOC_MPI_OPERATOR, vectors);
 }
 
-static void test_sagemaker(void **state UNUSED)
+TEST(sagemaker)
 {
 #define ALGO "SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-1"
         static const struct vector vectors[] = {
@@ -525,7 +519,7 @@ static void test_sagemaker(void **state UNUSED)
         CHECK_VECTORS(ALLOC_SAGEMAKER, vectors);
 }
 
-static void test_ray(void **state UNUSED)
+TEST(ray)
 {
 #define RAY_NODES(nodes) "{\"version\":1,\"nodes\":[" nodes "]}"
 #define RAY_NODE(name, gpus, cpus)                                                                 \
@@ -572,7 +566,7 @@ static void test_ray(void **state UNUSED)
         CHECK_VECTORS(ALLOC_RAY, vectors);
 }
 
-static void test_files_and_commands(void **state UNUSED)
+TEST(files_and_commands)
 {
         static const char *const sge[] = { SGE, NULL }, *const flux[] = { FLUX, NULL },
                                  *const mpich[] = { LAUNCHER, "HYDRA_HOST_FILE=/h", NULL },
@@ -588,7 +582,7 @@ static void test_files_and_commands(void **state UNUSED)
         assert_string_equal(alloc_command(ALLOC_RAY, ENV(none))[0], "python3");
 }
 
-static void test_the_manager_is_found(void **state UNUSED)
+TEST(the_manager_is_found)
 {
         static const struct {
                 const char *env[VARIABLES];
@@ -615,7 +609,7 @@ static void test_the_manager_is_found(void **state UNUSED)
                 assert_int_equal(alloc_find((char *const *)(uintptr_t)cases[i].env), cases[i].want);
 }
 
-static void test_origins_are_named(void **state UNUSED)
+TEST(origins_are_named)
 {
         static const struct vector v = { .env = { SLURM("n[1-2]", "2(x2)") } };
         const struct alloc_input in = input_of(&v);
@@ -629,29 +623,4 @@ static void test_origins_are_named(void **state UNUSED)
         assert_int_equal(h.v[1].col, 1);
         hosts_finish(&h);
         diags_finish(&d);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_slurm_lists_of_nodes),
-                cmocka_unit_test(test_slurm_counts),
-                cmocka_unit_test(test_slurm_half_set),
-                cmocka_unit_test(test_slurm_heterogeneous_jobs),
-                cmocka_unit_test(test_slurm_steps),
-                cmocka_unit_test(test_slurm_gpus),
-                cmocka_unit_test(test_slurm_variables_of_elsewhere),
-                cmocka_unit_test(test_pbs),
-                cmocka_unit_test(test_lsf),
-                cmocka_unit_test(test_grid_engine),
-                cmocka_unit_test(test_flux),
-                cmocka_unit_test(test_mpi_operator),
-                cmocka_unit_test(test_sagemaker),
-                cmocka_unit_test(test_ray),
-                cmocka_unit_test(test_files_and_commands),
-                cmocka_unit_test(test_the_manager_is_found),
-                cmocka_unit_test(test_origins_are_named),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions that could hang a process are refused, all others are compiled. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/core/pattern.h"
+#include "lib/unit.h"
 
 static int compile(const char *text)
 {
@@ -22,7 +16,7 @@ static int compile(const char *text)
         return r;
 }
 
-static void test_usual_expressions_are_compiled(void **state UNUSED)
+TEST(usual_expressions_are_compiled)
 {
         static const char *const texts[] = {
                 "",
@@ -46,7 +40,7 @@ static void test_usual_expressions_are_compiled(void **state UNUSED)
                         fail_msg("%s", texts[i]);
 }
 
-static void test_what_may_take_for_ever_is_refused(void **state UNUSED)
+TEST(what_may_take_for_ever_is_refused)
 {
         static const char *const texts[] = {
                 "(a*)\\1b",
@@ -69,7 +63,7 @@ static void test_what_may_take_for_ever_is_refused(void **state UNUSED)
                         fail_msg("%s", texts[i]);
 }
 
-static void test_what_is_no_expression_is_told(void **state UNUSED)
+TEST(what_is_no_expression_is_told)
 {
         static const char *const texts[] = {
                 "a(", "[a", "[[:alpha:", "[[:none:]]", "a\\", "x{2,1}"
@@ -78,15 +72,4 @@ static void test_what_is_no_expression_is_told(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
                 if (compile(texts[i]) != -EINVAL)
                         fail_msg("%s", texts[i]);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_usual_expressions_are_compiled),
-                cmocka_unit_test(test_what_may_take_for_ever_is_refused),
-                cmocka_unit_test(test_what_is_no_expression_is_told),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/core/thread_pool.h"
+#include "lib/unit.h"
 
 enum { WORKS = 50 };
 
@@ -84,7 +78,7 @@ static void finish(uv_loop_t *loop, struct thread_pool *p)
         assert_int_equal(uv_loop_close(loop), 0);
 }
 
-static void test_every_work_is_run_and_done(void **state UNUSED)
+TEST(every_work_is_run_and_done)
 {
         struct job jobs[WORKS];
         uv_loop_t loop;
@@ -99,7 +93,7 @@ static void test_every_work_is_run_and_done(void **state UNUSED)
         }
 }
 
-static void test_a_work_that_blocks_leaves_the_other_threads(void **state UNUSED)
+TEST(a_work_that_blocks_leaves_the_other_threads)
 {
         struct job stuck[2], other;
         uv_loop_t loop;
@@ -120,7 +114,7 @@ static void test_a_work_that_blocks_leaves_the_other_threads(void **state UNUSED
         close(fds[1]);
 }
 
-static void test_what_waits_can_be_cancelled(void **state UNUSED)
+TEST(what_waits_can_be_cancelled)
 {
         struct job stuck, waiting[3];
         uv_loop_t loop;
@@ -146,7 +140,7 @@ static void test_what_waits_can_be_cancelled(void **state UNUSED)
         close(fds[1]);
 }
 
-static void test_closing_waits_for_works(void **state UNUSED)
+TEST(closing_waits_for_works)
 {
         struct job jobs[WORKS];
         uv_loop_t loop;
@@ -161,7 +155,7 @@ static void test_closing_waits_for_works(void **state UNUSED)
         assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static void test_without_threads_work_is_run_in_the_loop(void **state UNUSED)
+TEST(without_threads_work_is_run_in_the_loop)
 {
         struct job jobs[WORKS];
         uv_loop_t loop;
@@ -176,17 +170,4 @@ static void test_without_threads_work_is_run_in_the_loop(void **state UNUSED)
                 assert_int_equal(jobs[i].runs, 1 + i % 3);
                 assert_int_equal(jobs[i].done, 1 + i % 3);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_work_is_run_and_done),
-                cmocka_unit_test(test_a_work_that_blocks_leaves_the_other_threads),
-                cmocka_unit_test(test_what_waits_can_be_cancelled),
-                cmocka_unit_test(test_closing_waits_for_works),
-                cmocka_unit_test(test_without_threads_work_is_run_in_the_loop),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
+#include "lib/unit.h"
 
 static void add_numbers(struct buf *out, const char *sign, const struct intlist *l)
 {
@@ -58,7 +51,7 @@ static int run_filter(struct hosts *h, const char *list, const char *include, co
         return r;
 }
 
-static void test_filters_narrow_the_list(void **state UNUSED)
+TEST(filters_narrow_the_list)
 {
         static const struct {
                 const char *list, *include, *exclude;
@@ -117,7 +110,7 @@ static void test_filters_narrow_the_list(void **state UNUSED)
         }
 }
 
-static void test_wrong_filters_get_suggestions(void **state UNUSED)
+TEST(wrong_filters_get_suggestions)
 {
         static const struct {
                 const char *list, *include, *exclude;
@@ -183,7 +176,7 @@ static void test_wrong_filters_get_suggestions(void **state UNUSED)
         }
 }
 
-static void test_all_errors_are_told_up_to_a_limit(void **state UNUSED)
+TEST(all_errors_are_told_up_to_a_limit)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -200,7 +193,7 @@ static void test_all_errors_are_told_up_to_a_limit(void **state UNUSED)
         hosts_finish(&h);
 }
 
-static void test_devices_count_as_slots(void **state UNUSED)
+TEST(devices_count_as_slots)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -243,7 +236,7 @@ static char *chosen(const char *file, const char *lists, struct diags *d)
         return buf_steal(&out);
 }
 
-static void test_lists_choose_among_the_hosts_of_a_file(void **state UNUSED)
+TEST(lists_choose_among_the_hosts_of_a_file)
 {
         static const struct {
                 const char *file, *lists, *left, *fault;
@@ -280,7 +273,7 @@ static void test_lists_choose_among_the_hosts_of_a_file(void **state UNUSED)
         }
 }
 
-static void test_hosts_a_file_lacks_are_shown(void **state UNUSED)
+TEST(hosts_a_file_lacks_are_shown)
 {
         struct diags d = DIAGS_INIT;
         char *text, *got = chosen("gpu1\ngpu2", "gpu1, bob@gpu[2-3]:4", &d);
@@ -307,7 +300,7 @@ static void test_hosts_a_file_lacks_are_shown(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_hosts_can_be_added_after_filtering(void **state UNUSED)
+TEST(hosts_can_be_added_after_filtering)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -318,19 +311,4 @@ static void test_hosts_can_be_added_after_filtering(void **state UNUSED)
         assert_ptr_equal(hosts_find(&h, "m9"), &h.v[11]);
         assert_null(hosts_find(&h, "n4"));
         hosts_finish(&h);
-}
-
-int main(void)
-{
-        static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_filters_narrow_the_list),
-                cmocka_unit_test(test_wrong_filters_get_suggestions),
-                cmocka_unit_test(test_all_errors_are_told_up_to_a_limit),
-                cmocka_unit_test(test_devices_count_as_slots),
-                cmocka_unit_test(test_lists_choose_among_the_hosts_of_a_file),
-                cmocka_unit_test(test_hosts_a_file_lacks_are_shown),
-                cmocka_unit_test(test_hosts_can_be_added_after_filtering),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/hosts/host_groups.h"
+
+#include "lib/unit.h"
 
 static bool is_equal_char(const void *ctx, size_t a, size_t b)
 {
@@ -18,7 +10,7 @@ static bool is_equal_char(const void *ctx, size_t a, size_t b)
         return text[a] == text[b];
 }
 
-static void test_groups_keep_the_order_of_their_hosts(void **unused UNUSED)
+TEST(groups_keep_the_order_of_their_hosts)
 {
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
         const char *text = "babcab";
@@ -32,13 +24,4 @@ static void test_groups_keep_the_order_of_their_hosts(void **unused UNUSED)
         assert_memory_equal(groups.v[1].hosts, ((size_t[]){ 1, 4 }), 2 * sizeof(size_t));
         assert_int_equal(groups.v[2].n, 1);
         assert_int_equal(groups.v[2].hosts[0], 3);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_groups_keep_the_order_of_their_hosts),
-        };
-
-        return cmocka_run_group_tests_name("host_groups", tests, NULL, NULL);
 }

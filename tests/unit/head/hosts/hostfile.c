@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "head/hosts/hostfile.h"
+#include "lib/unit.h"
 
 /* Writes a host as a word: "user@name:slots", followed by the other keys. */
 static void describe(struct buf *out, const struct host *h)
@@ -115,7 +108,7 @@ static void assert_fails(const char *text, size_t len, size_t errors, const char
         diags_finish(&d);
 }
 
-static void test_every_dialect_is_read(void **state UNUSED)
+TEST(every_dialect_is_read)
 {
         static const struct {
                 const char *text, *hosts;
@@ -197,7 +190,7 @@ static void test_every_dialect_is_read(void **state UNUSED)
                 assert_reads(cases[i].text, strlen(cases[i].text), cases[i].hosts);
 }
 
-static void test_wrong_lines_say_where_and_why(void **state UNUSED)
+TEST(wrong_lines_say_where_and_why)
 {
         static const struct {
                 const char *text, *place, *fact, *more;
@@ -296,7 +289,7 @@ static void test_wrong_lines_say_where_and_why(void **state UNUSED)
                              cases[i].more);
 }
 
-static void test_all_errors_of_a_file_are_told_at_once(void **state UNUSED)
+TEST(all_errors_of_a_file_are_told_at_once)
 {
         static const char text[] = "gpu001 slots=8\ngpu002 slots=8\ngpu003 slot=8\n"
                                    "gpu004 slots=8\ngpu005 slots=eight\n\n\n\ngpu002 slots=4\n";
@@ -332,14 +325,14 @@ static void test_all_errors_of_a_file_are_told_at_once(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_one_line_may_have_many_errors(void **state UNUSED)
+TEST(one_line_may_have_many_errors)
 {
         static const char text[] = "-v port=99999 gpus=1,1 iface=`x` foo=bar";
 
         assert_fails(text, strlen(text), 5, "1:1", "a host name must not begin with `-`", NULL);
 }
 
-static void test_a_hundred_errors_are_enough(void **state UNUSED)
+TEST(a_hundred_errors_are_enough)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -360,7 +353,7 @@ static void test_a_hundred_errors_are_enough(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_a_binary_file_is_one_error(void **state UNUSED)
+TEST(a_binary_file_is_one_error)
 {
         static const char binary[] = "\x7f"
                                      "ELF\2\1\1\0\0\0\0\0\0\0\0\n@@@\n???\n";
@@ -370,7 +363,7 @@ static void test_a_binary_file_is_one_error(void **state UNUSED)
         assert_fails("a\nb\0c", 5, 1, "2:2", "h is not a text file: it has a NUL byte", NULL);
 }
 
-static void test_places_of_hosts_are_kept(void **state UNUSED)
+TEST(places_of_hosts_are_kept)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -384,7 +377,7 @@ static void test_places_of_hosts_are_kept(void **state UNUSED)
         hosts_finish(&h);
 }
 
-static void test_files_and_lists_merge(void **state UNUSED)
+TEST(files_and_lists_merge)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -406,7 +399,7 @@ static void test_files_and_lists_merge(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_lists_are_read(void **state UNUSED)
+TEST(lists_are_read)
 {
         static const struct {
                 const char *text, *hosts;
@@ -436,7 +429,7 @@ static void test_lists_are_read(void **state UNUSED)
         }
 }
 
-static void test_wrong_lists_show_the_word(void **state UNUSED)
+TEST(wrong_lists_show_the_word)
 {
         static const struct {
                 const char *text, *shown;
@@ -494,26 +487,26 @@ static void assert_load_fails(const char *path, int exit_code, const char *shown
         hosts_finish(&h);
 }
 
-static void test_unreadable_files_exit_66(void **state UNUSED)
+TEST(unreadable_files_exit_66)
 {
         assert_load_fails("/nonexistent/hosts", 66, "there is no such file");
         assert_load_fails("/tmp", 66, "cannot read the hostfile /tmp: Is a directory");
         assert_load_fails("", 66, "there is no such file");
 }
 
-static void test_a_list_in_place_of_a_file_is_noticed(void **state UNUSED)
+TEST(a_list_in_place_of_a_file_is_noticed)
 {
         assert_load_fails("nosuchgpu[01-04]", 66, "= help: use -w nosuchgpu[01-04]\n");
         assert_load_fails("nosuch1:8,nosuch2:8", 66, "= help: use -w nosuch1:8,nosuch2:8\n");
         assert_load_fails("nosuch@nosuch", 66, "= help: use -w nosuch@nosuch\n");
 }
 
-static void test_a_file_that_is_too_large_is_wrong(void **state UNUSED)
+TEST(a_file_that_is_too_large_is_wrong)
 {
         assert_load_fails("/dev/zero", 65, "/dev/zero is larger than 16 MiB");
 }
 
-static void test_standard_input_is_a_hostfile(void **state UNUSED)
+TEST(standard_input_is_a_hostfile)
 {
         int saved = dup(STDIN_FILENO), ends[2];
         struct hosts h = HOSTS_INIT;
@@ -546,7 +539,7 @@ static char *example_path(char *path, size_t size)
         return path;
 }
 
-static void test_the_example_is_four_processes_here(void **state UNUSED)
+TEST(the_example_is_four_processes_here)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -559,7 +552,7 @@ static void test_the_example_is_four_processes_here(void **state UNUSED)
         hosts_finish(&h);
 }
 
-static void test_every_form_in_the_example_is_read(void **state UNUSED)
+TEST(every_form_in_the_example_is_read)
 {
         char path[4096], *text, *line, *rest;
         size_t len, forms = 0;
@@ -583,7 +576,7 @@ static void test_every_form_in_the_example_is_read(void **state UNUSED)
 
 /* ---- hosts ---- */
 
-static void test_hosts_are_found_in_any_case(void **state UNUSED)
+TEST(hosts_are_found_in_any_case)
 {
         struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
@@ -597,7 +590,7 @@ static void test_hosts_are_found_in_any_case(void **state UNUSED)
         hosts_finish(&h);
 }
 
-static void test_hosts_fold_into_ranges(void **state UNUSED)
+TEST(hosts_fold_into_ranges)
 {
         static const struct {
                 const char *list, *folded;
@@ -634,7 +627,7 @@ static void test_hosts_fold_into_ranges(void **state UNUSED)
         }
 }
 
-static void test_hosts_are_shown_with_their_lines(void **state UNUSED)
+TEST(hosts_are_shown_with_their_lines)
 {
         static const struct {
                 const char *file; /* NULL = a list */
@@ -662,31 +655,4 @@ static void test_hosts_are_shown_with_their_lines(void **state UNUSED)
                 free(got);
                 hosts_finish(&h);
         }
-}
-
-int main(void)
-{
-        static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_dialect_is_read),
-                cmocka_unit_test(test_wrong_lines_say_where_and_why),
-                cmocka_unit_test(test_all_errors_of_a_file_are_told_at_once),
-                cmocka_unit_test(test_one_line_may_have_many_errors),
-                cmocka_unit_test(test_a_hundred_errors_are_enough),
-                cmocka_unit_test(test_a_binary_file_is_one_error),
-                cmocka_unit_test(test_places_of_hosts_are_kept),
-                cmocka_unit_test(test_files_and_lists_merge),
-                cmocka_unit_test(test_lists_are_read),
-                cmocka_unit_test(test_wrong_lists_show_the_word),
-                cmocka_unit_test(test_unreadable_files_exit_66),
-                cmocka_unit_test(test_a_list_in_place_of_a_file_is_noticed),
-                cmocka_unit_test(test_a_file_that_is_too_large_is_wrong),
-                cmocka_unit_test(test_standard_input_is_a_hostfile),
-                cmocka_unit_test(test_the_example_is_four_processes_here),
-                cmocka_unit_test(test_every_form_in_the_example_is_read),
-                cmocka_unit_test(test_hosts_are_found_in_any_case),
-                cmocka_unit_test(test_hosts_fold_into_ranges),
-                cmocka_unit_test(test_hosts_are_shown_with_their_lines),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

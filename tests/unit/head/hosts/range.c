@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "head/hosts/range.h"
+#include "lib/unit.h"
 
 /* Joins the names with commas; malloc'ed. */
 static char *joined(const struct strv *names)
@@ -22,7 +15,7 @@ static char *joined(const struct strv *names)
         return buf_steal(&out);
 }
 
-static void test_patterns_become_names(void **state UNUSED)
+TEST(patterns_become_names)
 {
         static const struct {
                 const char *pattern, *names;
@@ -58,7 +51,7 @@ static void test_patterns_become_names(void **state UNUSED)
         }
 }
 
-static void test_wrong_patterns_say_where_and_why(void **state UNUSED)
+TEST(wrong_patterns_say_where_and_why)
 {
         static const struct {
                 const char *pattern;
@@ -100,7 +93,7 @@ static void test_wrong_patterns_say_where_and_why(void **state UNUSED)
         }
 }
 
-static void test_a_range_may_have_65536_names(void **state UNUSED)
+TEST(a_range_may_have_65536_names)
 {
         struct strv names = STRV_INIT;
         struct range_error e;
@@ -113,7 +106,7 @@ static void test_a_range_may_have_65536_names(void **state UNUSED)
         strv_finish(&names);
 }
 
-static void test_a_name_may_have_253_letters(void **state UNUSED)
+TEST(a_name_may_have_253_letters)
 {
         struct strv names = STRV_INIT;
         char pattern[RANGE_MAX_NAME + 8];
@@ -130,7 +123,7 @@ static void test_a_name_may_have_253_letters(void **state UNUSED)
         assert_int_equal(names.n, 0);
 }
 
-static void test_lists_of_numbers_keep_their_order(void **state UNUSED)
+TEST(lists_of_numbers_keep_their_order)
 {
         static const struct {
                 const char *text;
@@ -156,7 +149,7 @@ static void test_lists_of_numbers_keep_their_order(void **state UNUSED)
         }
 }
 
-static void test_wrong_lists_of_numbers_say_where_and_why(void **state UNUSED)
+TEST(wrong_lists_of_numbers_say_where_and_why)
 {
         static const struct {
                 const char *text;
@@ -184,18 +177,4 @@ static void test_wrong_lists_of_numbers_say_where_and_why(void **state UNUSED)
                 assert_int_equal(e.len, cases[i].len);
                 assert_int_equal(numbers.n, 0);
         }
-}
-
-int main(void)
-{
-        static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_patterns_become_names),
-                cmocka_unit_test(test_wrong_patterns_say_where_and_why),
-                cmocka_unit_test(test_a_range_may_have_65536_names),
-                cmocka_unit_test(test_a_name_may_have_253_letters),
-                cmocka_unit_test(test_lists_of_numbers_keep_their_order),
-                cmocka_unit_test(test_wrong_lists_of_numbers_say_where_and_why),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of other launchers: one option or letters, and a colon between programs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "option_line.h"
 
 /* One word behind one dash, and one error that names it. */
-static void test_words_of_others_are_no_letters(void **state UNUSED)
+TEST(words_of_others_are_no_letters)
 {
         static const struct {
                 const char *line, *help;
@@ -75,7 +67,7 @@ static void test_words_of_others_are_no_letters(void **state UNUSED)
         }
 }
 
-static void test_letters_may_be_joined(void **state UNUSED)
+TEST(letters_may_be_joined)
 {
         static const char *const lines[] = {
                 "-qv -n4 -wnode1 -xPATH -xFOO=bar -p2222 p",
@@ -112,7 +104,7 @@ static void test_letters_may_be_joined(void **state UNUSED)
         }
 }
 
-static void test_a_colon_begins_no_second_program(void **state UNUSED)
+TEST(a_colon_begins_no_second_program)
 {
         static const struct {
                 const char *line;
@@ -152,13 +144,7 @@ static void test_a_colon_begins_no_second_program(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_words_of_others_are_no_letters),
-                cmocka_unit_test(test_letters_may_be_joined),
-                cmocka_unit_test(test_a_colon_begins_no_second_program),
-        };
-
         setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);
         setenv("HNLAUNCH_SYSTEM_CONFIG", "/dev/null/none", 1);
-        return cmocka_run_group_tests(tests, no_settings, NULL);
+        return unit_run(no_settings, NULL);
 }

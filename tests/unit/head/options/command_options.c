@@ -3,17 +3,12 @@
  * Every command with every option: a command takes its own, refuses the others with the command
  * that has them, and lists its own in its help.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "base/fd.h"
 #include "head/options/option_table.h"
+#include "lib/unit.h"
 #include "option_line.h"
 
 /* Returns a line of @command with the option, a value that it takes, and what else it needs. */
@@ -65,7 +60,7 @@ static bool is_refused(const char *line, const char *name)
         return refused;
 }
 
-static void test_a_command_takes_its_own_options(void **state UNUSED)
+TEST(a_command_takes_its_own_options)
 {
         for (enum command c = 0; c < COMMAND_HELP; c++)
                 for (size_t i = 0; i < option_count; i++) {
@@ -78,7 +73,7 @@ static void test_a_command_takes_its_own_options(void **state UNUSED)
                 }
 }
 
-static void test_a_refusal_names_the_commands_that_have_it(void **state UNUSED)
+TEST(a_refusal_names_the_commands_that_have_it)
 {
         static const struct {
                 const char *line, *says;
@@ -108,7 +103,7 @@ static void test_a_refusal_names_the_commands_that_have_it(void **state UNUSED)
         }
 }
 
-static void test_options_may_stand_behind_the_run(void **state UNUSED)
+TEST(options_may_stand_behind_the_run)
 {
         struct options o;
         struct diags d;
@@ -138,7 +133,7 @@ static void test_options_may_stand_behind_the_run(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_each_command_has_its_help(void **state UNUSED)
+TEST(each_command_has_its_help)
 {
         char word[80];
 
@@ -171,7 +166,7 @@ static void test_each_command_has_its_help(void **state UNUSED)
 /* Each command but run has a page. That of a command with options of its own has these and no
  * others.
  */
-static void test_each_command_has_its_page(void **state UNUSED)
+TEST(each_command_has_its_page)
 {
         const char *root = getenv("SOURCE_ROOT");
         char word[80];
@@ -205,7 +200,7 @@ static void test_each_command_has_its_page(void **state UNUSED)
         }
 }
 
-static void test_help_finds_what_is_asked(void **state UNUSED)
+TEST(help_finds_what_is_asked)
 {
         static const struct {
                 const char *line, *topic, *says;
@@ -244,7 +239,7 @@ static void test_help_finds_what_is_asked(void **state UNUSED)
         }
 }
 
-static void test_commands_of_other_tools_lead_here(void **state UNUSED)
+TEST(commands_of_other_tools_lead_here)
 {
         static const char *const words[][2] = { { "kill", "stop" },
                                                 { "cancel", "stop" },
@@ -275,15 +270,5 @@ static void test_commands_of_other_tools_lead_here(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_command_takes_its_own_options),
-                cmocka_unit_test(test_a_refusal_names_the_commands_that_have_it),
-                cmocka_unit_test(test_options_may_stand_behind_the_run),
-                cmocka_unit_test(test_each_command_has_its_help),
-                cmocka_unit_test(test_each_command_has_its_page),
-                cmocka_unit_test(test_help_finds_what_is_asked),
-                cmocka_unit_test(test_commands_of_other_tools_lead_here),
-        };
-
-        return cmocka_run_group_tests(tests, no_settings, NULL);
+        return unit_run(no_settings, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "head/options/config.h"
+#include "lib/unit.h"
 
 /* A home with a project below it; removed at the end of each test. */
 static char root[64];
@@ -118,7 +111,7 @@ static void assert_says(const struct diags *d, const char *what)
                 fail_msg("no `%s` in:\n%s", what, messages(d));
 }
 
-static void test_later_files_win(void **state UNUSED)
+TEST_WITH(make_home, remove_home, later_files_win)
 {
         struct options o;
         struct diags d;
@@ -139,7 +132,7 @@ static void test_later_files_win(void **state UNUSED)
         unsetenv("HNLAUNCH_RUN_NP");
 }
 
-static void test_a_host_list_on_the_line_silences_the_file(void **state UNUSED)
+TEST_WITH(make_home, remove_home, a_host_list_on_the_line_silences_the_file)
 {
         struct options o;
         struct diags d;
@@ -151,7 +144,7 @@ static void test_a_host_list_on_the_line_silences_the_file(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_paths_start_at_the_file(void **state UNUSED)
+TEST_WITH(make_home, remove_home, paths_start_at_the_file)
 {
         struct options o;
         struct diags d;
@@ -183,7 +176,7 @@ static void test_paths_start_at_the_file(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_a_job_file_names_the_program(void **state UNUSED)
+TEST_WITH(make_home, remove_home, a_job_file_names_the_program)
 {
         char *argv[] = { (char[]){ "hnlaunch" }, (char[]){ "--job" }, (char[]){ "../job.ini" },
                          (char[]){ "mine" }, (char[]){ "x" } };
@@ -206,7 +199,7 @@ static void test_a_job_file_names_the_program(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_a_job_file_splits_its_program_as_a_shell(void **state UNUSED)
+TEST_WITH(make_home, remove_home, a_job_file_splits_its_program_as_a_shell)
 {
         static const struct {
                 const char *text;
@@ -239,7 +232,7 @@ static void test_a_job_file_splits_its_program_as_a_shell(void **state UNUSED)
         }
 }
 
-static void test_a_job_file_has_its_own_mistakes(void **state UNUSED)
+TEST_WITH(make_home, remove_home, a_job_file_has_its_own_mistakes)
 {
         static const struct {
                 const char *text, *says, *place;
@@ -279,7 +272,7 @@ static void test_a_job_file_has_its_own_mistakes(void **state UNUSED)
         }
 }
 
-static void test_exports_of_all_levels_add_up(void **state UNUSED)
+TEST_WITH(make_home, remove_home, exports_of_all_levels_add_up)
 {
         struct options o;
         struct diags d;
@@ -295,7 +288,7 @@ static void test_exports_of_all_levels_add_up(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_a_file_of_earlier_versions_is_named_not_read(void **state UNUSED)
+TEST_WITH(make_home, remove_home, a_file_of_earlier_versions_is_named_not_read)
 {
         struct options o;
         struct diags d;
@@ -317,7 +310,7 @@ static void test_a_file_of_earlier_versions_is_named_not_read(void **state UNUSE
         unload(&o, &d);
 }
 
-static void test_unknown_keys_warn_or_end_it(void **state UNUSED)
+TEST_WITH(make_home, remove_home, unknown_keys_warn_or_end_it)
 {
         struct options o;
         struct diags d;
@@ -345,7 +338,7 @@ static void test_unknown_keys_warn_or_end_it(void **state UNUSED)
         unsetenv("HNLAUNCH_RUN_NPP");
 }
 
-static void test_wrong_values_show_their_line(void **state UNUSED)
+TEST_WITH(make_home, remove_home, wrong_values_show_their_line)
 {
         struct options o;
         struct diags d;
@@ -369,7 +362,7 @@ static int parse(struct settings *s, struct diags *d, const char *text, size_t l
         return config_parse(s, LEVEL_USER, "/x/c.ini", text, len, d);
 }
 
-static void test_bom_crlf_and_a_missing_newline_are_fine(void **state UNUSED)
+TEST(bom_crlf_and_a_missing_newline_are_fine)
 {
         static const char text[] = "\xef\xbb\xbf[run]\r\nnp = 3\r\n# c\r\n   ppn=2";
         struct settings s;
@@ -384,7 +377,7 @@ static void test_bom_crlf_and_a_missing_newline_are_fine(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_long_lines_are_refused_not_cut(void **state UNUSED)
+TEST(long_lines_are_refused_not_cut)
 {
         char text[1000] = "[run]\nchdir = ";
         struct settings s;
@@ -400,7 +393,7 @@ static void test_long_lines_are_refused_not_cut(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_a_file_that_is_no_text_is_told_once(void **state UNUSED)
+TEST(a_file_that_is_no_text_is_told_once)
 {
         static const char wide[] = "\xff\xfe[\0r\0u\0n\0]\0\n\0n\0p\0",
                           nuls[] = "[run]\n\0\n\0\nnp = 1\n";
@@ -419,7 +412,7 @@ static void test_a_file_that_is_no_text_is_told_once(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_only_a_job_file_names_a_program(void **state UNUSED)
+TEST(only_a_job_file_names_a_program)
 {
         static const char text[] = "[run]\nprogram = x\n[safe]\ndirectory = /a\n";
         struct settings s;
@@ -434,7 +427,7 @@ static void test_only_a_job_file_names_a_program(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_broken_lines_are_all_told(void **state UNUSED)
+TEST(broken_lines_are_all_told)
 {
         static const char text[] = "[run\nnp\n[run] tail\n[run]\nnp = 1\n\0 = 2\n";
         struct settings s;
@@ -451,7 +444,7 @@ static void test_broken_lines_are_all_told(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_the_table_tells_origins_and_hides_secrets(void **state UNUSED)
+TEST_WITH(make_home, remove_home, the_table_tells_origins_and_hides_secrets)
 {
         struct options o;
         struct diags d;
@@ -469,30 +462,4 @@ static void test_the_table_tells_origins_and_hides_secrets(void **state UNUSED)
         assert_null(strstr(text, "hush"));
         free(text);
         unload(&o, &d);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_home, remove_home)
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                TEST(test_later_files_win),
-                TEST(test_a_host_list_on_the_line_silences_the_file),
-                TEST(test_paths_start_at_the_file),
-                TEST(test_exports_of_all_levels_add_up),
-                TEST(test_a_file_of_earlier_versions_is_named_not_read),
-                TEST(test_a_job_file_names_the_program),
-                TEST(test_a_job_file_splits_its_program_as_a_shell),
-                TEST(test_a_job_file_has_its_own_mistakes),
-                TEST(test_unknown_keys_warn_or_end_it),
-                TEST(test_wrong_values_show_their_line),
-                cmocka_unit_test(test_bom_crlf_and_a_missing_newline_are_fine),
-                cmocka_unit_test(test_long_lines_are_refused_not_cut),
-                cmocka_unit_test(test_broken_lines_are_all_told),
-                cmocka_unit_test(test_a_file_that_is_no_text_is_told_once),
-                cmocka_unit_test(test_only_a_job_file_names_a_program),
-                TEST(test_the_table_tells_origins_and_hides_secrets),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

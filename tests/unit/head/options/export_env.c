@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of ranks; durations as messages show them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/options/export_env.h"
+#include "lib/unit.h"
 
-static void test_session_and_host_variables_stay_home(void **state UNUSED)
+TEST(session_and_host_variables_stay_home)
 {
         static const char *const home[] = { "HOSTNAME=x", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR",
                                             "PWD",        "SLURM_JOB_ID",  "CUDA_VISIBLE_DEVICES",
@@ -28,7 +21,7 @@ static void test_session_and_host_variables_stay_home(void **state UNUSED)
                 assert_false(export_env_is_ours(away[i]));
 }
 
-static void test_exports_are_laid_over_in_order(void **state UNUSED)
+TEST(exports_are_laid_over_in_order)
 {
         char *from[] = { (char *)"PATH=/bin", (char *)"HOSTNAME=here", (char *)"A=1",
                          (char *)"AB=2",      (char *)"SLURM_X=3",     NULL };
@@ -79,7 +72,7 @@ static void check_export(const char *list, const char *want, const char *warning
         diags_finish(&d);
 }
 
-static void test_lists_of_export_are_read_as_srun_reads_them(void **state UNUSED)
+TEST(lists_of_export_are_read_as_srun_reads_them)
 {
         check_export("ALL,NEW=bar", "PATH=/bin A=1 FOO=shell NEW=bar", NULL);
         check_export("FOO=bar,all", "PATH=/bin A=1 FOO=bar", NULL);
@@ -98,7 +91,7 @@ static void test_lists_of_export_are_read_as_srun_reads_them(void **state UNUSED
         check_export("A,,FOO=,", "A=1 FOO=", NULL);
 }
 
-static void test_lists_of_export_that_say_nothing_are_errors(void **state UNUSED)
+TEST(lists_of_export_that_say_nothing_are_errors)
 {
         static const char *const wrong[] = { "",          ",",  "  ",  "ALL,NONE",
                                              "nil,A,all", "=1", "A,=", "A='b,c" };
@@ -111,16 +104,4 @@ static void test_lists_of_export_that_say_nothing_are_errors(void **state UNUSED
                 assert_true(*err.text);
                 strv_finish(&words);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_session_and_host_variables_stay_home),
-                cmocka_unit_test(test_exports_are_laid_over_in_order),
-                cmocka_unit_test(test_lists_of_export_are_read_as_srun_reads_them),
-                cmocka_unit_test(test_lists_of_export_that_say_nothing_are_errors),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

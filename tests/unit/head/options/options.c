@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/options/option_foreign.h"
 #include "head/options/option_table.h"
 #include "head/term/error_ids.h"
+#include "lib/unit.h"
 #include "option_line.h"
 
-static void test_built_in_values_are_there(void **state UNUSED)
+TEST(built_in_values_are_there)
 {
         struct options o;
         struct diags d;
@@ -35,7 +28,7 @@ static void test_built_in_values_are_there(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_options_end_at_the_program(void **state UNUSED)
+TEST(options_end_at_the_program)
 {
         struct options o;
         struct diags d;
@@ -52,7 +45,7 @@ static void test_options_end_at_the_program(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_commands_are_known_as_first_word_only(void **state UNUSED)
+TEST(commands_are_known_as_first_word_only)
 {
         static const struct {
                 const char *line;
@@ -80,7 +73,7 @@ static void test_commands_are_known_as_first_word_only(void **state UNUSED)
         }
 }
 
-static void test_help_knows_its_topic(void **state UNUSED)
+TEST(help_knows_its_topic)
 {
         static const struct {
                 const char *line, *topic;
@@ -102,7 +95,7 @@ static void test_help_knows_its_topic(void **state UNUSED)
         }
 }
 
-static void test_local_takes_a_bare_number(void **state UNUSED)
+TEST(local_takes_a_bare_number)
 {
         static const struct {
                 const char *line;
@@ -126,7 +119,7 @@ static void test_local_takes_a_bare_number(void **state UNUSED)
         }
 }
 
-static void test_spellings_of_others_work(void **state UNUSED)
+TEST(spellings_of_others_work)
 {
         static const char *const lines[] = {
                 "-np 4 --ppn 2 -H h --nodes 3 p",
@@ -149,7 +142,7 @@ static void test_spellings_of_others_work(void **state UNUSED)
 }
 
 /* With two values as `--name=1 2 3`. */
-static void test_options_of_others_are_answered(void **state UNUSED)
+TEST(options_of_others_are_answered)
 {
         for (size_t i = 0; i < option_foreign_count; i++) {
                 const struct option_foreign *f = &option_foreigns[i];
@@ -180,7 +173,7 @@ static void test_options_of_others_are_answered(void **state UNUSED)
 }
 
 /* What stands in scripts of torchrun, deepspeed, mpirun and srun. */
-static void test_usual_options_of_others_are_known(void **state UNUSED)
+TEST(usual_options_of_others_are_known)
 {
         static const char *const names[] = {
                 "map-by",      "bind-to",        "mca",           "allow-run-as-root",
@@ -204,7 +197,7 @@ static void test_usual_options_of_others_are_known(void **state UNUSED)
 }
 
 /* A value that looks like an option is one when it belongs to the option's own word. */
-static void test_values_may_look_like_options(void **state UNUSED)
+TEST(values_may_look_like_options)
 {
         struct options o;
         struct diags d;
@@ -222,7 +215,7 @@ static void test_values_may_look_like_options(void **state UNUSED)
 }
 
 /* All of them at once, in the spellings that scripts have. */
-static void test_a_foreign_line_is_answered_whole(void **state UNUSED)
+TEST(a_foreign_line_is_answered_whole)
 {
         struct options o;
         struct diags d;
@@ -242,7 +235,7 @@ static void test_a_foreign_line_is_answered_whole(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_foreign_letters_say_what_to_write(void **state UNUSED)
+TEST(foreign_letters_say_what_to_write)
 {
         for (size_t i = 0; i < option_letter_count; i++) {
                 struct options o;
@@ -258,7 +251,7 @@ static void test_foreign_letters_say_what_to_write(void **state UNUSED)
         }
 }
 
-static void test_durations_have_units(void **state UNUSED)
+TEST(durations_have_units)
 {
         static const struct {
                 const char *text;
@@ -294,7 +287,7 @@ static void test_durations_have_units(void **state UNUSED)
         }
 }
 
-static void test_values_are_read_by_kind(void **state UNUSED)
+TEST(values_are_read_by_kind)
 {
         struct options o;
         struct diags d;
@@ -320,7 +313,7 @@ static void test_values_are_read_by_kind(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_the_stores_endpoint_has_three_ways(void **state UNUSED)
+TEST(the_stores_endpoint_has_three_ways)
 {
         static const struct {
                 const char *line;
@@ -344,7 +337,7 @@ static void test_the_stores_endpoint_has_three_ways(void **state UNUSED)
         }
 }
 
-static void test_the_last_one_wins_and_o_is_equal(void **state UNUSED)
+TEST(the_last_one_wins_and_o_is_equal)
 {
         struct options o;
         struct diags d;
@@ -358,7 +351,7 @@ static void test_the_last_one_wins_and_o_is_equal(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_mistakes_name_the_next_step(void **state UNUSED)
+TEST(mistakes_name_the_next_step)
 {
         static const struct {
                 const char *line, *says;
@@ -440,7 +433,7 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
 }
 
 /* Names of before, which work until 1.0. */
-static void test_old_names_work(void **state UNUSED)
+TEST(old_names_work)
 {
         struct options o;
         struct diags d;
@@ -465,7 +458,7 @@ static void test_old_names_work(void **state UNUSED)
         unsetenv("HNLAUNCH_LOG_RECORD");
 }
 
-static void test_the_table_is_sound(void **state UNUSED)
+TEST(the_table_is_sound)
 {
         for (size_t i = 0; i < option_count; i++) {
                 const struct option_def *a = &option_table[i];
@@ -506,7 +499,7 @@ static const char *manual_path(void)
         return source_path("docs/hnlaunch.1.scd");
 }
 
-static void test_every_option_is_in_help_and_manual(void **state UNUSED)
+TEST(every_option_is_in_help_and_manual)
 {
         char *help = help_text("all"), *manual = NULL, word[80];
 
@@ -558,7 +551,7 @@ static char *unmarked_text(const char *text)
         return copy;
 }
 
-static void test_the_manual_has_every_exit_code(void **state UNUSED)
+TEST(the_manual_has_every_exit_code)
 {
         char *manual = NULL, *plain, *table, row[256];
         size_t rows = 0;
@@ -585,7 +578,7 @@ static void test_the_manual_has_every_exit_code(void **state UNUSED)
         free(manual);
 }
 
-static void test_numbers_are_in_order(void **state UNUSED)
+TEST(numbers_are_in_order)
 {
         for (size_t i = 1; i < error_id_count; i++)
                 assert_true(error_ids[i - 1].number < error_ids[i].number);
@@ -599,7 +592,7 @@ static void test_numbers_are_in_order(void **state UNUSED)
         assert_null(error_id_find(1));
 }
 
-static void test_the_manual_has_the_options_of_others(void **state UNUSED)
+TEST(the_manual_has_the_options_of_others)
 {
         char *manual = NULL, word[80];
 
@@ -618,7 +611,7 @@ static void test_the_manual_has_the_options_of_others(void **state UNUSED)
 }
 
 /* Every option that the manual names after "*--" must exist. */
-static void test_the_manual_lists_nothing_else(void **state UNUSED)
+TEST(the_manual_lists_nothing_else)
 {
         char *manual = NULL, name[64];
 
@@ -649,7 +642,7 @@ static void assert_patterns_are_quoted(const char *name, const char *text)
                 }
 }
 
-static void test_patterns_are_quoted(void **state UNUSED)
+TEST(patterns_are_quoted)
 {
         static const char *const files[] = { "README.md", "docs/hnlaunch.1.scd",
                                              "docs/hnlaunch-hostfile.5.scd", "docs/tutorial.md",
@@ -668,7 +661,7 @@ static void test_patterns_are_quoted(void **state UNUSED)
         }
 }
 
-static void test_short_help_fits_on_a_screen_and_names_real_options(void **state UNUSED)
+TEST(short_help_fits_on_a_screen_and_names_real_options)
 {
         char *help = help_text(NULL), name[64];
         int lines = 0;
@@ -687,33 +680,5 @@ static void test_short_help_fits_on_a_screen_and_names_real_options(void **state
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_built_in_values_are_there),
-                cmocka_unit_test(test_options_end_at_the_program),
-                cmocka_unit_test(test_commands_are_known_as_first_word_only),
-                cmocka_unit_test(test_help_knows_its_topic),
-                cmocka_unit_test(test_local_takes_a_bare_number),
-                cmocka_unit_test(test_spellings_of_others_work),
-                cmocka_unit_test(test_options_of_others_are_answered),
-                cmocka_unit_test(test_usual_options_of_others_are_known),
-                cmocka_unit_test(test_values_may_look_like_options),
-                cmocka_unit_test(test_a_foreign_line_is_answered_whole),
-                cmocka_unit_test(test_foreign_letters_say_what_to_write),
-                cmocka_unit_test(test_durations_have_units),
-                cmocka_unit_test(test_values_are_read_by_kind),
-                cmocka_unit_test(test_the_stores_endpoint_has_three_ways),
-                cmocka_unit_test(test_the_last_one_wins_and_o_is_equal),
-                cmocka_unit_test(test_mistakes_name_the_next_step),
-                cmocka_unit_test(test_old_names_work),
-                cmocka_unit_test(test_the_table_is_sound),
-                cmocka_unit_test(test_every_option_is_in_help_and_manual),
-                cmocka_unit_test(test_the_manual_has_every_exit_code),
-                cmocka_unit_test(test_numbers_are_in_order),
-                cmocka_unit_test(test_the_manual_has_the_options_of_others),
-                cmocka_unit_test(test_the_manual_lists_nothing_else),
-                cmocka_unit_test(test_patterns_are_quoted),
-                cmocka_unit_test(test_short_help_fits_on_a_screen_and_names_real_options),
-        };
-
-        return cmocka_run_group_tests(tests, no_settings, NULL);
+        return unit_run(no_settings, NULL);
 }

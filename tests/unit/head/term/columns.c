@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/term/columns.h"
+#include "lib/unit.h"
 
 #define WIDE "\xe7\xaf\x80" /* two columns */
 
@@ -18,7 +11,7 @@ static size_t count(const char *s)
         return columns_count(s, strlen(s));
 }
 
-static void test_characters_have_their_width(void **state UNUSED)
+TEST(characters_have_their_width)
 {
         assert_int_equal(count(""), 0);
         assert_int_equal(count("gpu001"), 6);
@@ -41,7 +34,7 @@ static void expect_short(const char *s, size_t columns, const char *want)
         assert_true(count((const char *)buf_data(&b)) <= columns);
 }
 
-static void test_long_texts_lose_their_middle(void **state UNUSED)
+TEST(long_texts_lose_their_middle)
 {
         expect_short("gpu001.example", 14, "gpu001.example");
         expect_short("gpu001.example", 13, "gpu00...ample");
@@ -60,11 +53,6 @@ static void test_long_texts_lose_their_middle(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_characters_have_their_width),
-                cmocka_unit_test(test_long_texts_lose_their_middle),
-        };
-
         setlocale(LC_CTYPE, "C.UTF-8");
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return unit_run(NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "head/term/diag.h"
+
+#include "lib/unit.h"
 
 /* Prints and empties @d; malloc'ed. */
 static char *printed(struct diags *d, bool color)
@@ -32,7 +25,7 @@ static void assert_prints(struct diags *d, const char *want)
         free(got);
 }
 
-static void test_every_part_has_its_place(void **state UNUSED)
+TEST(every_part_has_its_place)
 {
         struct diags diags = DIAGS_INIT;
         struct diag *d = diag_add(&diags, 110, 65, "unknown key `%s`", "slot");
@@ -52,7 +45,7 @@ static void test_every_part_has_its_place(void **state UNUSED)
                               "           of two lines\n");
 }
 
-static void test_rows_on_the_screen_are_left_out_there(void **state UNUSED)
+TEST(rows_on_the_screen_are_left_out_there)
 {
         struct diags diags = DIAGS_INIT;
         struct diag *d = diag_add(&diags, 502, 0, "rank 3 exited with code 7");
@@ -79,7 +72,7 @@ static void test_rows_on_the_screen_are_left_out_there(void **state UNUSED)
                               "    = note: a note\n");
 }
 
-static void test_rows_stand_between_bars(void **state UNUSED)
+TEST(rows_stand_between_bars)
 {
         struct diags diags = DIAGS_INIT;
         struct diag *d = diag_add(&diags, 301, 69, "40 ranks wanted, 32 slots available");
@@ -95,7 +88,7 @@ static void test_rows_stand_between_bars(void **state UNUSED)
                               "    = help: -n 32, add a host, or --oversubscribe\n");
 }
 
-static void test_bars_of_the_caller_are_not_doubled(void **state UNUSED)
+TEST(bars_of_the_caller_are_not_doubled)
 {
         struct diags diags = DIAGS_INIT;
         struct diag *d = diag_add(&diags, 601, 69, "fact");
@@ -114,7 +107,7 @@ static void test_bars_of_the_caller_are_not_doubled(void **state UNUSED)
                               "    = note: n\n");
 }
 
-static void test_the_gutter_is_as_wide_as_the_largest_number(void **state UNUSED)
+TEST(the_gutter_is_as_wide_as_the_largest_number)
 {
         struct diags diags = DIAGS_INIT;
         struct diag *d = diag_add(&diags, 114, 65, "a has two slot counts");
@@ -131,7 +124,7 @@ static void test_the_gutter_is_as_wide_as_the_largest_number(void **state UNUSED
                               "      | ^ and again here\n");
 }
 
-static void test_two_places_of_one_line_share_it(void **state UNUSED)
+TEST(two_places_of_one_line_share_it)
 {
         struct diags diags = DIAGS_INIT;
         struct diag *d = diag_add(&diags, 119, 65, "fact");
@@ -145,7 +138,7 @@ static void test_two_places_of_one_line_share_it(void **state UNUSED)
                               "   |   ^\n");
 }
 
-static void test_terminal_controls_are_shown_escaped(void **state UNUSED)
+TEST(terminal_controls_are_shown_escaped)
 {
         struct diags diags = DIAGS_INIT;
         struct diag *d = diag_add(&diags, 112, 65, "a\033[31mb\nc");
@@ -161,7 +154,7 @@ static void test_terminal_controls_are_shown_escaped(void **state UNUSED)
                               "   | \\x7f\\x0d<U+009B>\n");
 }
 
-static void test_a_long_line_is_shown_around_its_mark(void **state UNUSED)
+TEST(a_long_line_is_shown_around_its_mark)
 {
         struct diags diags = DIAGS_INIT;
         char line[1001], want[1200];
@@ -178,7 +171,7 @@ static void test_a_long_line_is_shown_around_its_mark(void **state UNUSED)
         assert_prints(&diags, want);
 }
 
-static void test_a_mark_behind_the_end_is_one_caret(void **state UNUSED)
+TEST(a_mark_behind_the_end_is_one_caret)
 {
         struct diags diags = DIAGS_INIT;
 
@@ -186,7 +179,7 @@ static void test_a_mark_behind_the_end_is_one_caret(void **state UNUSED)
         assert_prints(&diags, "error[HN001]: f\n   |\n 7 | ab\n   |   ^\n");
 }
 
-static void test_warnings_are_no_errors(void **state UNUSED)
+TEST(warnings_are_no_errors)
 {
         struct diags diags = DIAGS_INIT;
         char *text;
@@ -206,7 +199,7 @@ static void test_warnings_are_no_errors(void **state UNUSED)
         free(text);
 }
 
-static void test_a_diag_that_is_not_there_takes_everything(void **state UNUSED)
+TEST(a_diag_that_is_not_there_takes_everything)
 {
         diag_place(NULL, "p");
         diag_source(NULL, 1, "s", 1, 1, '^', NULL);
@@ -215,7 +208,7 @@ static void test_a_diag_that_is_not_there_takes_everything(void **state UNUSED)
         diag_help(NULL, "h");
 }
 
-static void test_the_nearest_word_is_suggested(void **state UNUSED)
+TEST(the_nearest_word_is_suggested)
 {
         static const char *const words[] = { "slots", "gpus", "port", "user", "gpu044" };
         static const struct {
@@ -237,24 +230,4 @@ static void test_the_nearest_word_is_suggested(void **state UNUSED)
                         assert_null(near);
         }
         assert_null(diag_did_you_mean("slots", NULL, 0));
-}
-
-int main(void)
-{
-        static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_part_has_its_place),
-                cmocka_unit_test(test_rows_on_the_screen_are_left_out_there),
-                cmocka_unit_test(test_rows_stand_between_bars),
-                cmocka_unit_test(test_bars_of_the_caller_are_not_doubled),
-                cmocka_unit_test(test_the_gutter_is_as_wide_as_the_largest_number),
-                cmocka_unit_test(test_two_places_of_one_line_share_it),
-                cmocka_unit_test(test_terminal_controls_are_shown_escaped),
-                cmocka_unit_test(test_a_long_line_is_shown_around_its_mark),
-                cmocka_unit_test(test_a_mark_behind_the_end_is_one_caret),
-                cmocka_unit_test(test_warnings_are_no_errors),
-                cmocka_unit_test(test_a_diag_that_is_not_there_takes_everything),
-                cmocka_unit_test(test_the_nearest_word_is_suggested),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

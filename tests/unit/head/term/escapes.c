@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/term/escapes.h"
+
+#include "lib/unit.h"
 
 /* Whole and byte by byte: both ways must give the same. */
 static void expect(bool alone, const char *in, const char *want)
@@ -27,7 +20,7 @@ static void expect(bool alone, const char *in, const char *want)
         buf_finish(&b);
 }
 
-static void test_text_passes(void **state UNUSED)
+TEST(text_passes)
 {
         expect(false, "plain\ttext\r\n", "plain\ttext\r\n");
         expect(false, "gr\xc3\xbc\xc3\x9f, \xc2\xb5s, \xe2\x9c\x94\n",
@@ -35,7 +28,7 @@ static void test_text_passes(void **state UNUSED)
         expect(false, "bell\a backspace\b null\x01 delete\x7f", "bell backspace null delete");
 }
 
-static void test_colours_pass_and_do_not_leave_their_line(void **state UNUSED)
+TEST(colours_pass_and_do_not_leave_their_line)
 {
         expect(false, "\033[31mred\033[0m\n", "\033[31mred\033[0m\n");
         expect(false, "\033[1m\033[31mred\nstill\033[m\nplain\n",
@@ -43,13 +36,13 @@ static void test_colours_pass_and_do_not_leave_their_line(void **state UNUSED)
         expect(false, "\033[38:5:200mx\033[0m", "\033[38:5:200mx\033[0m");
 }
 
-static void test_colours_do_not_leave_the_state_of_a_line(void **state UNUSED)
+TEST(colours_do_not_leave_the_state_of_a_line)
 {
         expect(false, "\033[31m10%\r20%\n", "\033[31m10%\033[0m\r\033[31m20%\033[0m\n");
         expect(true, "\033[31m10%\r20%\n", "\033[31m10%\r20%\033[0m\n");
 }
 
-static void test_sequences_that_move_ask_or_switch_are_dropped(void **state UNUSED)
+TEST(sequences_that_move_ask_or_switch_are_dropped)
 {
         expect(false, "a\033[2Jb\033[10;10Hc\033[1Ad\033[6ne\033[?1049hf\033cg\033(0h", "abcdefgh");
         expect(false, "t\033]0;title\ai\033]52;c;aGk=\033\\t\033P1$r\033\\l\033_x\033\\e", "title");
@@ -61,7 +54,7 @@ static void test_sequences_that_move_ask_or_switch_are_dropped(void **state UNUS
         expect(false, "\033[>4;2mkeyboard\033[=1u", "keyboard");
 }
 
-static void test_a_prefix_cannot_be_turned_around(void **state UNUSED)
+TEST(a_prefix_cannot_be_turned_around)
 {
         expect(false, "a\xe2\x80\xaexyz\xe2\x81\xa6\xe2\x81\xa9\xd8\x9c\xe2\x80\x8f!\n", "axyz!\n");
         expect(false, "one\xe2\x80\xa8two\xe2\x80\xa9\xc2\x85three\n", "onetwothree\n");
@@ -75,7 +68,7 @@ static void test_a_prefix_cannot_be_turned_around(void **state UNUSED)
         expect(false, "\xd8\a\x9c!", "\xd8!");
 }
 
-static void test_bytes_outside_of_characters_are_no_commands(void **state UNUSED)
+TEST(bytes_outside_of_characters_are_no_commands)
 {
         expect(false,
                "a\x9b"
@@ -86,7 +79,7 @@ static void test_bytes_outside_of_characters_are_no_commands(void **state UNUSED
         expect(false, "\xed\xa0\x80\xf4\xbf\xbf\xbf!", "!"); /* half a pair, too large */
 }
 
-static void test_an_unfinished_sequence_swallows_no_line(void **state UNUSED)
+TEST(an_unfinished_sequence_swallows_no_line)
 {
         expect(false, "a\033]0;never ended\nnext\n", "a\nnext\n");
         expect(false, "a\033[12\nnext\n", "a\nnext\n");
@@ -96,13 +89,13 @@ static void test_an_unfinished_sequence_swallows_no_line(void **state UNUSED)
         expect(false, "a\302\nnext\n", "a\nnext\n");
 }
 
-static void test_a_lone_rank_may_draw_its_progress(void **state UNUSED)
+TEST(a_lone_rank_may_draw_its_progress)
 {
         expect(true, "10%\r\033[K20%\033[1A\b", "10%\r\033[K20%\033[1A\b");
         expect(true, "\033[6n\033]0;x\a\033[?25l", "");
 }
 
-static void test_sequences_without_end_are_bounded(void **state UNUSED)
+TEST(sequences_without_end_are_bounded)
 {
         char in[4096];
 
@@ -110,21 +103,4 @@ static void test_sequences_without_end_are_bounded(void **state UNUSED)
         memcpy(in, "\033[", 2);
         memcpy(in + sizeof(in) - 4, "mok", 4);
         expect(false, in, "ok");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_text_passes),
-                cmocka_unit_test(test_colours_pass_and_do_not_leave_their_line),
-                cmocka_unit_test(test_colours_do_not_leave_the_state_of_a_line),
-                cmocka_unit_test(test_sequences_that_move_ask_or_switch_are_dropped),
-                cmocka_unit_test(test_a_prefix_cannot_be_turned_around),
-                cmocka_unit_test(test_bytes_outside_of_characters_are_no_commands),
-                cmocka_unit_test(test_an_unfinished_sequence_swallows_no_line),
-                cmocka_unit_test(test_a_lone_rank_may_draw_its_progress),
-                cmocka_unit_test(test_sequences_without_end_are_bounded),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

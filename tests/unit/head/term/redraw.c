@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/term/redraw.h"
+
+#include "lib/unit.h"
 
 static ssize_t last(const char *s)
 {
@@ -20,7 +13,7 @@ static size_t replaced(const char *s)
         return redraw_replaced((const unsigned char *)s, strlen(s));
 }
 
-static void test_states_lie_between_carriage_returns(void **state UNUSED)
+TEST(states_lie_between_carriage_returns)
 {
         assert_int_equal(last(""), -1);
         assert_int_equal(last("line"), -1);
@@ -54,7 +47,7 @@ static void expect_joined(const char *pieces[3], const char *want)
 
 #define EXPECT_JOINED(want, ...) expect_joined((const char *[3]){ __VA_ARGS__ }, want)
 
-static void test_rows_that_are_drawn_again_become_one(void **state UNUSED)
+TEST(rows_that_are_drawn_again_become_one)
 {
         EXPECT_JOINED("a\nb\n\033[31mc\n", "a\nb\n\033[31mc\n");
         EXPECT_JOINED("a\n\033[", "a\n\033[");
@@ -75,14 +68,4 @@ static void test_rows_that_are_drawn_again_become_one(void **state UNUSED)
         EXPECT_JOINED("\033[A\ra\nend", "\033[A\ra\n", "end\n");
         EXPECT_JOINED("\033[A\ra\n\rb\rc", "\033[A\ra\n", "\rb", "\rc");
         EXPECT_JOINED("\r\033[99999999999999999999Aa b", "\r\033[99999999999999999999Aa\nb");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_states_lie_between_carriage_returns),
-                cmocka_unit_test(test_rows_that_are_drawn_again_become_one),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }
