@@ -2,15 +2,8 @@
 /* Ranks of a lost node are dead when it is given up, or a restart knows how long to wait. */
 #include "head/job/heartbeat.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/job/cluster.h"
+#include "lib/unit.h"
 
 enum { HEARD_MS = 5000 };
 
@@ -39,7 +32,7 @@ static int64_t dead_after_ms(const struct world *w)
         return heartbeat_dead_ns(&w->heartbeat, &w->node, true) / 1000000 - HEARD_MS;
 }
 
-static void test_ranks_are_dead_when_the_node_is_given_up(void **state UNUSED)
+TEST(ranks_are_dead_when_the_node_is_given_up)
 {
         static const int64_t timeouts[] = { 24000, 30000, 60000, 600000 };
         struct world w;
@@ -53,7 +46,7 @@ static void test_ranks_are_dead_when_the_node_is_given_up(void **state UNUSED)
         assert_int_equal(heartbeat_agent_ms(&w.heartbeat, &w.node), 23000);
 }
 
-static void test_a_short_timeout_leaves_the_agent_two_thirds(void **state UNUSED)
+TEST(a_short_timeout_leaves_the_agent_two_thirds)
 {
         static const int64_t timeouts[] = { 100, 1000, 3000, 6000, 12000 };
         struct world w;
@@ -65,7 +58,7 @@ static void test_a_short_timeout_leaves_the_agent_two_thirds(void **state UNUSED
         }
 }
 
-static void test_this_machine_has_a_minute(void **state UNUSED)
+TEST(this_machine_has_a_minute)
 {
         static const int64_t want[][2] = {
                 { 100, 2000 }, { 3000, 60000 }, { 30000, 60000 }, { 90000, 90000 }
@@ -77,15 +70,4 @@ static void test_this_machine_has_a_minute(void **state UNUSED)
                 assert_int_equal(heartbeat_silence_ms(&w.heartbeat, &w.node), want[i][1]);
                 assert_int_equal(heartbeat_agent_ms(&w.heartbeat, &w.node), want[i][1]);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ranks_are_dead_when_the_node_is_given_up),
-                cmocka_unit_test(test_a_short_timeout_leaves_the_agent_two_thirds),
-                cmocka_unit_test(test_this_machine_has_a_minute),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,17 +8,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
 #include "lib/topology.h"
+#include "lib/unit.h"
 #include "wire/store_msg.h"
 
 static struct buf said;
@@ -152,7 +146,7 @@ static void play_steps(struct store_server *r, const struct step *steps, size_t 
 #define PLAY(r, ...)                                                                               \
         play_steps(r, (struct step[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct step[]){ __VA_ARGS__ })))
 
-static void test_a_client_tells_its_rank_first(void **state UNUSED)
+TEST(a_client_tells_its_rank_first)
 {
         struct store_server *r = create_server();
 
@@ -171,7 +165,7 @@ static void test_a_client_tells_its_rank_first(void **state UNUSED)
 }
 
 /* An agent that invents connections. */
-static void test_a_node_has_a_limited_number_of_clients(void **state UNUSED)
+TEST(a_node_has_a_limited_number_of_clients)
 {
         struct store_server *r = create_server();
         struct store_request hello = { .tag = 1, .op = STORE_HELLO };
@@ -192,7 +186,7 @@ static void test_a_node_has_a_limited_number_of_clients(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_the_node_asks_without_hello(void **state UNUSED)
+TEST(the_node_asks_without_hello)
 {
         struct store_server *r = create_server();
 
@@ -209,7 +203,7 @@ static void test_the_node_asks_without_hello(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_the_node_is_no_rank(void **state UNUSED)
+TEST(the_node_is_no_rank)
 {
         struct store_server *r = create_server();
 
@@ -229,7 +223,7 @@ static void test_the_node_is_no_rank(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_requests_of_the_node_outlive_a_client(void **state UNUSED)
+TEST(requests_of_the_node_outlive_a_client)
 {
         struct store_server *r = create_server();
 
@@ -244,7 +238,7 @@ static void test_requests_of_the_node_outlive_a_client(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_a_lost_node_gets_nothing_and_has_no_effect(void **state UNUSED)
+TEST(a_lost_node_gets_nothing_and_has_no_effect)
 {
         struct store_server *r = create_server();
 
@@ -264,7 +258,7 @@ static void test_a_lost_node_gets_nothing_and_has_no_effect(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_ranks_report_and_abort(void **state UNUSED)
+TEST(ranks_report_and_abort)
 {
         struct store_server *r = create_server();
 
@@ -276,7 +270,7 @@ static void test_ranks_report_and_abort(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_failures_and_stops_are_news_on_every_node(void **state UNUSED)
+TEST(failures_and_stops_are_news_on_every_node)
 {
         struct store_server *r = create_server();
 
@@ -290,7 +284,7 @@ static void test_failures_and_stops_are_news_on_every_node(void **state UNUSED)
 }
 
 /* 80,000 ranks that end on 10,000 nodes would be 800 million messages. */
-static void test_ranks_that_were_stopped_are_no_news_but_end_waits(void **state UNUSED)
+TEST(ranks_that_were_stopped_are_no_news_but_end_waits)
 {
         struct store_server *r = create_server();
 
@@ -306,7 +300,7 @@ static void test_ranks_that_were_stopped_are_no_news_but_end_waits(void **state 
 
 /* Both nodes ask for the same many keys: see store_keys.h, and the engine's groups of
  * waits. */
-static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
+TEST(long_lists_are_waited_for_and_fetched)
 {
         enum { MANY = 200, SIZE = 200 };
         struct store_server *r = create_server();
@@ -354,7 +348,7 @@ static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_malformed_messages_are_errors(void **state UNUSED)
+TEST(malformed_messages_are_errors)
 {
         struct store_server *r = create_server();
         struct error err;
@@ -366,20 +360,7 @@ static void test_malformed_messages_are_errors(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_client_tells_its_rank_first),
-                cmocka_unit_test(test_a_node_has_a_limited_number_of_clients),
-                cmocka_unit_test(test_the_node_asks_without_hello),
-                cmocka_unit_test(test_the_node_is_no_rank),
-                cmocka_unit_test(test_requests_of_the_node_outlive_a_client),
-                cmocka_unit_test(test_a_lost_node_gets_nothing_and_has_no_effect),
-                cmocka_unit_test(test_ranks_report_and_abort),
-                cmocka_unit_test(test_failures_and_stops_are_news_on_every_node),
-                cmocka_unit_test(test_ranks_that_were_stopped_are_no_news_but_end_waits),
-                cmocka_unit_test(test_long_lists_are_waited_for_and_fetched),
-                cmocka_unit_test(test_malformed_messages_are_errors),
-        };
-        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+        int failed = unit_run(NULL, NULL);
 
         buf_finish(&said);
         return failed;

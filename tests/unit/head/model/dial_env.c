@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/model/dial_env.h"
+#include "lib/unit.h"
 
 /* Finds NAME in "NAME=VALUE|NAME=VALUE"; values have no bar. */
 static const char *find_value(void *ctx, const char *name)
@@ -35,7 +28,7 @@ static int read_env(struct dial_place *p, const char *env, struct error *err)
         return dial_env_read(p, find_value, (void *)(uintptr_t)env, err);
 }
 
-static void test_each_platform_is_read(void **state UNUSED)
+TEST(each_platform_is_read)
 {
         static const struct {
                 const char *env, *source, *host;
@@ -80,7 +73,7 @@ static void test_each_platform_is_read(void **state UNUSED)
         }
 }
 
-static void test_mistakes_are_named(void **state UNUSED)
+TEST(mistakes_are_named)
 {
         static const struct {
                 const char *env, *text;
@@ -114,7 +107,7 @@ static void test_mistakes_are_named(void **state UNUSED)
         }
 }
 
-static void test_a_job_has_a_name_that_is_a_file(void **state UNUSED)
+TEST(a_job_has_a_name_that_is_a_file)
 {
         static const struct {
                 const char *env, *name;
@@ -141,7 +134,7 @@ static void test_a_job_has_a_name_that_is_a_file(void **state UNUSED)
         }
 }
 
-static void test_no_platform_is_no_mistake(void **state UNUSED)
+TEST(no_platform_is_no_mistake)
 {
         static const char *const envs[] = {
                 "PATH=/bin",
@@ -155,16 +148,4 @@ static void test_no_platform_is_no_mistake(void **state UNUSED)
 
         for (size_t i = 0; i < ARRAY_SIZE(envs); i++)
                 assert_int_equal(read_env(&p, envs[i], &err), -ENOENT);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_platform_is_read),
-                cmocka_unit_test(test_mistakes_are_named),
-                cmocka_unit_test(test_a_job_has_a_name_that_is_a_file),
-                cmocka_unit_test(test_no_platform_is_no_mistake),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

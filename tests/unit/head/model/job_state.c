@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/model/job_state.h"
+
+#include "lib/unit.h"
 
 /* The letter of the next state after CONNECT, ANSWERED, LAUNCH, STOP, HURRY, EMPTY, AGAIN, LEAVE
  * and GONE; '.' = no change. */
@@ -20,7 +13,7 @@ static const char *const expected[JOB_STATES] = {
         [JOB_LEFT] = ".........",
 };
 
-static void every_event_in_every_state(void **unused UNUSED)
+TEST(every_event_in_every_state)
 {
         for (enum job_state c = 0; c < JOB_STATES; c++)
                 for (enum job_event e = 0; e < JOB_EV_EVENTS; e++) {
@@ -53,14 +46,14 @@ static unsigned followers(enum job_state from)
         return seen;
 }
 
-static void every_job_state_can_reach_the_end(void **unused UNUSED)
+TEST(every_job_state_can_reach_the_end)
 {
         for (enum job_state c = 0; c < JOB_STATES; c++)
                 assert_true(followers(c) >> JOB_LEFT & 1);
         assert_int_equal(followers(JOB_NEW), (1u << JOB_STATES) - 1);
 }
 
-static void hurry_allows_no_other_attempt(void **unused UNUSED)
+TEST(hurry_allows_no_other_attempt)
 {
         unsigned all = followers(JOB_KILLING);
 
@@ -69,7 +62,7 @@ static void hurry_allows_no_other_attempt(void **unused UNUSED)
 }
 
 /* An order to end can only be followed by a stronger order. */
-static void stopping_is_never_taken_back_within_an_attempt(void **unused UNUSED)
+TEST(stopping_is_never_taken_back_within_an_attempt)
 {
         for (enum job_event e = 0; e < JOB_EV_EVENTS; e++) {
                 enum job_state c = JOB_STOPPING;
@@ -79,7 +72,7 @@ static void stopping_is_never_taken_back_within_an_attempt(void **unused UNUSED)
         }
 }
 
-static void predicates_agree_with_the_names(void **unused UNUSED)
+TEST(predicates_agree_with_the_names)
 {
         for (enum job_state c = 0; c < JOB_STATES; c++) {
                 const char *name = job_state_name(c);
@@ -88,17 +81,4 @@ static void predicates_agree_with_the_names(void **unused UNUSED)
                 assert_int_equal(job_state_stops(c), stops);
                 assert_int_equal(job_state_runs(c), stops || !strcmp(name, "RUNNING"));
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_event_in_every_state),
-                cmocka_unit_test(every_job_state_can_reach_the_end),
-                cmocka_unit_test(hurry_allows_no_other_attempt),
-                cmocka_unit_test(stopping_is_never_taken_back_within_an_attempt),
-                cmocka_unit_test(predicates_agree_with_the_names),
-        };
-
-        return cmocka_run_group_tests_name("job_state", tests, NULL, NULL);
 }

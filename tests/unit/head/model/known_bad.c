@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/model/known_bad.h"
 
-static void test_versions_before_the_fix_are_known(void **state UNUSED)
+#include "lib/unit.h"
+
+TEST(versions_before_the_fix_are_known)
 {
         static const struct {
                 uint32_t version;
@@ -35,13 +29,4 @@ static void test_versions_before_the_fix_are_known(void **state UNUSED)
                                  table[i].nodes);
                 assert_true(!bad || (bad->fact && bad->cause && bad->help));
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_versions_before_the_fix_are_known),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

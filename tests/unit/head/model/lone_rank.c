@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/model/lone_rank.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 /* Returns what is said of the rank, malloc'ed; "" = nothing. */
 static char *warning_of(const struct lone_rank *r)
@@ -30,7 +21,7 @@ static char *warning_of(const struct lone_rank *r)
         return text;
 }
 
-static void test_ranks_that_were_alone_are_told(void **state UNUSED)
+TEST(ranks_that_were_alone_are_told)
 {
         static const struct {
                 uint8_t used;
@@ -88,7 +79,7 @@ static void test_ranks_that_were_alone_are_told(void **state UNUSED)
         }
 }
 
-static void test_a_world_of_one_is_told_with_the_way_that_fits(void **state UNUSED)
+TEST(a_world_of_one_is_told_with_the_way_that_fits)
 {
         static const struct {
                 uint8_t mpi;
@@ -122,14 +113,4 @@ static void test_a_world_of_one_is_told_with_the_way_that_fits(void **state UNUS
                 assert_memory_equal(text, "ranks 1 and 3 were each a world of one: ", 40);
                 assert_string_equal(text + strlen(text) - strlen(cases[i].said), cases[i].said);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_world_of_one_is_told_with_the_way_that_fits),
-                cmocka_unit_test(test_ranks_that_were_alone_are_told),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

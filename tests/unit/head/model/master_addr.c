@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses of rank 0's node: selection, order, and the final choice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/model/master_addr.h"
+#include "lib/unit.h"
 
 #define NODE(list, ssh)                                                                            \
         {                                                                                          \
@@ -59,13 +52,13 @@ static const char *list(const struct host *host, const struct hello *const *node
 
 static const struct host plain = { .name = (char *)"a" };
 
-static void test_the_network_that_all_share_comes_before_the_others(void **state UNUSED)
+TEST(the_network_that_all_share_comes_before_the_others)
 {
         assert_string_equal(list(&plain, all, 3, NULL),
                             "192.0.2.7 10.8.0.7 2001:db8:8::7 203.0.113.7 172.17.0.1 198.51.100.7");
 }
 
-static void test_an_address_that_only_ssh_knows_is_tried_first(void **state UNUSED)
+TEST(an_address_that_only_ssh_knows_is_tried_first)
 {
         struct hello nat = NODE(first, "198.51.100.99");
         const struct hello *nodes[] = { &nat, &two, &three };
@@ -75,7 +68,7 @@ static void test_an_address_that_only_ssh_knows_is_tried_first(void **state UNUS
                             "198.51.100.7");
 }
 
-static void test_ssh_through_loopback_names_no_address(void **state UNUSED)
+TEST(ssh_through_loopback_names_no_address)
 {
         struct hello tunnel = NODE(first, "127.0.0.1");
         const struct hello *nodes[] = { &tunnel, &two };
@@ -84,7 +77,7 @@ static void test_ssh_through_loopback_names_no_address(void **state UNUSED)
                             "10.8.0.7 192.0.2.7 2001:db8:8::7 203.0.113.7 172.17.0.1 198.51.100.7");
 }
 
-static void test_addr_of_the_hostfile_stands_alone(void **state UNUSED)
+TEST(addr_of_the_hostfile_stands_alone)
 {
         struct host host = { .name = (char *)"a",
                              .addr = (char *)"203.0.113.4",
@@ -106,7 +99,7 @@ static void test_addr_of_the_hostfile_stands_alone(void **state UNUSED)
         "; it has docker0 172.17.0.1, eth0 fe80::1, eth2 203.0.113.7, ib0 2001:db8:8::7, "         \
         "ib0 10.8.0.7, eth0 192.0.2.7, lo0 127.0.0.2, eth3 169.254.3.3, bond0 198.51.100.7"
 
-static void test_an_interface_is_a_name_or_a_network(void **state UNUSED)
+TEST(an_interface_is_a_name_or_a_network)
 {
         struct host eth2 = { .name = (char *)"a", .iface = (char *)"eth2" };
         static const struct {
@@ -132,7 +125,7 @@ static void test_an_interface_is_a_name_or_a_network(void **state UNUSED)
         assert_string_equal(list(&eth2, all, 3, "ib0"), "203.0.113.7");
 }
 
-static void test_at_most_sixteen_and_the_best_of_them(void **state UNUSED)
+TEST(at_most_sixteen_and_the_best_of_them)
 {
         struct msg_addr many[40];
         struct hello h = { .ssh_addr = "192.0.2.200", .addrs = many, .n_addrs = 40 };
@@ -160,7 +153,7 @@ static void test_at_most_sixteen_and_the_best_of_them(void **state UNUSED)
         assert_string_equal(l.v[0].addr, "198.51.100.1");
 }
 
-static void test_without_a_network_there_is_loopback(void **state UNUSED)
+TEST(without_a_network_there_is_loopback)
 {
         const struct hello bare = { .n_addrs = 0 };
         const struct hello *nodes[] = { &bare, &bare };
@@ -170,7 +163,7 @@ static void test_without_a_network_there_is_loopback(void **state UNUSED)
                             "a has no address on eth0; it has none but loopback");
 }
 
-static void test_the_first_address_that_all_reached_is_chosen(void **state UNUSED)
+TEST(the_first_address_that_all_reached_is_chosen)
 {
         struct probe_result good_good[] = { { 0, "e", 5 }, { 0, "e", 6 }, { 0, "e", 6 } },
                             bad_good[] = { { 111, "e", 0 }, { 0, "e", 6 }, { 0, "e", 6 } },
@@ -187,7 +180,7 @@ static void test_the_first_address_that_all_reached_is_chosen(void **state UNUSE
         assert_int_equal(master_addr_nearest(mixed, 2, 1), 0);
 }
 
-static void test_a_node_has_an_interface_towards_the_master(void **state UNUSED)
+TEST(a_node_has_an_interface_towards_the_master)
 {
         const struct master_addr ib = { "10.8.0.7", "ib0", 16 },
                                  far = { "203.0.113.7", "eth2", 24 };
@@ -198,7 +191,7 @@ static void test_a_node_has_an_interface_towards_the_master(void **state UNUSED)
         assert_string_equal(master_addr_iface(&bare, &far), "");
 }
 
-static void test_another_shared_network_is_suggested(void **state UNUSED)
+TEST(another_shared_network_is_suggested)
 {
         const struct master_addr eth = { "192.0.2.7", "eth0", 24 }, ib = { "10.8.0.7", "ib0", 16 };
         const struct hello bare = { .n_addrs = 0 };
@@ -210,22 +203,4 @@ static void test_another_shared_network_is_suggested(void **state UNUSED)
         assert_string_equal(to, "192.0.2.0/24");
         master_addr_other_network(to, sizeof(to), &bare, &one, &ib);
         assert_string_equal(to, "");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_network_that_all_share_comes_before_the_others),
-                cmocka_unit_test(test_an_address_that_only_ssh_knows_is_tried_first),
-                cmocka_unit_test(test_ssh_through_loopback_names_no_address),
-                cmocka_unit_test(test_addr_of_the_hostfile_stands_alone),
-                cmocka_unit_test(test_an_interface_is_a_name_or_a_network),
-                cmocka_unit_test(test_at_most_sixteen_and_the_best_of_them),
-                cmocka_unit_test(test_without_a_network_there_is_loopback),
-                cmocka_unit_test(test_the_first_address_that_all_reached_is_chosen),
-                cmocka_unit_test(test_a_node_has_an_interface_towards_the_master),
-                cmocka_unit_test(test_another_shared_network_is_suggested),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/strv.h"
 #include "head/model/outcome.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 /* Wait statuses as the kernel makes them. */
@@ -40,7 +32,7 @@ static bool stopped(struct outcome *o, int rank, int signo, bool killed)
                               NULL);
 }
 
-static void test_nothing_that_exits_0_is_a_failure(void **state UNUSED)
+TEST(nothing_that_exits_0_is_a_failure)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -50,7 +42,7 @@ static void test_nothing_that_exits_0_is_a_failure(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_the_first_failing_rank_gives_the_code(void **state UNUSED)
+TEST(the_first_failing_rank_gives_the_code)
 {
         struct outcome o = OUTCOME_INIT;
         char text[200];
@@ -65,7 +57,7 @@ static void test_the_first_failing_rank_gives_the_code(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_a_fatal_signal_beats_an_earlier_exit_code(void **state UNUSED)
+TEST(a_fatal_signal_beats_an_earlier_exit_code)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -76,7 +68,7 @@ static void test_a_fatal_signal_beats_an_earlier_exit_code(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_after_the_decision_nothing_is_a_failure(void **state UNUSED)
+TEST(after_the_decision_nothing_is_a_failure)
 {
         struct outcome o = OUTCOME_INIT;
         struct cause node = { .kind = CAUSE_NODE, .rank = -1, .node = 1 };
@@ -96,7 +88,7 @@ static void test_after_the_decision_nothing_is_a_failure(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_a_failure_before_the_decision_stays(void **state UNUSED)
+TEST(a_failure_before_the_decision_stays)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -108,7 +100,7 @@ static void test_a_failure_before_the_decision_stays(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_stopped_ranks_are_never_the_cause(void **state UNUSED)
+TEST(stopped_ranks_are_never_the_cause)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -122,7 +114,7 @@ static void test_stopped_ranks_are_never_the_cause(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_a_lost_node_beats_its_ranks(void **state UNUSED)
+TEST(a_lost_node_beats_its_ranks)
 {
         struct outcome o = OUTCOME_INIT;
         struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .text = "connection reset" };
@@ -135,7 +127,7 @@ static void test_a_lost_node_beats_its_ranks(void **state UNUSED)
 }
 
 /* It closes its connections before it can be reaped. */
-static void test_a_rank_that_left_mpi_explains_aborts_without_words(void **state UNUSED)
+TEST(a_rank_that_left_mpi_explains_aborts_without_words)
 {
         struct outcome o = OUTCOME_INIT;
         struct cause abort = { .kind = CAUSE_ABORT, .rank = 5, .code = 14, .at_ns = 92000000 };
@@ -153,7 +145,7 @@ static void test_a_rank_that_left_mpi_explains_aborts_without_words(void **state
         outcome_finish(&o);
 }
 
-static void test_an_order_stays_the_cause(void **state UNUSED)
+TEST(an_order_stays_the_cause)
 {
         struct outcome o = OUTCOME_INIT;
         struct cause c = { .kind = CAUSE_ORDER, .rank = -1, .node = -1, .signal = SIGINT };
@@ -164,7 +156,7 @@ static void test_an_order_stays_the_cause(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_an_order_after_a_failure_is_not_the_cause(void **state UNUSED)
+TEST(an_order_after_a_failure_is_not_the_cause)
 {
         struct outcome o = OUTCOME_INIT;
         struct cause c = { .kind = CAUSE_ORDER, .rank = -1, .node = -1, .signal = SIGINT };
@@ -175,7 +167,7 @@ static void test_an_order_after_a_failure_is_not_the_cause(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_every_kind_of_cause_has_its_exit_code(void **state UNUSED)
+TEST(every_kind_of_cause_has_its_exit_code)
 {
         static const struct {
                 struct cause c;
@@ -209,7 +201,7 @@ static void test_every_kind_of_cause_has_its_exit_code(void **state UNUSED)
         }
 }
 
-static void test_a_report_of_a_rank_explains_its_end(void **state UNUSED)
+TEST(a_report_of_a_rank_explains_its_end)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -222,7 +214,7 @@ static void test_a_report_of_a_rank_explains_its_end(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_of_like_failures_the_earlier_one_counts_whenever_it_came(void **state UNUSED)
+TEST(of_like_failures_the_earlier_one_counts_whenever_it_came)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -234,7 +226,7 @@ static void test_of_like_failures_the_earlier_one_counts_whenever_it_came(void *
         outcome_finish(&o);
 }
 
-static void test_failures_far_apart_are_not_weighed(void **state UNUSED)
+TEST(failures_far_apart_are_not_weighed)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -244,7 +236,7 @@ static void test_failures_far_apart_are_not_weighed(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_clocks_of_two_nodes_may_be_too_wrong_to_tell(void **state UNUSED)
+TEST(clocks_of_two_nodes_may_be_too_wrong_to_tell)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -256,7 +248,7 @@ static void test_clocks_of_two_nodes_may_be_too_wrong_to_tell(void **state UNUSE
         outcome_finish(&o);
 }
 
-static void test_a_silent_node_is_the_cause_of_earlier_failures(void **state UNUSED)
+TEST(a_silent_node_is_the_cause_of_earlier_failures)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 900 * 1000000 };
         struct outcome o = OUTCOME_INIT;
@@ -274,7 +266,7 @@ static void test_a_silent_node_is_the_cause_of_earlier_failures(void **state UNU
         outcome_finish(&o);
 }
 
-static void test_a_rank_that_failed_before_its_node_was_lost_is_the_cause(void **state UNUSED)
+TEST(a_rank_that_failed_before_its_node_was_lost_is_the_cause)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .at_ns = 1050 * 1000000 };
         struct outcome o = OUTCOME_INIT;
@@ -289,7 +281,7 @@ static void test_a_rank_that_failed_before_its_node_was_lost_is_the_cause(void *
         outcome_finish(&o);
 }
 
-static void test_the_end_of_a_rank_comes_before_the_loss_of_its_node(void **state UNUSED)
+TEST(the_end_of_a_rank_comes_before_the_loss_of_its_node)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 999 * 1000000 };
         struct outcome o = OUTCOME_INIT;
@@ -309,7 +301,7 @@ static char *words(void *ctx, int rank, int64_t *ret_ns)
         return xstrdup(by_rank[rank]);
 }
 
-static void test_a_rank_that_only_lost_a_peer_is_not_the_cause(void **state UNUSED)
+TEST(a_rank_that_only_lost_a_peer_is_not_the_cause)
 {
         const char *said[] = { "gloo: Connection reset by peer [10.0.0.2]:1234", "out of data",
                                "ncclRemoteError: A call failed possibly due to a network error" };
@@ -327,7 +319,7 @@ static void test_a_rank_that_only_lost_a_peer_is_not_the_cause(void **state UNUS
 }
 
 /* 80,000 ranks may fail on their own before our order arrives. */
-static void test_a_late_cause_of_very_many_failures_stays_the_cause(void **state UNUSED)
+TEST(a_late_cause_of_very_many_failures_stays_the_cause)
 {
         static const char *said[20000];
         struct outcome o = OUTCOME_INIT;
@@ -345,7 +337,7 @@ static void test_a_late_cause_of_very_many_failures_stays_the_cause(void **state
         outcome_finish(&o);
 }
 
-static void test_a_rank_that_explains_itself_beats_one_that_does_not(void **state UNUSED)
+TEST(a_rank_that_explains_itself_beats_one_that_does_not)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -371,7 +363,7 @@ static void expect_quote(const char *words, int code, enum quote quote, const ch
         "Traceback (most recent call last):\n  File \"train.py\", line 7, in <module>\n"           \
         "    load()\n    ~~~~^^\n"
 
-static void test_a_traceback_ends_with_its_exception(void **state UNUSED)
+TEST(a_traceback_ends_with_its_exception)
 {
         expect_quote(TRACEBACK "ValueError: shard 12 is empty\n", 1, QUOTE_EXCEPTION,
                      "ValueError: shard 12 is empty");
@@ -390,14 +382,14 @@ static void test_a_traceback_ends_with_its_exception(void **state UNUSED)
                      1, QUOTE_EXCEPTION, "RuntimeError: sizes");
 }
 
-static void test_an_exception_that_was_survived_is_not_the_reason(void **state UNUSED)
+TEST(an_exception_that_was_survived_is_not_the_reason)
 {
         expect_quote(TRACEBACK "OSError: tried again\nepoch 1\nno more data\n", 3, QUOTE_LINE,
                      "no more data");
         expect_quote(TRACEBACK "OSError: gave up\n", 3, QUOTE_EXCEPTION, "OSError: gave up");
 }
 
-static void test_else_the_last_line_tells(void **state UNUSED)
+TEST(else_the_last_line_tells)
 {
         expect_quote("one\ntwo \n\n  \n", 7, QUOTE_LINE, "two");
         expect_quote(" 10%\r 20%\r\n", 7, QUOTE_LINE, "20%");
@@ -406,7 +398,7 @@ static void test_else_the_last_line_tells(void **state UNUSED)
         expect_quote("", 7, QUOTE_NONE, "");
 }
 
-static void test_the_sentence_says_why(void **state UNUSED)
+TEST(the_sentence_says_why)
 {
         struct cause c = { .kind = CAUSE_EXIT, .rank = 3, .code = 1 };
         char text[640], longer[400];
@@ -447,7 +439,7 @@ static void test_the_sentence_says_why(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_texts_of_ranks_are_escaped_in_the_sentence(void **state UNUSED)
+TEST(texts_of_ranks_are_escaped_in_the_sentence)
 {
         struct cause c = { .kind = CAUSE_ABORT, .rank = 0, .code = 3 };
         char text[640];
@@ -516,7 +508,7 @@ static void expect_cause(const struct told *t, int n, int64_t stopped_ms, int ra
         outcome_finish(&o);
 }
 
-static void test_a_reason_counts_however_late_its_rank_ends(void **state UNUSED)
+TEST(a_reason_counts_however_late_its_rank_ends)
 {
         const struct told late[] = { { LOST, 1500, 1550, EXITED(9), false },
                                      { VALUE, 1000, 4000, EXITED(42), false } };
@@ -536,7 +528,7 @@ static void test_a_reason_counts_however_late_its_rank_ends(void **state UNUSED)
         expect_cause(well, 2, 0, 1, CAUSE_LATE, 9);
 }
 
-static void test_what_ranks_say_of_the_order_is_no_reason(void **state UNUSED)
+TEST(what_ranks_say_of_the_order_is_no_reason)
 {
         const struct told killed[] = { { LOST, 1500, 1550, EXITED(9), false },
                                        { VALUE, 1700, 1800, SIGNALED(SIGTERM), true } };
@@ -553,7 +545,7 @@ static void test_what_ranks_say_of_the_order_is_no_reason(void **state UNUSED)
         expect_cause(handler, 2, 1600, 0, CAUSE_EXIT, 9);
 }
 
-static void test_a_rank_with_a_reason_beats_one_that_leaves_in_silence(void **state UNUSED)
+TEST(a_rank_with_a_reason_beats_one_that_leaves_in_silence)
 {
         const struct told silent[] = { { "", 0, 1550, EXITED(3), false },
                                        { VALUE, 1000, 1700, SIGNALED(SIGTERM), true } };
@@ -579,7 +571,7 @@ static void test_a_rank_with_a_reason_beats_one_that_leaves_in_silence(void **st
         expect_cause(words, 2, 1600, 0, CAUSE_EXIT, 3);
 }
 
-static void test_a_message_counts_if_all_others_follow(void **state UNUSED)
+TEST(a_message_counts_if_all_others_follow)
 {
         const struct told error[] = { { LOST, 1500, 1550, EXITED(9), false },
                                       { "fatal: bad mesh\n", 1000, 1700, SIGNALED(SIGTERM), true },
@@ -592,7 +584,7 @@ static void test_a_message_counts_if_all_others_follow(void **state UNUSED)
         expect_cause(long_ago, 2, 21600, 0, CAUSE_EXIT, 9);
 }
 
-static void test_a_lost_service_is_the_reason_if_nobody_tells_another(void **state UNUSED)
+TEST(a_lost_service_is_the_reason_if_nobody_tells_another)
 {
         const struct told t[] = { { LOST, 1500, 1550, SIGNALED(SIGABRT), false },
                                   { TRACEBACK "ConnectionRefusedError: [Errno 111] Connection "
@@ -606,7 +598,7 @@ static void test_a_lost_service_is_the_reason_if_nobody_tells_another(void **sta
         expect_cause(slow, 2, 0, 1, CAUSE_EXIT, 4);
 }
 
-static void test_the_first_exception_of_a_chain_is_the_reason(void **state UNUSED)
+TEST(the_first_exception_of_a_chain_is_the_reason)
 {
         const struct told t[] = { { LOST, 1000, 1010, EXITED(1), false },
                                   { TRACEBACK
@@ -622,7 +614,7 @@ static void test_the_first_exception_of_a_chain_is_the_reason(void **state UNUSE
         outcome_finish(&o);
 }
 
-static void test_the_stop_waits_for_a_rank_that_has_told_a_reason(void **state UNUSED)
+TEST(the_stop_waits_for_a_rank_that_has_told_a_reason)
 {
         const struct told t[] = { { "", 0, 1550, EXITED(3), false }, { VALUE, 1000, 0, 0, false } };
         const struct told alone[] = { { VALUE, 1500, 1550, EXITED(1), false },
@@ -651,7 +643,7 @@ static bool is_same(const struct outcome *o, int rank)
         return false;
 }
 
-static void test_ranks_that_said_the_same_are_found(void **state UNUSED)
+TEST(ranks_that_said_the_same_are_found)
 {
         const char *said[] = { TRACEBACK "ValueError: empty\n",
                                TRACEBACK "ValueError: empty\n",
@@ -677,7 +669,7 @@ static void test_ranks_that_said_the_same_are_found(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_what_follows_is_not_counted_with_the_same_reason(void **state UNUSED)
+TEST(what_follows_is_not_counted_with_the_same_reason)
 {
         const char *said[] = { LOST, LOST, LOST };
         struct outcome o = OUTCOME_INIT;
@@ -690,7 +682,7 @@ static void test_what_follows_is_not_counted_with_the_same_reason(void **state U
         outcome_finish(&o);
 }
 
-static void test_ranks_that_left_early_with_0_are_kept(void **state UNUSED)
+TEST(ranks_that_left_early_with_0_are_kept)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -702,7 +694,7 @@ static void test_ranks_that_left_early_with_0_are_kept(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_very_long_reports_are_cut(void **state UNUSED)
+TEST(very_long_reports_are_cut)
 {
         char *text = xcalloc(1 << 20, 1);
         struct outcome o = OUTCOME_INIT;
@@ -713,49 +705,4 @@ static void test_very_long_reports_are_cut(void **state UNUSED)
         assert_in_range(strlen(outcome_find_report(&o, 1)->trace), 1000, 20000);
         free(text);
         outcome_finish(&o);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_that_exits_0_is_a_failure),
-                cmocka_unit_test(test_the_first_failing_rank_gives_the_code),
-                cmocka_unit_test(test_a_rank_that_left_mpi_explains_aborts_without_words),
-                cmocka_unit_test(test_a_fatal_signal_beats_an_earlier_exit_code),
-                cmocka_unit_test(test_after_the_decision_nothing_is_a_failure),
-                cmocka_unit_test(test_a_failure_before_the_decision_stays),
-                cmocka_unit_test(test_stopped_ranks_are_never_the_cause),
-                cmocka_unit_test(test_a_lost_node_beats_its_ranks),
-                cmocka_unit_test(test_an_order_stays_the_cause),
-                cmocka_unit_test(test_an_order_after_a_failure_is_not_the_cause),
-                cmocka_unit_test(test_every_kind_of_cause_has_its_exit_code),
-                cmocka_unit_test(test_a_report_of_a_rank_explains_its_end),
-                cmocka_unit_test(test_of_like_failures_the_earlier_one_counts_whenever_it_came),
-                cmocka_unit_test(test_failures_far_apart_are_not_weighed),
-                cmocka_unit_test(test_clocks_of_two_nodes_may_be_too_wrong_to_tell),
-                cmocka_unit_test(test_a_silent_node_is_the_cause_of_earlier_failures),
-                cmocka_unit_test(test_a_rank_that_failed_before_its_node_was_lost_is_the_cause),
-                cmocka_unit_test(test_the_end_of_a_rank_comes_before_the_loss_of_its_node),
-                cmocka_unit_test(test_a_rank_that_only_lost_a_peer_is_not_the_cause),
-                cmocka_unit_test(test_a_late_cause_of_very_many_failures_stays_the_cause),
-                cmocka_unit_test(test_a_rank_that_explains_itself_beats_one_that_does_not),
-                cmocka_unit_test(test_a_traceback_ends_with_its_exception),
-                cmocka_unit_test(test_an_exception_that_was_survived_is_not_the_reason),
-                cmocka_unit_test(test_else_the_last_line_tells),
-                cmocka_unit_test(test_the_sentence_says_why),
-                cmocka_unit_test(test_texts_of_ranks_are_escaped_in_the_sentence),
-                cmocka_unit_test(test_ranks_that_said_the_same_are_found),
-                cmocka_unit_test(test_what_follows_is_not_counted_with_the_same_reason),
-                cmocka_unit_test(test_ranks_that_left_early_with_0_are_kept),
-                cmocka_unit_test(test_a_reason_counts_however_late_its_rank_ends),
-                cmocka_unit_test(test_what_ranks_say_of_the_order_is_no_reason),
-                cmocka_unit_test(test_a_rank_with_a_reason_beats_one_that_leaves_in_silence),
-                cmocka_unit_test(test_a_message_counts_if_all_others_follow),
-                cmocka_unit_test(test_a_lost_service_is_the_reason_if_nobody_tells_another),
-                cmocka_unit_test(test_the_first_exception_of_a_chain_is_the_reason),
-                cmocka_unit_test(test_the_stop_waits_for_a_rank_that_has_told_a_reason),
-                cmocka_unit_test(test_very_long_reports_are_cut),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Causes that are no failures: ranks that the others have missed. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/strv.h"
 #include "head/model/outcome.h"
+#include "lib/unit.h"
 
 #define LOST    "RuntimeError: [pair.cc:534] Connection closed by peer [::1]:7\n"
 #define IN_VAIN "RuntimeError: Timed out waiting 5ms for recv operation\n"
@@ -48,7 +40,7 @@ static void expect_sentence(const struct cause *c, const char *expected)
         assert_string_equal(text, expected);
 }
 
-static void test_a_rank_that_others_missed_is_the_cause(void **state UNUSED)
+TEST(a_rank_that_others_missed_is_the_cause)
 {
         struct said said = { { LOST, LOST } };
         struct outcome o = OUTCOME_INIT;
@@ -69,7 +61,7 @@ static void test_a_rank_that_others_missed_is_the_cause(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_only_a_rank_that_had_left_is_missed(void **state UNUSED)
+TEST(only_a_rank_that_had_left_is_missed)
 {
         static const struct {
                 struct said said;
@@ -97,7 +89,7 @@ static void test_only_a_rank_that_had_left_is_missed(void **state UNUSED)
         }
 }
 
-static void test_a_rank_for_which_others_waited_in_vain_is_the_cause(void **state UNUSED)
+TEST(a_rank_for_which_others_waited_in_vain_is_the_cause)
 {
         struct said said = { { IN_VAIN } };
         struct outcome o = OUTCOME_INIT;
@@ -116,7 +108,7 @@ static void test_a_rank_for_which_others_waited_in_vain_is_the_cause(void **stat
         outcome_finish(&o);
 }
 
-static void test_a_decision_of_the_launcher_names_whom_the_others_waited_for(void **state UNUSED)
+TEST(a_decision_of_the_launcher_names_whom_the_others_waited_for)
 {
         struct cause c = { .kind = CAUSE_TIMEOUT, .rank = -1, .node = -1, .text = "time is over" };
         struct said said = { { NULL } };
@@ -136,16 +128,4 @@ static void test_a_decision_of_the_launcher_names_whom_the_others_waited_for(voi
         c = (struct cause){ .kind = CAUSE_ORDER, .rank = -1, .node = -1, .signal = SIGTERM };
         cause_blame(&c, 2, 0, "rank 2 on gpu1 sleeps");
         expect_sentence(&c, "rank 2 on gpu1 sleeps; SIGTERM");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_rank_that_others_missed_is_the_cause),
-                cmocka_unit_test(test_only_a_rank_that_had_left_is_missed),
-                cmocka_unit_test(test_a_rank_for_which_others_waited_in_vain_is_the_cause),
-                cmocka_unit_test(test_a_decision_of_the_launcher_names_whom_the_others_waited_for),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

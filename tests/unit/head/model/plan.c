@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/model/plan.h"
 #include "head/term/diag.h"
+#include "lib/unit.h"
 
 /* A launch in short: the hostfile's text, and the GPUs of each node: "4 4", "-" = not known. */
 struct launch {
@@ -174,7 +167,7 @@ static void assert_plan(const struct launch *l, const char *want)
                 .gpus_per_rank = 1, __VA_ARGS__                                                    \
         }
 
-static void test_ranks_and_devices_are_assigned(void **state UNUSED)
+TEST(ranks_and_devices_are_assigned)
 {
         static const struct {
                 struct launch l;
@@ -280,7 +273,7 @@ static void test_ranks_and_devices_are_assigned(void **state UNUSED)
                 assert_plan(&cases[i].l, cases[i].plan);
 }
 
-static void test_device_numbers_may_have_gaps(void **state UNUSED)
+TEST(device_numbers_may_have_gaps)
 {
         static const int devices[] = { 1, 3 };
         const struct plan_inventory inv = { .known = true, .gpus = 2, .gpu_index = devices };
@@ -299,7 +292,7 @@ static void test_device_numbers_may_have_gaps(void **state UNUSED)
         hosts_finish(&h);
 }
 
-static void test_plans_that_cannot_be_say_why(void **state UNUSED)
+TEST(plans_that_cannot_be_say_why)
 {
         static const struct {
                 struct launch l;
@@ -426,7 +419,7 @@ static void test_plans_that_cannot_be_say_why(void **state UNUSED)
         }
 }
 
-static void test_all_faults_are_told_at_once(void **state UNUSED)
+TEST(all_faults_are_told_at_once)
 {
         static const struct launch l = { "a:8\nb gpus=9\nc:8", "7 2 6", G1(), NULL, NULL };
         struct made m = make(&l);
@@ -436,7 +429,7 @@ static void test_all_faults_are_told_at_once(void **state UNUSED)
         made_finish(&m);
 }
 
-static void test_left_over_devices_are_a_warning(void **state UNUSED)
+TEST(left_over_devices_are_a_warning)
 {
         static const struct launch l = { "a\nb", "5 4", { .gpus_per_rank = 2 }, NULL, NULL };
         struct made m = make(&l);
@@ -453,7 +446,7 @@ static void test_left_over_devices_are_a_warning(void **state UNUSED)
         made_finish(&m);
 }
 
-static void test_ranks_of_a_lost_node_move_to_a_spare_one(void **state UNUSED)
+TEST(ranks_of_a_lost_node_move_to_a_spare_one)
 {
         struct made m = make(&(struct launch){ .hosts = "a slots=2\nb slots=2\nc slots=1 spare\n"
                                                         "d slots=4 spare\n" });
@@ -473,7 +466,7 @@ static void test_ranks_of_a_lost_node_move_to_a_spare_one(void **state UNUSED)
         made_finish(&m);
 }
 
-static void test_the_largest_world_has_a_million_ranks(void **state UNUSED)
+TEST(the_largest_world_has_a_million_ranks)
 {
         struct launch l = { "n[1-1024]:1024", NULL, G1(), NULL, NULL };
         struct made m = make(&l);
@@ -488,7 +481,7 @@ static void test_the_largest_world_has_a_million_ranks(void **state UNUSED)
         made_finish(&m);
 }
 
-static void test_ten_thousand_nodes_are_assigned_round_robin(void **state UNUSED)
+TEST(ten_thousand_nodes_are_assigned_round_robin)
 {
         static const struct launch l = { "n[00001-10000]:8", NULL, G1(.map = PLAN_MAP_NODE), NULL,
                                          NULL };
@@ -502,7 +495,7 @@ static void test_ten_thousand_nodes_are_assigned_round_robin(void **state UNUSED
         made_finish(&m);
 }
 
-static void test_per_node_gives_a_rank_the_whole_node(void **state UNUSED)
+TEST(per_node_gives_a_rank_the_whole_node)
 {
         static const struct {
                 struct launch l;
@@ -534,7 +527,7 @@ static void test_per_node_gives_a_rank_the_whole_node(void **state UNUSED)
         }
 }
 
-static void test_per_node_has_no_more_ranks_than_nodes(void **state UNUSED)
+TEST(per_node_has_no_more_ranks_than_nodes)
 {
         struct launch l = { "a slots=8", "8", { .np = 2, .gpus_per_rank = 1, .per_node = true } };
         struct made m = make(&l);
@@ -543,22 +536,4 @@ static void test_per_node_has_no_more_ranks_than_nodes(void **state UNUSED)
         assert_int_equal(m.diags.v[0].id, 219);
         assert_string_equal(m.diags.v[0].fact, "-n 2 with --per-node: there is 1 node");
         made_finish(&m);
-}
-
-int main(void)
-{
-        static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ranks_and_devices_are_assigned),
-                cmocka_unit_test(test_per_node_gives_a_rank_the_whole_node),
-                cmocka_unit_test(test_per_node_has_no_more_ranks_than_nodes),
-                cmocka_unit_test(test_device_numbers_may_have_gaps),
-                cmocka_unit_test(test_plans_that_cannot_be_say_why),
-                cmocka_unit_test(test_all_faults_are_told_at_once),
-                cmocka_unit_test(test_left_over_devices_are_a_warning),
-                cmocka_unit_test(test_ranks_of_a_lost_node_move_to_a_spare_one),
-                cmocka_unit_test(test_the_largest_world_has_a_million_ranks),
-                cmocka_unit_test(test_ten_thousand_nodes_are_assigned_round_robin),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "head/model/step_lines.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 #define STEPS "([0-9]+)/([0-9]+)"
@@ -37,31 +31,28 @@ static void expect_steps(const char *re, const char *data, size_t len, size_t pi
         assert_string_equal(text ? text : "", want);
 }
 
-static void test_a_line_has_step_and_total(void **state)
+TEST(a_line_has_step_and_total)
 {
         static const char lines[] = "step 1/10\nnothing here\nstep 2/10\r\n\nstep 3/10";
         static const char bar[] = "\r 0%| | 0/8\r10%|# | 1/8\r20%|##| 2/8";
 
-        (void)state;
         for (size_t piece = 1; piece <= sizeof(lines); piece++) {
                 expect_steps("step " STEPS, lines, sizeof(lines) - 1, piece, "2:2/10");
                 expect_steps(STEPS, bar, sizeof(bar) - 1, piece, "2:1/8");
         }
 }
 
-static void test_groups_without_a_number_are_passed_over(void **state)
+TEST(groups_without_a_number_are_passed_over)
 {
         static const char lines[] = "Epoch 3, iter 7\nstep x of y\nstep 99999999999999999999\n";
 
-        (void)state;
         expect_steps("(step|iter) ([0-9a-z]+)", lines, sizeof(lines) - 1, 7, "2:7/0");
 }
 
-static void test_a_long_line_is_passed_over(void **state)
+TEST(a_long_line_is_passed_over)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
-        (void)state;
         for (size_t len = STEP_LINE_MAX - 5; len < STEP_LINE_MAX + 5; len++) {
                 buf_clear(&b);
                 buf_appends(&b, "3/4\n1/2 ");
@@ -74,11 +65,10 @@ static void test_a_long_line_is_passed_over(void **state)
         }
 }
 
-static void test_of_a_flood_the_newest_lines_are_matched(void **state)
+TEST(of_a_flood_the_newest_lines_are_matched)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
-        (void)state;
         buf_appends(&b, "first\n1/9\n");
         for (int i = 0; i < STEP_LINES_AT_ONCE - 1; i++)
                 buf_appends(&b, "line\n");
@@ -88,12 +78,11 @@ static void test_of_a_flood_the_newest_lines_are_matched(void **state)
         expect_steps(STEPS, (const char *)buf_data(&b), buf_len(&b), 100, "2:1/9");
 }
 
-static void test_streams_have_lines_of_their_own(void **state)
+TEST(streams_have_lines_of_their_own)
 {
         CLEANUP(buf_finish) struct buf seen = BUF_INIT;
         struct step_lines *s = step_lines_create(STEPS, 2, note_step, &seen);
 
-        (void)state;
         step_lines_put(s, 0, MSG_STDOUT, "1", 1);
         step_lines_put(s, 1, MSG_STDOUT, "5", 1);
         step_lines_put(s, 0, MSG_STDERR, "7", 1);
@@ -108,28 +97,13 @@ static void test_streams_have_lines_of_their_own(void **state)
         step_lines_put(NULL, 0, MSG_STDOUT, "9/9\n", 4);
 }
 
-static void test_a_wrong_expression_is_told(void **state)
+TEST(a_wrong_expression_is_told)
 {
         struct error err;
 
-        (void)state;
         assert_int_equal(step_lines_check("step ([0-9]+", &err), -EINVAL);
         assert_string_not_equal(err.text, "");
         assert_int_equal(step_lines_check("step [0-9]+", &err), -EINVAL);
         assert_string_equal(err.text, "it has no group for the step");
         assert_int_equal(step_lines_check(STEPS, &err), 0);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_line_has_step_and_total),
-                cmocka_unit_test(test_groups_without_a_number_are_passed_over),
-                cmocka_unit_test(test_a_long_line_is_passed_over),
-                cmocka_unit_test(test_of_a_flood_the_newest_lines_are_matched),
-                cmocka_unit_test(test_streams_have_lines_of_their_own),
-                cmocka_unit_test(test_a_wrong_expression_is_told),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,9 @@
 /* Signals of one cause are one order; only a second Ctrl-C, or a late second TERM, is another. */
 #include "head/model/stop_orders.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 
 enum { BEGIN = 1000 }; /* the time of the first signal */
 
@@ -23,7 +17,7 @@ static enum stop_order second(int first, int gap_ms, int second)
         return stop_orders_take(&o, second, BEGIN + gap_ms);
 }
 
-static void hup_is_never_a_second_order(void **state UNUSED)
+TEST(hup_is_never_a_second_order)
 {
         static const int gaps[] = { 0, 10, 100, 1000, 1500, 60000 };
 
@@ -36,7 +30,7 @@ static void hup_is_never_a_second_order(void **state UNUSED)
         }
 }
 
-static void term_is_another_order_after_a_second(void **state UNUSED)
+TEST(term_is_another_order_after_a_second)
 {
         struct stop_orders o = { 0 };
 
@@ -51,7 +45,7 @@ static void term_is_another_order_after_a_second(void **state UNUSED)
         assert_int_equal(stop_orders_take(&o, SIGTERM, BEGIN + 3200), STOP_ORDER_AGAIN);
 }
 
-static void ctrl_c_is_another_order_at_once(void **state UNUSED)
+TEST(ctrl_c_is_another_order_at_once)
 {
         struct stop_orders o = { 0 };
 
@@ -64,15 +58,4 @@ static void ctrl_c_is_another_order_at_once(void **state UNUSED)
         assert_int_equal(stop_orders_take(&o, SIGINT, BEGIN), STOP_ORDER_FIRST);
         assert_int_equal(stop_orders_take(&o, SIGINT, BEGIN + 30), STOP_ORDER_SAME);
         assert_int_equal(stop_orders_take(&o, SIGINT, BEGIN + 60), STOP_ORDER_AGAIN);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(hup_is_never_a_second_order),
-                cmocka_unit_test(term_is_another_order_after_a_second),
-                cmocka_unit_test(ctrl_c_is_another_order_at_once),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

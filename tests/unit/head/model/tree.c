@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/model/tree.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/strv.h"
+#include "lib/unit.h"
 
 /* How many levels a full tree needs for @n nodes. */
 static size_t levels(size_t n, size_t k)
@@ -59,7 +52,7 @@ static void check(size_t n, size_t k)
         free(depth);
 }
 
-static void test_every_size_makes_a_tree(void **state UNUSED)
+TEST(every_size_makes_a_tree)
 {
         static const size_t ks[] = { 1, 2, 3, 8, 32, 100 };
 
@@ -72,7 +65,7 @@ static void test_every_size_makes_a_tree(void **state UNUSED)
         }
 }
 
-static void test_the_first_levels_are_as_drawn(void **state UNUSED)
+TEST(the_first_levels_are_as_drawn)
 {
         static const int want[] = { TREE_HEAD, 0, 1, 0, TREE_HEAD, 4, 4 };
         int parent[7];
@@ -82,7 +75,7 @@ static void test_the_first_levels_are_as_drawn(void **state UNUSED)
                 assert_int_equal(parent[i], want[i]);
 }
 
-static void test_few_nodes_are_all_the_heads_own(void **state UNUSED)
+TEST(few_nodes_are_all_the_heads_own)
 {
         int parent[8];
 
@@ -91,7 +84,7 @@ static void test_few_nodes_are_all_the_heads_own(void **state UNUSED)
                 assert_int_equal(parent[i], TREE_HEAD);
 }
 
-static void test_hosts_that_need_no_ssh_are_left_out(void **state UNUSED)
+TEST(hosts_that_need_no_ssh_are_left_out)
 {
         struct host v[] = { { .local = true }, { 0 }, { .spare = true }, { 0 }, { 0 } };
         const struct hosts hosts = { .v = v, .n = ARRAY_SIZE(v) };
@@ -101,16 +94,4 @@ static void test_hosts_that_need_no_ssh_are_left_out(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_SIZE(want); i++)
                 assert_int_equal(parent[i], want[i]);
         free(parent);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_size_makes_a_tree),
-                cmocka_unit_test(test_the_first_levels_are_as_drawn),
-                cmocka_unit_test(test_few_nodes_are_all_the_heads_own),
-                cmocka_unit_test(test_hosts_that_need_no_ssh_are_left_out),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +7,7 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "head/nodes/agent_binary.h"
+#include "lib/unit.h"
 
 static char top[] = "/tmp/hntest-image-XXXXXX";
 static struct strv made = STRV_INIT;
@@ -61,7 +54,7 @@ static int load(struct agent_binaries *set, const char *name, bool siblings, str
         return r;
 }
 
-static void test_agents_for_other_machines_are_found_beside_ours(void **state UNUSED)
+TEST(agents_for_other_machines_are_found_beside_ours)
 {
         struct agent_binaries set;
         struct error err;
@@ -84,7 +77,7 @@ static void test_agents_for_other_machines_are_found_beside_ours(void **state UN
 }
 
 /* Else a node of one machine would be sent the program of another, and say "Exec format error". */
-static void test_an_agent_under_the_name_of_another_machine_is_refused(void **state UNUSED)
+TEST(an_agent_under_the_name_of_another_machine_is_refused)
 {
         struct agent_binaries set;
         struct error err;
@@ -96,7 +89,7 @@ static void test_an_agent_under_the_name_of_another_machine_is_refused(void **st
         put_program("hnlaunch-agent-aarch64", EM_AARCH64);
 }
 
-static void test_what_is_no_program_is_refused(void **state UNUSED)
+TEST(what_is_no_program_is_refused)
 {
         static const char script[] = "#!/bin/sh\n# longer than the header of a program is, so that "
                                      "it is not only too short\n";
@@ -117,11 +110,5 @@ static void test_what_is_no_program_is_refused(void **state UNUSED)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_agents_for_other_machines_are_found_beside_ours),
-                cmocka_unit_test(test_an_agent_under_the_name_of_another_machine_is_refused),
-                cmocka_unit_test(test_what_is_no_program_is_refused),
-        };
-
-        return cmocka_run_group_tests(tests, enter, leave);
+        return unit_run(enter, leave);
 }

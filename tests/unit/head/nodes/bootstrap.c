@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/nodes/bootstrap.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 static const struct agent_binaries agent_binaries = {
@@ -35,7 +27,7 @@ static int feed(struct bootstrap *b, struct buf *in, const char *text, struct er
         return r;
 }
 
-static void test_noise_before_the_greeting_is_kept_and_skipped(void **state UNUSED)
+TEST(noise_before_the_greeting_is_kept_and_skipped)
 {
         struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
@@ -50,7 +42,7 @@ static void test_noise_before_the_greeting_is_kept_and_skipped(void **state UNUS
         buf_finish(&in);
 }
 
-static void test_a_node_without_the_agent_gets_it_once(void **state UNUSED)
+TEST(a_node_without_the_agent_gets_it_once)
 {
         struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
@@ -63,7 +55,7 @@ static void test_a_node_without_the_agent_gets_it_once(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_a_node_gets_the_agent_of_its_machine(void **state UNUSED)
+TEST(a_node_gets_the_agent_of_its_machine)
 {
         struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
@@ -75,7 +67,7 @@ static void test_a_node_gets_the_agent_of_its_machine(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_a_machine_without_an_agent_is_refused_by_name(void **state UNUSED)
+TEST(a_machine_without_an_agent_is_refused_by_name)
 {
         struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
@@ -91,7 +83,7 @@ static void test_a_machine_without_an_agent_is_refused_by_name(void **state UNUS
         buf_finish(&in);
 }
 
-static void test_the_reason_of_a_full_disk_is_told(void **state UNUSED)
+TEST(the_reason_of_a_full_disk_is_told)
 {
         struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
@@ -103,7 +95,7 @@ static void test_the_reason_of_a_full_disk_is_told(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_a_container_that_cannot_be_entered_is_told(void **state UNUSED)
+TEST(a_container_that_cannot_be_entered_is_told)
 {
         struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
@@ -116,7 +108,7 @@ static void test_a_container_that_cannot_be_entered_is_told(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_the_noise_kept_is_bounded(void **state UNUSED)
+TEST(the_noise_kept_is_bounded)
 {
         struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
@@ -131,7 +123,7 @@ static void test_the_noise_kept_is_bounded(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_the_command_is_safe_in_every_login_shell(void **state UNUSED)
+TEST(the_command_is_safe_in_every_login_shell)
 {
         static const char *const containers[] = { NULL, "docker:a%20b /p" };
 
@@ -147,20 +139,4 @@ static void test_the_command_is_safe_in_every_login_shell(void **state UNUSED)
                                  i == 1);
                 free(line);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_noise_before_the_greeting_is_kept_and_skipped),
-                cmocka_unit_test(test_a_node_without_the_agent_gets_it_once),
-                cmocka_unit_test(test_a_node_gets_the_agent_of_its_machine),
-                cmocka_unit_test(test_a_machine_without_an_agent_is_refused_by_name),
-                cmocka_unit_test(test_the_reason_of_a_full_disk_is_told),
-                cmocka_unit_test(test_a_container_that_cannot_be_entered_is_told),
-                cmocka_unit_test(test_the_noise_kept_is_bounded),
-                cmocka_unit_test(test_the_command_is_safe_in_every_login_shell),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,22 +5,14 @@
  * The agent is the other end of a socketpair, which a transport of this test hands out. A node is
  * brought into the state by the way that a job takes.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
-#include "base/macros.h"
 #include "head/nodes/node.h"
+#include "lib/unit.h"
 
 #define NEVER (-1) /* cannot come: what would tell of it does not exist yet */
 
@@ -263,7 +255,7 @@ static void check(enum node_state from, enum node_event e)
         stage_end(&s);
 }
 
-static void test_every_event_in_every_state(void **state UNUSED)
+TEST(every_event_in_every_state)
 {
         assert_int_equal(ARRAY_SIZE(state_names), NODE_STATES);
         assert_int_equal(ARRAY_SIZE(event_names), NODE_EVENTS);
@@ -274,7 +266,7 @@ static void test_every_event_in_every_state(void **state UNUSED)
 }
 
 /* Also the cells that no caller can reach: an event there is ignored. */
-static void test_the_whole_table(void **state UNUSED)
+TEST(the_whole_table)
 {
         for (int st = 0; st < NODE_STATES; st++)
                 for (int e = 0; e < NODE_EVENTS; e++) {
@@ -287,7 +279,7 @@ static void test_the_whole_table(void **state UNUSED)
 }
 
 /* The states from which a stream that ends makes a node FAILED, and how. */
-static void test_a_stream_that_ends_fails_the_node(void **state UNUSED)
+TEST(a_stream_that_ends_fails_the_node)
 {
         static const enum node_state states[] = { NODE_READY, NODE_RUNNING };
 
@@ -306,7 +298,7 @@ static void test_a_stream_that_ends_fails_the_node(void **state UNUSED)
         }
 }
 
-static void test_no_other_attempt_with_an_agent_that_left(void **state UNUSED)
+TEST(no_other_attempt_with_an_agent_that_left)
 {
         struct stage s;
 
@@ -322,7 +314,7 @@ static void test_no_other_attempt_with_an_agent_that_left(void **state UNUSED)
 }
 
 /* It may carry others, who are lost with it, and cannot have another attempt. */
-static void test_a_gone_node_that_is_given_up_has_left(void **state UNUSED)
+TEST(a_gone_node_that_is_given_up_has_left)
 {
         struct stage s;
 
@@ -342,7 +334,7 @@ static void test_a_gone_node_that_is_given_up_has_left(void **state UNUSED)
 }
 
 /* Late news of the first link must not reach a node that was told to connect twice. */
-static void test_a_node_opens_one_link(void **state UNUSED)
+TEST(a_node_opens_one_link)
 {
         struct stage s;
 
@@ -354,7 +346,7 @@ static void test_a_node_opens_one_link(void **state UNUSED)
 }
 
 /* What the socket takes at once and what it does not become one stream, in order. */
-static void test_long_messages_arrive_whole(void **state UNUSED)
+TEST(long_messages_arrive_whole)
 {
         enum { LONG = 3 << 20, TIMES = 3, TOTAL = TIMES * (2 + LONG) };
         unsigned char *p = malloc(LONG), *got = malloc(TOTAL);
@@ -386,7 +378,7 @@ static void test_long_messages_arrive_whole(void **state UNUSED)
 }
 
 /* It is told by the loop, not from inside. */
-static void test_a_long_message_to_an_agent_that_left_fails_the_node(void **state UNUSED)
+TEST(a_long_message_to_an_agent_that_left_fails_the_node)
 {
         static const char p[100000];
         struct stage s;
@@ -405,17 +397,6 @@ static void test_a_long_message_to_an_agent_that_left_fails_the_node(void **stat
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_event_in_every_state),
-                cmocka_unit_test(test_the_whole_table),
-                cmocka_unit_test(test_a_stream_that_ends_fails_the_node),
-                cmocka_unit_test(test_no_other_attempt_with_an_agent_that_left),
-                cmocka_unit_test(test_a_gone_node_that_is_given_up_has_left),
-                cmocka_unit_test(test_a_node_opens_one_link),
-                cmocka_unit_test(test_long_messages_arrive_whole),
-                cmocka_unit_test(test_a_long_message_to_an_agent_that_left_fails_the_node),
-        };
-
         signal(SIGPIPE, SIG_IGN); /* as in hnlaunch */
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return unit_run(NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/nodes/program_link.h"
+#include "lib/unit.h"
 
 /* Writes the arguments for the node n7 in brackets, or the error. */
 static const char *argument_text(const char *via)
@@ -35,7 +27,7 @@ static const char *argument_text(const char *via)
         return text;
 }
 
-static void test_host_is_filled_in(void **state UNUSED)
+TEST(host_is_filled_in)
 {
         static const struct {
                 const char *via, *want;
@@ -78,7 +70,7 @@ static const char *sharing_text(void)
         return text;
 }
 
-static void test_step_has_all_of_the_job(void **state UNUSED)
+TEST(step_has_all_of_the_job)
 {
         static const struct {
                 const char *name, *value, *want;
@@ -99,7 +91,7 @@ static void test_step_has_all_of_the_job(void **state UNUSED)
                 unsetenv(cases[i].name);
 }
 
-static void test_cancelled_steps_are_known(void **state UNUSED)
+TEST(cancelled_steps_are_known)
 {
         static const struct {
                 const char *via, *said, *want;
@@ -132,7 +124,7 @@ static void test_cancelled_steps_are_known(void **state UNUSED)
         }
 }
 
-static void test_names_stand_for_ways(void **state UNUSED)
+TEST(names_stand_for_ways)
 {
         struct program_link p = PROGRAM_LINK_INIT;
         struct error err;
@@ -161,7 +153,7 @@ static void test_names_stand_for_ways(void **state UNUSED)
 }
 
 /* srun would take variables of the job for options of the step. */
-static void test_options_of_srun_are_not_inherited(void **state UNUSED)
+TEST(options_of_srun_are_not_inherited)
 {
         struct program_link p = PROGRAM_LINK_INIT;
         struct strv env = STRV_INIT;
@@ -179,17 +171,4 @@ static void test_options_of_srun_are_not_inherited(void **state UNUSED)
         assert_string_equal(strv_env_get(&env, "SLURM_JOB_ID"), "7");
         strv_finish(&env);
         program_link_finish(&p);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_host_is_filled_in),
-                cmocka_unit_test(test_step_has_all_of_the_job),
-                cmocka_unit_test(test_cancelled_steps_are_known),
-                cmocka_unit_test(test_names_stand_for_ways),
-                cmocka_unit_test(test_options_of_srun_are_not_inherited),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/nodes/same_machine.h"
+
+#include "lib/unit.h"
 
 /* What is told of these hosts: the number of errors, the first one in @diags. */
 static size_t find(const char *const *names, const char *const *machines, size_t n,
@@ -30,7 +23,7 @@ static size_t find(const char *const *names, const char *const *machines, size_t
         return found;
 }
 
-static void test_different_machines_are_fine(void **state UNUSED)
+TEST(different_machines_are_fine)
 {
         const char *names[] = { "a", "b", "c", "d" };
         const char *machines[] = { "x/1", "x/2", "", "" }; /* two that are not known */
@@ -40,7 +33,7 @@ static void test_different_machines_are_fine(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_two_names_of_one_are_told_with_their_lines(void **state UNUSED)
+TEST(two_names_of_one_are_told_with_their_lines)
 {
         const char *names[] = { "node001", "node002", "10.0.0.1" };
         const char *machines[] = { "x/1", "y/1", "x/1" };
@@ -58,7 +51,7 @@ static void test_two_names_of_one_are_told_with_their_lines(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_each_machine_is_told_once(void **state UNUSED)
+TEST(each_machine_is_told_once)
 {
         const char *names[] = { "a", "b", "c", "d", "e" };
         const char *machines[] = { "y", "x", "x", "y", "x" };
@@ -70,7 +63,7 @@ static void test_each_machine_is_told_once(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_names_of_the_loopback_interface_may_stand_together(void **state UNUSED)
+TEST(names_of_the_loopback_interface_may_stand_together)
 {
         const char *names[] = { "localhost", "127.0.0.1", "::1", "127.0.1.1", "myself" };
         const char *machines[] = { "x", "x", "x", "x", "x" };
@@ -79,16 +72,4 @@ static void test_names_of_the_loopback_interface_may_stand_together(void **state
         assert_int_equal(find(names, machines, 4, &d), 0);
         assert_int_equal(find(names, machines, 5, &d), 1);
         diags_finish(&d);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_different_machines_are_fine),
-                cmocka_unit_test(test_two_names_of_one_are_told_with_their_lines),
-                cmocka_unit_test(test_each_machine_is_told_once),
-                cmocka_unit_test(test_names_of_the_loopback_interface_may_stand_together),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

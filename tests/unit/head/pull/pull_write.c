@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/macros.h"
 #include "base/memory.h"
 #include "head/pull/pull_write.h"
+#include "lib/unit.h"
 
 static char home[] = "/tmp/pull_write.XXXXXX";
 
@@ -52,7 +45,7 @@ static void assert_content(const char *path, const char *want)
         assert_string_equal(text, want);
 }
 
-static void test_files_come_with_their_folders_and_modes(void **state UNUSED)
+TEST_WITH(make_home, remove_home, files_come_with_their_folders_and_modes)
 {
         int root = pull_write_root("a/b/host");
         struct stat st;
@@ -78,7 +71,7 @@ static void test_files_come_with_their_folders_and_modes(void **state UNUSED)
         close(root);
 }
 
-static void test_no_link_is_followed(void **state UNUSED)
+TEST_WITH(make_home, remove_home, no_link_is_followed)
 {
         int root = pull_write_root("host");
 
@@ -97,7 +90,7 @@ static void test_no_link_is_followed(void **state UNUSED)
         assert_true(pull_write_root("other") < 0);
 }
 
-static void test_an_unfinished_file_leaves_the_older_one(void **state UNUSED)
+TEST_WITH(make_home, remove_home, an_unfinished_file_leaves_the_older_one)
 {
         int root = pull_write_root("host");
         struct pull_file f = PULL_FILE_INIT;
@@ -112,7 +105,7 @@ static void test_an_unfinished_file_leaves_the_older_one(void **state UNUSED)
         close(root);
 }
 
-static void test_links_that_leave_the_folder_are_told_apart(void **state UNUSED)
+TEST(links_that_leave_the_folder_are_told_apart)
 {
         static const struct {
                 const char *path, *target;
@@ -128,18 +121,4 @@ static void test_links_that_leave_the_folder_are_told_apart(void **state UNUSED)
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 assert_int_equal(pull_link_is_safe(rows[i].path, rows[i].target), rows[i].safe);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_files_come_with_their_folders_and_modes,
-                                                make_home, remove_home),
-                cmocka_unit_test_setup_teardown(test_no_link_is_followed, make_home, remove_home),
-                cmocka_unit_test_setup_teardown(test_an_unfinished_file_leaves_the_older_one,
-                                                make_home, remove_home),
-                cmocka_unit_test(test_links_that_leave_the_folder_are_told_apart),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

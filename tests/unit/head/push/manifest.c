@@ -3,17 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
+#include "lib/unit.h"
 
 static char *top, *here;
 
@@ -77,7 +72,7 @@ static char *packed(struct manifest *p, const char *a, const char *b)
         return buf_steal(&out);
 }
 
-static void test_things_land_where_they_are(void **state UNUSED)
+TEST_WITH(setup, teardown, things_land_where_they_are)
 {
         static const char whole[] = "data data/sub data/sub/y data/x prog";
         char *absolute = xasprintf("%s/data/sub", here);
@@ -111,7 +106,7 @@ static void test_things_land_where_they_are(void **state UNUSED)
         free(absolute);
 }
 
-static void test_a_file_is_described_by_size_mode_and_hash(void **state UNUSED)
+TEST_WITH(setup, teardown, a_file_is_described_by_size_mode_and_hash)
 {
         /* sha256sum of "hello" */
         static const unsigned char start[] = { 0x2c, 0xf2, 0x4d, 0xba };
@@ -134,7 +129,7 @@ static void test_a_file_is_described_by_size_mode_and_hash(void **state UNUSED)
         manifest_finish(&p);
 }
 
-static void test_links_stay_links_when_they_lead_inside(void **state UNUSED)
+TEST_WITH(setup, teardown, links_stay_links_when_they_lead_inside)
 {
         static const struct {
                 const char *target;
@@ -176,7 +171,7 @@ static void test_links_stay_links_when_they_lead_inside(void **state UNUSED)
 }
 
 /* Whichever way leads to it, a folder on the way to a file keeps its own mode. */
-static void test_folders_on_the_way_keep_their_mode(void **state UNUSED)
+TEST_WITH(setup, teardown, folders_on_the_way_keep_their_mode)
 {
         struct manifest p = MANIFEST_INIT;
         char *got, *other_way = xasprintf("%s/a-longer-name-of-here/data/sub/y", top);
@@ -192,7 +187,7 @@ static void test_folders_on_the_way_keep_their_mode(void **state UNUSED)
         manifest_finish(&p);
 }
 
-static void test_two_things_in_one_place_are_refused(void **state UNUSED)
+TEST_WITH(setup, teardown, two_things_in_one_place_are_refused)
 {
         struct manifest p = MANIFEST_INIT;
         char *got;
@@ -204,7 +199,7 @@ static void test_two_things_in_one_place_are_refused(void **state UNUSED)
         manifest_finish(&p);
 }
 
-static void test_a_change_is_noticed(void **state UNUSED)
+TEST_WITH(setup, teardown, a_change_is_noticed)
 {
         struct manifest p = MANIFEST_INIT;
         struct error err;
@@ -219,19 +214,4 @@ static void test_a_change_is_noticed(void **state UNUSED)
         assert_int_equal(manifest_check(&p, 1, &err), -ESTALE);
         assert_int_equal(manifest_read(&p, 1, 0, text, 5, &err), -ESTALE);
         manifest_finish(&p);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-        const struct CMUnitTest tests[] = {
-                TEST(test_things_land_where_they_are),
-                TEST(test_a_file_is_described_by_size_mode_and_hash),
-                TEST(test_links_stay_links_when_they_lead_inside),
-                TEST(test_folders_on_the_way_keep_their_mode),
-                TEST(test_two_things_in_one_place_are_refused),
-                TEST(test_a_change_is_noticed),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/ssh/ssh_server_limits.h"
+#include "lib/unit.h"
 
 static struct ssh_servers *set;
 
@@ -40,7 +34,7 @@ static void leave(struct ssh_server *s, int n, enum ssh_server_answer answer, ui
                 ssh_server_leave(s, answer, now);
 }
 
-static void test_host_and_port_make_a_server(void **state UNUSED)
+TEST_WITH(setup, teardown, host_and_port_make_a_server)
 {
         struct ssh_server *s = ssh_server_get(set, "n1", 22);
 
@@ -49,7 +43,7 @@ static void test_host_and_port_make_a_server(void **state UNUSED)
         assert_ptr_not_equal(s, ssh_server_get(set, "n2", 22));
 }
 
-static void test_all_may_come_until_one_is_dropped(void **state UNUSED)
+TEST_WITH(setup, teardown, all_may_come_until_one_is_dropped)
 {
         struct ssh_server *s = ssh_server_get(set, "n1", 22);
 
@@ -61,7 +55,7 @@ static void test_all_may_come_until_one_is_dropped(void **state UNUSED)
         assert_int_equal(entered(s, 64, 5), 4);
 }
 
-static void test_eight_logins_make_room_for_one_more(void **state UNUSED)
+TEST_WITH(setup, teardown, eight_logins_make_room_for_one_more)
 {
         struct ssh_server *s = ssh_server_get(set, "n1", 22);
 
@@ -75,7 +69,7 @@ static void test_eight_logins_make_room_for_one_more(void **state UNUSED)
         assert_int_equal(entered(s, 5, 6), 2);
 }
 
-static void test_one_may_always_come(void **state UNUSED)
+TEST_WITH(setup, teardown, one_may_always_come)
 {
         struct ssh_server *s = ssh_server_get(set, "n1", 22);
 
@@ -85,7 +79,7 @@ static void test_one_may_always_come(void **state UNUSED)
         }
 }
 
-static void test_silence_says_nothing(void **state UNUSED)
+TEST_WITH(setup, teardown, silence_says_nothing)
 {
         struct ssh_server *s = ssh_server_get(set, "n1", 22);
 
@@ -95,7 +89,7 @@ static void test_silence_says_nothing(void **state UNUSED)
         assert_int_equal(ssh_server_last_good(s), 0);
 }
 
-static void test_who_is_turned_away_waits_longer_each_time(void **state UNUSED)
+TEST_WITH(setup, teardown, who_is_turned_away_waits_longer_each_time)
 {
         static const uint64_t pauses[] = { 2000, 4000, 8000, 16000, 16000 };
         struct ssh_server *s = ssh_server_get(set, "n1", 22);
@@ -120,7 +114,7 @@ static void test_who_is_turned_away_waits_longer_each_time(void **state UNUSED)
         assert_int_equal(entered(s, 8, now), 1);
 }
 
-static void test_a_refused_user_is_not_tried_for_15_s(void **state UNUSED)
+TEST_WITH(setup, teardown, a_refused_user_is_not_tried_for_15_s)
 {
         struct ssh_server *s = ssh_server_get(set, "n1", 22);
         struct link_failure why = { .cause = LINK_DENIED }, told = { 0 };
@@ -134,23 +128,4 @@ static void test_a_refused_user_is_not_tried_for_15_s(void **state UNUSED)
         assert_false(ssh_server_denied(s, "ann", 16000, &told));
         assert_false(ssh_server_denied(s, "bob", 1000, &told));
         assert_false(ssh_server_denied(ssh_server_get(set, "n2", 22), "ann", 1000, &told));
-}
-
-int main(void)
-{
-        static const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_host_and_port_make_a_server, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_all_may_come_until_one_is_dropped, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_eight_logins_make_room_for_one_more, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_one_may_always_come, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_silence_says_nothing, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_who_is_turned_away_waits_longer_each_time,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_refused_user_is_not_tried_for_15_s, setup,
-                                                teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

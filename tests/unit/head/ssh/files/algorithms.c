@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/ssh/files/algorithms.h"
+
+#include "lib/unit.h"
 
 #define GCM     "aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 #define CHACHA  "chacha20-poly1305@openssh.com"
 #define DEFAULT GCM "," CHACHA ",aes256-ctr,aes128-ctr"
 
-static void test_lists_are_expanded_as_ssh_does(void **state)
+TEST(lists_are_expanded_as_ssh_does)
 {
         static const struct {
                 const char *wish, *want;
@@ -41,7 +33,6 @@ static void test_lists_are_expanded_as_ssh_does(void **state)
                 { "", NULL },
         };
 
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 char *got = algorithms_expand(ALGORITHM_CIPHER, cases[i].wish);
 
@@ -53,18 +44,16 @@ static void test_lists_are_expanded_as_ssh_does(void **state)
         }
 }
 
-static void test_patterns_cost_little(void **state)
+TEST(patterns_cost_little)
 {
         static const char many[] = "a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
         char *got = algorithms_expand(ALGORITHM_HOST_KEY, many);
 
-        (void)state;
         assert_null(got);
 }
 
-static void test_each_kind_has_defaults(void **state)
+TEST(each_kind_has_defaults)
 {
-        (void)state;
         for (int kind = 0; kind < ALGORITHM_KINDS; kind++) {
                 char *plain = algorithms_expand((enum algorithm_kind)kind, NULL);
                 char *all = algorithms_expand((enum algorithm_kind)kind, "*");
@@ -77,15 +66,4 @@ static void test_each_kind_has_defaults(void **state)
                 free(all);
                 free(added);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lists_are_expanded_as_ssh_does),
-                cmocka_unit_test(test_patterns_cost_little),
-                cmocka_unit_test(test_each_kind_has_defaults),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "head/ssh/files/known_hosts.h"
+#include "lib/unit.h"
 
 /* Blobs begin with their type; the rest may be anything. A and B are ed25519, R is RSA. */
 #define A "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -24,7 +17,7 @@
 
 static char path[] = "/tmp/test_known_hosts.XXXXXX";
 
-static void test_a_file_that_cannot_be_read_is_named(void **state UNUSED)
+TEST(a_file_that_cannot_be_read_is_named)
 {
         struct strv files = STRV_INIT;
         struct known_set set;
@@ -97,9 +90,8 @@ static const struct {
         { "", "n1", 22, KNOWN_UNKNOWN, 0 },
 };
 
-static void test_every_state_is_told_with_its_line(void **state)
+TEST(every_state_is_told_with_its_line)
 {
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct known_hosts *kh = load(cases[i].text);
                 struct known_set set;
@@ -119,13 +111,12 @@ static void test_every_state_is_told_with_its_line(void **state)
         }
 }
 
-static void test_known_types_lead_the_algorithms(void **state)
+TEST(known_types_lead_the_algorithms)
 {
         struct known_hosts *kh = load("n1 ssh-rsa " R "\n@revoked n1 " E " " A);
         struct known_set set;
         char *list;
 
-        (void)state;
         known_hosts_find(kh, "n1", 22, &set);
         list = known_set_algorithms(&set, "ssh-ed25519,rsa-sha2-512,rsa-sha2-256");
         assert_string_equal(list, "rsa-sha2-512,rsa-sha2-256,ssh-ed25519");
@@ -157,11 +148,10 @@ static int known_line(const char *name, int port, const char *blob)
         return line;
 }
 
-static void test_appended_keys_are_found(void **state)
+TEST(appended_keys_are_found)
 {
         struct error err;
 
-        (void)state;
         known_hosts_free(load("n1 " E " " A)); /* no newline at the end */
         assert_int_equal(known_hosts_append(path, "N2", 2222, false, E, B, &err), 2);
         assert_int_equal(known_line("n1", 22, A), 1);
@@ -174,16 +164,10 @@ static void test_appended_keys_are_found(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_state_is_told_with_its_line),
-                cmocka_unit_test(test_a_file_that_cannot_be_read_is_named),
-                cmocka_unit_test(test_known_types_lead_the_algorithms),
-                cmocka_unit_test(test_appended_keys_are_found),
-        };
         int fd = mkstemp(path), r;
 
         close(fd);
-        r = cmocka_run_group_tests(tests, NULL, NULL);
+        r = unit_run(NULL, NULL);
         unlink(path);
         return r;
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "head/ssh/files/revoked_keys.h"
+#include "lib/unit.h"
 
 /* Blobs begin with their type; the rest may be anything. A and B are ed25519, R is RSA. */
 #define A "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -77,9 +70,8 @@ static const struct {
         { "SSHKRL\n", -1 },
 };
 
-static void test_a_list_names_keys_or_is_useless(void **state)
+TEST(a_list_names_keys_or_is_useless)
 {
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
                 int line = line_of_a(load_bytes(lists[i].text, strlen(lists[i].text)));
 
@@ -135,9 +127,8 @@ static int line_in_krl(struct buf b)
 static const char blob_a[] = "\0\0\0\x0bssh-ed25519\0\0\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
                              "\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-static void test_a_krl_names_keys_and_their_hashes(void **state)
+TEST(a_krl_names_keys_and_their_hashes)
 {
-        (void)state;
         assert_int_equal(line_in_krl(krl(1, 2, blob_a, 51)), -2);
         assert_int_equal(line_in_krl(krl(1, 3, SHA1_A, 20)), -2);
         assert_int_equal(line_in_krl(krl(1, 5, SHA256_A, 32)), -2);
@@ -147,11 +138,10 @@ static void test_a_krl_names_keys_and_their_hashes(void **state)
         assert_int_equal(line_in_krl(krl(1, 1, blob_a, 51)), 0);
 }
 
-static void test_a_krl_that_is_not_understood_is_useless(void **state)
+TEST(a_krl_that_is_not_understood_is_useless)
 {
         struct buf whole = krl(1, 2, blob_a, 51);
 
-        (void)state;
         assert_int_equal(line_in_krl(krl(2, 2, blob_a, 51)), -1);
         assert_int_equal(line_in_krl(krl(1, 6, blob_a, 51)), -1);
         assert_int_equal(line_in_krl(krl(1, 3, SHA256_A, 32)), -1);
@@ -166,12 +156,11 @@ static void test_a_krl_that_is_not_understood_is_useless(void **state)
         buf_finish(&whole);
 }
 
-static void test_extensions_count_when_they_are_critical(void **state)
+TEST(extensions_count_when_they_are_critical)
 {
         for (int critical = 0; critical < 2; critical++) {
                 struct buf b = krl(1, 2, blob_a, 51), section = BUF_INIT;
 
-                (void)state;
                 put_string(&section, "name", 4);
                 buf_append(&section, &(char){ (char)critical }, 1);
                 put_string(&section, "", 0);
@@ -181,12 +170,11 @@ static void test_extensions_count_when_they_are_critical(void **state)
         }
 }
 
-static void test_every_file_counts(void **state)
+TEST(every_file_counts)
 {
         struct strv files = STRV_INIT;
         struct revoked_keys *rk;
 
-        (void)state;
         assert_null(revoked_keys_load(&files));
         assert_null(revoked_keys_trouble(NULL));
         assert_false(revoked_keys_has(NULL, A, NULL, 0));
@@ -200,17 +188,10 @@ static void test_every_file_counts(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_list_names_keys_or_is_useless),
-                cmocka_unit_test(test_a_krl_names_keys_and_their_hashes),
-                cmocka_unit_test(test_a_krl_that_is_not_understood_is_useless),
-                cmocka_unit_test(test_extensions_count_when_they_are_critical),
-                cmocka_unit_test(test_every_file_counts),
-        };
         int fd = mkstemp(path), r;
 
         close(fd);
-        r = cmocka_run_group_tests(tests, NULL, NULL);
+        r = unit_run(NULL, NULL);
         unlink(path);
         return r;
 }

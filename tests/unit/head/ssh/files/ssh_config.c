@@ -5,16 +5,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "head/ssh/files/ssh_config.h"
+#include "lib/unit.h"
 
 static struct ssh_config *parse(const char *text)
 {
@@ -38,13 +32,12 @@ static struct ssh_host find(const char *text, const struct ssh_host_request *req
         return h;
 }
 
-static void test_the_command_line_wins(void **state)
+TEST(the_command_line_wins)
 {
         struct strv keys = STRV_INIT;
         struct ssh_host_request request = { "n1", "me", 2222, &keys };
         struct ssh_host h;
 
-        (void)state;
         strv_push(&keys, "/mine");
         h = find("User you\nPort 3\nIdentityFile /theirs/%r\nMatch user me\nHostKeyAlias ME\n",
                  &request);
@@ -58,19 +51,18 @@ static void test_the_command_line_wins(void **state)
         strv_finish(&keys);
 }
 
-static void test_a_sealed_config_opens_and_runs_nothing(void **state)
+TEST(a_sealed_config_opens_and_runs_nothing)
 {
         struct ssh_host h = find("Include /etc/passwd\nMatch exec true\nPort 7\nMatch !exec "
                                  "false\nUser x\n",
                                  &(struct ssh_host_request){ .alias = "n1" });
 
-        (void)state;
         assert_int_equal(h.port, 22);
         assert_string_equal(h.user, "x");
         ssh_host_finish(&h);
 }
 
-static void test_names_that_reach_shells_are_refused(void **state)
+TEST(names_that_reach_shells_are_refused)
 {
         static const char *const names[] = { "",    "-o",    "a b",  "a;b",   "$(id)", "`id`",
                                              "a\n", "a'b",   "a\"b", "a&b",   "a|b",   "*",
@@ -79,7 +71,6 @@ static void test_names_that_reach_shells_are_refused(void **state)
         struct ssh_host h;
         struct error err;
 
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
                 struct ssh_host_request request = { .alias = names[i] };
 
@@ -94,7 +85,7 @@ static void test_names_that_reach_shells_are_refused(void **state)
         ssh_config_free(through);
 }
 
-static void test_texts_name_the_place(void **state)
+TEST(texts_name_the_place)
 {
         struct ssh_config *c =
                 parse("User a\nSetEnv A=b\nForwardAgent yes\nHost n2\nRemoteCommand ls\n");
@@ -102,7 +93,6 @@ static void test_texts_name_the_place(void **state)
         struct ssh_host h;
         struct error err;
 
-        (void)state;
         assert_int_equal(ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n1" }, &h,
                                            &unobeyed, &err),
                          0);
@@ -142,14 +132,13 @@ static void *look_up_often(void *config)
         return NULL;
 }
 
-static void test_lookups_run_in_threads(void **state)
+TEST(lookups_run_in_threads)
 {
         struct ssh_config *c = parse("Host n7\nPort 7\nMatch final\nPort 9\nIdentityFile "
                                      "~root/%C-%j\n");
         pthread_t threads[4];
         void *failed;
 
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
                 assert_int_equal(pthread_create(&threads[i], NULL, look_up_often, c), 0);
         for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
@@ -157,17 +146,4 @@ static void test_lookups_run_in_threads(void **state)
                 assert_null(failed);
         }
         ssh_config_free(c);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_command_line_wins),
-                cmocka_unit_test(test_a_sealed_config_opens_and_runs_nothing),
-                cmocka_unit_test(test_names_that_reach_shells_are_refused),
-                cmocka_unit_test(test_texts_name_the_place),
-                cmocka_unit_test(test_lookups_run_in_threads),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

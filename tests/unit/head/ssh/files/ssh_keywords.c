@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "head/ssh/files/ssh_keywords.h"
+#include "lib/unit.h"
 
-static void test_each_keyword_is_found_and_has_a_reason(void **state)
+TEST(each_keyword_is_found_and_has_a_reason)
 {
         const struct ssh_keyword *k;
         size_t n;
 
-        (void)state;
         for (n = 0; (k = ssh_keyword_at(n)); n++) {
                 if (ssh_keyword_find(k->name) != k)
                         fail_msg("%s is there twice", k->name);
@@ -36,12 +29,11 @@ static void test_each_keyword_is_found_and_has_a_reason(void **state)
 }
 
 /* The conditions name keywords of the table. */
-static void test_conditions_name_flags(void **state)
+TEST(conditions_name_flags)
 {
         const struct ssh_keyword *k, *of;
         char name[64];
 
-        (void)state;
         for (size_t n = 0; (k = ssh_keyword_at(n)); n++) {
                 if (!k->only_if)
                         continue;
@@ -52,9 +44,8 @@ static void test_conditions_name_flags(void **state)
         }
 }
 
-static void test_ports_and_lists(void **state)
+TEST(ports_and_lists)
 {
-        (void)state;
         assert_int_equal(ssh_keyword_port("1"), 1);
         assert_int_equal(ssh_keyword_port("65535"), 65535);
         assert_int_equal(ssh_keyword_port("0"), -1);
@@ -67,15 +58,4 @@ static void test_ports_and_lists(void **state)
         assert_false(ssh_keyword_list_has("a|bc", "b"));
         assert_false(ssh_keyword_list_has("a|bc", ""));
         assert_false(ssh_keyword_list_has(NULL, "a"));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_keyword_is_found_and_has_a_reason),
-                cmocka_unit_test(test_conditions_name_flags),
-                cmocka_unit_test(test_ports_and_lists),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }
