@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "head/metrics/metrics.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 static char first_name[] = "gpu001", second_name[] = "a\"b\\c\nd";
@@ -105,7 +98,7 @@ static void expect_no_text(const struct setup *s, const char *other)
         assert_null(strstr(text, other));
 }
 
-static void test_before_the_plan_there_are_nodes(void **state)
+TEST_WITH(set_up, tear_down, before_the_plan_there_are_nodes)
 {
         static const char want[] =
                 "# HELP hnlaunch_info The run and the version of hnlaunch.\n"
@@ -135,7 +128,7 @@ static void test_before_the_plan_there_are_nodes(void **state)
         expect_no_text(*state, "{rank=");
 }
 
-static void test_ranks_have_steps_and_bytes(void **state)
+TEST_WITH(set_up, tear_down, ranks_have_steps_and_bytes)
 {
         struct setup *s = *state;
 
@@ -158,7 +151,7 @@ static void test_ranks_have_steps_and_bytes(void **state)
         expect_text(s, "gauge\nhnlaunch_rank_last_output_timestamp_seconds{rank=\"1\",");
 }
 
-static void test_ends_are_told_apart_and_begin_anew(void **state)
+TEST_WITH(set_up, tear_down, ends_are_told_apart_and_begin_anew)
 {
         struct setup *s = *state;
 
@@ -179,7 +172,7 @@ static void test_ends_are_told_apart_and_begin_anew(void **state)
         expect_text(s, "{state=\"succeeded\"} 1\nhnlaunch_ranks{state=\"failed\"} 1\n");
 }
 
-static void test_stop_has_the_newest_reason(void **state)
+TEST_WITH(set_up, tear_down, stop_has_the_newest_reason)
 {
         struct setup *s = *state;
 
@@ -199,7 +192,7 @@ static void test_stop_has_the_newest_reason(void **state)
         expect_text(s, "stop_info{reason=\"rank 1 failed\"} 1\n");
 }
 
-static void test_ranks_of_a_lost_node_have_failed(void **state)
+TEST_WITH(set_up, tear_down, ranks_of_a_lost_node_have_failed)
 {
         struct setup *s = *state;
 
@@ -209,20 +202,4 @@ static void test_ranks_of_a_lost_node_have_failed(void **state)
         events_emit(&s->events, (struct event){ .kind = EVENT_NODE_LOST, .node = 1, .rank = -1 });
         expect_text(s, "{state=\"running\"} 1\n");
         expect_text(s, "{state=\"failed\"} 1\n");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_before_the_plan_there_are_nodes, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_ranks_have_steps_and_bytes, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_stop_has_the_newest_reason, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_ranks_of_a_lost_node_have_failed, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(test_ends_are_told_apart_and_begin_anew, set_up,
-                                                tear_down),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

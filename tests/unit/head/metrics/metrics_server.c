@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/metrics/metrics_server.h"
+#include "lib/unit.h"
 
-static void test_an_address_is_a_port_or_has_one(void **state)
+TEST(an_address_is_a_port_or_has_one)
 {
         static const struct {
                 const char *text, *host;
@@ -29,7 +21,6 @@ static void test_an_address_is_a_port_or_has_one(void **state)
         struct metrics_address a;
         struct error err;
 
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
                 assert_int_equal(metrics_address_parse(&a, good[i].text, &err), 0);
                 assert_string_equal(a.host, good[i].host);
@@ -51,7 +42,7 @@ static int judge(const char *text, size_t len)
         return status;
 }
 
-static void test_a_request_is_judged_when_it_is_whole(void **state)
+TEST(a_request_is_judged_when_it_is_whole)
 {
         static const struct {
                 const char *text;
@@ -79,7 +70,6 @@ static void test_a_request_is_judged_when_it_is_whole(void **state)
                                            " /metrics HTTP/1.1\r\n",
                                            "\x16\x03\x01\x02\n" };
 
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
                 size_t len = strlen(requests[i].text);
 
@@ -91,7 +81,7 @@ static void test_a_request_is_judged_when_it_is_whole(void **state)
                 assert_int_equal(judge(bad[i], strlen(bad[i])), 400);
 }
 
-static void test_a_host_is_an_address_or_a_name_of_the_machine(void **state)
+TEST(a_host_is_an_address_or_a_name_of_the_machine)
 {
         static const char *const names[] = { "Login1.site", "login1", NULL };
         static const char *const known[] = { "127.0.0.1",      "10.1.2.3:9400", "[::1]",
@@ -104,7 +94,6 @@ static void test_a_host_is_an_address_or_a_name_of_the_machine(void **state)
                                                "[login1 x", "login1, x" };
         char text[200];
 
-        (void)state;
         for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
                 snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nA: b\r\nhOST:%s\r\n\r\n", known[i]);
                 assert_true(metrics_request_knows_host(text, strlen(text), names));
@@ -118,27 +107,14 @@ static void test_a_host_is_an_address_or_a_name_of_the_machine(void **state)
         assert_false(metrics_request_knows_host("GET / HTTP/1.0\nHost:x", 21, names));
 }
 
-static void test_a_request_has_8_kib(void **state)
+TEST(a_request_has_8_kib)
 {
         char text[8192];
 
-        (void)state;
         memset(text, 'x', sizeof(text));
         memcpy(text, "GET /metrics HTTP/1.1\r\n", 23);
         assert_int_equal(judge(text, sizeof(text) - 1), 0);
         assert_int_equal(judge(text, sizeof(text)), 400);
         memcpy(text + sizeof(text) - 4, "\r\n\r\n", 4);
         assert_int_equal(judge(text, sizeof(text)), 200);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_address_is_a_port_or_has_one),
-                cmocka_unit_test(test_a_host_is_an_address_or_a_name_of_the_machine),
-                cmocka_unit_test(test_a_request_is_judged_when_it_is_whole),
-                cmocka_unit_test(test_a_request_has_8_kib),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/memory.h"
 #include "head/output/event_line.h"
+#include "lib/unit.h"
 
 /* The line without its clock, which is checked here. Freed by the caller. */
 static char *make_line(const struct event *e)
@@ -40,9 +34,8 @@ static void assert_line(struct event e, const char *expected)
         assert_string_equal(line, expected);
 }
 
-static void members_follow_the_kind(void **state)
+TEST(members_follow_the_kind)
 {
-        (void)state;
         assert_line((struct event){ EVENT_RUN_START, .us = 1, .node = -1, .rank = -1, .value = 8,
                                     .count = 2 },
                     "\"us\":1,\"ev\":\"run.start\",\"run\":\"k3f9q\",\"nodes\":2,\"ranks\":8}\n");
@@ -69,11 +62,10 @@ static void members_follow_the_kind(void **state)
                     "\"us\":2,\"ev\":\"run.end\",\"code\":0,\"hn\":null}\n");
 }
 
-static void any_text_is_valid(void **state)
+TEST(any_text_is_valid)
 {
         static const char *const texts[] = { "",         "a\"b\\c",   "tab\there\n", "\x1b[31mred",
                                              "\xc3\xa4", "torn \xc3", "del \x7f",    "~ }{" };
-        (void)state;
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
                 struct event e = { EVENT_STOP, .node = -1, .rank = -1, .text = texts[i] };
                 struct event_clock clock = { 0 };
@@ -89,11 +81,10 @@ static void any_text_is_valid(void **state)
         }
 }
 
-static void steps_of_a_start_have_no_line(void **state)
+TEST(steps_of_a_start_have_no_line)
 {
         struct event_clock clock = { 0 };
 
-        (void)state;
         for (int kind = 0; kind < EVENT_KINDS; kind++) {
                 struct event e = { (enum event_kind)kind, .node = -1, .rank = -1 };
                 CLEANUP(free_textp) char *line = event_line_make(&clock, "", &e);
@@ -102,15 +93,4 @@ static void steps_of_a_start_have_no_line(void **state)
 
                 assert_int_equal(line == NULL, none);
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(members_follow_the_kind),
-                cmocka_unit_test(any_text_is_valid),
-                cmocka_unit_test(steps_of_a_start_have_no_line),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
 #include "base/memory.h"
 #include "head/output/line_fold.h"
+#include "lib/unit.h"
 
 static void note_line(void *ctx, const struct folded_line *line)
 {
@@ -33,7 +25,7 @@ static void assert_seen(struct buf *seen, const char *want)
         buf_clear(seen);
 }
 
-static void test_equal_lines_become_one(void **state UNUSED)
+TEST(equal_lines_become_one)
 {
         CLEANUP(buf_finish) struct buf seen = BUF_INIT;
         struct line_fold *f = line_fold_create(8, 4, 1000, note_line, &seen);
@@ -51,7 +43,7 @@ static void test_equal_lines_become_one(void **state UNUSED)
         line_fold_destroy(f);
 }
 
-static void test_a_rank_keeps_its_order(void **state UNUSED)
+TEST(a_rank_keeps_its_order)
 {
         CLEANUP(buf_finish) struct buf seen = BUF_INIT;
         struct line_fold *f = line_fold_create(2, 3, 1000, note_line, &seen);
@@ -75,7 +67,7 @@ static void test_a_rank_keeps_its_order(void **state UNUSED)
         line_fold_destroy(f);
 }
 
-static void test_lines_behind_different_lines_fold(void **state UNUSED)
+TEST(lines_behind_different_lines_fold)
 {
         CLEANUP(buf_finish) struct buf seen = BUF_INIT;
         struct line_fold *f = line_fold_create(3, 4, 1000, note_line, &seen);
@@ -100,7 +92,7 @@ static void test_lines_behind_different_lines_fold(void **state UNUSED)
         line_fold_destroy(f);
 }
 
-static void test_a_line_of_all_ranks_ends_at_once(void **state UNUSED)
+TEST(a_line_of_all_ranks_ends_at_once)
 {
         CLEANUP(buf_finish) struct buf seen = BUF_INIT;
         struct line_fold *f = line_fold_create(2, 2, 1000, note_line, &seen);
@@ -117,7 +109,7 @@ static void test_a_line_of_all_ranks_ends_at_once(void **state UNUSED)
         line_fold_destroy(f);
 }
 
-static void test_kinds_and_bytes_are_compared(void **state UNUSED)
+TEST(kinds_and_bytes_are_compared)
 {
         CLEANUP(buf_finish) struct buf seen = BUF_INIT;
         struct line_fold *f = line_fold_create(3, 3, 1000, note_line, &seen);
@@ -130,7 +122,7 @@ static void test_kinds_and_bytes_are_compared(void **state UNUSED)
         line_fold_destroy(f);
 }
 
-static void test_what_is_held_is_bounded(void **state UNUSED)
+TEST(what_is_held_is_bounded)
 {
         CLEANUP(buf_finish) struct buf seen = BUF_INIT;
         struct line_fold *f = line_fold_create(2, 2, 10, note_line, &seen);
@@ -152,18 +144,4 @@ static void test_what_is_held_is_bounded(void **state UNUSED)
         }
         assert_int_equal(line_fold_oldest(f), 1000 - 256);
         line_fold_destroy(f);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_equal_lines_become_one),
-                cmocka_unit_test(test_a_rank_keeps_its_order),
-                cmocka_unit_test(test_lines_behind_different_lines_fold),
-                cmocka_unit_test(test_a_line_of_all_ranks_ends_at_once),
-                cmocka_unit_test(test_kinds_and_bytes_are_compared),
-                cmocka_unit_test(test_what_is_held_is_bounded),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "head/output/live_line.h"
+#include "base/memory.h"
+
+#include "lib/unit.h"
 
 static void expect_line(struct live_facts f, const char *want)
 {
@@ -17,9 +11,8 @@ static void expect_line(struct live_facts f, const char *want)
         assert_string_equal(text, want);
 }
 
-static void test_without_steps_the_output_is_told(void **state)
+TEST(without_steps_the_output_is_told)
 {
-        (void)state;
         expect_line((struct live_facts){ .us = 90000000, .ranks = 8 }, "1m30s  8 ranks");
         expect_line((struct live_facts){ .us = 90000000, .ranks = 1, .bytes = 12000 },
                     "1m30s  1 rank  output 12.0 kB/s");
@@ -35,11 +28,10 @@ static void test_without_steps_the_output_is_told(void **state)
                     "1m30s  8 ranks  2 nodes are silent");
 }
 
-static void test_steps_have_a_spread_and_a_last_rank(void **state)
+TEST(steps_have_a_spread_and_a_last_rank)
 {
         struct live_facts f = { .us = 90000000, .ranks = 8, .steps = 8, .least = 120, .most = 120 };
 
-        (void)state;
         expect_line(f, "1m30s  step 120");
         f.total = 5000;
         expect_line(f, "1m30s  step 120/5000");
@@ -73,25 +65,13 @@ static void expect_bar(const char *bar, const char *want)
         expect_line(f, want);
 }
 
-static void test_without_steps_a_bar_is_shown(void **state)
+TEST(without_steps_a_bar_is_shown)
 {
         struct live_facts f = { .us = 90000000, .steps = 1, .least = 7, .bar = "x", .bar_len = 1 };
 
-        (void)state;
         expect_bar("Epoch 1:  12%|# | 12/100", "1m30s  8 ranks  rank 3: Epoch 1:  12%|# | 12/100");
         expect_bar(" \033[32m12%\033[0m\t\033[K\033]0;title\abar\b \033[3",
                    "1m30s  8 ranks  rank 3: 12% bar");
         expect_bar("\033[1m \033[0m", "1m30s  8 ranks");
         expect_line(f, "1m30s  step 7");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_without_steps_the_output_is_told),
-                cmocka_unit_test(test_steps_have_a_spread_and_a_last_rank),
-                cmocka_unit_test(test_without_steps_a_bar_is_shown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

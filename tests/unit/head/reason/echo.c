@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/reason/echo.h"
+
+#include "lib/unit.h"
 
 static void expect(const char *const *lines, size_t n, enum echo want)
 {
@@ -21,7 +13,7 @@ static void expect(const char *const *lines, size_t n, enum echo want)
         }
 }
 
-static void test_what_tells_of_a_peer_that_is_gone(void **state UNUSED)
+TEST(what_tells_of_a_peer_that_is_gone)
 {
         static const char *const lines[] = {
                 "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection "
@@ -55,7 +47,7 @@ static void test_what_tells_of_a_peer_that_is_gone(void **state UNUSED)
         expect(lines, ARRAY_SIZE(lines), ECHO_PEER);
 }
 
-static void test_what_tells_of_a_wait_in_vain(void **state UNUSED)
+TEST(what_tells_of_a_wait_in_vain)
 {
         static const char *const lines[] = {
                 "RuntimeError: Timed out waiting 1800000ms for recv operation to complete",
@@ -68,7 +60,7 @@ static void test_what_tells_of_a_wait_in_vain(void **state UNUSED)
         expect(lines, ARRAY_SIZE(lines), ECHO_WAIT);
 }
 
-static void test_what_is_a_reason_of_its_own(void **state UNUSED)
+TEST(what_is_a_reason_of_its_own)
 {
         static const char *const lines[] = {
                 "ValueError: sample 17 has no label",
@@ -87,7 +79,7 @@ static void test_what_is_a_reason_of_its_own(void **state UNUSED)
         expect(lines, ARRAY_SIZE(lines), ECHO_NONE);
 }
 
-static void test_what_tells_of_the_order_to_end(void **state UNUSED)
+TEST(what_tells_of_the_order_to_end)
 {
         static const char *const lines[] = {
                 "RuntimeError: DataLoader worker (pid 77) is killed by signal: Terminated.",
@@ -117,7 +109,7 @@ static enum echo of_words(const char *words, const char *reason, const char *wan
 #define DURING "\nDuring handling of the above exception, another exception occurred:\n\n"
 #define LOST   "RuntimeError: Connection closed by peer"
 
-static void test_a_chain_is_judged_by_its_first_exception(void **state UNUSED)
+TEST(a_chain_is_judged_by_its_first_exception)
 {
         assert_int_equal(of_words(FRAMES LOST "\n" DURING FRAMES "ValueError: no sum\n",
                                   "ValueError: no sum", NULL),
@@ -135,7 +127,7 @@ static void test_a_chain_is_judged_by_its_first_exception(void **state UNUSED)
                 ECHO_PEER);
 }
 
-static void test_only_what_explains_the_end_is_judged(void **state UNUSED)
+TEST(only_what_explains_the_end_is_judged)
 {
         assert_int_equal(of_words("connect: Connection refused\n" FRAMES "ValueError: no\n"
                                   "BrokenPipeError: [Errno 32] Broken pipe\n",
@@ -149,7 +141,7 @@ static void test_only_what_explains_the_end_is_judged(void **state UNUSED)
         assert_int_equal(of_words("", NULL, NULL), ECHO_NONE);
 }
 
-static void test_lines_that_look_like_errors(void **state UNUSED)
+TEST(lines_that_look_like_errors)
 {
         assert_true(echo_is_error_line("solver: FATAL: cell 12"));
         assert_true(echo_is_error_line("cannot open mesh.dat"));
@@ -157,19 +149,4 @@ static void test_lines_that_look_like_errors(void **state UNUSED)
         assert_false(echo_is_error_line(""));
         assert_true(echo_is_of_order(FRAMES "  File \"t.py\", line 3, in on_term\nEnd\n"));
         assert_false(echo_is_of_order(FRAMES "ValueError: no\n"));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_what_tells_of_a_peer_that_is_gone),
-                cmocka_unit_test(test_what_tells_of_a_wait_in_vain),
-                cmocka_unit_test(test_what_is_a_reason_of_its_own),
-                cmocka_unit_test(test_what_tells_of_the_order_to_end),
-                cmocka_unit_test(test_a_chain_is_judged_by_its_first_exception),
-                cmocka_unit_test(test_only_what_explains_the_end_is_judged),
-                cmocka_unit_test(test_lines_that_look_like_errors),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
-#include "base/memory.h"
 #include "head/reason/reason.h"
+#include "base/memory.h"
+
+#include "lib/unit.h"
 
 enum { ABORTED = 128 + 6, SEGFAULT = 128 + 11 };
 
@@ -39,7 +31,7 @@ static void line(const char *words, int code, const char *text)
 #define DURING    "\nDuring handling of the above exception, another exception occurred:\n\n"
 #define BECAUSE   "\nThe above exception was the direct cause of the following exception:\n\n"
 
-static void test_python_ends_with_an_exception(void **state UNUSED)
+TEST(python_ends_with_an_exception)
 {
         known(TRACEBACK "ValueError: no shard\n", 1, "ValueError: no shard");
         known(TRACEBACK "mod.f.<locals>.MyError: no shard\n", 1,
@@ -68,7 +60,7 @@ static void test_python_ends_with_an_exception(void **state UNUSED)
               1, "ValueError: no shard");
 }
 
-static void test_lines_behind_an_exception_hide_nothing(void **state UNUSED)
+TEST(lines_behind_an_exception_hide_nothing)
 {
         known(TRACEBACK
               "ValueError: no shard\n/usr/lib/python3.11/multiprocessing/resource_tracker.py:254: "
@@ -86,7 +78,7 @@ static void test_lines_behind_an_exception_hide_nothing(void **state UNUSED)
         line("epoch 1\nWARNING: the disk is full\n", 3, "WARNING: the disk is full");
 }
 
-static void test_of_a_chain_the_exception_that_ended_the_program_counts(void **state UNUSED)
+TEST(of_a_chain_the_exception_that_ended_the_program_counts)
 {
         known(TRACEBACK "KeyError: 'a'\n" DURING TRACEBACK "RuntimeError: no file\n", 1,
               "RuntimeError: no file");
@@ -110,7 +102,7 @@ static void test_of_a_chain_the_exception_that_ended_the_program_counts(void **s
               1, "ValueError: inner");
 }
 
-static void test_of_a_group_the_first_exception_counts(void **state UNUSED)
+TEST(of_a_group_the_first_exception_counts)
 {
         known("  + Exception Group " HEAD
               "  |   File \"g.py\", line 6, in <module>\n  |     raise\n"
@@ -129,7 +121,7 @@ static void test_of_a_group_the_first_exception_counts(void **state UNUSED)
               1, "ExceptionGroup: cut (1 sub-exception)");
 }
 
-static void test_exceptions_that_end_nothing_are_weaker(void **state UNUSED)
+TEST(exceptions_that_end_nothing_are_weaker)
 {
         known(TRACEBACK
               "ValueError: main\nException in thread Thread-4 (_pin_memory_loop):\n" TRACEBACK
@@ -156,7 +148,7 @@ static void test_exceptions_that_end_nothing_are_weaker(void **state UNUSED)
              3, "no shard");
 }
 
-static void test_fatal_errors_of_python_have_their_place(void **state UNUSED)
+TEST(fatal_errors_of_python_have_their_place)
 {
         known("Fatal Python error: Segmentation fault\n\nThread 0x00007f01 (most recent call "
               "first):\n"
@@ -177,7 +169,7 @@ static void test_fatal_errors_of_python_have_their_place(void **state UNUSED)
 
 #define FRAME_OF_C "frame #6: clone + 0x44 (0x7f in /lib/libc.so.6)\n"
 
-static void test_cpp_tells_what(void **state UNUSED)
+TEST(cpp_tells_what)
 {
         known("terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: "
               "out "
@@ -203,7 +195,7 @@ static void test_cpp_tells_what(void **state UNUSED)
         expect(FRAME_OF_C, ABORTED, REASON_LINE, "frame #6: clone + 0x44 (0x7f in /lib/libc.so.6)");
 }
 
-static void test_panics_have_their_text(void **state UNUSED)
+TEST(panics_have_their_text)
 {
         known("\nthread 'main' (21) panicked at x.rs:1:81:\nindex out of bounds: the len is "
               "3\nnote: run "
@@ -231,7 +223,7 @@ static void test_panics_have_their_text(void **state UNUSED)
              "no more pages");
 }
 
-static void test_other_languages_are_read(void **state UNUSED)
+TEST(other_languages_are_read)
 {
         known("Exception in thread \"main\" java.lang.IllegalStateException: no settings\n\tat "
               "X.f(X.java:"
@@ -273,7 +265,7 @@ static void test_other_languages_are_read(void **state UNUSED)
              "x.rb:1:in `f': no rows (RuntimeError)");
 }
 
-static void test_libraries_and_sanitizers_are_read(void **state UNUSED)
+TEST(libraries_and_sanitizers_are_read)
 {
         known("step 1\nmalloc(): corrupted top size\nsh: line 1: 12 Aborted (core dumped) ./a\n",
               ABORTED, "malloc(): corrupted top size");
@@ -306,7 +298,7 @@ static void test_libraries_and_sanitizers_are_read(void **state UNUSED)
 
 #define DASHES "--------------------------------------------------------------------------\n"
 
-static void test_mpi_is_read(void **state UNUSED)
+TEST(mpi_is_read)
 {
         known("Abort(872509702) on node 0 (rank 0 in comm 0): Fatal error in internal_Send: "
               "Invalid rank, "
@@ -359,7 +351,7 @@ static void test_mpi_is_read(void **state UNUSED)
               ABORTED, "E: no mesh");
 }
 
-static void test_launchers_are_asked_last(void **state UNUSED)
+TEST(launchers_are_asked_last)
 {
         static const char box[] =
                 "E1120 10:00:00.123 5 torch/distributed/elastic/multiprocessing/api.py:869] failed "
@@ -395,7 +387,7 @@ static void test_launchers_are_asked_last(void **state UNUSED)
              "srun: error: n1: task 1: Exited with exit code 7");
 }
 
-static void test_without_a_known_form_the_last_line_tells(void **state UNUSED)
+TEST(without_a_known_form_the_last_line_tells)
 {
         line("one\ntwo \n\n  \n", 7, "two");
         line(" 10%\r 20%\r\n", 7, "20%");
@@ -409,7 +401,7 @@ static void test_without_a_known_form_the_last_line_tells(void **state UNUSED)
         expect("", 7, REASON_NONE, "");
 }
 
-static void test_of_a_long_reason_both_parts_are_seen(void **state UNUSED)
+TEST(of_a_long_reason_both_parts_are_seen)
 {
         struct reason r;
         char *words = xasprintf(
@@ -422,7 +414,7 @@ static void test_of_a_long_reason_both_parts_are_seen(void **state UNUSED)
         free(words);
 }
 
-static void test_two_hundred_frames_hide_nothing(void **state UNUSED)
+TEST(two_hundred_frames_hide_nothing)
 {
         char *words = xcalloc(32768, 1);
 
@@ -431,27 +423,4 @@ static void test_two_hundred_frames_hide_nothing(void **state UNUSED)
                 strcat(words, FRAME_OF_C);
         known(words, ABORTED, "E: no mesh");
         free(words);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_python_ends_with_an_exception),
-                cmocka_unit_test(test_lines_behind_an_exception_hide_nothing),
-                cmocka_unit_test(test_of_a_chain_the_exception_that_ended_the_program_counts),
-                cmocka_unit_test(test_of_a_group_the_first_exception_counts),
-                cmocka_unit_test(test_exceptions_that_end_nothing_are_weaker),
-                cmocka_unit_test(test_fatal_errors_of_python_have_their_place),
-                cmocka_unit_test(test_cpp_tells_what),
-                cmocka_unit_test(test_panics_have_their_text),
-                cmocka_unit_test(test_other_languages_are_read),
-                cmocka_unit_test(test_libraries_and_sanitizers_are_read),
-                cmocka_unit_test(test_mpi_is_read),
-                cmocka_unit_test(test_launchers_are_asked_last),
-                cmocka_unit_test(test_without_a_known_form_the_last_line_tells),
-                cmocka_unit_test(test_of_a_long_reason_both_parts_are_seen),
-                cmocka_unit_test(test_two_hundred_frames_hide_nothing),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

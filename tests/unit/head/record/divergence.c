@@ -6,17 +6,11 @@
  */
 #include "head/record/divergence.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 #include "wire/store_msg.h"
 
 enum { RUNS = 5000, RANKS_MAX = 64 };
@@ -316,7 +310,7 @@ static bool simulate_run(uint64_t seed, enum failure *ret_failure)
         return right;
 }
 
-static void test_the_culprit_is_named(void **state UNUSED)
+TEST(the_culprit_is_named)
 {
         size_t right = 0, wrong[FAILURES] = { 0 }, all[FAILURES] = { 0 };
 
@@ -334,7 +328,7 @@ static void test_the_culprit_is_named(void **state UNUSED)
         assert_true(right * 100 >= (size_t)RUNS * 99);
 }
 
-static void test_nothing_is_found_in_nothing(void **state UNUSED)
+TEST(nothing_is_found_in_nothing)
 {
         struct trace_log log = { 0 };
         struct divergence d;
@@ -344,14 +338,4 @@ static void test_nothing_is_found_in_nothing(void **state UNUSED)
         divergence_find(&(struct divergence_input){ &log, 3, 1000, 2 }, &d);
         assert_int_equal(d.rank, 2);
         assert_true(d.us == 1000);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_culprit_is_named),
-                cmocka_unit_test(test_nothing_is_found_in_nothing),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/record/slow_node.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 #include "wire/store_msg.h"
 
 enum { NODES = 64, PER_NODE = 2, RANKS = NODES * PER_NODE, STEPS = 100, CLEAN_RUNS = 1000 };
@@ -88,7 +82,7 @@ static bool find_in_run(uint64_t seed, int slow, double factor, struct slow_node
         return found;
 }
 
-static void test_a_node_slower_by_a_tenth_is_found(void **state UNUSED)
+TEST(a_node_slower_by_a_tenth_is_found)
 {
         for (uint64_t seed = 1; seed <= 60; seed++) {
                 int slow = (int)(seed * 7 % NODES);
@@ -101,7 +95,7 @@ static void test_a_node_slower_by_a_tenth_is_found(void **state UNUSED)
         }
 }
 
-static void test_no_node_is_called_slow_by_chance(void **state UNUSED)
+TEST(no_node_is_called_slow_by_chance)
 {
         struct slow_node n;
 
@@ -110,7 +104,7 @@ static void test_no_node_is_called_slow_by_chance(void **state UNUSED)
                         fail_msg("seed %d: node %d, %.1f %%", (int)seed, n.node, n.percent);
 }
 
-static void test_few_steps_tell_nothing(void **state UNUSED)
+TEST(few_steps_tell_nothing)
 {
         int node_of[] = { 0, 1 };
         struct trace_places places = { node_of, 2, 2 };
@@ -127,15 +121,4 @@ static void test_few_steps_tell_nothing(void **state UNUSED)
         assert_false(slow_node_find(&log, &places, &n)); /* two nodes: which one is it? */
         assert_int_equal(n.node, -1);
         trace_log_finish(&log);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_node_slower_by_a_tenth_is_found),
-                cmocka_unit_test(test_no_node_is_called_slow_by_chance),
-                cmocka_unit_test(test_few_steps_tell_nothing),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

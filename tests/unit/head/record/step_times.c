@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/record/step_times.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
+#include "lib/unit.h"
 #include "wire/store_msg.h"
 
 enum { RANKS = 12, STEPS = 40, COLUMNS = 10, STEP_US = 10000 };
@@ -51,7 +45,7 @@ static void find_times(struct step_times *t, int steps)
         trace_log_finish(&log);
 }
 
-static void test_the_slowest_rank_is_on_top(void **state UNUSED)
+TEST(the_slowest_rank_is_on_top)
 {
         struct step_times t;
 
@@ -74,7 +68,7 @@ static void test_the_slowest_rank_is_on_top(void **state UNUSED)
         step_times_finish(&t);
 }
 
-static void test_few_steps_make_no_map(void **state UNUSED)
+TEST(few_steps_make_no_map)
 {
         struct step_times t;
 
@@ -83,7 +77,7 @@ static void test_few_steps_make_no_map(void **state UNUSED)
         step_times_finish(&t);
 }
 
-static void test_shades_are_times_of_the_median(void **state UNUSED)
+TEST(shades_are_times_of_the_median)
 {
         const struct step_times t = { .median_us = 100 };
 
@@ -94,15 +88,4 @@ static void test_shades_are_times_of_the_median(void **state UNUSED)
         assert_int_equal(step_times_shade(&t, 150), 2);
         assert_int_equal(step_times_shade(&t, 200), 3);
         assert_int_equal(step_times_shade(&t, 300), 4);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_slowest_rank_is_on_top),
-                cmocka_unit_test(test_few_steps_make_no_map),
-                cmocka_unit_test(test_shades_are_times_of_the_median),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "head/record/story_html.h"
+
+#include "lib/unit.h"
 
 /* Returns the captions of the series of a node with two samples, malloc'ed. */
 static char *draw_two_samples(struct sample a, struct sample b)
@@ -26,7 +20,7 @@ static char *draw_two_samples(struct sample a, struct sample b)
         return buf_steal(&page);
 }
 
-static void test_little_is_told_in_a_smaller_unit(void **state UNUSED)
+TEST(little_is_told_in_a_smaller_unit)
 {
         static const struct {
                 uint32_t kib[2];
@@ -49,13 +43,4 @@ static void test_little_is_told_in_a_smaller_unit(void **state UNUSED)
                 else
                         assert_null(strstr(page, "network"));
         }
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_little_is_told_in_a_smaller_unit),
-        };
-
-        return cmocka_run_group_tests_name("story_picture", tests, NULL, NULL);
 }

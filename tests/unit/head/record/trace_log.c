@@ -3,17 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 #include "wire/store_msg.h"
 
 static const int node_of[] = { 0, 0, 1 };
@@ -41,7 +35,7 @@ static void end_piece(struct buf *file, const struct buf *piece, unsigned number
         buf_append(file, "\n", 1);
 }
 
-static void test_nodes_are_merged_on_one_clock(void **state UNUSED)
+TEST(nodes_are_merged_on_one_clock)
 {
         struct buf file = BUF_INIT, piece = BUF_INIT;
         struct trace_log log;
@@ -63,7 +57,7 @@ static void test_nodes_are_merged_on_one_clock(void **state UNUSED)
         buf_finish(&piece);
 }
 
-static void test_the_newest_answer_of_each_node_counts(void **state UNUSED)
+TEST(the_newest_answer_of_each_node_counts)
 {
         struct buf file = BUF_INIT, piece = BUF_INIT;
         struct trace_log log;
@@ -82,7 +76,7 @@ static void test_the_newest_answer_of_each_node_counts(void **state UNUSED)
         buf_finish(&piece);
 }
 
-static void test_nodes_tell_of_their_own_ranks_only(void **state UNUSED)
+TEST(nodes_tell_of_their_own_ranks_only)
 {
         struct buf file = BUF_INIT, piece = BUF_INIT;
         struct trace_log log;
@@ -101,7 +95,7 @@ static void test_nodes_tell_of_their_own_ranks_only(void **state UNUSED)
         buf_finish(&piece);
 }
 
-static void test_samples_and_keys_are_kept(void **state UNUSED)
+TEST(samples_and_keys_are_kept)
 {
         struct sample_rank ranks[] = { { .rank = 1, .state = 'R', .cpu_percent = 95 },
                                        { .rank = 2, .state = 'S' } };
@@ -143,7 +137,7 @@ static void test_samples_and_keys_are_kept(void **state UNUSED)
 }
 
 /* Whatever is cut off or changed, the rest is read, and nothing else. */
-static void test_a_damaged_file_is_read_as_far_as_it_goes(void **state UNUSED)
+TEST(a_damaged_file_is_read_as_far_as_it_goes)
 {
         struct buf file = BUF_INIT, piece = BUF_INIT;
         struct trace_log log;
@@ -174,7 +168,7 @@ static void test_a_damaged_file_is_read_as_far_as_it_goes(void **state UNUSED)
         buf_finish(&piece);
 }
 
-static void test_a_missing_file_is_none(void **state UNUSED)
+TEST(a_missing_file_is_none)
 {
         struct trace_log log;
         struct error err;
@@ -186,18 +180,4 @@ static void test_a_missing_file_is_none(void **state UNUSED)
         assert_true(trace_log_load(&log, AT_FDCWD, "/", &places, &err) < 0);
         assert_non_null(strstr(err.text, "cannot read /: "));
         trace_log_finish(&log);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nodes_are_merged_on_one_clock),
-                cmocka_unit_test(test_the_newest_answer_of_each_node_counts),
-                cmocka_unit_test(test_nodes_tell_of_their_own_ranks_only),
-                cmocka_unit_test(test_samples_and_keys_are_kept),
-                cmocka_unit_test(test_a_damaged_file_is_read_as_far_as_it_goes),
-                cmocka_unit_test(test_a_missing_file_is_none),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

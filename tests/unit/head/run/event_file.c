@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/run/event_file.h"
+#include "lib/unit.h"
 
 static char root[] = "/tmp/test_event_file.XXXXXX";
 static int dir;
@@ -64,14 +57,13 @@ static struct counts count_events(void)
         return c;
 }
 
-static void test_older_steps_go_first(void **state)
+TEST(older_steps_go_first)
 {
         struct counts before, after;
         uint64_t bytes = 0;
         struct stat st;
         int fd;
 
-        (void)state;
         write_events((size_t)EVENT_FILE_MAX + 1, 1000);
         before = count_events();
         fd = event_file_shorten(dir, "events", &bytes);
@@ -89,13 +81,12 @@ static void test_older_steps_go_first(void **state)
         fd_close(fd);
 }
 
-static void test_then_all_older_lines(void **state)
+TEST(then_all_older_lines)
 {
         struct counts after;
         uint64_t bytes = 0;
         int fd;
 
-        (void)state;
         write_events((size_t)EVENT_FILE_MAX + 1, 1);
         fd = event_file_shorten(dir, "events", &bytes);
         assert_true(fd >= 0);
@@ -106,13 +97,12 @@ static void test_then_all_older_lines(void **state)
         fd_close(fd);
 }
 
-static void test_a_file_that_cannot_be_replaced_stays(void **state)
+TEST(a_file_that_cannot_be_replaced_stays)
 {
         CLEANUP(free_textp) char *new = xasprintf("%s/events.new", root);
         struct counts before;
         uint64_t bytes = 0;
 
-        (void)state;
         write_events(4096, 2);
         before = count_events();
         assert_int_equal(mkdir(new, 0700), 0);
@@ -122,29 +112,21 @@ static void test_a_file_that_cannot_be_replaced_stays(void **state)
         assert_true(event_file_shorten(dir, "missing", &bytes) < 0);
 }
 
-static int make_root(void **state)
+static int make_root(void **state UNUSED)
 {
-        (void)state;
         dir = mkdtemp(root) ? open(root, O_RDONLY | O_DIRECTORY) : -1;
         return dir < 0 ? -1 : 0;
 }
 
-static int remove_root(void **state)
+static int remove_root(void **state UNUSED)
 {
         CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
 
-        (void)state;
         fd_close(dir);
         return system(command);
 }
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_older_steps_go_first),
-                cmocka_unit_test(test_then_all_older_lines),
-                cmocka_unit_test(test_a_file_that_cannot_be_replaced_stays),
-        };
-
-        return cmocka_run_group_tests(tests, make_root, remove_root);
+        return unit_run(make_root, remove_root);
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "head/run/output_file.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 static char folder[] = "/tmp/test_output_file.XXXXXX";
@@ -37,12 +30,11 @@ static void turn(void)
         assert_int_equal(rename(path, old), 0);
 }
 
-static int remove_files(void **state)
+static int remove_files(void **state UNUSED)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/output", folder);
         CLEANUP(free_textp) char *old = xasprintf("%s/output.old", folder);
 
-        (void)state;
         unlink(path);
         unlink(old);
         return 0;
@@ -66,12 +58,11 @@ static void expect_end(struct output_file *f)
         assert_false(output_file_next(f, &p));
 }
 
-static void test_pieces_have_ranks_and_streams(void **state)
+TEST_WITH(NULL, remove_files, pieces_have_ranks_and_streams)
 {
         struct output_file f;
         struct output_piece p;
 
-        (void)state;
         append_to("output", "5 3 out 4\none\n\n6 12 err 2\nto\n7 -1 err 9\nhnlaunch\n\n"
                             "8 - gap 4096\n9 - detached\n");
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
@@ -92,11 +83,10 @@ static void test_pieces_have_ranks_and_streams(void **state)
         output_file_finish(&f);
 }
 
-static void test_what_is_half_written_is_read_later(void **state)
+TEST_WITH(NULL, remove_files, what_is_half_written_is_read_later)
 {
         struct output_file f;
 
-        (void)state;
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_end(&f); /* no file yet */
         append_to("output", "5 0 ou");
@@ -109,11 +99,10 @@ static void test_what_is_half_written_is_read_later(void **state)
         output_file_finish(&f);
 }
 
-static void test_a_reader_follows_the_next_file(void **state)
+TEST_WITH(NULL, remove_files, a_reader_follows_the_next_file)
 {
         struct output_file f;
 
-        (void)state;
         append_to("output", "1 0 out 1\na\n");
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
@@ -127,12 +116,11 @@ static void test_a_reader_follows_the_next_file(void **state)
         output_file_finish(&f);
 }
 
-static void test_a_reader_that_is_too_slow_tells_a_gap(void **state)
+TEST_WITH(NULL, remove_files, a_reader_that_is_too_slow_tells_a_gap)
 {
         struct output_file f;
         struct output_piece p;
 
-        (void)state;
         append_to("output", "1 0 out 1\na\n");
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
@@ -147,12 +135,11 @@ static void test_a_reader_that_is_too_slow_tells_a_gap(void **state)
         output_file_finish(&f);
 }
 
-static void test_a_place_is_found_again(void **state)
+TEST_WITH(NULL, remove_files, a_place_is_found_again)
 {
         struct output_file f;
         struct output_place place;
 
-        (void)state;
         append_to("output", "1 0 out 1\na\n2 0 out 1\nb\n");
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
@@ -170,12 +157,11 @@ static void test_a_place_is_found_again(void **state)
         output_file_finish(&f);
 }
 
-static void test_a_place_that_is_gone_is_the_beginning(void **state)
+TEST_WITH(NULL, remove_files, a_place_that_is_gone_is_the_beginning)
 {
         struct output_file f;
         struct output_place place;
 
-        (void)state;
         /* The file system may give the number of the first file to the third one. */
         append_to("output", "1 0 out 1\nx\n");
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
@@ -199,19 +185,11 @@ static void test_a_place_that_is_gone_is_the_beginning(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_teardown(test_pieces_have_ranks_and_streams, remove_files),
-                cmocka_unit_test_teardown(test_what_is_half_written_is_read_later, remove_files),
-                cmocka_unit_test_teardown(test_a_reader_follows_the_next_file, remove_files),
-                cmocka_unit_test_teardown(test_a_reader_that_is_too_slow_tells_a_gap, remove_files),
-                cmocka_unit_test_teardown(test_a_place_is_found_again, remove_files),
-                cmocka_unit_test_teardown(test_a_place_that_is_gone_is_the_beginning, remove_files),
-        };
         int failed;
 
         assert_non_null(mkdtemp(folder));
         folder_fd = open(folder, O_RDONLY | O_DIRECTORY);
-        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        failed = unit_run(NULL, NULL);
         rmdir(folder);
         return failed;
 }

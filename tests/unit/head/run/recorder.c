@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/run/recorder.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 enum { WAIT_MS = 60000, PIECE = 64 << 10 };
@@ -71,22 +64,20 @@ static void record_run(const char *run, struct recorder_keep keep)
         finish_well(r);
 }
 
-static void test_nothing_is_made_before_it_is_opened(void **state)
+TEST(nothing_is_made_before_it_is_opened)
 {
         struct recorder *r = make_run("early", keep_all);
 
-        (void)state;
         recorder_put(r, RECORD_RUN, "{}", 2);
         finish_well(r);
         assert_false(exists("early"));
 }
 
-static void test_files_have_what_was_put(void **state)
+TEST(files_have_what_was_put)
 {
         struct recorder *r = make_run("plain", keep_all);
         CLEANUP(free_textp) char *output = NULL, *run = NULL, *events = NULL;
 
-        (void)state;
         recorder_put(r, RECORD_RUN, "{}", 2);
         recorder_put(r, RECORD_EVENTS, "a\n", 2);
         recorder_open(r);
@@ -103,7 +94,7 @@ static void test_files_have_what_was_put(void **state)
         assert_string_equal(events, "a\nb\n");
 }
 
-static void test_what_does_not_fit_is_a_marked_gap(void **state)
+TEST(what_does_not_fit_is_a_marked_gap)
 {
         struct recorder *r = make_run("gap", keep_all);
         CLEANUP(free_textp) char *output = NULL, *piece = xcalloc(PIECE, 1);
@@ -111,7 +102,6 @@ static void test_what_does_not_fit_is_a_marked_gap(void **state)
         size_t pieces = 0;
         const char *at;
 
-        (void)state;
         memset(piece, 'x', PIECE);
         for (int i = 0; i < 100; i++) /* nobody takes them yet */
                 recorder_put_output(r, i, 0, MSG_STDOUT, piece, PIECE);
@@ -134,7 +124,7 @@ static void count_room(void *ctx)
 }
 
 /* Without a terminal nothing is left out, as long as the caller waits for room. */
-static void test_a_lone_recorder_keeps_all(void **state)
+TEST(a_lone_recorder_keeps_all)
 {
         static char piece[PIECE];
         int room = 0, waits = 0, told = 0;
@@ -142,7 +132,6 @@ static void test_a_lone_recorder_keeps_all(void **state)
         struct recorder *r = make_run("alone", keep_all);
         size_t total = 0;
 
-        (void)state;
         memset(piece, 'x', sizeof(piece));
         recorder_open(r);
         recorder_stand_alone(r, 7, (struct recorder_room){ count_room, &room });
@@ -170,7 +159,7 @@ static void make_older(const char *run, int seconds)
         assert_int_equal(utimensat(AT_FDCWD, folder, at, 0), 0);
 }
 
-static void test_the_oldest_go(void **state)
+TEST(the_oldest_go)
 {
         static const struct recorder_keep three = { 3, INT64_MAX }, small = { 100, 1 };
         CLEANUP(free_textp) char *own = path_of("r1", "mine");
@@ -179,7 +168,6 @@ static void test_the_oldest_go(void **state)
         CLEANUP(free_textp) char *dump = xasprintf("%s/nccl_trace_rank_0", dumps);
         CLEANUP(free_textp) char *summary = path_of("r1", "summary.json");
 
-        (void)state;
         record_run("r1", keep_all);
         assert_int_equal(close(creat(own, 0600)), 0);
         record_run("r2", keep_all);
@@ -199,7 +187,7 @@ static void test_the_oldest_go(void **state)
 }
 
 /* Another machine's clock may not be this one's, and a run lasts for months. */
-static void test_runs_of_other_machines_may_go_on(void **state)
+TEST(runs_of_other_machines_may_go_on)
 {
         static const char other[] = "{\"host\":\"elsewhere.invalid\"}";
         CLEANUP(free_textp) char *file = xasprintf("%s/runs/notes.md", root);
@@ -207,7 +195,6 @@ static void test_runs_of_other_machines_may_go_on(void **state)
         CLEANUP(free_textp) char *fifo = path_of("mine", "run.json");
         struct recorder *r = make_run("other", keep_all);
 
-        (void)state;
         recorder_put(r, RECORD_RUN, other, sizeof(other) - 1);
         recorder_open(r);
         finish_well(r);
@@ -225,13 +212,12 @@ static void test_runs_of_other_machines_may_go_on(void **state)
         assert_true(access(file, F_OK) == 0 && access(fifo, F_OK) == 0);
 }
 
-static void test_the_start_can_be_awaited(void **state)
+TEST(the_start_can_be_awaited)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/begin", root), *run = NULL;
         struct recorder *r = make_run("begin", keep_all);
         struct error err;
 
-        (void)state;
         recorder_put(r, RECORD_RUN, "{}", 2);
         recorder_open(r);
         assert_int_equal(recorder_await(r, &err), 0);
@@ -247,13 +233,12 @@ static void test_the_start_can_be_awaited(void **state)
         recorder_destroy(r);
 }
 
-static void test_a_place_that_is_taken_is_told(void **state)
+TEST(a_place_that_is_taken_is_told)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/file", root);
         struct recorder *r;
         struct error err;
 
-        (void)state;
         assert_int_equal(close(creat(folder, 0600)), 0);
         r = recorder_create(folder, "x", NULL, keep_all);
         recorder_put(r, RECORD_RUN, "{}", 2);
@@ -264,7 +249,7 @@ static void test_a_place_that_is_taken_is_told(void **state)
         recorder_destroy(r);
 }
 
-static void test_after_an_error_output_is_cut_and_the_summary_kept(void **state)
+TEST(after_an_error_output_is_cut_and_the_summary_kept)
 {
         struct recorder *r = make_run("cut", keep_all);
         CLEANUP(free_textp) char *path = path_of("cut", "output"), *output = NULL, *summary = NULL;
@@ -272,7 +257,6 @@ static void test_after_an_error_output_is_cut_and_the_summary_kept(void **state)
         struct stat st = { 0 };
         struct error err;
 
-        (void)state;
         recorder_open(r);
         recorder_put_output(r, 7, 3, MSG_STDOUT, "one\n", 4);
         while (stat(path, &st) < 0 || !st.st_size)
@@ -289,14 +273,13 @@ static void test_after_an_error_output_is_cut_and_the_summary_kept(void **state)
         assert_string_equal(summary, "{}");
 }
 
-static void test_a_link_leads_elsewhere(void **state)
+TEST(a_link_leads_elsewhere)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
         CLEANUP(free_textp) char *link = xasprintf("%s/link", folder);
         struct recorder *r = recorder_create(folder, "link", "/there/link", keep_all);
         char to[64] = "";
 
-        (void)state;
         recorder_put(r, RECORD_RUN, "{}", 2);
         recorder_put_output(r, 1, 0, MSG_STDOUT, "x", 1);
         recorder_open(r);
@@ -307,34 +290,19 @@ static void test_a_link_leads_elsewhere(void **state)
         assert_true(readlink(link, to, sizeof(to) - 1) < 0); /* it led nowhere */
 }
 
-static int make_root(void **state)
+static int make_root(void **state UNUSED)
 {
-        (void)state;
         return mkdtemp(root) ? 0 : -1;
 }
 
-static int remove_root(void **state)
+static int remove_root(void **state UNUSED)
 {
         CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
 
-        (void)state;
         return system(command);
 }
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_is_made_before_it_is_opened),
-                cmocka_unit_test(test_files_have_what_was_put),
-                cmocka_unit_test(test_what_does_not_fit_is_a_marked_gap),
-                cmocka_unit_test(test_a_lone_recorder_keeps_all),
-                cmocka_unit_test(test_the_oldest_go),
-                cmocka_unit_test(test_runs_of_other_machines_may_go_on),
-                cmocka_unit_test(test_the_start_can_be_awaited),
-                cmocka_unit_test(test_a_place_that_is_taken_is_told),
-                cmocka_unit_test(test_after_an_error_output_is_cut_and_the_summary_kept),
-                cmocka_unit_test(test_a_link_leads_elsewhere),
-        };
-
-        return cmocka_run_group_tests(tests, make_root, remove_root);
+        return unit_run(make_root, remove_root);
 }

@@ -3,21 +3,14 @@
  * Clients that look on at a run: each gets the first line at once, a slow one fewer of the next,
  * and the run is told when the last one has gone.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "head/run/run_socket.h"
+#include "lib/unit.h"
 
 enum { LINE = 1 << 20, LINES = 64 };
 
@@ -124,7 +117,7 @@ static int read_lines(struct setup *s, int fd, char *last, size_t size)
         return lines;
 }
 
-static void the_last_one_ends_the_look(void **state)
+TEST_WITH(set_up, tear_down, the_last_one_ends_the_look)
 {
         struct setup *s = *state;
         char last[64];
@@ -154,7 +147,7 @@ static void the_last_one_ends_the_look(void **state)
 }
 
 /* One that does not read costs the head a line or two, and gets the end all the same. */
-static void a_slow_one_gets_fewer_lines(void **state)
+TEST_WITH(set_up, tear_down, a_slow_one_gets_fewer_lines)
 {
         struct setup *s = *state;
         char *line = xcalloc(LINE + 2, 1), last[64];
@@ -176,14 +169,4 @@ static void a_slow_one_gets_fewer_lines(void **state)
         turn(s);
         assert_int_equal(s->rests, 1);
         free(line);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(the_last_one_ends_the_look, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_slow_one_gets_fewer_lines, set_up, tear_down),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is missing: assembly of answers, connections and ranks, folding, the words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/strv.h"
 #include "head/status/rank_table.h"
+#include "lib/unit.h"
 
 /* Two nodes or more, some ranks on each, in order. */
 struct scene {
@@ -107,7 +100,7 @@ static char *print_diags(const struct diags *d)
                         fail_msg("no \"%s\" in:\n%s", part, text);                                 \
         } while (0)
 
-static void test_rows_say_what_is_known(void **state UNUSED)
+TEST(rows_say_what_is_known)
 {
         struct scene s;
         struct node_status m = { .n_ranks = 2 };
@@ -129,7 +122,7 @@ static void test_rows_say_what_is_known(void **state UNUSED)
         finish_scene(&s);
 }
 
-static void test_connections_find_their_ranks(void **state UNUSED)
+TEST(connections_find_their_ranks)
 {
         struct msg_addr a[] = { { "eth0", "10.0.0.1", 24 }, { "docker0", "172.17.0.1", 16 } };
         struct msg_addr b[] = { { "eth0", "10.0.0.2", 24 }, { "docker0", "172.17.0.1", 16 } };
@@ -166,7 +159,7 @@ static void test_connections_find_their_ranks(void **state UNUSED)
         finish_scene(&s);
 }
 
-static void test_names_are_folded(void **state UNUSED)
+TEST(names_are_folded)
 {
         struct scene s;
         char *text;
@@ -185,7 +178,7 @@ static void test_names_are_folded(void **state UNUSED)
         finish_scene(&s);
 }
 
-static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
+TEST(missing_ranks_are_told_with_evidence)
 {
         struct diags d = DIAGS_INIT;
         struct scene s;
@@ -219,7 +212,7 @@ static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
         finish_scene(&s);
 }
 
-static void test_long_waits_are_told(void **state UNUSED)
+TEST(long_waits_are_told)
 {
         struct diags d = DIAGS_INIT;
         struct scene s;
@@ -267,7 +260,7 @@ static void test_long_waits_are_told(void **state UNUSED)
         finish_scene(&s);
 }
 
-static void test_equal_ranks_are_one_line(void **state UNUSED)
+TEST(equal_ranks_are_one_line)
 {
         struct diags d = DIAGS_INIT;
         struct scene s;
@@ -298,7 +291,7 @@ static void test_equal_ranks_are_one_line(void **state UNUSED)
         finish_scene(&s);
 }
 
-static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
+TEST(a_job_without_the_store_has_no_such_column)
 {
         struct scene s;
         char *text;
@@ -316,19 +309,4 @@ static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
         assert_has(text, "not joined");
         free(text);
         finish_scene(&s);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_rows_say_what_is_known),
-                cmocka_unit_test(test_connections_find_their_ranks),
-                cmocka_unit_test(test_names_are_folded),
-                cmocka_unit_test(test_missing_ranks_are_told_with_evidence),
-                cmocka_unit_test(test_long_waits_are_told),
-                cmocka_unit_test(test_equal_ranks_are_one_line),
-                cmocka_unit_test(test_a_job_without_the_store_has_no_such_column),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
  * The lines of top at the widths of terminals, what it calls odd, and what its keys do.
  */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
@@ -20,6 +12,7 @@
 #include "head/top/top_layout.h"
 #include "head/top/top_lines.h"
 #include "head/top/top_view.h"
+#include "lib/unit.h"
 
 #define GPU(use, mib)                                                                              \
         "{\"use_percent\":" #use ",\"memory_mib\":" #mib                                           \
@@ -86,11 +79,10 @@ static void table_is(const struct top_frame *f, size_t width, const char *want)
         assert_string_equal(got, want);
 }
 
-static void tables_at_widths(void **state)
+TEST(tables_at_widths)
 {
         struct top_frame f = read_text(mock_up);
 
-        (void)state;
         table_is(&f, 40,
                  "run k3f9  12m04s  step 1838-1840 of 5000\n"
                  "HOST        STEP   LAG NOTE\n"
@@ -127,11 +119,10 @@ static void tables_at_widths(void **state)
 }
 
 /* Whatever the width, no line is wider, and the host stays. */
-static void no_line_is_wider(void **state)
+TEST(no_line_is_wider)
 {
         struct top_frame f = read_text(mock_up);
 
-        (void)state;
         for (size_t width = 8; width <= 320; width++) {
                 CLEANUP(free_textp) char *table = table_of(&f, width);
                 size_t n = 0;
@@ -146,12 +137,11 @@ static void no_line_is_wider(void **state)
         top_frame_finish(&f);
 }
 
-static void wide_lines_have_all_columns(void **state)
+TEST(wide_lines_have_all_columns)
 {
         struct top_frame f = read_text(mock_up);
         struct top_layout l;
 
-        (void)state;
         f.knows_busy = true;
         top_layout_choose(&l, &f, 300);
         for (int c = 0; c < TOP_COLUMNS; c++)
@@ -166,7 +156,7 @@ static void wide_lines_have_all_columns(void **state)
 }
 
 /* A divided GPU has no use that the driver tells. */
-static void figures_of_gpus_may_be_unknown(void **state)
+TEST(figures_of_gpus_may_be_unknown)
 {
         struct top_frame f =
                 read_text("{\"run\":\"k3f9\",\"us\":5000000,\"num_nodes\":2,\"world_size\":2,"
@@ -176,7 +166,6 @@ static void figures_of_gpus_may_be_unknown(void **state)
                           "{\"node\":1,\"host\":\"b\",\"state\":\"running\",\"ranks\":[],\"gpus\":["
                           "{\"memory_mib\":0}]}]}\n");
 
-        (void)state;
         assert_int_equal(f.hosts[0].gpus.percent, 30);
         assert_int_equal(f.hosts[0].gpus.memory_mib, 300);
         assert_int_equal(f.hosts[0].gpus.watts, -1);
@@ -211,9 +200,8 @@ static void head_is(int64_t cpu_percent, int64_t quiet_ms, const char *want)
         top_frame_finish(&f);
 }
 
-static void a_run_that_stands_still_is_told(void **state)
+TEST(a_run_that_stands_still_is_told)
 {
-        (void)state;
         head_is(1, 14000, "run k3f9  12m04s  2 ranks on 1 node  no output for 14s, no rank works");
         head_is(90, 14000, "run k3f9  12m04s  2 ranks on 1 node  running");
         head_is(1, 3000, "run k3f9  12m04s  2 ranks on 1 node  running");
@@ -237,11 +225,10 @@ static struct top_frame read_busy(int a, int b, int c, int d, const char *by)
         return read_text(text);
 }
 
-static void the_rank_that_others_wait_for_is_slow(void **state)
+TEST(the_rank_that_others_wait_for_is_slow)
 {
         struct top_frame f = read_busy(71, 70, 99, 72, "looks");
 
-        (void)state;
         table_is(&f, 100,
                  "run k3f9  1.0s  4 ranks on 2 nodes  running\n"
                  "HOST      RANKS       UP  WAIT             BUSY    CPU     MEM  NOTE\n"
@@ -257,7 +244,7 @@ static void the_rank_that_others_wait_for_is_slow(void **state)
         top_frame_finish(&f);
 }
 
-static void no_rank_is_slow_without_a_reason(void **state)
+TEST(no_rank_is_slow_without_a_reason)
 {
         static const int busy[][4] = {
                 { 71, 70, 75, 72 },     /* none stands out */
@@ -267,7 +254,6 @@ static void no_rank_is_slow_without_a_reason(void **state)
                 { 40, 99, 99, 99 },     /* one that waits */
         };
 
-        (void)state;
         for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
                 const int *v = busy[i];
                 struct top_frame f = read_busy(v[0], v[1], v[2], v[3], "store");
@@ -313,9 +299,8 @@ static void oddity_is(struct top_frame f, enum top_oddity want)
 }
 
 /* In a hang the others wait for a rank, too, but it is not slow. */
-static void no_rank_is_slow_while_none_goes_on(void **state)
+TEST(no_rank_is_slow_while_none_goes_on)
 {
-        (void)state;
         oddity_is(read_hang(2900, ""), ODD_SLOW);
         oddity_is(read_hang(3000, ""), ODD_ALONE);
         oddity_is(read_hang(2000, ",\"step\":7,\"since_step_ms\":2900,\"step_ms\":500"), ODD_SLOW);
@@ -339,7 +324,7 @@ static void first_line_is(const char *steps, size_t width, const char *want)
         top_frame_finish(&f);
 }
 
-static void an_alarm_stays_on_a_narrow_terminal(void **state)
+TEST(an_alarm_stays_on_a_narrow_terminal)
 {
         static const char still[] =
                 ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":500";
@@ -356,12 +341,11 @@ static void an_alarm_stays_on_a_narrow_terminal(void **state)
         first_line_is(slow, 40, "run k3f9  step 7 of 500000  running");
 }
 
-static void the_rate_is_that_of_the_last_seconds(void **state)
+TEST(the_rate_is_that_of_the_last_seconds)
 {
         struct top_rate r = { 0 };
         char spark[64];
 
-        (void)state;
         top_rate_spark(&r, spark, sizeof(spark));
         assert_string_equal(spark, "");
         for (int s = 0; s <= 20; s++)
@@ -385,19 +369,6 @@ static void the_rate_is_that_of_the_last_seconds(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(tables_at_widths),
-                cmocka_unit_test(no_line_is_wider),
-                cmocka_unit_test(a_run_that_stands_still_is_told),
-                cmocka_unit_test(figures_of_gpus_may_be_unknown),
-                cmocka_unit_test(wide_lines_have_all_columns),
-                cmocka_unit_test(the_rank_that_others_wait_for_is_slow),
-                cmocka_unit_test(no_rank_is_slow_without_a_reason),
-                cmocka_unit_test(no_rank_is_slow_while_none_goes_on),
-                cmocka_unit_test(an_alarm_stays_on_a_narrow_terminal),
-                cmocka_unit_test(the_rate_is_that_of_the_last_seconds),
-        };
-
         setlocale(LC_CTYPE, "C.UTF-8");
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return unit_run(NULL, NULL);
 }

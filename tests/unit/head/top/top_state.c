@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/memory.h"
 #include "head/top/top_state.h"
+#include "lib/unit.h"
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
 
@@ -167,7 +160,7 @@ static void take(struct setup *s, uint64_t interval_ms)
         assert_null(m.gpus);
 }
 
-static void before_the_start_there_are_no_hosts(void **state)
+TEST_WITH(set_up, tear_down, before_the_start_there_are_no_hosts)
 {
         json_t *j = read_line(*state);
 
@@ -177,7 +170,7 @@ static void before_the_start_there_are_no_hosts(void **state)
         json_decref(j);
 }
 
-static void steps_and_lags_are_told(void **state)
+TEST_WITH(set_up, tear_down, steps_and_lags_are_told)
 {
         struct setup *s = *state;
         json_t *j;
@@ -203,7 +196,7 @@ static void steps_and_lags_are_told(void **state)
         json_decref(j);
 }
 
-static void a_sample_is_told(void **state)
+TEST_WITH(set_up, tear_down, a_sample_is_told)
 {
         struct setup *s = *state;
         const json_t *r, *g;
@@ -248,7 +241,7 @@ static void a_sample_is_told(void **state)
 }
 
 /* A number that the driver does not tell is left out. */
-static void unknown_figures_of_a_gpu_are_left_out(void **state)
+TEST_WITH(set_up, tear_down, unknown_figures_of_a_gpu_are_left_out)
 {
         struct setup *s = *state;
         struct sample m = { .interval_ms = 1000, .n_gpus = 1 };
@@ -267,7 +260,7 @@ static void unknown_figures_of_a_gpu_are_left_out(void **state)
 }
 
 /* Whatever an agent says, the line is JSON, and no sum overflows. */
-static void a_wild_sample_does_no_harm(void **state)
+TEST_WITH(set_up, tear_down, a_wild_sample_does_no_harm)
 {
         struct setup *s = *state;
         struct sample m;
@@ -291,7 +284,7 @@ static void a_wild_sample_does_no_harm(void **state)
         }
 }
 
-static void a_first_sample_has_no_rates(void **state)
+TEST_WITH(set_up, tear_down, a_first_sample_has_no_rates)
 {
         struct setup *s = *state;
         json_t *j;
@@ -306,7 +299,7 @@ static void a_first_sample_has_no_rates(void **state)
         json_decref(j);
 }
 
-static void the_time_since_the_last_step_is_told(void **state)
+TEST_WITH(set_up, tear_down, the_time_since_the_last_step_is_told)
 {
         struct setup *s = *state;
         json_t *j;
@@ -327,7 +320,7 @@ static void the_time_since_the_last_step_is_told(void **state)
         json_decref(j);
 }
 
-static void the_life_of_ranks_is_told(void **state)
+TEST_WITH(set_up, tear_down, the_life_of_ranks_is_told)
 {
         struct setup *s = *state;
         json_t *j;
@@ -361,23 +354,4 @@ static void the_life_of_ranks_is_told(void **state)
         assert_string_equal(word(rank_of(j, 0, 0), "life"), "not started");
         assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
         json_decref(j);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(before_the_start_there_are_no_hosts, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(steps_and_lags_are_told, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(the_time_since_the_last_step_is_told, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(a_sample_is_told, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(unknown_figures_of_a_gpu_are_left_out, set_up,
-                                                tear_down),
-                cmocka_unit_test_setup_teardown(a_wild_sample_does_no_harm, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_first_sample_has_no_rates, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(the_life_of_ranks_is_told, set_up, tear_down),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "head/top/top_view.h"
+#include "lib/unit.h"
 
 /* What is told of a rank. */
 struct told {
@@ -48,7 +41,7 @@ static void note_is(const struct top_frame *f, size_t host, const char *want)
         assert_string_equal(note, want);
 }
 
-static void what_is_odd_is_noted(void **state)
+TEST(what_is_odd_is_noted)
 {
         static const struct told v[] = {
                 { "alive", ",\"state\":\"R\",\"lag\":0" },
@@ -66,7 +59,6 @@ static void what_is_odd_is_noted(void **state)
         struct top_frame f = make_frame(v, 11, 6, 6);
         size_t order[11];
 
-        (void)state;
         note_is(&f, 0, "");
         note_is(&f, 1, "rank 1 stopped (T)");
         note_is(&f, 2, "rank 2 exited with 7");
@@ -85,7 +77,7 @@ static void what_is_odd_is_noted(void **state)
 }
 
 /* In a hang the rank that does not wait is odd, not the many that do. */
-static void the_rank_that_does_not_wait_comes_first(void **state)
+TEST(the_rank_that_does_not_wait_comes_first)
 {
         static const struct told v[] = {
                 { "alive", ",\"state\":\"S\",\"wait\":\"barrier\",\"wait_ms\":185000" },
@@ -96,7 +88,6 @@ static void the_rank_that_does_not_wait_comes_first(void **state)
         struct top_frame f = make_frame(v, 4, 4, 0);
         size_t order[4];
 
-        (void)state;
         note_is(&f, 2, "rank 2 does not wait, 3 do");
         top_view_order(&f, TOP_BY_ODDITY, order);
         assert_int_equal(order[0], 2);
@@ -104,14 +95,13 @@ static void the_rank_that_does_not_wait_comes_first(void **state)
         top_frame_finish(&f);
 }
 
-static void hosts_with_nothing_odd_are_folded(void **state)
+TEST(hosts_with_nothing_odd_are_folded)
 {
         enum { N = 9, PAGE = 20 };
         struct told v[N];
         struct top_frame f;
         struct top_view view;
 
-        (void)state;
         for (size_t i = 0; i < N; i++)
                 v[i] = (struct told){ "alive", i == 4 ? ",\"state\":\"T\"" : ",\"state\":\"R\"" };
         f = make_frame(v, N, N, 0);
@@ -138,11 +128,10 @@ static void hosts_with_nothing_odd_are_folded(void **state)
         top_frame_finish(&f);
 }
 
-static void a_line_of_other_kind_is_no_frame(void **state)
+TEST(a_line_of_other_kind_is_no_frame)
 {
         struct top_frame f;
 
-        (void)state;
         assert_false(top_frame_read(&f, json_pack("{s:i}", "code", 1)));
         assert_false(top_frame_read(&f, json_pack("{s:s}", "hosts", "x")));
         /* What a host or rank does not say is unknown, and a wild number of a node is not used. */
@@ -158,12 +147,11 @@ static void a_line_of_other_kind_is_no_frame(void **state)
 
 static const struct told quiet[] = { { "alive", "" }, { "alive", "" }, { "alive", "" } };
 
-static void the_host_of_a_small_run_is_open(void **state)
+TEST(the_host_of_a_small_run_is_open)
 {
         struct top_frame one = make_frame(quiet, 1, 1, 0), three = make_frame(quiet, 3, 3, 0);
         struct top_view v;
 
-        (void)state;
         top_view_init(&v);
         top_view_update(&v, &one, 10);
         assert_int_equal(v.n_rows, 2);
@@ -183,7 +171,7 @@ static void the_host_of_a_small_run_is_open(void **state)
         top_frame_finish(&three);
 }
 
-static void odd_ranks_come_first_below_their_host(void **state)
+TEST(odd_ranks_come_first_below_their_host)
 {
         struct top_frame f;
         struct top_view v;
@@ -195,7 +183,6 @@ static void odd_ranks_come_first_below_their_host(void **state)
                 0, NULL);
         static const int odd[] = { -1, 3, 2, 0, 1 }, plain[] = { -1, 0, 1, 2, 3 };
 
-        (void)state;
         assert_true(top_frame_read(&f, j));
         top_view_init(&v);
         top_view_update(&v, &f, 10);
@@ -214,7 +201,7 @@ static void odd_ranks_come_first_below_their_host(void **state)
         top_frame_finish(&f);
 }
 
-static void the_cursor_stays_with_its_host(void **state)
+TEST(the_cursor_stays_with_its_host)
 {
         static const struct told odd[] = { { "alive", "" },
                                            { "ended", ",\"exit\":1" },
@@ -222,7 +209,6 @@ static void the_cursor_stays_with_its_host(void **state)
         struct top_frame f = make_frame(quiet, 3, 3, 0), g = make_frame(odd, 3, 2, 0);
         struct top_view v;
 
-        (void)state;
         top_view_init(&v);
         top_view_update(&v, &f, 2);
         top_view_update(&v, &g, 2);
@@ -249,12 +235,11 @@ static void the_cursor_stays_with_its_host(void **state)
         top_frame_finish(&g);
 }
 
-static void a_filter_leaves_hosts(void **state)
+TEST(a_filter_leaves_hosts)
 {
         struct top_frame f = make_frame(quiet, 3, 3, 0);
         struct top_view v;
 
-        (void)state;
         top_view_init(&v);
         top_view_update(&v, &f, 5);
         top_view_key(&v, &f, TOP_KEY_LAST, 5);
@@ -275,7 +260,7 @@ static void a_filter_leaves_hosts(void **state)
         top_frame_finish(&f);
 }
 
-static void sorting_goes_through_all_orders(void **state)
+TEST(sorting_goes_through_all_orders)
 {
         static const struct told v[] = {
                 { "alive", ",\"lag\":1,\"wait\":\"key\",\"wait_ms\":5,\"quiet_ms\":9" },
@@ -286,7 +271,6 @@ static void sorting_goes_through_all_orders(void **state)
         size_t order[3];
         struct top_view view;
 
-        (void)state;
         top_view_order(&f, TOP_BY_LAG, order);
         assert_int_equal(order[0], 1);
         assert_int_equal(order[2], 0);
@@ -305,21 +289,4 @@ static void sorting_goes_through_all_orders(void **state)
         assert_int_equal(view.sort, TOP_BY_ODDITY);
         top_view_finish(&view);
         top_frame_finish(&f);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_odd_is_noted),
-                cmocka_unit_test(the_rank_that_does_not_wait_comes_first),
-                cmocka_unit_test(hosts_with_nothing_odd_are_folded),
-                cmocka_unit_test(a_line_of_other_kind_is_no_frame),
-                cmocka_unit_test(the_host_of_a_small_run_is_open),
-                cmocka_unit_test(odd_ranks_come_first_below_their_host),
-                cmocka_unit_test(the_cursor_stays_with_its_host),
-                cmocka_unit_test(a_filter_leaves_hosts),
-                cmocka_unit_test(sorting_goes_through_all_orders),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,9 @@
 /* When a look at silent ranks is due, and when a hang is told. */
 #include "head/why/hang_watch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "lib/unit.h"
 
-#include <cmocka.h>
-
-#include "base/macros.h"
-
-static void test_a_look_is_due_after_silence_and_then_more_rarely(void **state UNUSED)
+TEST(a_look_is_due_after_silence_and_then_more_rarely)
 {
         struct hang_watch w;
 
@@ -27,7 +21,7 @@ static void test_a_look_is_due_after_silence_and_then_more_rarely(void **state U
         assert_true(hang_watch_due(&w, 1600, 0));
 }
 
-static void test_what_ranks_got_from_each_other_is_life(void **state UNUSED)
+TEST(what_ranks_got_from_each_other_is_life)
 {
         struct hang_watch w;
 
@@ -38,7 +32,7 @@ static void test_what_ranks_got_from_each_other_is_life(void **state UNUSED)
         assert_false(hang_watch_due(&w, 1400, 4));
 }
 
-static void test_a_hang_is_told_once(void **state UNUSED)
+TEST(a_hang_is_told_once)
 {
         struct hang_watch w;
 
@@ -58,7 +52,7 @@ static void test_a_hang_is_told_once(void **state UNUSED)
         assert_true(hang_watch_found(&w, 0));
 }
 
-static void test_life_during_the_look_is_no_hang(void **state UNUSED)
+TEST(life_during_the_look_is_no_hang)
 {
         struct hang_watch w;
 
@@ -69,7 +63,7 @@ static void test_life_during_the_look_is_no_hang(void **state UNUSED)
         assert_false(hang_watch_found(&w, 0));
 }
 
-static void test_a_look_at_the_attempt_before_tells_nothing(void **state UNUSED)
+TEST(a_look_at_the_attempt_before_tells_nothing)
 {
         struct hang_watch w;
 
@@ -79,24 +73,10 @@ static void test_a_look_at_the_attempt_before_tells_nothing(void **state UNUSED)
         assert_false(hang_watch_found(&w, 0));
 }
 
-static void test_zero_is_never(void **state UNUSED)
+TEST(zero_is_never)
 {
         struct hang_watch w;
 
         hang_watch_begin(&w, 0, 1000);
         assert_false(hang_watch_due(&w, 1000000, 0));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_look_is_due_after_silence_and_then_more_rarely),
-                cmocka_unit_test(test_what_ranks_got_from_each_other_is_life),
-                cmocka_unit_test(test_a_hang_is_told_once),
-                cmocka_unit_test(test_life_during_the_look_is_no_hang),
-                cmocka_unit_test(test_a_look_at_the_attempt_before_tells_nothing),
-                cmocka_unit_test(test_zero_is_never),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,9 @@
 /* What is read of answers of NCCL's RAS: recorded ones of NCCL 2.29.7, and made ones. */
 #include "head/why/ras_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "base/memory.h"
+#include "lib/unit.h"
 
 #define ALL_AHEAD                                                                                  \
         "{\"nccl_version\":\"2.29.7\",\"communicators\":[{\"hash\":\"0xb98c7f3ba72a04f5\","        \
@@ -57,13 +50,13 @@ static void assert_mismatch(const char *name, size_t named, int pid)
         ras_finish(&a);
 }
 
-static void test_a_rank_that_is_behind_is_found(void **state UNUSED)
+TEST(a_rank_that_is_behind_is_found)
 {
         assert_mismatch("nccl-2.29.7-mismatch.json", 3, 6210);
         assert_mismatch("nccl-2.29.7-mismatch.txt", 0, 6210);
 }
 
-static void test_ranks_that_are_even_are_no_difference(void **state UNUSED)
+TEST(ranks_that_are_even_are_no_difference)
 {
         struct ras_answer a;
 
@@ -76,7 +69,7 @@ static void test_ranks_that_are_even_are_no_difference(void **state UNUSED)
         ras_finish(&a);
 }
 
-static void test_a_rank_without_an_answer_is_missing(void **state UNUSED)
+TEST(a_rank_without_an_answer_is_missing)
 {
         static const char *const names[] = { "nccl-2.29.7-stopped.json", "nccl-2.29.7-stopped.txt",
                                              "nccl-2.29.7-dead.json", "nccl-2.29.7-dead.txt" };
@@ -94,7 +87,7 @@ static void test_a_rank_without_an_answer_is_missing(void **state UNUSED)
         }
 }
 
-static void test_text_of_older_releases_is_read(void **state UNUSED)
+TEST(text_of_older_releases_is_read)
 {
         struct ras_answer a;
 
@@ -115,7 +108,7 @@ static void test_text_of_older_releases_is_read(void **state UNUSED)
         ras_finish(&a);
 }
 
-static void test_what_is_no_answer_is_refused(void **state UNUSED)
+TEST(what_is_no_answer_is_refused)
 {
         static const char *const texts[] = { "", "{", "{}", "HTTP/1.1 400 Bad Request\r\n",
                                              "{\"nccl_version\":\"2.29.7\"}" };
@@ -127,7 +120,7 @@ static void test_what_is_no_answer_is_refused(void **state UNUSED)
         }
 }
 
-static void test_only_what_lasts_is_kept(void **state UNUSED)
+TEST(only_what_lasts_is_kept)
 {
         struct ras_answer a, b;
 
@@ -150,18 +143,4 @@ static void test_only_what_lasts_is_kept(void **state UNUSED)
         assert_int_equal(b.comms->n_missing, 1);
         ras_finish(&a);
         ras_finish(&b);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_rank_that_is_behind_is_found),
-                cmocka_unit_test(test_ranks_that_are_even_are_no_difference),
-                cmocka_unit_test(test_a_rank_without_an_answer_is_missing),
-                cmocka_unit_test(test_text_of_older_releases_is_read),
-                cmocka_unit_test(test_what_is_no_answer_is_refused),
-                cmocka_unit_test(test_only_what_lasts_is_kept),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,7 @@
 /* Stacks are read from what py-spy 0.4.1, eu-stack 0.188 and gdb 13.1 have printed. */
 #include "head/why/stack_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/unit.h"
 
 static const char py_spy[] = "Process 8004: /usr/bin/python3 g.py\n"
                              "Python v3.11.2 (/usr/bin/python3.11)\n"
@@ -73,9 +66,8 @@ static void assert_line(const char *text, const char *want)
         stack_finish(&s);
 }
 
-static void test_the_main_thread_is_read(void **state)
+TEST(the_main_thread_is_read)
 {
-        (void)state;
         assert_line(py_spy, "all_reduce (torch/distributed/distributed_c10d.py:1541) <- "
                             "wrapper (torch/distributed/c10d_logger.py:47) <- train (g.py:9) <- "
                             "<lambda> (g (1).py:4) <- <module> (g.py:10)");
@@ -116,9 +108,8 @@ static void assert_wait(const char *text, const char *operation, const char *lib
         stack_finish(&s);
 }
 
-static void test_calls_that_wait_are_known(void **state)
+TEST(calls_that_wait_are_known)
 {
-        (void)state;
         assert_wait(py_spy, "all_reduce", "torch.distributed", "train (g.py:9)");
         assert_wait(cpp, "c10d::Work::wait", "torch.distributed", "");
         assert_wait("#0  0x1 opal_progress\n#1  0x2 PMPI_Allreduce\n#2  0x3 step\n    /a/b.c:7:1\n",
@@ -129,7 +120,7 @@ static void test_calls_that_wait_are_known(void **state)
         assert_wait("", NULL, NULL, NULL);
 }
 
-static void test_the_place_is_the_programs(void **state)
+TEST(the_place_is_the_programs)
 {
         static const struct {
                 const char *text, *where;
@@ -141,7 +132,6 @@ static void test_the_place_is_the_programs(void **state)
                 { "", "" },
         };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct stack s;
                 char *where;
@@ -155,12 +145,11 @@ static void test_the_place_is_the_programs(void **state)
 }
 
 /* Each text, cut anywhere and with any byte changed, is read without harm. */
-static void test_damaged_texts_do_no_harm(void **state)
+TEST(damaged_texts_do_no_harm)
 {
         static const char cut[] = "#0  0x00007f0000000001 (anonymous";
         static const char *const texts[] = { py_spy, eu_stack, gdb, cpp, cut };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
                 size_t len = strlen(texts[i]);
 
@@ -195,9 +184,8 @@ static void assert_crash(const char *text, const char *want)
         stack_finish(&s);
 }
 
-static void test_a_crash_is_placed(void **state)
+TEST(a_crash_is_placed)
 {
-        (void)state;
         assert_crash(
                 "PID 9 - core\nTID 9:\n#0  0x1 exchange_halo\n    /home/ada/halo.c:88:9\n"
                 "#1  0x2 step\n#2  0x3 main\n    /home/ada/solver.c:40:1\n"
@@ -219,17 +207,4 @@ static void test_a_crash_is_placed(void **state)
                      "load (w.c:4)");
         assert_crash("#0  0x1 abort\n", "abort");
         assert_crash("", "");
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_main_thread_is_read),
-                cmocka_unit_test(test_calls_that_wait_are_known),
-                cmocka_unit_test(test_the_place_is_the_programs),
-                cmocka_unit_test(test_a_crash_is_placed),
-                cmocka_unit_test(test_damaged_texts_do_no_harm),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

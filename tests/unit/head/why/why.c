@@ -2,16 +2,10 @@
 /* Which rank is named, and what is said of it, for hangs and for what is none. */
 #include "head/why/why.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "lib/unit.h"
 
 #define WAITING                                                                                    \
         "Thread 1 (idle): \"MainThread\"\n"                                                        \
@@ -266,9 +260,8 @@ static const struct {
           "signal (state T) in load_batch (loader.py:88)" },
 };
 
-static void test_the_finding_follows_the_evidence(void **state)
+TEST(the_finding_follows_the_evidence)
 {
-        (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
                 struct why_rank ranks[4];
                 struct why_finding f;
@@ -292,7 +285,7 @@ static void test_the_finding_follows_the_evidence(void **state)
 }
 
 /* Many ranks at other places each: the sentence stays short, the rows end. */
-static void test_a_large_world_stays_readable(void **state)
+TEST(a_large_world_stays_readable)
 {
         enum { N = 3000 };
         struct why_rank *ranks = xcalloc(N, sizeof(*ranks));
@@ -300,7 +293,6 @@ static void test_a_large_world_stays_readable(void **state)
         char stack[200];
         json_t *j;
 
-        (void)state;
         for (int i = 0; i < N; i++) {
                 struct sight s = SLEEPS_IN(stack);
 
@@ -325,14 +317,13 @@ static void test_a_large_world_stays_readable(void **state)
         free(ranks);
 }
 
-static void test_reasons_are_folded(void **state)
+TEST(reasons_are_folded)
 {
         struct why_rank ranks[3] = { 0 };
         struct why_finding f;
         const char *text;
         json_t *j;
 
-        (void)state;
         for (int i = 0; i < 3; i++) {
                 struct sight s = { .state = 'S' };
 
@@ -350,15 +341,4 @@ static void test_reasons_are_folded(void **state)
         why_finding_finish(&f);
         for (int i = 0; i < 3; i++)
                 why_rank_finish(&ranks[i]);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_finding_follows_the_evidence),
-                cmocka_unit_test(test_a_large_world_stays_readable),
-                cmocka_unit_test(test_reasons_are_folded),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,10 @@
 /* NCCL's RAS beside the other sources: when it is evidence, and when only a note. */
 #include "head/why/why_ras.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
+#include "lib/unit.h"
 
 enum { N = 4 };
 
@@ -75,7 +70,7 @@ static void take_scene_rank(struct why_rank *r, int rank, const struct scene *s)
         why_rank_take(r, &m);
 }
 
-static void test_ras_is_evidence_beside_others_only(void **state UNUSED)
+TEST(ras_is_evidence_beside_others_only)
 {
         for (size_t i = 0; i < ARRAY_SIZE(scenes); i++) {
                 const struct scene *s = &scenes[i];
@@ -105,7 +100,7 @@ static void test_ras_is_evidence_beside_others_only(void **state UNUSED)
         }
 }
 
-static void test_a_hang_that_ras_has_shown_is_sure(void **state UNUSED)
+TEST(a_hang_that_ras_has_shown_is_sure)
 {
         struct why_rank ranks[N];
         struct why_finding f;
@@ -129,14 +124,4 @@ static void test_a_hang_that_ras_has_shown_is_sure(void **state UNUSED)
         ras_finish(&a);
         for (int r = 0; r < N; r++)
                 why_rank_finish(&ranks[r]);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ras_is_evidence_beside_others_only),
-                cmocka_unit_test(test_a_hang_that_ras_has_shown_is_sure),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }
