@@ -6,35 +6,15 @@
  * answers with hosts or with errors, names come from the allow-list, and the messages hold no
  * control bytes.
  */
-#include "fuzz.h"
+#include "../lib/fuzz_messages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strv.h"
 #include "head/alloc/alloc.h"
-#include "head/term/diag.h"
 
 enum { VARIABLES = 64 };
-
-static void require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
-static void check_messages(const struct diags *d)
-{
-        size_t len;
-        char *text;
-        FILE *f = open_memstream(&text, &len);
-
-        diags_print(d, f, false);
-        fclose(f);
-        for (size_t i = 0; i < len; i++)
-                require(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && text[i] != 0x7f));
-        free(text);
-}
 
 static void check_hosts(const struct hosts *h)
 {

@@ -10,12 +10,6 @@
 
 #include "head/options/config.h"
 
-static void require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
 static void parse(enum level level, const char *text, size_t size)
 {
         struct settings s = { 0 };

@@ -48,12 +48,6 @@ static struct {
         bool paused;
 } world;
 
-static void require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
 static void ignore_line(void *ctx UNUSED, enum log_level level UNUSED, int id UNUSED,
                         const char *line UNUSED)
 {

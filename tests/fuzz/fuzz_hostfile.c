@@ -4,32 +4,12 @@
  * messages hold no control bytes, names come from the allow-list, and the hosts, folded and read
  * again as a list, are the same ones.
  */
-#include "fuzz.h"
+#include "../lib/fuzz_messages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "head/hosts/hostfile.h"
-#include "head/term/diag.h"
-
-static void require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
-static void check_messages(const struct diags *d)
-{
-        size_t len;
-        char *text;
-        FILE *f = open_memstream(&text, &len);
-
-        diags_print(d, f, false);
-        fclose(f);
-        for (size_t i = 0; i < len; i++)
-                require(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && text[i] != 0x7f));
-        free(text);
-}
 
 static void check_host(const struct host *h)
 {

@@ -16,12 +16,6 @@
 
 static const char blob[] = "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-static void require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
 /* Writes the bytes to memory and returns the only path to them. */
 static int write_files(const uint8_t *data, size_t size, struct strv *ret)
 {

@@ -15,12 +15,6 @@
 
 enum { MAX_NUMBER = 1023 };
 
-static void require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
 static void check_error(const struct range_error *e, size_t size)
 {
         require(e->at <= size && e->len >= 1 && e->at + e->len <= size + 1 && *e->text);

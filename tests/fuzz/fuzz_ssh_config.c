@@ -13,12 +13,6 @@
 
 #include "head/ssh/files/ssh_config.h"
 
-static void require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
 static void check_error(int r, const struct error *err)
 {
         require(err->code == -r && (r == -EBADMSG || r == -EINVAL));

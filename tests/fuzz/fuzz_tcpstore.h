@@ -27,18 +27,12 @@ struct stream {
         bool lost;
 };
 
-static inline void fuzz_require(bool promise)
-{
-        if (!promise)
-                abort();
-}
-
 static inline void fuzz_check_lent(const struct buf *in, struct bytes b, size_t max)
 {
         const unsigned char *p = b.p;
 
-        fuzz_require(b.len <= max);
-        fuzz_require(!p || (p > buf_data(in) && p + b.len <= buf_data(in) + buf_len(in)));
+        require(b.len <= max);
+        require(!p || (p > buf_data(in) && p + b.len <= buf_data(in) + buf_len(in)));
 }
 
 static inline void fuzz_check_command(const struct buf *in, const struct tcpstore_command *c)
@@ -48,7 +42,7 @@ static inline void fuzz_check_command(const struct buf *in, const struct tcpstor
         fuzz_check_lent(in, c->key, most.key);
         fuzz_check_lent(in, c->expect, most.value);
         fuzz_check_lent(in, c->value, most.value);
-        fuzz_require(c->n_keys <= most.keys);
+        require(c->n_keys <= most.keys);
         for (uint32_t i = 0; i < c->n_keys; i++) {
                 fuzz_check_lent(in, c->keys[i], most.key);
                 if (c->op == TCPSTORE_MULTI_SET)
@@ -66,12 +60,12 @@ static inline void fuzz_take(struct stream *s, const struct tcpstore_command *c)
         fuzz_check_command(&s->in, c);
         if (dialect == TCPSTORE_A_OR_B)
                 dialect = TCPSTORE_A;
-        fuzz_require(tcpstore_command_encode(&again, dialect, c));
-        fuzz_require(buf_len(&again) <= before);
-        fuzz_require(memcmp(buf_data(&again), buf_data(&s->in), buf_len(&again)) == 0);
+        require(tcpstore_command_encode(&again, dialect, c));
+        require(buf_len(&again) <= before);
+        require(memcmp(buf_data(&again), buf_data(&s->in), buf_len(&again)) == 0);
         buf_append(&s->told, buf_data(&again), buf_len(&again));
         tcpstore_parser_consume(s->parser, &s->in);
-        fuzz_require(buf_len(&s->in) + buf_len(&again) == before);
+        require(buf_len(&s->in) + buf_len(&again) == before);
         s->taken++;
         buf_finish(&again);
 }
@@ -86,7 +80,7 @@ static inline void fuzz_piece(struct stream *s, const uint8_t *data, size_t n)
         while (!s->lost &&
                (r = tcpstore_parser_next(s->parser, &s->in, s->first_segment, &c, &err)) == 1)
                 fuzz_take(s, &c);
-        fuzz_require(s->lost || r == 0 || (r == -EPROTO && err.code == EPROTO && err.text[0]));
+        require(s->lost || r == 0 || (r == -EPROTO && err.code == EPROTO && err.text[0]));
         if (r < 0)
                 s->lost = true;
 }
@@ -97,7 +91,7 @@ static inline struct stream fuzz_stream(const uint8_t *data, size_t size, size_t
         struct stream s = { .parser = tcpstore_parser_create(FUZZ_LIMITS),
                             .first_segment = first_segment };
 
-        fuzz_require(s.parser);
+        require(s.parser);
         for (size_t at = 0; at < size && !s.lost; at += step)
                 fuzz_piece(&s, data + at, MIN(step, size - at));
         return s;
@@ -121,8 +115,8 @@ static inline int fuzz_tcpstore(const uint8_t *data, size_t size, size_t first_s
         pieces = fuzz_stream(data + 1, size - 1, step, first_segment);
         whole = fuzz_stream(data + 1, size - 1, size, first_segment);
         if (tcpstore_parser_dialect(whole.parser) == TCPSTORE_C) {
-                fuzz_require(pieces.taken == whole.taken && pieces.lost == whole.lost);
-                fuzz_require(buf_len(&pieces.told) == buf_len(&whole.told));
+                require(pieces.taken == whole.taken && pieces.lost == whole.lost);
+                require(buf_len(&pieces.told) == buf_len(&whole.told));
         }
         fuzz_end(&pieces);
         fuzz_end(&whole);
