@@ -4,21 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "lib/frames.h"
 #include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
-
-static struct frame only_frame(const struct buf *b, uint8_t type)
-{
-        struct frame f;
-
-        assert_int_equal(frame_peek(b, &f, NULL), 1);
-        assert_int_equal(f.type, type);
-        assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
-        return f;
-}
 
 static void put_endpoint(struct buf *b, uint8_t mode, const char *token)
 {

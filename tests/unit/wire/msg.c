@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "lib/frames.h"
 #include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
-
-/* The only frame of the buffer, of the wanted type. */
-static struct frame only_frame(const struct buf *b, uint8_t type)
-{
-        struct error err;
-        struct frame f;
-
-        assert_int_equal(frame_peek(b, &f, &err), 1);
-        assert_int_equal(f.type, type);
-        assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
-        return f;
-}
 
 TEST(hello_carries_the_whole_inventory)
 {

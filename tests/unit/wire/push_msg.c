@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lib/frames.h"
 #include "lib/unit.h"
 #include "wire/msg.h"
 
@@ -13,14 +14,6 @@ static struct push_entry entries[] = {
         { .kind = PUSH_FILE, .mode = 0644, .size = 1ULL << 40, .sha = { 1, 2, 3 } },
         { .kind = PUSH_LINK, .mode = 0777 },
 };
-
-static struct frame whole(const struct buf *b)
-{
-        struct frame f;
-
-        assert_int_equal(frame_peek(b, &f, NULL), 1);
-        return f;
-}
 
 static struct frame encode_offer(struct buf *b)
 {
@@ -34,7 +27,7 @@ static struct frame encode_offer(struct buf *b)
                 entries[i].path = paths[i];
         entries[2].target = (char *)"x";
         push_offer_encode(b, &m);
-        return whole(b);
+        return first_frame(b);
 }
 
 TEST(an_offer_comes_back_as_sent)
@@ -99,7 +92,7 @@ static void refuse_entry(struct push_entry e, const char *run_id)
 
         strcpy(m.run_id, run_id);
         push_offer_encode(&b, &m);
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(push_offer_decode(&got, &f, &err), -EPROTO);
         buf_finish(&b);
 }
@@ -122,7 +115,7 @@ TEST(a_want_comes_back_in_order)
         struct frame f;
 
         push_want_encode(&b, &m);
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(push_want_decode(&got, &f, NULL), 0);
         assert_int_equal(got.holder, PUSH_NO_NODE);
         assert_int_equal(got.n, 3);
@@ -131,7 +124,7 @@ TEST(a_want_comes_back_in_order)
         buf_clear(&b);
         m.entries = wrong;
         push_want_encode(&b, &m);
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(push_want_decode(&got, &f, &err), -EPROTO);
         buf_finish(&b);
 }
@@ -143,7 +136,7 @@ TEST(a_chunk_is_filled_in_place)
         struct frame f;
 
         memcpy(push_chunk_begin(&b, 3, 1ULL << 33, 4), "abcd", 4);
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(f.type, MSG_CHUNK);
         assert_int_equal(push_chunk_decode(&got, &f, NULL), 0);
         assert_int_equal(got.entry, 3);
@@ -152,7 +145,7 @@ TEST(a_chunk_is_filled_in_place)
         assert_memory_equal(got.data, "abcd", 4);
         buf_clear(&b);
         assert_non_null(push_chunk_begin(&b, 3, 0, 0));
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(push_chunk_decode(&got, &f, NULL), 0);
         assert_int_equal(got.len, 0);
         buf_finish(&b);
@@ -167,7 +160,7 @@ TEST(short_messages_come_back)
         struct frame f;
 
         pushed_encode(&b, &p);
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(pushed_decode(&got_p, &f, NULL), 0);
         assert_int_equal(got_p.error, ENOSPC);
         assert_int_equal(got_p.free_bytes, 12);
@@ -175,12 +168,12 @@ TEST(short_messages_come_back)
         assert_string_equal(got_p.what, "w");
         buf_clear(&b);
         number_encode(&b, MSG_TAKEN, 77);
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(number_decode(&taken, &f, NULL), 0);
         assert_int_equal(taken, 77);
         buf_clear(&b);
         push_look_encode(&b, &(struct push_look){ 1 });
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(push_look_decode(&look, &f, NULL), 0);
         assert_int_equal(look.take_over, 1);
         buf_finish(&b);
@@ -194,7 +187,7 @@ TEST(a_pull_comes_back)
         struct frame f;
 
         pull_order_encode(&b, &order);
-        f = whole(&b);
+        f = first_frame(&b);
         assert_int_equal(f.type, MSG_PULL);
         assert_int_equal(pull_order_decode(&got, &f, NULL), 0);
         assert_int_equal(got.paths.n, 2);
@@ -234,7 +227,7 @@ TEST(pulled_paths_stay_below)
                 struct error err;
 
                 pulled_encode(&b, &in);
-                f = whole(&b);
+                f = first_frame(&b);
                 assert_int_equal(pulled_decode(&got, &f, &err), rows[i].good ? 0 : -EPROTO);
                 if (rows[i].good) {
                         assert_string_equal(got.path, rows[i].path);

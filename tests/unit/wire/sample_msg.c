@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lib/frames.h"
 #include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"

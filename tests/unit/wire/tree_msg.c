@@ -3,19 +3,10 @@
 
 #include <errno.h>
 
+#include "lib/frames.h"
 #include "lib/unit.h"
 #include "wire/codec.h"
 #include "wire/msg.h"
-
-static struct frame only_frame(const struct buf *b, uint8_t type)
-{
-        struct frame f;
-
-        assert_int_equal(frame_peek(b, &f, NULL), 1);
-        assert_int_equal(f.type, type);
-        assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
-        return f;
-}
 
 static void put_order(struct buf *b, uint32_t options_at)
 {
