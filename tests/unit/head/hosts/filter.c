@@ -3,6 +3,7 @@
 
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
+#include "lib/diag_text.h"
 #include "lib/unit.h"
 
 static void add_numbers(struct buf *out, const char *sign, const struct intlist *l)
@@ -159,15 +160,12 @@ TEST(wrong_filters_get_suggestions)
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct hosts h = HOSTS_INIT;
                 struct diags d = DIAGS_INIT;
-                size_t len;
                 char *got;
-                FILE *f = open_memstream(&got, &len);
 
                 assert_int_equal(run_filter(&h, cases[i].list, cases[i].include, cases[i].exclude,
                                             cases[i].nodes, &d),
                                  -EINVAL);
-                diags_print(&d, f, false);
-                fclose(f);
+                got = diags_text(&d, false);
                 assert_string_equal(got, cases[i].shown);
                 assert_int_equal(d.v[0].exit, 64);
                 free(got);
@@ -276,12 +274,9 @@ TEST(lists_choose_among_the_hosts_of_a_file)
 TEST(hosts_a_file_lacks_are_shown)
 {
         struct diags d = DIAGS_INIT;
-        char *text, *got = chosen("gpu1\ngpu2", "gpu1, bob@gpu[2-3]:4", &d);
-        size_t len;
-        FILE *f = open_memstream(&text, &len);
+        char *got = chosen("gpu1\ngpu2", "gpu1, bob@gpu[2-3]:4", &d);
+        char *text = diags_text(&d, false);
 
-        diags_print(&d, f, false);
-        fclose(f);
         assert_string_equal(got, "error");
         assert_string_equal(text, "error[HN140]: no host `gpu3` in the list\n"
                                   "  --> -w, column 11\n"

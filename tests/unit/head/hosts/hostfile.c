@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "head/hosts/hostfile.h"
+#include "lib/diag_text.h"
 #include "lib/unit.h"
 
 /* Writes a host as a word: "user@name:slots", followed by the other keys. */
@@ -51,18 +52,6 @@ static char *described(const struct hosts *h)
         return buf_steal(&out);
 }
 
-static char *printed(const struct diags *d)
-{
-        size_t len;
-        char *text;
-        FILE *f = open_memstream(&text, &len);
-
-        assert_non_null(f);
-        diags_print(d, f, false);
-        fclose(f);
-        return text;
-}
-
 static void assert_reads(const char *text, size_t len, const char *want)
 {
         struct hosts h = HOSTS_INIT;
@@ -73,7 +62,7 @@ static void assert_reads(const char *text, size_t len, const char *want)
         memcpy(copy, text, len);
         copy = realloc(copy, len ? len : 1);
         if (hostfile_parse(&h, "hosts.txt", copy, len, &d) < 0) {
-                got = printed(&d);
+                got = diags_text(&d, false);
                 fail_msg("%s", got);
         }
         got = described(&h);
@@ -94,7 +83,7 @@ static void assert_fails(const char *text, size_t len, size_t errors, const char
         char *shown, line[64];
 
         assert_int_equal(hostfile_parse(&h, "h", text, len, &d), -EINVAL);
-        shown = printed(&d);
+        shown = diags_text(&d, false);
         assert_int_equal(diags_errors(&d), errors);
         assert_string_equal(diags_first_error(&d)->fact, fact);
         assert_int_equal(diags_first_error(&d)->exit, 65);
@@ -318,7 +307,7 @@ TEST(all_errors_of_a_file_are_told_at_once)
         char *got;
 
         assert_int_equal(hostfile_parse(&h, "hosts.txt", text, strlen(text), &d), -EINVAL);
-        got = printed(&d);
+        got = diags_text(&d, false);
         assert_string_equal(got, want);
         free(got);
         hosts_finish(&h);
@@ -344,7 +333,7 @@ TEST(a_hundred_errors_are_enough)
         assert_int_equal(hostfile_parse(&h, "h", (const char *)buf_data(&text), buf_len(&text), &d),
                          -EINVAL);
         assert_int_equal(d.n, 100);
-        shown = printed(&d);
+        shown = diags_text(&d, false);
         assert_non_null(strstr(shown, "= note: 900 more errors in h\n"));
         assert_int_equal(diags_hidden(&d), 900);
         free(shown);
@@ -391,7 +380,7 @@ TEST(files_and_lists_merge)
         free(got);
 
         assert_int_equal(hostfile_parse(&h, "three", "\nb:2\n", 5, &d), -EINVAL);
-        got = printed(&d);
+        got = diags_text(&d, false);
         assert_non_null(strstr(got, "error[HN114]: b has two slot counts\n  --> three:2:1\n"));
         assert_non_null(strstr(got, "= note: first given at one:2:1\n"));
         free(got);
@@ -460,7 +449,7 @@ TEST(wrong_lists_show_the_word)
                 char *got;
 
                 assert_int_equal(hostlist_parse(&h, cases[i].text, &d), -EINVAL);
-                got = printed(&d);
+                got = diags_text(&d, false);
                 assert_string_equal(got, cases[i].shown);
                 assert_int_equal(d.v[0].exit, 64);
                 free(got);
@@ -478,7 +467,7 @@ static void assert_load_fails(const char *path, int exit_code, const char *shown
         char *got;
 
         assert_int_equal(hostfile_load(&h, path, &d), -EINVAL);
-        got = printed(&d);
+        got = diags_text(&d, false);
         if (!strstr(got, shown))
                 fail_msg("no %s in:\n%s", shown, got);
         assert_int_equal(diags_first_error(&d)->exit, exit_code);
@@ -565,7 +554,7 @@ TEST(every_form_in_the_example_is_read)
                 if (strncmp(line, "#:", 2))
                         continue;
                 if (hostfile_parse(&h, path, line + 2, strlen(line + 2), &d) < 0)
-                        fail_msg("%s", printed(&d));
+                        fail_msg("%s", diags_text(&d, false));
                 assert_true(h.n > 0);
                 hosts_finish(&h);
                 forms++;

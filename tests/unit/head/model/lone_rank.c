@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/model/lone_rank.h"
 
+#include "lib/diag_text.h"
 #include "lib/unit.h"
 
 /* Returns what is said of the rank, malloc'ed; "" = nothing. */
 static char *warning_of(const struct lone_rank *r)
 {
         struct diags d = DIAGS_INIT;
-        char *text = NULL;
-        size_t len;
-        FILE *to = open_memstream(&text, &len);
-
         bool warned = lone_rank_warn(r, &d);
+        char *text = diags_text(&d, false);
 
         assert_int_equal(warned, d.n > 0);
-        diags_print(&d, to, false);
         assert_int_equal(diags_errors(&d), 0);
         diags_finish(&d);
-        fclose(to);
         return text;
 }
 

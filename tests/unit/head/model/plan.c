@@ -5,6 +5,7 @@
 #include "head/hosts/hostfile.h"
 #include "head/model/plan.h"
 #include "head/term/diag.h"
+#include "lib/diag_text.h"
 #include "lib/unit.h"
 
 /* A launch in short: the hostfile's text, and the GPUs of each node: "4 4", "-" = not known. */
@@ -136,25 +137,13 @@ static void assert_sound(const struct plan *p)
         assert_int_equal(nodes, p->num_nodes);
 }
 
-static char *shown(const struct diags *d)
-{
-        size_t len;
-        char *text;
-        FILE *f = open_memstream(&text, &len);
-
-        assert_non_null(f);
-        diags_print(d, f, false);
-        fclose(f);
-        return text;
-}
-
 static void assert_plan(const struct launch *l, const char *want)
 {
         struct made m = make(l);
         char *got;
 
         if (m.r < 0)
-                fail_msg("%s", shown(&m.diags));
+                fail_msg("%s", diags_text(&m.diags, false));
         assert_sound(&m.plan);
         got = described(&m.plan);
         assert_string_equal(got, want);
@@ -408,7 +397,7 @@ TEST(plans_that_cannot_be_say_why)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct made m = make(&cases[i].l);
-                char *got = shown(&m.diags);
+                char *got = diags_text(&m.diags, false);
 
                 assert_string_equal(got, cases[i].shown);
                 assert_int_equal(m.r, -EINVAL);
@@ -433,7 +422,7 @@ TEST(left_over_devices_are_a_warning)
 {
         static const struct launch l = { "a\nb", "5 4", { .gpus_per_rank = 2 }, NULL, NULL };
         struct made m = make(&l);
-        char *got = shown(&m.diags);
+        char *got = diags_text(&m.diags, false);
 
         assert_int_equal(m.r, 0);
         assert_int_equal(m.plan.world_size, 4);

@@ -4,6 +4,7 @@
 
 #include "base/strv.h"
 #include "head/status/rank_table.h"
+#include "lib/diag_text.h"
 #include "lib/unit.h"
 
 /* Two nodes or more, some ranks on each, in order. */
@@ -81,17 +82,6 @@ static void add_answer(struct scene *s, int node, int n_waiting)
         }
         rank_table_add(&s->t, node, &m);
         node_status_finish(&m);
-}
-
-static char *print_diags(const struct diags *d)
-{
-        char *text = NULL;
-        size_t len = 0;
-        FILE *to = open_memstream(&text, &len);
-
-        diags_print(d, to, false);
-        fclose(to);
-        return text;
 }
 
 #define assert_has(text, part)                                                                     \
@@ -191,7 +181,7 @@ TEST(missing_ranks_are_told_with_evidence)
                 rank_table_joined(&s.t, i, 900 + i);
         rank_table_tell_missing(&s.t, &d, 120000, true);
         assert_int_equal(d.v[0].exit, 75);
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_has(text, "error[HN402]: 1 of 4 ranks did not join within 120s");
         assert_has(text,
                    "|    3  gpu002      1  1003  yes (S)  started 121s ago, no word  not joined  "
@@ -205,7 +195,7 @@ TEST(missing_ranks_are_told_with_evidence)
         diags_finish(&d);
         rank_table_tell_missing(&s.t, &d, 120000, false);
         assert_true(d.v[0].warning);
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_has(text, "= help: hnlaunch why k3f9q shows what rank 3 does");
         free(text);
         diags_finish(&d);
@@ -225,7 +215,7 @@ TEST(long_waits_are_told)
         assert_int_equal(d.n, 0);
         s.t.rows[3].k.state = 'T';
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_has(text, "warning[HN404]: ranks 0-2 wait in barrier `x` for 12s; rank 3 on gpu002 "
                          "has not come");
         assert_has(text, "stopped (T)");
@@ -236,7 +226,7 @@ TEST(long_waits_are_told)
         s.t.rows[3].k.wait = make_wait("WAIT", "y", 20000);
         s.t.rows[3].k.wait.n_keys = 3;
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_has(text,
                    "rank 3 waits for `y` and 2 more for 20s; all others wait, too (deadlock)");
         assert_has(text, "= note: ranks 0-2 wait in barrier `x` for 12s");
@@ -245,7 +235,7 @@ TEST(long_waits_are_told)
 
         /* Ranks that have waited for less are rows of the table, and no note says it again. */
         assert_true(rank_table_tell_waiting(&s.t, &d, 15000));
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_has(text, "rank 3 waits for `y` and 2 more for 20s; ranks 0-2 on gpu[001-002] have");
         assert_null(strstr(text, "= note: ranks 0-2 wait"));
         free(text);
@@ -253,7 +243,7 @@ TEST(long_waits_are_told)
 
         s.t.rows[3].k.wait = s.t.rows[0].k.wait;
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_has(text, "warning[HN404]: all 4 ranks wait in barrier `x` for 12s (deadlock)");
         free(text);
         diags_finish(&d);
@@ -276,7 +266,7 @@ TEST(equal_ranks_are_one_line)
                 rank_table_progress(&s.t, i, (struct rank_progress){ i % 2 + 40, 1000, NULL });
         rank_table_progress(&s.t, 5, (struct rank_progress){ 7, 0, "epoch 2" });
         rank_table_tell_all(&s.t, &d, 12300);
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_has(text, "note: 512 ranks on 64 nodes, 12.3s after the start");
         assert_has(text, "| ranks 8-503 wait in barrier `x` for 12s, step 40-41\n");
         assert_has(text, "|    5  gpu001      5  1005  yes (R)");

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/term/diag.h"
 
+#include "lib/diag_text.h"
 #include "lib/unit.h"
 
 /* Prints and empties @d; malloc'ed. */
 static char *printed(struct diags *d, bool color)
 {
-        size_t len;
-        char *text;
-        FILE *f = open_memstream(&text, &len);
+        char *text = diags_text(d, color);
 
-        assert_non_null(f);
-        diags_print(d, f, color);
-        fclose(f);
         diags_finish(d);
         return text;
 }
