@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "lib/store_text.h"
 #include "lib/unit.h"
 
 struct relays *rs;
@@ -12,14 +13,10 @@ struct client clients[CLIENTS];
 
 void on_reply(void *ctx, const struct store_reply *r)
 {
-        static const char *const names[] = {
-                [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout", [STORE_PEER] = "peer",
-                [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "differ", [STORE_TOO_BIG] = "big",
-                [STORE_NOMEM] = "nomem",     [STORE_FULL] = "full",
-        };
         struct client *c = ctx;
 
-        buf_printf(&c->said, "%s%u %s", buf_len(&c->said) ? " | " : "", r->tag, names[r->status]);
+        buf_printf(&c->said, "%s%u %s", buf_len(&c->said) ? " | " : "", r->tag,
+                   store_status_word(r->status));
         if (r->number)
                 buf_printf(&c->said, " %" PRId64, r->number);
         if (r->value.len && r->value.len < 100)
@@ -95,16 +92,6 @@ void expect(int who, const char *want)
         buf_clear(said);
 }
 
-static uint32_t words(struct bytes *ret, char *room, size_t size, const char *text)
-{
-        uint32_t n = 0;
-
-        snprintf(room, size, "%s", text);
-        for (char *w = strtok(room, " "); w; w = strtok(NULL, " "))
-                ret[n++] = bytes_of(w);
-        return n;
-}
-
 void ask_all(int who, uint32_t tag, uint8_t op, const char *keys, const char *value, int64_t number)
 {
         struct bytes list[64];
@@ -118,7 +105,7 @@ void ask_all(int who, uint32_t tag, uint8_t op, const char *keys, const char *va
                                      .keys = list };
 
         if (op == STORE_CHECK || op == STORE_WAIT || op == STORE_FETCH)
-                req.n_keys = words(list, room, sizeof(room), keys);
+                req.n_keys = store_words(list, room, sizeof(room), keys);
         relay_request(clients[who].peer, &req);
 }
 

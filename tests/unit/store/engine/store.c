@@ -9,24 +9,19 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "lib/store_text.h"
 #include "lib/unit.h"
 #include "store/engine/rank_list.h"
 
 static struct buf said;
 static size_t n_said;
 
-static const char *const names[] = {
-        [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout",   [STORE_PEER] = "peer",
-        [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "mismatch", [STORE_TOO_BIG] = "big",
-        [STORE_NOMEM] = "nomem",     [STORE_FULL] = "full",
-};
-
 static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
 {
         n_said++;
         if (buf_len(&said))
                 buf_appends(&said, " | ");
-        buf_printf(&said, "%" PRIu64 " %s", owner, names[r->status]);
+        buf_printf(&said, "%" PRIu64 " %s", owner, store_status_word(r->status));
         if (r->number)
                 buf_printf(&said, " %" PRId64, r->number);
         if (r->value.len)
@@ -74,17 +69,6 @@ struct step {
         const char *said;
 };
 
-/* The words of @text, which are kept in @room. */
-static uint32_t words(struct bytes *ret, char *room, size_t size, const char *text)
-{
-        uint32_t n = 0;
-
-        snprintf(room, size, "%s", text);
-        for (char *w = strtok(room, " "); w; w = strtok(NULL, " "))
-                ret[n++] = bytes_of(w);
-        return n;
-}
-
 static void play(struct store *s, const struct step *steps, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
@@ -101,7 +85,7 @@ static void play(struct store *s, const struct step *steps, size_t n)
                                              .keys = keys };
 
                 if (t->op == STORE_WAIT || t->op == STORE_CHECK || t->op == STORE_FETCH)
-                        req.n_keys = words(keys, list, sizeof(list), t->key);
+                        req.n_keys = store_words(keys, list, sizeof(list), t->key);
                 store_request(s, (uint64_t)t->rank, t->rank, &req);
                 expect(t->said);
         }
@@ -231,13 +215,13 @@ TEST(members_who_differ_are_named_to_all)
 
         PLAY(s, { 0, STORE_BARRIER, "w", .said = "" },
              { 2, STORE_GATHER, "w", "x",
-               .said = "2 mismatch barrier `w`: rank 2 (node1) calls all_gather where rank 0 calls "
-                       "barrier #2 | 0 mismatch barrier `w`: rank 2 (node1) calls all_gather where "
+               .said = "2 differ barrier `w`: rank 2 (node1) calls all_gather where rank 0 calls "
+                       "barrier #2 | 0 differ barrier `w`: rank 2 (node1) calls all_gather where "
                        "rank 0 calls barrier #2" },
              { 1, STORE_GATHER, "w", "xx", .said = "" },
              { 0, STORE_GATHER, "w", "x",
-               .said = "0 mismatch all_gather `w`: rank 0 (node0) passes 1 bytes where rank 1 "
-                       "passes 2 #0 | 1 mismatch all_gather `w`: rank 0 (node0) passes 1 bytes "
+               .said = "0 differ all_gather `w`: rank 0 (node0) passes 1 bytes where rank 1 "
+                       "passes 2 #0 | 1 differ all_gather `w`: rank 0 (node0) passes 1 bytes "
                        "where rank 1 passes 2 #0" });
         assert_int_equal(store_waiting(s), 0);
         store_destroy(s);
@@ -266,13 +250,13 @@ TEST(a_group_is_its_members_only)
         ask(s, 3, g, 2, "1 ok | 3 ok");
         ask(s, 1, g, 2, "");
         ask(s, 3, h, 2,
-            "3 mismatch barrier `g`: rank 3 (node1) lists members 1,3 where rank 1 lists 3,1 #3 | "
-            "1 mismatch barrier `g`: rank 3 (node1) lists members 1,3 where rank 1 lists 3,1 #3");
+            "3 differ barrier `g`: rank 3 (node1) lists members 1,3 where rank 1 lists 3,1 #3 | "
+            "1 differ barrier `g`: rank 3 (node1) lists members 1,3 where rank 1 lists 3,1 #3");
         ask(s, 1, g, 2, "");
         ask(s, 2, all, 3,
-            "2 mismatch barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2 "
+            "2 differ barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2 "
             "| "
-            "1 mismatch barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2");
+            "1 differ barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2");
         store_destroy(s);
 }
 
@@ -286,15 +270,15 @@ TEST(long_lists_of_members_are_told_by_their_first_difference)
         other[18] = 30;
         ask(s, 0, most, 20, "");
         ask(s, 1, other, 20,
-            "1 mismatch barrier `g`: rank 1 (node0) lists 20 members where rank 0 lists 20: "
+            "1 differ barrier `g`: rank 1 (node0) lists 20 members where rank 0 lists 20: "
             "member 18 is rank 30 instead of 18 #1 | "
-            "0 mismatch barrier `g`: rank 1 (node0) lists 20 members where rank 0 lists 20: "
+            "0 differ barrier `g`: rank 1 (node0) lists 20 members where rank 0 lists 20: "
             "member 18 is rank 30 instead of 18 #1");
         ask(s, 0, most, 20, "");
         ask(s, 1, most, 19,
-            "1 mismatch barrier `g`: rank 1 (node0) lists 19 members where rank 0 lists 20: "
+            "1 differ barrier `g`: rank 1 (node0) lists 19 members where rank 0 lists 20: "
             "the first 19 are the same #1 | "
-            "0 mismatch barrier `g`: rank 1 (node0) lists 19 members where rank 0 lists 20: "
+            "0 differ barrier `g`: rank 1 (node0) lists 19 members where rank 0 lists 20: "
             "the first 19 are the same #1");
         store_destroy(s);
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "lib/store_text.h"
 #include "lib/unit.h"
 #include "store/engine/store.h"
 
@@ -111,11 +112,6 @@ static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
         }
         add_keys(text, listed);
         assert_true(r->status == STORE_OK || r->text.len);
-}
-
-static const char *host_of(void *ctx UNUSED, int rank UNUSED)
-{
-        return "node";
 }
 
 static int by_text(const void *a, const void *b)
@@ -638,8 +634,8 @@ static void play_one(struct store *s, int step)
 
 static void play_all(uint64_t first_seed)
 {
-        struct store *s =
-                store_create((struct store_ops){ .reply = note, .host_of = host_of }, NULL, 2);
+        struct store *s = store_create(
+                (struct store_ops){ .reply = note, .host_of = store_one_host }, NULL, 2);
         uint64_t gone;
 
         assert_non_null(s);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "lib/store_text.h"
 #include "lib/unit.h"
 #include "store/engine/key_format.h"
 
@@ -17,17 +18,11 @@ static struct buf said;
 
 static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
 {
-        static const char *const names[] = {
-                [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout", [STORE_PEER] = "peer",
-                [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "differ", [STORE_TOO_BIG] = "big",
-                [STORE_NOMEM] = "nomem",     [STORE_FULL] = "full",
-        };
-
         if (buf_len(&said))
                 buf_appends(&said, " | ");
         if (owner != NODE)
                 buf_printf(&said, "%u/", (unsigned)owner);
-        buf_printf(&said, "%u %s", r->tag, names[r->status]);
+        buf_printf(&said, "%u %s", r->tag, store_status_word(r->status));
         if (r->number)
                 buf_printf(&said, " %d", (int)r->number);
         if (r->value.p)
@@ -39,15 +34,10 @@ static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
                 buf_printf(&said, " %.*s", (int)r->text.len, (const char *)r->text.p);
 }
 
-static const char *host_of(void *ctx UNUSED, int rank UNUSED)
-{
-        return "node";
-}
-
 static struct store *fresh(void)
 {
-        struct store *s =
-                store_create((struct store_ops){ .reply = note, .host_of = host_of }, NULL, 4);
+        struct store *s = store_create(
+                (struct store_ops){ .reply = note, .host_of = store_one_host }, NULL, 4);
 
         assert_non_null(s);
         buf_clear(&said);
@@ -59,16 +49,6 @@ static void expect(const char *want)
         buf_append(&said, "", 1);
         assert_string_equal((const char *)buf_data(&said), want);
         buf_clear(&said);
-}
-
-static uint32_t words(struct bytes *ret, char *room, size_t size, const char *text)
-{
-        uint32_t n = 0;
-
-        snprintf(room, size, "%s", text ? text : "");
-        for (char *w = strtok(room, " "); w; w = strtok(NULL, " "))
-                ret[n++] = bytes_of(w);
-        return n;
 }
 
 static bool has_keys(uint8_t op)
@@ -100,11 +80,11 @@ static void play(struct store *s, const struct step *steps, size_t n)
 
                 if (has_keys(t->op)) {
                         req.keys = keys;
-                        req.n_keys = words(keys, key_room, sizeof(key_room), t->key);
+                        req.n_keys = store_words(keys, key_room, sizeof(key_room), t->key);
                 }
                 if (t->op == STORE_SET_MANY) {
                         req.values = values;
-                        words(values, value_room, sizeof(value_room), t->value);
+                        store_words(values, value_room, sizeof(value_room), t->value);
                 }
                 store_request(s, t->owner ? t->owner : NODE, -1, &req);
                 expect(t->said);

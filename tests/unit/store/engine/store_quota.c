@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "lib/store_text.h"
 #include "lib/unit.h"
 
 enum { RANKS = 8, KEYS = 12, OWNERS = 6, STEPS = 40000, LIMIT = 20000, BIG = 4096 };
@@ -21,15 +22,10 @@ static void note(void *ctx UNUSED, uint64_t owner UNUSED, const struct store_rep
         snprintf(text, sizeof(text), "%.*s", (int)r->text.len, (const char *)r->text.p);
 }
 
-static const char *host_of(void *ctx UNUSED, int rank UNUSED)
-{
-        return "node";
-}
-
 static struct store *limited(size_t bytes_at_most)
 {
-        struct store *s =
-                store_create((struct store_ops){ .reply = note, .host_of = host_of }, NULL, RANKS);
+        struct store *s = store_create(
+                (struct store_ops){ .reply = note, .host_of = store_one_host }, NULL, RANKS);
 
         assert_non_null(s);
         store_limit(s, bytes_at_most);

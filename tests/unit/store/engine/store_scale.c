@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/store_text.h"
 #include "lib/unit.h"
 
 enum { SMALL = 20000, LARGE = 4 * SMALL, RATIO = 10, TRIES = 5, COLLECTIVES = 20 };
@@ -18,11 +19,6 @@ static size_t n_answered;
 static void note(void *ctx UNUSED, uint64_t owner UNUSED, const struct store_reply *r)
 {
         n_answered += r->n_whom ? r->n_whom : 1;
-}
-
-static const char *host_of(void *ctx UNUSED, int rank UNUSED)
-{
-        return "node";
 }
 
 static double cpu_s(void)
@@ -147,8 +143,8 @@ static double cost_of(void (*play)(struct scene *), uint8_t op, enum order order
                 struct scene c = { .n = n - 1, .members = members_of(n, order) };
                 double begin;
 
-                c.s = store_create((struct store_ops){ .reply = note, .host_of = host_of }, NULL,
-                                   (int)n);
+                c.s = store_create((struct store_ops){ .reply = note, .host_of = store_one_host },
+                                   NULL, (int)n);
                 c.req = (struct store_request){ .op = op,
                                                 .tag = 1,
                                                 .key = bytes_of("name"),
