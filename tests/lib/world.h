@@ -8,7 +8,9 @@
  */
 #pragma once
 
+#include <hnlaunch/hnlaunch.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 struct world_result {
         int status[64]; /* exit code of each rank, 128 + n for signal n */
@@ -21,3 +23,13 @@ struct world_result {
 /* Runs @rank_main in every rank; its result is the rank's exit code. Returns 0, or -1 when the
  * world could not be made. The children must exec or use libhnlaunch only. */
 int world_run(int n, int nodes, int (*rank_main)(void), struct world_result *ret);
+
+/* In @rank_main: ends the rank with 1 unless the claim holds. */
+#define CLAIM(what)                                                                                \
+        do {                                                                                       \
+                if (!(what)) {                                                                     \
+                        fprintf(stderr, "rank %d line %d: %s (%s)\n", hn_rank(), __LINE__, #what,  \
+                                hn_last_error());                                                  \
+                        return 1;                                                                  \
+                }                                                                                  \
+        } while (0)

@@ -14,16 +14,6 @@
 #include "lib/unit.h"
 #include "lib/world.h"
 
-/* In a rank: ends it with the line number modulo 256 unless the claim holds. */
-#define CLAIM(what)                                                                                \
-        do {                                                                                       \
-                if (!(what)) {                                                                     \
-                        fprintf(stderr, "rank %d line %d: %s (%s)\n", hn_rank(), __LINE__, #what,  \
-                                hn_last_error());                                                  \
-                        return 1;                                                                  \
-                }                                                                                  \
-        } while (0)
-
 /* For a busy machine; less than the limit of world_run(). */
 enum { PATIENCE_MS = 60000 };
 

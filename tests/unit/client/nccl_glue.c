@@ -19,16 +19,6 @@ static int64_t news_ms = 60000;
 
 enum { PATIENCE_MS = 60000, REMOTE_ERROR = 6 /* of nccl.h */ };
 
-/* In a rank: a claim that ends it with 1. */
-#define CLAIM(what)                                                                                \
-        do {                                                                                       \
-                if (!(what)) {                                                                     \
-                        fprintf(stderr, "rank %d line %d: %s (%s)\n", hn_rank(), __LINE__, #what,  \
-                                hn_last_error());                                                  \
-                        return 1;                                                                  \
-                }                                                                                  \
-        } while (0)
-
 /* --- the NCCL --------------------------------------------------------------------------------- */
 
 struct ncclComm {
