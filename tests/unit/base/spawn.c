@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/spawn.h"
 #include "base/strv.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char folder[64];
@@ -25,14 +26,11 @@ static char *in_folder(const char *name)
         return xasprintf("%s/%s", folder, name);
 }
 
-static void write_file(const char *name, const char *text, mode_t mode)
+static void put_file(const char *name, const char *text, mode_t mode)
 {
         char *path = in_folder(name);
-        FILE *f = fopen(path, "w");
 
-        assert_non_null(f);
-        assert_true(fputs(text, f) >= 0);
-        assert_int_equal(fclose(f), 0);
+        write_file(path, text);
         assert_int_equal(chmod(path, mode), 0);
         free(path);
 }
@@ -41,10 +39,10 @@ static int make_folder(void **state UNUSED)
 {
         strcpy(folder, "/tmp/test_spawn.XXXXXX");
         assert_non_null(mkdtemp(folder));
-        write_file("say", "#!/bin/sh\necho \"$0\" \"$1\"\n", 0755);
-        write_file("forbidden", "#!/bin/sh\n", 0644);
-        write_file("garbage", "\x7f this is no program\n", 0755);
-        write_file("orphan", "#!/nowhere/interpreter\n", 0755);
+        put_file("say", "#!/bin/sh\necho \"$0\" \"$1\"\n", 0755);
+        put_file("forbidden", "#!/bin/sh\n", 0644);
+        put_file("garbage", "\x7f this is no program\n", 0755);
+        put_file("orphan", "#!/nowhere/interpreter\n", 0755);
         return 0;
 }
 

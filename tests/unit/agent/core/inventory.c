@@ -6,18 +6,10 @@
 #include "agent/core/inventory.h"
 #include "agent/endpoint/port.h"
 #include "agent/rank/base_env.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char folder[64];
-
-static void write_file(const char *path, const char *text)
-{
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        assert_true(fputs(text, f) >= 0);
-        assert_int_equal(fclose(f), 0);
-}
 
 /* As the driver writes it. */
 static void add_gpu(const char *pci, const char *name, const char *uuid, int minor, bool has_node)
@@ -55,10 +47,7 @@ static int make_node(void **state UNUSED)
 
 static int remove_node(void **state UNUSED)
 {
-        char command[128];
-
-        snprintf(command, sizeof(command), "rm -r %s", folder);
-        return system(command);
+        return remove_tree(folder);
 }
 
 static void read_node(struct gpu_list *h)

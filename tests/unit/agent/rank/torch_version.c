@@ -7,21 +7,18 @@
 #include <unistd.h>
 
 #include "agent/rank/torch_version.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char root[] = "/tmp/hntest-torch.XXXXXX";
 
-static void write_file(const char *path, const char *text)
+static void put_file(const char *path, const char *text)
 {
         char *slash = strrchr(path, '/'), *dir = strndup(path, (size_t)(slash - path)), *command;
-        FILE *to;
 
         assert_true(asprintf(&command, "mkdir -p %s", dir) > 0);
         assert_int_equal(system(command), 0);
-        to = fopen(path, "w");
-        assert_non_null(to);
-        fputs(text, to);
-        fclose(to);
+        write_file(path, text);
         chmod(path, 0755);
         free(command);
         free(dir);
@@ -33,18 +30,18 @@ static int set_up(void **state UNUSED)
 {
         assert_non_null(mkdtemp(root));
         assert_int_equal(chdir(root), 0);
-        write_file("base/bin/python3.11", "");
-        write_file("base/lib/python3.11/site-packages/torch/version.py",
-                   "from typing import Optional\n\n__all__ = ['__version__', 'debug']\n"
-                   "__version__ = '2.6.0+cu124'\ndebug = False\n");
-        write_file("venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
-        write_file("venv/lib/python3.11/site-packages/torch/version.py",
-                   "__version__ = '2.15.0+cu132'\n");
-        write_file("open/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = true\n");
-        write_file("alone/pyvenv.cfg", "home = /usr/bin\n");
-        write_file("home/.local/lib/python3.11/site-packages/torch/version.py",
-                   "__version__ = '2.2.2'\n");
-        write_file("path/torch/version.py", "__version__ = '1.13.0a0'\n");
+        put_file("base/bin/python3.11", "");
+        put_file("base/lib/python3.11/site-packages/torch/version.py",
+                 "from typing import Optional\n\n__all__ = ['__version__', 'debug']\n"
+                 "__version__ = '2.6.0+cu124'\ndebug = False\n");
+        put_file("venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
+        put_file("venv/lib/python3.11/site-packages/torch/version.py",
+                 "__version__ = '2.15.0+cu132'\n");
+        put_file("open/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = true\n");
+        put_file("alone/pyvenv.cfg", "home = /usr/bin\n");
+        put_file("home/.local/lib/python3.11/site-packages/torch/version.py",
+                 "__version__ = '2.2.2'\n");
+        put_file("path/torch/version.py", "__version__ = '1.13.0a0'\n");
         assert_int_equal(symlink("python3.11", "base/bin/python3"), 0);
         for (const char *const *venv = (const char *const[]){ "venv", "open", "alone", NULL };
              *venv; venv++) {
@@ -134,11 +131,11 @@ TEST(the_interpreter_of_a_script)
         char text[PATH_MAX + 32];
 
         snprintf(text, sizeof(text), "#!%s/venv/bin/python3 -u\nimport torch\n", root);
-        write_file("./tool", text);
+        put_file("./tool", text);
         assert_int_equal(find("./tool", ENV("PATH=base/bin")), 215);
-        write_file("bin/tool", "#! /usr/bin/env python3\n");
+        put_file("bin/tool", "#! /usr/bin/env python3\n");
         assert_int_equal(find("tool", ENV("PATH=bin:base/bin")), 206);
-        write_file("./job.sh", "#!/bin/sh\nexec python3 train.py\n");
+        put_file("./job.sh", "#!/bin/sh\nexec python3 train.py\n");
         assert_int_equal(find("./job.sh", ENV("PATH=base/bin")), 206);
         assert_int_equal(find("sh", ENV("PATH=venv/bin:/bin")), 215);
         assert_int_equal(find("/usr/bin/apptainer", ENV("PATH=venv/bin:/bin")), 0);
@@ -158,7 +155,7 @@ TEST(files_may_be_anything)
         char *longer = calloc(1, 3 * PATH_MAX);
 
         for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
-                write_file("odd/torch/version.py", odd[i]);
+                put_file("odd/torch/version.py", odd[i]);
                 assert_int_equal(find("alone/bin/python3", ENV("PYTHONPATH=odd")), 0);
         }
         assert_int_equal(unlink("odd/torch/version.py"), 0);

@@ -4,21 +4,19 @@
 #include <unistd.h>
 
 #include "head/options/config.h"
+#include "lib/files.h"
 #include "lib/unit.h"
+#include "option_line.h"
 
 /* A home with a project below it; removed at the end of each test. */
 static char root[64];
 
-static void write_file(const char *name, const char *text)
+static void put_file(const char *name, const char *text)
 {
         char path[256];
-        FILE *f;
 
         snprintf(path, sizeof(path), "%s/%s", root, name);
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
+        write_file(path, text);
         assert_int_equal(chmod(path, 0644), 0);
 }
 
@@ -60,49 +58,17 @@ static int make_home(void **state UNUSED)
 
 static int remove_home(void **state UNUSED)
 {
-        char command[128];
-
         assert_int_equal(chdir("/"), 0);
-        snprintf(command, sizeof(command), "rm -rf '%s'", root);
-        return system(command);
+        return remove_tree(root);
 }
 
-/* The text of all messages; valid until the next call. */
-static const char *messages(const struct diags *d)
+/* Loads options in the current folder, perhaps with another word. */
+static int load_here(struct options *o, struct diags *d, const char *extra)
 {
-        static char text[8192];
-        FILE *f = fmemopen(text, sizeof(text), "w");
+        char line[96];
 
-        *text = '\0'; /* nothing may be written at all */
-        diags_print(d, f, false);
-        fclose(f);
-        return text;
-}
-
-/* Loads options in the current folder; @line as in test_options.c. */
-static int load(struct options *o, struct diags *d, const char *extra)
-{
-        char a0[] = "hnlaunch", w[] = "-w", host[] = "a", prog[] = "p", x[64];
-        char *argv[] = { a0, extra ? x : w, extra ? w : host, extra ? host : prog, prog, NULL };
-
-        snprintf(x, sizeof(x), "%s", extra ? extra : "");
-        *d = (struct diags)DIAGS_INIT;
-        return options_load(o, extra ? 5 : 4, argv, d);
-}
-
-/* Loads `hnlaunch --job ../job.ini`. */
-static int load_job(struct options *o, struct diags *d)
-{
-        char *argv[] = { (char[]){ "hnlaunch" }, (char[]){ "--job" }, (char[]){ "../job.ini" } };
-
-        *d = (struct diags)DIAGS_INIT;
-        return options_load(o, 3, argv, d);
-}
-
-static void unload(struct options *o, struct diags *d)
-{
-        options_finish(o);
-        diags_finish(d);
+        snprintf(line, sizeof(line), "%s -w a p", extra ? extra : "");
+        return load(o, d, line);
 }
 
 static void assert_says(const struct diags *d, const char *what)
@@ -116,17 +82,17 @@ TEST_WITH(make_home, remove_home, later_files_win)
         struct options o;
         struct diags d;
 
-        write_file("system.ini", "[run]\nnp = 1\nppn = 1\nnodes = 1\ngrace = 1s\n");
-        write_file(".config/hnlaunch/config.ini", "[run]\nnp = 2\nppn = 2\nnodes = 2\n");
-        write_file("proj/job.ini", "[run]\nnp = 3\nppn = 3\n");
+        put_file("system.ini", "[run]\nnp = 1\nppn = 1\nnodes = 1\ngrace = 1s\n");
+        put_file(".config/hnlaunch/config.ini", "[run]\nnp = 2\nppn = 2\nnodes = 2\n");
+        put_file("proj/job.ini", "[run]\nnp = 3\nppn = 3\n");
         setenv("HNLAUNCH_RUN_NP", "4", 1);
-        assert_int_equal(load(&o, &d, "--job=../job.ini"), 0);
+        assert_int_equal(load_here(&o, &d, "--job=../job.ini"), 0);
         assert_int_equal(o.plan.np, 4);
         assert_int_equal(o.plan.ppn, 3);
         assert_int_equal(o.nodes, 2);
         assert_int_equal(o.grace_ms, 1000);
         unload(&o, &d);
-        assert_int_equal(load(&o, &d, "-n5"), 0);
+        assert_int_equal(load_here(&o, &d, "-n5"), 0);
         assert_int_equal(o.plan.np, 5);
         unload(&o, &d);
         unsetenv("HNLAUNCH_RUN_NP");
@@ -137,8 +103,8 @@ TEST_WITH(make_home, remove_home, a_host_list_on_the_line_silences_the_file)
         struct options o;
         struct diags d;
 
-        write_file("proj/job.ini", "[run]\nhostfile = hosts.txt, more.txt\n");
-        assert_int_equal(load(&o, &d, "--job=../job.ini"), 0);
+        put_file("proj/job.ini", "[run]\nhostfile = hosts.txt, more.txt\n");
+        assert_int_equal(load_here(&o, &d, "--job=../job.ini"), 0);
         assert_int_equal(o.hostfiles.n, 0);
         assert_int_equal(o.hostlists.n, 1);
         unload(&o, &d);
@@ -150,12 +116,12 @@ TEST_WITH(make_home, remove_home, paths_start_at_the_file)
         struct diags d;
         char want[128];
 
-        write_file("proj/job.ini",
-                   "[run]\nhostfile = hosts.txt, ~/more.txt\nchdir = out\nstdin = in.txt\n"
-                   "pull = a/b:c, d, e:/f, g:\nprogram = p\nhosts = a\n[log]\ndir = "
-                   "none\n[ssh]\nconfig = /etc/x\n");
-        write_file("system.ini", "[run]\nstdin = auto\n");
-        assert_int_equal(load_job(&o, &d), 0);
+        put_file("proj/job.ini",
+                 "[run]\nhostfile = hosts.txt, ~/more.txt\nchdir = out\nstdin = in.txt\n"
+                 "pull = a/b:c, d, e:/f, g:\nprogram = p\nhosts = a\n[log]\ndir = "
+                 "none\n[ssh]\nconfig = /etc/x\n");
+        put_file("system.ini", "[run]\nstdin = auto\n");
+        assert_int_equal(load(&o, &d, "--job ../job.ini"), 0);
         assert_int_equal(o.hostfiles.n, 2);
         assert_string_equal(o.hostfiles.v[0], "../hosts.txt");
         snprintf(want, sizeof(want), "%s/more.txt", root);
@@ -170,8 +136,8 @@ TEST_WITH(make_home, remove_home, paths_start_at_the_file)
         assert_string_equal(o.log_dir, "none");
         assert_string_equal(o.ssh_config, "/etc/x");
         unload(&o, &d);
-        write_file("proj/job.ini", "[run]\nhosts = a\nstdin = none\nprogram = p\n");
-        assert_int_equal(load_job(&o, &d), 0);
+        put_file("proj/job.ini", "[run]\nhosts = a\nstdin = none\nprogram = p\n");
+        assert_int_equal(load(&o, &d, "--job ../job.ini"), 0);
         assert_int_equal(o.stdin_mode, STDIN_NONE);
         unload(&o, &d);
 }
@@ -183,8 +149,8 @@ TEST_WITH(make_home, remove_home, a_job_file_names_the_program)
         struct options o;
         struct diags d = DIAGS_INIT;
 
-        write_file("proj/job.ini", "[run]\nhosts = a, b\nprogram = plan ; x # y = [z]\n");
-        assert_int_equal(load_job(&o, &d), 0);
+        put_file("proj/job.ini", "[run]\nhosts = a, b\nprogram = plan ; x # y = [z]\n");
+        assert_int_equal(load(&o, &d, "--job ../job.ini"), 0);
         assert_int_equal(o.command, COMMAND_RUN);
         assert_int_equal(o.argv.n, 7);
         assert_string_equal(o.argv.v[0], "plan");
@@ -221,8 +187,8 @@ TEST_WITH(make_home, remove_home, a_job_file_splits_its_program_as_a_shell)
 
                 snprintf(text, sizeof(text), "[run]\nhosts = a\n program=%s\r\nnp = 1\n",
                          cases[i].text);
-                write_file("proj/job.ini", text);
-                if (load_job(&o, &d) < 0)
+                put_file("proj/job.ini", text);
+                if (load(&o, &d, "--job ../job.ini") < 0)
                         fail_msg("%s: %s", cases[i].text, messages(&d));
                 for (size_t w = 0; w < 5 && cases[i].words[w]; w++)
                         if (w >= o.argv.n || strcmp(o.argv.v[w], cases[i].words[w]) != 0)
@@ -261,9 +227,9 @@ TEST_WITH(make_home, remove_home, a_job_file_has_its_own_mistakes)
                 struct diags d;
                 char place[64];
 
-                write_file("proj/job.ini", cases[i].text);
+                put_file("proj/job.ini", cases[i].text);
                 snprintf(place, sizeof(place), "../job.ini%s", cases[i].place);
-                assert_int_equal(load_job(&o, &d), -22);
+                assert_int_equal(load(&o, &d, "--job ../job.ini"), -22);
                 assert_says(&d, cases[i].says);
                 assert_says(&d, place);
                 assert_int_equal(diags_first_error(&d)->exit, 78);
@@ -277,9 +243,9 @@ TEST_WITH(make_home, remove_home, exports_of_all_levels_add_up)
         struct options o;
         struct diags d;
 
-        write_file(".config/hnlaunch/config.ini",
-                   "[env]\npass = NCCL_*, HF_HOME\nset.A = x, y ; a comment\n");
-        assert_int_equal(load(&o, &d, "-xB=2"), 0);
+        put_file(".config/hnlaunch/config.ini",
+                 "[env]\npass = NCCL_*, HF_HOME\nset.A = x, y ; a comment\n");
+        assert_int_equal(load_here(&o, &d, "-xB=2"), 0);
         assert_int_equal(o.exports.n, 4);
         assert_string_equal(o.exports.v[0], "NCCL_*");
         assert_string_equal(o.exports.v[1], "HF_HOME");
@@ -294,18 +260,18 @@ TEST_WITH(make_home, remove_home, a_file_of_earlier_versions_is_named_not_read)
         struct diags d;
         char want[128];
 
-        write_file(".hnlaunch.ini", "[run]\nnp = 7\nprogram = evil\nno key");
+        put_file(".hnlaunch.ini", "[run]\nnp = 7\nprogram = evil\nno key");
         snprintf(want, sizeof(want), "warning[HN719]: %s/.hnlaunch.ini is no longer read", root);
-        assert_int_equal(load(&o, &d, NULL), 0);
+        assert_int_equal(load_here(&o, &d, NULL), 0);
         assert_int_equal(o.plan.np, 0);
         assert_int_equal(d.n, 1);
         assert_says(&d, want);
         unload(&o, &d);
-        assert_int_equal(load(&o, &d, "--job=../../.hnlaunch.ini"), -22);
+        assert_int_equal(load_here(&o, &d, "--job=../../.hnlaunch.ini"), -22);
         assert_null(strstr(messages(&d), "HN719"));
         unload(&o, &d);
         make_folder("proj/.git");
-        assert_int_equal(load(&o, &d, NULL), 0);
+        assert_int_equal(load_here(&o, &d, NULL), 0);
         assert_int_equal(d.n, 0);
         unload(&o, &d);
 }
@@ -315,24 +281,24 @@ TEST_WITH(make_home, remove_home, unknown_keys_warn_or_end_it)
         struct options o;
         struct diags d;
 
-        write_file("system.ini", "[run]\n\nhostfil = x\n[rum]\nnp = 3\n");
-        assert_int_equal(load(&o, &d, NULL), 0);
+        put_file("system.ini", "[run]\n\nhostfil = x\n[rum]\nnp = 3\n");
+        assert_int_equal(load_here(&o, &d, NULL), 0);
         assert_int_equal(diags_errors(&d), 0);
         assert_int_equal(d.n, 2);
         assert_says(&d, "system.ini:3:1");
         assert_says(&d, "did you mean `run.hostfile`?");
         assert_says(&d, "did you mean `run.np`?");
         unload(&o, &d);
-        assert_int_equal(load(&o, &d, "-orun.strict_config=yes"), -22);
+        assert_int_equal(load_here(&o, &d, "-orun.strict_config=yes"), -22);
         assert_int_equal(diags_first_error(&d)->exit, 78);
         unload(&o, &d);
-        write_file("system.ini", "[rum]\nnp = 3\n[run]\nstrict_config = yes\n");
-        assert_int_equal(load(&o, &d, NULL), -22);
+        put_file("system.ini", "[rum]\nnp = 3\n[run]\nstrict_config = yes\n");
+        assert_int_equal(load_here(&o, &d, NULL), -22);
         assert_int_equal(diags_first_error(&d)->exit, 78);
         unload(&o, &d);
         setenv("HNLAUNCH_RUN_NPP", "3", 1);
-        write_file("system.ini", "");
-        assert_int_equal(load(&o, &d, NULL), 0);
+        put_file("system.ini", "");
+        assert_int_equal(load_here(&o, &d, NULL), 0);
         assert_says(&d, "unknown variable HNLAUNCH_RUN_NPP");
         unload(&o, &d);
         unsetenv("HNLAUNCH_RUN_NPP");
@@ -343,8 +309,8 @@ TEST_WITH(make_home, remove_home, wrong_values_show_their_line)
         struct options o;
         struct diags d;
 
-        write_file("system.ini", "[run]\n  grace = soon\n[ssh]\nport=70000\n");
-        assert_int_equal(load(&o, &d, NULL), -22);
+        put_file("system.ini", "[run]\n  grace = soon\n[ssh]\nport=70000\n");
+        assert_int_equal(load_here(&o, &d, NULL), -22);
         assert_int_equal(diags_errors(&d), 2);
         assert_int_equal(diags_first_error(&d)->exit, 78);
         assert_says(&d, "system.ini:2:11");
@@ -452,8 +418,8 @@ TEST_WITH(make_home, remove_home, the_table_tells_origins_and_hides_secrets)
         size_t len = 0;
         FILE *f = open_memstream(&text, &len);
 
-        write_file("system.ini", "[run]\nnp = 1\n[env]\nset.MY_TOKEN = hush\n");
-        assert_int_equal(load(&o, &d, "-n5"), 0);
+        put_file("system.ini", "[run]\nnp = 1\n[env]\nset.MY_TOKEN = hush\n");
+        assert_int_equal(load_here(&o, &d, "-n5"), 0);
         config_print(o.settings, false, f);
         fclose(f);
         assert_non_null(strstr(text, "system.ini:2"));

@@ -36,9 +36,10 @@ static inline void unload(struct options *o, struct diags *d)
 /* The text of all messages; valid until the next call. */
 static inline const char *messages(const struct diags *d)
 {
-        static char text[4096];
+        static char text[8192];
         FILE *f = fmemopen(text, sizeof(text), "w");
 
+        *text = '\0'; /* nothing may be written at all */
         diags_print(d, f, false);
         fclose(f);
         return text;

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/pull/pull_write.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char home[] = "/tmp/pull_write.XXXXXX";
@@ -21,9 +22,7 @@ static int make_home(void **state UNUSED)
 
 static int remove_home(void **state UNUSED)
 {
-        CLEANUP(free_textp) char *command = xasprintf("rm -rf '%s'", home);
-
-        return chdir("/") == 0 ? system(command) : -1;
+        return chdir("/") == 0 ? remove_tree(home) : -1;
 }
 
 static int write_whole(int root, const char *path, uint32_t mode, const char *text)

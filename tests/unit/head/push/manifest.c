@@ -8,18 +8,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char *top, *here;
-
-static void write_file(const char *name, const char *text)
-{
-        int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
-        assert_true(fd >= 0);
-        assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
-        close(fd);
-}
 
 static int setup(void **state UNUSED)
 {
@@ -43,10 +35,8 @@ static int setup(void **state UNUSED)
 
 static int teardown(void **state UNUSED)
 {
-        char *command = xasprintf("rm -rf '%s'", top);
-        int r = chdir("/") | system(command);
+        int r = chdir("/") | remove_tree(top);
 
-        free(command);
         free(here);
         free(top);
         return r;

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/run/event_file.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char root[] = "/tmp/test_event_file.XXXXXX";
@@ -120,10 +121,8 @@ static int make_root(void **state UNUSED)
 
 static int remove_root(void **state UNUSED)
 {
-        CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
-
         fd_close(dir);
-        return system(command);
+        return remove_tree(root);
 }
 
 int main(void)

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/run/recorder.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 #include "wire/msg.h"
 
@@ -297,9 +298,7 @@ static int make_root(void **state UNUSED)
 
 static int remove_root(void **state UNUSED)
 {
-        CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
-
-        return system(command);
+        return remove_tree(root);
 }
 
 int main(void)
