@@ -5,6 +5,8 @@
 # stacks and the kernel do. With PyPI's MPICH 5, whose ranks spin while they wait.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
 
 type -P cc python3 >/dev/null || skip_all 'needs cc and python3'
 type -P eu-stack gdb >/dev/null || skip_all 'needs eu-stack (elfutils) or gdb'
@@ -15,18 +17,10 @@ export XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 mkfifo fifo
 
-why() { "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
-field() { python3 -c "import json, sys
-a = json.load(open('answer'))
-print(eval(sys.argv[1]))" "$1"; }
-others_wait() { why && [[ $(field "all(r['waits'] for r in a['ranks'] if r['rank'] != 2)") == True ]]; }
-says() { # NAME TEXT: the finding
-    if [[ $(field "a['text']") == *"$2"* ]]; then pass "$1"; else fail "$1" "$(field "a['text']")"; fi
-}
 hangs() { # HOW KIND OUTLIERS TEXT
     start --local 4 --label none ./hanging "$1" 2 "$PWD/fifo"
     ok "$1: all ranks have met" wait_for lines_are "$OUT" 4
-    ok "$1: the others wait" wait_for others_wait
+    ok "$1: the others wait" wait_for others_wait 2
     is "$1: the rank is named" "$(field "a['kind'], a['outliers']")" "('$2', $3)"
     says "$1: it is told what it does" "$4"
     kill -INT "$PID"

@@ -5,6 +5,8 @@
 # source says of the same rank that it does not go on, and a note otherwise.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
 # shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
@@ -18,10 +20,6 @@ export XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 unset "${!NCCL_RAS_@}"
 
-why() { "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
-field() { python3 -c "import json, sys
-a = json.load(open('answer'))
-print(eval(sys.argv[1]))" "$1"; }
 # A rank that is about to sleep may still have the processor.
 names_rank() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [2])" ]]; }
 # With fewer GPUs each rank is a host of its own to NCCL. Not so on simulated ones: the threads of its network would

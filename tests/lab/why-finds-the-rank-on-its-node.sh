@@ -6,6 +6,8 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
 
 command -v eu-stack >/dev/null || command -v gdb >/dev/null || skip_all 'needs eu-stack (elfutils) or gdb'
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
@@ -25,11 +27,6 @@ done
 hanging=$PLAIN/tests/clients/hanging
 
 why() { "$LAB" run "$LAB_HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
-field() { python3 -c "import json, sys
-a = json.load(open('answer'))
-ranks = a['ranks']
-print(eval(sys.argv[1]))" "$1"; }
-others_wait() { why && [[ $(field "all(r['waits'] for r in ranks if r['rank'] != 5)") == True ]]; }
 named() { # NAME
     is "$1: rank 5 is named" "$(field "a['kind'], a['outliers']")" "('hang', [5])"
     is "$1: with its node and its stack" "$(field "ranks[5]['host'], 'load_batch' in ' '.join(ranks[5]['stack'])")" "('node003', True)"
@@ -40,7 +37,7 @@ for how in '' --tree=2; do
     # shellcheck disable=SC2086
     lab_start -H "$TMP/hosts.txt" $how --node-timeout 60s --label none "$hanging" sleep 5
     ok "${how:-flat}: eight ranks have met" wait_for lines_are "$OUT" 8
-    ok "${how:-flat}: the others wait" wait_for others_wait
+    ok "${how:-flat}: the others wait" wait_for others_wait 5
     named "${how:-flat}"
     kill -INT "$PID"
     finish
@@ -50,7 +47,7 @@ done
 if "$LAB" run ssh hnwhy@node003 test -x "$hanging"; then
     lab_start -w 'node[001-002]:2,hnwhy@node[003-004]:2' --label none "$hanging" sleep 5
     ok 'user: eight ranks have met' wait_for lines_are "$OUT" 8
-    ok 'user: the others wait' wait_for others_wait
+    ok 'user: the others wait' wait_for others_wait 5
     named user
     kill -INT "$PID"
     finish
@@ -61,7 +58,7 @@ fi
 
 lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none "$hanging" sleep 5
 ok 'frozen: eight ranks have met' wait_for lines_are "$OUT" 8
-ok 'frozen: the others wait' wait_for others_wait
+ok 'frozen: the others wait' wait_for others_wait 5
 lab freeze node002
 silent() { why && [[ $(field "ranks[2]['life'], ranks[3]['life']") == "('silent', 'silent')" ]]; }
 ok 'frozen: a node that does not answer holds nothing up' wait_for silent

@@ -5,6 +5,8 @@
 # folder of the run. PyTorch does that only with GPUs; tests/lib/flight_recorder.py does the same.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
 export XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 python3 -c 'import json' || skip_all 'needs python3'
@@ -15,10 +17,6 @@ ranks() { # ARG...: four of them, with recorders
     start --local 4 --label none "$@"
     ok "${*: -1}: the recorders are ready" wait_for lines_are "$OUT" 4
 }
-why() { "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
-field() { python3 -c "import json, sys
-a = json.load(open('answer'))
-print(eval(sys.argv[1]))" "$1"; }
 notes() { field "'; '.join(n for n in a['notes'] if 'flight recorder' in n)"; }
 cat >check.py <<'END'
 import os, pickle, sys

@@ -7,6 +7,8 @@
 #   why-names-the-odd-rank.sh [all]    all: also hangs that differ little from others
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
 
 long=${1-}
 export XDG_RUNTIME_DIR=$TMP/runtime
@@ -16,15 +18,6 @@ python3 -c 'import json' || skip_all 'needs python3'
 has_tool() { command -v "$1" >/dev/null; }
 has_tool eu-stack || has_tool gdb || skip_all 'needs eu-stack (elfutils) or gdb'
 
-why() { "$HNLAUNCH" why --json >answer 2>"$TMP/why.err"; }
-field() { python3 -c "import json, sys
-a = json.load(open('answer'))
-ranks = a['ranks']
-print(eval(sys.argv[1]))" "$1"; }
-# The others wait: the hang is complete. What is judged is the answer that shows it.
-others_wait() { # RANK
-    why && [[ $(field "all(r['waits'] for r in ranks if r['rank'] != $1)") == True ]]
-}
 met() { ok "$1: all ranks have met" wait_for lines_are "$OUT" "$2"; }
 stop_run() {
     "$HNLAUNCH" stop --grace 1s "$("$HNLAUNCH" ps --json | python3 -c "import json, sys
@@ -35,9 +28,6 @@ print([r['run'] for r in json.load(sys.stdin)['runs'] if r['running']][0])")" 2>
 judged() { why && [[ $(field "a['kind'], a['outliers']") == "$1" ]]; }
 names() { # NAME KIND RANKS
     if wait_for judged "('$2', [$3])"; then pass "$1"; else fail "$1" "$(cat answer)"; fi
-}
-says() { # NAME TEXT: the finding
-    if [[ $(field "a['text']") == *"$2"* ]]; then pass "$1"; else fail "$1" "$(field "a['text']")"; fi
 }
 stack_has() { # NAME RANK TEXT
     if [[ $(field "ranks[$2]['stack']") == *"$3"* ]]; then pass "$1"; else fail "$1" "$(cat answer)"; fi
