@@ -8,11 +8,10 @@
 command -v tmux >/dev/null || skip_all 'needs tmux'
 /usr/bin/python3 -c 'import rich, tqdm' 2>/dev/null || skip_all 'needs python3-rich and python3-tqdm'
 
-export TMUX_TMPDIR=$TMP XDG_RUNTIME_DIR=$TMP/runtime
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
+export XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-# A server of tmux that is about to end still answers: each run has one of its own.
-server=0
-at_end() { pane kill-server 2>/dev/null; }
 cat >of_tqdm.py <<'END'
 import os
 import time
@@ -49,12 +48,10 @@ console.print("[bold]step[/bold] [green]7[/green]/[red]9[/red]")
 console.print("[bold red]ValueError[/bold red]: [cyan]shard[/cyan] 12 is [b]short[/b]")
 sys.exit(3)
 END
-pane() { tmux -L "bars$server" -f /dev/null "$@"; }
-shown() { pane capture-pane -p >screen && grep -qaE -- "$1" screen; }
 lines() { pane capture-pane -p -S -1000 | sed '/^ *$/d'; }
 runs() { # OPTION... COMMAND
     rm -f end
-    server=$((server + 1))
+    new_server
     pane new-session -d -x 110 -y 30 "env TERM=screen-256color $PLAIN/hnlaunch $*; exec sleep 1000"
 }
 

@@ -10,15 +10,10 @@
 command -v tmux >/dev/null || skip_all 'needs tmux'
 
 lab_up 2
-export TMUX_TMPDIR=$TMP
-panes=0
-pane() { tmux -L "pty$panes" -f /dev/null "$@"; }
-at_end() { pane kill-server 2>/dev/null; }
-shown() { pane capture-pane -p >screen && grep -qaE -- "$1" screen; } # REGEX
-keys() { pane send-keys "$@"; }
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
 begin() { # OPTIONS
-    pane kill-server 2>/dev/null
-    panes=$((panes + 1))
+    new_server
     pane new-session -d -x 100 -y 30 "env TERM=screen $LAB run $LAB_HNLAUNCH $1 -w node001,node002 --pty=1 sh -i; printf '%s\n' \"code \$?\"; stty -a | grep -o -- '-*icanon'; exec sleep 1000"
     ok "${1:-directly}: a shell has a prompt" wait_for shown '^[#$]'
 }

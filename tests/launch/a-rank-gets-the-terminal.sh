@@ -16,19 +16,15 @@ for other in '--stdin 0' --detach '--max-restarts 1'; do
 done
 command -v tmux >/dev/null || { skip 'in a terminal' 'needs tmux'; done_testing; exit; }
 
-export TMUX_TMPDIR=$TMP XDG_RUNTIME_DIR=$TMP/runtime
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
+export XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-panes=0
-pane() { tmux -L "pty$panes" -f /dev/null "$@"; }
-at_end() { pane kill-server 2>/dev/null; }
 begin() { # OPTIONS COMMAND: in a new terminal of 100 columns
-    pane kill-server 2>/dev/null
-    panes=$((panes + 1))
+    new_server
     printf '%s' "$2" >command
     pane new-session -d -x 100 -y 30 "trap : INT QUIT; env TERM=screen LD_LIBRARY_PATH= $HNLAUNCH $1 sh -c '. ./command'; printf '%s\n' \"code \$?\"; stty -a | grep -o -- '-*icanon\|-*isig'; exec sleep 1000"
 }
-shown() { pane capture-pane -p >screen && grep -qaE -- "$1" screen; } # REGEX
-keys() { pane send-keys "$@"; }
 given_back() { shown '^icanon$' && shown '^isig$'; }
 
 # --- a shell ------------------------------------------------------------------------------------

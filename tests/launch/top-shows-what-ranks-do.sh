@@ -98,17 +98,12 @@ ok 'a terminal that is dumb has the table, at its width' grep -qaE '^localhost +
 is 'no line of it is wider' "$(tr -d '\r' <"$OUT" | awk 'length > 50' | wc -l)" 0
 
 # --- the whole terminal -----------------------------------------------------------------------
-export TMUX_TMPDIR=$TMP
-panes=0
-pane() { tmux -L "top$panes" -f /dev/null "$@"; }
-at_end() { pane kill-server 2>/dev/null; }
-screen() { # COLUMNS COMMAND...: in a new terminal of 12 rows, whose server has a name of its own
-    pane kill-server 2>/dev/null
-    panes=$((panes + 1))
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
+screen() { # COLUMNS COMMAND...: in a new terminal of 12 rows
+    new_server
     pane new-session -d -x "$1" -y 12 "trap : INT; env TERM=screen LD_LIBRARY_PATH= ${*:2}; printf '%s\n' \"code \$?\"; stty -a | grep -o ' icanon\| echo '; exec sleep 1000"
 }
-shown() { pane capture-pane -p >screen && grep -qaE -- "$1" screen; } # REGEX
-keys() { pane send-keys "$@"; }
 widest() { awk '{ if (length > n) n = length } END { print n + 0 }' screen; }
 given_back() { shown '^ icanon$' && shown '^ echo'; }
 if command -v tmux >/dev/null; then
