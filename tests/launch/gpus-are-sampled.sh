@@ -10,14 +10,7 @@
 . "$ROOT/tests/lib/driver_files.sh"
 
 type -P cc >/dev/null || skip_all 'no compiler here'
-if ! [[ $EUID == 0 ]] || ! unshare --mount true 2>/dev/null; then
-    skip_all 'needs root (a mount namespace)'
-fi
-if [[ ${1-} != inside ]]; then
-    unshare --mount bash "$ROOT/tests/launch/$(basename "$0")" inside
-    code=$? finished=yes
-    exit "$code"
-fi
+in_mount_namespace "$@"
 for i in 0 1 2; do
     echo "$i GPU-$i$i$i$i$i$i$i$i-0000-0000-0000-000000000000 0000:1$i:00.0"
 done >"$TMP/gpus"

@@ -8,14 +8,7 @@
 # shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
-if ! [[ $EUID == 0 ]] || ! unshare --mount true 2>/dev/null; then
-    skip_all 'needs root (a mount namespace)'
-fi
-if [[ ${1-} != inside ]]; then
-    unshare --mount bash "$ROOT/tests/launch/$(basename "$0")" inside
-    code=$? finished=yes
-    exit "$code"
-fi
+in_mount_namespace "$@"
 
 # --- three GPUs, in the order of the bus ------------------------------------------------------------
 

@@ -9,14 +9,7 @@
 . "$ROOT/tests/lib/driver_files.sh"
 
 # Nodes without GPUs are not looked at: the files of a driver are ours, in a mount namespace.
-if ! [[ $EUID == 0 ]] || ! unshare --mount true 2>/dev/null; then
-    skip_all 'needs root (a mount namespace)'
-fi
-if [[ ${1-} != inside ]]; then
-    unshare --mount bash "$ROOT/tests/launch/$(basename "$0")" inside
-    code=$? finished=yes
-    exit "$code"
-fi
+in_mount_namespace "$@"
 echo '0 GPU-00000000-0000-0000-0000-000000000000 0000:10:00.0' >"$TMP/gpus"
 driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
 

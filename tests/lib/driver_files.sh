@@ -3,8 +3,20 @@
 #
 # The files by which hnlaunch counts GPUs: source after tap.sh. In a mount namespace of the script only.
 #
+#   in_mount_namespace "$@"    runs the script in one, with the argument `inside`; skips it without root
 #   driver_files FILE    makes /dev and /proc/driver of a machine with the GPUs of FILE, a line "MINOR UUID
 #                        PCI-ADDRESS" each
+
+in_mount_namespace() { # ARG...: of the script
+    if ! [[ $EUID == 0 ]] || ! unshare --mount true 2>/dev/null; then
+        skip_all 'needs root (a mount namespace)'
+    fi
+    if [[ ${1-} != inside ]]; then
+        unshare --mount bash "$ROOT/tests/launch/$(basename "$0")" inside
+        code=$? finished=yes
+        exit "$code"
+    fi
+}
 
 driver_files() { # FILE
     local minor uuid address rest dir dev=$TMP/dev
