@@ -12,8 +12,6 @@
 export TMPDIR=$TMP/tmp
 mkdir "$TMPDIR"
 
-count_is() { [[ $(grep -c "$1" "$OUT") -ge $2 ]]; } # TEXT N
-
 # Files in /dev/shm have the number of the process that made them in their name, or a name that the rank tells.
 left() {
     local pid name

@@ -16,18 +16,7 @@ swallow() { # NODE: what it sends to node001 gets lost
     lab exec "$1" ip neigh replace "$first" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
 }
 
-told() { # NAME LINE...: lines of stderr, blanks squeezed
-    local name=$1 line
-    shift
-    tr -s ' ' <"$ERR" >squeezed
-    for line in "$@"; do
-        if ! grep -qE -- "$line" squeezed; then
-            fail "$name" "nowhere: $line"
-            return
-        fi
-    done
-    pass "$name"
-}
+told() { has_rows "$1" -E "${@:2}"; } # NAME LINE...
 
 lab exec node003 ip route add unreachable "$first"
 lab_hn -H "$TMP/hosts.txt" touch "$TMP/started"

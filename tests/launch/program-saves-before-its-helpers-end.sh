@@ -61,7 +61,6 @@ def main():
 if __name__ == "__main__":
     main()
 END
-count_is() { [[ $(grep -c "$1" "$OUT") -ge $2 ]]; } # TEXT N
 
 # A launcher that catches SIGTERM alone and starts sessions, as torchrun does.
 cat >launcher.py <<'END'

@@ -9,10 +9,6 @@
 listener='trap "echo usr1 $RANK" USR1; echo "up $(grep SigIgn /proc/self/status)"
     until [ -e go ]; do sleep 0.05; done; exit 7'
 
-count_is() { # TEXT N
-    [[ $(grep -c "$1" "$OUT") -ge $2 ]]
-}
-
 # Starts COMMAND... with its output in $OUT and $ERR, as PID.
 begin() { # COMMAND...
     rm -f go

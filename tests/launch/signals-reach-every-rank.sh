@@ -8,10 +8,6 @@
 listener='trap "echo usr1 $RANK" USR1; trap "echo usr2 $RANK" USR2; trap "echo term $RANK; exit 0" TERM
     echo up; while :; do sleep 0.05; done'
 
-count_is() { # TEXT N
-    [[ $(grep -c "$1" "$OUT") -ge $2 ]]
-}
-
 start --local 3 --label none sh -c "$listener"
 ok 'three ranks are up' wait_for lines_are "$OUT" 3
 kill -USR1 "$PID"

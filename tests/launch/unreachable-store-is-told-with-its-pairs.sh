@@ -17,18 +17,7 @@ three() { # OPTION...
     hn --agent "$ROOT/tests/lib/fake_agent.py" -w 'localhost:1,127.0.0.1:1,[::1]:1' "$@" touch started
 }
 
-told() { # NAME LINE...: lines of stderr, blanks squeezed
-    local name=$1 line
-    shift
-    tr -s ' ' <"$ERR" >squeezed
-    for line in "$@"; do
-        if ! grep -qF -- "$line" squeezed; then
-            fail "$name" "nowhere: $line"
-            return
-        fi
-    done
-    pass "$name"
-}
+told() { has_rows "$1" -F "${@:2}"; } # NAME LINE...
 
 export ENDPOINT_OPENED=41731
 PROBED='110:eth0:0 111:ib0:0' three

@@ -178,6 +178,20 @@ same() { # NAME FILE FILE
     fi
 }
 
+# Blanks of stderr count as one, so that rows of tables can be named.
+has_rows() { # NAME -F|-E LINE...: of grep
+    local name=$1 how=$2 line
+    shift 2
+    tr -s ' ' <"$ERR" >squeezed
+    for line in "$@"; do
+        if ! grep -q "$how" -- "$line" squeezed; then
+            fail "$name" "nowhere: $line"
+            return
+        fi
+    done
+    pass "$name"
+}
+
 verdict() { tail -n 1 "$ERR"; }
 
 verdict_has() { # NAME TEXT...: all of them in the last line of stderr
@@ -230,6 +244,10 @@ finish() {
 
 lines_are() { # FILE N
     [[ $(wc -l <"$1") -ge $2 ]]
+}
+
+count_is() { # REGEX N: lines of $OUT
+    [[ $(grep -c "$1" "$OUT") -ge $2 ]]
 }
 
 # PIDs of all processes that this script started, wherever they went. One grep looks at all processes of the machine,
