@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/macros.h"
 #include "head/model/rank_board.h"
+#include "lib/unit.h"
 #include "wire/msg.h"
 
 static int first_ranks[] = { 0, 1 }, second_ranks[] = { 2 };
@@ -48,7 +41,7 @@ static int finish_board(void **state UNUSED)
         return 0;
 }
 
-static void test_a_rank_lives_until_its_end(void **state UNUSED)
+TEST_WITH(start_all, finish_board, a_rank_lives_until_its_end)
 {
         assert_int_equal(board.alive, 3);
         emit(EVENT_RANK_EXITED, 0, 1, -9, 0);
@@ -63,7 +56,7 @@ static void test_a_rank_lives_until_its_end(void **state UNUSED)
         assert_true(board.rows[0].stopped);
 }
 
-static void test_ranks_of_a_lost_node_are_lost(void **state UNUSED)
+TEST_WITH(start_all, finish_board, ranks_of_a_lost_node_are_lost)
 {
         emit(EVENT_RANK_EXITED, 0, 1, 3, 0);
         emit(EVENT_NODE_LOST, 0, -1, 0, 0);
@@ -75,7 +68,7 @@ static void test_ranks_of_a_lost_node_are_lost(void **state UNUSED)
         assert_int_equal(board.alive, 1);
 }
 
-static void test_steps_are_those_of_the_attempt(void **state UNUSED)
+TEST_WITH(start_all, finish_board, steps_are_those_of_the_attempt)
 {
         struct rank_board_steps s = rank_board_steps(&board);
 
@@ -95,7 +88,7 @@ static void test_steps_are_those_of_the_attempt(void **state UNUSED)
         assert_int_equal(rank_board_steps(&board).told, 0);
 }
 
-static void test_output_counts_through_attempts(void **state UNUSED)
+TEST_WITH(start_all, finish_board, output_counts_through_attempts)
 {
         rank_board_output(&board, 1, MSG_STDOUT, 10);
         rank_board_output(&board, 1, MSG_STDERR, 3);
@@ -107,20 +100,4 @@ static void test_output_counts_through_attempts(void **state UNUSED)
         assert_int_equal(board.rows[1].bytes[1], 3);
         assert_true(board.rows[1].written_us >= 0);
         assert_int_equal(board.rows[0].written_us, -1);
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_a_rank_lives_until_its_end, start_all,
-                                                finish_board),
-                cmocka_unit_test_setup_teardown(test_ranks_of_a_lost_node_are_lost, start_all,
-                                                finish_board),
-                cmocka_unit_test_setup_teardown(test_steps_are_those_of_the_attempt, start_all,
-                                                finish_board),
-                cmocka_unit_test_setup_teardown(test_output_counts_through_attempts, start_all,
-                                                finish_board),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "head/model/step_pace.h"
+#include "lib/unit.h"
 
 static void tell_step(struct step_pace *p, int64_t us, int64_t step)
 {
@@ -15,12 +9,11 @@ static void tell_step(struct step_pace *p, int64_t us, int64_t step)
         step_pace_take(p, &e);
 }
 
-static void test_steps_have_a_mean_time(void **state)
+TEST(steps_have_a_mean_time)
 {
         struct event restart = { .kind = EVENT_RESTART, .us = 9000000 };
         struct step_pace p = { 0 };
 
-        (void)state;
         assert_int_equal(step_pace_step_us(&p), 0);
         tell_step(&p, 1000000, 5);
         tell_step(&p, 1100000, 5);
@@ -35,22 +28,11 @@ static void test_steps_have_a_mean_time(void **state)
         assert_int_equal(step_pace_step_us(&p), 0);
 }
 
-static void test_ten_step_times_and_ten_seconds_are_long(void **state)
+TEST(ten_step_times_and_ten_seconds_are_long)
 {
-        (void)state;
         assert_false(step_pace_is_still(9999999, 0));
         assert_true(step_pace_is_still(10000000, 0));
         assert_true(step_pace_is_still(10000000, 1000));
         assert_false(step_pace_is_still(599999990, 60000000));
         assert_true(step_pace_is_still(600000000, 60000000));
-}
-
-int main(void)
-{
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_steps_have_a_mean_time),
-                cmocka_unit_test(test_ten_step_times_and_ten_seconds_are_long),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }
