@@ -5,9 +5,12 @@
  * the command that the manager has.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +24,7 @@
 enum {
         HN_OUTSIDE = 154,
         HN_MANAGER = 157,
+        HN_ALLOC_SHARED = 158,
         MANAGER_MS = 10000, /* for its command */
         RAY_MS = 60000,     /* ... which imports Ray, and ends by itself before */
         FILE_MAX = 64 << 20,
@@ -120,6 +124,24 @@ int alloc_load(enum alloc_from from, bool ppn, struct hosts *h, struct diags *d)
                 return complain_surroundings(from, s.in.path, &err, -r, d);
         s.in.ppn = ppn;
         return alloc_read(from, &s.in, h, d);
+}
+
+/* The claim is a bound socket without a file, which ends with the process, however that ends. */
+void alloc_claim(const struct hosts *h, struct diags *d)
+{
+        struct sockaddr_un a = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        socklen_t len;
+
+        snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "hnlaunch/%u/%s", (unsigned)getuid(),
+                 h->source);
+        len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(a.sun_path + 1));
+        if (fd < 0 || bind(fd, (const struct sockaddr *)&a, len) == 0)
+                return; /* held from now on */
+        fd_close(fd);
+        diag_help(diag_warn(d, HN_ALLOC_SHARED, "another hnlaunch runs on the nodes of %s",
+                            h->source),
+                  "give each a part of the nodes: --nodes, --include, --exclude or -w");
 }
 
 /* Whether the host is known by an address, which no manager writes. */
