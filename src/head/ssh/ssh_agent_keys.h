@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/strv.h"
-#include "head/ssh/files/key_blob.h"
+#include "head/ssh/files/key_line.h"
 
 /* Asks the agent at @path for a list of keys: lines "ED25519 SHA256:... comment". Waits 3 s at
  * most. Without an answer there are none. */

@@ -14,8 +14,6 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "head/ssh/files/key_line.h"
-
 struct key_entry {
         char *name; /* key path, or "key path\ncertificate path" */
         struct ssh_identity identity;

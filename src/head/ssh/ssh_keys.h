@@ -12,7 +12,7 @@
 #include <libssh/libssh.h>
 
 #include "base/strv.h"
-#include "head/ssh/files/key_blob.h"
+#include "head/ssh/files/key_line.h"
 
 enum ssh_identity_state {
         IDENTITY_GOOD,

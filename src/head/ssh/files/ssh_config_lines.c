@@ -8,16 +8,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "head/ssh/files/ssh_config_private.h"
-#include "head/ssh/files/ssh_file_owner.h"
 
 #define FILE_MAX    (16u << 20)
 #define INCLUDE_MAX 16
@@ -267,6 +268,44 @@ static int load_config_text(struct ssh_config *c, struct config_file *f, char *t
         return r;
 }
 
+/* Users with a group of their own and umask 002 are common; their files are safe. */
+static bool is_group_of_one(gid_t gid, uid_t uid)
+{
+        const struct group *g = getgrgid(gid);
+        const struct passwd *pw = getpwuid(uid);
+        bool found = false, others = !g || !pw;
+
+        for (char **name = others ? NULL : g->gr_mem; name && *name; name++) {
+                found = found || strcmp(*name, pw->pw_name) == 0;
+                others = others || strcmp(*name, pw->pw_name) != 0;
+        }
+        setpwent();
+        while (!others && (pw = getpwent())) {
+                found = found || (pw->pw_gid == gid && pw->pw_uid == uid);
+                others = pw->pw_gid == gid && pw->pw_uid != uid;
+        }
+        endpwent();
+        return found && !others;
+}
+
+/* Returns 0 if only the user or root can write to the open file; else -EPERM with @err, whose
+ * second line is the command to repair the mode. As in Debian's OpenSSH, write permission is
+ * accepted for a group whose only member is the user. */
+static int check_config_owner(int fd, const char *path, struct error *err)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return err_set(err, errno, "%s: %s", path, strerror(errno));
+        if (st.st_uid != 0 && st.st_uid != getuid())
+                return err_set(err, EPERM, "%s belongs to user %u\nas root: chown %u %s", path,
+                               (unsigned)st.st_uid, (unsigned)getuid(), path);
+        if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && !is_group_of_one(st.st_gid, getuid())))
+                return err_set(err, EPERM, "%s can be written by others (mode %04o)\nchmod go-w %s",
+                               path, (unsigned)st.st_mode & 07777, path);
+        return 0;
+}
+
 /* Loads a file. As in ssh(1), the owner is checked for the user's file and all included files. */
 static int load_config_file(struct ssh_config *c, const char *path, enum config_place place,
                             int depth, int outer, struct error *err)
@@ -278,7 +317,7 @@ static int load_config_file(struct ssh_config *c, const char *path, enum config_
         int r = fd < 0 ? -errno : 0;
 
         if (r == 0 && (place == PLACE_USER || depth > 0) &&
-            (r = ssh_file_owner_check(fd, path, err)) < 0)
+            (r = check_config_owner(fd, path, err)) < 0)
                 return r;
         if (r == 0)
                 r = fd_read_all(fd, FILE_MAX, &text, &len);
