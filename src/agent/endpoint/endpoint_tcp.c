@@ -2,8 +2,8 @@
 /*
  * Connections are in up to three lists: all; those with an incomplete command (unfinished.h);
  * @still, which are not read, for the end of a pause. endpoint_tcp_turn() flushes the last writer
- * and arms the timer while commands are incomplete. Every libuv handle counts in
- * @handles; the last close callback frees the endpoint.
+ * and arms the timer while commands are incomplete, and deletes keys of past groups. Every libuv
+ * handle counts in @handles; the last close callback frees the endpoint.
  */
 #include "agent/endpoint/endpoint_tcp.h"
 
@@ -27,6 +27,7 @@
 enum {
         BACKLOG = 4096,   /* if the kernel does not tell its own limit */
         KEEPALIVE_S = 60, /* of silence, then every ten seconds */
+        SWEEPS_MAX = 256, /* deletions under way */
 };
 
 void endpoint_tcp_unref(struct endpoint_tcp *e)
@@ -103,11 +104,54 @@ static void steer_still_conns(struct endpoint_tcp *e)
         }
 }
 
+/* --- keys of past groups (generation.h) ------------------------------------------------------- */
+
+/* A deletion that fails leaves a key behind, which harms no other. */
+static void on_swept(void *ctx, const struct store_reply *reply UNUSED)
+{
+        struct tcp_groups *g = ctx;
+
+        g->under_way--;
+}
+
+/* Deletes what the generations have left over, a few keys at a time, as a client of the relay. Once
+ * in every turn of the loop. */
+static void sweep_past_groups(struct endpoint_tcp *e)
+{
+        static const struct relay_client_ops relay_ops = { .reply = on_swept };
+        struct store_request req = { .op = STORE_DELETE };
+        struct tcp_groups *g = &e->groups;
+
+        while (!e->paused && g->under_way < SWEEPS_MAX &&
+               generations_take_leftover(g->generations, &req.key)) {
+                if (!g->sweeper)
+                        g->sweeper = relay_client_create(e->relay, relay_ops, g);
+                if (!g->sweeper)
+                        return;
+                req.tag = ++g->tag;
+                g->under_way++;
+                relay_request(g->sweeper, &req);
+        }
+}
+
+/* Ends the deletions, with the endpoint or an attempt. */
+static void end_sweep(struct endpoint_tcp *e)
+{
+        struct tcp_groups *g = &e->groups;
+
+        if (g->sweeper)
+                relay_client_destroy(g->sweeper);
+        g->sweeper = NULL;
+        g->under_way = 0;
+}
+
+/* --- the turn of the loop --------------------------------------------------------------------- */
+
 void endpoint_tcp_turn(struct endpoint_tcp *e)
 {
         if (unfinished_turn(&e->unfinished))
                 steer_still_conns(e);
-        tcp_sweep_turn(e);
+        sweep_past_groups(e);
         tcp_conn_flush(e);
         tcp_conn_forget_shared(e);
         unfinished_arm(&e->unfinished);
@@ -262,7 +306,7 @@ static void close_connections(struct endpoint_tcp *e)
                 tcp_conn_close(c);
         }
         tcp_conn_forget_shared(e);
-        tcp_sweep_end(e);
+        end_sweep(e);
 }
 
 void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *order)

@@ -2,10 +2,9 @@
 /*
  * Endpoint_tcp, inside: state shared by its files
  *
- *   endpoint_tcp.c  the listeners and the list of connections
+ *   endpoint_tcp.c  the listeners, the list of connections, and keys of past groups
  *   tcp_conn.c      one connection: bytes in and out
  *   tcp_command.c   one connection: commands to the relay and answers back
- *   tcp_sweep.c     deletes keys of past groups
  *
  * Thousands of connections are idle and own next to no memory: bytes are read into one buffer of
  * the endpoint and parsed there; only the beginning of an incomplete command is kept. Answers
@@ -136,9 +135,6 @@ void tcp_conn_forget_shared(struct endpoint_tcp *e);
 
 /* Carries out a whole command. */
 void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd);
-/* Deletes what the generations have left over. Once in every turn of the loop. */
-void tcp_sweep_turn(struct endpoint_tcp *e);
-void tcp_sweep_end(struct endpoint_tcp *e); /* for the end of the endpoint or of an attempt */
 
 /* An answer of the relay; @ctx is the connection. */
 void tcp_command_reply(void *ctx, const struct store_reply *reply);
