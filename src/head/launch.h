@@ -9,7 +9,6 @@
  * - launch_dial_in.c: --dial-in on other nodes than node 0
  * - launch_mpi.c: the MPI of the program (--mpi)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
- * - launch_container.c: what agents enter before they start ranks (--container)
  * - launch_via.c: what starts the agents (--start-with)
  * - launch_record.c: records of the run, and other commands' requests
  * - launch_detach.c: a run without its terminal (--detach, --on-hup)
@@ -219,11 +218,6 @@ void launch_top_free(struct launch *l); /* after it */
  * MPI of any. Warns of one with --mpi none, and of two that exclude each other. After the plan. */
 void launch_mpi_choose(struct launch *l);
 
-/* --- launch_container.c --- */
-
-/* Sets l->config.container. After launch_setup_find_cwd(). */
-void launch_container_order(struct launch *l);
-
 /* --- launch_via.c --- */
 
 /* Resolves --start-with auto for hosts of the allocation of @from: the manager's own way, where its
@@ -243,6 +237,9 @@ int launch_setup_find_cwd(struct launch *l);
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
  * mpirun does, unless the ranks are in containers. After launch_setup_find_cwd(). */
 void launch_setup_find_program(struct launch *l);
+/* Sets l->config.container, which agents enter before they start ranks (--container). After
+ * launch_setup_find_cwd(). */
+void launch_container_order(struct launch *l);
 /* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
  * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has
  * PORT_NAMES_MAX ports. */

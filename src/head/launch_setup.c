@@ -26,6 +26,7 @@
 #include "head/nodes/ssh_program.h"
 #include "head/output/run_dir.h"
 #include "head/term/columns.h"
+#include "wire/env/container_order.h"
 #include "wire/env/subst.h"
 #include "wire/port_name.h"
 
@@ -51,6 +52,30 @@ void launch_setup_find_program(struct launch *l)
                 free(*name);
                 *name = here;
         }
+}
+
+/* An image that is a file of this folder is meant, wherever the agents are started. */
+static void find_image_file(struct launch *l, struct container_order *o)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", l->cwd, o->name);
+        bool is_file = o->kind == CONTAINER_APPTAINER || o->kind == CONTAINER_CHARLIECLOUD;
+
+        if (!is_file || *o->name == '/' || access(path, F_OK) < 0)
+                return;
+        free(o->name);
+        o->name = xstrdup(path);
+}
+
+void launch_container_order(struct launch *l)
+{
+        struct container_order *o = &l->o.container;
+
+        if (!o->kind)
+                return;
+        find_image_file(l, o);
+        free(o->dir);
+        o->dir = xstrdup(o->kind == CONTAINER_EXEC ? "" : l->cwd);
+        l->config.container = container_order_encode(o);
 }
 
 int launch_setup_need_port(struct launch *l, const char *name)
