@@ -283,9 +283,9 @@ enum host_attr host_attr_find(const char *text, size_t len, char *name, size_t s
         return ATTR_UNKNOWN;
 }
 
-/* Copies a value of letters, digits and the characters of @more, without a leading `-`. */
-static int take_text(const char *value, size_t len, const char *more, const char *what, char **to,
-                     struct range_error *e)
+/* Checks that a value has letters, digits and the characters of @more, without a leading `-`. */
+static int check_text(const char *value, size_t len, const char *more, const char *what,
+                      struct range_error *e)
 {
         for (size_t i = 0; i < len; i++) {
                 char c = value[i];
@@ -295,7 +295,6 @@ static int take_text(const char *value, size_t len, const char *more, const char
                                                "`%s` has letters, digits and `%s` only", what,
                                                more);
         }
-        *to = strndup(value, len);
         return 0;
 }
 
@@ -350,10 +349,12 @@ int host_attr_take(struct host_spec *s, enum host_attr attr, const char *value, 
         case ATTR_ADDR:
                 return take_addr(s, value, len, e);
         case ATTR_IFACE:
-                return take_text(value, len, "._-:/", "iface", &h->iface, e);
+                r = check_text(value, len, "._-:/", "iface", e);
+                h->iface = r == 0 ? strndup(value, len) : NULL;
+                return r;
         case ATTR_NUMA:
-                return take_text(value, len, ",-", "numa", &h->numa, e);
+                return check_text(value, len, ",-", "numa", e);
         default:
-                return take_text(value, len, "._-,", "tags", &h->tags, e);
+                return check_text(value, len, "._-,", "tags", e);
         }
 }

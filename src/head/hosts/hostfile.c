@@ -202,8 +202,6 @@ static const char *find_difference(const struct host *a, const struct host *b, c
                : texts_differ(a->user, b->user)   ? "user"
                : texts_differ(a->addr, addr)      ? "addr"
                : texts_differ(a->iface, b->iface) ? "iface"
-               : texts_differ(a->numa, b->numa)   ? "numa"
-               : texts_differ(a->tags, b->tags)   ? "tags"
                                                   : NULL;
 }
 

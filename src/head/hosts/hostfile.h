@@ -10,7 +10,8 @@
  * max_count, ...), `user` also username and user_name. Blanks around `=` are fine. Comments begin
  * with # or // up to the end of the line, or are written as in C. slots=auto, like no slots at all,
  * means as many as the node has. A host repeated without any slots gains a slot by each line;
- * repeated with slots it is an error. `max_slots` alone sets the slots too. A byte order mark,
+ * repeated with slots it is an error. `max_slots` alone sets the slots too. `numa` and `tags` are
+ * for tools of the site: checked for their characters, and ignored. A byte order mark,
  * CRLF, and a missing last newline are fine.
  *
  * Each function returns 0, or -EINVAL after adding errors to @d: all errors of a file together

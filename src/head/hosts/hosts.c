@@ -79,8 +79,6 @@ void host_finish(struct host *host)
         free(host->user);
         free(host->addr);
         free(host->iface);
-        free(host->numa);
-        free(host->tags);
         free(host->file);
         intlist_finish(&host->gpus);
         intlist_finish(&host->keep);
@@ -110,8 +108,7 @@ struct host *hosts_add(struct hosts *h)
 struct host *hosts_add_like(struct hosts *h, const struct host *like)
 {
         struct host *host = hosts_add(h);
-        char **texts[] = { &host->name, &host->user, &host->addr, &host->iface,
-                           &host->numa, &host->tags, &host->file };
+        char **texts[] = { &host->name, &host->user, &host->addr, &host->iface, &host->file };
         struct intlist *lists[] = { &host->gpus, &host->keep, &host->drop };
 
         *host = *like;

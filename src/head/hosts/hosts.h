@@ -13,10 +13,10 @@
 #include "base/strv.h"
 
 struct host {
-        char *name; /* as written: alias for ssh */
-        char *user; /* NULL = not given */
-        char *addr; /* NULL; numeric or name: the data address, addr= */
-        char *iface, *numa, *tags;
+        char *name;    /* as written: alias for ssh */
+        char *user;    /* NULL = not given */
+        char *addr;    /* NULL; numeric or name: the data address, addr= */
+        char *iface;   /* NULL; iface= */
         int port;      /* 0 = not given */
         int slots;     /* 0 = not given: as many as the node has */
         int max_slots; /* 0 = not given */

@@ -72,7 +72,7 @@ const struct error_id error_ids[] = {
         { 114,
           "a host is given twice, and the two disagree",
           "A host that is repeated without slots gains one slot each time. Here one of its lines has slots, or the "
-          "lines differ in another key.",
+          "lines differ in gpus, port, user, addr or iface.",
           "Give the host once, with slots=N." },
         { 115,
           "a hostfile has a word that is not key=value",

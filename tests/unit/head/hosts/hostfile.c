@@ -27,10 +27,6 @@ static void describe(struct buf *out, const struct host *h)
                 buf_printf(out, " addr=%s", h->addr);
         if (h->iface)
                 buf_printf(out, " iface=%s", h->iface);
-        if (h->numa)
-                buf_printf(out, " numa=%s", h->numa);
-        if (h->tags)
-                buf_printf(out, " tags=%s", h->tags);
         for (size_t i = 0; i < h->gpus.n; i++)
                 buf_printf(out, "%s%d", i ? "," : " gpus=", h->gpus.v[i]);
         if (h->local)
@@ -146,9 +142,9 @@ TEST(every_dialect_is_read)
                 { "[1-2]:3", "1:3; 2:3" },
                 { "a gpus=0,2,4-6", "a gpus=0,2,4,5,6" },
                 { "a gpus=6,0 slots=2", "a:2 gpus=6,0" },
-                { "a slots=2 spare tags=x\nb spare", "a:2 tags=x spare; b spare" },
-                { "a addr=10.0.0.1 iface=ib0 numa=0,1 tags=x,y-z",
-                  "a addr=10.0.0.1 iface=ib0 numa=0,1 tags=x,y-z" },
+                { "a slots=2 spare tags=x\nb spare", "a:2 spare; b spare" },
+                { "a addr=10.0.0.1 iface=ib0 numa=0,1 tags=x,y-z", "a addr=10.0.0.1 iface=ib0" },
+                { "a numa=0 tags=x\na numa=1 tags=y", "a:2" },
                 { "a addr=[fd00::1]", "a addr=fd00::1" },
                 { "a addr=fd00::1", "a addr=fd00::1" },
                 { "n[1-2] addr=10.0.0.[8-9]", "n1 addr=10.0.0.8; n2 addr=10.0.0.9" },
@@ -199,6 +195,7 @@ TEST(wrong_lines_say_where_and_why)
                 { "a\na port=22", "2:1", "the lines of a differ in `port`", NULL },
                 { "u@a\nv@a", "2:1", "the lines of a differ in `user`", NULL },
                 { "a\na gpus=1", "2:1", "the lines of a differ in `gpus`", NULL },
+                { "a iface=x\na iface=y", "2:1", "the lines of a differ in `iface`", NULL },
                 { "a 8", "1:3", "expected `key=value`", "did you mean `slots=8`?" },
                 { "a b", "1:3", "expected `key=value`", "goes with -w" },
                 { "a slots", "1:3", "expected `key=value`", "`slots` has no value" },
@@ -242,6 +239,8 @@ TEST(wrong_lines_say_where_and_why)
                 { "n[1-3] addr=10.0.0.[1-2]", "1:13", "2 addresses for 3 hosts", "range" },
                 { "n[1-3] addr=10.0.0.1", "1:13", "1 address for 3 hosts", NULL },
                 { "a iface=`x`", "1:9", "`iface` has letters, digits and `._-:/` only", NULL },
+                { "a numa=0;1", "1:9", "`numa` has letters, digits and `,-` only", NULL },
+                { "a numa=0 numa=1", "1:10", "`numa` is given twice", "- first given here" },
                 { "a tags=$x", "1:8", "`tags` has letters, digits and `._-,` only", NULL },
                 /* names */
                 { "-oProxyCommand=x", "1:1", "expected a host name", NULL },
