@@ -20,7 +20,7 @@ while not os.path.exists(sys.argv[1]):
     time.sleep(0.1)
 END
 port=$((20000 + BASHPID % 10000))
-"$LAB" run env COLUMNS=100 script -qefc "$LAB_HNLAUNCH -H $TMP/hosts.txt --node-timeout 3s --grace 60s --metrics $port python3 $PWD/rank.py $PWD/end" \
+"$LAB" run env TERM=xterm script -qefc "$LAB_HNLAUNCH -H $TMP/hosts.txt --node-timeout 3s --grace 60s --metrics $port python3 $PWD/rank.py $PWD/end" \
     /dev/null </dev/null >screen 2>&1 &
 PID=$!
 
