@@ -71,6 +71,7 @@ wait "$stopper"
 exits 'a run that hangs, and is stopped' 143
 verdict_has 'who has ordered it, and what it waited for' 'stopped after' ': rank 2 on localhost is stopped by a signal (state T)' \
     "; hnlaunch stop (pid $stopper)  (exit 143)"
+ok 'the line about stopping names the order' grep -qx "hnlaunch: stopping all ranks: hnlaunch stop (pid $stopper)" "$ERR"
 has 'stop says the same' stopped "; hnlaunch stop (pid $stopper)"
 hn ps
 has 'and ps that it was stopped' "$OUT" ' stopped (143) '

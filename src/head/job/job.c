@@ -415,18 +415,25 @@ void job_last_diags(struct job *j, struct diags *to)
         job_status_move_last(j->status, to);
 }
 
+void job_order_name(const struct job *j, const struct cause *c, char *to, size_t size)
+{
+        if (!j->orders.by_command)
+                snprintf(to, size, "%s", outcome_signal_name(c->signal));
+        else if (j->orders.command_pid)
+                snprintf(to, size, "hnlaunch stop (pid %d)", j->orders.command_pid);
+        else
+                snprintf(to, size, "hnlaunch stop");
+}
+
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
 {
-        char by[64] = "hnlaunch stop";
         char *name;
 
         outcome_sentence(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
         if (c->kind != CAUSE_ORDER || !j->orders.by_command)
                 return;
-        if (j->orders.command_pid)
-                snprintf(by, sizeof(by), "hnlaunch stop (pid %d)", j->orders.command_pid);
         name = strrchr(to, ' ') ? strrchr(to, ' ') + 1 : to; /* of the signal, the last word */
-        snprintf(name, size - (size_t)(name - to), "%s", by);
+        job_order_name(j, c, name, size - (size_t)(name - to));
 }
 
 char *job_last_words(const struct job *j, int rank, uint8_t stream)

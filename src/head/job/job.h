@@ -198,6 +198,8 @@ const struct core_found *job_core(const struct job *j);
 const struct strv *job_earlier(const struct job *j);
 /* Moves the message of a job ended by missing ranks (CAUSE_JOIN) to the end of @to. */
 void job_last_diags(struct job *j, struct diags *to);
+/* Writes the source of the order @c: its signal, or hnlaunch stop. */
+void job_order_name(const struct job *j, const struct cause *c, char *to, size_t size);
 /* outcome_sentence() with the name of the node. */
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
 /* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */

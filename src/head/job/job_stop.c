@@ -137,7 +137,11 @@ static void describe_stop(const struct job *j, const struct cause *c, const char
         char grace[32];
         size_t n;
 
-        outcome_brief(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", why, to, size);
+        if (c->kind == CAUSE_ORDER)
+                job_order_name(j, c, to, size); /* the hang before it stands in the last line */
+        else
+                outcome_brief(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", why, to,
+                              size);
         if (c->kind != CAUSE_ORDER || c->signal != SIGINT || !grace_ms || j->orders.by_command ||
             all_ranks_ended(j))
                 return;
