@@ -22,7 +22,7 @@ silent_are() { # NODES
     tail -c +$((from + 1)) "$ERR" >list
     [[ $(sed -nE 's/.*\| +[0-9]+ +(node[0-9]+) .*no answer.*/\1/p' list | sort -u) == "$1" ]]
 }
-is_answered() { lists_rank_7 "$1" || tail -c +"$1" "$ERR" | grep -E 'no rank is seen|no hang is visible|<- differs'; }
+is_answered() { lists_rank_7 "$1" || tail -c +"$1" "$ERR" | grep -E 'no rank is seen|no hang is visible|\(differs\)'; }
 lists_rank_7() { tail -c +"$1" "$ERR" | grep -E '\| +7 +node004 +1 .'; }
 
 lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none sh -c 'echo up; exec sleep 100'

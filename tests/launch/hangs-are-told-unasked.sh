@@ -32,7 +32,7 @@ LD_LIBRARY_PATH=$PLAIN start --local 3 --hang-after 2s --json=events.json --labe
 ok 'a hang is told unasked' wait_for count_is 'warning.HN811.: the ranks hang: ranks 0,2 wait in ' 1
 has 'and for how long' "$ERR" 'note: no rank has gone on for 2.0s (--hang-after)'
 has 'with the rank that the others wait for' "$ERR" '; rank 1 (localhost, pid '
-has 'as the one that differs' "$ERR" '<- differs'
+has 'as the one that differs' "$ERR" '(differs)'
 has 'and what can be done' "$ERR" '--on-hang stop ends such a run'
 file=$(sed -n 's/.* note: all stacks are in //p' "$ERR")
 is 'the stacks of all ranks are kept' "$(grep -c '^=== rank [0-2] on localhost, pid' "$file")" 3

@@ -41,27 +41,39 @@ static char *describe_row(const struct why_rank *r)
         return buf_steal(&b);
 }
 
+/* A row: its ranks, their processor time, and what they do. */
+struct why_row {
+        char *who, *what;
+        char cpu[24];
+        bool odd;
+};
+
 /* The rows in the making, by place in the list of ranks. */
 struct why_rows {
         const struct why_rank *ranks;
         size_t n;
         bool *odd;
         char **texts; /* NULL = told */
+        struct why_row made[ROWS_MAX];
+        size_t n_made;
 };
 
-/* Puts the name of the ranks in the same row as rank @i, and their processor time, and marks them
- * as told. */
-static void put_row_ranks(struct why_rows *w, size_t i, const char *text, struct buf *to)
+/* Makes the row of the ranks that do the same as rank @i, and marks them as told. */
+static void add_row(struct why_rows *w, size_t i)
 {
+        struct why_row *r = &w->made[w->n_made++];
         CLEANUP(intlist_finish) struct intlist same = { 0 };
         CLEANUP(free_textp) char *list = NULL;
         uint32_t low = UINT32_MAX, high = 0;
 
+        r->what = w->texts[i];
+        r->odd = w->odd[i];
+        w->texts[i] = NULL;
         for (size_t k = i; k < w->n; k++) {
                 const struct inspected *s = &w->ranks[k].seen;
 
                 if (k != i &&
-                    (!w->texts[k] || w->odd[k] != w->odd[i] || strcmp(w->texts[k], text) != 0))
+                    (!w->texts[k] || w->odd[k] != r->odd || strcmp(w->texts[k], r->what) != 0))
                         continue;
                 if (k != i)
                         free_textp(&w->texts[k]);
@@ -73,24 +85,33 @@ static void put_row_ranks(struct why_rows *w, size_t i, const char *text, struct
                 }
         }
         list = intlist_fold(&same);
-        buf_printf(to, "%s %s", same.n > 1 ? "ranks" : "rank", list);
-        if (same.n == 1)
-                buf_printf(to, " on %s", w->ranks[i].host);
+        r->who = same.n > 1 ? xasprintf("ranks %s", list)
+                            : xasprintf("rank %s on %s", list, w->ranks[i].host);
         if (low == high)
-                buf_printf(to, "  %u %%", low);
+                snprintf(r->cpu, sizeof(r->cpu), "%u %%", low);
         else if (high)
-                buf_printf(to, "  %u-%u %%", low, high);
+                snprintf(r->cpu, sizeof(r->cpu), "%u-%u %%", low, high);
 }
 
-static void add_row(struct why_rows *w, size_t i, json_t *rows)
+/* Writes the rows as lines of a table. */
+static void put_rows(struct why_rows *w, json_t *rows)
 {
-        CLEANUP(free_textp) char *text = w->texts[i], *row = NULL;
-        struct buf b = BUF_INIT;
+        size_t who = 0, cpu = 0;
 
-        put_row_ranks(w, i, text, &b);
-        buf_printf(&b, "  %s%s", text, w->odd[i] ? "  <- differs" : "");
-        row = buf_steal(&b);
-        json_array_append_new(rows, json_text(row));
+        for (size_t i = 0; i < w->n_made; i++) {
+                who = MAX(who, strlen(w->made[i].who));
+                cpu = MAX(cpu, strlen(w->made[i].cpu));
+        }
+        for (size_t i = 0; i < w->n_made; i++) {
+                struct why_row *r = &w->made[i];
+                CLEANUP(free_textp)
+                char *row = xasprintf("%-*s  %*s%s%s%s", (int)who, r->who, (int)cpu, r->cpu,
+                                      cpu ? "  " : "", r->what, r->odd ? "  (differs)" : "");
+
+                json_array_append_new(rows, json_text(row));
+                free(r->who);
+                free(r->what);
+        }
 }
 
 static json_t *make_rows(const struct why_finding *f, const struct why_rank *ranks, size_t n)
@@ -110,8 +131,9 @@ static json_t *make_rows(const struct why_finding *f, const struct why_rank *ran
         }
         for (int odd = 1; odd >= 0; odd--)
                 for (size_t i = 0; i < n; i++)
-                        if (w.texts[i] && w.odd[i] == odd && json_array_size(rows) < ROWS_MAX)
-                                add_row(&w, i, rows);
+                        if (w.texts[i] && w.odd[i] == odd && w.n_made < ROWS_MAX)
+                                add_row(&w, i);
+        put_rows(&w, rows);
         for (size_t i = 0; i < n; i++) {
                 more += w.texts[i] != NULL;
                 free(w.texts[i]);
