@@ -198,6 +198,8 @@ ok 'Ctrl-C asks once more' wait_for is_there 'd detaches' 3
 printf 'd' >&"$KEYS"
 terminal_ends
 is 'd detaches' $?:"$(state_of "$id")" 0:running
+hn attach -h
+has 'its help names these keys' "$OUT" 'Ctrl-C, then d, detaches again'
 terminal "exec bash -c '$HNLAUNCH attach $id; stty -a >modes'"
 ok 'a terminal is attached again' wait_for state_is "$id" running
 ready() { [[ -n $(ls -l /proc/*/fd 2>/dev/null | grep -c 'output$') ]] && pgrep -f "hnlaunch attach $id" >/dev/null; }

@@ -322,8 +322,8 @@ const struct option_command option_commands[] = {
                            1 },
         [COMMAND_ATTACH] = { "attach", "show the output of a run from where it was left", "[RUN]",
                              0, 1,
-                             "hnlaunch attach                         the newest run; Ctrl-\\ d "
-                             "detaches again\n" },
+                             "hnlaunch attach                         the newest run; Ctrl-C, "
+                             "then d, detaches again\n" },
         [COMMAND_LOGS] = { "logs", "print the output of a run", "[RUN]", 0, 1,
                            "hnlaunch logs                           of the newest run\n"
                            "hnlaunch logs k3f9q --ranks 3 --stderr  what rank 3 wrote to standard "
