@@ -227,9 +227,10 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
                          o->killed, o->killed == 1 ? "" : "s");
         if (!outcome_failed(o)) {
+                size_t n = o->ran ? o->ran->n : (size_t)l->plan.world_size;
+
                 if (!is_rank0s_success(l))
-                        snprintf(ranks, sizeof(ranks), "%d rank%s", l->plan.world_size,
-                                 l->plan.world_size == 1 ? "" : "s");
+                        snprintf(ranks, sizeof(ranks), "%zu rank%s", n, n == 1 ? "" : "s");
                 if (o->stopped)
                         snprintf(stopped, sizeof(stopped), "; %zu rank%s stopped", o->stopped,
                                  o->stopped == 1 ? " was" : "s were");

@@ -285,6 +285,7 @@ is 'quoted for a shell' "$(cd sub && eval "'$HNLAUNCH' $again" 2>/dev/null | sor
 hn rerun --ranks 1
 exits 'one rank of it' 0
 is 'has its number and its world' "$(cat "$OUT")" 'second 1 in sub'
+has 'only the rank that ran is counted' "$ERR" 'finished: 1 rank exited 0'
 has 'by an option in front of the program' "$ERR" 'none --ranks 1 sh -c'
 has 'that the other rank does not run is told' "$ERR" 'note: 1 of 2 ranks does not run the program (--ranks): a rank that waits for it'
 hn --on-failure continue --ranks 2,5-6 --local 8 --wrap 'env WRAP=yes' -- sh -c 'echo "$RANK of $WORLD_SIZE $WRAP"; exit $((RANK == 6 ? 4 : 0))' 'a b'
