@@ -129,10 +129,11 @@ static bool is_network_down(const struct heartbeat *h, const struct node *n)
 static void break_silent(struct heartbeat *h, struct node *n, int64_t now)
 {
         uint64_t timeout_ms = (uint64_t)h->cluster->options->node_timeout_ms;
-        char limit[64] = "";
+        char limit[96] = "";
 
         if (heartbeat_silence_ms(h, n) == timeout_ms)
-                snprintf(limit, sizeof(limit), " (--node-timeout %s)", rank_span(timeout_ms).text);
+                snprintf(limit, sizeof(limit), ", and the next is too late (--node-timeout %s)",
+                         rank_span(timeout_ms).text);
         node_break(n, LINK_TIMED_OUT, "no heartbeat for %.1f s%s",
                    (double)(now - n->heard_ns) / 1e9, limit);
 }
