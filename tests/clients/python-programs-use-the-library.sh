@@ -51,7 +51,7 @@ ok 'the last line is ours' grep -q '^hnlaunch: failed after .*aborted the job: .
 is 'and nothing of it moves a terminal' "$(LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80\xae' "$ERR")" ''
 HNLAUNCH_LIBRARY="$TMP/nowhere.so" run "${program[@]}"
 has 'without the library the first call says so' "$ERR" "OSError: cannot load the library of hnlaunch: $TMP/nowhere.so: cannot open shared object file"
-has 'with the next step' "$ERR" 'or name the file in HNLAUNCH_LIBRARY'
+has 'with the next step' "$ERR" 'or name the file in HNLAUNCH_LIBRARY (for ranks: hnlaunch -x HNLAUNCH_LIBRARY=FILE)'
 HNLAUNCH_LIBRARY="$TMP/nowhere.so" run python3 -c 'import hnlaunch'
 exits 'and not the import' 0
 PATH=$PLAIN:$PATH run python3 -m hnlaunch --local 2 --label rank sh -c 'exit 0'

@@ -137,7 +137,7 @@ def _load() -> ctypes.CDLL:
         return ctypes.CDLL(library_path())
     except OSError as reason:
         raise OSError(f"cannot load the library of hnlaunch: {reason}; install hnlaunch or its wheel, or name the file "
-                      "in HNLAUNCH_LIBRARY") from None
+                      "in HNLAUNCH_LIBRARY (for ranks: hnlaunch -x HNLAUNCH_LIBRARY=FILE)") from None
 
 
 class _Library:
