@@ -216,6 +216,17 @@ has 'and it echoes' modes ' echo '
 has 'the verdict is shown' tty "run $id: stopped after"
 nothing_left 'nothing is left of it'
 
+rm -f go on
+hn --detach --local 2 sh worker.sh
+id=$(cat "$OUT")
+terminal "exec $HNLAUNCH attach $id"
+ok 'a terminal is attached to another run' wait_for holds tty '1 | line 3 of 1'
+printf '\003' >&"$KEYS"
+ok 'Ctrl-C asks while it goes on' wait_for holds tty 's stops the run'
+"$HNLAUNCH" stop "$id" >/dev/null 2>&1
+ok 'the question ends with the run' wait_for holds tty "run $id: stopped after"
+terminal_ends
+
 # --- --on-hup ---------------------------------------------------------------------------------
 rm -f go on
 terminal "exec $HNLAUNCH --on-hup detach --local 2 sh worker.sh"

@@ -220,6 +220,8 @@ static void on_end(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
         if (!a->answer)
                 a->answer = json_pack("{s:i, s:s}", "code", 125, "verdict",
                                       "failed: its hnlaunch was killed  (exit 125)");
+        attach_ask_end(a->question); /* no answer is of use to a run that has ended */
+        a->question = NULL;
 }
 
 static void send_order(struct attach *a, const char *what)
