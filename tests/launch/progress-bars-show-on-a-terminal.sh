@@ -64,6 +64,17 @@ wait $!
 screen 80
 is 'its end stands in one line, below the word' "$(grep -aE '^[01] \|' screen | xargs)" '1 | word 0 | last of rank 0'
 
+# The bars of ranks that are stopped say nothing of the failure.
+rm -f end tty
+on_terminal 80 "--local 3 sh -c 'if [ \$RANK = 1 ]; then until [ -e fails ]; do sleep 0.05; done; exit 3; fi; exec python3 bar.py'" &
+ok 'ranks that will be stopped draw: rank 0' wait_for states_are 0 3
+ok 'and rank 2' wait_for states_are 2 3
+: >fails
+wait $!
+screen 80
+ok 'another rank has failed' grep -aq 'rank 1 on localhost exited with code 3' screen
+is 'no bar is left of the others' "$(count 'steps of rank')" 0
+
 # More than there are rows.
 rm -f end tty
 on_terminal 80 '--local 12 --oversubscribe python3 bar.py' &

@@ -171,6 +171,8 @@ static void stop_job(struct job *j, const struct cause *c, const char *why)
                         .kind = EVENT_STOP, .node = -1, .rank = -1, .text = why, .brief = brief });
         if (j->attempt.store)
                 store_server_stop_requested(j->attempt.store, why);
+        if (j->attempt.printer)
+                printer_drop_bars(j->attempt.printer);
         stop_nodes(j, (uint32_t)grace_ms);
         memset(j->late_looks, LATE_LOOKS, j->cluster.n_nodes);
         uv_timer_start(&j->timers.stop, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);

@@ -81,6 +81,9 @@ size_t printer_granted(const struct printer *o, int rank, uint8_t stream);
  * line is written unchanged. @data is never NULL. */
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len);
 
+/* From now on a bar that stands in a row goes with the end of its stream: its rank is stopped. */
+void printer_drop_bars(struct printer *o);
+
 /* Grants what was held back since record() returned false. */
 void printer_release(struct printer *o);
 

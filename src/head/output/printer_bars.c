@@ -38,10 +38,19 @@ size_t printer_skip_states(struct printer_stream *st)
 
         if (!st->line.redraws || !len || memchr(p, '\n', len))
                 return 0;
+        if (st->ended && st->o->drops_bars && st->line.in_block && printer_draws_states(p, len)) {
+                buf_finish(&st->waiting);
+                return len;
+        }
         n = redraw_replaced(p, len);
         escapes_filter(st->escapes, &unseen, p, n, false);
         buf_consume(&st->waiting, n);
         return n;
+}
+
+void printer_drop_bars(struct printer *o)
+{
+        o->drops_bars = true;
 }
 
 const void *printer_join_rows(struct printer_stream *st, const void *data, size_t *len,

@@ -55,7 +55,7 @@ struct terminal {
 struct printer {
         uv_loop_t *loop;
         uv_timer_t timer, fold_timer;
-        bool timing, closing, flushing, held;
+        bool timing, closing, flushing, held, drops_bars;
         unsigned look_ms; /* of the timer */
         struct printer_options opt;
         struct printer_ops ops;
@@ -73,7 +73,8 @@ struct printer {
 /* Whether the bytes of an unfinished line are states of a line that is drawn again and again. */
 bool printer_draws_states(const unsigned char *p, size_t n);
 /* Skips states of waiting bytes that a later state has replaced: a progress bar must not wait for
- * the terminal. Returns how many bytes. */
+ * the terminal. Skips the last one, too, after the end of a stream with printer_drop_bars().
+ * Returns how many bytes. */
 size_t printer_skip_states(struct printer_stream *st);
 /* Returns the next bytes of a stream with the rows of what it draws again and again as one: @data,
  * or those in @joined; see redraw_join_rows(). */
