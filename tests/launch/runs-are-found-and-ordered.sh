@@ -294,6 +294,8 @@ is 'these ranks run the program' "$(cut -d'|' -f2 "$OUT" | sort | xargs)" '2 of 
 has 'the ranks that do not run are counted' "$ERR" 'note: 5 of 8 ranks do not run the program (--ranks)'
 hn rerun --ranks 5
 is 'rerun replaces them' "$?:$(cut -d'|' -f2 "$OUT" | xargs)" '0:5 of 8 yes'
+hn rerun --ranks 2
+is 'and so in the line that is shown' "$(grep -o -- '--ranks [0-9,-]*' "$ERR" | xargs)" '--ranks 2'
 LD_LIBRARY_PATH=$PLAIN hn --ranks 2 --local 4 "$PLAIN/examples/allreduce"
 verdict_has 'a rank that does not run is no cause' 'failed after' ': rank 2 on localhost' 'has already exited'
 hn --ranks 8 --local 8 true

@@ -322,6 +322,16 @@ static void push_options(struct strv *argv, const struct options *o)
         push_pty(argv, o->pty_rank);
 }
 
+/* Returns how many words of the line at @i the options of rerun replace: an older --ranks. */
+static size_t count_replaced(const json_t *line, size_t i, size_t last, const struct options *o)
+{
+        const char *word = json_string_value(json_array_get(line, i));
+
+        if (!o->ranks.n || i >= last || !word)
+                return 0;
+        return !strcmp(word, "--ranks") ? 2 : !strncmp(word, "--ranks=", 8);
+}
+
 static int start_again(const struct options *o, const struct run *r, struct diags *d)
 {
         const json_t *line = json_object_get(r->info, "line"), *word;
@@ -348,6 +358,7 @@ static int start_again(const struct options *o, const struct run *r, struct diag
         strv_push(&argv, "hnlaunch");
         json_array_foreach(line, i, word)
         {
+                size_t replaced = count_replaced(line, i, last, o);
                 const char *text = json_string_value(word) ? json_string_value(word) : "";
                 bool is_run = !i && !strcmp(text, "run");
 
@@ -359,7 +370,9 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                         strv_push(&argv, "--exclude");
                         strv_push(&argv, bad);
                 }
-                if (!is_run)
+                if (replaced)
+                        i += replaced - 1;
+                else if (!is_run)
                         strv_push(&argv, text);
         }
         if (i == last)
