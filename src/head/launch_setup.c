@@ -312,7 +312,7 @@ static int refuse_ranks(struct launch *l, const char *option, const char *ranks)
 {
         diag_help(diag_add(&l->diags, 104, 64, "%s %s: not ranks of 0 to %d", option, ranks,
                            l->plan.world_size - 1),
-                  "for example %s 0,8-15%s", option,
+                  "for example %s 0%.*s%s", option, l->plan.world_size > 1 ? 2 : 0, "-1",
                   strcmp(option, "--show") ? "" : " or --show all");
         return verdict_nothing_started(l, 64);
 }

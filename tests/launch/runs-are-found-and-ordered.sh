@@ -300,6 +300,7 @@ LD_LIBRARY_PATH=$PLAIN hn --ranks 2 --local 4 "$PLAIN/examples/allreduce"
 verdict_has 'a rank that does not run is no cause' 'failed after' ': rank 2 on localhost' 'has already exited'
 hn --ranks 8 --local 8 true
 exits 'a rank that does not exist' 64
+has 'the next step fits the job' "$ERR" 'for example --ranks 0-1'
 matches 'is told' "$ERR" 'error\[HN[0-9]+\].*--ranks'
 hn --ranks 0-1 --local 2 true
 lacks 'of all ranks nothing is told' "$ERR" note:
