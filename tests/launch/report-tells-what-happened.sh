@@ -29,7 +29,7 @@ names() { # HOW EXIT TEXT: rank 2 is named, before the failure
     is "$1: rank 2 has diverged first" "$(field "d['rank'], d['host'], d['us'] <= r['failed_us']")" "(2, 'localhost', True)"
     if [[ $(field "d['text']") == *"$3"* ]]; then pass "$1: in words"; else fail "$1: in words" "$(field "d['text']")"; fi
 }
-names crash 139 'rank 2 is ended by signal 11'
+names crash 139 'rank 2 is ended by SIGSEGV'
 names error 7 'rank 2 '
 names exit 9 'rank 2 '
 names sleep 9 'rank 2 '

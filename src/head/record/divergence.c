@@ -13,6 +13,7 @@
  * - processor: only when no rank has failed, and there is no other sign: for some seconds the rank
  *   computes, sleeps or is stopped, unlike the others and unlike before
  */
+#include "head/model/outcome.h"
 #include "head/record/divergence_private.h"
 
 #include <stdarg.h>
@@ -186,8 +187,8 @@ static void look_at_exits(struct divergence_search *s)
                 if (r->exit_us < 0 || (s->in->follows && s->in->follows[i]))
                         continue;
                 if (WIFSIGNALED(r->status))
-                        divergence_offer(s, i, r->exit_us, "rank %d is ended by signal %d", i,
-                                         WTERMSIG(r->status));
+                        divergence_offer(s, i, r->exit_us, "rank %d is ended by %s", i,
+                                         outcome_signal_name(WTERMSIG(r->status)));
                 else if (r->status || i == s->in->cause_rank || (r->step >= 0 && r->step < s->top))
                         divergence_offer(s, i, r->exit_us, "rank %d exits with code %d", i,
                                          WEXITSTATUS(r->status));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/record/story_html.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/core/shell_words.h"
+#include "head/model/outcome.h"
 #include "head/record/story_text.h"
 
 enum {
@@ -243,13 +243,11 @@ static void put_failure(struct buf *to, const struct story *s, struct failure_ro
 {
         const json_t *code = json_object_get(r->first, "code");
         int signal = (int)json_integer_value(json_object_get(r->first, "signal"));
-        const char *name = signal ? sigabbrev_np(signal) : NULL;
         CLEANUP(free_textp) char *place = make_place(s, r), *end = NULL;
 
-        end = name     ? xasprintf("SIG%s", name)
-              : signal ? xasprintf("signal %d", signal)
-              : code   ? xasprintf("exit %lld", (long long)json_integer_value(code))
-                       : xstrdup("");
+        end = signal ? xstrdup(outcome_signal_name(signal))
+              : code ? xasprintf("exit %lld", (long long)json_integer_value(code))
+                     : xstrdup("");
         buf_appends(to, "<tr>");
         put_cell(to, "n", story_span(story_failure_us(r->first)).text);
         put_cell(to, strlen(place) > PLACE_SHORT ? "p" : "s", place);

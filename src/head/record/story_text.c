@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
+#include "head/model/outcome.h"
 #include "head/record/step_times.h"
 #include "head/term/columns.h"
 
@@ -142,8 +143,7 @@ char *story_end_text(const struct story_rank *r)
 {
         if (r->exited_us < 0)
                 return xstrdup("has no end in the records");
-        return r->signal ? xasprintf("killed by signal %d (%s) after %s", r->signal,
-                                     sigabbrev_np(r->signal) ? sigabbrev_np(r->signal) : "?",
+        return r->signal ? xasprintf("killed by %s after %s", outcome_signal_name(r->signal),
                                      story_span(r->exited_us - r->started_us).text)
                          : xasprintf("exited with code %d after %s", r->code,
                                      story_span(r->exited_us - r->started_us).text);
@@ -337,7 +337,7 @@ static void print_failures(struct buf *to, const struct story *s)
                         buf_printf(&line, "%s", json_member(f, "host"));
                 }
                 if ((j = json_object_get(f, "signal")))
-                        buf_printf(&line, "  signal %lld", (long long)json_integer_value(j));
+                        buf_printf(&line, "  %s", outcome_signal_name((int)json_integer_value(j)));
                 if ((j = json_object_get(f, "code")))
                         buf_printf(&line, "  code %lld", (long long)json_integer_value(j));
                 if (*json_member(f, "text"))
