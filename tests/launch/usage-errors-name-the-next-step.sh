@@ -76,6 +76,9 @@ exits 'a host that does not exist: 68' 68
 # shellcheck disable=SC2016
 has 'a next step is named' "$ERR" 'help: check the name with `getent hosts nosuchhost.invalid`'
 
+hn -w 'localhost,nosuch[1-2].invalid' true
+has 'brackets are quoted for a shell' "$ERR" "start without them: --exclude 'nosuch[1-2].invalid'"
+
 hn help nproc_per_node
 exits 'help on an option with underscores' 0
 has 'is that of the option' "$OUT" '--ppn N|gpu|cpu'

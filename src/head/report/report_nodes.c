@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/strv.h"
+#include "head/core/shell_words.h"
 #include "head/hosts/host_groups.h"
 #include "head/hosts/own_machine.h"
 
@@ -189,6 +190,8 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                              const char *names, size_t count, bool all)
 {
         const char *to = first->host->name, *from = first->parent ? first->parent->host->name : "";
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
+        CLEANUP(free_textp) char *quoted = NULL;
 
         if (s == CHILD_KEY_UNKNOWN)
                 diag_help(d,
@@ -213,8 +216,11 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                 diag_help(d, "%s", first->failure->help);
         else if (sections[s].help)
                 diag_help(d, "%s", sections[s].help);
-        if (!all && s != CHILD_UNTRIED && s != ABSENT)
-                diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", names);
+        if (all || s == CHILD_UNTRIED || s == ABSENT)
+                return;
+        strv_push(&words, names);
+        quoted = shell_words_join(&words); /* brackets */
+        diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", quoted);
 }
 
 static void report_section(struct diags *d, const struct job *j, const struct hosts *hosts,
