@@ -150,6 +150,8 @@ for words in 'logs -h' 'logs --help' 'help logs'; do
     exits "$words: 0" 0
     has 'the help of that command' "$OUT" 'usage: hnlaunch logs [OPTION...] [RUN]'
 done
+hn help help
+lacks 'the help of help has no options of a run' "$OUT" '--'
 for word in kill cancel status list tail; do
     hn $word k3f9q
     exits "$word, a command of other tools: 64" 64

@@ -274,6 +274,14 @@ static const char *take_optional_value(struct line *l, const struct option_def *
         return fits ? l->args.v[l->next++] : NULL;
 }
 
+/* Takes the next word if it has a help, for -h; else NULL. */
+static const char *take_topic(struct line *l)
+{
+        const char *word = l->next < l->args.n ? l->args.v[l->next] : "-";
+
+        return *word != '-' && options_have_help(word) ? l->args.v[l->next++] : NULL;
+}
+
 /* @topic NULL is the one screen, or the help of the command that has been given. */
 static void set_help(struct options *o, const char *topic)
 {
@@ -322,6 +330,8 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         }
         if (!value && name && def->flags & OPTION_OPTIONAL)
                 value = take_optional_value(l, def);
+        if (!value && !name && def->action == ACTION_HELP && l->o->command == COMMAND_RUN)
+                value = take_topic(l);
         if (def->action && !option_belongs(def, l->o->command)) {
                 snprintf(origin, sizeof(origin), "--%s", def->name);
                 return refuse_misplaced(l->d, l->o, def, origin);

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "head/options/explain.h"
 #include "head/options/option_table.h"
 #include "head/term/columns.h"
+#include "head/term/diag.h"
 
 enum { TEXT_AT = 34, TEXT_MIN = 20 };
 
@@ -234,7 +236,7 @@ static void print_command(enum command command)
 {
         const struct option_command *c = &option_commands[command];
         bool launches = ON_LAUNCH >> command & 1;
-        size_t listed = 0;
+        size_t listed = 0, n = command < COMMAND_HELP ? option_count : 0; /* with options */
 
         printf("usage: hnlaunch %s%s%s%s\n\n%s\n", c->name,
                command < COMMAND_EXPLAIN || option_command_takes_words(command) ? " [OPTION...]"
@@ -244,7 +246,7 @@ static void print_command(enum command command)
                 puts("");
                 print_indented(c->examples);
         }
-        for (size_t i = 0; i < option_count; i++)
+        for (size_t i = 0; i < n; i++)
                 if (has_own_help(&option_table[i], command)) {
                         fputs(listed++ ? "" : "\n", stdout);
                         print_option_help(&option_table[i]);
@@ -369,6 +371,30 @@ bool options_have_help(const char *name)
         enum command command;
 
         return find_topic(name) || find_command(name, &command) || find_option(name);
+}
+
+char *options_suggest_help(const char *name)
+{
+        const char **names, *near;
+        size_t n = 0;
+
+        if (!strncasecmp(name, "HN", 2) ? name[2] && !name[2 + strspn(name + 2, "0123456789")]
+                                        : *name && !name[strspn(name, "0123456789")])
+                return xasprintf("hnlaunch explain %s tells cause and remedy", name);
+        names = xcalloc(ARRAY_SIZE(topics) + option_command_count + option_count, sizeof(*names));
+        for (size_t i = 0; topics[i].print != print_table; i++)
+                names[n++] = topics[i].name;
+        for (size_t i = 0; i < option_command_count; i++)
+                names[n++] = option_commands[i].name;
+        for (size_t i = 0; i < option_count; i++)
+                if (!(option_table[i].flags & (OPTION_HIDDEN | OPTION_KEY)))
+                        names[n++] = option_table[i].name;
+        near = diag_did_you_mean(name + strspn(name, "-"), names, n);
+        free(names);
+        for (size_t i = 0; !near && i < option_command_count && strlen(name) > 1; i++)
+                if (diag_distance(name, option_commands[i].name) == 1) /* short words, too */
+                        near = option_commands[i].name;
+        return near ? xasprintf("did you mean `%s`?", near) : NULL;
 }
 
 void options_print_help(const char *name, FILE *to)

@@ -223,6 +223,14 @@ static int check_foreign_command(const char *word, struct diags *d)
                          { "list", "ps" },      { "log", "logs" },    { "tail", "logs -f" },
                          { "restart", "rerun" } };
 
+        if (!strcmp(word, "completion") || !strcmp(word, "completions")) {
+                diag_help(diag_add(d, HN_COMMAND, 64, "unknown command `%s`", word),
+                          "completions are installed with hnlaunch, below its prefix:\n"
+                          "share/bash-completion/completions/hnlaunch, "
+                          "share/zsh/site-functions/_hnlaunch,\n"
+                          "share/fish/vendor_completions.d/hnlaunch.fish");
+                return -EINVAL;
+        }
         for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
                 if (strcmp(word, commands[i].word) != 0)
                         continue;

@@ -107,7 +107,9 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
 {
         bool ignored[OPTION_FOREIGN_MAX] = { false };
         struct settings *s = xcalloc(1, sizeof(*s));
+        CLEANUP(free_textp) char *near = NULL;
         struct error err;
+        struct diag *di;
         int r;
 
         *o = (struct options){ .settings = s };
@@ -127,7 +129,11 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         if (o->command == COMMAND_HELP) {
                 if (!o->help_topic || options_have_help(o->help_topic))
                         return 0;
-                diag_help(diag_add(diags, HN_TOPIC, 64, "there is no help on `%s`", o->help_topic),
+                di = diag_add(diags, HN_TOPIC, 64, "there is no help on `%s`", o->help_topic);
+                near = options_suggest_help(o->help_topic);
+                if (near)
+                        diag_help(di, "%s", near);
+                diag_help(di,
                           "hnlaunch -h shows commands and topics, hnlaunch help all the options");
                 return -EINVAL;
         }

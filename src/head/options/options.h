@@ -170,4 +170,6 @@ void options_finish(struct options *o);
  * explain_print() of head/options/explain.h. */
 void options_print_help(const char *topic, FILE *to);
 bool options_have_help(const char *topic);
+/* Returns the next step after a topic that does not exist, malloc'ed, or NULL. */
+char *options_suggest_help(const char *topic);
 void options_print_version(void);

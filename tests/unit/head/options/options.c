@@ -77,7 +77,8 @@ TEST(help_knows_its_topic)
 {
         static const struct {
                 const char *line, *topic;
-        } cases[] = { { "-h", NULL },           { "--help", "all" },   { "--help exit", "exit" },
+        } cases[] = { { "-h", NULL },           { "-h logs", "logs" }, { "-h on-hang", "on-hang" },
+                      { "-h nothing", NULL },   { "--help", "all" },   { "--help exit", "exit" },
                       { "--help=env", "env" },  { "help", NULL },      { "help config", "config" },
                       { "-w a -h prog", NULL }, { "--help -v", "all" } };
 
@@ -395,6 +396,12 @@ TEST(mistakes_name_the_next_step)
                   "{node_rank} {num_nodes} {master_addr} {master_port} {port:NAME} {stream}" },
                 { "-w a --label={rank}{Host}: p", "no field `{Host}`" },
                 { "help foo", "there is no help on `foo`" },
+                { "help timeot", "did you mean `timeout`?" },
+                { "help exitt", "did you mean `exit`?" },
+                { "help wy", "did you mean `why`?" },
+                { "help HN502", "hnlaunch explain HN502 tells cause and remedy" },
+                { "help 125", "hnlaunch explain 125 tells" },
+                { "completion bash", "share/bash-completion/completions/hnlaunch" },
                 { "--help=foo", "hnlaunch -h shows commands and topics" },
                 { "--help foo", "there is no help on `foo`" },
                 { "-H f -H g -H f p", "the hostfile f is given twice" },
