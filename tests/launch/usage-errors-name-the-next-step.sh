@@ -152,6 +152,12 @@ for words in 'logs -h' 'logs --help' 'help logs'; do
 done
 hn help help
 lacks 'the help of help has no options of a run' "$OUT" '--'
+hn --local 1 --hang-after foo true
+has 'the message names never' "$ERR" 'or never, got `foo`'
+hn help hang-after
+has 'and so does the help' "$OUT" 'look whether they hang; or never'
+hn rerun -h
+is 'one default of --pty is told' "$(grep -A 1 -e --pty "$OUT" | grep -o '(default' | xargs)" '(default'
 for word in kill cancel status list tail; do
     hn $word k3f9q
     exits "$word, a command of other tools: 64" 64
