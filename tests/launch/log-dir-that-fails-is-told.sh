@@ -36,6 +36,18 @@ begin() { # LOG-DIR [CODE]
     wait_for lines_are "$OUT" 4
 }
 
+knows_end() { # NAME STATE CODE VERDICT
+    local id
+    id=$(readlink full/latest)
+    is "$1: summary.json is empty" "$(stat -c %s full/latest/summary.json)" 0
+    is '... ps' "$("$HNLAUNCH" ps --all 2>&1 | grep "^$id .* [0-9.]*m\?s .*$2" | wc -l)" 1
+    "$HNLAUNCH" wait "$id" 2>wait.err
+    is '... wait' "$?:$(grep -c "$4" wait.err)" "$3:1"
+    "$HNLAUNCH" report "$id" >report.out
+    has '... report' report.out "$4"
+    lacks '... which is not that of a killed run' report.out 'was killed'
+}
+
 end() {
     : >go
     finish
@@ -102,6 +114,16 @@ if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
     told_once 'with the file that is incomplete' "    = note: cannot write full/"
     lacks 'and not of the records once more' "$ERR" HN902
     everything_came 'and the terminal got everything'
+    knows_end 'commands know the end without a summary' 'failed (73)' 73 'log folder could not be written'
+    "$HNLAUNCH" logs >logs.out 2>logs.err
+    has 'logs tells that files may have more' logs.err 'the files of the ranks in'
+    has '... and does not promise it' logs.err 'may have more output'
+
+    rm -rf full/*
+    begin full 6
+    end
+    exits 'a rank that fails on a full disk: its code' 6
+    knows_end '... which commands have as well' 'failed (6)' 6 'code 6'
 
     rm -rf full/*
     hn --local 1 --log-dir full sh -c 'dd if=/dev/zero of=full/fill bs=4k 2>/dev/null; true'

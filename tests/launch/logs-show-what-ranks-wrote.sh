@@ -239,6 +239,7 @@ is 'without times there, as JSON, too' "$(cat "$OUT")" '{"v":1,"rank":1,"host":"
 hn --local 1 echo said
 records=$XDG_STATE_HOME/hnlaunch/runs/$(newest)
 rm "$records/summary.json"
+sed -i "/\"ev\":\"run.end\"/d" "$records/events.ndjson"
 sed -i 's/"host": *"[^"]*"/"host": "elsewhere"/' "$records/run.json"
 touch -d '2 minutes ago' "$records"
 "$HNLAUNCH" logs -f >followed 2>"$ERR" &

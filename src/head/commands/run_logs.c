@@ -515,7 +515,7 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         else if (!rc && !print_output(&g, r))
                 rc = refuse_abandoned(r, d);
         if (!rc && is_link && g.to.has_gap)
-                diag_tell(d, "the files of the ranks in %s have all output",
+                diag_tell(d, "the files of the ranks in %s may have more output",
                           elsewhere ? elsewhere : folder);
         if (!rc && o->logs.around_us && !g.shown)
                 tell_no_lines(&g, r->id, d);

@@ -188,7 +188,10 @@ static json_t *load_record(const char *run, const char *name)
 
 json_t *run_load_summary(const char *id)
 {
-        return load_record(id, "summary.json");
+        struct error err;
+        CLEANUP(fd_closep) int dir = run_records_open(id, &err);
+
+        return run_records_summary(dir);
 }
 
 int64_t run_process_start(int pid)
@@ -288,7 +291,7 @@ static void add_from_records(struct run_list *l, const char *name)
                 drop_last_run(l);
                 return;
         }
-        r->summary = run_records_load(dir, "summary.json");
+        r->summary = run_records_summary(dir);
         r->state = find_run_state(r);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +12,10 @@
 #include "base/memory.h"
 #include "head/run/run_folders.h"
 
-enum { JSON_FILE_MAX = 64 << 20 };
+enum {
+        JSON_FILE_MAX = 64 << 20,
+        LAST_LINE_MAX = 64 << 10, /* a verdict is a sentence */
+};
 
 int run_records_open_at(int dir, const char *name, struct error *err)
 {
@@ -68,4 +72,45 @@ json_t *run_records_load(int dir, const char *name)
                 return j;
         json_decref(j);
         return NULL;
+}
+
+/* Returns the last line of a file, malloc'ed; NULL: there is none. */
+static char *read_last_line(FILE *f)
+{
+        CLEANUP(free_textp) char *text = xrealloc(NULL, LAST_LINE_MAX + 1, 1);
+        char *line;
+        size_t n;
+
+        if (fseeko(f, -LAST_LINE_MAX, SEEK_END) < 0)
+                rewind(f);
+        n = fread(text, 1, LAST_LINE_MAX, f);
+        if (!n || text[n - 1] != '\n')
+                return NULL;
+        text[n - 1] = '\0';
+        line = strrchr(text, '\n');
+        return xstrdup(line ? line + 1 : text);
+}
+
+json_t *run_records_summary(int dir)
+{
+        static const char *const same[] = { "v", "us", "code", "hn", "rank" };
+        json_t *summary = run_records_load(dir, "summary.json"), *end;
+        CLEANUP(free_textp) char *line = NULL;
+        const char *ev;
+        FILE *f;
+
+        if (summary || !(f = run_records_file(dir, "events.ndjson")))
+                return summary;
+        line = read_last_line(f);
+        fclose(f);
+        end = line ? json_loads(line, 0, NULL) : NULL;
+        ev = json_string_value(json_object_get(end, "ev"));
+        if (ev && !strcmp(ev, "run.end")) {
+                summary = json_object();
+                for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+                        json_object_set(summary, same[i], json_object_get(end, same[i]));
+                json_object_set(summary, "verdict", json_object_get(end, "text"));
+        }
+        json_decref(end);
+        return summary;
 }

@@ -25,3 +25,6 @@ int run_records_open(const char *id, struct error *err);
 FILE *run_records_file(int dir, const char *name);
 /* Reads a JSON object: a new reference. NULL: the file is missing, or has none (@dir may be -1). */
 json_t *run_records_load(int dir, const char *name);
+/* Reads the summary. Where a full disk has left none, its members are those of the event run.end.
+ * NULL: the run has no end. */
+json_t *run_records_summary(int dir);
