@@ -40,6 +40,8 @@ print(r["step"], r["total"])' <"$TMP/of.out")" '3 9'
 watcher=$!
 tables() { [[ $(grep -c '^RUN ' "$TMP/watched") -ge $1 ]]; }
 ok '--watch lists them again' wait_for tables 2
+timeout 30 "$HNLAUNCH" ps --watch --all 2>watch.err | true
+is '--watch ends with its reader' "${PIPESTATUS[0]}" 141
 for i in 1 2 3 4 5; do hn_of -q --local 1 sh -c ": newer $i"; done
 hn_of ps
 is 'five newer runs that have ended stand behind it' "$(awk 'NR > 1 { print /newer/ ? "newer" : /exec sleep/ ? "goes on" : "other" }' "$TMP/of.out" | xargs)" \

@@ -276,7 +276,8 @@ int run_ps_print(const struct options *o, struct diags *d)
                         return 0;
                 say_diags(d, false);
                 diags_finish(d);
-                if (fflush(stdout) != 0)
+                /* The error may be of a write before: stderr is written behind stdout. */
+                if (fflush(stdout) != 0 || ferror(stdout))
                         return 0; /* told at the end */
                 sleep(WATCH_S);
         }
