@@ -33,7 +33,10 @@ static void keep_stacks(struct launch *l, const json_t *answer, struct diag *d)
         if (fclose(f))
                 return;
         recorder_put(r, RECORD_HANG, text, len);
-        diag_note(d, "all stacks are in %s/%s/hang.txt", folder, l->config.run_id);
+        if (run_dir_path(l->dir))
+                diag_note(d, "all stacks are in %s/hang.txt", run_dir_path(l->dir));
+        else
+                diag_note(d, "all stacks are in %s/%s/hang.txt", folder, l->config.run_id);
 }
 
 void launch_hang_found(struct launch *l, const struct why_finding *f, const json_t *answer)

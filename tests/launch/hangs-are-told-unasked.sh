@@ -52,6 +52,9 @@ hn --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2
 exits '--on-hang stop: 124' 124
 verdict_has 'the verdict says what hangs' 'failed after' ': rank 2 on localhost is stopped by a signal (state T)' '; 3 ranks wait in hn_barrier' '; the ranks hang (--on-hang stop)  (exit 124)'
 nothing_left 'also the stopped rank is gone'
+hn --local 4 --log-dir kept --hang-after 1s --on-hang stop --label none "$hanging" stop 2
+has 'with --log-dir the stacks are in its folder' "$ERR" "note: all stacks are in kept/$(readlink kept/latest)/hang.txt"
+is '... of all ranks' "$(grep -c '^=== rank ' kept/latest/hang.txt)" 4
 hn report
 has 'the report says what the ranks did' "$OUT" 'why: ranks 0-1,3 wait in hn_barrier'
 hn report --json
