@@ -3,6 +3,7 @@
  * hnlaunch: starts a program on every slot of many nodes
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <sodium.h>
@@ -44,9 +45,38 @@ static void on_abort(int signo UNUSED)
         _exit(125);
 }
 
-static int do_run_command(struct launch *l)
+/* Has a command that prints JSON write to the file of --json. 0, or the exit code. */
+static int open_json_output(struct launch *l)
 {
-        int rc = run_commands_do(&l->o, &l->diags);
+        const char *path = l->o.json_file;
+        int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+        struct error err;
+
+        if (path && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)) {
+                err_set(&err, errno, "cannot write to %s: %s", path, strerror(errno));
+                fd_close(fd);
+                return verdict_nothing_because(l, 903, 73, &err);
+        }
+        fd_close(fd);
+        return 0;
+}
+
+static int do_command(struct launch *l)
+{
+        int rc = open_json_output(l);
+
+        if (rc)
+                return rc;
+        if (l->o.command == COMMAND_EXPLAIN) {
+                explain_print(&l->o.argv, l->o.json);
+                return 0;
+        }
+        if (l->o.command == COMMAND_CONFIG) {
+                config_print(l->o.settings, l->o.json, stdout);
+                verdict_say(l);
+                return 0;
+        }
+        rc = run_commands_do(&l->o, &l->diags);
 
         l->streams.color = launch_setup_choose_color(&l->o);
         verdict_say(l);
@@ -73,12 +103,7 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
                 options_print_version();
                 return 0;
         case COMMAND_EXPLAIN:
-                explain_print(&l->o.argv, l->o.json);
-                return 0;
         case COMMAND_CONFIG:
-                config_print(l->o.settings, l->o.json, stdout);
-                verdict_say(l);
-                return 0;
         case COMMAND_PS:
         case COMMAND_STOP:
         case COMMAND_SIGNAL:
@@ -89,7 +114,7 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
         case COMMAND_WHY:
         case COMMAND_REPORT:
         case COMMAND_TOP:
-                return do_run_command(l);
+                return do_command(l);
         default:
                 return launch_run(l);
         }

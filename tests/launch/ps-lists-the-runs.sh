@@ -42,6 +42,17 @@ tables() { [[ $(grep -c '^RUN ' "$TMP/watched") -ge $1 ]]; }
 ok '--watch lists them again' wait_for tables 2
 timeout 30 "$HNLAUNCH" ps --watch --all 2>watch.err | true
 is '--watch ends with its reader' "${PIPESTATUS[0]}" 141
+for command in 'ps --all' 'report' 'logs' 'explain HN502' 'config'; do
+    rm -f told.json
+    # shellcheck disable=SC2086 # the command has words
+    run "$HNLAUNCH" ${command%% *} --json=told.json ${command#"${command%% *}"}
+    is "$command --json=FILE: standard output has nothing" "$(stat -c %s "$OUT")" 0
+    is '... and FILE has JSON' "$(head -c 1 told.json)" '{'
+done
+run "$HNLAUNCH" ps --json=no/such/file
+exits 'a file that cannot be made: 73' 73
+has '... which is told' "$ERR" 'error[HN903]: cannot write to no/such/file: No such file or directory'
+is '... in place of JSON' "$(stat -c %s "$OUT")" 0
 for i in 1 2 3 4 5; do hn_of -q --local 1 sh -c ": newer $i"; done
 hn_of ps
 is 'five newer runs that have ended stand behind it' "$(awk 'NR > 1 { print /newer/ ? "newer" : /exec sleep/ ? "goes on" : "other" }' "$TMP/of.out" | xargs)" \

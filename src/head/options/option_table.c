@@ -206,7 +206,7 @@ const struct option_def option_table[] = {
           .parse = value_number, FIELD(log_keep), .min = 1, .max = 10000 },
         { "trace", 0, NULL, "keep the agents' traces for report, also of a run that does not fail",
           "log.trace", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(record) },
-        { "json", 0, "FILE", "events of the run, or the plan, as JSON on standard output, or in FILE",
+        { "json", 0, "FILE", "the events of the run, the plan or what a command tells as JSON: on standard output, or in FILE",
           NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
         { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
           "log.color", "auto", GROUP_OUTPUT, .commands = ON_ALL, .parse = value_choice, FIELD(color) },
