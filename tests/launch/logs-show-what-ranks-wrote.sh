@@ -235,6 +235,10 @@ is '--log-dir without the file output: the last line of each rank' "$(cat "$OUT"
 hn logs -n 1 --json --ranks 1
 is 'without times there, as JSON, too' "$(cat "$OUT")" '{"v":1,"rank":1,"host":"localhost","stream":"stdout","text":"5"}'
 
+hn --local 1 sh -c 'exit 9'
+hn logs --around failure
+has '--around of a run without output tells that' "$ERR" "note: no chosen rank of run $(newest) has written a line"
+
 # A run of another machine whose records nobody renews.
 hn --local 1 echo said
 records=$XDG_STATE_HOME/hnlaunch/runs/$(newest)

@@ -57,6 +57,7 @@ struct logs {
         int64_t from_us, until_us; /* --since, --around; times of the run */
         int64_t before_us;         /* of the last line before from_us; -1 = none */
         bool shown;                /* a line is of these times */
+        bool any;                  /* a chosen rank has written a line */
 };
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -74,6 +75,7 @@ static bool matches_text(const struct logs *g, const char *text)
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
+        g->any = true;
         if (!matches_text(g, text))
                 return;
         if (us < g->from_us)
@@ -458,6 +460,10 @@ static void tell_no_lines(const struct logs *g, const char *id, struct diags *d)
 {
         char from[32], until[32], before[32];
 
+        if (!g->any) {
+                diag_tell(d, "no chosen rank of run %s has written a line", id);
+                return;
+        }
         format_duration(from, sizeof(from), MAX(g->from_us, INT64_C(0)));
         format_duration(until, sizeof(until), g->until_us);
         format_duration(before, sizeof(before), g->before_us);
