@@ -238,6 +238,11 @@ is 'without times there, as JSON, too' "$(cat "$OUT")" '{"v":1,"rank":1,"host":"
 hn --local 1 sh -c 'exit 9'
 hn logs --around failure
 has '--around of a run without output tells that' "$ERR" "note: no chosen rank of run $(newest) has written a line"
+hn report
+lacks 'its report does not call the failure a divergence' "$OUT" 'first divergence'
+hn --local 1 python3 -c 'raise ValueError("a shard " * 25 + "is last" + " of all" * 60)'
+hn report
+matches 'it cuts a long reason late, and shows the cut' "$OUT" ' rank 0 on .*code 1 .*a shard is last of all.*\.\.\.$'
 
 # A run of another machine whose records nobody renews.
 hn --local 1 echo said

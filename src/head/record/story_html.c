@@ -130,9 +130,7 @@ static void put_explanations(struct buf *to, const struct story *s)
         CLEANUP(buf_finish) struct buf box = BUF_INIT;
 
         put_sentence(&box, "<p><b>Why:</b> ", s->why ? xstrdup(s->why) : NULL, "</p>");
-        if (story_diverged_before(s))
-                put_sentence(&box, "<p><b>First divergence:</b> ", story_divergence_text(s),
-                             "</p>");
+        put_sentence(&box, "<p><b>First divergence:</b> ", story_divergence_text(s), "</p>");
         put_sentence(&box,
                      s->slow.rank.node < 0 ? "<p><b>Slow node:</b> " : "<p><b>Slow rank:</b> ",
                      story_slow_text(s), "</p>");

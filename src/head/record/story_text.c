@@ -89,7 +89,7 @@ char *story_divergence_text(const struct story *s)
 {
         const struct divergence *d = &s->divergence;
 
-        if (d->rank < 0)
+        if (!story_diverged_before(s)) /* the failure is told already */
                 return NULL;
         return xasprintf("%s, %s before the %s, on %s: %s", story_span(d->us).text,
                          story_span(s->times.failed_us - d->us).text,
@@ -313,6 +313,16 @@ static void print_sentence(struct buf *to, const char *name, char *text)
         free(text);
 }
 
+/* Appends a text, shortened to a row. */
+static void put_row_text(struct buf *to, const char *text)
+{
+        char row[PRINTABLE_ROW];
+
+        snprintf(row, sizeof(row), "%s", text);
+        printable_end(row, sizeof(row));
+        buf_printf(to, "  %s", row);
+}
+
 static void print_failures(struct buf *to, const struct story *s)
 {
         const json_t *f;
@@ -341,7 +351,7 @@ static void print_failures(struct buf *to, const struct story *s)
                 if ((j = json_object_get(f, "code")))
                         buf_printf(&line, "  code %lld", (long long)json_integer_value(j));
                 if (*json_member(f, "text"))
-                        buf_printf(&line, "  %.160s", json_member(f, "text"));
+                        put_row_text(&line, json_member(f, "text"));
                 if (json_is_true(json_object_get(f, "echo")))
                         buf_appends(&line, "  (follows from another)");
                 buf_appends(to, "  ");

@@ -29,7 +29,8 @@ char *story_headline(const struct story *s);
 char *story_phases_text(const struct story *s);
 /* "connect gpu031 0.9s -> agent gpu031 0.4s -> join rank 207 2.2s" */
 char *story_path_text(const struct story *s, const char *arrow);
-/* "2m10s, 3.9s before the failure: rank 13 on gpu026 ..."; NULL = no rank has diverged */
+/* "2m10s, 3.9s before the failure: rank 13 on gpu026 ..."; NULL = none has diverged
+ * before the failure */
 char *story_divergence_text(const struct story *s);
 /* "the others wait for gpu031 for 11 % of each step (100 steps)"; NULL = no node is slow */
 char *story_slow_text(const struct story *s);
