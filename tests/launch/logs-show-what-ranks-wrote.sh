@@ -244,6 +244,12 @@ hn --local 1 python3 -c 'raise ValueError("a shard " * 25 + "is last" + " of all
 hn report
 matches 'it cuts a long reason late, and shows the cut' "$OUT" ' rank 0 on .*code 1 .*a shard is last of all.*\.\.\.$'
 
+hn --local 2 --ranks 1 printf '\r1%%\r2%%\r\r3%%\n'
+hn logs
+is 'a label follows a carriage return, which would write over it' "$(tr '\r' ^ <"$OUT")" '1 | ^1 | 1%^1 | 2%^^1 | 3%'
+hn logs --raw
+is '... but not with --raw' "$(tr '\r' ^ <"$OUT")" '1 | ^1%^2%^^3%'
+
 # A run of another machine whose records nobody renews.
 hn --local 1 echo said
 records=$XDG_STATE_HOME/hnlaunch/runs/$(newest)

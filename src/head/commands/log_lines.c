@@ -62,6 +62,23 @@ static char *line_label(const struct log_lines *l, const struct intlist *ranks)
         return l->n_ranks > 1 ? xasprintf("%d | ", ranks->v[0]) : xstrdup("");
 }
 
+/* Appends a line. What stands in front is repeated behind a carriage return, as the printer does:
+ * the text there would else be shown in its place. */
+static void add_piped_line(struct buf *to, const char *front, const char *text, size_t len)
+{
+        const char *end = text + len, *next;
+
+        buf_appends(to, front);
+        for (const char *p = text; p < end; p = next) {
+                next = memchr(p, '\r', (size_t)(end - p));
+                next = next ? next + 1 : end;
+                buf_append(to, p, (size_t)(next - p));
+                if (next < end && *next != '\r')
+                        buf_appends(to, front);
+        }
+        buf_append(to, "\n", 1);
+}
+
 static void add_line_text(const struct log_lines *l, struct buf *to, const struct shown_line *line)
 {
         CLEANUP(free_textp) char *label = line_label(l, line->ranks), *front = NULL;
@@ -72,6 +89,10 @@ static void add_line_text(const struct log_lines *l, struct buf *to, const struc
         front = xasprintf("%s%s%s", time, *time ? " " : "", label);
         if (l->filtered) {
                 add_terminal_line(l, to, front, line->text, line->len);
+                return;
+        }
+        if (!l->raw) {
+                add_piped_line(to, front, line->text, line->len);
                 return;
         }
         buf_appends(to, front);

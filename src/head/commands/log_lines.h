@@ -21,6 +21,7 @@ struct log_lines {
         bool timestamps;
         bool json;
         bool filtered;          /* stdout is a terminal: escapes go */
+        bool raw;               /* bytes as the rank wrote them */
         bool untimed;           /* lines have no times */
         bool has_gap;           /* a gap was told */
         struct line_fold *fold; /* NULL = no --fold */

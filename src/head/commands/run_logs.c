@@ -438,6 +438,7 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
         g->to.filtered = isatty(STDOUT_FILENO) && !o->raw;
         if (choose_ranks(g, o, record, id, d) < 0)
                 return 66;
+        g->to.raw = o->raw;
         g->to.json = o->json;
         if (o->fold)
                 log_lines_fold(&g->to, count_wanted(g));
