@@ -68,7 +68,6 @@ struct agent {
         struct pull_sender pull;
         struct node_trace *trace;
         struct rank_samples *samples;
-        bool has_gpus;  /* the node */
         bool bye;       /* leave when idle */
         bool signalled; /* the head has been told of a signal that ends this node */
 };
@@ -155,7 +154,7 @@ static bool any_part_process(void *ctx)
 {
         const struct agent *a = ctx;
 
-        return child_nodes_any(a->children) || a->has_gpus;
+        return child_nodes_any(a->children) || node_attempt_has_gpus(a->attempt);
 }
 
 static bool is_part_process(void *ctx, pid_t pid)
@@ -481,8 +480,7 @@ static void send_hello(struct agent *a)
         struct hello h;
 
         inventory_take(&h);
-        a->has_gpus = h.n_gpus > 0;
-        node_attempt_set_node(a->attempt, h.cores, a->has_gpus);
+        node_attempt_set_node(a->attempt, h.cores, h.n_gpus > 0);
         h.free_port = store_access_hold_port(a->store);
         h.mono_ns = uv_hrtime();
         buf_appends(&a->up.out, MSG_MAGIC);

@@ -102,8 +102,8 @@ static void say_last_line(int code, const char *fmt, ...)
 }
 
 /* Says the last line of a launch that started nothing. The messages above it told the errors, which
- * it does not repeat. After an error of usage (64), or where nothing was to start, it
- * has nothing to add. */
+ * it does not repeat. After an error of usage (64), or where nothing was to start, it has nothing
+ * to add. */
 static void say_nothing_started(const struct launch *l, size_t errors, int code)
 {
         if (!errors || (errors > 1 && l->end.where))

@@ -55,6 +55,14 @@ is 'the recorder is on' "$(var TORCH_FR_BUFFER_SIZE)" 2000
 ok 'under the name that the newest PyTorch reads alone' not grep -Eq "$older" rank-0
 hn -q --local 1 "$(interpreter 1.13.1)" -c 'env >rank-0'
 is 'releases without a recorder know no 3' "$(grep -E "$older" rank-0)" NCCL_ASYNC_ERROR_HANDLING=1
+hn -q --local 3 "$(interpreter 1.13.1)" -c 'env >rank-$RANK'
+is 'the other ranks of the node have what the first found' "$(grep -hE "$older" rank-1 rank-2 | uniq -c | tr -s ' ')" \
+    ' 2 NCCL_ASYNC_ERROR_HANDLING=1'
+mv venv-1.13.1 venv-of-0 && interpreter 2.15.0 >new && mv venv-2.15.0 venv-of-1
+hn -q --local 2 --wrap "$PWD/venv-of-{rank}/bin/python3.11 -c \"env >rank-{rank}\"" none
+is 'unless each has a program of its own' "$(grep -E "$older" rank-0), $(grep -E "$older" rank-1)" \
+    'NCCL_ASYNC_ERROR_HANDLING=1, '
+interpreter 1.13.1 >new
 PATH=$PWD/venv-1.13.1/bin:$PATH hn -q --local 1 /bin/sh -c 'env >rank-0'
 is 'a program that may start Python: the one in PATH counts' "$(grep -E "$older" rank-0)" NCCL_ASYNC_ERROR_HANDLING=1
 PYTHONPATH=$PWD/venv-1.13.1/lib/python3.11/site-packages hn -q --local 1 "$(interpreter 2.15.0)" -c 'env >rank-0'

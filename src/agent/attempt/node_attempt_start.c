@@ -222,6 +222,12 @@ static int open_attempt(struct node_attempt *t, const struct launch_order *l, st
         return -err->code;
 }
 
+/* Whether all ranks execute one program; the first word of --wrap may have a place-holder. */
+static bool is_program_shared(const struct launch_order *l)
+{
+        return !l->arguments.wrap.n || !subst_has_any(l->arguments.wrap.v[0]);
+}
+
 static void start_processes(struct node_attempt *t, const struct launch_order *l,
                             const struct strv *base)
 {
@@ -232,10 +238,11 @@ static void start_processes(struct node_attempt *t, const struct launch_order *l
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
-        common.torch = common.older_names && l->n_ranks > 1 ? torch_note_map() : NULL;
+        if (common.older_names && l->n_ranks > 1 && is_program_shared(l))
+                common.torch = torch_note_map();
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++) {
                 t->refused = start_rank(t, l, &l->ranks[i], &common) < 0;
-                if (i == 0)
+                if (i == 0 && !t->refused)
                         torch_note_wait(common.torch, START_MS);
         }
         torch_note_unmap(common.torch);
@@ -252,8 +259,7 @@ static void start_processes(struct node_attempt *t, const struct launch_order *l
         uv_timer_start(&t->timers.starting, on_starting, START_LOOK_MS, START_LOOK_MS);
 }
 
-/* --- waiting for PMIx ---------------------------------------------------------------------------
- */
+/* --- waiting for PMIx ------------------------------------------------------------------------- */
 
 static void forget_waiting_order(struct pmix_wait *p)
 {
