@@ -21,11 +21,11 @@ void attempt_fail(struct attempt *a, const struct cause *c)
         a->failed(a->ctx, outcome_happened(&a->outcome, c));
 }
 
-char *attempt_newest_stderr(void *ctx, int rank, int64_t *ret_ns)
+char *attempt_newest_stderr(void *ctx, int rank, struct burst *ret)
 {
         const struct attempt *a = ctx;
 
-        *ret_ns = a->printer ? printer_last_ns(a->printer, rank, MSG_STDERR) : 0;
+        *ret = a->printer ? printer_last_burst(a->printer, rank, MSG_STDERR) : (struct burst){ 0 };
         return a->printer ? printer_last_words(a->printer, rank, MSG_STDERR) : xstrdup("");
 }
 

@@ -49,7 +49,7 @@ bool attempt_step(struct attempt *a, enum job_event e);
 /* Records a failure other than the end of a rank, and calls failed(). */
 void attempt_fail(struct attempt *a, const struct cause *c);
 /* The newest stderr of a rank of the attempt @ctx, for outcome.h. */
-char *attempt_newest_stderr(void *ctx, int rank, int64_t *ret_ns);
+char *attempt_newest_stderr(void *ctx, int rank, struct burst *ret);
 /* Returns a cause of this moment, without rank and node. */
 struct cause attempt_cause(const struct attempt *a, enum cause_kind kind);
 /* Milliseconds since the launch; 0 before it. */

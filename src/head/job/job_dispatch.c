@@ -103,7 +103,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
         if (!status && e.mpi == RANK_MPI_UNFINALIZED)
                 c.kind = CAUSE_UNFINALIZED;
-        words = code || c.kind ? attempt_newest_stderr(&j->attempt, (int)e.rank, &c.told_ns) : NULL;
+        words = code || c.kind ? attempt_newest_stderr(&j->attempt, (int)e.rank, &c.told) : NULL;
         c.rank = (int)e.rank;
         c.pid = e.pid;
         c.at_ns = (int64_t)(e.mono_ns - (uint64_t)n->clock.offset_ns);

@@ -159,7 +159,7 @@ static void on_rank_abort(void *ctx, int rank, int code, const char *text)
         c.node = j->attempt.plan->ranks[rank].node;
         c.code = code >= 1 && code <= 255 ? code : 1;
         snprintf(c.text, sizeof(c.text), "%s", text);
-        words = attempt_newest_stderr(&j->attempt, rank, &c.told_ns);
+        words = attempt_newest_stderr(&j->attempt, rank, &c.told);
         job_failed(j, outcome_aborted(&j->attempt.outcome, &c, words));
         free(words);
 }

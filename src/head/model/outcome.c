@@ -8,7 +8,8 @@
  * is_stronger() orders two failures: decisions of the launcher stand but never replace an earlier
  * cause; the exit of a rank counts as earlier than the loss of its node; an echo yields to a rank
  * that failed of its own, also later; failures within NEAR_MS are ordered by cause_weight(), all
- * others by the time when the reason was told, else of the end. outcome_untold.c finds a
+ * others by the time when the reason was told, else of the end. Of echoes, the rank whose last
+ * words began first is the cause. outcome_untold.c finds a
  * rank that has told the reason and did not fail. outcome_describe() and outcome_sentence() are the
  * only places that word how a rank ended.
  */
@@ -94,10 +95,10 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
 /* When a failure began: when the rank told its reason, if it ended later. */
 static int64_t began_ns(const struct cause *c)
 {
-        int64_t took = c->at_ns - c->told_ns;
-        bool late = c->quote > QUOTE_LINE && c->told_ns && took > SKEW_MS * NS_PER_MS;
+        int64_t took = c->at_ns - c->told.newest_ns;
+        bool late = c->quote > QUOTE_LINE && c->told.newest_ns && took > SKEW_MS * NS_PER_MS;
 
-        return late && took <= LATE_MS * NS_PER_MS ? c->told_ns : c->at_ns;
+        return late && took <= LATE_MS * NS_PER_MS ? c->told.newest_ns : c->at_ns;
 }
 
 /* Whether @rank ended on the lost @node: the end was reported first, whatever the clocks say. */
@@ -111,12 +112,13 @@ static bool was_reported_first(const struct cause *rank, const struct cause *nod
 /* Whether @told had told its reason when @silent left without a word, but ended much later. */
 static bool ended_long_after(const struct cause *told, const struct cause *silent)
 {
-        int64_t took = told->at_ns - told->told_ns;
+        int64_t took = told->at_ns - told->told.newest_ns;
         bool reason = told->quote > QUOTE_LINE || (told->quote && echo_is_error_line(told->text));
 
-        return reason && told->told_ns && took > SKEW_MS * NS_PER_MS &&
+        return reason && told->told.newest_ns && took > SKEW_MS * NS_PER_MS &&
                took <= LATE_MS * NS_PER_MS && cause_is_end_of_rank(silent) &&
-               cause_left_silently(silent) && told->told_ns - silent->at_ns <= SKEW_MS * NS_PER_MS;
+               cause_left_silently(silent) &&
+               told->told.newest_ns - silent->at_ns <= SKEW_MS * NS_PER_MS;
 }
 
 /* Whether @left, a rank that has left MPI, explains that the MPI of a peer aborts without a word.
@@ -141,9 +143,10 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
         if (cause_is_end_of_rank(a) && cause_is_end_of_rank(b) && a->echo != b->echo &&
             (a->echo ? began_ns(b) - a->at_ns : began_ns(a) - b->at_ns) <= LATE_MS * NS_PER_MS)
                 return b->echo;
-        /* Ranks end soon after one another, but tell their reasons before their links close. */
-        if (a->echo && b->echo && a->told_ns && b->told_ns)
-                return a->told_ns < b->told_ns;
+        /* Ranks end soon after one another, but begin to tell their reasons before their links
+         * close. */
+        if (a->echo && b->echo && a->told.newest_ns && b->told.newest_ns)
+                return burst_words_ns(&a->told) < burst_words_ns(&b->told);
         if (ended_long_after(a, b) || ended_long_after(b, a))
                 return ended_long_after(a, b);
         if (explains_abort(o, a, b) || explains_abort(o, b, a))
@@ -354,7 +357,7 @@ void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx)
 
                 if (!cause_is_end_of_rank(c))
                         continue;
-                words = last_words(ctx, c->rank, &c->told_ns);
+                words = last_words(ctx, c->rank, &c->told);
                 outcome_judge_words(o, c, words);
         }
         o->cause = (struct cause){ .rank = -1, .node = -1 };
@@ -400,8 +403,7 @@ static void find_same_reason(struct outcome *o, outcome_words_fn *last_words, vo
         /* A stopped rank might have lived on: its last line alone is no reason. */
         for (size_t i = 0; i < o->halted.n && cause->quote > QUOTE_LINE; i++) {
                 struct cause c = { .kind = CAUSE_EXIT, .rank = o->halted.v[i].rank, .code = 1 };
-                int64_t at_ns;
-                char *words = last_words(ctx, c.rank, &at_ns);
+                char *words = last_words(ctx, c.rank, &c.told);
 
                 outcome_quote(o, &c, words);
                 free(words);

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "head/model/burst.h"
+
 enum cause_kind {
         CAUSE_NONE,    /* everything exited 0 */
         CAUSE_ORDER,   /* Ctrl-C or a signal to hnlaunch; @signal; @text: after which hang */
@@ -69,7 +71,7 @@ struct cause {
         /* On the head's clock, nanoseconds, and the error bound, from the round trips of pings. The
          * time of a lost node is that of the last byte. */
         int64_t at_ns, error_ns;
-        int64_t told_ns;   /* when the newest stderr came; 0 = there is none */
+        struct burst told; /* the newest stderr */
         uint64_t after_ms; /* since the launch */
         int64_t step;      /* the newest that the rank has told; 0 = none */
         /* of hn_abort(), a refusal or a lost node; the @quote of a rank that ended; not escaped */
@@ -85,8 +87,8 @@ struct rank_report {
         char *trace; /* the end of the call stack of an uncaught Python exception, or NULL */
 };
 
-/* Returns the newest stderr of a rank, malloc'ed, and sets *@ret_ns to the time when it came. */
-typedef char *outcome_words_fn(void *ctx, int rank, int64_t *ret_ns);
+/* Returns the newest stderr of a rank, malloc'ed, and sets *@ret to the burst that it is of. */
+typedef char *outcome_words_fn(void *ctx, int rank, struct burst *ret);
 
 struct cause_list {
         struct cause *v;

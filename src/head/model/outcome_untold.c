@@ -100,7 +100,7 @@ enum evidence {
 static enum evidence judge_rank(const struct outcome *o, struct cause *c,
                                 outcome_words_fn *last_words, void *ctx)
 {
-        CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &c->told_ns);
+        CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &c->told);
         struct cause above = *c, end = *c;
         bool own = cause_has_own_code(c);
 
@@ -111,7 +111,7 @@ static enum evidence judge_rank(const struct outcome *o, struct cause *c,
         if (outcome_judge_words(o, &above, words) != ECHO_NONE)
                 return EVIDENCE_NONE;
         /* What a rank says when it is told to end is no reason, unless it ends of it. */
-        if (o->stopped_ns && c->told_ns > o->stopped_ns && above.quote != QUOTE_REPORT &&
+        if (o->stopped_ns && c->told.newest_ns > o->stopped_ns && above.quote != QUOTE_REPORT &&
             (!own || echo_is_of_order(words)))
                 return EVIDENCE_NONE;
         memcpy(c->text, above.text, sizeof(c->text));
@@ -127,16 +127,17 @@ static bool explains_cause(const struct outcome *o, const struct cause *c, enum 
                            int64_t first_ns)
 {
         const struct cause *cause = &o->cause;
-        int64_t before = cause->at_ns - c->told_ns;
+        int64_t before = cause->at_ns - c->told.newest_ns;
 
         if (cause->echo)
-                return e == EVIDENCE_LAST || (e && first_ns - c->told_ns <= FRESH_MS * NS_PER_MS);
+                return e == EVIDENCE_LAST ||
+                       (e && first_ns - c->told.newest_ns <= FRESH_MS * NS_PER_MS);
         if (cause_left_silently(cause) && c->quote == QUOTE_REPORT)
                 return true;
         if (cause->kind != CAUSE_UNFINALIZED && cause_left_silently(cause) && e == EVIDENCE_LINE &&
-            c->told_ns)
+            c->told.newest_ns)
                 return before <= FRESH_LINE_MS * NS_PER_MS && before >= -SKEW_MS * NS_PER_MS;
-        if (e != EVIDENCE_LAST || !c->told_ns || before > FRESH_MS * NS_PER_MS)
+        if (e != EVIDENCE_LAST || !c->told.newest_ns || before > FRESH_MS * NS_PER_MS)
                 return false;
         if (cause_left_silently(cause))
                 return before >= -SKEW_MS * NS_PER_MS;
@@ -171,7 +172,7 @@ static void find_untold_cause(const struct outcome *o, const struct cause_list *
                 enum evidence e = judge_rank(o, &c, last_words, ctx);
 
                 if (!e || e < *best || !explains_cause(o, &c, e, first->at_ns) ||
-                    (e == *best && c.told_ns >= ret->told_ns))
+                    (e == *best && c.told.newest_ns >= ret->told.newest_ns))
                         continue;
                 *best = e;
                 *ret = c;
@@ -188,7 +189,7 @@ static bool tells_of_peer(const struct outcome *o, const struct cause *c,
                           outcome_words_fn *last_words, void *ctx)
 {
         struct cause end = { .kind = CAUSE_EXIT, .rank = c->rank, .code = 1 };
-        CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &end.told_ns);
+        CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &end.told);
 
         outcome_judge_words(o, &end, words);
         return end.echo;
@@ -293,7 +294,7 @@ bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
 
                 if (e == EVIDENCE_LINE && cause_left_silently(&o->cause))
                         fresh_ms = FRESH_LINE_MS;
-                found = fresh_ms && now_ns - c.told_ns <= fresh_ms * NS_PER_MS &&
+                found = fresh_ms && now_ns - c.told.newest_ns <= fresh_ms * NS_PER_MS &&
                         (c.quote != o->cause.quote || strcmp(c.text, o->cause.text) != 0);
         }
         free(ended);

@@ -546,7 +546,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
                 st = open_printer_stream(o, rank, stream);
         keep_newest(st, data, len);
         if (len)
-                st->came_ns = clock_ns();
+                burst_add(&st->burst, clock_ns());
         if (o->opt.record && len)
                 o->held |= !o->opt.record(o->opt.record_ctx, rank, stream, data, len);
         st->came += len;
@@ -680,11 +680,11 @@ char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
         return text;
 }
 
-int64_t printer_last_ns(const struct printer *o, int rank, uint8_t stream)
+struct burst printer_last_burst(const struct printer *o, int rank, uint8_t stream)
 {
         const struct printer_stream *st = o->streams[stream][rank];
 
-        return st ? st->came_ns : 0;
+        return st ? st->burst : (struct burst){ 0 };
 }
 
 /* --- life cycle --- */

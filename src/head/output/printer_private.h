@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "head/model/burst.h"
 #include "head/model/label.h"
 #include "head/output/line_fold.h"
 #include "head/output/printer.h"
@@ -27,7 +28,7 @@ struct printer_stream {
         struct buf waiting;       /* received, not yet put to the terminal */
         struct printer_wait wait; /* of these */
         struct buf words;         /* the newest bytes */
-        int64_t came_ns;          /* when they came */
+        struct burst burst;       /* that they are of */
         struct escapes *escapes;  /* NULL = escape sequences are not filtered */
         struct stream_line line;
         bool ended, queued, idle;

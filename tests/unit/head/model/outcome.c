@@ -293,11 +293,11 @@ TEST(the_end_of_a_rank_comes_before_the_loss_of_its_node)
         outcome_finish(&o);
 }
 
-static char *words(void *ctx, int rank, int64_t *ret_ns)
+static char *words(void *ctx, int rank, struct burst *ret)
 {
         const char *const *by_rank = ctx;
 
-        *ret_ns = 0;
+        *ret = (struct burst){ 0 };
         return xstrdup(by_rank[rank]);
 }
 
@@ -464,13 +464,21 @@ struct told {
         int64_t told_ms, ended_ms; /* 0 = it has not ended */
         int status;
         bool stopped;
+        int64_t began_ms; /* 0 = told_ms */
 };
 
-static char *told_words(void *ctx, int rank, int64_t *ret_ns)
+static struct burst burst_of(const struct told *t)
+{
+        int64_t began_ms = t->began_ms ? t->began_ms : t->told_ms;
+
+        return (struct burst){ began_ms * 1000000, t->told_ms * 1000000 };
+}
+
+static char *told_words(void *ctx, int rank, struct burst *ret)
 {
         const struct told *t = ctx;
 
-        *ret_ns = t[rank].told_ms * 1000000;
+        *ret = burst_of(&t[rank]);
         return xstrdup(t[rank].said);
 }
 
@@ -482,7 +490,7 @@ static void end_ranks(struct outcome *o, const struct told *t, int n)
                         struct cause c = { .rank = rank,
                                            .node = rank / 4,
                                            .at_ns = ms * 1000000,
-                                           .told_ns = t[rank].told_ms * 1000000 };
+                                           .told = burst_of(&t[rank]) };
 
                         if (t[rank].ended_ms == ms)
                                 outcome_exited(o, &c, t[rank].status, t[rank].stopped, false,
@@ -526,6 +534,34 @@ TEST(a_reason_counts_however_late_its_rank_ends)
         expect_cause(shell, 2, 1600, 1, CAUSE_LATE, 134);
         expect_cause(own, 2, 1600, 1, CAUSE_EXIT, 7);
         expect_cause(well, 2, 0, 1, CAUSE_LATE, 9);
+}
+
+TEST(of_ranks_that_lost_a_peer_the_first_to_say_so_counts)
+{
+        const struct told order[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                      { LOST, 1400, 1600, EXITED(7), false } };
+        const struct told slow[] = { { LOST, 1500, 1550, EXITED(9), false },
+                                     { LOST, 1520, 1600, EXITED(7), false, 1300 } };
+        const struct told chatty[] = { { LOST, 9500, 9550, EXITED(9), false },
+                                       { LOST, 9520, 9600, EXITED(7), false, 1300 } };
+
+        expect_cause(order, 2, 0, 1, CAUSE_EXIT, 7);
+        expect_cause(slow, 2, 0, 1, CAUSE_EXIT, 7);
+        expect_cause(chatty, 2, 0, 0, CAUSE_EXIT, 9);
+}
+
+TEST(a_burst_ends_with_a_pause)
+{
+        struct burst b = { 0 };
+
+        burst_add(&b, 10000 * 1000000LL);
+        burst_add(&b, 10400 * 1000000LL);
+        assert_int_equal(burst_words_ns(&b), 10000 * 1000000LL);
+        burst_add(&b, 11000 * 1000000LL);
+        assert_int_equal(burst_words_ns(&b), 11000 * 1000000LL);
+        for (int64_t ms = 11100; ms <= 14000; ms += 100)
+                burst_add(&b, ms * 1000000);
+        assert_int_equal(burst_words_ns(&b), 14000 * 1000000LL);
 }
 
 TEST(what_ranks_say_of_the_order_is_no_reason)

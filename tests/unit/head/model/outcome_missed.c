@@ -17,11 +17,11 @@ struct said {
         const char *by_rank[RANKS];
 };
 
-static char *words_of(void *ctx, int rank, int64_t *ret_ns)
+static char *words_of(void *ctx, int rank, struct burst *ret)
 {
         const struct said *said = ctx;
 
-        *ret_ns = 0;
+        *ret = (struct burst){ 0 };
         return xstrdup(said->by_rank[rank] ? said->by_rank[rank] : "");
 }
 
