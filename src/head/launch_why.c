@@ -316,15 +316,18 @@ static void on_step_over(uv_timer_t *timer)
 
 /* --- evidence --------------------------------------------------------------------------------- */
 
-static void take_row(struct why_rank *to, const struct rank_row *r)
+static void take_row(struct why_rank *to, const struct rank_row *r, uint32_t number)
 {
         static const enum why_life lives[] = {
-                [RANK_ROW_SILENT] = WHY_SILENT,
                 [RANK_ROW_ALIVE] = WHY_ALIVE,
                 [RANK_ROW_ENDED] = WHY_ENDED,
                 [RANK_ROW_UNKNOWN] = WHY_NOT_STARTED,
         };
 
+        if (r->known == RANK_ROW_SILENT) {
+                why_rank_miss(to, number);
+                return;
+        }
         to->life = lives[r->known];
         if (r->known == RANK_ROW_ALIVE && !r->k.state)
                 to->life = WHY_ENDED;
@@ -359,7 +362,7 @@ static void take_table(void *ctx, const struct rank_table *t)
                 char wait[sizeof(r->wait)];
 
                 memcpy(wait, r->wait, sizeof(wait));
-                take_row(r, &t->rows[i]);
+                take_row(r, &t->rows[i], w->number);
                 if (again && has_come_through(wait, r, before_ms - CLOCK_SLACK_MS))
                         r->moved = true;
         }

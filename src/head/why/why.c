@@ -121,6 +121,8 @@ void why_rank_take(struct why_rank *r, struct inspected *seen)
         r->seen.cpu_permille = cpu;
         r->seen.io_kib = io;
         memset(seen, 0, sizeof(*seen));
+        if (r->life == WHY_SILENT)
+                r->life = WHY_ALIVE;
         if (r->life == WHY_ALIVE && !r->seen.pid)
                 r->life = WHY_ENDED;
         settle_rank(r);
@@ -128,6 +130,12 @@ void why_rank_take(struct why_rank *r, struct inspected *seen)
         r->moved = r->moved || (before && strcmp(before, now) != 0);
         free(before);
         free(now);
+}
+
+void why_rank_miss(struct why_rank *r, uint32_t number)
+{
+        if (!r->seen.pid || r->seen.number != number)
+                r->life = WHY_SILENT;
 }
 
 /* --- groups of waiting ranks ------------------------------------------------------------------ */

@@ -65,8 +65,11 @@ struct why_finding {
 
 void why_rank_finish(struct why_rank *r);
 
-/* Takes a stack, and where the rank was before into account. Takes @seen over. */
+/* Takes a stack, and where the rank was before into account. A silent rank lives again. Takes @seen
+ * over. */
 void why_rank_take(struct why_rank *r, struct inspected *seen);
+/* Counts the rank as silent, unless its node has answered the order @number. */
+void why_rank_miss(struct why_rank *r, uint32_t number);
 
 /* @ranks is ordered by rank. */
 void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret);

@@ -284,6 +284,27 @@ TEST(the_finding_follows_the_evidence)
         }
 }
 
+/* A node that is slow to answer one question, but has answered another, is not silent. */
+TEST(an_answer_to_any_question_breaks_the_silence)
+{
+        struct sight s = SLEEPS_IN(WAITING);
+        struct why_rank r = { 0 };
+        struct inspected m;
+
+        take_sight(&r, 0, &s);
+        why_rank_miss(&r, 8);
+        assert_int_equal(r.life, WHY_SILENT);
+        m = see(&s, WAITING);
+        m.number = 8;
+        why_rank_take(&r, &m);
+        assert_int_equal(r.life, WHY_ALIVE);
+        why_rank_miss(&r, 8);
+        assert_int_equal(r.life, WHY_ALIVE);
+        why_rank_miss(&r, 9);
+        assert_int_equal(r.life, WHY_SILENT);
+        why_rank_finish(&r);
+}
+
 /* Many ranks at other places each: the sentence stays short, the rows end. */
 TEST(a_large_world_stays_readable)
 {
