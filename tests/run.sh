@@ -14,8 +14,10 @@
 #               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
 #               environment, settings of their own, a long HOME, and a folder /nonexistent
 #
-# Missing Debian packages are installed first. At the end come the skipped tests, by their reasons, and once more the
-# failed ones. The last line is always "N passed, N failed, N skipped"; the exit code is 1 when a test failed.
+# Missing Debian packages are installed first. A file that failed beside others runs once more, alone: what passes then
+# counts as passed, and is listed as unsteady, because a test that depends on the load is to be mended. At the end come
+# the skipped tests, by their reasons, and once more the unsteady and the failed ones. The last line is always
+# "N passed, N failed, N skipped"; the exit code is 1 when a test failed.
 set -u
 CALLER=$(pwd -P)
 cd "$(dirname "$0")/.." || exit 1
@@ -30,6 +32,8 @@ EXTRAS="tmux valgrind strace charliecloud-runtime busybox-static elfutils python
 # What --as-on-a-workstation adds.
 WORKSTATION="slurm-client mpich openmpi-bin python3-mpi4py"
 SUITES="layers unit fuzz launch ssh lab clients install"
+# Of more failed files none runs again: then it was not the load.
+AGAIN_MAX=4
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
 # The files that take longest begin first: those that keep a processor busy, and those that mostly wait, each of which
@@ -352,15 +356,15 @@ tell_skipped() {
         }'
 }
 
-# Prints the failed tests of all logs, each with the first lines of what its file says of it.
-tell_failed() {
+# Prints the failed tests of logs, each with the first lines of what its file says of it, under a heading.
+tell_failed() { # HEADING JOBS ENDING-OF-LOGS
     while read -r suite file; do
         awk -v file="$file" '
             /^not ok/ { if (!n++) print file; print "     " $0; left = 8; next }
             /^#/ && left-- > 0 { print "     " $0; next }
-            { left = 0 }' "$LOGS/$(id_of "$suite" "$file").log"
-    done <"$LOGS/jobs" >"$LOGS/failed"
-    [ ! -s "$LOGS/failed" ] || say "failed"
+            { left = 0 }' "$LOGS/$(id_of "$suite" "$file").$3"
+    done <"$2" >"$LOGS/failed"
+    [ ! -s "$LOGS/failed" ] || say "$1"
     cat "$LOGS/failed"
 }
 
@@ -374,6 +378,32 @@ tell_sum() {
         /^ok/ { passed++ }
         /^1\.\.0/ { skipped++ }
         END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }'
+}
+
+# Runs the files that failed beside others once more, one by one. Their first logs end in .first.
+run_failed_again() {
+    while read -r suite file; do
+        ! grep -q '^not ok' "$LOGS/$(id_of "$suite" "$file").log" || echo "$suite $file"
+    done <"$LOGS/jobs" >"$LOGS/jobs.again"
+    n=$(wc -l <"$LOGS/jobs.again")
+    if [ "$n" -gt "$AGAIN_MAX" ] || [ "$(wc -l <"$LOGS/jobs")" = 1 ]; then
+        : >"$LOGS/jobs.again"
+    fi
+    [ -s "$LOGS/jobs.again" ] || return 0
+    say "running $n failed test files again, alone"
+    while read -r suite file; do
+        id=$LOGS/$(id_of "$suite" "$file")
+        mv "$id.log" "$id.first"
+        rm -f "$id".san.*
+    done <"$LOGS/jobs.again"
+    run_jobs 1 "$LOGS/jobs.again" &
+    lanes=$!
+    wait
+    # Those that have failed again are no more than failed.
+    while read -r suite file; do
+        grep -q '^not ok' "$LOGS/$(id_of "$suite" "$file").log" || echo "$suite $file"
+    done <"$LOGS/jobs.again" >"$LOGS/jobs.unsteady"
+    tell_failed "unsteady: failed beside others, passed alone" "$LOGS/jobs.unsteady" first
 }
 
 # --- all of them -------------------------------------------------------------------------------------------
@@ -424,6 +454,7 @@ run_jobs $((jobs + 1)) "$LOGS/jobs.other" &
 lanes="$lanes $!"
 wait
 
+run_failed_again
 tell_skipped
-tell_failed
+tell_failed failed "$LOGS/jobs" log
 tell_sum

@@ -51,11 +51,28 @@ has_lines 'skipped tests come under their reason, the same reason once' 'no moon
 has_lines 'failed tests come last, with what they say of it' '== failed' \
     'tests/launch/bad.sh' '     not ok 2 - sums are right' '     # got:  5' '     # want: 4' '     # exit code 0' \
     'tests/launch/dead.sh' '     not ok - ended within its time limit' '7 passed'
-is 'they have been told at their end, too' "$(grep -c 'not ok 2 - sums are right' "$OUT")" 2
+is 'they have been told at their end, too' "$(grep -c 'not ok 2 - sums are right' "$OUT")" 3
+is 'failed files run again' "$(grep -c '^== running 2 failed test files again, alone' "$OUT")" 1
+is 'and have failed twice' "$(grep -c '^FAIL launch-' "$OUT")" 4
 has 'a file says how many of its tests were skipped' "$OUT" 'pass launch-good (3 tests, 1 skipped, '
 run_tests layers
 exits 'good tests give 0' 0
 is 'then nothing but the sum comes at the end' "$(tail -n 2 "$OUT" | cut -c1-13)" $'pass layers-l\n1 passed, 0 f'
+
+# --- what fails beside others only --------------------------------------------------------------------------
+
+# shellcheck disable=SC2016
+make_test ssh/shaky.sh '[[ -e $SHAKY ]] || { : >"$SHAKY"; fail "the first time" "it was late"; }' 'pass "always"' 'done_testing'
+export SHAKY=$TMP/shaky
+run_tests ssh
+exits 'a file that passes alone is no failure' 0
+has_lines 'but it is told' '== unsteady: failed beside others, passed alone' 'tests/ssh/shaky.sh' \
+    '     not ok 1 - the first time' '     # it was late'
+is 'and its second run counts' "$(tail -n 1 "$OUT")" '2 passed, 0 failed, 1 skipped'
+rm "$SHAKY"
+run_tests tests/ssh/shaky.sh
+exits 'a file that fails without others is not run again' 1
+rm "$tree/tests/ssh/shaky.sh"
 
 # --- files -------------------------------------------------------------------------------------------------
 
