@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch_run() gives the order of steps: open the records, load the hosts, set up the output,
+ * run_steps() gives the order of steps: open the records, load the hosts, set up the output,
  * then print_plan() or run_job(). run_job() checks everything on this machine (the environment,
  * standard input, files to push) before launch_connect() opens a link, plans only when every agent
  * has sent an inventory, and hands over to launch_run_attempts().
@@ -20,6 +20,7 @@
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/hosts/own_machine.h"
+#include "head/launch_private.h"
 #include "head/metrics/metrics.h"
 #include "head/model/step_lines.h"
 #include "head/nodes/program_link.h"
@@ -273,7 +274,7 @@ static void setup_output(struct launch *l)
 
         log_set_sink(say_log, &l->streams.color);
         log_set_level(l->o.quiet ? LOG_ERROR : levels[MIN(MAX(l->o.verbose, 0), 2)]);
-        l->streams.color = launch_setup_choose_color(&l->o);
+        l->streams.color = say_has_color(&l->o);
         po.tty = l->o.progress == PROGRESS_TTY ||
                  (l->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) &&
                   launch_setup_understands_escapes());
@@ -290,7 +291,18 @@ static void setup_output(struct launch *l)
         l->progress = progress_create(&l->events, &po);
 }
 
-void launch_finish(struct launch *l)
+static void init_launch(struct launch *l, struct options *o, struct diags *d)
+{
+        *l = (struct launch){
+                .o = *o, .diags = *d, .streams.stdin_fd = -1, .manifest = MANIFEST_INIT
+        };
+        *o = (struct options){ 0 };
+        *d = (struct diags)DIAGS_INIT;
+        events_init(&l->events);
+        rank_board_open(&l->listeners.ranks, &l->events, &l->plan);
+}
+
+static void finish_launch(struct launch *l)
 {
         run_socket_close(l->listeners.socket);
         launch_metrics_close(l);
@@ -326,9 +338,10 @@ void launch_finish(struct launch *l)
         free(l->agent);
         free(l->streams.shown);
         step_lines_destroy(l->streams.steps);
+        log_set_sink(NULL, NULL);
 }
 
-int launch_run(struct launch *l)
+static int run_steps(struct launch *l)
 {
         int rc;
 
@@ -355,4 +368,30 @@ int launch_run(struct launch *l)
         if (rc)
                 return rc;
         return l->o.command == COMMAND_PLAN ? print_plan(l) : run_job(l);
+}
+
+int launch_run(struct options *o, struct diags *d, int *ret_signal)
+{
+        struct launch l;
+        const struct cause *c;
+        int code;
+
+        init_launch(&l, o, d);
+        code = run_steps(&l);
+        c = l.job ? &job_outcome(l.job)->cause : NULL;
+        *ret_signal = c && c->kind == CAUSE_ORDER ? c->signal : 0;
+        code = verdict_close_stdout(&l, code);
+        finish_launch(&l);
+        return code;
+}
+
+int launch_refuse(struct options *o, struct diags *d, int code)
+{
+        struct launch l;
+
+        init_launch(&l, o, d);
+        l.streams.color = say_has_color(&l.o);
+        code = verdict_close_stdout(&l, verdict_nothing_started(&l, code));
+        finish_launch(&l);
+        return code;
 }

@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/metrics/metrics.h"
 #include "head/model/step_lines.h"
 #include "head/output/progress.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/output/dump_files.h"
 #include "head/why/why.h"
 #include "wire/status_msg.h"

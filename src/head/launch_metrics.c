@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>
 
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/metrics/metrics.h"
 #include "head/metrics/metrics_server.h"
 #include "head/output/say.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/strv.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/mpi_search.h"
 #include "head/options/export_env.h"
 

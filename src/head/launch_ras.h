@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/why/ras_text.h"
 #include "head/why/why.h"
 #include "wire/status_msg.h"

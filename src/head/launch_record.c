@@ -11,7 +11,7 @@
 
 #include "base/token.h"
 #include "head/core/json_text.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/output/say.h"
 #include "head/run/recorder.h"
 #include "head/run/run_folders.h"

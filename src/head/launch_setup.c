@@ -19,7 +19,7 @@
 #include "head/core/program.h"
 #include "head/core/shell_words.h"
 #include "head/hosts/range.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/model/compat_nodes.h"
 #include "head/model/label.h"
 #include "head/nodes/program_link.h"
@@ -454,15 +454,6 @@ int launch_setup_first_rank(const struct options *o)
 int launch_setup_stdin_rank(const struct options *o)
 {
         return o->stdin_mode == STDIN_ALL ? -1 : launch_setup_first_rank(o);
-}
-
-bool launch_setup_choose_color(const struct options *o)
-{
-        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-        if (o->color != AUTO)
-                return o->color == YES;
-        return isatty(STDERR_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 bool launch_setup_understands_escapes(void)

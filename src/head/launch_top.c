@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/output/progress.h"
 #include "head/top/top_frame.h"
 #include "head/top/top_state.h"

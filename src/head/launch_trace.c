@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/pull/trace_fetch.h"
 #include "head/run/recorder.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/launch.h"
+#include "head/launch_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -18,8 +18,11 @@
 #include "head/launch.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
+#include "head/options/options.h"
+#include "head/output/say.h"
+#include "head/run/run_socket.h"
 
-enum { HN_ABORTED = 908 };
+enum { HN_NOT_WRITTEN = 903, HN_STDOUT = 905, HN_ABORTED = 908 };
 
 /* Writes a part of the last message; async-signal-safe. */
 static void put_last_words(const char *text)
@@ -45,85 +48,89 @@ static void on_abort(int signo UNUSED)
         _exit(125);
 }
 
-/* Has a command that prints JSON write to the file of --json. 0, or the exit code. */
-static int open_json_output(struct launch *l)
+/* Closes standard output after a command that launches nothing. Returns the exit code. */
+static int finish_command(struct options *o, struct diags *d, int code)
 {
-        const char *path = l->o.json_file;
+        int error = say_close_stdout();
+
+        if (error && error != EPIPE && !code) {
+                diag_add(d, HN_STDOUT, 73, "cannot write to standard output: %s", strerror(error));
+                return launch_refuse(o, d, 73);
+        }
+        options_finish(o);
+        diags_finish(d);
+        return error && !code ? 128 + SIGPIPE : code;
+}
+
+/* Has a command that prints JSON write to the file of --json. 0, or the exit code, when all has
+ * been ended. */
+static int open_json_output(struct options *o, struct diags *d)
+{
+        const char *path = o->json_file;
         int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
-        struct error err;
 
         if (path && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)) {
-                err_set(&err, errno, "cannot write to %s: %s", path, strerror(errno));
+                diag_add(d, HN_NOT_WRITTEN, 73, "cannot write to %s: %s", path, strerror(errno));
                 fd_close(fd);
-                return verdict_nothing_because(l, 903, 73, &err);
+                return launch_refuse(o, d, 73);
         }
         fd_close(fd);
         return 0;
 }
 
-static int do_command(struct launch *l)
+static int do_command(struct options *o, struct diags *d)
 {
-        int rc = open_json_output(l);
+        int rc = open_json_output(o, d);
 
         if (rc)
                 return rc;
-        if (l->o.command == COMMAND_EXPLAIN) {
-                explain_print(&l->o.argv, l->o.json);
-                return 0;
+        if (o->command == COMMAND_EXPLAIN) {
+                explain_print(&o->argv, o->json);
+                return finish_command(o, d, 0);
         }
-        if (l->o.command == COMMAND_CONFIG) {
-                config_print(l->o.settings, l->o.json, stdout);
-                verdict_say(l);
-                return 0;
+        if (o->command == COMMAND_CONFIG) {
+                config_print(o->settings, o->json, stdout);
+                say_diags(d, false);
+        } else {
+                rc = run_commands_do(o, d);
+                say_diags(d, say_has_color(o));
         }
-        rc = run_commands_do(&l->o, &l->diags);
-
-        l->streams.color = launch_setup_choose_color(&l->o);
-        verdict_say(l);
-        return rc;
+        return finish_command(o, d, rc);
 }
 
-static int dispatch_command(struct launch *l, int argc, char **argv)
+static int dispatch_command(struct options *o, struct diags *d, int *ret_signal)
 {
-        if (options_load(&l->o, argc, argv, &l->diags) < 0) {
-                const struct diag *d = diags_first_error(&l->diags);
-
-                /* `hnlaunch config` exists to examine settings: show all, even with bad values.
-                 */
-                if (l->o.command == COMMAND_CONFIG && (!d || d->exit == 78))
-                        config_print(l->o.settings, l->o.json, stdout);
-                l->streams.color = launch_setup_choose_color(&l->o);
-                return verdict_nothing_started(l, 64);
-        }
-        switch (l->o.command) {
+        switch (o->command) {
+        case COMMAND_RUN:
+        case COMMAND_PLAN:
+                return launch_run(o, d, ret_signal);
         case COMMAND_HELP:
-                options_print_help(l->o.help_topic, stdout);
-                return 0;
+                options_print_help(o->help_topic, stdout);
+                return finish_command(o, d, 0);
         case COMMAND_VERSION:
                 options_print_version();
-                return 0;
-        case COMMAND_EXPLAIN:
-        case COMMAND_CONFIG:
-        case COMMAND_PS:
-        case COMMAND_STOP:
-        case COMMAND_SIGNAL:
-        case COMMAND_WAIT:
-        case COMMAND_ATTACH:
-        case COMMAND_RERUN:
-        case COMMAND_LOGS:
-        case COMMAND_WHY:
-        case COMMAND_REPORT:
-        case COMMAND_TOP:
-                return do_command(l);
+                return finish_command(o, d, 0);
         default:
-                return launch_run(l);
+                return do_command(o, d);
         }
+}
+
+/* Tells errors of options and configuration. Returns the exit code. */
+static int refuse_options(struct options *o, struct diags *d)
+{
+        const struct diag *first = diags_first_error(d);
+
+        /* `hnlaunch config` exists to examine settings: show all, even with bad values. */
+        if (o->command == COMMAND_CONFIG && (!first || first->exit == 78))
+                config_print(o->settings, o->json, stdout);
+        return launch_refuse(o, d, 64);
 }
 
 int main(int argc, char **argv)
 {
-        struct launch l = { .streams.stdin_fd = -1, .manifest = MANIFEST_INIT };
-        int rc, signo;
+        struct options o;
+        struct diags d = DIAGS_INIT;
+        int rc, signo = 0;
 
         rc = fd_open_standard();
         if (rc < 0) {
@@ -134,8 +141,6 @@ int main(int argc, char **argv)
         signal(SIGABRT, on_abort);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN); /* the write of a log beyond the size limit returns EFBIG */
-        events_init(&l.events);
-        rank_board_open(&l.listeners.ranks, &l.events, &l.plan);
         if (sodium_init() < 0) {
                 fputs("hnlaunch: cannot get random bytes from this system\n", stderr);
                 return 125;
@@ -144,12 +149,8 @@ int main(int argc, char **argv)
                 options_print_help(NULL, stderr);
                 return 64;
         }
-        rc = dispatch_command(&l, argc, argv);
-        signo = l.job && job_outcome(l.job)->cause.kind == CAUSE_ORDER
-                        ? job_outcome(l.job)->cause.signal
-                        : 0;
-        rc = verdict_close_stdout(&l, rc);
-        launch_finish(&l);
+        rc = options_load(&o, argc, argv, &d) < 0 ? refuse_options(&o, &d)
+                                                  : dispatch_command(&o, &d, &signo);
         if (signo) {
                 /* Re-raise the signal, so shells and make stop as well. */
                 fflush(NULL);

@@ -20,7 +20,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/dial_in/dial_in.h"
-#include "head/launch.h"
+#include "head/launch_private.h"
 #include "head/model/step_lines.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
@@ -161,11 +161,9 @@ int verdict_nothing_because(struct launch *l, int id, int code, const struct err
 
 int verdict_close_stdout(struct launch *l, int code)
 {
-        int error = say_stdout_error();
+        int error = say_close_stdout();
         struct error err;
 
-        if (close(STDOUT_FILENO) < 0 && !error)
-                error = errno;
         if (!error || code)
                 return code;
         if (error == EPIPE)

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/options/options.h"
 #include "head/output/printer.h"
 #include "head/term/columns.h"
 
@@ -40,6 +41,22 @@ int say_stdout_error(void)
                 own.stdout_error = errno ? errno : EIO;
         }
         return own.stdout_error;
+}
+
+int say_close_stdout(void)
+{
+        int error = say_stdout_error();
+
+        return close(STDOUT_FILENO) < 0 && !error ? errno : error;
+}
+
+bool say_has_color(const struct options *o)
+{
+        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+        if (o->color != AUTO)
+                return o->color == YES;
+        return isatty(STDERR_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 void say_through(struct printer *p)

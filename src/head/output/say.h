@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "head/term/diag.h"
 
+struct options;
 struct printer;
 
 /* From now on texts go through @p, as the output of ranks; NULL: directly to stderr. */
@@ -30,6 +31,10 @@ void say_diags(const struct diags *d, bool color);
 void say_to_stdout(const char *line);
 /* Flushes stdout. Returns the errno of the first failed write to stdout, 0 = none failed. */
 int say_stdout_error(void);
+/* Closes stdout. Returns the same, or the errno of close(). */
+int say_close_stdout(void);
+/* Whether messages on stderr have colour. */
+bool say_has_color(const struct options *o);
 /* From now on a write of a text takes a second at most; what is not written then is lost. */
 void say_briefly(void);
 /* A log_sink. @color: a bool, whether a warning has colour. */

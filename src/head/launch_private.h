@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of a launch and the steps of its files
+ *
+ * - launch.c: the order of steps: hosts, files, connect, plan, attempts
+ * - launch_connect.c: the nodes: connecting, inventories
+ * - launch_gpus.c: lists of devices that the user gives the ranks
+ * - launch_attempts.c: the attempts: files, endpoint, job
+ * - launch_dial_in.c: --dial-in on other nodes than node 0
+ * - launch_mpi.c: the MPI of the program (--mpi)
+ * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
+ * - launch_via.c: what starts the agents (--start-with)
+ * - launch_record.c: records of the run, and other commands' requests
+ * - launch_detach.c: a run without its terminal (--detach, --on-hup)
+ * - launch_why.c: the evidence for `hnlaunch why`
+ * - launch_ras.c, launch_flight.c: NCCL's RAS and PyTorch's flight recorders, as evidence for it
+ * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
+ * - launch_metrics.c: metrics of the run (--metrics)
+ * - launch_trace.c: what the agents have recorded of their ranks (--trace)
+ * - launch_top.c: what hosts and ranks do, for `hnlaunch top`
+ * - verdict.c: messages, the verdict, the exit code
+ *
+ * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
+ * Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/strv.h"
+#include "head/alloc/alloc.h"
+#include "head/job/job.h"
+#include "head/model/plan.h"
+#include "head/model/rank_board.h"
+#include "head/options/options.h"
+#include "head/output/run_dir.h"
+#include "head/push/manifest.h"
+#include "head/run/run_socket.h"
+
+struct launch_detach;
+struct why_finding;
+
+/* The standard streams of hnlaunch. */
+struct launch_streams {
+        bool color;   /* of messages on stderr */
+        bool *shown;  /* by rank: shown on the terminal; NULL = all */
+        int stdin_fd; /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
+        struct launch_detach *detach; /* NULL = hnlaunch ends with its terminal */
+        struct step_lines *steps;     /* reads the output; NULL = no --progress-re */
+        struct launch_pty *pty;       /* NULL = no --pty */
+};
+
+/* What others may ask while the run goes on. */
+struct launch_listeners {
+        struct run_socket *socket; /* NULL = none */
+        struct metrics *metrics;   /* NULL = no --metrics */
+        struct metrics_server *metrics_server;
+        struct launch_top *top;
+        struct rank_board ranks;
+};
+
+/* How a launch ends. */
+struct launch_end {
+        const char *where; /* the only hostfile, for messages about its errors; else NULL */
+        bool record_told;  /* that files of --log-dir are incomplete */
+        char verdict[1024];
+};
+
+/* The state of a launch, all of launch.c. */
+struct launch {
+        struct options o;
+        struct hosts hosts;
+        struct diags diags;
+        struct plan plan;
+        struct plan_inventory *inventory;
+        struct strv env, unset;
+        struct events events;
+        struct agent_binaries agent_binaries;
+        struct manifest manifest;
+        struct launch_streams streams;
+        char *here; /* the current directory, which --push starts from */
+        char *cwd;  /* the working directory of the ranks */
+        char *agent;
+        struct progress *progress;
+        struct run_dir *dir;
+        struct job *job;
+        struct job_config config;
+        struct launch_listeners listeners;
+        struct launch_end end;
+};
+
+/* --- launch_connect.c --- */
+
+/* Whether a node is to be reached from here: it is not this machine, and does not dial in. */
+bool launch_any_remote(const struct launch *l);
+/* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
+ * code. */
+int launch_connect(struct launch *l);
+/* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
+ * code. */
+int launch_check_machines(struct launch *l);
+/* Ends the launch: there was an order to end (@rc is JOB_INTERRUPTED), or nodes were lost. */
+int launch_end_early(struct launch *l, int rc);
+
+/* --- launch_gpus.c --- */
+
+/* Sets the GPUs of the inventories, which are empty: those of HELLO, or of them those that the
+ * ranks' CUDA_VISIBLE_DEVICES names. */
+void launch_gpus_choose(struct launch *l);
+/* Returns inventories with the GPUs that CUDA_VISIBLE_DEVICES of the ranks names, for a plan
+ * without
+ * --probe; NULL = it is not set here. */
+struct plan_inventory *launch_gpus_guess(const struct launch *l);
+void launch_gpus_free(struct plan_inventory *inv, size_t n); /* of all hosts */
+/* Warns of more ranks on a node than a list of devices names. After the plan. */
+void launch_gpus_check(struct launch *l);
+
+/* --- launch_attempts.c --- */
+
+/* Runs the first attempt and each restart. Returns the exit code; the verdict has been told. */
+int launch_run_attempts(struct launch *l);
+
+/* --- launch_pty.c --- */
+
+/* Returns 0, or the exit code: --pty without a terminal on standard input. */
+int launch_pty_open(struct launch *l);
+/* The same for a rank that the job does not have. After the plan. */
+int launch_pty_choose_rank(struct launch *l);
+int launch_pty_rank(const struct launch *l); /* -1 = none has a terminal */
+/* What the order to start says of the terminal. */
+struct launch_terminal launch_pty_describe(const struct launch *l);
+void launch_pty_close(struct launch *l); /* gives the terminal back; let the loop turn once more */
+void launch_pty_free(struct launch *l);
+
+/* --- launch_record.c --- */
+
+/* Opens the records of the run. 0, or the exit code. */
+int launch_record_begin(struct launch *l);
+/* With --detach: waits until run.json is written, since the output will be nowhere else. 0, or the
+ * exit code. */
+int launch_record_prove(struct launch *l);
+/* Lets `hnlaunch ps`, `stop`, `signal` and `wait` reach the run, whose job there is; a failure is a
+ * warning. */
+void launch_record_listen(struct launch *l);
+/* Begins to write the records: the ranks have been ordered to start. */
+void launch_record_open(struct launch *l);
+/* Waits for the records, and answers those who wait for the end. */
+void launch_record_end(struct launch *l, int code);
+
+/* --- launch_detach.c --- */
+
+/* Prepares for --detach and --on-hup. True: this is the process that the user has started, the run
+ * goes on in another one or could not be launched, and *ret_code is the exit code. */
+bool launch_detach_begin(struct launch *l, int *ret_code);
+/* Keeps what a rank has written; @ctx is the launch. False: there is no room for more. */
+bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len);
+/* The records have been opened. */
+void launch_detach_records(struct launch *l);
+/* Whether the run has no terminal any longer. */
+bool launch_is_detached(const struct launch *l);
+/* Before job_destroy(). */
+void launch_detach_finish(struct launch *l);
+
+/* --- launch_why.c --- */
+
+/* Has the job serve launch_why_ask(), before job_create(). */
+void launch_why_init(struct launch *l);
+/* Looks which rank keeps the others waiting, and tells those that ask at the socket, and @here on
+ * the terminal. */
+void launch_why_ask(struct launch *l, bool here);
+/* Ends a look; before job_destroy(). */
+void launch_why_close(struct launch *l);
+void launch_why_free(struct launch *l); /* after it */
+
+/* --- launch_hang.c --- */
+
+/* A look that --hang-after has begun is over: tells a hang, keeps the stacks, and does as --on-hang
+ * says. */
+void launch_hang_found(struct launch *l, const struct why_finding *f, const json_t *answer);
+/* The last look before the ranks are stopped is over: keeps the stacks, and tells a hang, or where
+ * the ranks are. */
+void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer);
+
+/* --- launch_trace.c --- */
+
+/* Has the job keep traces that it fetches, before job_create(). */
+void launch_trace_init(struct launch *l);
+/* Fetches the traces of a run that has failed, or with --trace; before job_leave(). */
+void launch_trace_end(struct launch *l);
+
+/* --- launch_metrics.c --- */
+
+/* Begins to serve the metrics, after job_create(). 0, or the exit code: cannot listen (HN334). */
+int launch_metrics_begin(struct launch *l);
+/* Stops; before job_destroy(). */
+void launch_metrics_close(struct launch *l);
+
+/* --- launch_top.c --- */
+
+/* Has the job serve launch_top_look(), before job_create(). */
+void launch_top_init(struct launch *l);
+/* A client looks on: returns the first line, malloc'ed. The next ones go to run_socket_tell_top().
+ */
+char *launch_top_look(struct launch *l);
+void launch_top_rest(struct launch *l); /* none looks on any longer */
+/* Stops; before job_destroy(). */
+void launch_top_close(struct launch *l);
+void launch_top_free(struct launch *l); /* after it */
+
+/* --- launch_mpi.c --- */
+
+/* Looks at the program of several ranks: chooses PMIx for --mpi auto and Open MPI, and notes the
+ * MPI of any. Warns of one with --mpi none, and of two that exclude each other. After the plan. */
+void launch_mpi_choose(struct launch *l);
+
+/* --- launch_via.c --- */
+
+/* Resolves --start-with auto for hosts of the allocation of @from: the manager's own way, where its
+ * program is in PATH and no option on the command line is about ssh. With Ray no host is local. */
+void launch_via_choose(struct launch *l, enum alloc_from from);
+/* Checks --start-with, unless it is ssh: its text, its program, that it fits to the hosts. Errors
+ * and warnings are in diags. */
+void launch_via_check(struct launch *l);
+
+/* --- launch_setup.c --- */
+
+/* Whether the terminal of $TERM moves its cursor. */
+bool launch_setup_understands_escapes(void);
+/* Sets here and cwd. 0, or the exit code: the current directory is gone, but needed. */
+int launch_setup_find_cwd(struct launch *l);
+/* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
+ * mpirun does, unless the ranks are in containers. After launch_setup_find_cwd(). */
+void launch_setup_find_program(struct launch *l);
+/* Sets l->config.container, which agents enter before they start ranks (--container). After
+ * launch_setup_find_cwd(). */
+void launch_container_order(struct launch *l);
+/* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
+ * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has
+ * PORT_NAMES_MAX ports. */
+int launch_setup_need_port(struct launch *l, const char *name);
+/* Has the job keep a port for each {port:NAME} in the arguments and in the label, and tells with -v
+ * which arguments have place-holders. 0, or the exit code: a name is not valid (HN411). */
+int launch_setup_find_ports(struct launch *l);
+/* Checks the files and programs of ssh options. -ENOENT: a required file is missing; diags tell
+ * which, with the exit code. */
+int launch_setup_check_ssh(struct launch *l);
+/* Checks that the variables of --compat fit. After the plan. 0, or the exit code. */
+int launch_setup_check_compat(struct launch *l);
+/* Chooses the ranks shown on the terminal (--show), or checks the ranks of plan --ranks. 0, or the
+ * exit code: a rank does not exist. */
+int launch_setup_choose_shown(struct launch *l);
+int launch_setup_check_ranks(struct launch *l);
+/* Has the ranks that --ranks leaves out exit with 0 in place of the program. Returns as above. */
+int launch_setup_choose_ranks(struct launch *l);
+/* Returns the template of the prefix, lent; NULL = no prefix. */
+const char *launch_setup_choose_label(const struct launch *l);
+/* Whether equal lines of several ranks are printed once. */
+bool launch_setup_folds(const struct launch *l);
+/* Tells ranks whose output goes to a terminal its width (COLUMNS) and that it has colours
+ * (FORCE_COLOR): their own output is a pipe. */
+void launch_setup_describe_terminal(struct launch *l);
+/* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */
+int launch_setup_choose_stdin(struct launch *l, struct error *err);
+/* Returns the rank that reads it: the first that runs the program; -1 = every rank. */
+int launch_setup_stdin_rank(const struct options *o);
+int launch_setup_first_rank(const struct options *o); /* of --ranks, else 0 */
+
+/* --- launch_dial_in.c --- */
+
+/* Finds the place of this node (--dial-in). True: the launch is over, with an error or because this
+ * is not node 0 and the job has ended; *ret_code is the exit code. */
+bool launch_dial_in(struct launch *l, int *ret_code);
+
+/* --- verdict.c --- */
+
+/* Writes the last line of the launch, cut to its room, with "  (exit @code)" behind it. */
+void verdict_write(struct launch *l, int code, const char *fmt, ...) PRINTF(3, 4);
+void verdict_say(struct launch *l); /* prints and empties diags */
+/* Closes standard output. Returns @code, or, if @code is 0 and the output could not be written, 73
+ * (141 for a closed pipe). */
+int verdict_close_stdout(struct launch *l, int code);
+/* Ends a launch before any start: tells why, and returns the exit code of the first error, else
+ * @code. The second form adds an error first. */
+int verdict_nothing_started(struct launch *l, int code);
+int verdict_nothing_because(struct launch *l, int id, int code, const struct error *err);
+/* Ends a launch after the job: messages, summary, verdict. Returns the exit code. */
+int verdict_tell(struct launch *l);
