@@ -30,7 +30,6 @@
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
-#include "head/pull/trace_fetch.h"
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
 #include "wire/env/compat_env.h"
@@ -251,13 +250,13 @@ static int run_job(struct launch *l)
                 rc = launch_pty_choose_rank(l);
         if (rc)
                 return rc;
-        if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
+        if (run_dir_write_run(l->run.dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
                               &err) < 0)
                 return verdict_nothing_because(l, 903, 73, &err);
         rc = launch_record_prove(l);
         if (rc)
                 return rc;
-        report_locked_memory(&l->diags, l->job, &l->hosts);
+        report_locked_memory(&l->diags, l->run.job, &l->hosts);
         verdict_say(l);
         return launch_run_attempts(l);
 }
@@ -272,13 +271,13 @@ static void setup_output(struct launch *l)
 
         po.quiet |= l->o.pty_rank != PTY_NONE && l->o.command == COMMAND_RUN;
 
-        log_set_sink(say_log, &l->streams.color);
+        log_set_sink(say_log, &l->run.color);
         log_set_level(l->o.quiet ? LOG_ERROR : levels[MIN(MAX(l->o.verbose, 0), 2)]);
-        l->streams.color = say_has_color(&l->o);
+        l->run.color = say_has_color(&l->o);
         po.tty = l->o.progress == PROGRESS_TTY ||
                  (l->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) &&
                   launch_setup_understands_escapes());
-        po.color = l->streams.color;
+        po.color = l->run.color;
         po.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
         po.n_hosts = l->hosts.n;
         po.remote = launch_any_remote(l);
@@ -288,7 +287,7 @@ static void setup_output(struct launch *l)
                     : l->config.dial_in ? l->config.dial_in->place.source
                     : l->o.hostfiles.n  ? l->o.hostfiles.v[0]
                                         : "host list";
-        l->progress = progress_create(&l->events, &po);
+        l->run.progress = progress_create(&l->events, &po);
 }
 
 static void init_launch(struct launch *l, struct options *o, struct diags *d)
@@ -299,29 +298,36 @@ static void init_launch(struct launch *l, struct options *o, struct diags *d)
         *o = (struct options){ 0 };
         *d = (struct diags)DIAGS_INIT;
         events_init(&l->events);
-        rank_board_open(&l->listeners.ranks, &l->events, &l->plan);
+        rank_board_open(&l->ranks, &l->events, &l->plan);
+        l->run = (struct run_view){ .o = &l->o,
+                                    .id = l->config.run_id,
+                                    .hosts = &l->hosts,
+                                    .plan = &l->plan,
+                                    .events = &l->events,
+                                    .ranks = &l->ranks };
 }
 
 static void finish_launch(struct launch *l)
 {
-        run_socket_close(l->listeners.socket);
+        run_socket_close(l->run.socket);
         launch_metrics_close(l);
-        progress_rest(l->progress);
+        progress_rest(l->run.progress);
         launch_detach_finish(l);
         launch_why_close(l);
         launch_top_close(l);
+        watchers_close(l->run.watchers);
         launch_pty_close(l);
-        job_destroy(l->job);
+        job_destroy(l->run.job);
         launch_why_free(l);
         launch_top_free(l);
+        watchers_destroy(l->run.watchers);
         launch_pty_free(l);
         dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
-        trace_fetch_destroy(l->config.traces);
         metrics_destroy(l->listeners.metrics);
-        rank_board_finish(&l->listeners.ranks);
-        progress_destroy(l->progress);
-        run_dir_destroy(l->dir);
+        rank_board_finish(&l->ranks);
+        progress_destroy(l->run.progress);
+        run_dir_destroy(l->run.dir);
         launch_gpus_free(l->inventory, l->hosts.n);
         plan_finish(&l->plan);
         hosts_finish(&l->hosts);
@@ -378,7 +384,7 @@ int launch_run(struct options *o, struct diags *d, int *ret_signal)
 
         init_launch(&l, o, d);
         code = run_steps(&l);
-        c = l.job ? &job_outcome(l.job)->cause : NULL;
+        c = l.run.job ? &job_outcome(l.run.job)->cause : NULL;
         *ret_signal = c && c->kind == CAUSE_ORDER ? c->signal : 0;
         code = verdict_close_stdout(&l, code);
         finish_launch(&l);
@@ -390,7 +396,7 @@ int launch_refuse(struct options *o, struct diags *d, int code)
         struct launch l;
 
         init_launch(&l, o, d);
-        l.streams.color = say_has_color(&l.o);
+        l.run.color = say_has_color(&l.o);
         code = verdict_close_stdout(&l, verdict_nothing_started(&l, code));
         finish_launch(&l);
         return code;

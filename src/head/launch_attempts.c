@@ -21,16 +21,16 @@
  * to the endpoint. */
 static int prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
 {
-        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, err) : 0;
+        int rc = l->o.push.n ? job_push(l->run.job, &l->plan, &l->manifest, err) : 0;
 
         *ret_pushed = !rc;
         if (rc == -EIO)
-                report_push(&l->diags, l->job, &l->hosts);
+                report_push(&l->diags, l->run.job, &l->hosts);
         if (rc)
                 return rc;
-        rc = job_open_endpoint(l->job, &l->plan, err);
+        rc = job_open_endpoint(l->run.job, &l->plan, err);
         if (rc == -ENETUNREACH)
-                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
+                report_endpoint(&l->diags, l->run.job, &l->hosts, &l->o);
         return rc;
 }
 
@@ -64,9 +64,9 @@ static int prepare_again(struct launch *l)
         int rc = prepare_attempt(l, &err, &pushed);
 
         if (rc < 0)
-                job_unreachable(l->job, *err.text ? err.text
-                                        : pushed  ? "cannot open the store's endpoint"
-                                                  : "cannot push files to it");
+                job_unreachable(l->run.job, *err.text ? err.text
+                                            : pushed  ? "cannot open the store's endpoint"
+                                                      : "cannot push files to it");
         return rc;
 }
 
@@ -74,7 +74,7 @@ static void on_line_step(void *ctx, int rank, int64_t step, int64_t total)
 {
         struct launch *l = ctx;
 
-        job_line_step(l->job, rank, step, total);
+        job_line_step(l->run.job, rank, step, total);
 }
 
 /* Starts the ranks and waits until all have ended and their output is written. */
@@ -90,17 +90,17 @@ static void run_attempt(struct launch *l)
                 .program = strchr(*l->o.argv.v, '/')
                                    ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
                                    : NULL,
-                .output = { .dir = run_dir_path(l->dir),
-                            .dir_fd = run_dir_fd(l->dir),
+                .output = { .dir = run_dir_path(l->run.dir),
+                            .dir_fd = run_dir_fd(l->run.dir),
                             .label = launch_setup_choose_label(l),
                             .shown = l->streams.shown,
                             .raw = l->o.raw,
                             .timestamps = l->o.timestamps,
                             .fold = launch_setup_folds(l),
                             .erase = launch_setup_understands_escapes(),
-                            .live = progress_draws_live(l->progress),
+                            .live = progress_draws_live(l->run.progress),
                             .bare = launch_pty_rank(l),
-                            .color = l->streams.color,
+                            .color = l->run.color,
                             .color_anywhere = l->o.color == YES,
                             .record = launch_record_output,
                             .record_ctx = l },
@@ -114,10 +114,10 @@ static void run_attempt(struct launch *l)
         l->streams.steps = l->o.progress_re ? step_lines_create(l->o.progress_re,
                                                                 l->plan.world_size, on_line_step, l)
                                             : NULL;
-        progress_run(l->progress, job_loop(l->job), &l->listeners.ranks, &l->hosts);
-        job_launch(l->job, &order);
+        progress_run(l->run.progress, job_loop(l->run.job), &l->ranks, &l->hosts);
+        job_launch(l->run.job, &order);
         launch_record_open(l);
-        job_wait(l->job);
+        job_wait(l->run.job);
 }
 
 int launch_run_attempts(struct launch *l)
@@ -133,18 +133,18 @@ int launch_run_attempts(struct launch *l)
                                                 .count = l->plan.num_nodes });
         launch_setup_describe_terminal(l);
         run_attempt(l);
-        while (job_restart(l->job, &l->plan))
+        while (job_restart(l->run.job, &l->plan))
                 if (!prepare_again(l))
                         run_attempt(l);
         launch_pty_close(l);
-        job_read_core(l->job);
-        launch_trace_end(l);
+        job_read_core(l->run.job);
+        watchers_ending(l->run.watchers);
         if (l->config.pull) {
                 if (!l->o.quiet)
                         say("hnlaunch: bringing files home (--pull); Ctrl-C leaves them on the "
                             "nodes\n");
-                job_pull(l->job);
+                job_pull(l->run.job);
         }
-        job_leave(l->job);
+        job_leave(l->run.job);
         return verdict_tell(l);
 }

@@ -26,7 +26,7 @@ static void say_now(void *ctx, const struct diags *d)
         for (size_t i = 0; i < d->n && !told; i++)
                 told = !l->o.quiet || !d->v[i].warning || !d->v[i].id;
         if (told)
-                say_diags(d, l->streams.color);
+                say_diags(d, l->run.color);
 }
 
 static void tick(void *ctx)
@@ -100,9 +100,9 @@ static void report_unread_secret(struct launch *l)
 int launch_end_early(struct launch *l, int rc)
 {
         if (rc == JOB_INTERRUPTED)
-                return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->job)));
+                return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->run.job)));
         report_unread_secret(l);
-        report_nodes(&l->diags, l->job, &l->hosts);
+        report_nodes(&l->diags, l->run.job, &l->hosts);
         return verdict_nothing_started(l, 68);
 }
 
@@ -111,7 +111,7 @@ static void take_inventory(struct launch *l)
 {
         l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
         for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct hello *h = &job_node(l->job, i)->hello;
+                const struct hello *h = &job_node(l->run.job, i)->hello;
 
                 l->inventory[i] = (struct plan_inventory){
                         .known = true, .cores = (int)h->cores, .memory = h->memory, .arch = h->arch
@@ -142,16 +142,17 @@ int launch_connect(struct launch *l)
         l->config.agent_binaries = &l->agent_binaries;
         l->config.agent_path = l->agent;
         l->config.events = &l->events;
-        l->config.tick = (struct job_tick){ tick, l->progress };
+        l->config.tick = (struct job_tick){ tick, l->run.progress };
         l->config.say = say_now;
         l->config.say_ctx = l;
         l->config.tell_joins =
-                l->o.json || (l->dir && (run_dir_path(l->dir) || run_dir_recorder(l->dir)));
+                l->o.json ||
+                (l->run.dir && (run_dir_path(l->run.dir) || run_dir_recorder(l->run.dir)));
         launch_why_init(l);
-        launch_trace_init(l);
+        l->run.watchers = watchers_create(&l->run, &l->config);
         launch_top_init(l);
-        l->job = job_create(&l->config, &err);
-        if (!l->job)
+        l->run.job = job_create(&l->config, &err);
+        if (!l->run.job)
                 return refuse_transport(l, &err);
         if (l->config.dial_in && dial_secret_publish(&l->config.dial_in->secret, &err) < 0)
                 return verdict_nothing_because(l, HN_SECRET_UNREAD, 77, &err);
@@ -159,7 +160,7 @@ int launch_connect(struct launch *l)
         rc = launch_metrics_begin(l);
         if (rc)
                 return rc;
-        rc = job_connect(l->job);
+        rc = job_connect(l->run.job);
         if (rc)
                 return launch_end_early(l, rc);
         take_inventory(l);
@@ -175,7 +176,7 @@ int launch_check_machines(struct launch *l)
                 return 0;
         machines = xcalloc(l->hosts.n, sizeof(*machines));
         for (size_t i = 0; i < l->hosts.n; i++)
-                machines[i] = job_node(l->job, i)->hello.machine;
+                machines[i] = job_node(l->run.job, i)->hello.machine;
         found = same_machine_find(&l->hosts, machines, &l->diags);
         free(machines);
         return found ? verdict_nothing_started(l, 65) : 0;

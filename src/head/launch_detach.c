@@ -36,7 +36,6 @@ struct launch_detach {
         struct launch *launch;
         int report;      /* --detach: a byte to the parent when all ranks have been started; -1 */
         int to_start;    /* ranks that have not been started */
-        bool alone;      /* there is no terminal any longer */
         bool has_room;   /* @room and @limit are open handles */
         uv_async_t room; /* the recorder has room again */
         uv_timer_t limit;
@@ -48,7 +47,7 @@ struct launch_detach {
 static void release_output(struct launch_detach *a)
 {
         uv_timer_stop(&a->limit);
-        job_release_output(a->launch->job);
+        job_release_output(a->launch->run.job);
 }
 
 static void on_room(uv_async_t *h)
@@ -70,12 +69,12 @@ static void tell_room(void *ctx)
 
 static void stand_alone(struct launch_detach *a)
 {
-        struct recorder *r = run_dir_recorder(a->launch->dir);
-        uv_loop_t *loop = job_loop(a->launch->job);
+        struct recorder *r = run_dir_recorder(a->launch->run.dir);
+        uv_loop_t *loop = job_loop(a->launch->run.job);
 
-        if (a->alone)
+        if (a->launch->run.detached)
                 return;
-        a->alone = true;
+        a->launch->run.detached = true;
         if (!r || uv_async_init(loop, &a->room, on_room) < 0)
                 return;
         uv_timer_init(loop, &a->limit);
@@ -103,10 +102,10 @@ bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data,
         struct launch_detach *a = l->streams.detach;
         bool room;
 
-        rank_board_output(&l->listeners.ranks, rank, stream, len);
+        rank_board_output(&l->ranks, rank, stream, len);
         step_lines_put(l->streams.steps, rank, stream, data, len);
-        progress_output(l->progress, rank, stream, data, len);
-        room = recorder_put_output(run_dir_recorder(l->dir), events_now_us(&l->events), rank,
+        progress_output(l->run.progress, rank, stream, data, len);
+        room = recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), rank,
                                    stream, data, len);
 
         if (!room && a && a->has_room && !uv_is_active((uv_handle_t *)&a->limit))
@@ -114,16 +113,11 @@ bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data,
         return room || !a || !a->has_room;
 }
 
-bool launch_is_detached(const struct launch *l)
-{
-        return l->streams.detach && l->streams.detach->alone;
-}
-
 static void on_hang_up(void *ctx)
 {
         struct launch *l = ctx;
 
-        if (launch_is_detached(l))
+        if (l->run.detached)
                 return;
         leave_streams(false);
         setsid(); /* fails for the leader of a process group, which has no terminal any longer */

@@ -17,7 +17,7 @@ static int run_other_node(struct launch *l)
         int code;
 
         l->o.json = false; /* node 0 has the events */
-        l->streams.color = say_has_color(&l->o);
+        l->run.color = say_has_color(&l->o);
         l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
         if (!l->agent)
                 return verdict_nothing_because(l, 102, 69, &err);
@@ -44,7 +44,7 @@ bool launch_dial_in(struct launch *l, int *ret_code)
         bool over = true;
 
         l->config.dial_in = d;
-        l->streams.color = say_has_color(&l->o);
+        l->run.color = say_has_color(&l->o);
         if (dial_in_load(d, &l->o, &l->diags) < 0)
                 *ret_code = verdict_nothing_started(l, 64);
         else if (d->place.rank > 0)

@@ -25,7 +25,7 @@ static char *name_dump_folder(const struct launch *l)
 {
         CLEANUP(free_textp) char *records = run_folders_records();
 
-        if (!records || !run_dir_recorder(l->dir))
+        if (!records || !run_dir_recorder(l->run.dir))
                 return NULL;
         for (int i = 1; i < LOOKS_MAX; i++) {
                 char *path =
@@ -53,7 +53,7 @@ void launch_flight_begin(struct launch_flight *f, struct launch *l, uint32_t num
         f->dumps = dump_files_create_at(path, l->plan.n_nodes, DUMPS_MAX);
         f->asked = xcalloc(l->plan.n_nodes, sizeof(*f->asked));
         for (size_t i = 0; i < l->plan.n_nodes; i++) {
-                f->asked[i] = job_inspect(l->job, i, &o);
+                f->asked[i] = job_inspect(l->run.job, i, &o);
                 f->n_asked += f->asked[i];
         }
 }

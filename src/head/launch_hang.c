@@ -23,7 +23,7 @@ static void keep_stacks(struct launch *l, const json_t *answer, struct diag *d)
 {
         const char *report = json_string_value(json_object_get(answer, "report"));
         CLEANUP(free_textp) char *folder = run_folders_records(), *text = NULL;
-        struct recorder *r = run_dir_recorder(l->dir);
+        struct recorder *r = run_dir_recorder(l->run.dir);
         size_t len;
         FILE *f = r && folder && report ? open_memstream(&text, &len) : NULL;
 
@@ -33,8 +33,8 @@ static void keep_stacks(struct launch *l, const json_t *answer, struct diag *d)
         if (fclose(f))
                 return;
         recorder_put(r, RECORD_HANG, text, len);
-        if (run_dir_path(l->dir))
-                diag_note(d, "all stacks are in %s/hang.txt", run_dir_path(l->dir));
+        if (run_dir_path(l->run.dir))
+                diag_note(d, "all stacks are in %s/hang.txt", run_dir_path(l->run.dir));
         else
                 diag_note(d, "all stacks are in %s/%s/hang.txt", folder, l->config.run_id);
 }
@@ -49,7 +49,7 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
         format_duration(age, sizeof(age), l->o.hang_after_ms * 1000);
         if (!hangs)
                 log_line(LOG_INFO, "no rank has gone on for %s, but %s", age, f->text);
-        if (!hangs || !job_still_hangs(l->job))
+        if (!hangs || !job_still_hangs(l->run.job))
                 return;
         di = why_warn(answer, l->o.hang_after_ms, &d);
         keep_stacks(l, answer, di);
@@ -58,22 +58,22 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
                           "hnlaunch why %s looks once more; --on-hang stop ends such a run, "
                           "--on-hang restart starts it again",
                           l->config.run_id);
-        say_diags(&d, l->streams.color);
+        say_diags(&d, l->run.color);
         diags_finish(&d);
-        job_ask_traces(l->job);
+        job_ask_traces(l->run.job);
         if (f->brief)
-                job_blame(l->job, f->culprit, f->brief);
-        job_hangs(l->job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
+                job_blame(l->run.job, f->culprit, f->brief);
+        job_hangs(l->run.job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
 }
 
 void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer)
 {
         struct diags d = DIAGS_INIT;
 
-        if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(l->job)->cause.waited))
-                job_blame(l->job, f->culprit, f->brief);
+        if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(l->run.job)->cause.waited))
+                job_blame(l->run.job, f->culprit, f->brief);
         keep_stacks(l, answer,
                     f->kind == WHY_NO_HANG ? why_tell_rows(answer, &d) : why_tell(answer, &d));
-        say_diags(&d, l->streams.color);
+        say_diags(&d, l->run.color);
         diags_finish(&d);
 }

@@ -17,7 +17,7 @@ static struct metrics_node describe_node(void *ctx, size_t host)
                 [NODE_FAILED] = METRICS_LOST,
         };
         const struct launch *l = ctx;
-        const struct node *n = job_node(l->job, host);
+        const struct node *n = job_node(l->run.job, host);
 
         return (struct metrics_node){
                 states[n->state],
@@ -28,10 +28,10 @@ static struct metrics_node describe_node(void *ctx, size_t host)
 static bool describe_failure(void *ctx, char *to, size_t size)
 {
         const struct launch *l = ctx;
-        const struct outcome *o = job_outcome(l->job);
+        const struct outcome *o = job_outcome(l->run.job);
 
         if (outcome_failed(o))
-                job_sentence(l->job, &o->cause, to, size);
+                job_sentence(l->run.job, &o->cause, to, size);
         return outcome_failed(o);
 }
 
@@ -47,7 +47,7 @@ int launch_metrics_begin(struct launch *l)
         struct metrics_source source = { .run_id = l->config.run_id,
                                          .version = HNLAUNCH_VERSION,
                                          .events = &l->events,
-                                         .ranks = &l->listeners.ranks,
+                                         .ranks = &l->ranks,
                                          .hosts = &l->hosts,
                                          .node = describe_node,
                                          .reason = describe_failure,
@@ -64,7 +64,7 @@ int launch_metrics_begin(struct launch *l)
                 (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - events_now_us(&l->events);
         l->listeners.metrics = metrics_create(&source);
         l->listeners.metrics_server =
-                metrics_server_open(job_loop(l->job), &address, write_metrics, l, &err);
+                metrics_server_open(job_loop(l->run.job), &address, write_metrics, l, &err);
         if (!l->listeners.metrics_server) {
                 diag_help(diag_add(&l->diags, HN_NO_METRICS, 69, "cannot serve --metrics %s: %s",
                                    l->o.metrics, err.text),

@@ -16,7 +16,6 @@
  * - launch_ras.c, launch_flight.c: NCCL's RAS and PyTorch's flight recorders, as evidence for it
  * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
  * - launch_metrics.c: metrics of the run (--metrics)
- * - launch_trace.c: what the agents have recorded of their ranks (--trace)
  * - launch_top.c: what hosts and ranks do, for `hnlaunch top`
  * - verdict.c: messages, the verdict, the exit code
  *
@@ -36,13 +35,14 @@
 #include "head/output/run_dir.h"
 #include "head/push/manifest.h"
 #include "head/run/run_socket.h"
+#include "head/run_view.h"
+#include "head/watchers.h"
 
 struct launch_detach;
 struct why_finding;
 
 /* The standard streams of hnlaunch. */
 struct launch_streams {
-        bool color;   /* of messages on stderr */
         bool *shown;  /* by rank: shown on the terminal; NULL = all */
         int stdin_fd; /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
         struct launch_detach *detach; /* NULL = hnlaunch ends with its terminal */
@@ -52,11 +52,9 @@ struct launch_streams {
 
 /* What others may ask while the run goes on. */
 struct launch_listeners {
-        struct run_socket *socket; /* NULL = none */
-        struct metrics *metrics;   /* NULL = no --metrics */
+        struct metrics *metrics; /* NULL = no --metrics */
         struct metrics_server *metrics_server;
         struct launch_top *top;
-        struct rank_board ranks;
 };
 
 /* How a launch ends. */
@@ -81,10 +79,9 @@ struct launch {
         char *here; /* the current directory, which --push starts from */
         char *cwd;  /* the working directory of the ranks */
         char *agent;
-        struct progress *progress;
-        struct run_dir *dir;
-        struct job *job;
         struct job_config config;
+        struct rank_board ranks;
+        struct run_view run; /* job, dir, progress and socket are owned */
         struct launch_listeners listeners;
         struct launch_end end;
 };
@@ -156,8 +153,6 @@ bool launch_detach_begin(struct launch *l, int *ret_code);
 bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len);
 /* The records have been opened. */
 void launch_detach_records(struct launch *l);
-/* Whether the run has no terminal any longer. */
-bool launch_is_detached(const struct launch *l);
 /* Before job_destroy(). */
 void launch_detach_finish(struct launch *l);
 
@@ -180,13 +175,6 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
 /* The last look before the ranks are stopped is over: keeps the stacks, and tells a hang, or where
  * the ranks are. */
 void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer);
-
-/* --- launch_trace.c --- */
-
-/* Has the job keep traces that it fetches, before job_create(). */
-void launch_trace_init(struct launch *l);
-/* Fetches the traces of a run that has failed, or with --trace; before job_leave(). */
-void launch_trace_end(struct launch *l);
 
 /* --- launch_metrics.c --- */
 

@@ -80,7 +80,7 @@ static void on_window_resized(uv_signal_t *h, int signo UNUSED)
         struct launch_terminal now = launch_pty_describe(p->launch);
 
         *now.term = '\0';
-        job_resize(p->launch->job, &now);
+        job_resize(p->launch->run.job, &now);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ int launch_pty_choose_rank(struct launch *l)
                 return verdict_nothing_started(l, 64);
         }
         events_listen(&l->events, on_pty_event, p);
-        uv_signal_init(job_loop(l->job), &p->resized);
+        uv_signal_init(job_loop(l->run.job), &p->resized);
         p->has_resized = true;
         p->resized.data = p;
         uv_unref((uv_handle_t *)&p->resized);

@@ -13,7 +13,7 @@ enum { NODES_MAX = 3 /* that are asked in turn */ };
 
 static const struct node *node_at(const struct launch_ras *r, size_t node)
 {
-        return job_node(r->l->job, (size_t)r->l->plan.nodes[node].host);
+        return job_node(r->l->run.job, (size_t)r->l->plan.nodes[node].host);
 }
 
 /* Asks the next node after .node; -1 = the first. */
@@ -23,7 +23,7 @@ static void ask_next_node(struct launch_ras *r)
 
         for (size_t next = (size_t)(r->node + 1); next < MIN(r->l->plan.n_nodes, (size_t)NODES_MAX);
              next++)
-                if (clock_ms() < r->until && job_inspect(r->l->job, next, &o)) {
+                if (clock_ms() < r->until && job_inspect(r->l->run.job, next, &o)) {
                         r->node = (int)next;
                         return;
                 }

@@ -78,9 +78,9 @@ int launch_record_begin(struct launch *l)
                           "set HOME, or leave --detach and --on-hup out");
                 return verdict_nothing_started(l, 73);
         }
-        l->dir = run_dir_create(&l->events, dir, l->config.run_id, l->o.json, l->o.json_file,
-                                recorder, &err);
-        if (!l->dir)
+        l->run.dir = run_dir_create(&l->events, dir, l->config.run_id, l->o.json, l->o.json_file,
+                                    recorder, &err);
+        if (!l->run.dir)
                 return verdict_nothing_because(l, 903, 73, &err);
         if (dir)
                 warn_of_others(l, dir);
@@ -89,7 +89,7 @@ int launch_record_begin(struct launch *l)
 
 int launch_record_prove(struct launch *l)
 {
-        struct recorder *r = run_dir_recorder(l->dir);
+        struct recorder *r = run_dir_recorder(l->run.dir);
         struct error err;
 
         if (!l->streams.detach || !l->o.detach || !r)
@@ -108,23 +108,23 @@ static void record_message(void *ctx, const char *text, size_t len)
 {
         struct launch *l = ctx;
 
-        recorder_put_output(run_dir_recorder(l->dir), events_now_us(&l->events), -1, MSG_STDERR,
+        recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), -1, MSG_STDERR,
                             text, len);
 }
 
 void launch_record_open(struct launch *l)
 {
-        run_dir_open_records(l->dir);
+        run_dir_open_records(l->run.dir);
         say_copy_to(record_message, l);
         launch_detach_records(l);
 }
 
 void launch_record_end(struct launch *l, int code)
 {
-        struct recorder *r = run_dir_recorder(l->dir);
+        struct recorder *r = run_dir_recorder(l->run.dir);
         const struct diag *first = diags_first_error(&l->diags);
-        bool told = (first && first->id == HN_NO_PLACE) || (l->job && job_logs_failed(l->job)) ||
-                    l->end.record_told;
+        bool told = (first && first->id == HN_NO_PLACE) ||
+                    (l->run.job && job_logs_failed(l->run.job)) || l->end.record_told;
         struct error err = { 0 };
 
         say_copy_to(NULL, NULL);
@@ -132,7 +132,7 @@ void launch_record_end(struct launch *l, int code)
                 diag_help(diag_warn(&l->diags, HN_NO_RECORDS,
                                     "the records of this run are incomplete: %s", err.text),
                           "--log-dir none keeps none, --log-dir DIR keeps them elsewhere");
-        run_socket_tell_end(l->listeners.socket, code, l->end.verdict, err.code ? err.text : NULL);
+        run_socket_tell_end(l->run.socket, code, l->end.verdict, err.code ? err.text : NULL);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -141,8 +141,9 @@ void launch_record_end(struct launch *l, int code)
  * in milliseconds; 0 = it does not. */
 static int64_t find_stalled_ms(const struct launch *l)
 {
-        const struct step_pace *p = &l->listeners.ranks.pace;
-        int64_t hang_ms = job_hang_ms(l->job), silent_us = events_now_us(&l->events) - p->had_us;
+        const struct step_pace *p = &l->ranks.pace;
+        int64_t hang_ms = job_hang_ms(l->run.job),
+                silent_us = events_now_us(&l->events) - p->had_us;
 
         if (!p->had_us)
                 return hang_ms;
@@ -154,8 +155,8 @@ static int64_t find_stalled_ms(const struct launch *l)
  * those that are left at the mean pace. */
 static void add_step(const struct launch *l, json_t *j, bool still)
 {
-        const struct step_pace *p = &l->listeners.ranks.pace;
-        const struct rank_board_steps s = rank_board_steps(&l->listeners.ranks);
+        const struct step_pace *p = &l->ranks.pace;
+        const struct rank_board_steps s = rank_board_steps(&l->ranks);
         int64_t done = s.least - p->first;
 
         if (!s.told)
@@ -177,14 +178,15 @@ static json_t *describe_launch(void *ctx)
         json_t *j = run_dir_describe(&l->o, l->config.run_id, l->cwd, l->events.start_ns);
         int64_t stalled_ms = find_stalled_ms(l);
 
-        json_object_set_new(j, "state", json_string(job_doing(l->job)));
+        json_object_set_new(j, "state", json_string(job_doing(l->run.job)));
         json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(&l->events)));
         json_object_set_new(
                 j, "num_nodes",
                 json_integer(l->plan.n_nodes ? l->plan.num_nodes : (json_int_t)l->hosts.n));
         json_object_set_new(j, "world_size", json_integer(l->plan.world_size));
-        json_object_set_new(j, "silent_nodes", json_integer((json_int_t)job_silent_nodes(l->job)));
-        json_object_set_new(j, "detached", json_boolean(launch_is_detached(l)));
+        json_object_set_new(j, "silent_nodes",
+                            json_integer((json_int_t)job_silent_nodes(l->run.job)));
+        json_object_set_new(j, "detached", json_boolean(l->run.detached));
         if (stalled_ms)
                 json_object_set_new(j, "stalled_ms", json_integer((json_int_t)stalled_ms));
         add_step(l, j, stalled_ms);
@@ -195,35 +197,35 @@ static void stop_launch(void *ctx, int64_t grace_ms, int pid)
 {
         struct launch *l = ctx;
 
-        job_order_stop(l->job, grace_ms, pid);
+        job_order_stop(l->run.job, grace_ms, pid);
 }
 
 static void signal_launch(void *ctx, int signo)
 {
         struct launch *l = ctx;
 
-        job_signal_ranks(l->job, signo);
+        job_signal_ranks(l->run.job, signo);
 }
 
 static void show_status(void *ctx)
 {
         struct launch *l = ctx;
 
-        job_show_status(l->job);
+        job_show_status(l->run.job);
 }
 
 static int lend_stdin(void *ctx, int fd, struct error *err)
 {
         struct launch *l = ctx;
 
-        return job_lend_stdin(l->job, fd, err);
+        return job_lend_stdin(l->run.job, fd, err);
 }
 
 static void end_stdin(void *ctx)
 {
         struct launch *l = ctx;
 
-        job_end_stdin(l->job);
+        job_end_stdin(l->run.job);
 }
 
 static void explain_launch(void *ctx)
@@ -252,15 +254,15 @@ void launch_record_listen(struct launch *l)
         if (l->o.command != COMMAND_RUN)
                 return;
         /* Another run that ends may remove the folder in between, which libuv calls EACCES. */
-        for (int i = 0; i < 2 && !l->listeners.socket && (!i || err.code == EACCES); i++) {
+        for (int i = 0; i < 2 && !l->run.socket && (!i || err.code == EACCES); i++) {
                 CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);
                 CLEANUP(free_textp)
                 char *path = folder ? run_folders_socket(folder, l->config.run_id) : NULL;
 
                 if (path)
-                        l->listeners.socket = run_socket_open(job_loop(l->job), path, ops, l, &err);
+                        l->run.socket = run_socket_open(job_loop(l->run.job), path, ops, l, &err);
         }
-        if (!l->listeners.socket)
+        if (!l->run.socket)
                 diag_warn(&l->diags, HN_NO_SOCKET, "hnlaunch ps and stop cannot see this run: %s",
                           err.text);
 }

@@ -305,6 +305,7 @@ int launch_setup_find_cwd(struct launch *l)
                 l->cwd = xstrdup(to);
         else
                 l->cwd = to ? xasprintf("%s/%s", named, to) : xstrdup(named);
+        l->run.cwd = l->cwd;
         return 0;
 }
 
@@ -474,7 +475,7 @@ void launch_setup_describe_terminal(struct launch *l)
         const char *template = launch_setup_choose_label(l);
         bool shown = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) &&
                      launch_setup_understands_escapes() && l->o.pty_rank == PTY_NONE &&
-                     !l->o.detach && !run_dir_path(l->dir);
+                     !l->o.detach && !run_dir_path(l->run.dir);
         size_t columns = columns_of_terminal(STDOUT_FILENO);
         CLEANUP(free_textp) char *text = NULL;
         struct label label;
@@ -482,7 +483,7 @@ void launch_setup_describe_terminal(struct launch *l)
 
         if (!shown)
                 return;
-        if (l->streams.color && !is_variable_chosen(l, "FORCE_COLOR") &&
+        if (l->run.color && !is_variable_chosen(l, "FORCE_COLOR") &&
             !is_variable_chosen(l, "NO_COLOR"))
                 strv_env_set(&l->env, "FORCE_COLOR", "1");
         if ((template && label_needs_network(template)) || is_variable_chosen(l, "COLUMNS"))

@@ -34,7 +34,7 @@ static const char *tell_doing(void *ctx)
 {
         const struct launch *l = ctx;
 
-        return job_doing(l->job);
+        return job_doing(l->run.job);
 }
 
 static struct top_node describe_top_node(void *ctx, size_t host)
@@ -46,7 +46,7 @@ static struct top_node describe_top_node(void *ctx, size_t host)
                 [NODE_FAILED] = "lost",
         };
         const struct launch *l = ctx;
-        const struct node *n = job_node(l->job, host);
+        const struct node *n = job_node(l->run.job, host);
 
         return (struct top_node){ states[n->state], n->hello.memory };
 }
@@ -55,7 +55,7 @@ static bool tell_step(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total
 {
         const struct launch *l = ctx;
 
-        return job_step(l->job, rank, ret_step, ret_total);
+        return job_step(l->run.job, rank, ret_step, ret_total);
 }
 
 static void on_top_sample(void *ctx, int node, struct sample *m)
@@ -84,7 +84,7 @@ static void tell_live_line(const struct launch_top *t, const char *line)
         if (!top_frame_read(&f, json_loads(line, 0, NULL)))
                 return;
         top_frame_slow_note(&f, note, sizeof(note));
-        progress_slow(t->l->progress, *note ? note : NULL);
+        progress_slow(t->l->run.progress, *note ? note : NULL);
         top_frame_finish(&f);
 }
 
@@ -95,7 +95,7 @@ static void on_top_tick(uv_timer_t *timer)
         CLEANUP(free_textp) char *line = t->clients || live ? write_top_line(t) : NULL;
 
         if (t->clients)
-                run_socket_tell_top(t->l->listeners.socket, line);
+                run_socket_tell_top(t->l->run.socket, line);
         if (live)
                 tell_live_line(t, line);
 }
@@ -103,14 +103,14 @@ static void on_top_tick(uv_timer_t *timer)
 static void begin_top_samples(struct launch_top *t)
 {
         if (!t->has_timer) {
-                uv_timer_init(job_loop(t->l->job), &t->timer);
+                uv_timer_init(job_loop(t->l->run.job), &t->timer);
                 uv_unref((uv_handle_t *)&t->timer);
                 t->timer.data = t;
                 t->has_timer = true;
         }
         if (!uv_is_active((uv_handle_t *)&t->timer)) {
                 uv_timer_start(&t->timer, on_top_tick, FIRST_MS, TOP_MS);
-                job_sample(t->l->job, TOP_MS);
+                job_sample(t->l->run.job, TOP_MS);
         }
 }
 
@@ -132,7 +132,7 @@ void launch_top_rest(struct launch *l)
                 return;
         uv_timer_stop(&t->timer);
         top_state_forget(t->state);
-        job_sample(l->job, 0);
+        job_sample(l->run.job, 0);
 }
 
 /* --- the live line ---------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static void on_top_event(void *ctx, const struct event *e)
         struct launch_top *t = ctx;
 
         if (e->kind != EVENT_RANK_PROGRESS || t->live || t->l->plan.world_size < 2 ||
-            !progress_draws_live(t->l->progress))
+            !progress_draws_live(t->l->run.progress))
                 return;
         t->live = true;
         begin_top_samples(t);
@@ -154,7 +154,7 @@ void launch_top_init(struct launch *l)
 {
         struct top_source source = { .run_id = l->config.run_id,
                                      .events = &l->events,
-                                     .ranks = &l->listeners.ranks,
+                                     .ranks = &l->ranks,
                                      .hosts = &l->hosts,
                                      .doing = tell_doing,
                                      .node = describe_top_node,

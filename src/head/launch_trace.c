@@ -1,36 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "head/trace_keep.h"
+
+#include <stdlib.h>
+
 #include "base/buf.h"
-#include "head/launch_private.h"
+#include "base/memory.h"
+#include "head/job/job.h"
+#include "head/output/run_dir.h"
 #include "head/pull/trace_fetch.h"
 #include "head/run/recorder.h"
+
+struct trace_keep {
+        const struct run_view *r;
+        struct trace_fetch *fetch;
+};
 
 /* Notes how the node's clock becomes time since the start of hnlaunch. That of this machine is the
  * same. */
 static void keep_piece(void *ctx, const struct node *n, uint32_t number, const void *piece,
                        size_t len)
 {
-        struct launch *l = ctx;
+        const struct trace_keep *k = ctx;
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         int64_t error_us = n->host->local ? 0 : clock_offset_error(&n->clock, clock_ns()) / 1000;
         int64_t ahead_ns = n->host->local ? 0 : n->clock.offset_ns;
 
         buf_printf(&b, "%u %d %lld %lld %zu\n", number, n->index,
-                   (long long)((ahead_ns + l->events.start_ns) / 1000), (long long)error_us, len);
+                   (long long)((ahead_ns + k->r->events->start_ns) / 1000), (long long)error_us,
+                   len);
         buf_append(&b, piece, len);
         buf_append(&b, "\n", 1);
-        recorder_put(run_dir_recorder(l->dir), RECORD_TRACE, buf_data(&b), buf_len(&b));
+        recorder_put(run_dir_recorder(k->r->dir), RECORD_TRACE, buf_data(&b), buf_len(&b));
 }
 
-void launch_trace_init(struct launch *l)
+static void *create_trace_keep(const struct run_view *r, struct job_config *c)
 {
-        if (run_dir_recorder(l->dir))
-                l->config.traces = trace_fetch_create(l->hosts.n, keep_piece, l);
+        struct trace_keep *k;
+
+        if (!run_dir_recorder(r->dir))
+                return NULL;
+        k = xcalloc(1, sizeof(*k));
+        k->r = r;
+        c->traces = k->fetch = trace_fetch_create(r->hosts->n, keep_piece, k);
+        return k;
 }
 
-void launch_trace_end(struct launch *l)
+static void end_trace_keep(void *self)
 {
-        bool failed = outcome_failed(job_outcome(l->job)) || job_earlier(l->job)->n;
+        const struct run_view *r = ((struct trace_keep *)self)->r;
+        bool failed = outcome_failed(job_outcome(r->job)) || job_earlier(r->job)->n;
 
-        if (failed || l->o.record)
-                job_fetch_traces(l->job);
+        if (failed || r->o->record)
+                job_fetch_traces(r->job);
 }
+
+static void destroy_trace_keep(void *self)
+{
+        struct trace_keep *k = self;
+
+        trace_fetch_destroy(k->fetch);
+        free(k);
+}
+
+const struct watcher trace_keep_watcher = {
+        .create = create_trace_keep,
+        .ending = end_trace_keep,
+        .destroy = destroy_trace_keep,
+};

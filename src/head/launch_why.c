@@ -99,14 +99,14 @@ static void tell_why(struct launch_why *w, json_t *answer, bool last)
         json_object_set_new(answer, "run", json_string(w->l->config.run_id));
         if (last && w->here) {
                 why_tell(answer, &d);
-                say_diags(&d, w->l->streams.color);
+                say_diags(&d, w->l->run.color);
                 diags_finish(&d);
         }
         if (last) {
                 w->step = WHY_IDLE;
                 w->here = w->unasked = false;
         }
-        run_socket_tell_why(w->l->listeners.socket, answer, last);
+        run_socket_tell_why(w->l->run.socket, answer, last);
         json_decref(answer);
 }
 
@@ -123,7 +123,7 @@ static char *make_report(const struct launch_why *w, const struct why_finding *f
 /* Notes how ranks ended that have left with 0. */
 static void note_ends(struct launch_why *w)
 {
-        const struct outcome *o = job_outcome(w->l->job);
+        const struct outcome *o = job_outcome(w->l->run.job);
 
         for (size_t i = 0; i < w->n; i++) {
                 struct why_rank *r = &w->ranks[i];
@@ -201,7 +201,7 @@ static void order_look(struct launch_why *w, enum inspect_what what, const bool 
                         orders[i].number = w->number;
                         orders[i].what = what;
                         orders[i].limit_ms = limit_ms;
-                        w->asked[i] = job_inspect(w->l->job, i, &orders[i]);
+                        w->asked[i] = job_inspect(w->l->run.job, i, &orders[i]);
                         w->n_asked += w->asked[i];
                 }
                 inspect_order_finish(&orders[i]);
@@ -215,7 +215,7 @@ static void take_table(void *ctx, const struct rank_table *t);
 static void begin_stacks(struct launch_why *w, enum why_step step, const bool *chosen, int limit_ms)
 {
         w->step = step;
-        w->has_table = step == WHY_FIRST_STACKS || !job_take_table(w->l->job, take_table, w);
+        w->has_table = step == WHY_FIRST_STACKS || !job_take_table(w->l->run.job, take_table, w);
         order_look(w, INSPECT_STACKS, chosen, (uint32_t)limit_ms);
         if (!w->last)
                 limit_ms += ANSWER_MS;
@@ -300,7 +300,7 @@ static void end_step(struct launch_why *w)
                 answer_why(w, true);
                 drop_why_ranks(w);
                 if (w->last)
-                        job_end_look(w->l->job);
+                        job_end_look(w->l->run.job);
                 w->last = false;
                 break;
         case WHY_CLOSED:
@@ -451,7 +451,7 @@ static void begin_why(struct launch_why *w)
         int64_t until;
 
         if (!w->has_timer) {
-                uv_timer_init(job_loop(w->l->job), &w->timer);
+                uv_timer_init(job_loop(w->l->run.job), &w->timer);
                 uv_unref((uv_handle_t *)&w->timer);
                 w->timer.data = w;
                 w->has_timer = true;
@@ -479,7 +479,7 @@ static bool on_last_look(void *ctx)
 
         if (w->last)
                 return true;
-        if (w->step != WHY_IDLE || !job_take_table(w->l->job, take_table, w))
+        if (w->step != WHY_IDLE || !job_take_table(w->l->run.job, take_table, w))
                 return false;
         w->last = true;
         begin_why(w);
@@ -493,7 +493,7 @@ void launch_why_ask(struct launch *l, bool here)
         w->here |= here;
         if (w->step != WHY_IDLE)
                 return; /* the answer is on its way */
-        if (l->job && job_take_table(l->job, take_table, w))
+        if (l->run.job && job_take_table(l->run.job, take_table, w))
                 begin_why(w);
         else
                 tell_why(w,

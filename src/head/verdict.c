@@ -36,7 +36,7 @@ enum {
 
 void verdict_say(struct launch *l)
 {
-        say_diags(&l->diags, l->streams.color);
+        say_diags(&l->diags, l->run.color);
         diags_finish(&l->diags);
 }
 
@@ -45,17 +45,17 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
 {
         struct error err;
 
-        if (!l->dir && l->o.json)
-                l->dir = run_dir_create(&l->events, NULL, "", true, l->o.json_file, NULL, &err);
+        if (!l->run.dir && l->o.json)
+                l->run.dir = run_dir_create(&l->events, NULL, "", true, l->o.json_file, NULL, &err);
         events_emit(&l->events, (struct event){ .kind = EVENT_RUN_END,
                                                 .node = -1,
                                                 .rank = rank,
                                                 .value = code,
                                                 .count = hn,
                                                 .text = text });
-        if (l->dir && run_dir_link_error(l->dir, &err) < 0)
+        if (l->run.dir && run_dir_link_error(l->run.dir, &err) < 0)
                 diag_help(diag_warn(&l->diags, 907, "%s", err.text),
-                          "the files of this run are in %s", run_dir_path(l->dir));
+                          "the files of this run are in %s", run_dir_path(l->run.dir));
 }
 
 /* Has the nodes that dialed in told of the end, and warns of other connections. */
@@ -138,8 +138,8 @@ int verdict_nothing_started(struct launch *l, int code)
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
         printable_end(what, sizeof(what));
-        if (l->dir &&
-            run_dir_write_summary(l->dir, NULL, &l->hosts, code, hn, what,
+        if (l->run.dir &&
+            run_dir_write_summary(l->run.dir, NULL, &l->hosts, code, hn, what,
                                   events_now_us(&l->events), &err) < 0 &&
             hn != HN_NO_FOLDER)
                 diag_warn(&l->diags, HN_NO_RECORD, "%s", err.text);
@@ -180,7 +180,7 @@ int verdict_close_stdout(struct launch *l, int code)
 /* Whether rank 0 alone made the job a success (--ends-with rank0). */
 static bool is_rank0s_success(const struct launch *l)
 {
-        const struct outcome *o = job_outcome(l->job);
+        const struct outcome *o = job_outcome(l->run.job);
 
         return o->decided && (o->stopped || o->exited < (size_t)l->plan.world_size);
 }
@@ -195,9 +195,8 @@ struct unwritten {
 static struct unwritten count_unwritten(const struct launch *l)
 {
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
-        struct unwritten u = { .bytes = launch_is_detached(l)
-                                                ? 0
-                                                : job_unwritten_bytes(l->job, &ranks) };
+        struct unwritten u = { .bytes = l->run.detached ? 0
+                                                        : job_unwritten_bytes(l->run.job, &ranks) };
         CLEANUP(free_textp) char *list = intlist_fold(&ranks);
 
         if (u.bytes && strlen(list) > 64)
@@ -212,8 +211,8 @@ static struct unwritten count_unwritten(const struct launch *l)
 
 static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 {
-        const struct outcome *o = job_outcome(l->job);
-        size_t earlier = job_earlier(l->job)->n;
+        const struct outcome *o = job_outcome(l->run.job);
+        size_t earlier = job_earlier(l->run.job)->n;
         char took[32], attempt[32] = "", killed[64] = "", stopped[64] = "", what[700];
         char ranks[32] = "rank 0";
 
@@ -237,7 +236,7 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                          killed);
                 return;
         }
-        job_sentence(l->job, &o->cause, what, sizeof(what));
+        job_sentence(l->run.job, &o->cause, what, sizeof(what));
         verdict_write(l, code, "%s after %s%s: %s%s%s%s",
                       o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what,
                       killed, u->bytes ? "; " : "", u->text);
@@ -254,38 +253,38 @@ static int fail_records(struct launch *l, const char *what)
 /* Tells missing output in the run directory, which decides the exit code only if @code is 0. */
 static int check_lost_output(struct launch *l, int code)
 {
-        size_t lost = job_lost_bytes(l->job);
+        size_t lost = job_lost_bytes(l->run.job);
         char what[64] = "files of ranks";
 
-        if (!lost && !job_logs_failed(l->job))
+        if (!lost && !job_logs_failed(l->run.job))
                 return code;
         if (lost)
                 snprintf(what, sizeof(what), "%zu bytes of output", lost);
         if (code)
                 diag_warn(&l->diags, HN_OUTPUT_LOST, "%s are missing in %s", what,
-                          run_dir_path(l->dir));
+                          run_dir_path(l->run.dir));
         else
                 diag_add(&l->diags, HN_OUTPUT_LOST, 73, "%s are missing in %s", what,
-                         run_dir_path(l->dir));
+                         run_dir_path(l->run.dir));
         return code ? code : fail_records(l, "log folder");
 }
 
 /* Returns the errno of stdout or stderr, whose name goes to @ret_stream (may be NULL); 0 = none. */
 static int find_stream_error(const struct launch *l, const char **ret_stream)
 {
-        int error = launch_is_detached(l) ? 0 : say_stdout_error();
+        int error = l->run.detached ? 0 : say_stdout_error();
 
         if (ret_stream)
                 *ret_stream = error ? "output" : "error";
-        return error ? error : job_stderr_error(l->job);
+        return error ? error : job_stderr_error(l->run.job);
 }
 
 /* Tells where the output is that stdout and stderr did not get. It decides the exit code only if
  * @code is 0. */
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
-        const char *dir = run_dir_path(l->dir);
-        const struct cause *cause = &job_outcome(l->job)->cause;
+        const char *dir = run_dir_path(l->run.dir);
+        const struct cause *cause = &job_outcome(l->run.job)->cause;
         int error = cause->kind == CAUSE_STDOUT ? cause->error : find_stream_error(l, NULL);
         struct diag *di;
 
@@ -295,7 +294,7 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
                        error ? strerror(error) : "hnlaunch was told to end before they were read");
         if (dir)
                 diag_help(di, "the files of the ranks in %s have them", dir);
-        else if (run_dir_recorder(l->dir))
+        else if (run_dir_recorder(l->run.dir))
                 diag_help(di, "hnlaunch logs %s shows the output that was recorded",
                           l->config.run_id);
         if (code || error)
@@ -320,14 +319,14 @@ static int check_pulled(struct launch *l, int code)
 /* Warns of a --progress-re that fits no line. A rank that failed may have come to no step yet. */
 static void warn_of_steps(struct launch *l)
 {
-        const struct outcome *o = job_outcome(l->job);
+        const struct outcome *o = job_outcome(l->run.job);
         struct diag *d;
 
         if (!step_lines_missed(l->streams.steps) || (outcome_failed(o) && outcome_is_workers(o)))
                 return;
         d = diag_warn(&l->diags, HN_NO_STEP, "no line had a step for --progress-re '%s'",
                       l->o.progress_re);
-        if (run_dir_recorder(l->dir))
+        if (run_dir_recorder(l->run.dir))
                 diag_help(d, "compare it with the lines: hnlaunch logs %s", l->config.run_id);
 }
 
@@ -358,15 +357,15 @@ static int tell_record(struct launch *l, int code, const struct error *err, bool
         else if (!*told)
                 diag_warn(all, HN_NO_RECORD, "%s", err->text);
         *told = true;
-        l->end.record_told = run_dir_path(l->dir) != NULL;
-        return code ? code : fail_records(l, run_dir_path(l->dir) ? "log folder" : "events");
+        l->end.record_told = run_dir_path(l->run.dir) != NULL;
+        return code ? code : fail_records(l, run_dir_path(l->run.dir) ? "log folder" : "events");
 }
 
 static int check_events(struct launch *l, int code, bool *told)
 {
         struct error err;
 
-        return run_dir_events_error(l->dir, &err) ? tell_record(l, code, &err, told) : code;
+        return run_dir_events_error(l->run.dir, &err) ? tell_record(l, code, &err, told) : code;
 }
 
 /* Writes summary.json. Returns the exit code. */
@@ -374,8 +373,8 @@ static int write_summary(struct launch *l, int code, int hn, bool *told)
 {
         struct error err;
 
-        if (run_dir_write_summary(l->dir, job_outcome(l->job), &l->hosts, code, hn, l->end.verdict,
-                                  events_now_us(&l->events), &err) == 0)
+        if (run_dir_write_summary(l->run.dir, job_outcome(l->run.job), &l->hosts, code, hn,
+                                  l->end.verdict, events_now_us(&l->events), &err) == 0)
                 return code;
         return tell_record(l, code, &err, told);
 }
@@ -383,7 +382,7 @@ static int write_summary(struct launch *l, int code, int hn, bool *told)
 /* Writes the verdict into the run directory and the events. Returns the exit code. */
 static int record_verdict(struct launch *l, int code)
 {
-        const struct outcome *o = job_outcome(l->job);
+        const struct outcome *o = job_outcome(l->run.job);
         const struct diag *d = diags_first_error(&l->diags);
         int hn = d ? d->id : 0, recorded;
         bool told = false;
@@ -398,12 +397,12 @@ static int record_verdict(struct launch *l, int code)
 /* The first word, "finished", "failed" or "stopped", has the colour. */
 static void say_verdict(const struct launch *l, int code)
 {
-        bool ordered = job_outcome(l->job)->cause.kind == CAUSE_ORDER;
+        bool ordered = job_outcome(l->run.job)->cause.kind == CAUSE_ORDER;
         const char *paint = !code ? "\033[32m" : ordered ? "\033[33m" : "\033[31m";
         const char *text = l->end.verdict;
         int word = (int)strcspn(text, " :");
 
-        if (l->streams.color)
+        if (l->run.color)
                 say("hnlaunch: %s%.*s\033[0m%s\n", paint, word, text, text + word);
         else
                 say("hnlaunch: %s\n", text);
@@ -412,12 +411,13 @@ static void say_verdict(const struct launch *l, int code)
 /* On a terminal: what a user does next after a failure. */
 static void say_next(const struct launch *l, int code)
 {
-        const struct cause *c = &job_outcome(l->job)->cause;
+        const struct cause *c = &job_outcome(l->run.job)->cause;
         const char *id = l->config.run_id;
         bool loses_host = c->kind == CAUSE_NODE && l->hosts.n > 1;
         char logs[64] = "";
 
-        if (!code || c->kind == CAUSE_ORDER || !run_dir_recorder(l->dir) || !isatty(STDERR_FILENO))
+        if (!code || c->kind == CAUSE_ORDER || !run_dir_recorder(l->run.dir) ||
+            !isatty(STDERR_FILENO))
                 return;
         if (c->rank >= 0)
                 snprintf(logs, sizeof(logs), "logs %s --ranks %d · ", id, c->rank);
@@ -427,7 +427,7 @@ static void say_next(const struct launch *l, int code)
 
 int verdict_tell(struct launch *l)
 {
-        int code = outcome_exit_code(job_outcome(l->job));
+        int code = outcome_exit_code(job_outcome(l->run.job));
         const struct unwritten u = count_unwritten(l);
 
         if (u.bytes)
@@ -436,10 +436,10 @@ int verdict_tell(struct launch *l)
         code = check_unwritten(l, code, &u);
         code = check_lost_output(l, code);
         code = check_pulled(l, code);
-        job_last_diags(l->job, &l->diags);
+        job_last_diags(l->run.job, &l->diags);
         warn_of_steps(l);
-        report_failure(&l->diags, l->job, &l->hosts, &l->plan, &l->o);
-        report_dumps(&l->diags, l->job);
+        report_failure(&l->diags, l->run.job, &l->hosts, &l->plan, &l->o);
+        report_dumps(&l->diags, l->run.job);
         code = check_streams(l, record_verdict(l, check_streams(l, code)));
         tell_dialed_in(l, l->end.verdict, code);
         verdict_say(l);
@@ -448,7 +448,7 @@ int verdict_tell(struct launch *l)
         if (!l->o.quiet || code)
                 say_verdict(l, code);
         say_next(l, code);
-        if (job_hurried(l->job)) {
+        if (job_hurried(l->run.job)) {
                 /* A thread may be blocked in a write that no signal ends: exit() would wait. */
                 fflush(stderr);
                 run_socket_abandon();

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trace keep: what the agents have recorded of their ranks, for the records of the run
+ *
+ * The traces are fetched at the end of a run that has failed, or with --trace.
+ */
+#pragma once
+
+#include "head/watchers.h"
+
+extern const struct watcher trace_keep_watcher;

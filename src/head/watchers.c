@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/watchers.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "head/trace_keep.h"
+
+static const struct watcher *const table[] = {
+        &trace_keep_watcher,
+};
+
+struct watchers {
+        void *selves[ARRAY_SIZE(table)]; /* by row; NULL = not made */
+};
+
+struct watchers *watchers_create(const struct run_view *r, struct job_config *c)
+{
+        struct watchers *w = xcalloc(1, sizeof(*w));
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                w->selves[i] = table[i]->create(r, c);
+        return w;
+}
+
+int watchers_open(struct watchers *w, struct diags *d)
+{
+        int rc = 0;
+
+        for (size_t i = 0; w && !rc && i < ARRAY_SIZE(table); i++)
+                if (w->selves[i] && table[i]->open)
+                        rc = table[i]->open(w->selves[i], d);
+        return rc;
+}
+
+void watchers_ending(struct watchers *w)
+{
+        for (size_t i = 0; w && i < ARRAY_SIZE(table); i++)
+                if (w->selves[i] && table[i]->ending)
+                        table[i]->ending(w->selves[i]);
+}
+
+void watchers_close(struct watchers *w)
+{
+        for (size_t i = ARRAY_SIZE(table); w && i-- > 0;)
+                if (w->selves[i] && table[i]->close)
+                        table[i]->close(w->selves[i]);
+}
+
+void watchers_destroy(struct watchers *w)
+{
+        for (size_t i = ARRAY_SIZE(table); w && i-- > 0;)
+                if (w->selves[i] && table[i]->destroy)
+                        table[i]->destroy(w->selves[i]);
+        free(w);
+}
+
+void *watchers_find(const struct watchers *w, const struct watcher *row)
+{
+        for (size_t i = 0; w && i < ARRAY_SIZE(table); i++)
+                if (table[i] == row)
+                        return w->selves[i];
+        return NULL;
+}
