@@ -21,7 +21,6 @@
 #include "head/hosts/hostfile.h"
 #include "head/hosts/own_machine.h"
 #include "head/launch_private.h"
-#include "head/metrics/metrics.h"
 #include "head/model/step_lines.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
@@ -310,7 +309,6 @@ static void init_launch(struct launch *l, struct options *o, struct diags *d)
 static void finish_launch(struct launch *l)
 {
         run_socket_close(l->run.socket);
-        launch_metrics_close(l);
         progress_rest(l->run.progress);
         launch_detach_finish(l);
         launch_why_close(l);
@@ -324,7 +322,6 @@ static void finish_launch(struct launch *l)
         launch_pty_free(l);
         dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
-        metrics_destroy(l->listeners.metrics);
         rank_board_finish(&l->ranks);
         progress_destroy(l->run.progress);
         run_dir_destroy(l->run.dir);

@@ -157,9 +157,9 @@ int launch_connect(struct launch *l)
         if (l->config.dial_in && dial_secret_publish(&l->config.dial_in->secret, &err) < 0)
                 return verdict_nothing_because(l, HN_SECRET_UNREAD, 77, &err);
         launch_record_listen(l);
-        rc = launch_metrics_begin(l);
+        rc = watchers_open(l->run.watchers, &l->diags);
         if (rc)
-                return rc;
+                return verdict_nothing_started(l, rc);
         rc = job_connect(l->run.job);
         if (rc)
                 return launch_end_early(l, rc);

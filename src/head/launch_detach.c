@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/launch_private.h"
-#include "head/metrics/metrics.h"
 #include "head/model/step_lines.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"

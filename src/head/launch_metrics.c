@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "head/metrics_feed.h"
+
+#include <stdlib.h>
 #include <time.h>
 
-#include "head/launch_private.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include "head/job/job.h"
 #include "head/metrics/metrics.h"
 #include "head/metrics/metrics_server.h"
 #include "head/output/say.h"
 
 enum { HN_NO_METRICS = 334 };
+
+struct metrics_feed {
+        const struct run_view *r;
+        struct metrics_address address;
+        struct metrics *metrics; /* NULL before open */
+        struct metrics_server *server;
+};
 
 static struct metrics_node describe_node(void *ctx, size_t host)
 {
@@ -16,68 +28,97 @@ static struct metrics_node describe_node(void *ctx, size_t host)
                 [NODE_RUNNING] = METRICS_RUNNING,     [NODE_GONE] = METRICS_ENDED,
                 [NODE_FAILED] = METRICS_LOST,
         };
-        const struct launch *l = ctx;
-        const struct node *n = job_node(l->run.job, host);
+        const struct run_view *r = ((const struct metrics_feed *)ctx)->r;
+        const struct node *n = job_node(r->job, host);
 
         return (struct metrics_node){
                 states[n->state],
-                n->heard_ns ? (n->heard_ns - l->events.start_ns) / 1000 : -1,
+                n->heard_ns ? (n->heard_ns - r->events->start_ns) / 1000 : -1,
         };
 }
 
 static bool describe_failure(void *ctx, char *to, size_t size)
 {
-        const struct launch *l = ctx;
-        const struct outcome *o = job_outcome(l->run.job);
+        struct job *j = ((const struct metrics_feed *)ctx)->r->job;
+        const struct outcome *o = job_outcome(j);
 
         if (outcome_failed(o))
-                job_sentence(l->run.job, &o->cause, to, size);
+                job_sentence(j, &o->cause, to, size);
         return outcome_failed(o);
 }
 
 static void write_metrics(void *ctx, struct buf *to)
 {
-        const struct launch *l = ctx;
+        const struct metrics_feed *f = ctx;
 
-        metrics_text(l->listeners.metrics, to);
+        metrics_text(f->metrics, to);
 }
 
-int launch_metrics_begin(struct launch *l)
+static void *create_metrics_feed(const struct run_view *r, struct job_config *c UNUSED)
 {
-        struct metrics_source source = { .run_id = l->config.run_id,
+        struct metrics_address address;
+        struct metrics_feed *f;
+        struct error err;
+
+        if (!r->o->metrics || r->o->command != COMMAND_RUN ||
+            metrics_address_parse(&address, r->o->metrics, &err) < 0)
+                return NULL;
+        f = xcalloc(1, sizeof(*f));
+        f->r = r;
+        f->address = address;
+        return f;
+}
+
+static int open_metrics_feed(void *self, struct diags *d)
+{
+        struct metrics_feed *f = self;
+        const struct run_view *r = f->r;
+        struct metrics_source source = { .run_id = r->id,
                                          .version = HNLAUNCH_VERSION,
-                                         .events = &l->events,
-                                         .ranks = &l->ranks,
-                                         .hosts = &l->hosts,
+                                         .events = r->events,
+                                         .ranks = r->ranks,
+                                         .hosts = r->hosts,
                                          .node = describe_node,
                                          .reason = describe_failure,
-                                         .ctx = l };
-        struct metrics_address address;
+                                         .ctx = f };
         struct timespec now;
         struct error err;
 
-        if (!l->o.metrics || l->o.command != COMMAND_RUN ||
-            metrics_address_parse(&address, l->o.metrics, &err) < 0)
-                return 0;
         clock_gettime(CLOCK_REALTIME, &now);
         source.start_us =
-                (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - events_now_us(&l->events);
-        l->listeners.metrics = metrics_create(&source);
-        l->listeners.metrics_server =
-                metrics_server_open(job_loop(l->run.job), &address, write_metrics, l, &err);
-        if (!l->listeners.metrics_server) {
-                diag_help(diag_add(&l->diags, HN_NO_METRICS, 69, "cannot serve --metrics %s: %s",
-                                   l->o.metrics, err.text),
+                (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - events_now_us(r->events);
+        f->metrics = metrics_create(&source);
+        f->server = metrics_server_open(job_loop(r->job), &f->address, write_metrics, f, &err);
+        if (!f->server) {
+                diag_help(diag_add(d, HN_NO_METRICS, 69, "cannot serve --metrics %s: %s",
+                                   r->o->metrics, err.text),
                           "take another port; port 0 is any free one");
-                return verdict_nothing_started(l, 69);
+                return 69;
         }
-        if (!l->o.quiet)
-                say("hnlaunch: metrics at %s\n", metrics_server_url(l->listeners.metrics_server));
+        if (!r->o->quiet)
+                say("hnlaunch: metrics at %s\n", metrics_server_url(f->server));
         return 0;
 }
 
-void launch_metrics_close(struct launch *l)
+static void close_metrics_feed(void *self)
 {
-        metrics_server_close(l->listeners.metrics_server);
-        l->listeners.metrics_server = NULL;
+        struct metrics_feed *f = self;
+
+        metrics_server_close(f->server);
+        f->server = NULL;
 }
+
+static void destroy_metrics_feed(void *self)
+{
+        struct metrics_feed *f = self;
+
+        metrics_destroy(f->metrics);
+        free(f);
+}
+
+const struct watcher metrics_feed_watcher = {
+        .create = create_metrics_feed,
+        .open = open_metrics_feed,
+        .close = close_metrics_feed,
+        .destroy = destroy_metrics_feed,
+};

@@ -15,7 +15,6 @@
  * - launch_why.c: the evidence for `hnlaunch why`
  * - launch_ras.c, launch_flight.c: NCCL's RAS and PyTorch's flight recorders, as evidence for it
  * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
- * - launch_metrics.c: metrics of the run (--metrics)
  * - launch_top.c: what hosts and ranks do, for `hnlaunch top`
  * - verdict.c: messages, the verdict, the exit code
  *
@@ -52,8 +51,6 @@ struct launch_streams {
 
 /* What others may ask while the run goes on. */
 struct launch_listeners {
-        struct metrics *metrics; /* NULL = no --metrics */
-        struct metrics_server *metrics_server;
         struct launch_top *top;
 };
 
@@ -175,13 +172,6 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
 /* The last look before the ranks are stopped is over: keeps the stacks, and tells a hang, or where
  * the ranks are. */
 void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer);
-
-/* --- launch_metrics.c --- */
-
-/* Begins to serve the metrics, after job_create(). 0, or the exit code: cannot listen (HN334). */
-int launch_metrics_begin(struct launch *l);
-/* Stops; before job_destroy(). */
-void launch_metrics_close(struct launch *l);
 
 /* --- launch_top.c --- */
 

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "head/metrics_feed.h"
 #include "head/trace_keep.h"
 
 static const struct watcher *const table[] = {
         &trace_keep_watcher,
+        &metrics_feed_watcher,
 };
 
 struct watchers {
