@@ -312,12 +312,10 @@ static void finish_launch(struct launch *l)
         progress_rest(l->run.progress);
         launch_detach_finish(l);
         launch_why_close(l);
-        launch_top_close(l);
         watchers_close(l->run.watchers);
         launch_pty_close(l);
         job_destroy(l->run.job);
         launch_why_free(l);
-        launch_top_free(l);
         watchers_destroy(l->run.watchers);
         launch_pty_free(l);
         dial_in_destroy(l->config.dial_in);

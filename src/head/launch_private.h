@@ -15,7 +15,6 @@
  * - launch_why.c: the evidence for `hnlaunch why`
  * - launch_ras.c, launch_flight.c: NCCL's RAS and PyTorch's flight recorders, as evidence for it
  * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
- * - launch_top.c: what hosts and ranks do, for `hnlaunch top`
  * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
@@ -49,11 +48,6 @@ struct launch_streams {
         struct launch_pty *pty;       /* NULL = no --pty */
 };
 
-/* What others may ask while the run goes on. */
-struct launch_listeners {
-        struct launch_top *top;
-};
-
 /* How a launch ends. */
 struct launch_end {
         const char *where; /* the only hostfile, for messages about its errors; else NULL */
@@ -79,7 +73,6 @@ struct launch {
         struct job_config config;
         struct rank_board ranks;
         struct run_view run; /* job, dir, progress and socket are owned */
-        struct launch_listeners listeners;
         struct launch_end end;
 };
 
@@ -172,18 +165,6 @@ void launch_hang_found(struct launch *l, const struct why_finding *f, const json
 /* The last look before the ranks are stopped is over: keeps the stacks, and tells a hang, or where
  * the ranks are. */
 void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer);
-
-/* --- launch_top.c --- */
-
-/* Has the job serve launch_top_look(), before job_create(). */
-void launch_top_init(struct launch *l);
-/* A client looks on: returns the first line, malloc'ed. The next ones go to run_socket_tell_top().
- */
-char *launch_top_look(struct launch *l);
-void launch_top_rest(struct launch *l); /* none looks on any longer */
-/* Stops; before job_destroy(). */
-void launch_top_close(struct launch *l);
-void launch_top_free(struct launch *l); /* after it */
 
 /* --- launch_mpi.c --- */
 

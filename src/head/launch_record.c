@@ -15,6 +15,7 @@
 #include "head/output/say.h"
 #include "head/run/recorder.h"
 #include "head/run/run_folders.h"
+#include "head/top_feed.h"
 
 enum {
         HN_NO_RECORDS = 805,
@@ -235,12 +236,16 @@ static void explain_launch(void *ctx)
 
 static char *look_at_launch(void *ctx)
 {
-        return launch_top_look(ctx);
+        const struct launch *l = ctx;
+
+        return top_feed_watch(&l->run);
 }
 
 static void rest_from_look(void *ctx)
 {
-        launch_top_rest(ctx);
+        const struct launch *l = ctx;
+
+        top_feed_rest(&l->run);
 }
 
 void launch_record_listen(struct launch *l)

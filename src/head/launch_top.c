@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * While at least one client of the run's socket looks on, the nodes take a sample a second, and all
- * those clients get a line a second. The live line on a terminal looks on, too, from the first step
+ * While at least one client of the run's socket watches, the nodes take a sample a second, and all
+ * those clients get a line a second. The live line on a terminal watches, too, from the first step
  * of a rank on: it names a slow rank.
  */
+#include "head/top_feed.h"
+
 #include <stdlib.h>
+#include <uv.h>
 
 #include "base/memory.h"
-#include "head/launch_private.h"
+#include "head/job/job.h"
 #include "head/output/progress.h"
+#include "head/run/run_socket.h"
 #include "head/top/top_frame.h"
 #include "head/top/top_state.h"
 #include "wire/status_msg.h"
@@ -16,15 +20,15 @@
 enum {
         TOP_MS = 1000,
         FIRST_MS = 200, /* samples of that second have come by then */
-        LIVE_TICKS = 5, /* between two looks for a slow rank */
+        LIVE_TICKS = 5, /* between two checks for a slow rank */
 };
 
-struct launch_top {
-        struct launch *l;
+struct top_feed {
+        const struct run_view *r;
         struct top_state *state;
         uv_timer_t timer;
         bool has_timer;
-        bool clients, live; /* who looks on */
+        bool clients, live; /* watch */
         unsigned ticks;
 };
 
@@ -32,9 +36,9 @@ struct launch_top {
 
 static const char *tell_doing(void *ctx)
 {
-        const struct launch *l = ctx;
+        const struct top_feed *t = ctx;
 
-        return job_doing(l->run.job);
+        return job_doing(t->r->job);
 }
 
 static struct top_node describe_top_node(void *ctx, size_t host)
@@ -45,22 +49,22 @@ static struct top_node describe_top_node(void *ctx, size_t host)
                 [NODE_RUNNING] = "running",     [NODE_GONE] = "ended",
                 [NODE_FAILED] = "lost",
         };
-        const struct launch *l = ctx;
-        const struct node *n = job_node(l->run.job, host);
+        const struct top_feed *t = ctx;
+        const struct node *n = job_node(t->r->job, host);
 
         return (struct top_node){ states[n->state], n->hello.memory };
 }
 
 static bool tell_step(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total)
 {
-        const struct launch *l = ctx;
+        const struct top_feed *t = ctx;
 
-        return job_step(l->run.job, rank, ret_step, ret_total);
+        return job_step(t->r->job, rank, ret_step, ret_total);
 }
 
 static void on_top_sample(void *ctx, int node, struct sample *m)
 {
-        struct launch_top *t = ctx;
+        struct top_feed *t = ctx;
 
         if (t->has_timer && uv_is_active((uv_handle_t *)&t->timer))
                 top_state_take(t->state, node, m);
@@ -68,7 +72,7 @@ static void on_top_sample(void *ctx, int node, struct sample *m)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static char *write_top_line(const struct launch_top *t)
+static char *write_top_line(const struct top_feed *t)
 {
         struct buf b = BUF_INIT;
 
@@ -76,7 +80,7 @@ static char *write_top_line(const struct launch_top *t)
         return buf_steal(&b);
 }
 
-static void tell_live_line(const struct launch_top *t, const char *line)
+static void tell_live_line(const struct top_feed *t, const char *line)
 {
         struct top_frame f;
         char note[128];
@@ -84,65 +88,65 @@ static void tell_live_line(const struct launch_top *t, const char *line)
         if (!top_frame_read(&f, json_loads(line, 0, NULL)))
                 return;
         top_frame_slow_note(&f, note, sizeof(note));
-        progress_slow(t->l->run.progress, *note ? note : NULL);
+        progress_slow(t->r->progress, *note ? note : NULL);
         top_frame_finish(&f);
 }
 
 static void on_top_tick(uv_timer_t *timer)
 {
-        struct launch_top *t = timer->data;
+        struct top_feed *t = timer->data;
         bool live = t->live && t->ticks++ % LIVE_TICKS == LIVE_TICKS - 1;
         CLEANUP(free_textp) char *line = t->clients || live ? write_top_line(t) : NULL;
 
         if (t->clients)
-                run_socket_tell_top(t->l->run.socket, line);
+                run_socket_tell_top(t->r->socket, line);
         if (live)
                 tell_live_line(t, line);
 }
 
-static void begin_top_samples(struct launch_top *t)
+static void begin_top_samples(struct top_feed *t)
 {
         if (!t->has_timer) {
-                uv_timer_init(job_loop(t->l->run.job), &t->timer);
+                uv_timer_init(job_loop(t->r->job), &t->timer);
                 uv_unref((uv_handle_t *)&t->timer);
                 t->timer.data = t;
                 t->has_timer = true;
         }
         if (!uv_is_active((uv_handle_t *)&t->timer)) {
                 uv_timer_start(&t->timer, on_top_tick, FIRST_MS, TOP_MS);
-                job_sample(t->l->run.job, TOP_MS);
+                job_sample(t->r->job, TOP_MS);
         }
 }
 
-char *launch_top_look(struct launch *l)
+char *top_feed_watch(const struct run_view *r)
 {
-        struct launch_top *t = l->listeners.top;
+        struct top_feed *t = watchers_find(r->watchers, &top_feed_watcher);
 
         t->clients = true;
         begin_top_samples(t);
         return write_top_line(t);
 }
 
-void launch_top_rest(struct launch *l)
+void top_feed_rest(const struct run_view *r)
 {
-        struct launch_top *t = l->listeners.top;
+        struct top_feed *t = watchers_find(r->watchers, &top_feed_watcher);
 
         t->clients = false;
         if (t->live)
                 return;
         uv_timer_stop(&t->timer);
         top_state_forget(t->state);
-        job_sample(l->run.job, 0);
+        job_sample(r->job, 0);
 }
 
 /* --- the live line ---------------------------------------------------------------------------- */
 
 static void on_top_event(void *ctx, const struct event *e)
 {
-        struct launch_top *t = ctx;
+        struct top_feed *t = ctx;
 
-        if (e->kind != EVENT_RANK_PROGRESS || t->live || t->l->plan.world_size < 2 ||
-            !progress_draws_live(t->l->run.progress))
+        if (e->kind != EVENT_RANK_PROGRESS || t->live || t->r->plan->world_size < 2 ||
+            !progress_draws_live(t->r->progress))
                 return;
         t->live = true;
         begin_top_samples(t);
@@ -150,42 +154,47 @@ static void on_top_event(void *ctx, const struct event *e)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-void launch_top_init(struct launch *l)
+static void *create_top_feed(const struct run_view *r, struct job_config *c)
 {
-        struct top_source source = { .run_id = l->config.run_id,
-                                     .events = &l->events,
-                                     .ranks = &l->ranks,
-                                     .hosts = &l->hosts,
+        struct top_source source = { .run_id = r->id,
+                                     .events = r->events,
+                                     .ranks = r->ranks,
+                                     .hosts = r->hosts,
                                      .doing = tell_doing,
                                      .node = describe_top_node,
-                                     .step = tell_step,
-                                     .ctx = l };
-        struct launch_top *t;
+                                     .step = tell_step };
+        struct top_feed *t;
 
-        if (l->o.command != COMMAND_RUN)
-                return;
+        if (r->o->command != COMMAND_RUN)
+                return NULL;
         t = xcalloc(1, sizeof(*t));
-        t->l = l;
+        t->r = r;
+        source.ctx = t;
         t->state = top_state_create(&source);
-        events_listen(&l->events, on_top_event, t);
-        l->config.samples = (struct job_samples){ on_top_sample, t };
-        l->listeners.top = t;
+        events_listen(r->events, on_top_event, t);
+        c->samples = (struct job_samples){ on_top_sample, t };
+        return t;
 }
 
-void launch_top_close(struct launch *l)
+static void close_top_feed(void *self)
 {
-        struct launch_top *t = l->listeners.top;
+        struct top_feed *t = self;
 
-        if (t && t->has_timer)
+        if (t->has_timer)
                 uv_close((uv_handle_t *)&t->timer, NULL);
-        if (t)
-                t->has_timer = false;
+        t->has_timer = false;
 }
 
-void launch_top_free(struct launch *l)
+static void destroy_top_feed(void *self)
 {
-        if (l->listeners.top)
-                top_state_destroy(l->listeners.top->state);
-        free(l->listeners.top);
-        l->listeners.top = NULL;
+        struct top_feed *t = self;
+
+        top_state_destroy(t->state);
+        free(t);
 }
+
+const struct watcher top_feed_watcher = {
+        .create = create_top_feed,
+        .close = close_top_feed,
+        .destroy = destroy_top_feed,
+};

@@ -5,10 +5,12 @@
 
 #include "base/memory.h"
 #include "head/metrics_feed.h"
+#include "head/top_feed.h"
 #include "head/trace_keep.h"
 
 static const struct watcher *const table[] = {
         &trace_keep_watcher,
+        &top_feed_watcher,
         &metrics_feed_watcher,
 };
 
