@@ -311,11 +311,9 @@ static void finish_launch(struct launch *l)
         run_socket_close(l->run.socket);
         progress_rest(l->run.progress);
         launch_detach_finish(l);
-        launch_why_close(l);
         watchers_close(l->run.watchers);
         launch_pty_close(l);
         job_destroy(l->run.job);
-        launch_why_free(l);
         watchers_destroy(l->run.watchers);
         launch_pty_free(l);
         dial_in_destroy(l->config.dial_in);

@@ -148,7 +148,6 @@ int launch_connect(struct launch *l)
         l->config.tell_joins =
                 l->o.json ||
                 (l->run.dir && (run_dir_path(l->run.dir) || run_dir_recorder(l->run.dir)));
-        launch_why_init(l);
         l->run.watchers = watchers_create(&l->run, &l->config);
         l->run.job = job_create(&l->config, &err);
         if (!l->run.job)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/launch_flight.h"
+#include "head/look_flight.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "head/job/job.h"
+#include "head/output/run_dir.h"
 #include "head/run/run_folders.h"
 #include "wire/env/nccl_env.h"
 
@@ -21,15 +23,14 @@ enum {
 #define DUMPS_MAX (UINT64_C(256) << 20) /* bytes of a look */
 
 /* Returns the name of a folder that is not there, malloc'ed; NULL = there are no records. */
-static char *name_dump_folder(const struct launch *l)
+static char *name_dump_folder(const struct run_view *r)
 {
         CLEANUP(free_textp) char *records = run_folders_records();
 
-        if (!records || !run_dir_recorder(l->run.dir))
+        if (!records || !run_dir_recorder(r->dir))
                 return NULL;
         for (int i = 1; i < LOOKS_MAX; i++) {
-                char *path =
-                        xasprintf("%s/%s/flight-recorder-why-%d", records, l->config.run_id, i);
+                char *path = xasprintf("%s/%s/flight-recorder-why-%d", records, r->id, i);
 
                 if (access(path, F_OK) < 0)
                         return path;
@@ -38,27 +39,28 @@ static char *name_dump_folder(const struct launch *l)
         return NULL;
 }
 
-void launch_flight_begin(struct launch_flight *f, struct launch *l, uint32_t number, int64_t until)
+void look_flight_begin(struct look_flight *f, const struct run_view *r, uint32_t number,
+                       int64_t until)
 {
-        CLEANUP(free_textp) char *path = name_dump_folder(l);
+        CLEANUP(free_textp) char *path = name_dump_folder(r);
         int64_t limit_ms = MIN(until - clock_ms() - DUMPS_MARGIN_MS, (int64_t)DUMPS_MS);
         struct inspect_order o = { .number = number,
                                    .what = INSPECT_FLIGHT,
                                    .limit_ms = (uint32_t)MAX(limit_ms, INT64_C(0)) };
 
-        *f = (struct launch_flight){ 0 };
+        *f = (struct look_flight){ 0 };
         if (!path)
                 return;
-        *f = (struct launch_flight){ .l = l, .number = number, .until = until };
-        f->dumps = dump_files_create_at(path, l->plan.n_nodes, DUMPS_MAX);
-        f->asked = xcalloc(l->plan.n_nodes, sizeof(*f->asked));
-        for (size_t i = 0; i < l->plan.n_nodes; i++) {
-                f->asked[i] = job_inspect(l->run.job, i, &o);
+        *f = (struct look_flight){ .r = r, .number = number, .until = until };
+        f->dumps = dump_files_create_at(path, r->plan->n_nodes, DUMPS_MAX);
+        f->asked = xcalloc(r->plan->n_nodes, sizeof(*f->asked));
+        for (size_t i = 0; i < r->plan->n_nodes; i++) {
+                f->asked[i] = job_inspect(r->job, i, &o);
                 f->n_asked += f->asked[i];
         }
 }
 
-static void add_flight_problem(struct launch_flight *f, const struct flight_part *m)
+static void add_flight_problem(struct look_flight *f, const struct flight_part *m)
 {
         struct flight_problem *p = NULL;
 
@@ -77,8 +79,8 @@ static void add_flight_problem(struct launch_flight *f, const struct flight_part
                 intlist_add(&p->ranks, (int)m->rank);
 }
 
-int launch_flight_take(struct launch_flight *f, int node, const struct flight_part *m,
-                       struct error *err)
+int look_flight_take(struct look_flight *f, int node, const struct flight_part *m,
+                     struct error *err)
 {
         struct dump d = { m->rank, m->size, m->at, m->data, m->len };
 
@@ -120,7 +122,7 @@ static char *name_flight_ranks(const struct intlist *ranks)
         return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
 }
 
-const char *launch_flight_use(struct launch_flight *f, struct why_finding *finding)
+const char *look_flight_use(struct look_flight *f, struct why_finding *finding)
 {
         const struct intlist *kept = dump_files_kept(f->dumps);
         const char *error = dump_files_error(f->dumps), *path = dump_files_path(f->dumps);
@@ -146,12 +148,12 @@ const char *launch_flight_use(struct launch_flight *f, struct why_finding *findi
         return kept->n ? path : NULL;
 }
 
-void launch_flight_finish(struct launch_flight *f)
+void look_flight_finish(struct look_flight *f)
 {
         for (size_t i = 0; i < f->n_problems; i++)
                 intlist_finish(&f->problems[i].ranks);
         free(f->problems);
         free(f->asked);
         dump_files_destroy(f->dumps);
-        *f = (struct launch_flight){ 0 };
+        *f = (struct look_flight){ 0 };
 }

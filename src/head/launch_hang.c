@@ -3,6 +3,8 @@
  * The stacks go to the file hang.txt of the records, by the recorder's thread: a slow disk holds
  * nothing up.
  */
+#include "head/hang.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +12,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "head/launch_private.h"
+#include "head/job/job.h"
+#include "head/output/run_dir.h"
 #include "head/output/say.h"
 #include "head/run/recorder.h"
 #include "head/run/run_folders.h"
@@ -19,61 +22,61 @@
 
 /* Keeps all stacks, and notes at @d where. Stacks are text of the ranks' nodes: made harmless for a
  * terminal. */
-static void keep_stacks(struct launch *l, const json_t *answer, struct diag *d)
+static void keep_stacks(const struct run_view *r, const json_t *answer, struct diag *d)
 {
         const char *report = json_string_value(json_object_get(answer, "report"));
         CLEANUP(free_textp) char *folder = run_folders_records(), *text = NULL;
-        struct recorder *r = run_dir_recorder(l->run.dir);
+        struct recorder *to = run_dir_recorder(r->dir);
         size_t len;
-        FILE *f = r && folder && report ? open_memstream(&text, &len) : NULL;
+        FILE *f = to && folder && report ? open_memstream(&text, &len) : NULL;
 
         if (!f)
                 return;
         printable_write(f, report, strlen(report));
         if (fclose(f))
                 return;
-        recorder_put(r, RECORD_HANG, text, len);
-        if (run_dir_path(l->run.dir))
-                diag_note(d, "all stacks are in %s/hang.txt", run_dir_path(l->run.dir));
+        recorder_put(to, RECORD_HANG, text, len);
+        if (run_dir_path(r->dir))
+                diag_note(d, "all stacks are in %s/hang.txt", run_dir_path(r->dir));
         else
-                diag_note(d, "all stacks are in %s/%s/hang.txt", folder, l->config.run_id);
+                diag_note(d, "all stacks are in %s/%s/hang.txt", folder, r->id);
 }
 
-void launch_hang_found(struct launch *l, const struct why_finding *f, const json_t *answer)
+void hang_found(const struct run_view *r, const struct why_finding *f, const json_t *answer)
 {
         bool hangs = f->kind != WHY_NO_HANG && f->is_sure;
         struct diags d = DIAGS_INIT;
         struct diag *di;
         char age[32];
 
-        format_duration(age, sizeof(age), l->o.hang_after_ms * 1000);
+        format_duration(age, sizeof(age), r->o->hang_after_ms * 1000);
         if (!hangs)
                 log_line(LOG_INFO, "no rank has gone on for %s, but %s", age, f->text);
-        if (!hangs || !job_still_hangs(l->run.job))
+        if (!hangs || !job_still_hangs(r->job))
                 return;
-        di = why_warn(answer, l->o.hang_after_ms, &d);
-        keep_stacks(l, answer, di);
-        if (l->o.on_hang == HANG_REPORT)
+        di = why_warn(answer, r->o->hang_after_ms, &d);
+        keep_stacks(r, answer, di);
+        if (r->o->on_hang == HANG_REPORT)
                 diag_help(di,
                           "hnlaunch why %s looks once more; --on-hang stop ends such a run, "
                           "--on-hang restart starts it again",
-                          l->config.run_id);
-        say_diags(&d, l->run.color);
+                          r->id);
+        say_diags(&d, r->color);
         diags_finish(&d);
-        job_ask_traces(l->run.job);
+        job_ask_traces(r->job);
         if (f->brief)
-                job_blame(l->run.job, f->culprit, f->brief);
-        job_hangs(l->run.job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
+                job_blame(r->job, f->culprit, f->brief);
+        job_hangs(r->job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
 }
 
-void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer)
+void hang_last(const struct run_view *r, const struct why_finding *f, const json_t *answer)
 {
         struct diags d = DIAGS_INIT;
 
-        if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(l->run.job)->cause.waited))
-                job_blame(l->run.job, f->culprit, f->brief);
-        keep_stacks(l, answer,
+        if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(r->job)->cause.waited))
+                job_blame(r->job, f->culprit, f->brief);
+        keep_stacks(r, answer,
                     f->kind == WHY_NO_HANG ? why_tell_rows(answer, &d) : why_tell(answer, &d));
-        say_diags(&d, l->run.color);
+        say_diags(&d, r->color);
         diags_finish(&d);
 }

@@ -12,9 +12,6 @@
  * - launch_via.c: what starts the agents (--start-with)
  * - launch_record.c: records of the run, and other commands' requests
  * - launch_detach.c: a run without its terminal (--detach, --on-hup)
- * - launch_why.c: the evidence for `hnlaunch why`
- * - launch_ras.c, launch_flight.c: NCCL's RAS and PyTorch's flight recorders, as evidence for it
- * - launch_hang.c: hangs that are told unasked (--hang-after, --timeout)
  * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
@@ -37,7 +34,6 @@
 #include "head/watchers.h"
 
 struct launch_detach;
-struct why_finding;
 
 /* The standard streams of hnlaunch. */
 struct launch_streams {
@@ -145,26 +141,6 @@ bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data,
 void launch_detach_records(struct launch *l);
 /* Before job_destroy(). */
 void launch_detach_finish(struct launch *l);
-
-/* --- launch_why.c --- */
-
-/* Has the job serve launch_why_ask(), before job_create(). */
-void launch_why_init(struct launch *l);
-/* Looks which rank keeps the others waiting, and tells those that ask at the socket, and @here on
- * the terminal. */
-void launch_why_ask(struct launch *l, bool here);
-/* Ends a look; before job_destroy(). */
-void launch_why_close(struct launch *l);
-void launch_why_free(struct launch *l); /* after it */
-
-/* --- launch_hang.c --- */
-
-/* A look that --hang-after has begun is over: tells a hang, keeps the stacks, and does as --on-hang
- * says. */
-void launch_hang_found(struct launch *l, const struct why_finding *f, const json_t *answer);
-/* The last look before the ranks are stopped is over: keeps the stacks, and tells a hang, or where
- * the ranks are. */
-void launch_hang_last(struct launch *l, const struct why_finding *f, const json_t *answer);
 
 /* --- launch_mpi.c --- */
 

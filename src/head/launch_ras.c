@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/launch_ras.h"
+#include "head/look_ras.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "head/job/job.h"
 #include "head/nodes/node.h"
 #include "head/why/why_ras.h"
 
 enum { NODES_MAX = 3 /* that are asked in turn */ };
 
-static const struct node *node_at(const struct launch_ras *r, size_t node)
+static const struct node *node_at(const struct look_ras *r, size_t node)
 {
-        return job_node(r->l->run.job, (size_t)r->l->plan.nodes[node].host);
+        return job_node(r->run->job, (size_t)r->run->plan->nodes[node].host);
 }
 
 /* Asks the next node after .node; -1 = the first. */
-static void ask_next_node(struct launch_ras *r)
+static void ask_next_node(struct look_ras *r)
 {
         struct inspect_order o = { .number = r->number, .what = INSPECT_RAS };
 
-        for (size_t next = (size_t)(r->node + 1); next < MIN(r->l->plan.n_nodes, (size_t)NODES_MAX);
-             next++)
-                if (clock_ms() < r->until && job_inspect(r->l->run.job, next, &o)) {
+        for (size_t next = (size_t)(r->node + 1);
+             next < MIN(r->run->plan->n_nodes, (size_t)NODES_MAX); next++)
+                if (clock_ms() < r->until && job_inspect(r->run->job, next, &o)) {
                         r->node = (int)next;
                         return;
                 }
         r->node = -1;
 }
 
-void launch_ras_begin(struct launch_ras *r, struct launch *l, uint32_t number, int64_t until)
+void look_ras_begin(struct look_ras *r, const struct run_view *run, uint32_t number, int64_t until)
 {
-        *r = (struct launch_ras){ .l = l, .number = number, .until = until, .node = -1 };
+        *r = (struct look_ras){ .run = run, .number = number, .until = until, .node = -1 };
         ask_next_node(r);
 }
 
-bool launch_ras_is_asked(const struct launch_ras *r)
+bool look_ras_is_asked(const struct look_ras *r)
 {
         return r->number && r->node >= 0;
 }
 
 /* True: it is an answer of RAS. */
-static bool take_ras_text(struct launch_ras *r, struct ras_reply *m)
+static bool take_ras_text(struct look_ras *r, struct ras_reply *m)
 {
         struct ras_answer a;
         bool good = *m->text && ras_parse(&a, m->text, strlen(m->text));
@@ -64,11 +65,11 @@ static bool take_ras_text(struct launch_ras *r, struct ras_reply *m)
         return true;
 }
 
-void launch_ras_take(struct launch_ras *r, int node, struct ras_reply *m)
+void look_ras_take(struct look_ras *r, int node, struct ras_reply *m)
 {
         bool again = m->look;
 
-        if (!launch_ras_is_asked(r) || m->number != r->number || node != r->node ||
+        if (!look_ras_is_asked(r) || m->number != r->number || node != r->node ||
             again != (r->texts[0] != NULL))
                 return;
         if (!*m->problem && take_ras_text(r, m)) {
@@ -89,7 +90,7 @@ void launch_ras_take(struct launch_ras *r, int node, struct ras_reply *m)
 /* --- what is known ---------------------------------------------------------------------------- */
 
 struct ras_ranks {
-        const struct launch_ras *r;
+        const struct look_ras *r;
         const struct why_rank *ranks;
         size_t n;
 };
@@ -106,7 +107,7 @@ static bool node_has_address(const struct node *n, const char *addr)
 static int find_ras_rank(void *ctx, const struct ras_process *p)
 {
         const struct ras_ranks *x = ctx;
-        const struct plan *plan = &x->r->l->plan;
+        const struct plan *plan = x->r->run->plan;
         int found[2] = { -1, -1 }, hits[2] = { 0, 0 };
 
         for (size_t i = 0; i < x->n; i++) {
@@ -123,8 +124,7 @@ static int find_ras_rank(void *ctx, const struct ras_process *p)
         return hits[false] == 1 ? found[false] : -1;
 }
 
-void launch_ras_use(struct launch_ras *r, const struct why_rank *ranks, size_t n,
-                    struct why_finding *f)
+void look_ras_use(struct look_ras *r, const struct why_rank *ranks, size_t n, struct why_finding *f)
 {
         struct ras_ranks x = { .r = r, .ranks = ranks, .n = n };
 
@@ -133,12 +133,12 @@ void launch_ras_use(struct launch_ras *r, const struct why_rank *ranks, size_t n
                 why_use_ras(ranks, n, &r->lasting, f);
         } else if (r->problem) {
                 strv_push(&f->notes, r->problem);
-        } else if (launch_ras_is_asked(r) && r->texts[0]) {
+        } else if (look_ras_is_asked(r) && r->texts[0]) {
                 strv_push(&f->notes, "NCCL's RAS has answered only once");
         }
 }
 
-void launch_ras_report(const struct launch_ras *r, struct buf *to)
+void look_ras_report(const struct look_ras *r, struct buf *to)
 {
         for (int i = 0; i < 2; i++)
                 if (r->texts[i])
@@ -146,12 +146,12 @@ void launch_ras_report(const struct launch_ras *r, struct buf *to)
                                    r->texts[i]);
 }
 
-void launch_ras_finish(struct launch_ras *r)
+void look_ras_finish(struct look_ras *r)
 {
         ras_finish(&r->first);
         ras_finish(&r->lasting);
         free(r->texts[0]);
         free(r->texts[1]);
         free(r->problem);
-        *r = (struct launch_ras){ 0 };
+        *r = (struct look_ras){ 0 };
 }

@@ -12,6 +12,7 @@
 #include "base/token.h"
 #include "head/core/json_text.h"
 #include "head/launch_private.h"
+#include "head/look.h"
 #include "head/output/say.h"
 #include "head/run/recorder.h"
 #include "head/run/run_folders.h"
@@ -231,7 +232,9 @@ static void end_stdin(void *ctx)
 
 static void explain_launch(void *ctx)
 {
-        launch_why_ask(ctx, false);
+        const struct launch *l = ctx;
+
+        look_begin(&l->run);
 }
 
 static char *look_at_launch(void *ctx)

@@ -7,8 +7,8 @@
  * 3. a second later, all stacks, those of step 2 once more, and the table once more: a rank that is
  * elsewhere by then, or has begun to wait anew, goes on
  *
- * Beside these steps NCCL's RAS is asked twice (launch_ras.c), and PyTorch's flight recorders are
- * told to dump (launch_flight.c): when no one has asked, only if step 2 has shown a hang.
+ * Beside these steps NCCL's RAS is asked twice (look_ras.c), and PyTorch's flight recorders are
+ * told to dump (look_flight.c): when no one has asked, only if step 2 has shown a hang.
  *
  * Before ranks are stopped because the time of the job is over, or because one has waited for the
  * others in vain, step 1 is followed by the stacks of all ranks, in 3 s altogether.
@@ -17,16 +17,22 @@
  * the third the answer. A node that does not answer in time ends no step early and holds none up
  * for long.
  */
+#include "head/look.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
-#include "head/launch_flight.h"
-#include "head/launch_ras.h"
+#include "head/hang.h"
+#include "head/job/job.h"
+#include "head/look_flight.h"
+#include "head/look_ras.h"
 #include "head/output/say.h"
+#include "head/run/run_socket.h"
 #include "head/status/rank_table.h"
 #include "head/status/rank_table_text.h"
 #include "head/why/why.h"
@@ -56,8 +62,8 @@ enum why_step {
         WHY_BESIDE, /* only RAS and flight recorders are still to come */
 };
 
-struct launch_why {
-        struct launch *l;
+struct look {
+        const struct run_view *r;
         uv_timer_t timer; /* the limit of a step */
         bool has_timer;
         bool here;    /* the terminal waits for the answer, too */
@@ -72,14 +78,14 @@ struct launch_why {
         size_t n_asked;
         struct why_rank *ranks;
         size_t n;
-        struct launch_ras ras;
-        struct launch_flight flight;
+        struct look_ras ras;
+        struct look_flight flight;
 };
 
-static void drop_why_ranks(struct launch_why *w)
+static void drop_why_ranks(struct look *w)
 {
-        launch_ras_finish(&w->ras);
-        launch_flight_finish(&w->flight);
+        look_ras_finish(&w->ras);
+        look_flight_finish(&w->flight);
         for (size_t i = 0; i < w->n; i++)
                 why_rank_finish(&w->ranks[i]);
         free(w->ranks);
@@ -92,38 +98,38 @@ static void drop_why_ranks(struct launch_why *w)
 /* --- the answer ------------------------------------------------------------------------------- */
 
 /* Hands an answer to all that wait. Takes @answer. */
-static void tell_why(struct launch_why *w, json_t *answer, bool last)
+static void tell_why(struct look *w, json_t *answer, bool last)
 {
         struct diags d = DIAGS_INIT;
 
-        json_object_set_new(answer, "run", json_string(w->l->config.run_id));
+        json_object_set_new(answer, "run", json_string(w->r->id));
         if (last && w->here) {
                 why_tell(answer, &d);
-                say_diags(&d, w->l->run.color);
+                say_diags(&d, w->r->color);
                 diags_finish(&d);
         }
         if (last) {
                 w->step = WHY_IDLE;
                 w->here = w->unasked = false;
         }
-        run_socket_tell_why(w->l->run.socket, answer, last);
+        run_socket_tell_why(w->r->socket, answer, last);
         json_decref(answer);
 }
 
-static char *make_report(const struct launch_why *w, const struct why_finding *f)
+static char *make_report(const struct look *w, const struct why_finding *f)
 {
         CLEANUP(free_textp) char *stacks = why_report(f, w->ranks, w->n);
         struct buf b = BUF_INIT;
 
         buf_appends(&b, stacks);
-        launch_ras_report(&w->ras, &b);
+        look_ras_report(&w->ras, &b);
         return buf_steal(&b);
 }
 
 /* Notes how ranks ended that have left with 0. */
-static void note_ends(struct launch_why *w)
+static void note_ends(struct look *w)
 {
-        const struct outcome *o = job_outcome(w->l->run.job);
+        const struct outcome *o = job_outcome(w->r->job);
 
         for (size_t i = 0; i < w->n; i++) {
                 struct why_rank *r = &w->ranks[i];
@@ -136,7 +142,7 @@ static void note_ends(struct launch_why *w)
         }
 }
 
-static void answer_why(struct launch_why *w, bool last)
+static void answer_why(struct look *w, bool last)
 {
         struct why_finding f;
         const char *dumps = NULL;
@@ -145,8 +151,8 @@ static void answer_why(struct launch_why *w, bool last)
         note_ends(w);
         why_find(w->ranks, w->n, &f);
         if (last) {
-                launch_ras_use(&w->ras, w->ranks, w->n, &f);
-                dumps = launch_flight_use(&w->flight, &f);
+                look_ras_use(&w->ras, w->ranks, w->n, &f);
+                dumps = look_flight_use(&w->flight, &f);
         }
         if (!last && f.kind == WHY_NO_HANG) { /* stacks may tell another story */
                 why_finding_finish(&f);
@@ -163,26 +169,26 @@ static void answer_why(struct launch_why *w, bool last)
         if (dumps)
                 json_object_set_new(answer, "dumps", json_text(dumps));
         if (last && w->unasked)
-                launch_hang_found(w->l, &f, answer);
+                hang_found(w->r, &f, answer);
         if (last && w->last)
-                launch_hang_last(w->l, &f, answer);
+                hang_last(w->r, &f, answer);
         why_finding_finish(&f);
         tell_why(w, answer, last);
 }
 
 /* --- orders ----------------------------------------------------------------------------------- */
 
-static int node_of(const struct launch_why *w, size_t rank)
+static int node_of(const struct look *w, size_t rank)
 {
-        return w->l->plan.ranks[rank].node;
+        return w->r->plan->ranks[rank].node;
 }
 
 /* Orders the chosen living ranks of each node to be looked at; NULL = all. Before the first table
  * all count as living. */
-static void order_look(struct launch_why *w, enum inspect_what what, const bool *chosen,
+static void order_look(struct look *w, enum inspect_what what, const bool *chosen,
                        uint32_t limit_ms)
 {
-        size_t n_nodes = w->l->plan.n_nodes;
+        size_t n_nodes = w->r->plan->n_nodes;
         struct inspect_order *orders = xcalloc(n_nodes, sizeof(*orders));
 
         w->number++;
@@ -201,7 +207,7 @@ static void order_look(struct launch_why *w, enum inspect_what what, const bool 
                         orders[i].number = w->number;
                         orders[i].what = what;
                         orders[i].limit_ms = limit_ms;
-                        w->asked[i] = job_inspect(w->l->run.job, i, &orders[i]);
+                        w->asked[i] = job_inspect(w->r->job, i, &orders[i]);
                         w->n_asked += w->asked[i];
                 }
                 inspect_order_finish(&orders[i]);
@@ -212,10 +218,10 @@ static void order_look(struct launch_why *w, enum inspect_what what, const bool 
 static void on_step_over(uv_timer_t *timer);
 static void take_table(void *ctx, const struct rank_table *t);
 
-static void begin_stacks(struct launch_why *w, enum why_step step, const bool *chosen, int limit_ms)
+static void begin_stacks(struct look *w, enum why_step step, const bool *chosen, int limit_ms)
 {
         w->step = step;
-        w->has_table = step == WHY_FIRST_STACKS || !job_take_table(w->l->run.job, take_table, w);
+        w->has_table = step == WHY_FIRST_STACKS || !job_take_table(w->r->job, take_table, w);
         order_look(w, INSPECT_STACKS, chosen, (uint32_t)limit_ms);
         if (!w->last)
                 limit_ms += ANSWER_MS;
@@ -223,7 +229,7 @@ static void begin_stacks(struct launch_why *w, enum why_step step, const bool *c
 }
 
 /* Chooses the outliers and two ranks that wait or, without these, the first that live. */
-static void choose_first_ranks(struct launch_why *w, bool *chosen)
+static void choose_first_ranks(struct look *w, bool *chosen)
 {
         struct why_finding f;
         size_t normal = 0;
@@ -244,12 +250,12 @@ static void choose_first_ranks(struct launch_why *w, bool *chosen)
 }
 
 /* Whether RAS and flight recorders have said all. */
-static bool is_all_beside(const struct launch_why *w)
+static bool is_all_beside(const struct look *w)
 {
-        return !launch_ras_is_asked(&w->ras) && !w->flight.n_asked;
+        return !look_ras_is_asked(&w->ras) && !w->flight.n_asked;
 }
 
-static bool may_be_hang(struct launch_why *w)
+static bool may_be_hang(struct look *w)
 {
         struct why_finding f;
         bool is_hang;
@@ -260,7 +266,7 @@ static bool may_be_hang(struct launch_why *w)
         return is_hang;
 }
 
-static void end_step(struct launch_why *w)
+static void end_step(struct look *w)
 {
         bool *chosen;
 
@@ -284,7 +290,7 @@ static void end_step(struct launch_why *w)
                 break;
         case WHY_PAUSE:
                 if (w->unasked && may_be_hang(w))
-                        launch_flight_begin(&w->flight, w->l, ++w->number, w->ras.until);
+                        look_flight_begin(&w->flight, w->r, ++w->number, w->ras.until);
                 begin_stacks(w, WHY_ALL_STACKS, NULL, ALL_STACKS_MS);
                 break;
         case WHY_ALL_STACKS:
@@ -300,7 +306,7 @@ static void end_step(struct launch_why *w)
                 answer_why(w, true);
                 drop_why_ranks(w);
                 if (w->last)
-                        job_end_look(w->l->run.job);
+                        job_end_look(w->r->job);
                 w->last = false;
                 break;
         case WHY_CLOSED:
@@ -351,7 +357,7 @@ static bool has_come_through(const char *wait, const struct why_rank *now, int64
 
 static void take_table(void *ctx, const struct rank_table *t)
 {
-        struct launch_why *w = ctx;
+        struct look *w = ctx;
         bool again = w->step == WHY_ALL_STACKS;
         int64_t before_ms = clock_ms() - w->table_ms;
 
@@ -374,7 +380,7 @@ static void take_table(void *ctx, const struct rank_table *t)
 
 static void take_inspected(void *ctx, int node, struct inspected *m)
 {
-        struct launch_why *w = ctx;
+        struct look *w = ctx;
         bool done = !m->left;
 
         if (w->step <= WHY_IDLE || m->number != w->number || !w->asked[node])
@@ -389,22 +395,22 @@ static void take_inspected(void *ctx, int node, struct inspected *m)
 
 static void take_ras(void *ctx, int node, struct ras_reply *m)
 {
-        struct launch_why *w = ctx;
+        struct look *w = ctx;
 
         if (w->step <= WHY_IDLE)
                 return;
-        launch_ras_take(&w->ras, node, m);
+        look_ras_take(&w->ras, node, m);
         if (w->step == WHY_BESIDE && is_all_beside(w))
                 end_step(w);
 }
 
 static int take_flight(void *ctx, int node, const struct flight_part *m, struct error *err)
 {
-        struct launch_why *w = ctx;
+        struct look *w = ctx;
 
         if (w->step <= WHY_IDLE)
                 return 0;
-        if (launch_flight_take(&w->flight, node, m, err) < 0)
+        if (look_flight_take(&w->flight, node, m, err) < 0)
                 return -EPROTO;
         if (w->step == WHY_BESIDE && is_all_beside(w))
                 end_step(w);
@@ -413,45 +419,13 @@ static int take_flight(void *ctx, int node, const struct flight_part *m, struct 
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-static void on_second_quit(void *ctx)
+static void begin_steps(struct look *w)
 {
-        struct launch_why *w = ctx;
-
-        launch_why_ask(w->l, true);
-}
-
-static bool on_last_look(void *ctx);
-
-static void on_quiet_job(void *ctx)
-{
-        struct launch_why *w = ctx;
-
-        w->unasked = true;
-        launch_why_ask(w->l, false);
-}
-
-void launch_why_init(struct launch *l)
-{
-        struct launch_why *w = xcalloc(1, sizeof(*w));
-
-        w->l = l;
-        w->step = WHY_IDLE;
-        l->config.why.ask = on_second_quit;
-        l->config.why.quiet = on_quiet_job;
-        l->config.why.last = on_last_look;
-        l->config.why.inspected = take_inspected;
-        l->config.why.ras = take_ras;
-        l->config.why.flight = take_flight;
-        l->config.why.ctx = w;
-}
-
-static void begin_why(struct launch_why *w)
-{
-        const struct plan *plan = &w->l->plan;
+        const struct plan *plan = w->r->plan;
         int64_t until;
 
         if (!w->has_timer) {
-                uv_timer_init(job_loop(w->l->run.job), &w->timer);
+                uv_timer_init(job_loop(w->r->job), &w->timer);
                 uv_unref((uv_handle_t *)&w->timer);
                 w->timer.data = w;
                 w->has_timer = true;
@@ -461,40 +435,26 @@ static void begin_why(struct launch_why *w)
         w->asked = xcalloc(plan->n_nodes, sizeof(*w->asked));
         for (size_t i = 0; i < w->n; i++) {
                 w->ranks[i].rank = (int)i;
-                w->ranks[i].host = w->l->hosts.v[plan->nodes[plan->ranks[i].node].host].name;
+                w->ranks[i].host = w->r->hosts->v[plan->nodes[plan->ranks[i].node].host].name;
         }
         w->step = WHY_LOOKING;
         w->has_table = false;
         until = clock_ms() + (w->last ? 2 * LAST_LOOK_MS : BESIDE_MS);
-        launch_ras_begin(&w->ras, w->l, ++w->number, until);
+        look_ras_begin(&w->ras, w->r, ++w->number, until);
         if (!w->unasked)
-                launch_flight_begin(&w->flight, w->l, ++w->number, until);
+                look_flight_begin(&w->flight, w->r, ++w->number, until);
         order_look(w, INSPECT_CPU, NULL, LOOK_MS);
         uv_timer_start(&w->timer, on_step_over, w->last ? LAST_LOOK_MS : LOOK_MS, 0);
 }
 
-static bool on_last_look(void *ctx)
+/* @here: the terminal gets the answer, too. */
+static void request_look(struct look *w, bool here)
 {
-        struct launch_why *w = ctx;
-
-        if (w->last)
-                return true;
-        if (w->step != WHY_IDLE || !job_take_table(w->l->run.job, take_table, w))
-                return false;
-        w->last = true;
-        begin_why(w);
-        return true;
-}
-
-void launch_why_ask(struct launch *l, bool here)
-{
-        struct launch_why *w = l->config.why.ctx;
-
         w->here |= here;
         if (w->step != WHY_IDLE)
                 return; /* the answer is on its way */
-        if (l->run.job && job_take_table(l->run.job, take_table, w))
-                begin_why(w);
+        if (w->r->job && job_take_table(w->r->job, take_table, w))
+                begin_steps(w);
         else
                 tell_why(w,
                          json_pack("{s:i, s:s, s:s, s:[], s:[], s:[], s:[], s:[], s:[]}", "v", 1,
@@ -503,20 +463,65 @@ void launch_why_ask(struct launch *l, bool here)
                          true);
 }
 
-void launch_why_close(struct launch *l)
+void look_begin(const struct run_view *r)
 {
-        struct launch_why *w = l->config.why.ctx;
+        request_look(watchers_find(r->watchers, &look_watcher), false);
+}
 
-        if (!w)
-                return;
+static void on_second_quit(void *ctx)
+{
+        request_look(ctx, true);
+}
+
+static void on_quiet_job(void *ctx)
+{
+        struct look *w = ctx;
+
+        w->unasked = true;
+        request_look(w, false);
+}
+
+static bool on_last_look(void *ctx)
+{
+        struct look *w = ctx;
+
+        if (w->last)
+                return true;
+        if (w->step != WHY_IDLE || !job_take_table(w->r->job, take_table, w))
+                return false;
+        w->last = true;
+        begin_steps(w);
+        return true;
+}
+
+static void *create_look(const struct run_view *r, struct job_config *c)
+{
+        struct look *w = xcalloc(1, sizeof(*w));
+
+        w->r = r;
+        w->step = WHY_IDLE;
+        c->why = (struct job_why){ .ask = on_second_quit,
+                                   .quiet = on_quiet_job,
+                                   .last = on_last_look,
+                                   .inspected = take_inspected,
+                                   .ras = take_ras,
+                                   .flight = take_flight,
+                                   .ctx = w };
+        return w;
+}
+
+static void close_look(void *self)
+{
+        struct look *w = self;
+
         drop_why_ranks(w);
         w->step = WHY_CLOSED;
         if (w->has_timer)
                 uv_close((uv_handle_t *)&w->timer, NULL);
 }
 
-void launch_why_free(struct launch *l)
-{
-        free(l->config.why.ctx);
-        l->config.why.ctx = NULL;
-}
+const struct watcher look_watcher = {
+        .create = create_look,
+        .close = close_look,
+        .destroy = free,
+};

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "head/look.h"
 #include "head/metrics_feed.h"
 #include "head/top_feed.h"
 #include "head/trace_keep.h"
 
 static const struct watcher *const table[] = {
+        &look_watcher,
         &trace_keep_watcher,
         &top_feed_watcher,
         &metrics_feed_watcher,

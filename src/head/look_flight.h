@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launch_flight: dumps of PyTorch's flight recorder of ranks that live, during a look at them
+ * Look_flight: dumps of PyTorch's flight recorder of ranks that live, during a look at them
  *
  * They go to the folder flight-recorder-why-N in the records of the run, as they come: a dump is a
  * pickle, which hnlaunch never reads. Without records none are ordered.
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "head/launch_private.h"
 #include "head/output/dump_files.h"
+#include "head/run_view.h"
 #include "head/why/why.h"
 #include "wire/status_msg.h"
 
@@ -22,8 +22,8 @@ struct flight_problem {
         struct intlist ranks;
 };
 
-struct launch_flight {
-        struct launch *l;
+struct look_flight {
+        const struct run_view *r;
         uint32_t number; /* of the orders; 0 = none was given */
         int64_t until;   /* clock_ms() */
         bool *asked;     /* by node: more is to come */
@@ -34,10 +34,11 @@ struct launch_flight {
 };
 
 /* Begins a look that ends at @until. */
-void launch_flight_begin(struct launch_flight *f, struct launch *l, uint32_t number, int64_t until);
+void look_flight_begin(struct look_flight *f, const struct run_view *r, uint32_t number,
+                       int64_t until);
 /* Takes a part. -EPROTO with @err: it is out of turn. */
-int launch_flight_take(struct launch_flight *f, int node, const struct flight_part *m,
-                       struct error *err);
+int look_flight_take(struct look_flight *f, int node, const struct flight_part *m,
+                     struct error *err);
 /* Adds what has come to the notes. Returns the folder, lent; NULL = no dump has come. */
-const char *launch_flight_use(struct launch_flight *f, struct why_finding *finding);
-void launch_flight_finish(struct launch_flight *f); /* also after all zeros */
+const char *look_flight_use(struct look_flight *f, struct why_finding *finding);
+void look_flight_finish(struct look_flight *f); /* also after all zeros */

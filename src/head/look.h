@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Look: the evidence for `hnlaunch why`
+ */
+#pragma once
+
+#include "head/watchers.h"
+
+extern const struct watcher look_watcher;
+
+/* Begins a look, unless one goes on: which rank keeps the others waiting. Clients of the run's
+ * socket get the answer. */
+void look_begin(const struct run_view *r);
