@@ -31,6 +31,7 @@
 #include "head/pull/pull.h"
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
+#include "head/requests.h"
 #include "wire/env/compat_env.h"
 #include "wire/env_names.h"
 
@@ -308,7 +309,7 @@ static void init_launch(struct launch *l, struct options *o, struct diags *d)
 
 static void finish_launch(struct launch *l)
 {
-        run_socket_close(l->run.socket);
+        requests_close(&l->run);
         progress_rest(l->run.progress);
         launch_detach_finish(l);
         watchers_close(l->run.watchers);

@@ -16,6 +16,7 @@
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
+#include "head/requests.h"
 
 /* Prints messages of a running job. With -q only errors and the answer to Ctrl-\, not warnings. */
 static void say_now(void *ctx, const struct diags *d)
@@ -154,7 +155,8 @@ int launch_connect(struct launch *l)
                 return refuse_transport(l, &err);
         if (l->config.dial_in && dial_secret_publish(&l->config.dial_in->secret, &err) < 0)
                 return verdict_nothing_because(l, HN_SECRET_UNREAD, 77, &err);
-        launch_record_listen(l);
+        if (l->o.command == COMMAND_RUN)
+                requests_open(&l->run, &l->diags);
         rc = watchers_open(l->run.watchers, &l->diags);
         if (rc)
                 return verdict_nothing_started(l, rc);

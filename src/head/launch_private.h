@@ -10,7 +10,7 @@
  * - launch_mpi.c: the MPI of the program (--mpi)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_via.c: what starts the agents (--start-with)
- * - launch_record.c: records of the run, and other commands' requests
+ * - launch_record.c: records of the run
  * - launch_detach.c: a run without its terminal (--detach, --on-hup)
  * - verdict.c: messages, the verdict, the exit code
  *
@@ -122,9 +122,6 @@ int launch_record_begin(struct launch *l);
 /* With --detach: waits until run.json is written, since the output will be nowhere else. 0, or the
  * exit code. */
 int launch_record_prove(struct launch *l);
-/* Lets `hnlaunch ps`, `stop`, `signal` and `wait` reach the run, whose job there is; a failure is a
- * warning. */
-void launch_record_listen(struct launch *l);
 /* Begins to write the records: the ranks have been ordered to start. */
 void launch_record_open(struct launch *l);
 /* Waits for the records, and answers those who wait for the end. */

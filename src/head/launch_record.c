@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each run has a socket while it lasts, and records below the user's state folder, or in --log-dir
- * with a link there. Neither may harm the run: what fails is one warning.
+ * Each run has records below the user's state folder, or in --log-dir with a link there. They may
+ * not harm the run: what fails is one warning.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/token.h"
-#include "head/core/json_text.h"
 #include "head/launch_private.h"
-#include "head/look.h"
 #include "head/output/say.h"
 #include "head/run/recorder.h"
 #include "head/run/run_folders.h"
-#include "head/top_feed.h"
 
 enum {
         HN_NO_RECORDS = 805,
-        HN_NO_SOCKET = 806,
         HN_NO_PLACE = 822,
         HN_OTHERS_MAY_WRITE = 824,
         RUN_ID_LEN = 5, /* 25 bits */
         RECORDS_MS = 2000,
 };
-
-/* --- records ---------------------------------------------------------------------------------- */
 
 static char *find_log_folder(const char *path)
 {
@@ -135,142 +128,4 @@ void launch_record_end(struct launch *l, int code)
                                     "the records of this run are incomplete: %s", err.text),
                           "--log-dir none keeps none, --log-dir DIR keeps them elsewhere");
         run_socket_tell_end(l->run.socket, code, l->end.verdict, err.code ? err.text : NULL);
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
-
-/* Returns for how long a run that stands still has had no step, or without steps no sign of life,
- * in milliseconds; 0 = it does not. */
-static int64_t find_stalled_ms(const struct launch *l)
-{
-        const struct step_pace *p = &l->ranks.pace;
-        int64_t hang_ms = job_hang_ms(l->run.job),
-                silent_us = events_now_us(&l->events) - p->had_us;
-
-        if (!p->had_us)
-                return hang_ms;
-        return hang_ms || step_pace_is_still(silent_us, step_pace_step_us(p)) ? silent_us / 1000
-                                                                              : 0;
-}
-
-/* Adds the step of the slowest rank, if ranks tell steps, and unless they stand still the time for
- * those that are left at the mean pace. */
-static void add_step(const struct launch *l, json_t *j, bool still)
-{
-        const struct step_pace *p = &l->ranks.pace;
-        const struct rank_board_steps s = rank_board_steps(&l->ranks);
-        int64_t done = s.least - p->first;
-
-        if (!s.told)
-                return;
-        json_object_set_new(j, "step", json_integer((json_int_t)s.least));
-        json_object_set_new(j, "total", s.total ? json_integer((json_int_t)s.total) : json_null());
-        if (s.total > s.least && done > 0 && !still)
-                json_object_set_new(
-                        j, "left_ms",
-                        json_integer(
-                                (json_int_t)((double)(s.total - s.least) / (double)done *
-                                             (double)(events_now_us(&l->events) - p->first_us) /
-                                             1000)));
-}
-
-static json_t *describe_launch(void *ctx)
-{
-        const struct launch *l = ctx;
-        json_t *j = run_dir_describe(&l->o, l->config.run_id, l->cwd, l->events.start_ns);
-        int64_t stalled_ms = find_stalled_ms(l);
-
-        json_object_set_new(j, "state", json_string(job_doing(l->run.job)));
-        json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(&l->events)));
-        json_object_set_new(
-                j, "num_nodes",
-                json_integer(l->plan.n_nodes ? l->plan.num_nodes : (json_int_t)l->hosts.n));
-        json_object_set_new(j, "world_size", json_integer(l->plan.world_size));
-        json_object_set_new(j, "silent_nodes",
-                            json_integer((json_int_t)job_silent_nodes(l->run.job)));
-        json_object_set_new(j, "detached", json_boolean(l->run.detached));
-        if (stalled_ms)
-                json_object_set_new(j, "stalled_ms", json_integer((json_int_t)stalled_ms));
-        add_step(l, j, stalled_ms);
-        return j;
-}
-
-static void stop_launch(void *ctx, int64_t grace_ms, int pid)
-{
-        struct launch *l = ctx;
-
-        job_order_stop(l->run.job, grace_ms, pid);
-}
-
-static void signal_launch(void *ctx, int signo)
-{
-        struct launch *l = ctx;
-
-        job_signal_ranks(l->run.job, signo);
-}
-
-static void show_status(void *ctx)
-{
-        struct launch *l = ctx;
-
-        job_show_status(l->run.job);
-}
-
-static int lend_stdin(void *ctx, int fd, struct error *err)
-{
-        struct launch *l = ctx;
-
-        return job_lend_stdin(l->run.job, fd, err);
-}
-
-static void end_stdin(void *ctx)
-{
-        struct launch *l = ctx;
-
-        job_end_stdin(l->run.job);
-}
-
-static void explain_launch(void *ctx)
-{
-        const struct launch *l = ctx;
-
-        look_begin(&l->run);
-}
-
-static char *look_at_launch(void *ctx)
-{
-        const struct launch *l = ctx;
-
-        return top_feed_watch(&l->run);
-}
-
-static void rest_from_look(void *ctx)
-{
-        const struct launch *l = ctx;
-
-        top_feed_rest(&l->run);
-}
-
-void launch_record_listen(struct launch *l)
-{
-        static const struct run_socket_ops ops = {
-                describe_launch, stop_launch,    signal_launch,  show_status,   lend_stdin,
-                end_stdin,       explain_launch, look_at_launch, rest_from_look
-        };
-        struct error err = { 0 };
-
-        if (l->o.command != COMMAND_RUN)
-                return;
-        /* Another run that ends may remove the folder in between, which libuv calls EACCES. */
-        for (int i = 0; i < 2 && !l->run.socket && (!i || err.code == EACCES); i++) {
-                CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);
-                CLEANUP(free_textp)
-                char *path = folder ? run_folders_socket(folder, l->config.run_id) : NULL;
-
-                if (path)
-                        l->run.socket = run_socket_open(job_loop(l->run.job), path, ops, l, &err);
-        }
-        if (!l->run.socket)
-                diag_warn(&l->diags, HN_NO_SOCKET, "hnlaunch ps and stop cannot see this run: %s",
-                          err.text);
 }

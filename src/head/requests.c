@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each run has a socket while it lasts. It may not harm the run: that it cannot be opened is a
+ * warning.
+ */
+#include "head/requests.h"
+
+#include <errno.h>
+
+#include "base/memory.h"
+#include "head/job/job.h"
+#include "head/look.h"
+#include "head/model/rank_board.h"
+#include "head/output/run_dir.h"
+#include "head/run/run_folders.h"
+#include "head/run/run_socket.h"
+#include "head/top_feed.h"
+
+enum { HN_NO_SOCKET = 806 };
+
+/* Returns for how long a run that stands still has had no step, or without steps no sign of life,
+ * in milliseconds; 0 = it does not. */
+static int64_t find_stalled_ms(const struct run_view *r)
+{
+        const struct step_pace *p = &r->ranks->pace;
+        int64_t hang_ms = job_hang_ms(r->job), silent_us = events_now_us(r->events) - p->had_us;
+
+        if (!p->had_us)
+                return hang_ms;
+        return hang_ms || step_pace_is_still(silent_us, step_pace_step_us(p)) ? silent_us / 1000
+                                                                              : 0;
+}
+
+/* Adds the step of the slowest rank, if ranks tell steps, and unless they stand still the time for
+ * those that are left at the mean pace. */
+static void add_step(const struct run_view *r, json_t *j, bool still)
+{
+        const struct step_pace *p = &r->ranks->pace;
+        const struct rank_board_steps s = rank_board_steps(r->ranks);
+        int64_t done = s.least - p->first;
+
+        if (!s.told)
+                return;
+        json_object_set_new(j, "step", json_integer((json_int_t)s.least));
+        json_object_set_new(j, "total", s.total ? json_integer((json_int_t)s.total) : json_null());
+        if (s.total > s.least && done > 0 && !still)
+                json_object_set_new(
+                        j, "left_ms",
+                        json_integer((json_int_t)((double)(s.total - s.least) / (double)done *
+                                                  (double)(events_now_us(r->events) - p->first_us) /
+                                                  1000)));
+}
+
+static json_t *describe_by_request(void *ctx)
+{
+        const struct run_view *r = ctx;
+        json_t *j = run_dir_describe(r->o, r->id, r->cwd, r->events->start_ns);
+        int64_t stalled_ms = find_stalled_ms(r);
+
+        json_object_set_new(j, "state", json_string(job_doing(r->job)));
+        json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(r->events)));
+        json_object_set_new(
+                j, "num_nodes",
+                json_integer(r->plan->n_nodes ? r->plan->num_nodes : (json_int_t)r->hosts->n));
+        json_object_set_new(j, "world_size", json_integer(r->plan->world_size));
+        json_object_set_new(j, "silent_nodes", json_integer((json_int_t)job_silent_nodes(r->job)));
+        json_object_set_new(j, "detached", json_boolean(r->detached));
+        if (stalled_ms)
+                json_object_set_new(j, "stalled_ms", json_integer((json_int_t)stalled_ms));
+        add_step(r, j, stalled_ms);
+        return j;
+}
+
+static void stop_by_request(void *ctx, int64_t grace_ms, int pid)
+{
+        struct run_view *r = ctx;
+
+        job_order_stop(r->job, grace_ms, pid);
+}
+
+static void signal_by_request(void *ctx, int signo)
+{
+        struct run_view *r = ctx;
+
+        job_signal_ranks(r->job, signo);
+}
+
+static void show_status(void *ctx)
+{
+        struct run_view *r = ctx;
+
+        job_show_status(r->job);
+}
+
+static int lend_stdin(void *ctx, int fd, struct error *err)
+{
+        struct run_view *r = ctx;
+
+        return job_lend_stdin(r->job, fd, err);
+}
+
+static void end_stdin(void *ctx)
+{
+        struct run_view *r = ctx;
+
+        job_end_stdin(r->job);
+}
+
+static void look_by_request(void *ctx)
+{
+        look_begin(ctx);
+}
+
+static char *watch_by_request(void *ctx)
+{
+        return top_feed_watch(ctx);
+}
+
+static void end_watch(void *ctx)
+{
+        top_feed_rest(ctx);
+}
+
+void requests_open(struct run_view *r, struct diags *d)
+{
+        static const struct run_socket_ops ops = {
+                describe_by_request, stop_by_request, signal_by_request, show_status, lend_stdin,
+                end_stdin,           look_by_request, watch_by_request,  end_watch
+        };
+        struct error err = { 0 };
+
+        /* Another run that ends may remove the folder in between, which libuv calls EACCES. */
+        for (int i = 0; i < 2 && !r->socket && (!i || err.code == EACCES); i++) {
+                CLEANUP(free_textp) char *folder = run_folders_sockets(true, &err);
+                CLEANUP(free_textp)
+                char *path = folder ? run_folders_socket(folder, r->id) : NULL;
+
+                if (path)
+                        r->socket = run_socket_open(job_loop(r->job), path, ops, r, &err);
+        }
+        if (!r->socket)
+                diag_warn(d, HN_NO_SOCKET, "hnlaunch ps and stop cannot see this run: %s",
+                          err.text);
+}
+
+void requests_close(struct run_view *r)
+{
+        run_socket_close(r->socket);
+        r->socket = NULL;
+}
