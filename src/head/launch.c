@@ -21,7 +21,6 @@
 #include "head/hosts/hostfile.h"
 #include "head/hosts/own_machine.h"
 #include "head/launch_private.h"
-#include "head/model/step_lines.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
 #include "head/options/config.h"
@@ -337,7 +336,6 @@ static void finish_launch(struct launch *l)
         free(l->here);
         free(l->agent);
         free(l->streams.shown);
-        step_lines_destroy(l->streams.steps);
         log_set_sink(NULL, NULL);
 }
 

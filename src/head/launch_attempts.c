@@ -11,7 +11,6 @@
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/launch_private.h"
-#include "head/model/step_lines.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
@@ -70,13 +69,6 @@ static int prepare_again(struct launch *l)
         return rc;
 }
 
-static void on_line_step(void *ctx, int rank, int64_t step, int64_t total)
-{
-        struct launch *l = ctx;
-
-        job_line_step(l->run.job, rank, step, total);
-}
-
 /* Starts the ranks and waits until all have ended and their output is written. */
 static void run_attempt(struct launch *l)
 {
@@ -110,10 +102,6 @@ static void run_attempt(struct launch *l)
                 .terminal = launch_pty_describe(l),
         };
 
-        step_lines_destroy(l->streams.steps);
-        l->streams.steps = l->o.progress_re ? step_lines_create(l->o.progress_re,
-                                                                l->plan.world_size, on_line_step, l)
-                                            : NULL;
         progress_run(l->run.progress, job_loop(l->run.job), &l->ranks, &l->hosts);
         job_launch(l->run.job, &order);
         launch_record_open(l);

@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/launch_private.h"
-#include "head/model/step_lines.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/run/logind.h"
@@ -102,7 +101,7 @@ bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data,
         bool room;
 
         rank_board_output(&l->ranks, rank, stream, len);
-        step_lines_put(l->streams.steps, rank, stream, data, len);
+        watchers_output(l->run.watchers, rank, stream, data, len);
         progress_output(l->run.progress, rank, stream, data, len);
         room = recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), rank,
                                    stream, data, len);

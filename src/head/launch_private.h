@@ -40,7 +40,6 @@ struct launch_streams {
         bool *shown;  /* by rank: shown on the terminal; NULL = all */
         int stdin_fd; /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
         struct launch_detach *detach; /* NULL = hnlaunch ends with its terminal */
-        struct step_lines *steps;     /* reads the output; NULL = no --progress-re */
         struct launch_pty *pty;       /* NULL = no --pty */
 };
 

@@ -21,10 +21,10 @@
 #include "base/printable.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch_private.h"
-#include "head/model/step_lines.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/report/report.h"
+#include "head/step_feed.h"
 
 enum {
         HN_NO_STEP = 335,
@@ -322,7 +322,7 @@ static void warn_of_steps(struct launch *l)
         const struct outcome *o = job_outcome(l->run.job);
         struct diag *d;
 
-        if (!step_lines_missed(l->streams.steps) || (outcome_failed(o) && outcome_is_workers(o)))
+        if (!step_feed_missed(&l->run) || (outcome_failed(o) && outcome_is_workers(o)))
                 return;
         d = diag_warn(&l->diags, HN_NO_STEP, "no line had a step for --progress-re '%s'",
                       l->o.progress_re);

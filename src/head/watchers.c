@@ -6,14 +6,13 @@
 #include "base/memory.h"
 #include "head/look.h"
 #include "head/metrics_feed.h"
+#include "head/step_feed.h"
 #include "head/top_feed.h"
 #include "head/trace_keep.h"
 
 static const struct watcher *const table[] = {
-        &look_watcher,
-        &trace_keep_watcher,
-        &top_feed_watcher,
-        &metrics_feed_watcher,
+        &look_watcher,     &trace_keep_watcher,   &step_feed_watcher,
+        &top_feed_watcher, &metrics_feed_watcher,
 };
 
 struct watchers {
@@ -37,6 +36,13 @@ int watchers_open(struct watchers *w, struct diags *d)
                 if (w->selves[i] && table[i]->open)
                         rc = table[i]->open(w->selves[i], d);
         return rc;
+}
+
+void watchers_output(struct watchers *w, int rank, uint8_t stream, const void *data, size_t len)
+{
+        for (size_t i = 0; w && i < ARRAY_SIZE(table); i++)
+                if (w->selves[i] && table[i]->output)
+                        table[i]->output(w->selves[i], rank, stream, data, len);
 }
 
 void watchers_ending(struct watchers *w)

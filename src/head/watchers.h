@@ -9,6 +9,9 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "head/run_view.h"
 
 struct diags;
@@ -21,6 +24,8 @@ struct watcher {
         void *(*create)(const struct run_view *r, struct job_config *c);
         /* The job is there. 0, or the exit code with an error in @d. */
         int (*open)(void *self, struct diags *d);
+        /* A rank has written to MSG_STDOUT or MSG_STDERR. */
+        void (*output)(void *self, int rank, uint8_t stream, const void *data, size_t len);
         /* All attempts are over, and the agents are there. */
         void (*ending)(void *self);
         void (*close)(void *self);   /* before job_destroy() */
@@ -30,6 +35,7 @@ struct watcher {
 struct watchers *watchers_create(const struct run_view *r, struct job_config *c);
 /* The other functions do nothing for NULL. */
 int watchers_open(struct watchers *w, struct diags *d);
+void watchers_output(struct watchers *w, int rank, uint8_t stream, const void *data, size_t len);
 void watchers_ending(struct watchers *w);
 void watchers_close(struct watchers *w);
 void watchers_destroy(struct watchers *w);

@@ -57,7 +57,7 @@ struct event {
 
 typedef void (*event_listener)(void *ctx, const struct event *e);
 
-enum { EVENTS_LISTENERS = 8 };
+enum { EVENTS_LISTENERS = 12 };
 
 struct events {
         int64_t start_ns;

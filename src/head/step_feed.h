@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Step feed: steps that ranks print, for the job (--progress-re)
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "head/watchers.h"
+
+extern const struct watcher step_feed_watcher;
+
+/* Whether the last attempt had lines, and none of them a step. */
+bool step_feed_missed(const struct run_view *r);
