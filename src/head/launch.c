@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_steps() gives the order of steps: open the records, load the hosts, set up the output,
- * then print_plan() or run_job(). run_job() checks everything on this machine (the environment,
- * standard input, files to push) before launch_connect() opens a link, plans only when every agent
- * has sent an inventory, and hands over to launch_run_attempts().
+ * then launch_plan_print() or run_job(). run_job() checks everything on this machine (the
+ * environment, standard input, files to push) before launch_connect() opens a link, plans only when
+ * every agent has sent an inventory, and hands over to launch_run_attempts().
  */
 #include "head/launch.h"
 
@@ -17,98 +17,15 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
-#include "head/hosts/filter.h"
-#include "head/hosts/hostfile.h"
-#include "head/hosts/own_machine.h"
 #include "head/launch_private.h"
-#include "head/nodes/program_link.h"
-#include "head/nodes/ssh_loader.h"
-#include "head/options/config.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
-#include "head/report/plan_print.h"
 #include "head/report/report.h"
 #include "head/requests.h"
 #include "wire/env/compat_env.h"
 #include "wire/env_names.h"
-
-/* --- hosts ------------------------------------------------------------------------------------ */
-
-/* The pods of an MPIJob start in any order, and their names resolve late. */
-enum { OPERATOR_RETRY_MS = 5 * 60 * 1000 };
-
-/* Takes the hosts of the allocation, and what else depends on its kind. */
-static void load_allocation(struct launch *l)
-{
-        enum alloc_from from = l->o.from == ALLOC_AUTO ? alloc_find(environ) : l->o.from;
-
-        alloc_load(l->o.from, l->o.plan.ppn != 0, &l->hosts, &l->diags);
-        launch_via_choose(l, from);
-        if (from == ALLOC_MPI_OPERATOR &&
-            settings_level(l->o.settings, option_by_name("connect-retry")) <= LEVEL_PRESET)
-                l->o.connect_retry_ms = OPERATOR_RETRY_MS;
-}
-
-/* Returns 0, or the exit code with messages in diags. */
-/* Marks hosts that are this machine under any of its names: they need no ssh, unless the line or
- * the ssh config has a login of its own for them. */
-static void mark_own_hosts(struct launch *l)
-{
-        const struct options *o = &l->o;
-        const struct ssh_options login = {
-                .config_file = o->ssh_config, .user = o->user, .port = o->port, .jump = o->jump
-        };
-        CLEANUP(own_machine_finish) struct own_machine m;
-
-        own_machine_read(&m);
-        for (size_t i = 0; i < l->hosts.n; i++) {
-                struct host *h = &l->hosts.v[i];
-                CLEANUP(free_textp) char *name = NULL; /* HostName */
-
-                if (!h->local && !h->user && !h->port && !h->addr && own_machine_is(&m, h->name) &&
-                    !ssh_loader_leads_elsewhere(&login, h->name, &name))
-                        h->local = !name || own_machine_is(&m, name);
-        }
-}
-
-static int load_hosts(struct launch *l)
-{
-        const struct options *o = &l->o;
-
-        if (o->local) {
-                struct host *h = hosts_add(&l->hosts);
-
-                h->name = xstrdup("localhost");
-                h->file = xstrdup("--local");
-                h->line = 1;
-                h->local = true;
-                h->slots = o->local_n;
-                l->o.plan.local = true;
-        }
-        if (l->config.dial_in)
-                dial_in_add_hosts(l->config.dial_in, &l->hosts);
-        for (size_t i = 0; i < o->hostfiles.n; i++)
-                hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
-        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n)
-                load_allocation(l);
-        for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
-                hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
-        if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))
-                filter_choose(&l->hosts, &o->hostlists, &l->diags);
-        if (!l->hosts.source && !o->local && !l->config.dial_in && o->from != ALLOC_NONE &&
-            !diags_errors(&l->diags))
-                alloc_check_given(o->from, &l->hosts, &l->diags);
-        if (l->hosts.source && o->command == COMMAND_RUN && !o->include.n && !o->exclude.n &&
-            !o->nodes)
-                alloc_claim(&l->hosts, &l->diags);
-        if (!o->local && !l->config.dial_in && program_link_is_ssh(o->via))
-                mark_own_hosts(l);
-        if (!diags_errors(&l->diags))
-                filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
-        return diags_errors(&l->diags) ? 65 : 0;
-}
 
 /* --- files for the nodes ---------------------------------------------------------------------- */
 
@@ -138,8 +55,7 @@ static void warn_not_pushed(struct launch *l)
         }
 }
 
-/* Lists and hashes the files of --push. Returns 0, or the exit code. */
-static int pack_files(struct launch *l)
+int launch_pack_files(struct launch *l)
 {
         const struct manifest_watch watch = { report_hashed, l };
 
@@ -149,71 +65,6 @@ static int pack_files(struct launch *l)
         if (manifest_pack(&l->manifest, &l->o.push, l->here, &watch, &l->diags) < 0)
                 return verdict_nothing_started(l, 66);
         warn_not_pushed(l);
-        return 0;
-}
-
-/* --- planning --------------------------------------------------------------------------------- */
-
-/* Plans with the inventory, if there is one, else with the hostfile alone. Returns 0, or the exit
- * code.
- */
-static int make_plan(struct launch *l)
-{
-        struct plan_inventory *guess = l->inventory ? NULL : launch_gpus_guess(l);
-        int rc = l->inventory ? launch_check_machines(l) : 0;
-
-        if (!rc && plan_build(&l->plan, &l->hosts, guess ? guess : l->inventory, &l->o.plan,
-                              &l->diags) < 0)
-                rc = verdict_nothing_started(l, 69);
-        launch_gpus_free(guess, l->hosts.n);
-        if (!rc)
-                launch_gpus_check(l);
-        if (!rc)
-                rc = launch_setup_check_compat(l);
-        if (!rc && l->o.argv.n)
-                launch_mpi_choose(l);
-        return rc;
-}
-
-static int print_plan_json(struct launch *l)
-{
-        const char *path = l->o.json_file;
-        FILE *to = path ? fopen(path, "we") : stdout;
-        struct error err;
-
-        if (to)
-                plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory, l->cwd);
-        if (!to || (path && fclose(to) != 0)) {
-                err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
-                return verdict_nothing_because(l, 903, 73, &err);
-        }
-        verdict_say(l);
-        return 0;
-}
-
-static int print_plan(struct launch *l)
-{
-        int rc;
-
-        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
-                return verdict_nothing_started(l, 66);
-        rc = pack_files(l);
-        if (!rc && l->o.probe)
-                rc = launch_connect(l);
-        if (!rc)
-                rc = make_plan(l);
-        if (!rc)
-                rc = launch_setup_check_ranks(l);
-        if (rc)
-                return rc;
-        if (l->o.json)
-                return print_plan_json(l);
-        if (l->o.ranks.n)
-                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, &l->config.ports);
-        else
-                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory,
-                                 l->cwd);
-        verdict_say(l);
         return 0;
 }
 
@@ -231,7 +82,7 @@ static int run_job(struct launch *l)
                 return rc;
         if (launch_setup_choose_stdin(l, &err) < 0)
                 return verdict_nothing_because(l, 124, 66, &err);
-        rc = pack_files(l);
+        rc = launch_pack_files(l);
         if (!rc && l->o.pull.n) {
                 l->config.pull =
                         pull_create(&l->o.pull, l->here, l->config.run_id, l->hosts.n, &l->diags);
@@ -240,7 +91,7 @@ static int run_job(struct launch *l)
         if (!rc)
                 rc = launch_connect(l);
         if (!rc)
-                rc = make_plan(l);
+                rc = launch_plan_make(l);
         if (!rc)
                 rc = launch_setup_choose_shown(l);
         if (!rc)
@@ -252,7 +103,7 @@ static int run_job(struct launch *l)
         if (run_dir_write_run(l->run.dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
                               &err) < 0)
                 return verdict_nothing_because(l, 903, 73, &err);
-        rc = launch_record_prove(l);
+        rc = records_prove(l);
         if (rc)
                 return rc;
         report_locked_memory(&l->diags, l->run.job, &l->hosts);
@@ -310,7 +161,7 @@ static void finish_launch(struct launch *l)
 {
         requests_close(&l->run);
         progress_rest(l->run.progress);
-        launch_detach_finish(l);
+        detach_finish(l);
         watchers_close(l->run.watchers);
         launch_pty_close(l);
         job_destroy(l->run.job);
@@ -343,12 +194,12 @@ static int run_steps(struct launch *l)
 {
         int rc;
 
-        if (launch_detach_begin(l, &rc) || (l->o.dial_in && launch_dial_in(l, &rc)))
+        if (detach_begin(l, &rc) || (l->o.dial_in && other_node_dial_in(l, &rc)))
                 return rc;
-        rc = launch_record_begin(l);
+        rc = records_begin(l);
         if (rc)
                 return rc;
-        rc = load_hosts(l);
+        rc = launch_hosts_load(l);
         if (rc) {
                 l->end.where =
                         l->o.hostfiles.n == 1 && !l->o.hostlists.n ? l->o.hostfiles.v[0] : NULL;
@@ -358,14 +209,14 @@ static int run_steps(struct launch *l)
         rc = launch_setup_find_cwd(l);
         if (rc)
                 return rc;
-        launch_container_order(l);
+        launch_setup_container(l);
         launch_setup_find_program(l);
         if (compat_env_needs_jax_port((uint8_t)l->o.compat))
                 launch_setup_need_port(l, COMPAT_JAX_PORT);
         rc = launch_setup_find_ports(l);
         if (rc)
                 return rc;
-        return l->o.command == COMMAND_PLAN ? print_plan(l) : run_job(l);
+        return l->o.command == COMMAND_PLAN ? launch_plan_print(l) : run_job(l);
 }
 
 int launch_run(struct options *o, struct diags *d, int *ret_signal)

@@ -94,7 +94,7 @@ static void run_attempt(struct launch *l)
                             .bare = launch_pty_rank(l),
                             .color = l->run.color,
                             .color_anywhere = l->o.color == YES,
-                            .record = launch_record_output,
+                            .record = records_put_output,
                             .record_ctx = l },
                 .on_stderr = l->o.json && !l->o.json_file,
                 .stdin_fd = l->streams.stdin_fd,
@@ -104,7 +104,7 @@ static void run_attempt(struct launch *l)
 
         progress_run(l->run.progress, job_loop(l->run.job), &l->ranks, &l->hosts);
         job_launch(l->run.job, &order);
-        launch_record_open(l);
+        records_open(l);
         job_wait(l->run.job);
 }
 

@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/launch_private.h"
-#include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/run/logind.h"
 #include "head/run/recorder.h"
@@ -30,7 +29,7 @@
 enum { HN_IN_ALLOCATION = 820, HN_LOGIND = 821, HN_NO_FORK = 823 };
 
 /* The streams of a run that has no terminal, or may lose it. */
-struct launch_detach {
+struct detach {
         struct launch *launch;
         int report;      /* --detach: a byte to the parent when all ranks have been started; -1 */
         int to_start;    /* ranks that have not been started */
@@ -42,7 +41,7 @@ struct launch_detach {
 
 /* --- output without a terminal ---------------------------------------------------------------- */
 
-static void release_output(struct launch_detach *a)
+static void release_output(struct detach *a)
 {
         uv_timer_stop(&a->limit);
         job_release_output(a->launch->run.job);
@@ -60,12 +59,12 @@ static void on_room_limit(uv_timer_t *t)
 
 static void tell_room(void *ctx)
 {
-        struct launch_detach *a = ctx;
+        struct detach *a = ctx;
 
         uv_async_send(&a->room);
 }
 
-static void stand_alone(struct launch_detach *a)
+static void stand_alone(struct detach *a)
 {
         struct recorder *r = run_dir_recorder(a->launch->run.dir);
         uv_loop_t *loop = job_loop(a->launch->run.job);
@@ -94,21 +93,15 @@ static void leave_streams(bool all)
                         dup2(null, fd);
 }
 
-bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len)
+bool detach_waits_for_room(struct launch *l)
 {
-        struct launch *l = ctx;
-        struct launch_detach *a = l->streams.detach;
-        bool room;
+        struct detach *a = l->streams.detach;
 
-        rank_board_output(&l->ranks, rank, stream, len);
-        watchers_output(l->run.watchers, rank, stream, data, len);
-        progress_output(l->run.progress, rank, stream, data, len);
-        room = recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), rank,
-                                   stream, data, len);
-
-        if (!room && a && a->has_room && !uv_is_active((uv_handle_t *)&a->limit))
+        if (!a || !a->has_room)
+                return false;
+        if (!uv_is_active((uv_handle_t *)&a->limit))
                 uv_timer_start(&a->limit, on_room_limit, RECORDER_SLOW_MS, 0);
-        return room || !a || !a->has_room;
+        return true;
 }
 
 static void on_hang_up(void *ctx)
@@ -169,7 +162,7 @@ static int await_start(struct launch *l, pid_t child, int report)
 static void on_launch_event(void *ctx, const struct event *e)
 {
         struct launch *l = ctx;
-        struct launch_detach *a = l->streams.detach;
+        struct detach *a = l->streams.detach;
 
         if (e->kind == EVENT_RUN_START)
                 a->to_start = (int)e->value;
@@ -193,10 +186,10 @@ static void warn_of_logind(struct launch *l)
                           "loginctl enable-linger, then systemd-run --user --scope hnlaunch ...");
 }
 
-bool launch_detach_begin(struct launch *l, int *ret_code)
+bool detach_begin(struct launch *l, int *ret_code)
 {
         enum alloc_from from = alloc_find(environ);
-        struct launch_detach *a;
+        struct detach *a;
         int report[2] = { -1, -1 };
         struct error err;
         pid_t pid = 0;
@@ -233,7 +226,7 @@ bool launch_detach_begin(struct launch *l, int *ret_code)
         }
         fd_close(report[0]);
         a = xcalloc(1, sizeof(*a));
-        *a = (struct launch_detach){ .launch = l, .report = report[1] };
+        *a = (struct detach){ .launch = l, .report = report[1] };
         l->streams.detach = a;
         l->config.hung_up = on_hang_up;
         if (l->o.detach) {
@@ -243,7 +236,7 @@ bool launch_detach_begin(struct launch *l, int *ret_code)
         return false;
 }
 
-void launch_detach_records(struct launch *l)
+void detach_records(struct launch *l)
 {
         if (l->o.detach)
                 stand_alone(l->streams.detach);
@@ -251,15 +244,15 @@ void launch_detach_records(struct launch *l)
 
 static void on_detach_closed(uv_handle_t *h)
 {
-        struct launch_detach *a = h->data;
+        struct detach *a = h->data;
 
         if (--a->open == 0)
                 free(a);
 }
 
-void launch_detach_finish(struct launch *l)
+void detach_finish(struct launch *l)
 {
-        struct launch_detach *a = l->streams.detach;
+        struct detach *a = l->streams.detach;
 
         if (!a)
                 return;

@@ -25,7 +25,7 @@ static int run_other_node(struct launch *l)
         code = launch_setup_find_cwd(l);
         if (code)
                 return code;
-        launch_container_order(l);
+        launch_setup_container(l);
         code = dial_node_run(d, l->agent, l->config.container, &l->diags);
         error = diags_first_error(&l->diags);
         if (error)
@@ -38,7 +38,7 @@ static int run_other_node(struct launch *l)
         return code;
 }
 
-bool launch_dial_in(struct launch *l, int *ret_code)
+bool other_node_dial_in(struct launch *l, int *ret_code)
 {
         struct dial_in *d = xcalloc(1, sizeof(*d));
         bool over = true;

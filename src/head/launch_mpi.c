@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plan gives the ranks to the nodes, with the inventories of the agents if they are connected;
+ * `hnlaunch plan` prints it. Only then it is known whether a program has several ranks, and what
+ * its MPI needs.
+ */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/strv.h"
 #include "head/launch_private.h"
 #include "head/mpi_search.h"
 #include "head/options/export_env.h"
+#include "head/report/plan_print.h"
 
 enum { HN_TWO_MPIS = 245, HN_LONE_WORLDS = 313 };
+
+/* --- the MPI of the program ------------------------------------------------------------------- */
 
 static void warn_of_lone_ranks(struct launch *l, const char *program, const char *what)
 {
@@ -53,7 +63,9 @@ static char *find_library_path(const struct launch *l)
         return path;
 }
 
-void launch_mpi_choose(struct launch *l)
+/* Looks for the MPI of a program of several ranks: chooses PMIx for --mpi auto and Open MPI. Warns
+ * of one with --mpi none, and of two that exclude each other. */
+static void choose_mpi(struct launch *l)
 {
         CLEANUP(free_textp) char *library_path = find_library_path(l);
         CLEANUP(mpi_found_finish) struct mpi_found found = { 0 };
@@ -70,4 +82,66 @@ void launch_mpi_choose(struct launch *l)
                 warn_of_two_mpis(l, found.program, libs);
         if (l->o.mpi == MPI_AUTO && libs->family == MPI_FAMILY_OPEN_MPI)
                 l->o.mpi = MPI_PMIX;
+}
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+int launch_plan_make(struct launch *l)
+{
+        struct plan_inventory *guess = l->inventory ? NULL : launch_gpus_guess(l);
+        int rc = l->inventory ? launch_check_machines(l) : 0;
+
+        if (!rc && plan_build(&l->plan, &l->hosts, guess ? guess : l->inventory, &l->o.plan,
+                              &l->diags) < 0)
+                rc = verdict_nothing_started(l, 69);
+        launch_gpus_free(guess, l->hosts.n);
+        if (!rc)
+                launch_gpus_check(l);
+        if (!rc)
+                rc = launch_setup_check_compat(l);
+        if (!rc && l->o.argv.n)
+                choose_mpi(l);
+        return rc;
+}
+
+static int print_plan_json(struct launch *l)
+{
+        const char *path = l->o.json_file;
+        FILE *to = path ? fopen(path, "we") : stdout;
+        struct error err;
+
+        if (to)
+                plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory, l->cwd);
+        if (!to || (path && fclose(to) != 0)) {
+                err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
+                return verdict_nothing_because(l, 903, 73, &err);
+        }
+        verdict_say(l);
+        return 0;
+}
+
+int launch_plan_print(struct launch *l)
+{
+        int rc;
+
+        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+                return verdict_nothing_started(l, 66);
+        rc = launch_pack_files(l);
+        if (!rc && l->o.probe)
+                rc = launch_connect(l);
+        if (!rc)
+                rc = launch_plan_make(l);
+        if (!rc)
+                rc = launch_setup_check_ranks(l);
+        if (rc)
+                return rc;
+        if (l->o.json)
+                return print_plan_json(l);
+        if (l->o.ranks.n)
+                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, &l->config.ports);
+        else
+                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory,
+                                 l->cwd);
+        verdict_say(l);
+        return 0;
 }

@@ -3,15 +3,16 @@
  * The state of a launch and the steps of its files
  *
  * - launch.c: the order of steps: hosts, files, connect, plan, attempts
+ * - launch_hosts.c: the hosts, and what starts their agents (--start-with)
+ * - launch_plan.c: the plan, and the MPI of the program (--mpi)
  * - launch_connect.c: the nodes: connecting, inventories
  * - launch_gpus.c: lists of devices that the user gives the ranks
  * - launch_attempts.c: the attempts: files, endpoint, job
- * - launch_dial_in.c: --dial-in on other nodes than node 0
- * - launch_mpi.c: the MPI of the program (--mpi)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
- * - launch_via.c: what starts the agents (--start-with)
- * - launch_record.c: records of the run
- * - launch_detach.c: a run without its terminal (--detach, --on-hup)
+ * - launch_pty.c: the terminal of a rank (--pty)
+ * - other_node.c: --dial-in on other nodes than node 0
+ * - records.c: records of the run
+ * - detach.c: a run without its terminal (--detach, --on-hup)
  * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
@@ -33,14 +34,14 @@
 #include "head/run_view.h"
 #include "head/watchers.h"
 
-struct launch_detach;
+struct detach;
 
 /* The standard streams of hnlaunch. */
 struct launch_streams {
-        bool *shown;  /* by rank: shown on the terminal; NULL = all */
-        int stdin_fd; /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
-        struct launch_detach *detach; /* NULL = hnlaunch ends with its terminal */
-        struct launch_pty *pty;       /* NULL = no --pty */
+        bool *shown;            /* by rank: shown on the terminal; NULL = all */
+        int stdin_fd;           /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
+        struct detach *detach;  /* NULL = hnlaunch ends with its terminal */
+        struct launch_pty *pty; /* NULL = no --pty */
 };
 
 /* How a launch ends. */
@@ -70,6 +71,26 @@ struct launch {
         struct run_view run; /* job, dir, progress and socket are owned */
         struct launch_end end;
 };
+
+/* --- launch.c --- */
+
+/* Lists and hashes the files of --push. Returns 0, or the exit code. */
+int launch_pack_files(struct launch *l);
+
+/* --- launch_hosts.c --- */
+
+/* Returns 0, or the exit code with messages in diags. */
+int launch_hosts_load(struct launch *l);
+/* Checks --start-with, unless it is ssh: its text, its program, that it fits to the hosts. Errors
+ * and warnings are in diags. */
+void launch_hosts_via_check(struct launch *l);
+
+/* --- launch_plan.c --- */
+
+/* Plans with the inventory, if there is one, else with the hostfile alone, and finds the MPI of the
+ * program. Returns 0, or the exit code. */
+int launch_plan_make(struct launch *l);
+int launch_plan_print(struct launch *l); /* `hnlaunch plan`; returns the exit code */
 
 /* --- launch_connect.c --- */
 
@@ -114,44 +135,33 @@ struct launch_terminal launch_pty_describe(const struct launch *l);
 void launch_pty_close(struct launch *l); /* gives the terminal back; let the loop turn once more */
 void launch_pty_free(struct launch *l);
 
-/* --- launch_record.c --- */
+/* --- records.c --- */
 
 /* Opens the records of the run. 0, or the exit code. */
-int launch_record_begin(struct launch *l);
+int records_begin(struct launch *l);
 /* With --detach: waits until run.json is written, since the output will be nowhere else. 0, or the
  * exit code. */
-int launch_record_prove(struct launch *l);
+int records_prove(struct launch *l);
+/* Keeps what a rank has written, and shows it the watchers; @ctx is the launch. False: there is no
+ * room for more. */
+bool records_put_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len);
 /* Begins to write the records: the ranks have been ordered to start. */
-void launch_record_open(struct launch *l);
+void records_open(struct launch *l);
 /* Waits for the records, and answers those who wait for the end. */
-void launch_record_end(struct launch *l, int code);
+void records_end(struct launch *l, int code);
 
-/* --- launch_detach.c --- */
+/* --- detach.c --- */
 
 /* Prepares for --detach and --on-hup. True: this is the process that the user has started, the run
  * goes on in another one or could not be launched, and *ret_code is the exit code. */
-bool launch_detach_begin(struct launch *l, int *ret_code);
-/* Keeps what a rank has written; @ctx is the launch. False: there is no room for more. */
-bool launch_record_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len);
+bool detach_begin(struct launch *l, int *ret_code);
+/* The recorder has no room. True: the output waits, and goes on when there is room or a limit of
+ * time is over. False: a run with a terminal does not wait. */
+bool detach_waits_for_room(struct launch *l);
 /* The records have been opened. */
-void launch_detach_records(struct launch *l);
+void detach_records(struct launch *l);
 /* Before job_destroy(). */
-void launch_detach_finish(struct launch *l);
-
-/* --- launch_mpi.c --- */
-
-/* Looks at the program of several ranks: chooses PMIx for --mpi auto and Open MPI, and notes the
- * MPI of any. Warns of one with --mpi none, and of two that exclude each other. After the plan. */
-void launch_mpi_choose(struct launch *l);
-
-/* --- launch_via.c --- */
-
-/* Resolves --start-with auto for hosts of the allocation of @from: the manager's own way, where its
- * program is in PATH and no option on the command line is about ssh. With Ray no host is local. */
-void launch_via_choose(struct launch *l, enum alloc_from from);
-/* Checks --start-with, unless it is ssh: its text, its program, that it fits to the hosts. Errors
- * and warnings are in diags. */
-void launch_via_check(struct launch *l);
+void detach_finish(struct launch *l);
 
 /* --- launch_setup.c --- */
 
@@ -164,7 +174,7 @@ int launch_setup_find_cwd(struct launch *l);
 void launch_setup_find_program(struct launch *l);
 /* Sets l->config.container, which agents enter before they start ranks (--container). After
  * launch_setup_find_cwd(). */
-void launch_container_order(struct launch *l);
+void launch_setup_container(struct launch *l);
 /* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
  * HN_PORT_@name. Before the nodes are connected. @name: see wire/port_name.h. -E2BIG: the job has
  * PORT_NAMES_MAX ports. */
@@ -196,11 +206,11 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err);
 int launch_setup_stdin_rank(const struct options *o);
 int launch_setup_first_rank(const struct options *o); /* of --ranks, else 0 */
 
-/* --- launch_dial_in.c --- */
+/* --- other_node.c --- */
 
 /* Finds the place of this node (--dial-in). True: the launch is over, with an error or because this
  * is not node 0 and the job has ended; *ret_code is the exit code. */
-bool launch_dial_in(struct launch *l, int *ret_code);
+bool other_node_dial_in(struct launch *l, int *ret_code);
 
 /* --- verdict.c --- */
 

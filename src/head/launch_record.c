@@ -10,6 +10,7 @@
 
 #include "base/token.h"
 #include "head/launch_private.h"
+#include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/run/recorder.h"
 #include "head/run/run_folders.h"
@@ -55,7 +56,7 @@ static void warn_of_others(struct launch *l, const char *dir)
                   "chmod go-w %s, or chmod +t %s", dir, dir);
 }
 
-int launch_record_begin(struct launch *l)
+int records_begin(struct launch *l)
 {
         bool none = l->o.log_dir && !strcmp(l->o.log_dir, "none");
         const char *dir = none ? NULL : l->o.log_dir;
@@ -82,7 +83,7 @@ int launch_record_begin(struct launch *l)
         return 0;
 }
 
-int launch_record_prove(struct launch *l)
+int records_prove(struct launch *l)
 {
         struct recorder *r = run_dir_recorder(l->run.dir);
         struct error err;
@@ -107,14 +108,26 @@ static void record_message(void *ctx, const char *text, size_t len)
                             text, len);
 }
 
-void launch_record_open(struct launch *l)
+bool records_put_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len)
+{
+        struct launch *l = ctx;
+
+        rank_board_output(&l->ranks, rank, stream, len);
+        watchers_output(l->run.watchers, rank, stream, data, len);
+        progress_output(l->run.progress, rank, stream, data, len);
+        return recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), rank,
+                                   stream, data, len) ||
+               !detach_waits_for_room(l);
+}
+
+void records_open(struct launch *l)
 {
         run_dir_open_records(l->run.dir);
         say_copy_to(record_message, l);
-        launch_detach_records(l);
+        detach_records(l);
 }
 
-void launch_record_end(struct launch *l, int code)
+void records_end(struct launch *l, int code)
 {
         struct recorder *r = run_dir_recorder(l->run.dir);
         const struct diag *first = diags_first_error(&l->diags);

@@ -66,7 +66,7 @@ static void find_image_file(struct launch *l, struct container_order *o)
         o->name = xstrdup(path);
 }
 
-void launch_container_order(struct launch *l)
+void launch_setup_container(struct launch *l)
 {
         struct container_order *o = &l->o.container;
 
@@ -259,7 +259,7 @@ int launch_setup_check_ssh(struct launch *l)
                 diag_add(&l->diags, 212, 66, "cannot read the --ssh-config file %s: %s", config,
                          strerror(errno));
         check_ssh_command(l);
-        launch_via_check(l);
+        launch_hosts_via_check(l);
         for (size_t i = 0; i < l->o.identities.n; i++)
                 check_identity(l, l->o.identities.v[i]);
         return diags_errors(&l->diags) ? -ENOENT : 0;

@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/launch_private.h"
-
+/*
+ * The hosts come from --local, from --dial-in, from host files, from host lists, or else from the
+ * allocation of a resource manager; --include, --exclude and --nodes choose among them. What starts
+ * their agents (--start-with) depends on the kind of allocation.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "head/core/program.h"
+#include "head/dial_in/dial_in.h"
+#include "head/hosts/filter.h"
+#include "head/hosts/hostfile.h"
+#include "head/hosts/own_machine.h"
+#include "head/launch_private.h"
 #include "head/nodes/program_link.h"
+#include "head/nodes/ssh_loader.h"
 #include "head/options/config.h"
 
 enum { HN_TEMPLATE = 340, HN_TREE = 341, HN_PROGRAM = 342, HN_NO_JOB = 343, HN_LOGIN = 344 };
+
+/* --- what starts the agents ------------------------------------------------------------------- */
 
 static bool is_about_ssh(const struct options *o)
 {
@@ -49,7 +60,9 @@ static void choose_way(struct launch *l, enum alloc_from from)
         l->o.via = xstrdup(way);
 }
 
-void launch_via_choose(struct launch *l, enum alloc_from from)
+/* Resolves --start-with auto for hosts of the allocation of @from: the manager's own way, where its
+ * program is in PATH and no option on the command line is about ssh. With Ray no host is local. */
+static void choose_agents_start(struct launch *l, enum alloc_from from)
 {
         if (!l->hosts.source)
                 return;
@@ -89,7 +102,7 @@ static void warn_of_logins(struct launch *l)
         }
 }
 
-void launch_via_check(struct launch *l)
+void launch_hosts_via_check(struct launch *l)
 {
         CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
         struct error err;
@@ -119,4 +132,79 @@ void launch_via_check(struct launch *l)
         else
                 check_via_program(l, p.words.v[0]);
         warn_of_logins(l);
+}
+
+/* --- hosts ------------------------------------------------------------------------------------ */
+
+/* The pods of an MPIJob start in any order, and their names resolve late. */
+enum { OPERATOR_RETRY_MS = 5 * 60 * 1000 };
+
+/* Takes the hosts of the allocation, and what else depends on its kind. */
+static void load_allocation(struct launch *l)
+{
+        enum alloc_from from = l->o.from == ALLOC_AUTO ? alloc_find(environ) : l->o.from;
+
+        alloc_load(l->o.from, l->o.plan.ppn != 0, &l->hosts, &l->diags);
+        choose_agents_start(l, from);
+        if (from == ALLOC_MPI_OPERATOR &&
+            settings_level(l->o.settings, option_by_name("connect-retry")) <= LEVEL_PRESET)
+                l->o.connect_retry_ms = OPERATOR_RETRY_MS;
+}
+
+/* Marks hosts that are this machine under any of its names: they need no ssh, unless the line or
+ * the ssh config has a login of its own for them. */
+static void mark_own_hosts(struct launch *l)
+{
+        const struct options *o = &l->o;
+        const struct ssh_options login = {
+                .config_file = o->ssh_config, .user = o->user, .port = o->port, .jump = o->jump
+        };
+        CLEANUP(own_machine_finish) struct own_machine m;
+
+        own_machine_read(&m);
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                struct host *h = &l->hosts.v[i];
+                CLEANUP(free_textp) char *name = NULL; /* HostName */
+
+                if (!h->local && !h->user && !h->port && !h->addr && own_machine_is(&m, h->name) &&
+                    !ssh_loader_leads_elsewhere(&login, h->name, &name))
+                        h->local = !name || own_machine_is(&m, name);
+        }
+}
+
+int launch_hosts_load(struct launch *l)
+{
+        const struct options *o = &l->o;
+
+        if (o->local) {
+                struct host *h = hosts_add(&l->hosts);
+
+                h->name = xstrdup("localhost");
+                h->file = xstrdup("--local");
+                h->line = 1;
+                h->local = true;
+                h->slots = o->local_n;
+                l->o.plan.local = true;
+        }
+        if (l->config.dial_in)
+                dial_in_add_hosts(l->config.dial_in, &l->hosts);
+        for (size_t i = 0; i < o->hostfiles.n; i++)
+                hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
+        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n)
+                load_allocation(l);
+        for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
+                hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
+        if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))
+                filter_choose(&l->hosts, &o->hostlists, &l->diags);
+        if (!l->hosts.source && !o->local && !l->config.dial_in && o->from != ALLOC_NONE &&
+            !diags_errors(&l->diags))
+                alloc_check_given(o->from, &l->hosts, &l->diags);
+        if (l->hosts.source && o->command == COMMAND_RUN && !o->include.n && !o->exclude.n &&
+            !o->nodes)
+                alloc_claim(&l->hosts, &l->diags);
+        if (!o->local && !l->config.dial_in && program_link_is_ssh(o->via))
+                mark_own_hosts(l);
+        if (!diags_errors(&l->diags))
+                filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
+        return diags_errors(&l->diags) ? 65 : 0;
 }

@@ -147,7 +147,7 @@ int verdict_nothing_started(struct launch *l, int code)
                 emit_end(l, code, hn, -1, what);
         verdict_write(l, code, "%s", what);
         tell_dialed_in(l, l->end.verdict, code);
-        launch_record_end(l, code);
+        records_end(l, code);
         verdict_say(l);
         say_nothing_started(l, n, code);
         return code;
@@ -443,7 +443,7 @@ int verdict_tell(struct launch *l)
         code = check_streams(l, record_verdict(l, check_streams(l, code)));
         tell_dialed_in(l, l->end.verdict, code);
         verdict_say(l);
-        launch_record_end(l, code);
+        records_end(l, code);
         verdict_say(l);
         if (!l->o.quiet || code)
                 say_verdict(l, code);
