@@ -12,7 +12,7 @@
 
 #include "base/strv.h"
 #include "head/launch_private.h"
-#include "head/mpi_search.h"
+#include "head/mpi/mpi_search.h"
 #include "head/options/export_env.h"
 #include "head/report/plan_print.h"
 

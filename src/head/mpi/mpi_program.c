@@ -3,7 +3,7 @@
  * Only files are examined, before the start. What a rank loads later is seen by its agent
  * (agent/nccl/library_watch.h), and told when the rank has ended without the others.
  */
-#include "head/mpi_program.h"
+#include "head/mpi/mpi_program.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

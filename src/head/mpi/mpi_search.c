@@ -6,7 +6,7 @@
  * variable ("$HERE/a.out") is looked up below the folder of the script, and "cd" counts. What is
  * found wrongly costs a job that does not use MPI nothing but the other way of MPI.
  */
-#include "head/mpi_search.h"
+#include "head/mpi/mpi_search.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
