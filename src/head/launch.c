@@ -23,7 +23,7 @@
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/report/report.h"
-#include "head/requests.h"
+#include "head/watch/requests.h"
 #include "wire/env/compat_env.h"
 #include "wire/env_names.h"
 

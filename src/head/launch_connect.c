@@ -16,7 +16,7 @@
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
-#include "head/requests.h"
+#include "head/watch/requests.h"
 
 /* Prints messages of a running job. With -q only errors and the answer to Ctrl-\, not warnings. */
 static void say_now(void *ctx, const struct diags *d)

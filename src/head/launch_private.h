@@ -31,8 +31,8 @@
 #include "head/output/run_dir.h"
 #include "head/push/manifest.h"
 #include "head/run/run_socket.h"
-#include "head/run_view.h"
-#include "head/watchers.h"
+#include "head/watch/run_view.h"
+#include "head/watch/watchers.h"
 
 struct detach;
 

@@ -24,7 +24,7 @@
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/report/report.h"
-#include "head/step_feed.h"
+#include "head/watch/step_feed.h"
 
 enum {
         HN_NO_STEP = 335,

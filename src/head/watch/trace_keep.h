@@ -6,6 +6,6 @@
  */
 #pragma once
 
-#include "head/watchers.h"
+#include "head/watch/watchers.h"
 
 extern const struct watcher trace_keep_watcher;

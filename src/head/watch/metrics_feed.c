@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/metrics_feed.h"
+#include "head/watch/metrics_feed.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/watchers.h"
+#include "head/watch/watchers.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "head/look.h"
-#include "head/metrics_feed.h"
-#include "head/step_feed.h"
-#include "head/top_feed.h"
-#include "head/trace_keep.h"
+#include "head/watch/look.h"
+#include "head/watch/metrics_feed.h"
+#include "head/watch/step_feed.h"
+#include "head/watch/top_feed.h"
+#include "head/watch/trace_keep.h"
 
 static const struct watcher *const table[] = {
         &look_watcher,     &trace_keep_watcher,   &step_feed_watcher,

@@ -17,7 +17,7 @@
  * the third the answer. A node that does not answer in time ends no step early and holds none up
  * for long.
  */
-#include "head/look.h"
+#include "head/watch/look.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,14 +27,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
-#include "head/hang.h"
 #include "head/job/job.h"
-#include "head/look_flight.h"
-#include "head/look_ras.h"
 #include "head/output/say.h"
 #include "head/run/run_socket.h"
 #include "head/status/rank_table.h"
 #include "head/status/rank_table_text.h"
+#include "head/watch/hang.h"
+#include "head/watch/look_flight.h"
+#include "head/watch/look_ras.h"
 #include "head/why/why.h"
 #include "head/why/why_tell.h"
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "head/watchers.h"
+#include "head/watch/watchers.h"
 
 extern const struct watcher top_feed_watcher;
 

@@ -3,7 +3,7 @@
  * The stacks go to the file hang.txt of the records, by the recorder's thread: a slow disk holds
  * nothing up.
  */
-#include "head/hang.h"
+#include "head/watch/hang.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/trace_keep.h"
+#include "head/watch/trace_keep.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "head/run_view.h"
+#include "head/watch/run_view.h"
 
 struct why_finding;
 

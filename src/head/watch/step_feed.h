@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "head/watchers.h"
+#include "head/watch/watchers.h"
 
 extern const struct watcher step_feed_watcher;
 

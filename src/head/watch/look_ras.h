@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "head/run_view.h"
+#include "head/watch/run_view.h"
 #include "head/why/ras_text.h"
 #include "head/why/why.h"
 #include "wire/status_msg.h"

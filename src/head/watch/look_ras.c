@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/look_ras.h"
+#include "head/watch/look_ras.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,18 +3,18 @@
  * Each run has a socket while it lasts. It may not harm the run: that it cannot be opened is a
  * warning.
  */
-#include "head/requests.h"
+#include "head/watch/requests.h"
 
 #include <errno.h>
 
 #include "base/memory.h"
 #include "head/job/job.h"
-#include "head/look.h"
 #include "head/model/rank_board.h"
 #include "head/output/run_dir.h"
 #include "head/run/run_folders.h"
 #include "head/run/run_socket.h"
-#include "head/top_feed.h"
+#include "head/watch/look.h"
+#include "head/watch/top_feed.h"
 
 enum { HN_NO_SOCKET = 806 };
 

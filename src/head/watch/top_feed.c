@@ -4,7 +4,7 @@
  * those clients get a line a second. The live line on a terminal watches, too, from the first step
  * of a rank on: it names a slow rank.
  */
-#include "head/top_feed.h"
+#include "head/watch/top_feed.h"
 
 #include <stdlib.h>
 #include <uv.h>

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "head/run_view.h"
+#include "head/watch/run_view.h"
 
 struct diags;
 struct job_config;

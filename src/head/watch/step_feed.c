@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/step_feed.h"
+#include "head/watch/step_feed.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "head/run_view.h"
+#include "head/watch/run_view.h"
 
 struct diags;
 

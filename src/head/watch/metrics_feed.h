@@ -4,6 +4,6 @@
  */
 #pragma once
 
-#include "head/watchers.h"
+#include "head/watch/watchers.h"
 
 extern const struct watcher metrics_feed_watcher;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "head/output/dump_files.h"
-#include "head/run_view.h"
+#include "head/watch/run_view.h"
 #include "head/why/why.h"
 #include "wire/status_msg.h"
 
