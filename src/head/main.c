@@ -15,7 +15,7 @@
 #include "base/macros.h"
 #include "head/commands/run_commands.h"
 #include "head/dial_in/dial_secret.h"
-#include "head/launch.h"
+#include "head/launch/launch.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
 #include "head/options/options.h"

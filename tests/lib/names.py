@@ -7,8 +7,8 @@ usage: names.py statics | structs | fields | private
   statics   static functions have at least two words and exist once (exempt: on_* and tick)
   structs   struct names exist once
   fields    a struct has at most 20 fields (exempt: struct options, the mirror of the option table)
-  private   a header *_private.h is included by at most six files (exempt: launch_private.h, the state that the steps of
-            a launch pass on, one file a step)
+  private   a header *_private.h is included by its own room only, and by at most six files (exempt: launch_private.h, the
+            state that the steps of a launch pass on, one file a step)
 """
 import collections
 import pathlib
@@ -72,10 +72,11 @@ def fields():
 
 def private():
     for header in FILES:
-        if header.name.endswith("_private.h") and header.name != "launch_private.h":
+        if header.name.endswith("_private.h"):
             line = f'#include "{header.relative_to("src")}"'
             users = [p for p in FILES if line in p.read_text()]
-            if len(users) > INCLUDERS:
+            yield from (f"{p} includes {header} of another room" for p in users if p.parent != header.parent)
+            if len(users) > INCLUDERS and header.name != "launch_private.h":
                 yield f"{header} is included by {len(users)} files"
 
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/options/export_env.h"
 #include "head/term/diag.h"
 #include "wire/env/gpu_list.h"

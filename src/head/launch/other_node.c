@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "head/dial_in/dial_in.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 #include "head/output/say.h"

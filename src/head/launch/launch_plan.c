@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/strv.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/mpi/mpi_search.h"
 #include "head/options/export_env.h"
 #include "head/report/plan_print.h"

@@ -10,7 +10,7 @@
 
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"

@@ -5,7 +5,7 @@
  * environment, standard input, files to push) before launch_connect() opens a link, plans only when
  * every agent has sent an inventory, and hands over to launch_run_attempts().
  */
-#include "head/launch.h"
+#include "head/launch/launch.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"

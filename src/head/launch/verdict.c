@@ -20,7 +20,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/dial_in/dial_in.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/report/report.h"

@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/output/say.h"
 #include "head/run/logind.h"
 #include "head/run/recorder.h"

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/nodes/same_machine.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/token.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/run/recorder.h"

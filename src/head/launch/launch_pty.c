@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/term/columns.h"
 
 enum { HN_NO_RANK = 104, HN_NO_TERMINAL = 160 };

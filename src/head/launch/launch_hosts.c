@@ -14,7 +14,7 @@
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/hosts/own_machine.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
 #include "head/options/config.h"

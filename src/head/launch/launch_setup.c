@@ -19,7 +19,7 @@
 #include "head/core/program.h"
 #include "head/core/shell_words.h"
 #include "head/hosts/range.h"
-#include "head/launch_private.h"
+#include "head/launch/launch_private.h"
 #include "head/model/compat_nodes.h"
 #include "head/model/label.h"
 #include "head/nodes/program_link.h"
