@@ -80,7 +80,7 @@ trap 'rm -f "$scratch" "$scratch.map"' EXIT
 
 result "the map names files and functions that exist" "$(stale_places)"
 result "the map has the rooms of this table, in its order" "$(unknown_rooms)"
-result "docs/protocol.md has the fields of all messages" "$(python3 tests/lib/protocol.py)"
+result "docs/protocol.md has all messages, their direction, states and fields" "$(python3 tests/lib/protocol.py)"
 result "static functions are verb_noun and exist once" "$(python3 tests/lib/names.py statics)"
 result "struct names exist once" "$(python3 tests/lib/names.py structs)"
 result "a struct has 20 fields at most" "$(python3 tests/lib/names.py fields)"

@@ -397,12 +397,13 @@ static void on_frame(void *ctx, const struct frame *f)
         void *part = a;
 
         a->head.ping_requested = false;
+        if (!msg_comes_from(f->type, MSG_FROM_HEAD)) {
+                log_line(LOG_WARN, "a message of unknown type %d was ignored", f->type);
+                return;
+        }
         if (place != SIZE_MAX)
                 memcpy(&part, (char *)a + place, sizeof(part));
-        if (orders[f->type].take)
-                orders[f->type].take(part, f);
-        else
-                log_line(LOG_WARN, "a message of unknown type %d was ignored", f->type);
+        orders[f->type].take(part, f);
 }
 
 static void on_drained(void *ctx)

@@ -21,66 +21,6 @@ enum {
         MAX_BLOCKS = 1 << 20, /* of a map: ranks of the job */
 };
 
-static const char *const names[256] = {
-        [MSG_LAUNCH] = "LAUNCH",
-        [MSG_SIGNAL] = "SIGNAL",
-        [MSG_STOP] = "STOP",
-        [MSG_CREDIT] = "CREDIT",
-        [MSG_STDIN] = "STDIN",
-        [MSG_RESIZE] = "RESIZE",
-        [MSG_PING] = "PING",
-        [MSG_BYE] = "BYE",
-        [MSG_HELLO] = "HELLO",
-        [MSG_STARTED] = "STARTED",
-        [MSG_REFUSED] = "REFUSED",
-        [MSG_OUTPUT] = "OUTPUT",
-        [MSG_EXITED] = "EXITED",
-        [MSG_GONE] = "GONE",
-        [MSG_PONG] = "PONG",
-        [MSG_LOG] = "LOG",
-        [MSG_STORE] = "STORE",
-        [MSG_ENDPOINT] = "ENDPOINT",
-        [MSG_PROBE] = "PROBE",
-        [MSG_STATUS_REQUEST] = "STATUS_REQUEST",
-        [MSG_ENDPOINT_OPENED] = "ENDPOINT_OPENED",
-        [MSG_PROBED] = "PROBED",
-        [MSG_STATUS] = "STATUS",
-        [MSG_LEAVING] = "LEAVING",
-        [MSG_REPORT] = "REPORT",
-        [MSG_CHILD_AGENT] = "CHILD_AGENT",
-        [MSG_PRUNE] = "PRUNE",
-        [MSG_TUNNEL] = "TUNNEL",
-        [MSG_OWNERS_REQUEST] = "OWNERS_REQUEST",
-        [MSG_OWNERS] = "OWNERS",
-        [MSG_OFFER] = "OFFER",
-        [MSG_CHUNK] = "CHUNK",
-        [MSG_LOOK] = "LOOK",
-        [MSG_WANT] = "WANT",
-        [MSG_TAKEN] = "TAKEN",
-        [MSG_PUSHED] = "PUSHED",
-        [MSG_PING_REQUEST] = "PING_REQUEST",
-        [MSG_COMMON] = "COMMON",
-        [MSG_PORTS] = "PORTS",
-        [MSG_PORTS_HELD] = "PORTS_HELD",
-        [MSG_DUMP] = "DUMP",
-        [MSG_PULL] = "PULL",
-        [MSG_PULLED] = "PULLED",
-        [MSG_NCCL] = "NCCL",
-        [MSG_INSPECT] = "INSPECT",
-        [MSG_INSPECTED] = "INSPECTED",
-        [MSG_RAS] = "RAS",
-        [MSG_FLIGHT] = "FLIGHT",
-        [MSG_SAMPLE] = "SAMPLE",
-        [MSG_SAMPLED] = "SAMPLED",
-        [MSG_RECORD] = "RECORD",
-        [MSG_RECORDED] = "RECORDED",
-};
-
-const char *msg_name(uint8_t type)
-{
-        return names[type] ? names[type] : "?";
-}
-
 int msg_done(const struct codec *c, const struct frame *f, struct error *err)
 {
         return take_done(&c->in) ? 0

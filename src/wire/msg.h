@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/strv.h"
 #include "wire/frame.h"
+#include "wire/msg_type.h"
 #include "wire/node_map.h"
 #include "wire/port_name.h"
 
@@ -22,73 +23,6 @@
 #define MSG_NO_RANK    UINT32_MAX
 #define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
 #define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* found by the head among the other output of a login */
-
-enum msg_type {
-        /* head -> agent */
-        MSG_LAUNCH = 1, /* start these ranks; after a COMMON */
-        MSG_SIGNAL = 2, /* pass a signal to every worker's process group */
-        MSG_STOP = 3,   /* TERM, grace, KILL */
-        /* The head has written so many bytes of a stream. From the agent: so many bytes of standard
-         * input (stream 0) have reached the rank. */
-        MSG_CREDIT = 4,
-        MSG_STDIN = 5,    /* bytes for a rank's standard input, empty = end of file */
-        MSG_PING = 6,     /* answered by PONG */
-        MSG_BYE = 7,      /* no more orders: the agent ends once the node is empty */
-        MSG_ENDPOINT = 8, /* open or close the TCP endpoint, see wire/endpoint_msg.h; answered by
-                             ENDPOINT_OPENED */
-        MSG_PROBE = 9,    /* try to reach an endpoint; answered by PROBED */
-        MSG_STATUS_REQUEST =
-                10, /* asks for the state of the ranks; answered by STATUS, see wire/status_msg.h */
-        MSG_CHILD_AGENT = 11, /* open ssh to another node, see wire/tree_msg.h */
-        MSG_PRUNE = 12,       /* end a child agent */
-        /* Files for the ranks, see wire/push_msg.h. */
-        MSG_OFFER = 13,  /* a manifest; answered by WANT or PUSHED */
-        MSG_CHUNK = 14,  /* bytes of a missing file; answered by TAKEN */
-        MSG_LOOK = 15,   /* as OFFER, for the manifest sent before */
-        MSG_COMMON = 16, /* the part that the LAUNCHes of all nodes share */
-        MSG_PORTS = 17,  /* hold so many free ports until the ranks start; answered by PORTS_HELD */
-        MSG_INSPECT = 18, /* looks closer at ranks, see wire/status_msg.h; answered by INSPECTED */
-        MSG_PULL = 19,    /* send files of ended ranks, see wire/push_msg.h; answered by PULLED */
-        MSG_SAMPLE = 20,  /* milliseconds between SAMPLEDs, 0 = none, see wire/status_msg.h */
-        MSG_RESIZE = 22,  /* the terminal of a rank has another size */
-        MSG_RECORD = 21,  /* send so many pieces of the node's trace; answered by RECORDED, see
-                             wire/trace/trace.h */
-        /* agent -> head */
-        MSG_HELLO = 32,   /* first frame: inventory */
-        MSG_STARTED = 33, /* a rank runs */
-        MSG_REFUSED = 34, /* a rank or the whole order could not be started */
-        MSG_OUTPUT = 35,  /* bytes of a rank's stdout or stderr, empty = end of file */
-        MSG_EXITED = 36,  /* a rank's process ended */
-        MSG_GONE = 37,    /* nothing of the job is left on this node */
-        MSG_PONG = 38,
-        MSG_LOG = 39, /* a line for the head's log */
-        MSG_ENDPOINT_OPENED = 40,
-        MSG_PROBED = 41,
-        MSG_STATUS = 42,
-        MSG_REPORT = 44,  /* a rank's TORCHELASTIC_ERROR_FILE; before its EXITED */
-        MSG_LEAVING = 43, /* the agent was ended on its node; text = by whom */
-        MSG_WANT = 45,    /* missing files, or the node that fetches them */
-        MSG_TAKEN = 46,
-        MSG_PUSHED = 47, /* the files are in place, or the failure */
-        MSG_PING_REQUEST =
-                48, /* asks for a keepalive; answered by PING of the head or of the parent */
-        MSG_PORTS_HELD = 49, /* the ports, see wire/endpoint_msg.h */
-        MSG_INSPECTED = 50,  /* one of the ranks */
-        MSG_SAMPLED = 51,    /* what the node and its ranks do */
-        MSG_RECORDED = 52,   /* a piece of it */
-        MSG_RAS = 53,        /* what NCCL's RAS says, see wire/status_msg.h */
-        MSG_FLIGHT =
-                54,    /* a part of a dump of the flight recorder of a rank that lives, likewise */
-        MSG_DUMP = 60, /* a part of a dump of PyTorch's flight recorder; after the node's EXITED */
-        MSG_NCCL = 61, /* the NCCL of a rank; once for an attempt */
-        MSG_PULLED = 62, /* a part of the files that PULL asks for */
-        /* both ways: opaque here, see wire/store_msg.h */
-        MSG_STORE = 64,
-        MSG_TUNNEL = 65, /* bytes to or from a child agent, see wire/tree_msg.h */
-        /* Owners of connections to the TCP endpoint, see wire/endpoint_msg.h. */
-        MSG_OWNERS_REQUEST = 66, /* from the endpoint, and on to the node of the other ends */
-        MSG_OWNERS = 67,         /* from that node, and back to the endpoint */
-};
 
 enum {
         MSG_STDOUT = 1, /* stream numbers */
@@ -386,5 +320,3 @@ void empty_encode(struct buf *b, uint8_t type);                 /* BYE, GONE, PI
 void store_encode(struct buf *b, const void *body, size_t len); /* MSG_STORE */
 /* The same for a body whose last @more bytes are sent separately. */
 void store_encode_head(struct buf *b, const void *head, size_t len, size_t more);
-
-const char *msg_name(uint8_t type); /* "LAUNCH", "?" */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the messages of docs/protocol.md with src/wire: numbers, names and the types of all fields in their order.
+"""Compares the messages of src/wire/msg_type.h with docs/protocol.md: numbers, names, direction, states, and the types
+of all fields in their order; and with the tables of handlers of head and agent.
 
 In a row of the table fields are separated by commas. A field without a type has that of the field before it; a list of
 several fields has them in braces. Explanations stand in parentheses or behind the first semicolon.
@@ -72,24 +73,55 @@ def read_fields(text):
     return types
 
 
+def read_types():
+    """Returns number, direction and states by name."""
+    text = (WIRE / "msg_type.h").read_text()
+    return {name: (int(n), sender.lower(), states.lower())
+            for name, n, sender, states in re.findall(r"\bX\((\w+), (\d+), (\w+), (\w+)\)", text)}
+
+
+def compare_turns(types, doc):
+    """Compares the states in which an agent may send a message."""
+    table = doc.split("\n## Turns\n")[1].split("\n## ")[0]
+    said = {name: states for names, states in re.findall(r"^\| ([A-Z_, ]+) \| (\w+) \|", table, re.M)
+            for name in names.split(", ")}
+    for name, (_, sender, states) in types.items():
+        if said.pop(name, "none") != states or (sender == "head" and states != "none"):
+            print(f"{name}: comes in {states}, the turns of protocol.md say otherwise")
+    for name in said:
+        print(f"{name}: only in the turns of protocol.md")
+
+
+def compare_handlers(types, path, table, sender, elsewhere=()):
+    """Each message that @sender may send has a handler, and no other one."""
+    rows = re.search(table + r".*? = \{\n(.*?)^\};", pathlib.Path(path).read_text(), re.M | re.S)[1]
+    handled = re.findall(r"\[MSG_(\w+)\]", rows) + list(elsewhere)
+    sent = {name for name, row in types.items() if row[1] in (sender, "both")}
+    for name in sorted(sent.symmetric_difference(handled)):
+        print(f"{name}: {'no handler' if name in sent else 'a handler for what is not sent'} in {path}")
+
+
 def main():
-    header = (WIRE / "msg.h").read_text()
-    numbers = {name: int(n) for name, n in re.findall(r"\bMSG_([A-Z_]+)\s*=\s*(\d+)[,;]", header.split("enum msg_type {")[1].split("};")[0])}
+    types = read_types()
     doc = pathlib.Path("docs/protocol.md").read_text()
     table = doc.split("\n## Messages\n")[1].split("\n\n**")[0]
-    rows = {name: (int(n), body) for n, name, body in re.findall(r"^\| (\d+) \| (\w+) \| \w+ \| (.*) \|$", table, re.M)}
+    rows = {name: (int(n), sender, body)
+            for n, name, sender, body in re.findall(r"^\| (\d+) \| (\w+) \| (\w+) \| (.*) \|$", table, re.M)}
     coders = read_coders()
-    for name in sorted(numbers.keys() | rows.keys()):
-        if name not in rows or name not in numbers:
-            print(f"{name}: only in {'msg.h' if name in numbers else 'protocol.md'}")
-        elif rows[name][0] != numbers[name]:
-            print(f"{name}: {numbers[name]} in msg.h, {rows[name][0]} in protocol.md")
+    for name in sorted(types.keys() | rows.keys()):
+        if name not in rows or name not in types:
+            print(f"{name}: only in {'msg_type.h' if name in types else 'protocol.md'}")
+        elif rows[name][:2] != types[name][:2]:
+            print(f"{name}: {types[name][:2]} in msg_type.h, {rows[name][:2]} in protocol.md")
         elif name not in IN_SENTENCES and name not in coders:
             print(f"{name}: no coder was found")
-        elif name not in IN_SENTENCES and coders[name] != (said := read_fields(rows[name][1])):
+        elif name not in IN_SENTENCES and coders[name] != (said := read_fields(rows[name][2])):
             print(f"{name}: the coder has {coders[name]}, protocol.md {said}")
-    version = re.search(r"MSG_VERSION = (\d+)", header)
-    if version and f"version {version[1]}." not in doc:
+    compare_turns(types, doc)
+    compare_handlers(types, "src/head/job/job_dispatch.c", r"\bdispatch\[256\]", "agent", ("HELLO", "PONG"))
+    compare_handlers(types, "src/agent/agent.c", r"\borders\[256\]", "head")
+    version = re.search(r"MSG_VERSION +(\d+)", (WIRE / "msg.h").read_text())
+    if f"version {version[1]}." not in doc:
         print(f"protocol.md does not name version {version[1]}")
 
 

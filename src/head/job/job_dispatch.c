@@ -453,67 +453,62 @@ static int on_owners(struct job *j, struct node *n, const struct frame *f, struc
         return job_owners_answer(job_endpoint_owners(j->endpoint), (size_t)n->index, f, err);
 }
 
-/* The states of a node in which a message may come, as bits. */
-enum {
-        IN_READY = 1 << NODE_READY,
-        IN_RUNNING = 1 << NODE_RUNNING,
-        IN_ANY = IN_READY | IN_RUNNING | 1 << NODE_GONE,
-};
-
-static const struct {
-        unsigned states;
-        int (*take)(struct job *j, struct node *n, const struct frame *f, struct error *err);
-} dispatch[] = {
-        [MSG_STARTED] = { IN_RUNNING, on_started },
-        [MSG_REFUSED] = { IN_RUNNING, on_refused },
-        [MSG_OUTPUT] = { IN_RUNNING, on_output },
-        [MSG_EXITED] = { IN_RUNNING, on_exited },
-        [MSG_REPORT] = { IN_RUNNING, on_report },
-        [MSG_DUMP] = { IN_RUNNING, on_dump },
-        [MSG_NCCL] = { IN_RUNNING, on_nccl },
-        [MSG_CREDIT] = { IN_RUNNING, on_credit },
-        [MSG_GONE] = { IN_RUNNING, on_gone },
-        [MSG_STORE] = { IN_ANY, on_store },
-        [MSG_TUNNEL] = { IN_ANY, on_tunnel },
-        [MSG_LOG] = { IN_ANY, on_log },
-        [MSG_LEAVING] = { IN_ANY, on_leaving },
-        [MSG_SIGNAL] = { IN_ANY, job_agent_signal },
-        [MSG_STATUS] = { IN_ANY, on_status },
-        [MSG_INSPECTED] = { IN_ANY, on_inspected },
-        [MSG_RAS] = { IN_ANY, on_ras },
-        [MSG_FLIGHT] = { IN_ANY, on_flight },
-        [MSG_SAMPLED] = { IN_ANY, on_sampled },
-        [MSG_RECORDED] = { IN_ANY, on_recorded },
-        [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
-        [MSG_PROBED] = { IN_ANY, on_probed },
-        [MSG_PORTS_HELD] = { IN_ANY, on_ports_held },
-        [MSG_OWNERS_REQUEST] = { IN_ANY, on_owners_request },
-        [MSG_OWNERS] = { IN_ANY, on_owners },
-        [MSG_WANT] = { IN_READY, on_want },
-        [MSG_TAKEN] = { IN_READY, on_taken },
-        [MSG_PUSHED] = { IN_ANY, on_pushed },
-        [MSG_PULLED] = { IN_ANY, on_pulled },
-        [MSG_PING_REQUEST] = { IN_ANY, on_ping_request },
+/* wire/msg_type.h has the states in which each of them may come. */
+static int (*const dispatch[256])(struct job *j, struct node *n, const struct frame *f,
+                                  struct error *err) = {
+        [MSG_STARTED] = on_started,
+        [MSG_REFUSED] = on_refused,
+        [MSG_OUTPUT] = on_output,
+        [MSG_EXITED] = on_exited,
+        [MSG_REPORT] = on_report,
+        [MSG_DUMP] = on_dump,
+        [MSG_NCCL] = on_nccl,
+        [MSG_CREDIT] = on_credit,
+        [MSG_GONE] = on_gone,
+        [MSG_STORE] = on_store,
+        [MSG_TUNNEL] = on_tunnel,
+        [MSG_LOG] = on_log,
+        [MSG_LEAVING] = on_leaving,
+        [MSG_SIGNAL] = job_agent_signal,
+        [MSG_STATUS] = on_status,
+        [MSG_INSPECTED] = on_inspected,
+        [MSG_RAS] = on_ras,
+        [MSG_FLIGHT] = on_flight,
+        [MSG_SAMPLED] = on_sampled,
+        [MSG_RECORDED] = on_recorded,
+        [MSG_ENDPOINT_OPENED] = on_endpoint_opened,
+        [MSG_PROBED] = on_probed,
+        [MSG_PORTS_HELD] = on_ports_held,
+        [MSG_OWNERS_REQUEST] = on_owners_request,
+        [MSG_OWNERS] = on_owners,
+        [MSG_WANT] = on_want,
+        [MSG_TAKEN] = on_taken,
+        [MSG_PUSHED] = on_pushed,
+        [MSG_PULLED] = on_pulled,
+        [MSG_PING_REQUEST] = on_ping_request,
 };
 
 static int on_node_message(void *ctx, struct node *n, const struct frame *f, struct error *err)
 {
-        static const char *const states[NODE_STATES] = {
-                [NODE_READY] = "before its launch",
-                [NODE_RUNNING] = "while ranks run there",
-                [NODE_GONE] = "after the end of its ranks",
+        static const struct {
+                enum msg_states in;
+                const char *when;
+        } states[NODE_STATES] = {
+                [NODE_READY] = { MSG_IN_READY, "before its launch" },
+                [NODE_RUNNING] = { MSG_IN_RUNNING, "while ranks run there" },
+                [NODE_GONE] = { MSG_IN_GONE, "after the end of its ranks" },
         };
         int r;
 
         *err = (struct error){ 0 };
-        if (f->type >= ARRAY_SIZE(dispatch) || !dispatch[f->type].take)
+        if (!msg_comes_from(f->type, MSG_FROM_AGENT) || !dispatch[f->type])
                 r = err_set(err, EPROTO, "message out of turn: %s (type %u)", msg_name(f->type),
                             f->type);
-        else if (!(dispatch[f->type].states & 1u << n->state))
+        else if (!msg_comes_in(f->type, states[n->state].in))
                 r = err_set(err, EPROTO, "message out of turn: %s %s", msg_name(f->type),
-                            states[n->state]);
+                            states[n->state].when);
         else
-                r = dispatch[f->type].take(ctx, n, f, err);
+                r = dispatch[f->type](ctx, n, f, err);
         if (r < 0 && n->state == NODE_GONE) /* the attempt loses nothing */
                 log_line(LOG_WARN, "%s is not used again: its agent sent a %s", n->host->name,
                          err->text);

@@ -430,14 +430,18 @@ TEST(a_launch_knows_its_families_and_no_empty_node)
         buf_finish(&b);
 }
 
-TEST(every_message_has_a_name)
+TEST(a_message_has_a_name_a_direction_and_states)
 {
-        for (int type = MSG_LAUNCH; type <= MSG_COMMON; type++)
-                assert_string_not_equal(msg_name((uint8_t)type), "?");
-        for (int type = MSG_HELLO; type <= MSG_PING_REQUEST; type++)
-                assert_string_not_equal(msg_name((uint8_t)type), "?");
         assert_string_equal(msg_name(MSG_STORE), "STORE");
+        assert_true(msg_comes_from(MSG_STORE, MSG_FROM_HEAD));
+        assert_true(msg_comes_from(MSG_STORE, MSG_FROM_AGENT));
+        assert_false(msg_comes_from(MSG_LAUNCH, MSG_FROM_AGENT));
+        assert_false(msg_comes_from(MSG_EXITED, MSG_FROM_HEAD));
+        assert_true(msg_comes_in(MSG_EXITED, MSG_IN_RUNNING));
+        assert_false(msg_comes_in(MSG_EXITED, MSG_IN_READY));
+        assert_false(msg_comes_in(MSG_HELLO, MSG_IN_ANY));
         assert_string_equal(msg_name(200), "?");
+        assert_false(msg_comes_from(200, MSG_FROM_BOTH));
 }
 
 TEST(parts_of_a_dump_stay_within_the_file)
