@@ -263,10 +263,14 @@ static void code_output(struct codec *c, struct output *m)
 
 static void code_dump(struct codec *c, struct dump *m)
 {
+        codec_u32(c, &m->number);
+        codec_u32(c, &m->left);
         codec_u32(c, &m->rank);
+        codec_text(c, m->problem, sizeof(m->problem));
         codec_u64(c, &m->size);
         codec_u64(c, &m->at);
         codec_rest(c, &m->data, &m->len);
+        codec_require(c, m->number || (!m->left && !*m->problem));
         codec_require(c, !m->len || (m->len <= MSG_DUMP_PART && m->size <= MSG_MAX_DUMP &&
                                      m->at < m->size && m->len <= m->size - m->at));
         codec_require(c, m->len || !m->at);

@@ -254,10 +254,16 @@ struct output {
         const unsigned char *data; /* lent by the frame */
         size_t len;                /* 0 = end of file */
 };
-/* A dump is sent in order, one after the other: whole parts of MSG_DUMP_PART, the last one shorter.
- * A dump that is not kept, or is too large, is one message without data at 0. */
+/* A part of a dump of PyTorch's flight recorder. Dumps are sent in order, one after the other:
+ * whole parts of MSG_DUMP_PART, the last one shorter. A dump that is not kept, or is too large, is
+ * one message without data at 0. */
 struct dump {
-        uint32_t rank;             /* in PyTorch; from the name of the file */
+        uint32_t number; /* of the INSPECT; 0 = at the end of the attempt, after all EXITED */
+        /* Answers to the INSPECT that are still to come, this one not counted with its last part.
+         */
+        uint32_t left;
+        uint32_t rank;             /* in PyTorch; UINT32_MAX: the node has no recorder to INSPECT */
+        char problem[120];         /* of an INSPECT: why there is no dump */
         uint64_t size, at;         /* bytes of the file, and of those before @data */
         const unsigned char *data; /* lent by the frame */
         size_t len;

@@ -92,23 +92,9 @@ static void code_ras_reply(struct codec *c, struct ras_reply *m)
         codec_str(c, &m->text, RAS_TEXT_MAX);
 }
 
-static void code_flight_part(struct codec *c, struct flight_part *m)
-{
-        codec_u32(c, &m->number);
-        codec_u32(c, &m->left);
-        codec_u32(c, &m->rank);
-        codec_text(c, m->problem, sizeof(m->problem));
-        codec_u64(c, &m->size);
-        codec_u64(c, &m->at);
-        codec_rest(c, &m->data, &m->len);
-        codec_require(c, m->len <= MSG_DUMP_PART && m->size <= MSG_MAX_DUMP && m->at <= m->size &&
-                                 m->len <= m->size - m->at);
-}
-
 DEFINE_OWNING_MESSAGE(inspect_order, MSG_INSPECT)
 DEFINE_OWNING_MESSAGE(inspected, MSG_INSPECTED)
 DEFINE_OWNING_MESSAGE(ras_reply, MSG_RAS)
-DEFINE_PLAIN_MESSAGE(flight_part, MSG_FLIGHT)
 
 /* --- SAMPLED ---------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
  * INSPECT asks for what costs more, for `hnlaunch why`: the processor time of a second, or the
  * stacks of some ranks. Each rank is answered by an INSPECTED of its own as soon as it is known. Or
  * it asks what NCCL's RAS says, twice, answered by a RAS each; or for dumps of PyTorch's flight
- * recorder, answered by their parts. Of a rank that has crashed it asks for the stack in its core
+ * recorder, answered by DUMPs. Of a rank that has crashed it asks for the stack in its core
  * file.
  */
 #pragma once
@@ -125,20 +125,6 @@ struct ras_reply {
 void ras_reply_encode(struct buf *b, const struct ras_reply *m);
 int ras_reply_decode(struct ras_reply *m, const struct frame *f, struct error *err);
 void ras_reply_finish(struct ras_reply *m);
-
-/* A part of the dump of a flight recorder, as struct dump (msg.h), or why there is none. */
-struct flight_part {
-        uint32_t number; /* of the INSPECT */
-        uint32_t left;   /* dumps that are still to come, this one not counted with its last part */
-        uint32_t rank;   /* in PyTorch; UINT32_MAX: the node has no recorder */
-        char problem[120];
-        uint64_t size, at;
-        const unsigned char *data; /* lent by the frame */
-        size_t len;
-};
-
-void flight_part_encode(struct buf *b, const struct flight_part *m);
-int flight_part_decode(struct flight_part *m, const struct frame *f, struct error *err);
 
 void inspect_order_encode(struct buf *b, const struct inspect_order *m);
 int inspect_order_decode(struct inspect_order *m, const struct frame *f, struct error *err);

@@ -29,7 +29,6 @@
         }
 
 AGAIN(dump)
-AGAIN(flight_part)
 AGAIN(nccl_report)
 AGAIN(launch_terminal)
 AGAIN(started)
@@ -236,7 +235,6 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_INSPECT] = inspect_order_again,
         [MSG_INSPECTED] = inspected_again,
         [MSG_RAS] = ras_reply_again,
-        [MSG_FLIGHT] = flight_part_again,
         [MSG_SAMPLE] = number_again,
         [MSG_SAMPLED] = sample_again,
         [MSG_RECORD] = number_again,

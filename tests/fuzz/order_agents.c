@@ -517,8 +517,12 @@ static void lie(struct order_agent *a, uint8_t type)
                 lie_to_store(a);
                 break;
         case MSG_DUMP:
-                dump_encode(&b, &(struct dump){ x, 4 + y % 3, (uint64_t)(y % 3),
-                                                (const unsigned char *)"dump", y & 4 });
+                dump_encode(&b, &(struct dump){ .number = y >> 6,
+                                                .rank = x,
+                                                .size = 4 + y % 3,
+                                                .at = (uint64_t)(y % 3),
+                                                .data = (const unsigned char *)"dump",
+                                                .len = y & 4 });
                 say(a, &b);
                 break;
         case MSG_TUNNEL:

@@ -272,14 +272,14 @@ static void seed_statuses(struct buf *b)
                                                  .problem = "no answer",
                                                  .text = (char[]){ "{\"nccl_version\"" } });
         write_message(b, "ras");
-        flight_part_encode(b, &(struct flight_part){ .number = 7,
-                                                     .left = 1,
-                                                     .rank = 3,
-                                                     .size = 8,
-                                                     .at = 4,
-                                                     .data = (const unsigned char *)"dump",
-                                                     .len = 4 });
-        write_message(b, "flight");
+        dump_encode(b, &(struct dump){ .number = 7,
+                                       .left = 1,
+                                       .rank = 3,
+                                       .size = 8,
+                                       .at = 4,
+                                       .data = (const unsigned char *)"dump",
+                                       .len = 4 });
+        write_message(b, "dump_asked");
         sample_encode(b, &(struct sample){
                                  .mono_ms = 1,
                                  .interval_ms = 1000,
@@ -305,7 +305,10 @@ static void seed_statuses(struct buf *b)
         write_message(b, "leaving");
         rank_bytes_encode(b, MSG_REPORT, 1, "{}", 2);
         write_message(b, "report");
-        dump_encode(b, &(struct dump){ 1, 6, 0, (const unsigned char *)"pickle", 6 });
+        dump_encode(b, &(struct dump){ .rank = 1,
+                                       .size = 6,
+                                       .data = (const unsigned char *)"pickle",
+                                       .len = 6 });
         write_message(b, "dump");
         nccl_report_encode(b, &(struct nccl_report){ 22809, "/lib/libnccl.so.2" });
         write_message(b, "nccl");

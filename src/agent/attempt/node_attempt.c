@@ -257,7 +257,7 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
                                        &t->timers.starting, &t->stop.step };
 
         *t = (struct node_attempt){
-                .deps = *deps, .ops = *ops, .contain = CONTAIN_INIT, .dumps.fd = -1
+                .deps = *deps, .ops = *ops, .contain = CONTAIN_INIT, .dumps.file = DUMP_FILE_INIT
         };
         t->contain.others = (struct contain_others){ any_other_process, is_other_process, t };
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {

@@ -378,7 +378,7 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l)
                 snprintf(t->deps.notes->cgroup, sizeof(t->deps.notes->cgroup), "%s",
                          t->contain.cgroup.path);
         oom_read(&t->oom, t->contain.cgroup.path);
-        t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .fd = -1 };
+        t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .file = DUMP_FILE_INIT };
         free(t->cwd);
         t->cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);

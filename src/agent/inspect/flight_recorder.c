@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/nccl/dump_file.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -42,18 +43,18 @@ struct flights {
         uint32_t n, left;
 };
 
-static void send_flight(struct flights *r, struct flight_part *m)
+static void send_flight(struct flights *r, struct dump *m)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         m->number = r->order->number;
         m->left = r->left;
-        flight_part_encode(&b, m);
+        dump_encode(&b, m);
         fd_write_all(r->to, buf_data(&b), buf_len(&b));
 }
 
 /* The last message of a recorder. */
-static void end_recorder(struct flights *r, struct flight *f, struct flight_part *m)
+static void end_recorder(struct flights *r, struct flight *f, struct dump *m)
 {
         f->done = true;
         r->left--;
@@ -62,28 +63,13 @@ static void end_recorder(struct flights *r, struct flight *f, struct flight_part
 
 static void tell_flight_problem(struct flights *r, struct flight *f, const char *text)
 {
-        struct flight_part m = { .rank = f->rank };
+        struct dump m = { .rank = f->rank };
 
         snprintf(m.problem, sizeof(m.problem), "%s", text);
         end_recorder(r, f, &m);
 }
 
 /* --- the order -------------------------------------------------------------------------------- */
-
-/* Reads the rank in the name of a FIFO. False: it is none. */
-static bool parse_pipe_name(const char *name, const char *start, uint32_t *ret_rank)
-{
-        size_t n = strlen(start);
-        unsigned long rank;
-        char *end;
-
-        if (strncmp(name, start, n) != 0 || name[n] < '0' || name[n] > '9')
-                return false;
-        errno = 0;
-        rank = strtoul(name + n, &end, 10);
-        *ret_rank = (uint32_t)rank;
-        return !strcmp(end, ".pipe") && !errno && rank <= INT32_MAX;
-}
 
 static void find_recorders(struct flights *r)
 {
@@ -94,7 +80,7 @@ static void find_recorders(struct flights *r)
         struct dirent *entry;
 
         while (d && r->n < MSG_MAX_DUMPS && (entry = readdir(d)))
-                if (parse_pipe_name(entry->d_name, slash + 1, &r->v[r->n].rank))
+                if (dump_file_parse_name(entry->d_name, slash + 1, ".pipe", &r->v[r->n].rank))
                         r->n++;
         if (d)
                 closedir(d);
@@ -128,10 +114,9 @@ static bool order_dump(struct flights *r, struct flight *f)
 
 /* --- the dump --------------------------------------------------------------------------------- */
 
-/* Whether the dump is complete. */
-static bool is_dump_ready(struct flight *f, const char *path)
+/* Opens the dump if it is complete. */
+static bool open_live_dump(struct flight *f, const char *path, struct dump_file *file)
 {
-        CLEANUP(fd_closep) int fd = -1;
         struct stat st;
         off_t before = f->size;
         char last;
@@ -143,34 +128,49 @@ static bool is_dump_ready(struct flight *f, const char *path)
             st.st_mtim.tv_nsec == f->before.st_mtim.tv_nsec)
                 return false; /* an older one */
         f->size = st.st_size;
-        if (st.st_size != before)
+        if (st.st_size != before || !dump_file_open(file, path))
                 return false;
-        fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        return fd >= 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last == PICKLE_STOP;
+        if (file->size == (uint64_t)f->size && pread(file->fd, &last, 1, f->size - 1) == 1 &&
+            last == PICKLE_STOP)
+                return true;
+        dump_file_close(file);
+        return false;
 }
 
-static void send_live_dump(struct flights *r, struct flight *f, const char *path)
+/* Sends an open dump and removes it, or tells why it cannot be sent. */
+static void send_live_dump(struct flights *r, struct flight *f, const char *path,
+                           struct dump_file *file)
 {
-        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         unsigned char part[MSG_DUMP_PART];
-        struct flight_part m = { .rank = f->rank, .size = (uint64_t)f->size, .data = part };
+        struct dump m = { .rank = f->rank };
 
-        if (f->size > MSG_MAX_DUMP) {
+        if (file->size > MSG_MAX_DUMP) {
                 tell_flight_problem(r, f, "its dump is larger than 32 MiB");
                 return;
         }
-        for (;; m.at += m.len) {
-                m.len = MIN(sizeof(part), m.size - m.at);
-                if (pread(fd, part, m.len, (off_t)m.at) != (ssize_t)m.len) {
-                        tell_flight_problem(r, f, "its dump cannot be read");
+        while (dump_file_read(file, part, &m)) {
+                if (file->at == file->size) {
+                        end_recorder(r, f, &m);
+                        unlink(path);
                         return;
                 }
-                if (m.at + m.len == m.size)
-                        break;
                 send_flight(r, &m);
         }
-        end_recorder(r, f, &m);
-        unlink(path);
+        tell_flight_problem(r, f, "its dump cannot be read");
+}
+
+/* Looks once at the dump of a recorder that was given an order; @late: for the last time. */
+static void look_at_dump(struct flights *r, struct flight *f, bool late)
+{
+        CLEANUP(free_textp) char *path = name_live_dump(r, f);
+        struct dump_file file = DUMP_FILE_INIT;
+
+        if (open_live_dump(f, path, &file)) {
+                send_live_dump(r, f, path, &file);
+                dump_file_close(&file);
+        } else if (late) {
+                tell_flight_problem(r, f, "no dump came in time");
+        }
 }
 
 void flight_recorder_run(const struct inspect_order *o, const struct inspector_paths *paths, int to)
@@ -182,20 +182,14 @@ void flight_recorder_run(const struct inspect_order *o, const struct inspector_p
         signal(SIGTERM, SIG_DFL); /* there is no tool to kill */
         find_recorders(&r);
         if (!r.n)
-                send_flight(&r, &(struct flight_part){ .rank = UINT32_MAX });
+                send_flight(&r, &(struct dump){ .rank = UINT32_MAX });
         for (uint32_t i = 0; i < r.n; i++)
                 order_dump(&r, &r.v[i]);
         while (r.left) {
                 poll(NULL, 0, DUMP_LOOK_MS);
                 late = clock_ms() >= until;
-                for (uint32_t i = 0; i < r.n; i++) {
-                        struct flight *f = &r.v[i];
-                        CLEANUP(free_textp) char *path = name_live_dump(&r, f);
-
-                        if (!f->done && is_dump_ready(f, path))
-                                send_live_dump(&r, f, path);
-                        else if (!f->done && late)
-                                tell_flight_problem(&r, f, "no dump came in time");
-                }
+                for (uint32_t i = 0; i < r.n; i++)
+                        if (!r.v[i].done)
+                                look_at_dump(&r, &r.v[i], late);
         }
 }

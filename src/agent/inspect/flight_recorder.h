@@ -12,6 +12,6 @@
 
 #include "agent/inspect/inspector.h"
 
-/* Writes the FLIGHT messages to @to, at the latest @o->limit_ms from now. */
+/* Writes the DUMP messages to @to, at the latest @o->limit_ms from now. */
 void flight_recorder_run(const struct inspect_order *o, const struct inspector_paths *paths,
                          int to);

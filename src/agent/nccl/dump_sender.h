@@ -3,8 +3,8 @@
  * Dump_sender: sends the dumps of PyTorch's flight recorder to the head
  *
  * Ranks are told to write them into the job's folder as nccl_trace_rank_<rank>, where the rank is
- * PyTorch's own (wire/env/nccl_env.h). They are read when no process of the attempt is left. What
- * is in the folder was put there by ranks: links, devices and long files are not read.
+ * PyTorch's own (wire/env/nccl_env.h). They are read when no process of the attempt is left; of
+ * files larger than MSG_MAX_DUMP only the size is sent.
  */
 #pragma once
 
@@ -13,15 +13,15 @@
 #include <stdint.h>
 
 #include "agent/core/uplink.h"
+#include "agent/nccl/dump_file.h"
 
-/* .fd -1 and zeros: no dumps. */
+/* .file DUMP_FILE_INIT and zeros: no dumps. */
 struct dump_sender {
         bool keep;  /* send the content, too */
         char *path; /* of the folder; NULL = nothing was found */
         uint32_t *ranks;
         size_t n, next; /* of ranks; the dump that is being sent */
-        int fd;         /* of this dump, -1 = not open */
-        uint64_t size, at;
+        struct dump_file file;
 };
 
 /* Looks for dumps in @dir, NULL = there is no folder. Beyond MSG_MAX_DUMPS they are left out, which

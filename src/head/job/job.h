@@ -32,10 +32,10 @@ struct core_found;
 struct dial_in;
 struct job;
 struct dump_files;
+struct dump;
 struct inspect_order;
 struct inspected;
 struct ras_reply;
-struct flight_part;
 struct rank_table;
 struct pull;
 struct sample;
@@ -52,7 +52,7 @@ struct job_why {
         void (*inspected)(void *ctx, int node, struct inspected *m);
         void (*ras)(void *ctx, int node, struct ras_reply *m);
         /* -EPROTO: the part is out of turn. */
-        int (*flight)(void *ctx, int node, const struct flight_part *m, struct error *err);
+        int (*dump)(void *ctx, int node, const struct dump *m, struct error *err);
         void *ctx;
 };
 

@@ -223,7 +223,16 @@ static int on_dump(struct job *j, struct node *n, const struct frame *f, struct 
 {
         struct dump m;
 
-        if (dump_decode(&m, f, err) < 0 || turns_dump(j->attempt.turns, n->index, err) < 0)
+        if (dump_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (m.number > j->orders.inspections)
+                return err_set(err, EPROTO, "message out of turn: DUMP without a request");
+        if (m.number)
+                return j->config.why.dump ? j->config.why.dump(j->config.why.ctx, n->index, &m, err)
+                                          : 0;
+        if (n->state != NODE_RUNNING)
+                return err_set(err, EPROTO, "message out of turn: DUMP, while no ranks run there");
+        if (turns_dump(j->attempt.turns, n->index, err) < 0)
                 return -EPROTO;
         return dump_files_take(j->attempt.dumps, n->index, &m, err);
 }
@@ -339,18 +348,6 @@ static int on_ras(struct job *j, struct node *n, const struct frame *f, struct e
                 j->config.why.ras(j->config.why.ctx, n->index, &m);
         ras_reply_finish(&m);
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: RAS without a request");
-}
-
-static int on_flight(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        struct flight_part m;
-
-        if (flight_part_decode(&m, f, err) < 0)
-                return -EPROTO;
-        if (!m.number || m.number > j->orders.inspections)
-                return err_set(err, EPROTO, "message out of turn: FLIGHT without a request");
-        return j->config.why.flight ? j->config.why.flight(j->config.why.ctx, n->index, &m, err)
-                                    : 0;
 }
 
 static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -473,7 +470,6 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_STATUS] = on_status,
         [MSG_INSPECTED] = on_inspected,
         [MSG_RAS] = on_ras,
-        [MSG_FLIGHT] = on_flight,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_endpoint_opened,

@@ -404,7 +404,7 @@ static void take_ras(void *ctx, int node, struct ras_reply *m)
                 end_step(w);
 }
 
-static int take_flight(void *ctx, int node, const struct flight_part *m, struct error *err)
+static int take_flight(void *ctx, int node, const struct dump *m, struct error *err)
 {
         struct look *w = ctx;
 
@@ -505,7 +505,7 @@ static void *create_look(const struct run_view *r, struct job_config *c)
                                    .last = on_last_look,
                                    .inspected = take_inspected,
                                    .ras = take_ras,
-                                   .flight = take_flight,
+                                   .dump = take_flight,
                                    .ctx = w };
         return w;
 }

@@ -60,7 +60,7 @@ void look_flight_begin(struct look_flight *f, const struct run_view *r, uint32_t
         }
 }
 
-static void add_flight_problem(struct look_flight *f, const struct flight_part *m)
+static void add_flight_problem(struct look_flight *f, const struct dump *m)
 {
         struct flight_problem *p = NULL;
 
@@ -79,17 +79,14 @@ static void add_flight_problem(struct look_flight *f, const struct flight_part *
                 intlist_add(&p->ranks, (int)m->rank);
 }
 
-int look_flight_take(struct look_flight *f, int node, const struct flight_part *m,
-                     struct error *err)
+int look_flight_take(struct look_flight *f, int node, const struct dump *m, struct error *err)
 {
-        struct dump d = { m->rank, m->size, m->at, m->data, m->len };
-
         if (!f->number || m->number != f->number || !f->asked[node])
                 return 0; /* late */
         if (m->rank <= INT32_MAX && *m->problem) {
                 dump_files_end(f->dumps, node);
                 add_flight_problem(f, m);
-        } else if (m->len && dump_files_take(f->dumps, node, &d, err) < 0) {
+        } else if (m->len && dump_files_take(f->dumps, node, m, err) < 0) {
                 return -EPROTO;
         }
         if (!m->left) {

@@ -37,8 +37,7 @@ struct look_flight {
 void look_flight_begin(struct look_flight *f, const struct run_view *r, uint32_t number,
                        int64_t until);
 /* Takes a part. -EPROTO with @err: it is out of turn. */
-int look_flight_take(struct look_flight *f, int node, const struct flight_part *m,
-                     struct error *err);
+int look_flight_take(struct look_flight *f, int node, const struct dump *m, struct error *err);
 /* Adds what has come to the notes. Returns the folder, lent; NULL = no dump has come. */
 const char *look_flight_use(struct look_flight *f, struct why_finding *finding);
 void look_flight_finish(struct look_flight *f); /* also after all zeros */

@@ -444,6 +444,51 @@ TEST(a_message_has_a_name_a_direction_and_states)
         assert_false(msg_comes_from(200, MSG_FROM_BOTH));
 }
 
+TEST(a_part_of_a_dump_comes_back_as_sent)
+{
+        const struct dump part = { .number = 8,
+                                   .left = 2,
+                                   .rank = 70000,
+                                   .problem = "late",
+                                   .size = 8,
+                                   .at = 4,
+                                   .data = (const unsigned char *)"dump",
+                                   .len = 4 };
+        struct dump p;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        dump_encode(&b, &part);
+        f = first_frame(&b);
+        assert_int_equal(dump_decode(&p, &f, NULL), 0);
+        assert_int_equal(p.number, 8);
+        assert_int_equal(p.left, 2);
+        assert_int_equal(p.rank, 70000);
+        assert_string_equal(p.problem, "late");
+        assert_int_equal(p.size, 8);
+        assert_int_equal(p.at, 4);
+        assert_int_equal(p.len, 4);
+        assert_memory_equal(p.data, "dump", 4);
+        buf_finish(&b);
+}
+
+TEST(a_dump_at_the_end_of_an_attempt_answers_nothing)
+{
+        static const struct dump wrong[] = { { .left = 1 }, { .problem = "late" } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+                struct buf b = BUF_INIT;
+                struct dump out;
+                struct error err;
+                struct frame f;
+
+                dump_encode(&b, &wrong[i]);
+                f = only_frame(&b, MSG_DUMP);
+                assert_int_equal(dump_decode(&out, &f, &err), -EPROTO);
+                buf_finish(&b);
+        }
+}
+
 TEST(parts_of_a_dump_stay_within_the_file)
 {
         static const struct {
@@ -465,7 +510,11 @@ TEST(parts_of_a_dump_stay_within_the_file)
         static unsigned char data[MSG_DUMP_PART + 1] = { 'd' };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-                const struct dump in = { 7, table[i].size, table[i].at, data, table[i].len };
+                const struct dump in = { .rank = 7,
+                                         .size = table[i].size,
+                                         .at = table[i].at,
+                                         .data = data,
+                                         .len = table[i].len };
                 struct buf b = BUF_INIT;
                 struct dump out;
                 struct error err;

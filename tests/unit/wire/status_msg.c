@@ -262,37 +262,3 @@ TEST(an_answer_of_ras_comes_back_as_sent)
         ras_reply_finish(&a);
         buf_finish(&b);
 }
-
-TEST(a_part_of_a_dump_comes_back_as_sent)
-{
-        struct flight_part part = { .number = 8,
-                                    .left = 2,
-                                    .rank = 70000,
-                                    .problem = "late",
-                                    .size = 8,
-                                    .at = 4,
-                                    .data = (const unsigned char *)"dump",
-                                    .len = 4 };
-        struct flight_part p;
-        struct buf b = BUF_INIT;
-        struct frame f;
-
-        flight_part_encode(&b, &part);
-        f = first_frame(&b);
-        assert_int_equal(flight_part_decode(&p, &f, NULL), 0);
-        assert_int_equal(p.number, 8);
-        assert_int_equal(p.left, 2);
-        assert_int_equal(p.rank, 70000);
-        assert_string_equal(p.problem, "late");
-        assert_int_equal(p.size, 8);
-        assert_int_equal(p.at, 4);
-        assert_int_equal(p.len, 4);
-        assert_memory_equal(p.data, "dump", 4);
-        frame_consume(&b, &f);
-
-        part.at = 5; /* beyond the end of the file */
-        flight_part_encode(&b, &part);
-        f = first_frame(&b);
-        assert_int_not_equal(flight_part_decode(&p, &f, NULL), 0);
-        buf_finish(&b);
-}
