@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "head/commands/run_commands.h"
@@ -21,8 +22,6 @@
 #include "head/options/options.h"
 #include "head/output/say.h"
 #include "head/run/run_socket.h"
-
-enum { HN_NOT_WRITTEN = 903, HN_STDOUT = 905, HN_ABORTED = 908 };
 
 /* Writes a part of the last message; async-signal-safe. */
 static void put_last_words(const char *text)
@@ -54,7 +53,8 @@ static int finish_command(struct options *o, struct diags *d, int code)
         int error = say_close_stdout();
 
         if (error && error != EPIPE && !code) {
-                diag_add(d, HN_STDOUT, 73, "cannot write to standard output: %s", strerror(error));
+                diag_add(d, HN_STDOUT_UNWRITTEN, 73, "cannot write to standard output: %s",
+                         strerror(error));
                 return launch_refuse(o, d, 73);
         }
         options_finish(o);
@@ -70,7 +70,7 @@ static int open_json_output(struct options *o, struct diags *d)
         int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
 
         if (path && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)) {
-                diag_add(d, HN_NOT_WRITTEN, 73, "cannot write to %s: %s", path, strerror(errno));
+                diag_add(d, HN_NO_LOG_FOLDER, 73, "cannot write to %s: %s", path, strerror(errno));
                 fd_close(fd);
                 return launch_refuse(o, d, 73);
         }

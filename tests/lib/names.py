@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules for names and sizes in src/ that tests/layers.sh checks: each prints its violations, a line each.
 
-usage: names.py statics | structs | fields | private
+usage: names.py statics | structs | fields | private | numbers
 
   statics   static functions have at least two words and exist once (exempt: on_* and tick)
   structs   struct names exist once
   fields    a struct has at most 20 fields (exempt: struct options, the mirror of the option table)
   private   a header *_private.h is included by its own room only, and by at most six files (exempt: launch_private.h, the
             state that the steps of a launch pass on, one file a step)
+  numbers   errors and warnings are named as in base/error_number.h: calls have no number, and no file an enum of its own
 """
 import collections
 import pathlib
@@ -80,5 +81,17 @@ def private():
                 yield f"{header} is included by {len(users)} files"
 
 
-for violation in {"statics": statics, "structs": structs, "fields": fields, "private": private}[sys.argv[1]]():
+NUMBER = re.compile(r"\b(?:log_warning\(|(?:diag_add|diag_warn|range_error_set|verdict_nothing_because)\([^,()]+,)\s*[1-9]"
+                    r"|\bHN_[A-Z0-9_]+ = \d{3}\b")
+
+
+def numbers():
+    for path in FILES:
+        if path.name != "error_number.h":
+            for m in NUMBER.finditer(plain(path)):
+                yield f"{path}: {' '.join(m[0].split())}"
+
+
+for violation in {"statics": statics, "structs": structs, "fields": fields, "private": private,
+                  "numbers": numbers}[sys.argv[1]]():
     print(violation)

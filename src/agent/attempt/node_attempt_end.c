@@ -15,6 +15,7 @@
 
 #include "agent/attempt/node_attempt_private.h"
 #include "agent/record/node_trace.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"

@@ -22,6 +22,7 @@
 #include "agent/pmix/pmix_service.h"
 #include "agent/rank/base_env.h"
 #include "agent/rank/limits.h"
+#include "base/error_number.h"
 #include "base/exec_failure.h"
 #include "base/fd.h"
 #include "base/log.h"

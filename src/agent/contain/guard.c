@@ -26,6 +26,7 @@
 #include "agent/core/proc.h"
 #include "agent/files/cache_dir.h"
 #include "base/error.h"
+#include "base/error_number.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "wire/msg.h"

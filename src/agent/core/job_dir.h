@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 
-enum { HN_FILES_LEFT = 314 }; /* the number of a warning of files that stay on the node */
 
 struct job_dir {
         char *path;  /* NULL = not made */

@@ -23,6 +23,7 @@
 #include <utlist.h>
 
 #include "agent/endpoint/endpoint_tcp_private.h"
+#include "base/error_number.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -33,7 +34,6 @@ enum {
         SHARE_MIN = 16 << 10,   /* smaller rests of answers are copied for each client */
         PROBE_SIZE = sizeof(ENDPOINT_PROBE) - 1 + ENDPOINT_TOKEN / 2,
         TOLD_MAX = 64,
-        HN_NO_SUCH_SOCKET = 410,
 };
 
 struct tcp_write {

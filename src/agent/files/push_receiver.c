@@ -16,6 +16,7 @@
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
 #include "agent/files/file_cache.h"
+#include "base/error_number.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "wire/msg.h"

@@ -14,6 +14,7 @@
 
 #include "agent/core/proc.h"
 #include "agent/nccl/nccl_version.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -168,7 +169,7 @@ static void note_mpi(struct library_watch *w, const struct found_libraries *foun
         w->told_two = true;
         if (w->rank == 0)
                 log_warning(
-                        HN_TWO_MPIS_LOADED,
+                        HN_TWO_MPIS,
                         "rank 0 has loaded two MPI libraries that exclude each other: %s and %s",
                         found->open_mpi, found->mpich);
 }

@@ -17,8 +17,6 @@
 #include "agent/core/uplink.h"
 #include "base/elf/mpi_library.h"
 
-enum { HN_TWO_MPIS_LOADED = 245 /* the number of a warning: two MPI libraries in one process */ };
-
 struct library_watch {
         uv_timer_t timer;
         struct uplink *up;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/core/proc.h"
+#include "base/error_number.h"
 #include "base/log.h"
 
 enum {

@@ -17,7 +17,7 @@
 #include "base/elf/mpi_library.h"
 #include "wire/msg.h"
 
-enum { WORLD_RANKS = 2, HN_WORLD_OF_ONE = 511 };
+enum { WORLD_RANKS = 2 };
 
 struct watched_world {
         pid_t pid;

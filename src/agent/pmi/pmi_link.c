@@ -19,6 +19,7 @@
 
 #include "agent/pmi/pmi.h"
 #include "agent/pmi/pmi_port.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/macros.h"

@@ -17,8 +17,6 @@
 #include "store/relay/relay.h"
 #include "wire/msg.h"
 
-enum { HN_PMI_BROKEN = 605 /* the number of a warning of a rank that breaks the protocol */ };
-
 struct pmi_link;
 
 /* @l is borrowed for the call, @relay until pmi_link_destroy(). NULL with @err: the map of @l does

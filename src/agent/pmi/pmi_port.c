@@ -18,6 +18,7 @@
 
 #include "agent/endpoint/peer_check.h"
 #include "agent/endpoint/port.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/macros.h"

@@ -19,9 +19,9 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/error_number.h"
 
 enum {
-        HN_PMI_REFUSED = 606,
         PMI_PORT_WAITING_MAX = 256,
         PMI_PORT_LINE_MAX = 128, /* of the first line, with its LF */
 };

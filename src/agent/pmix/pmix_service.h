@@ -17,8 +17,6 @@
 #include "store/relay/relay.h"
 #include "wire/msg.h"
 
-enum { HN_PMIX_ENDED = 244 /* the number of a warning: the helper has ended before its ranks */ };
-
 struct pmix_service;
 
 struct pmix_service_ops {

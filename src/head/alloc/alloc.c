@@ -11,12 +11,11 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/alloc/alloc_reader.h"
 #include "head/core/ray_module.h"
-
-enum { HN_NOT_INSIDE = 153 };
 
 /* What tells a manager: each of @marks is set, or @also is. NAME=VALUE must have that value. */
 static const struct {
@@ -155,7 +154,7 @@ int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts 
         int rc;
 
         if (missing) {
-                diag_help(diag_add(d, HN_NOT_INSIDE, EX_USAGE,
+                diag_help(diag_add(d, HN_ALLOC_NOT_INSIDE, EX_USAGE,
                                    "--scheduler %s, but this is no %s allocation: %s is not set",
                                    r.option, r.title, missing),
                           "start hnlaunch inside the allocation, or name the hosts with -H or -w");

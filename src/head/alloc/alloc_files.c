@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "head/alloc/alloc_reader.h"
 #include "head/hosts/hostfile.h"
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "head/alloc/alloc_reader.h"
 
 /* What a rank of the instance has. */

@@ -16,15 +16,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/program_output.h"
 #include "head/alloc/alloc_reader.h"
 
 enum {
-        HN_OUTSIDE = 154,
-        HN_MANAGER = 157,
-        HN_ALLOC_SHARED = 158,
         MANAGER_MS = 10000, /* for its command */
         RAY_MS = 60000,     /* ... which imports Ray, and ends by itself before */
         FILE_MAX = 64 << 20,
@@ -93,7 +91,7 @@ static int complain_surroundings(enum alloc_from from, const char *path, const s
         struct diag *e;
 
         if (err->code) {
-                e = diag_add(d, HN_MANAGER, EX_UNAVAILABLE,
+                e = diag_add(d, HN_ALLOC_COMMAND, EX_UNAVAILABLE,
                              "cannot read the nodes of the %s %s: %s", alloc_title(from),
                              from == ALLOC_RAY ? "cluster" : "allocation", err->text);
                 diag_note(e, "they are read from %s", path);
@@ -197,7 +195,7 @@ void alloc_check_given(enum alloc_from from, const struct hosts *given, struct d
         }
         if (n) {
                 names = hosts_fold(given, outside, n);
-                diag_help(diag_warn(d, HN_OUTSIDE, "not in the %s: %s", own.source, names),
+                diag_help(diag_warn(d, HN_ALLOC_OUTSIDE, "not in the %s: %s", own.source, names),
                           "without hosts that are named, its %zu node%s would be used; --scheduler "
                           "none "
                           "says that the others are meant",

@@ -10,11 +10,6 @@
 #include "head/hosts/hostfile_text.h"
 
 enum {
-        HN_ALLOC_MISSING = 150,
-        HN_ALLOC_TEXT = 151,
-        HN_ALLOC_COUNTS = 152,
-        HN_ALLOC_ORIGIN = 155,
-        HN_ALLOC_COPIES = 156,
         ALLOC_CPUS_MAX = 65535, /* of a node */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "head/alloc/alloc_reader.h"
 
 static void json_decref_at(json_t **j)

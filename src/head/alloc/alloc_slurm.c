@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/alloc/alloc_reader.h"
 

@@ -12,11 +12,10 @@
 #include <strings.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/alloc/alloc_reader.h"
 #include "head/hosts/host_spec.h"
-
-enum { HN_TOO_MANY_HOSTS = 105 };
 
 const char *alloc_variable(char *const *env, const char *name)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -25,9 +26,6 @@
 #include "head/term/escapes.h"
 
 enum {
-        HN_NO_ANSWER = 803,
-        HN_NO_RECORDS = 805,
-        HN_NO_OUTPUT = 809,
         LOOK_MS = 50,
         RECORD_MS = 5000,
         ORDER_MS = 10000,
@@ -499,8 +497,8 @@ static void tell_attach_end(const struct attach *a, struct diags *d)
         const char *missing = json_string_value(json_object_get(a->answer, "incomplete"));
 
         if (missing)
-                diag_warn(d, HN_NO_RECORDS, "the records of run %s are incomplete: %s", a->run->id,
-                          missing);
+                diag_warn(d, HN_RECORDS_INCOMPLETE, "the records of run %s are incomplete: %s",
+                          a->run->id, missing);
         if (*a->result.text)
                 diag_tell(d, "%s", a->result.text);
         else if (verdict)
@@ -519,7 +517,7 @@ int attach_run(const struct options *o, const struct run *r, struct diags *d)
 
         record = await_record(&a);
         if (open_attach(&a, &err) < 0) {
-                diag_add(d, HN_NO_ANSWER, 125, "%s", err.text);
+                diag_add(d, HN_RUN_SILENT, 125, "%s", err.text);
                 json_decref(record);
                 fd_close(a.dir);
                 return 125;
@@ -527,11 +525,12 @@ int attach_run(const struct options *o, const struct run *r, struct diags *d)
         if (r->state == RUN_ENDED)
                 a.answer = json_incref(r->summary);
         if (!load_ranks(&a, record)) {
-                diag_add(d, HN_NO_OUTPUT, code, "there is no recorded output of run %s", r->id);
+                diag_add(d, HN_NO_RECORDED_OUTPUT, code, "there is no recorded output of run %s",
+                         r->id);
         } else if (!a.answer && !connect_attach(&a, &err) &&
                    !(a.answer = run_load_summary(r->id))) {
                 code = 69;
-                diag_add(d, HN_NO_ANSWER, code, "run %s does not answer: %s", r->id, err.text);
+                diag_add(d, HN_RUN_SILENT, code, "run %s does not answer: %s", r->id, err.text);
         } else {
                 a.owner |= a.answer != NULL; /* the run has ended: no other one is attached */
                 if (!load_shown_place(&a, &place))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/printable.h"
@@ -28,12 +29,6 @@
 #include "head/term/diag.h"
 
 enum {
-        HN_NO_RUN = 801,
-        HN_HAS_ENDED = 802,
-        HN_NO_ANSWER = 803,
-        HN_ELSEWHERE = 804,
-        HN_NO_LINE = 807,
-        HN_WORDS = 808,
         ANSWER_MS = 5000,
         LOOK_US = 100000,
 };
@@ -113,11 +108,12 @@ static const char *choose_run(const struct run_list *l, enum command command)
 static int refuse_order(const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE)
-                diag_help(diag_add(d, HN_ELSEWHERE, 69, "run %s is not on this machine, but on %s",
-                                   r->id, json_member(r->info, "host")),
+                diag_help(diag_add(d, HN_RUN_ELSEWHERE, 69,
+                                   "run %s is not on this machine, but on %s", r->id,
+                                   json_member(r->info, "host")),
                           "give the command there");
         else
-                diag_help(diag_add(d, HN_HAS_ENDED, 69, "run %s has ended: %s", r->id,
+                diag_help(diag_add(d, HN_RUN_ENDED, 69, "run %s has ended: %s", r->id,
                                    r->state == RUN_LOST ? "its hnlaunch was killed"
                                                         : json_member(r->summary, "verdict")),
                           "hnlaunch report %s tells more", r->id);
@@ -133,15 +129,15 @@ static int refuse_answer(const struct run *r, const struct error *err, struct di
         int code = ended || lives ? 69 : 125;
 
         if (ended)
-                diag_add(d, HN_HAS_ENDED, code, "run %s has ended: %s", r->id,
+                diag_add(d, HN_RUN_ENDED, code, "run %s has ended: %s", r->id,
                          summary ? json_member(summary, "verdict") : err->text);
         else if (!lives)
-                diag_add(d, HN_NO_ANSWER, code,
+                diag_add(d, HN_RUN_SILENT, code,
                          "run %s has ended without a verdict: its hnlaunch "
                          "was killed",
                          r->id);
         else
-                diag_help(diag_add(d, HN_NO_ANSWER, code, "run %s does not answer: %s", r->id,
+                diag_help(diag_add(d, HN_RUN_SILENT, code, "run %s does not answer: %s", r->id,
                                    err->text),
                           "kill %lld stops it",
                           json_integer_value(json_object_get(r->info, "pid")));
@@ -246,7 +242,7 @@ static int signal_run(const struct options *o, const struct run *r, struct diags
         int signo = signal_number(o->argv.v[1]);
 
         if (!signo) {
-                diag_help(diag_add(d, HN_WORDS, 64, "there is no signal %s", o->argv.v[1]),
+                diag_help(diag_add(d, HN_COMMAND_WORDS, 64, "there is no signal %s", o->argv.v[1]),
                           "a name or number of kill -l, for example USR1");
                 return 64;
         }
@@ -343,15 +339,15 @@ static int start_again(const struct options *o, const struct run *r, struct diag
         size_t i, last = find_last_option(r->info);
 
         if (!json_array_size(line)) {
-                diag_add(d, HN_NO_LINE, 66, "the records of run %s have no command line", r->id);
+                diag_add(d, HN_NO_RERUN, 66, "the records of run %s have no command line", r->id);
                 return 66;
         }
         if (o->without_bad && !*bad) {
-                diag_add(d, HN_NO_LINE, 66, "no host of run %s is known to have failed", r->id);
+                diag_add(d, HN_NO_RERUN, 66, "no host of run %s is known to have failed", r->id);
                 return 66;
         }
         if (chdir(directory) < 0) {
-                diag_add(d, HN_NO_LINE, 66, "cannot go to %s, where run %s was started: %s",
+                diag_add(d, HN_NO_RERUN, 66, "cannot go to %s, where run %s was started: %s",
                          directory, r->id, strerror(errno));
                 return 66;
         }
@@ -385,7 +381,7 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                 fprintf(stderr, "hnlaunch: once more, in %.*s\n", (int)buf_len(&shown),
                         (const char *)buf_data(&shown));
         execv("/proc/self/exe", argv.v);
-        diag_add(d, HN_NO_LINE, 125, "cannot start hnlaunch: %s", strerror(errno));
+        diag_add(d, HN_NO_RERUN, 125, "cannot start hnlaunch: %s", strerror(errno));
         return 125;
 }
 
@@ -400,10 +396,10 @@ static int check_words(const struct options *o, struct diags *d)
         if (o->argv.n >= c->least && o->argv.n <= c->most)
                 return 0;
         if (o->argv.n > c->most)
-                di = diag_add(d, HN_WORDS, 64, "`%s` does not take %zu word%s", c->name, o->argv.n,
-                              o->argv.n == 1 ? "" : "s");
+                di = diag_add(d, HN_COMMAND_WORDS, 64, "`%s` does not take %zu word%s", c->name,
+                              o->argv.n, o->argv.n == 1 ? "" : "s");
         else
-                di = diag_add(d, HN_WORDS, 64, "`%s` needs %s", c->name,
+                di = diag_add(d, HN_COMMAND_WORDS, 64, "`%s` needs %s", c->name,
                               o->argv.n ? "a signal" : "the id of a run");
         diag_note(di, "usage: hnlaunch %s [OPTION...]%s%s; hnlaunch ps lists your runs", c->name,
                   *c->words ? " " : "", c->words);
@@ -420,7 +416,8 @@ static bool is_page_a_run(const struct run_list *l, const struct options *o, str
                 if (!strcmp(l->v[i].id, o->html))
                         r = &l->v[i];
         if (r)
-                diag_help(diag_add(d, HN_WORDS, 64, "--html needs a file, and %s is a run", r->id),
+                diag_help(diag_add(d, HN_COMMAND_WORDS, 64, "--html needs a file, and %s is a run",
+                                   r->id),
                           "hnlaunch report --html %s.html %s", r->id, r->id);
         return r;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/intlist.h"
@@ -33,10 +34,6 @@
 #include "wire/msg.h"
 
 enum {
-        HN_NO_ANSWER = 803,
-        HN_NO_OUTPUT = 809,
-        HN_PATTERN = 810,
-        HN_ENDLESS = 812,
         STREAMS = 2,
         FOLLOW_US = 100000,
         ABANDONED_S = 180,
@@ -230,7 +227,7 @@ static int check_chosen_hosts(const struct hosts *chosen, const json_t *nodes, c
                 if (k < HOSTS_SHOWN)
                         buf_printf(&names, "%s%s", k ? ", " : "", host ? host : "?");
         }
-        diag_help(diag_add(d, HN_NO_OUTPUT, 66, "run %s has no host %s", id, unknown),
+        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66, "run %s has no host %s", id, unknown),
                   "it has %.*s%s", (int)buf_len(&names), (const char *)buf_data(&names),
                   json_array_size(nodes) > HOSTS_SHOWN ? " ..." : "");
         return -ENOENT;
@@ -268,7 +265,7 @@ static int choose_ranks(struct logs *g, const struct options *o, const json_t *r
         hosts_finish(&chosen);
         if (ret < 0 || n)
                 return ret;
-        diag_help(diag_add(d, HN_NO_OUTPUT, 66, "run %s has no such rank", id),
+        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66, "run %s has no such rank", id),
                   "it has ranks 0 to %d", g->to.n_ranks - 1);
         return -ENOENT;
 }
@@ -290,7 +287,7 @@ static int compile_pattern(struct logs *g, struct diags *d)
         g->compiled = !r && g->o->pattern;
         if (!r)
                 return 0;
-        diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS : HN_PATTERN, 64,
+        diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS_PATTERN : HN_BAD_PATTERN, 64,
                            "cannot use the pattern %s: %s", g->o->pattern, err.text),
                   "it is an extended regular expression, as for grep -E");
         return -EINVAL;
@@ -362,7 +359,7 @@ static int check_rank_files(const struct options *o, const char *id, const char 
         if (!o->logs.follow && !o->logs.since_ms && !o->logs.around_us && !o->timestamps &&
             !o->fold)
                 return 0;
-        diag_help(diag_add(d, HN_NO_OUTPUT, 66,
+        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66,
                            "the output of run %s is in %s, a file for each rank, without times", id,
                            elsewhere),
                   "leave out %s",
@@ -406,7 +403,7 @@ static int choose_times(struct logs *g, const char *id, struct diags *d)
                 g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->to.started_us -
                              g->o->since_ms * 1000;
         if (around_us == LOGS_FAILURE && (around_us = find_failure_us(id)) < 0) {
-                diag_help(diag_add(d, HN_NO_OUTPUT, 66, "run %s has not failed", id),
+                diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66, "run %s has not failed", id),
                           "--around TIME shows the lines of a time since its start");
                 return 66;
         }
@@ -449,7 +446,7 @@ static int refuse_abandoned(const struct run *r, struct diags *d)
 {
         const char *host = json_string_value(json_object_get(r->info, "host"));
 
-        diag_help(diag_add(d, HN_NO_ANSWER, 125,
+        diag_help(diag_add(d, HN_RUN_SILENT, 125,
                            "run %s on %s has shown no sign of life for %d minutes", r->id,
                            host ? host : "another machine", ABANDONED_S / 60),
                   "log in there: hnlaunch ps tells whether it goes on");
@@ -511,7 +508,8 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         int rc = 66;
 
         if (json_integer_value(json_object_get(record, "world_size")) <= 0)
-                diag_add(d, HN_NO_OUTPUT, rc, "there is no recorded output of run %s", r->id);
+                diag_add(d, HN_NO_RECORDED_OUTPUT, rc, "there is no recorded output of run %s",
+                         r->id);
         else
                 rc = in_files ? check_rank_files(o, r->id, elsewhere ? elsewhere : folder, d) : 0;
         if (!rc)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/memory.h"
@@ -15,8 +16,6 @@
 #include "head/record/story_html.h"
 #include "head/record/story_text.h"
 #include "head/term/columns.h"
-
-enum { HN_NO_RECORDS_THERE = 831, HN_NO_PAGE = 832 };
 
 /* Returns what is known of a run that goes on, malloc'ed. */
 static char *describe_going_run(const struct run *r)
@@ -117,9 +116,9 @@ int run_report_print(const struct options *o, const struct run *r, struct diags 
         int rc = 0;
 
         if (story_load(&s, r->id, &err) < 0) {
-                diag_help(diag_add(d, HN_NO_RECORDS_THERE, 66, "run %s has no report: %s", r->id,
-                                   err.text),
-                          "runs with --log-dir none have no records; hnlaunch ps lists your runs");
+                diag_help(
+                        diag_add(d, HN_NO_REPORT, 66, "run %s has no report: %s", r->id, err.text),
+                        "runs with --log-dir none have no records; hnlaunch ps lists your runs");
                 rc = 66;
         } else {
                 no_verdict = describe_missing_verdict(r, &s);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/spawn.h"
@@ -26,7 +27,6 @@
 #define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(5))
 
 enum {
-        HN_NO_SCREEN = 830,
         ANSWER_MS = 5000,
         TABLE_FRAMES = 4, /* the table is printed at the latest with this line */
         PAPER_WIDTH = 200,

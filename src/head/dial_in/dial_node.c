@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "head/dial_in/dial_call.h"
@@ -25,9 +26,6 @@
 #include "head/output/say.h"
 
 enum {
-        HN_UNREACHED = 325,
-        HN_REFUSED = 326,
-        HN_LOST_HEAD = 327,
         NODE_SIGNALS = 3,
         WAITING_MAX = 1 << 20,  /* bytes that wait for a side, above which the other is not read */
         ORDERLY_MORE_MS = 1000, /* beside the grace time: for node 0 to stop all ranks */
@@ -313,7 +311,7 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         call->fd = -1; /* the peer's */
         code = n->has_end ? n->d->end.code : n->stop.signo ? 128 + n->stop.signo : 125;
         if (!n->has_end && !n->stop.signo)
-                diag_help(diag_add(diags, HN_LOST_HEAD, 125, "lost node 0 at %s port %d: %s",
+                diag_help(diag_add(diags, HN_HEAD_LOST, 125, "lost node 0 at %s port %d: %s",
                                    p->host, p->port, n->lost),
                           "its own messages say why it ended; the ranks of this node were stopped");
         close_dial_node(n);
@@ -335,7 +333,7 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
         if (r == 1)
                 return d->end.code;
         if (r == -ECONNREFUSED) {
-                diag_add(diags, HN_REFUSED, d->end.code, "node 0 refused node %d: %s", p->rank,
+                diag_add(diags, HN_HEAD_REFUSED, d->end.code, "node 0 refused node %d: %s", p->rank,
                          d->end.text);
                 return d->end.code;
         }
@@ -346,7 +344,7 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
                           "--dial-secret FILE, or HNLAUNCH_DIAL_SECRET");
                 return 77;
         }
-        di = diag_add(diags, HN_UNREACHED, 68, "node %d cannot join node 0 at %s port %d: %s",
+        di = diag_add(diags, HN_HEAD_UNREACHED, 68, "node %d cannot join node 0 at %s port %d: %s",
                       p->rank, p->host, p->port, err->text);
         if (is_own_name(p->host))
                 diag_help(di,
@@ -371,7 +369,7 @@ int dial_node_run(struct dial_in *d, const char *agent, const char *container, s
         n.d = d;
         r = uv_loop_init(&n.loop);
         if (r < 0) {
-                diag_add(diags, HN_UNREACHED, 125, "cannot start the event loop: %s",
+                diag_add(diags, HN_HEAD_UNREACHED, 125, "cannot start the event loop: %s",
                          uv_strerror(r));
                 dial_call_finish(&call);
                 return 125;

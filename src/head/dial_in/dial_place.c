@@ -10,15 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
-
-enum {
-        HN_PLACE = 322,
-        HN_NO_PLATFORM = 329,
-};
 
 int dial_place_read(struct dial_place *p, const char *text, struct error *err)
 {
@@ -72,17 +68,17 @@ static int load_place(struct dial_place *p, const struct options *o, struct diag
                 return load_auto_place(p, d);
         p->source = "--dial-in";
         if (dial_place_read(p, o->dial_in, &err) < 0) {
-                diag_add(d, HN_PLACE, 64, "--dial-in %s", err.text);
+                diag_add(d, HN_DIAL_PLACE, 64, "--dial-in %s", err.text);
                 return -EINVAL;
         }
         p->nodes = o->nodes;
         p->rank = o->node_rank;
         if (!p->nodes || settings_level(o->settings, option_by_name("node-rank")) < 0)
-                diag_help(diag_add(d, HN_PLACE, 64,
+                diag_help(diag_add(d, HN_DIAL_PLACE, 64,
                                    "--dial-in %s needs --nodes N and --node-rank R", o->dial_in),
                           "the same command on every node, with its own number R from 0 to N-1");
         else if (p->rank >= p->nodes)
-                diag_help(diag_add(d, HN_PLACE, 64, "--node-rank %d with --nodes %d", p->rank,
+                diag_help(diag_add(d, HN_DIAL_PLACE, 64, "--node-rank %d with --nodes %d", p->rank,
                                    p->nodes),
                           "node ranks are 0 to %d", p->nodes - 1);
         else
@@ -132,7 +128,8 @@ void dial_in_report(const struct dial_in *in, struct diags *d)
 
         if (!n)
                 return;
-        di = diag_warn(d, 331, "%zu connection%s to port %d %s not from a node of the job", n,
+        di = diag_warn(d, HN_FOREIGN_CONNECTIONS,
+                       "%zu connection%s to port %d %s not from a node of the job", n,
                        n == 1 ? "" : "s", in->place.port, n == 1 ? "was" : "were");
         if (r->foreign)
                 diag_row(di, "%zu with another secret or protocol", r->foreign);

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/dial_in/dial_munge.h"
@@ -29,10 +30,6 @@
 #define SECRET_VARIABLE "HNLAUNCH_DIAL_SECRET"
 
 enum {
-        HN_NO_SECRET = 321,
-        HN_SECRET = 328,
-        HN_SECRET_REFUSED = 346,
-        HN_SECRET_SEEN = 347,
         SECRET_FILE_MAX = 4096,
         STRETCH_TIMES = 2, /* with 19 MiB: OWASP's least for Argon2id */
         STRETCH_MEMORY = 19 << 20,
@@ -48,13 +45,14 @@ static int check_secret_file(const struct stat *st, const char *path, bool mount
         if (!S_ISREG(st->st_mode))
                 return 0; /* <(command), for example */
         if (st->st_uid != geteuid() && st->st_uid != 0) {
-                diag_help(diag_add(d, HN_SECRET, 77, "the dial-in secret %s belongs to user %u",
-                                   path, (unsigned)st->st_uid),
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 77,
+                                   "the dial-in secret %s belongs to user %u", path,
+                                   (unsigned)st->st_uid),
                           "make one of your own: openssl rand -hex 32");
                 return -EPERM;
         }
         if (st->st_mode & (S_IWGRP | S_IWOTH)) {
-                diag_help(diag_add(d, HN_SECRET, 77,
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 77,
                                    "the dial-in secret %s can be written by others", path),
                           "make a new one, for you alone: (umask 077; openssl rand -hex 32 >%s)",
                           path);
@@ -86,7 +84,7 @@ static int load_secret_file(const char *path, bool mounted, char **ret, struct d
         if (r == 0)
                 r = fd_read_all(fd, SECRET_FILE_MAX, ret, NULL);
         if (r < 0)
-                diag_add(d, HN_SECRET, 66, "cannot read the dial-in secret %s: %s", path,
+                diag_add(d, HN_SECRET_UNUSABLE, 66, "cannot read the dial-in secret %s: %s", path,
                          strerror(-r));
         return r == -ENOENT ? -EIO : r;
 }
@@ -111,14 +109,14 @@ static int stretch_secret(uint8_t psk[NOISE_KEY], char *text, struct diags *d)
         int r = -EINVAL;
 
         if (len < DIAL_SECRET_MIN)
-                diag_help(diag_add(d, HN_SECRET, 78,
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 78,
                                    "the dial-in secret has %zu characters, needs %d", len,
                                    DIAL_SECRET_MIN),
                           "make one for each job: openssl rand -hex 32");
         else if (crypto_pwhash(psk, NOISE_KEY, text, len, salt, STRETCH_TIMES, STRETCH_MEMORY,
                                crypto_pwhash_ALG_ARGON2ID13) < 0)
-                diag_help(diag_add(d, HN_SECRET, 125, "the dial-in secret cannot be stretched: %s",
-                                   strerror(errno)),
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 125,
+                                   "the dial-in secret cannot be stretched: %s", strerror(errno)),
                           "it needs %d MiB of memory, see ulimit -v", STRETCH_MEMORY >> 20);
         else
                 r = 0;

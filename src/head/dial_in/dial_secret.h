@@ -20,8 +20,6 @@
 
 #define DIAL_SECRET_MOUNTED "/run/secrets/hnlaunch/dial-secret"
 
-enum { HN_SECRET_UNREAD = 348 };
-
 enum dial_secret_kind {
         DIAL_SECRET_NONE,  /* --dial-secret none */
         DIAL_SECRET_GIVEN, /* by the user or the platform */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error_number.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/macros.h"
@@ -31,7 +32,6 @@ enum {
         LINGER_MS = 5000,
         EXIT_MS = 5000,    /* for an agent to end that the job has given up */
         OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
-        HN_SEAT_TAKEN = 349,
 };
 
 struct dial_transport;
@@ -311,7 +311,7 @@ static void let_peer_wait(struct dial_seat *s, struct dial_peer *p)
                  s->peer->join.name, s->peer->address);
         dial_peer_notify(p, &m);
         if (!s->told)
-                log_warning(HN_SEAT_TAKEN, "%s; %s at %s waits for it", m.text, p->join.name,
+                log_warning(HN_NODE_RANK_TAKEN, "%s; %s at %s waits for it", m.text, p->join.name,
                             p->address);
         s->told = true;
 }

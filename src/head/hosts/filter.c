@@ -13,15 +13,11 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "head/hosts/hostfile.h"
 #include "head/hosts/range.h"
 
 enum {
-        HN_UNKNOWN_HOST = 140,
-        HN_NO_SLOT = 142,
-        HN_NO_HOST_LEFT = 143,
-        HN_FEW_HOSTS = 144,
-        HN_FEW_SLOTS = 145,
         MAX_ERRORS = 20, /* of a filter; the rest is counted */
 };
 
@@ -157,7 +153,7 @@ static bool note_slots(struct filter *f, const struct filter_item *item, struct 
                 if (slots->v[i] >= count_known_slots(host)) {
                         snprintf(fact, sizeof(fact), "%s has no slot %d, its slots are 0-%d",
                                  host->name, slots->v[i], count_known_slots(host) - 1);
-                        add_filter_error(f, HN_NO_SLOT, item->slots_at, item->slots_len, fact,
+                        add_filter_error(f, HN_NO_SUCH_SLOT, item->slots_at, item->slots_len, fact,
                                          NULL);
                         return false;
                 }

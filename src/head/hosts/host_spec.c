@@ -17,11 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
+
 enum {
-        HN_BAD_NUMBER = 111,
-        HN_BAD_NAME = 112,
-        HN_BAD_VALUE = 117,
-        HN_DISAGREE = 118,
         GPU_MAX = 1023,
         MAX_USER = 32,
         MAX_DIGITS = 9,
@@ -62,7 +60,8 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
         bool inside = false;
 
         if (at == len)
-                return range_error_set(e, HN_BAD_NAME, at, 1, NULL, "a %s is missing here", what);
+                return range_error_set(e, HN_BAD_HOST_NAME, at, 1, NULL, "a %s is missing here",
+                                       what);
         for (size_t i = at; i < len; i++) {
                 bool bracket = ranges && (text[i] == '[' || text[i] == ']');
                 bool inner = text[i] == '.' || text[i] == '-'; /* not at the start */
@@ -73,9 +72,9 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
                     (inner && i > at))
                         continue;
                 if (inner)
-                        return range_error_set(e, HN_BAD_NAME, i, 1, NULL,
+                        return range_error_set(e, HN_BAD_HOST_NAME, i, 1, NULL,
                                                "a %s must not begin with `%c`", what, text[i]);
-                return range_error_set(e, HN_BAD_NAME, i, 1, help_on_letter(text[i], i - at),
+                return range_error_set(e, HN_BAD_HOST_NAME, i, 1, help_on_letter(text[i], i - at),
                                        "a %s has letters, digits, `.`, `_` and `-` only", what);
         }
         return 0;
@@ -84,7 +83,7 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
 static int check_user(const char *text, size_t len, struct range_error *e)
 {
         if (len > MAX_USER)
-                return range_error_set(e, HN_BAD_NAME, 0, len, NULL,
+                return range_error_set(e, HN_BAD_HOST_NAME, 0, len, NULL,
                                        "a user name has at most %d letters", MAX_USER);
         return check_letters("user name", text, 0, len, false, e);
 }
@@ -115,7 +114,7 @@ static int check_address(const char *text, size_t len, struct range_error *e)
         if (is_ipv6(text, len))
                 return 0;
         if (len > RANGE_MAX_NAME)
-                return range_error_set(e, HN_BAD_NAME, 0, len, NULL,
+                return range_error_set(e, HN_BAD_HOST_NAME, 0, len, NULL,
                                        "an address has at most %d letters", RANGE_MAX_NAME);
         return check_letters("host name", text, 0, len, false, e);
 }
@@ -131,7 +130,7 @@ int host_spec_number(const char *text, size_t len, const char *what, int low, in
                 v = v * 10 + (text[i] - '0');
         }
         if (!good || v < low || v > high)
-                return range_error_set(e, HN_BAD_NUMBER, 0, len, NULL,
+                return range_error_set(e, HN_BAD_HOST_NUMBER, 0, len, NULL,
                                        "`%s` must be a number from %d to %d", what, low, high);
         *ret = v;
         return 0;
@@ -166,13 +165,13 @@ static int take_ipv6(struct host_spec *s, const char *text, size_t at, size_t cl
                      struct range_error *e)
 {
         if (!is_ipv6(text + at + 1, close - at - 1))
-                return range_error_set(e, HN_BAD_NAME, at, close + 1 - at, NULL,
+                return range_error_set(e, HN_BAD_HOST_NAME, at, close + 1 - at, NULL,
                                        "this is not an IPv6 address");
         strv_push_mem(&s->names, text + at + 1, close - at - 1);
         if (close + 1 == len)
                 return 0;
         if (text[close + 1] != ':')
-                return range_error_set(e, HN_BAD_NAME, close + 1, len - close - 1, NULL,
+                return range_error_set(e, HN_BAD_HOST_NAME, close + 1, len - close - 1, NULL,
                                        "only `:slots` may follow the address");
         return take_spec_slots(s, text, close + 2, len, e);
 }
@@ -185,11 +184,11 @@ static int take_names(struct host_spec *s, const char *text, size_t at, size_t l
         size_t second = end < len ? range_find(text, end + 1, len, ":") : len;
 
         if (second < len && is_ipv6(text + at, len - at))
-                return range_error_set(e, HN_BAD_NAME, at, len - at,
+                return range_error_set(e, HN_BAD_HOST_NAME, at, len - at,
                                        "write it as [fe80::1], with slots as [fe80::1]:8",
                                        "an IPv6 address must stand in brackets");
         if (second < len)
-                return range_error_set(e, HN_BAD_NAME, second, len - second, NULL,
+                return range_error_set(e, HN_BAD_HOST_NAME, second, len - second, NULL,
                                        "only one `:` may follow a host, before its slots");
         if (check_letters("host name", text, at, end, true, e) < 0)
                 return -EINVAL;
@@ -208,7 +207,7 @@ int host_spec_parse(struct host_spec *s, const char *text, size_t len, struct ra
 
         second = at_sign ? memchr(text + at, '@', len - at) : NULL;
         if (second)
-                return range_error_set(e, HN_BAD_NAME, (size_t)(second - text), 1, NULL,
+                return range_error_set(e, HN_BAD_HOST_NAME, (size_t)(second - text), 1, NULL,
                                        "a host has one user only");
         if (at_sign && check_user(text, at - 1, e) < 0)
                 return -EINVAL;
@@ -291,7 +290,7 @@ static int check_text(const char *value, size_t len, const char *more, const cha
                 char c = value[i];
 
                 if (!is_alphanumeric(c) && (!c || !strchr(more, c) || (!i && c == '-')))
-                        return range_error_set(e, HN_BAD_VALUE, i, 1, NULL,
+                        return range_error_set(e, HN_BAD_HOST_VALUE, i, 1, NULL,
                                                "`%s` has letters, digits and `%s` only", what,
                                                more);
         }
@@ -317,7 +316,7 @@ static int take_addr(struct host_spec *s, const char *value, size_t len, struct 
         }
         if (r < 0 || s->addrs.n == n || !n)
                 return r;
-        return range_error_set(e, HN_DISAGREE, 0, len,
+        return range_error_set(e, HN_HOST_KEYS_DISAGREE, 0, len,
                                "a range of hosts takes a range of addresses, 10.0.0.[1-4]",
                                "%zu address%s for %zu host%s", s->addrs.n,
                                s->addrs.n == 1 ? "" : "es", n, n == 1 ? "" : "s");
@@ -338,7 +337,7 @@ int host_attr_take(struct host_spec *s, enum host_attr attr, const char *value, 
         case ATTR_GPUS:
                 r = range_numbers(value, len, GPU_MAX, &h->gpus, e);
                 h->has_gpus = r == 0;
-                e->id = HN_BAD_VALUE;
+                e->id = HN_BAD_HOST_VALUE;
                 return r;
         case ATTR_PORT:
                 return host_spec_number(value, len, "port", 1, 65535, &h->port, e);

@@ -15,23 +15,13 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "head/hosts/host_spec.h"
 #include "head/hosts/hostfile_text.h"
 
 enum {
         MAX_FILE = 16 << 20,
-        HN_UNREADABLE = 106,
-        HN_NO_HOSTS = 108,
-        HN_LIST_IS_FILE = 126,
-        HN_TOO_MANY = 105,
-        HN_UNKNOWN_KEY = 110,
-        HN_NO_HOST = 112,
-        HN_REPEATED = 114,
-        HN_STRAY_WORD = 115,
-        HN_NO_VALUE = 116,
-        HN_DISAGREE = 118,
-        HN_KEY_TWICE = 119,
 };
 
 struct parser {
@@ -67,7 +57,7 @@ static void complain_unknown_key(struct parser *p, struct text_range at, const c
         struct diag *d;
 
         snprintf(label, sizeof(label), "did you mean `%s`?", near ? near : "");
-        d = hostfile_text_error(&p->t, HN_UNKNOWN_KEY, at,
+        d = hostfile_text_error(&p->t, HN_UNKNOWN_HOST_KEY, at,
                                 attr == ATTR_UNKNOWN && near ? label : NULL, "unknown key `%s`",
                                 name);
         if (attr == ATTR_FOREIGN)
@@ -129,11 +119,11 @@ static size_t parse_key(struct parser *p, size_t at, size_t end)
                 word.len = MAX(word.len, (size_t)1);
                 complain_unknown_key(p, word, name, attr);
         } else if (!value.len) {
-                hostfile_text_error(&p->t, HN_NO_VALUE, (struct text_range){ equals, 1 }, NULL,
-                                    "`%s` has no value", name);
+                hostfile_text_error(&p->t, HN_HOST_KEY_EMPTY, (struct text_range){ equals, 1 },
+                                    NULL, "`%s` has no value", name);
                 return end;
         } else if (p->spec.given[attr].len) {
-                d = hostfile_text_bare_error(&p->t, HN_KEY_TWICE, word, "`%s` is given twice",
+                d = hostfile_text_bare_error(&p->t, HN_HOST_KEY_TWICE, word, "`%s` is given twice",
                                              host_attr_names[attr]);
                 mark_two(p, d, p->spec.given[attr], "first given here", word, "and again here");
         } else {
@@ -167,7 +157,7 @@ static void check_slots(struct parser *p)
         struct diag *d;
 
         if (h->slots && h->max_slots && h->max_slots < h->slots) {
-                d = hostfile_text_bare_error(&p->t, HN_DISAGREE, given[ATTR_MAX_SLOTS],
+                d = hostfile_text_bare_error(&p->t, HN_HOST_KEYS_DISAGREE, given[ATTR_MAX_SLOTS],
                                              "`max_slots` %d is below the %d slots", h->max_slots,
                                              h->slots);
                 mark_two(p, d, given[ATTR_SLOTS], NULL, given[ATTR_MAX_SLOTS], NULL);
@@ -177,7 +167,7 @@ static void check_slots(struct parser *p)
                 h->slots_given = true;
         }
         if (h->slots && h->has_gpus && (size_t)h->slots != h->gpus.n) {
-                d = hostfile_text_bare_error(&p->t, HN_DISAGREE, given[ATTR_GPUS],
+                d = hostfile_text_bare_error(&p->t, HN_HOST_KEYS_DISAGREE, given[ATTR_GPUS],
                                              "%d slots, but `gpus` names %zu GPU%s", h->slots,
                                              h->gpus.n, h->gpus.n == 1 ? "" : "s");
                 mark_two(p, d, given[given[ATTR_SLOTS].len ? ATTR_SLOTS : ATTR_MAX_SLOTS], NULL,
@@ -208,7 +198,7 @@ static const char *find_difference(const struct host *a, const struct host *b, c
 /* Adds the error of a host given twice, with both places. */
 static void complain_repeated(struct parser *p, const struct host *first, const char *fact)
 {
-        struct diag *d = hostfile_text_bare_error(&p->t, HN_REPEATED, p->word, "%s", fact);
+        struct diag *d = hostfile_text_bare_error(&p->t, HN_HOST_REPEATED, p->word, "%s", fact);
         bool here = (size_t)(first - p->hosts->v) >= p->first_host;
         size_t at, end;
 
@@ -262,8 +252,8 @@ static void finish_line(struct parser *p)
                 if (host) {
                         repeat_host(p, host, i);
                 } else if (p->hosts->n == HOSTS_MAX) {
-                        hostfile_text_error(&p->t, HN_TOO_MANY, p->word, NULL, "more than %d hosts",
-                                            HOSTS_MAX);
+                        hostfile_text_error(&p->t, HN_TOO_MANY_HOSTS, p->word, NULL,
+                                            "more than %d hosts", HOSTS_MAX);
                 } else {
                         host = hosts_add_like(p->hosts, &p->spec.host);
                         host->name = xstrdup(name);
@@ -287,7 +277,7 @@ static void parse_line(struct parser *p)
         len = find_word_end(p, at, true) - at;
         next = skip_blanks(p, at + len);
         if (next < end && p->t.plain[next] == '=') {
-                hostfile_text_error(&p->t, HN_NO_HOST,
+                hostfile_text_error(&p->t, HN_BAD_HOST_NAME,
                                     (struct text_range){ at, MAX(len, (size_t)1) }, NULL,
                                     "expected a host name");
                 return;
@@ -323,7 +313,7 @@ int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t l
                 parse_line(&p);
         hostfile_text_finish_errors(&p.t);
         if (!words && !p.t.errors) {
-                diag_help(diag_add(d, HN_NO_HOSTS, EX_DATAERR, "no hosts in %s", file),
+                diag_help(diag_add(d, HN_HOSTFILE_EMPTY, EX_DATAERR, "no hosts in %s", file),
                           "one host on a line: gpu001 slots=8");
                 p.t.errors++;
         }
@@ -339,7 +329,7 @@ static void check_stray_number(struct parser *p)
 
         if (digits != strcspn(p->t.text + p->word.at, ":, \t\n"))
                 return;
-        diag_help(hostfile_text_error(&p->t, HN_NO_HOST, p->word, NULL,
+        diag_help(hostfile_text_error(&p->t, HN_BAD_HOST_NAME, p->word, NULL,
                                       "blanks separate hosts, and a number alone is not a host"),
                   "write the name without the blank");
 }
@@ -390,16 +380,17 @@ static int complain_unreadable(const char *path, int code, struct diags *d)
         struct diag *e;
 
         if (code == ENOENT && strpbrk(path, "[,:@") && would_load(path, hostlist_parse)) {
-                e = diag_add(d, HN_UNREADABLE, EX_NOINPUT, "there is no file %s", path);
+                e = diag_add(d, HN_HOSTFILE_UNREADABLE, EX_NOINPUT, "there is no file %s", path);
                 diag_note(e, "-H takes a file; this looks like a list of hosts");
                 diag_help(e, "use -w %s", path);
                 return -EINVAL;
         }
         if (code == EFBIG)
-                e = diag_add(d, HN_UNREADABLE, EX_DATAERR, "%s is larger than %d MiB", path,
-                             MAX_FILE >> 20);
+                e = diag_add(d, HN_HOSTFILE_UNREADABLE, EX_DATAERR, "%s is larger than %d MiB",
+                             path, MAX_FILE >> 20);
         else
-                e = diag_add(d, HN_UNREADABLE, EX_NOINPUT, "cannot read the hostfile %s: %s", path,
+                e = diag_add(d, HN_HOSTFILE_UNREADABLE, EX_NOINPUT,
+                             "cannot read the hostfile %s: %s", path,
                              code == ENOENT ? "there is no such file" : strerror(code));
         if (code == ENOENT)
                 diag_help(e, "-H takes a file, -w a list of hosts, --local needs neither");

@@ -13,11 +13,10 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 
 enum {
-        HN_NOT_TEXT = 107,
-        HN_OPEN_COMMENT = 109,
         MAX_ERRORS = 100, /* the rest is counted */
 };
 
@@ -143,10 +142,11 @@ int hostfile_text_check(struct hostfile_text *t)
         if (!nul && !wide)
                 return 0;
         set_line_of(t, nul ? (size_t)(nul - t->text) : 0);
-        d = hostfile_text_bare_error(
-                t, HN_NOT_TEXT, (struct text_range){ nul ? (size_t)(nul - t->text) : 0, 1 },
-                wide ? "%s is written in UTF-16" : "%s is not a text file: it has a NUL byte",
-                t->file);
+        d = hostfile_text_bare_error(t, HN_HOSTFILE_NOT_TEXT,
+                                     (struct text_range){ nul ? (size_t)(nul - t->text) : 0, 1 },
+                                     wide ? "%s is written in UTF-16"
+                                          : "%s is not a text file: it has a NUL byte",
+                                     t->file);
         if (wide)
                 diag_help(d, "save it as UTF-8, or: iconv -f UTF-16 -t UTF-8");
         return -EINVAL;

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HN_BAD_RANGE = 113, MAX_BRACKETS = 8, MAX_DIGITS = 9 };
+#include "base/error_number.h"
+
+enum { MAX_BRACKETS = 8, MAX_DIGITS = 9 };
 
 #define RANGE_FAIL(e, at, len, ...) range_error_set(e, HN_BAD_RANGE, at, len, NULL, __VA_ARGS__)
 

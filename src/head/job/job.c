@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/strv.h"
@@ -137,13 +138,15 @@ static void tell_notices(struct diags *d, enum link_notice kind, const struct st
         struct diag *di;
 
         if (kind == NOTICE_NEW_KEY)
-                di = diag_warn(d, 215, "%zu new host key%s accepted and stored", rows->n,
-                               one ? " was" : "s were");
+                di = diag_warn(d, HN_HOST_KEYS_ACCEPTED, "%zu new host key%s accepted and stored",
+                               rows->n, one ? " was" : "s were");
         else if (kind == NOTICE_CONFIG)
-                di = diag_warn(d, 240, "%zu line%s of the ssh configuration %s not obeyed", rows->n,
+                di = diag_warn(d, HN_SSH_CONFIG_IGNORED,
+                               "%zu line%s of the ssh configuration %s not obeyed", rows->n,
                                one ? "" : "s", one ? "is" : "are");
         else
-                di = diag_warn(d, 247, "%zu private key%s ignored: other users may access the file",
+                di = diag_warn(d, HN_KEY_OPEN_TO_OTHERS,
+                               "%zu private key%s ignored: other users may access the file",
                                rows->n, one ? " is" : "s are");
         for (size_t i = 0; i < rows->n; i++)
                 diag_row(di, "%s", rows->v[i]);

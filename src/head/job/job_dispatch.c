@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/error_number.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job/job_owners.h"
@@ -29,8 +30,6 @@
 #include "head/pull/pull.h"
 #include "head/pull/trace_fetch.h"
 #include "wire/status_msg.h"
-
-enum { HN_KNOWN_BAD = 408 };
 
 /* --- ranks --- */
 

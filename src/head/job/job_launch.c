@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/model/compat_nodes.h"
@@ -24,7 +25,6 @@
 enum {
         MEMORY_FOR_OUTPUT = 32 << 20, /* of all streams together */
         WINDOW_MIN = 64 << 10,
-        HN_STORE_FULL = 405,
 };
 
 /* --- the printer --- */

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -25,8 +26,6 @@
 #include "head/output/say.h"
 #include "head/run/logind.h"
 #include "head/run/recorder.h"
-
-enum { HN_IN_ALLOCATION = 820, HN_LOGIND = 821, HN_NO_FORK = 823 };
 
 /* The streams of a run that has no terminal, or may lose it. */
 struct detach {
@@ -198,7 +197,7 @@ bool detach_begin(struct launch *l, int *ret_code)
                 return false;
         if (l->o.detach && from != ALLOC_NONE) {
                 diag_help(
-                        diag_add(&l->diags, HN_IN_ALLOCATION, 64,
+                        diag_add(&l->diags, HN_DETACH_IN_ALLOCATION, 64,
                                  "--detach inside an allocation of %s", alloc_title(from)),
                         "the allocation ends with its script, and the run with it: leave --detach "
                         "out");

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
@@ -50,8 +51,9 @@ static void warn_not_pushed(struct launch *l)
 
                 if (!is_path || access(arg, F_OK) < 0 || manifest_place(&l->manifest, l->here, arg))
                         continue;
-                diag_help(diag_warn(&l->diags, 239, "`%s` is here, but is not pushed", arg),
-                          "ranks start among the pushed files: add --push %s", arg);
+                diag_help(
+                        diag_warn(&l->diags, HN_NOT_PUSHED, "`%s` is here, but is not pushed", arg),
+                        "ranks start among the pushed files: add --push %s", arg);
         }
 }
 
@@ -81,7 +83,7 @@ static int run_job(struct launch *l)
         if (rc)
                 return rc;
         if (launch_setup_choose_stdin(l, &err) < 0)
-                return verdict_nothing_because(l, 124, 66, &err);
+                return verdict_nothing_because(l, HN_STDIN_UNREADABLE, 66, &err);
         rc = launch_pack_files(l);
         if (!rc && l->o.pull.n) {
                 l->config.pull =
@@ -102,7 +104,7 @@ static int run_job(struct launch *l)
                 return rc;
         if (run_dir_write_run(l->run.dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
                               &err) < 0)
-                return verdict_nothing_because(l, 903, 73, &err);
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, 73, &err);
         rc = records_prove(l);
         if (rc)
                 return rc;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/launch/launch_private.h"
@@ -47,10 +48,10 @@ static int prepare_first(struct launch *l)
         if (rc == (pushed ? -ENETUNREACH : -EIO))
                 return verdict_nothing_started(l, 69);
         if (pushed)
-                return verdict_nothing_because(l, 320, 69, &err);
+                return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, 69, &err);
         if (err.code != ESTALE && err.code != ENOENT)
-                return verdict_nothing_because(l, 231, 66, &err);
-        diag_help(diag_add(&l->diags, 237, 66, "--push: %s", err.text),
+                return verdict_nothing_because(l, HN_PUSH_UNREADABLE, 66, &err);
+        diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, 66, "--push: %s", err.text),
                   "start again when no process writes to the pushed files");
         return verdict_nothing_started(l, 66);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
@@ -67,12 +68,14 @@ static int refuse_transport(struct launch *l, struct error *err)
         const char *limit = help_with_limit(err->code);
         char *rest = err->text;
         const char *fact = strsep(&rest, "\n");
-        struct diag *d = limit                        ? diag_add(&l->diags, 904, 125, "%s", fact)
-                         : l->config.dial_in          ? diag_add(&l->diags, 323, 69, "%s", fact)
-                         : err->code == EPERM && rest ? diag_add(&l->diags, 209, 78, "%s", fact)
-                         : err->code == EBADMSG       ? diag_add(&l->diags, 242, 78, "%s", fact)
-                         : err->code == ELIBBAD       ? diag_add(&l->diags, 248, 69, "%s", fact)
-                                                      : diag_add(&l->diags, 103, 69, "%s", fact);
+        struct diag *d =
+                limit               ? diag_add(&l->diags, HN_LIMIT_TOO_LOW, 125, "%s", fact)
+                : l->config.dial_in ? diag_add(&l->diags, HN_NO_DIAL_PORT, 69, "%s", fact)
+                : err->code == EPERM && rest
+                        ? diag_add(&l->diags, HN_SSH_CONFIG_WRITABLE, 78, "%s", fact)
+                : err->code == EBADMSG ? diag_add(&l->diags, HN_SSH_CONFIG_LINE, 78, "%s", fact)
+                : err->code == ELIBBAD ? diag_add(&l->diags, HN_LIBSSH_TOO_OLD, 69, "%s", fact)
+                                       : diag_add(&l->diags, HN_NO_CONNECTIONS, 69, "%s", fact);
 
         if (rest)
                 diag_help(d, "%s", rest);
@@ -136,7 +139,7 @@ int launch_connect(struct launch *l)
         l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
         if (!l->agent || (launch_any_remote(l) &&
                           agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
-                return verdict_nothing_because(l, 102, 69, &err);
+                return verdict_nothing_because(l, HN_AGENT_UNUSABLE, 69, &err);
         verdict_say(l); /* warnings come before the wait for the nodes */
         l->config.options = &l->o;
         l->config.hosts = &l->hosts;

@@ -10,13 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "head/launch/launch_private.h"
 #include "head/options/export_env.h"
 #include "head/term/diag.h"
 #include "wire/env/gpu_list.h"
 #include "wire/env/worker_env.h"
-
-enum { HN_MORE_RANKS_THAN_DEVICES = 159 };
 
 static const char cuda_list[] = "CUDA_VISIBLE_DEVICES";
 
@@ -164,9 +163,8 @@ static void check_list(struct launch *l, const char *name, long devices)
                         most = &l->plan.nodes[i];
         if (!most)
                 return;
-        d = diag_warn(&l->diags, HN_MORE_RANKS_THAN_DEVICES,
-                      "%s names %ld device%s, but %s has %d ranks", name, devices,
-                      devices == 1 ? "" : "s", l->hosts.v[most->host].name, most->n_ranks);
+        d = diag_warn(&l->diags, HN_FEW_DEVICES, "%s names %ld device%s, but %s has %d ranks", name,
+                      devices, devices == 1 ? "" : "s", l->hosts.v[most->host].name, most->n_ranks);
         diag_help(d, "start %ld rank%s a node, or name more devices", MAX(devices, 1L),
                   devices > 1 ? "s" : "");
 }

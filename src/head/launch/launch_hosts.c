@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "head/core/program.h"
 #include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
@@ -18,8 +19,6 @@
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
 #include "head/options/config.h"
-
-enum { HN_TEMPLATE = 340, HN_TREE = 341, HN_PROGRAM = 342, HN_NO_JOB = 343, HN_LOGIN = 344 };
 
 /* --- what starts the agents ------------------------------------------------------------------- */
 
@@ -79,7 +78,7 @@ static void check_via_program(struct launch *l, const char *program)
         if (path ? access(program, X_OK) < 0 : !program_in_path(program))
                 error = path ? errno : ENOENT;
         if (error)
-                diag_help(diag_add(&l->diags, HN_PROGRAM, error == EACCES ? 126 : 127,
+                diag_help(diag_add(&l->diags, HN_START_PROGRAM, error == EACCES ? 126 : 127,
                                    "cannot start `%s`, which starts the agents: %s", program,
                                    path ? strerror(error) : "not found in PATH"),
                           "--start-with %s names it; --start-with ssh logs in by ssh", l->o.via);
@@ -94,7 +93,7 @@ static void warn_of_logins(struct launch *l)
                         continue;
                 diag_help(
                         diag_warn(
-                                &l->diags, HN_LOGIN,
+                                &l->diags, HN_LOGIN_NOT_USED,
                                 "the %s of %s is not used: --start-with %s does not log in by ssh",
                                 h->user ? "user" : "port", h->name, l->o.via),
                         "take it out of the host list");
@@ -110,7 +109,7 @@ void launch_hosts_via_check(struct launch *l)
         if (program_link_is_ssh(l->o.via))
                 return;
         if (program_link_parse(l->o.via, &p, &err) < 0) {
-                diag_help(diag_add(&l->diags, HN_TEMPLATE, 64, "cannot use --start-with: %s",
+                diag_help(diag_add(&l->diags, HN_BAD_START_WITH, 64, "cannot use --start-with: %s",
                                    err.text),
                           "name the program and its arguments: --start-with 'docker exec -i "
                           "{host}'; or "
@@ -118,12 +117,12 @@ void launch_hosts_via_check(struct launch *l)
                 return;
         }
         if (l->o.tree)
-                diag_help(diag_add(&l->diags, HN_TREE, 64,
+                diag_help(diag_add(&l->diags, HN_TREE_BESIDE_START_WITH, 64,
                                    "--tree and --start-with %s exclude each other", l->o.via),
                           "--tree is for logins by ssh; leave one of them out");
         if (p.variable && !getenv(p.variable))
                 diag_help(
-                        diag_add(&l->diags, HN_NO_JOB, 69,
+                        diag_add(&l->diags, HN_NO_JOB_OF_MANAGER, 69,
                                  "cannot use --start-with %s: this is no job of %s (%s is not set)",
                                  l->o.via, p.manager, p.variable),
                         "start hnlaunch in a job of it (salloc, sbatch, qsub -pe), or use "

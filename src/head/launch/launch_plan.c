@@ -10,13 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/strv.h"
 #include "head/launch/launch_private.h"
 #include "head/mpi/mpi_search.h"
 #include "head/options/export_env.h"
 #include "head/report/plan_print.h"
-
-enum { HN_TWO_MPIS = 245, HN_LONE_WORLDS = 313 };
 
 /* --- the MPI of the program ------------------------------------------------------------------- */
 
@@ -114,7 +113,7 @@ static int print_plan_json(struct launch *l)
                 plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory, l->cwd);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
-                return verdict_nothing_because(l, 903, 73, &err);
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, 73, &err);
         }
         verdict_say(l);
         return 0;

@@ -12,11 +12,10 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/launch/launch_private.h"
 #include "head/term/columns.h"
-
-enum { HN_NO_RANK = 104, HN_NO_TERMINAL = 160 };
 
 struct launch_pty {
         struct launch *launch;
@@ -113,8 +112,9 @@ int launch_pty_choose_rank(struct launch *l)
         if (p->rank == PTY_FIRST)
                 p->rank = launch_setup_first_rank(&l->o);
         if (p->rank >= l->plan.world_size) {
-                diag_help(diag_add(&l->diags, HN_NO_RANK, 64, "--pty %d: the ranks are 0 to %d",
-                                   p->rank, l->plan.world_size - 1),
+                diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, 64,
+                                   "--pty %d: the ranks are 0 to %d", p->rank,
+                                   l->plan.world_size - 1),
                           "for example --pty=0");
                 return verdict_nothing_started(l, 64);
         }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/core/program.h"
@@ -31,8 +32,6 @@
 #include "wire/port_name.h"
 
 enum {
-        HN_NODE_LIST = 246,
-        HN_NO_PLACEHOLDER = 413,
         UNFOLDED_RANKS = 8, /* on a terminal */
         COLUMNS_LEAST = 20, /* that programs can use */
 };
@@ -90,7 +89,7 @@ int launch_setup_need_port(struct launch *l, const char *name)
 
 static int refuse_port(struct launch *l, const char *place, const struct subst_piece *p, bool many)
 {
-        struct diag *d = diag_add(&l->diags, 411, 64,
+        struct diag *d = diag_add(&l->diags, HN_BAD_PORT_NAME, 64,
                                   many ? "{port:%.*s} is one port more than a job may have: %d"
                                        : "{port:%.*s} has no valid name",
                                   (int)MIN(p->name_len, (size_t)100), p->name, PORT_NAMES_MAX);
@@ -230,7 +229,7 @@ static void check_ssh_command(struct launch *l)
         if (path ? access(program, X_OK) < 0 : !program_in_path(program))
                 error = path ? errno : ENOENT;
         if (error)
-                diag_help(diag_add(&l->diags, 213, error == EACCES ? 126 : 127,
+                diag_help(diag_add(&l->diags, HN_SSH_COMMAND, error == EACCES ? 126 : 127,
                                    "cannot start the ssh program `%s`: %s", program,
                                    path ? strerror(error) : "not found in PATH"),
                           "--ssh-command names it");
@@ -247,8 +246,8 @@ static void check_identity(struct launch *l, const char *path)
         CLEANUP(free_textp) char *public = xasprintf("%s.pub", full);
 
         if (!strchr(path, '%') && access(public, R_OK) < 0 && access(full, R_OK) < 0)
-                diag_warn(&l->diags, 214, "cannot read the --identity file %s: %s", path,
-                          strerror(errno));
+                diag_warn(&l->diags, HN_IDENTITY_UNREADABLE,
+                          "cannot read the --identity file %s: %s", path, strerror(errno));
 }
 
 int launch_setup_check_ssh(struct launch *l)
@@ -256,8 +255,8 @@ int launch_setup_check_ssh(struct launch *l)
         const char *config = l->o.ssh_config;
 
         if (config && strcmp(config, "none") != 0 && access(config, R_OK) < 0)
-                diag_add(&l->diags, 212, 66, "cannot read the --ssh-config file %s: %s", config,
-                         strerror(errno));
+                diag_add(&l->diags, HN_SSH_CONFIG_UNREADABLE, 66,
+                         "cannot read the --ssh-config file %s: %s", config, strerror(errno));
         check_ssh_command(l);
         launch_hosts_via_check(l);
         for (size_t i = 0; i < l->o.identities.n; i++)
@@ -267,11 +266,11 @@ int launch_setup_check_ssh(struct launch *l)
 
 static int refuse_cwd(struct launch *l, int error)
 {
-        struct diag *d =
-                error == ENOENT
-                        ? diag_add(&l->diags, 125, 66, "the current directory no longer exists")
-                        : diag_add(&l->diags, 125, 66, "cannot determine the current directory: %s",
-                                   strerror(error));
+        struct diag *d = error == ENOENT ? diag_add(&l->diags, HN_NO_DIRECTORY, 66,
+                                                    "the current directory no longer exists")
+                                         : diag_add(&l->diags, HN_NO_DIRECTORY, 66,
+                                                    "cannot determine the current directory: %s",
+                                                    strerror(error));
 
         diag_help(d, "cd to another directory, or name the ranks' directory with --chdir DIR");
         return verdict_nothing_started(l, 66);
@@ -311,8 +310,8 @@ int launch_setup_find_cwd(struct launch *l)
 
 static int refuse_ranks(struct launch *l, const char *option, const char *ranks)
 {
-        diag_help(diag_add(&l->diags, 104, 64, "%s %s: not ranks of 0 to %d", option, ranks,
-                           l->plan.world_size - 1),
+        diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, 64, "%s %s: not ranks of 0 to %d", option,
+                           ranks, l->plan.world_size - 1),
                   "for example %s 0%.*s%s", option, l->plan.world_size > 1 ? 2 : 0, "-1",
                   strcmp(option, "--show") ? "" : " or --show all");
         return verdict_nothing_started(l, 64);
@@ -368,7 +367,7 @@ int launch_setup_check_compat(struct launch *l)
         if (longest <= COMPAT_VARIABLE_MAX)
                 return 0;
         diag_help(
-                diag_add(&l->diags, HN_NODE_LIST, 69,
+                diag_add(&l->diags, HN_NODE_LIST_TOO_LONG, 69,
                          "--compat slurm cannot pass the list of %d nodes: it has %zu bytes, a "
                          "variable at most %d",
                          l->plan.num_nodes, longest, COMPAT_VARIABLE_MAX),

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error_number.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
 #include "head/options/config.h"
@@ -20,7 +21,7 @@ static int run_other_node(struct launch *l)
         l->run.color = say_has_color(&l->o);
         l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
         if (!l->agent)
-                return verdict_nothing_because(l, 102, 69, &err);
+                return verdict_nothing_because(l, HN_AGENT_UNUSABLE, 69, &err);
         verdict_say(l);
         code = launch_setup_find_cwd(l);
         if (code)

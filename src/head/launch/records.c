@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/token.h"
 #include "head/launch/launch_private.h"
 #include "head/output/progress.h"
@@ -16,9 +17,6 @@
 #include "head/run/run_folders.h"
 
 enum {
-        HN_NO_RECORDS = 805,
-        HN_NO_PLACE = 822,
-        HN_OTHERS_MAY_WRITE = 824,
         RUN_ID_LEN = 5, /* 25 bits */
         RECORDS_MS = 2000,
 };
@@ -49,7 +47,7 @@ static void warn_of_others(struct launch *l, const char *dir)
 
         if (stat(dir, &st) < 0 || !(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX))
                 return;
-        diag_help(diag_warn(&l->diags, HN_OTHERS_MAY_WRITE,
+        diag_help(diag_warn(&l->diags, HN_RECORDS_WRITABLE,
                             "others may replace the records of this run: they may write in %s "
                             "(mode %04o)",
                             dir, (unsigned)st.st_mode & 07777),
@@ -77,7 +75,7 @@ int records_begin(struct launch *l)
         l->run.dir = run_dir_create(&l->events, dir, l->config.run_id, l->o.json, l->o.json_file,
                                     recorder, &err);
         if (!l->run.dir)
-                return verdict_nothing_because(l, 903, 73, &err);
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, 73, &err);
         if (dir)
                 warn_of_others(l, dir);
         return 0;
@@ -137,7 +135,7 @@ void records_end(struct launch *l, int code)
 
         say_copy_to(NULL, NULL);
         if (r && recorder_finish(r, RECORDS_MS, &err) < 0 && !told)
-                diag_help(diag_warn(&l->diags, HN_NO_RECORDS,
+                diag_help(diag_warn(&l->diags, HN_RECORDS_INCOMPLETE,
                                     "the records of this run are incomplete: %s", err.text),
                           "--log-dir none keeps none, --log-dir DIR keeps them elsewhere");
         run_socket_tell_end(l->run.socket, code, l->end.verdict, err.code ? err.text : NULL);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/dial_in/dial_in.h"
@@ -25,14 +26,6 @@
 #include "head/pull/pull.h"
 #include "head/report/report.h"
 #include "head/watch/step_feed.h"
-
-enum {
-        HN_NO_STEP = 335,
-        HN_UNWRITTEN = 813,
-        HN_OUTPUT_LOST = 901,
-        HN_NO_RECORD = 902,
-        HN_NO_FOLDER = 903
-};
 
 void verdict_say(struct launch *l)
 {
@@ -54,7 +47,7 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
                                                 .count = hn,
                                                 .text = text });
         if (l->run.dir && run_dir_link_error(l->run.dir, &err) < 0)
-                diag_help(diag_warn(&l->diags, 907, "%s", err.text),
+                diag_help(diag_warn(&l->diags, HN_NO_LINK, "%s", err.text),
                           "the files of this run are in %s", run_dir_path(l->run.dir));
 }
 
@@ -141,8 +134,8 @@ int verdict_nothing_started(struct launch *l, int code)
         if (l->run.dir &&
             run_dir_write_summary(l->run.dir, NULL, &l->hosts, code, hn, what,
                                   events_now_us(&l->events), &err) < 0 &&
-            hn != HN_NO_FOLDER)
-                diag_warn(&l->diags, HN_NO_RECORD, "%s", err.text);
+            hn != HN_NO_LOG_FOLDER)
+                diag_warn(&l->diags, HN_RECORD_INCOMPLETE, "%s", err.text);
         if (l->o.command == COMMAND_RUN)
                 emit_end(l, code, hn, -1, what);
         verdict_write(l, code, "%s", what);
@@ -170,7 +163,7 @@ int verdict_close_stdout(struct launch *l, int code)
                 return 128 + SIGPIPE;
         err_set(&err, error, "cannot write to standard output: %s", strerror(error));
         if (!*l->end.verdict)
-                return verdict_nothing_because(l, 905, 73, &err);
+                return verdict_nothing_because(l, HN_STDOUT_UNWRITTEN, 73, &err);
         say("hnlaunch: %s  (exit 73)\n", err.text); /* only close() reported the error */
         return 73;
 }
@@ -324,7 +317,7 @@ static void warn_of_steps(struct launch *l)
 
         if (!step_feed_missed(&l->run) || (outcome_failed(o) && outcome_is_workers(o)))
                 return;
-        d = diag_warn(&l->diags, HN_NO_STEP, "no line had a step for --progress-re '%s'",
+        d = diag_warn(&l->diags, HN_NO_STEP_LINE, "no line had a step for --progress-re '%s'",
                       l->o.progress_re);
         if (run_dir_recorder(l->run.dir))
                 diag_help(d, "compare it with the lines: hnlaunch logs %s", l->config.run_id);
@@ -355,7 +348,7 @@ static int tell_record(struct launch *l, int code, const struct error *err, bool
         if (!*told && i < all->n)
                 diag_note(&all->v[i], "%s", err->text);
         else if (!*told)
-                diag_warn(all, HN_NO_RECORD, "%s", err->text);
+                diag_warn(all, HN_RECORD_INCOMPLETE, "%s", err->text);
         *told = true;
         l->end.record_told = run_dir_path(l->run.dir) != NULL;
         return code ? code : fail_records(l, run_dir_path(l->run.dir) ? "log folder" : "events");

@@ -4,9 +4,8 @@
 #include <stdio.h>
 
 #include "base/elf/mpi_library.h"
+#include "base/error_number.h"
 #include "base/macros.h"
-
-enum { HN_LONE_RANK = 407 };
 
 /* Returns the family of the library that the rank had loaded, unless its functions would have found
  * hnlaunch: then the rank did not call them. */

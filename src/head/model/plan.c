@@ -13,10 +13,9 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
 #include "head/model/plan_faults.h"
 #include "head/term/diag.h"
-
-enum { HN_MORE_THAN_NODES = 219, HN_WORLD_TOO_LARGE = 306 };
 
 /* The capacity of a node, between the passes. */
 struct node_capacity {

@@ -12,16 +12,9 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/error_number.h"
+
 enum {
-        HN_TOO_MANY_RANKS = 301,
-        HN_PPN = 302,
-        HN_NO_SUCH_SLOT = 303,
-        HN_NO_GPU = 304,
-        HN_GPUS_LEFT = 305,
-        HN_ONLY_SPARES = 307,
-        HN_RANK_TOO_LARGE = 308,
-        HN_SLOTS_ABOVE_GPUS = 601,
-        HN_NO_SUCH_GPU = 602,
         MAX_GROUPS = 8, /* rows on the origin of slots */
 };
 
@@ -95,12 +88,13 @@ static struct diag *report_ppn_too_large(const struct plan_fault *f, const struc
         struct diag *d;
 
         if (gpus_per_rank > 1)
-                d = diag_add(diags, HN_PPN, EX_UNAVAILABLE,
+                d = diag_add(diags, HN_PPN_TOO_LARGE, EX_UNAVAILABLE,
                              "--ppn %d, but %s room for %d rank%s%s (--gpus-per-rank %d)", f->want,
                              nodes, f->have, plural_s(f->have), each, gpus_per_rank);
         else
-                d = diag_add(diags, HN_PPN, EX_UNAVAILABLE, "--ppn %d, but %s %d slot%s%s", f->want,
-                             nodes, f->have, plural_s(f->have), each);
+                d = diag_add(diags, HN_PPN_TOO_LARGE, EX_UNAVAILABLE,
+                             "--ppn %d, but %s %d slot%s%s", f->want, nodes, f->have,
+                             plural_s(f->have), each);
         place_fault(d, f, hosts);
         diag_help(d,
                   f->have ? "--ppn %d, or --oversubscribe" : "leave them out, or --oversubscribe",
@@ -128,7 +122,7 @@ static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
                 diag_note(d, "%d GPU%s can be used there", f->have, plural_s(f->have));
                 break;
         case FAULT_NO_SUCH_SLOT:
-                d = diag_add(diags, HN_NO_SUCH_SLOT, EX_UNAVAILABLE,
+                d = diag_add(diags, HN_NO_SLOT_ON_NODE, EX_UNAVAILABLE,
                              "%s no slot %d, which --include or --exclude names", nodes, f->want);
                 place_fault(d, f, hosts);
                 diag_note(d, "%d slot%s there, counted from 0", f->have, plural_s(f->have));

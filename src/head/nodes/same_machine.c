@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { HN_SAME_MACHINE = 309 };
+#include "base/error_number.h"
 
 struct machine_host {
         const char *machine;

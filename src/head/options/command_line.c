@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "head/core/program.h"
 #include "head/options/config.h"
 #include "head/options/option_foreign.h"
@@ -26,12 +27,6 @@
 #include "head/options/option_table.h"
 
 enum {
-        HN_UNKNOWN = 701,
-        HN_ARGUMENT = 702,
-        HN_MISPLACED = 704,
-        HN_LETTER = 707,
-        HN_JOB = 721,
-        HN_SECOND = 725,
         MAX_NAMES = 128,
 };
 
@@ -175,7 +170,7 @@ static int refuse_misplaced(struct diags *d, const struct options *o, const stru
         const char *name = option_commands[o->command].name;
         struct diag *diag;
 
-        diag = diag_add(d, def->action == ACTION_JOB ? HN_JOB : HN_MISPLACED, 64,
+        diag = diag_add(d, def->action == ACTION_JOB ? HN_JOB_OPTION : HN_OPTION_CONFLICT, 64,
                         "%s is an option of %s, not of %s", word, owners, name);
         if (o->command != COMMAND_RUN)
                 diag_help(diag, "hnlaunch %s -h lists the options of %s", name, name);
@@ -197,11 +192,12 @@ static int unknown_letter(struct line *l, char letter)
         if (def && !one && !foreign)
                 return refuse_misplaced(l->d, l->o, def, word);
         if (one) {
-                diag = diag_add(l->d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means);
+                diag = diag_add(l->d, HN_AMBIGUOUS_LETTER, 64, "`-%c` is ambiguous: %s", letter,
+                                one->means);
                 diag_help(diag, "write %s", one->instead);
                 return -EINVAL;
         }
-        diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `-%c`", letter);
+        diag = diag_add(l->d, HN_UNKNOWN_OPTION, 64, "unknown option `-%c`", letter);
         if (foreign)
                 diag_help(diag, "%s", foreign->says);
         else
@@ -212,7 +208,7 @@ static int unknown_letter(struct line *l, char letter)
 /* @name is the option without dashes. */
 static int unknown_option(struct line *l, const char *name)
 {
-        struct diag *diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `%s`", l->given);
+        struct diag *diag = diag_add(l->d, HN_UNKNOWN_OPTION, 64, "unknown option `%s`", l->given);
         const struct option_def *def = option_by_letter(*name, l->o->command), *meant;
         const char *names[MAX_NAMES], *near;
         size_t n = 0;
@@ -250,12 +246,12 @@ static const char *take_value(struct line *l, const struct option_def *def, cons
         struct diag *diag;
 
         if (!value) {
-                diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s", word, noun);
+                diag_add(l->d, HN_OPTION_ARGUMENT, 64, "`%s` needs %s", word, noun);
                 return NULL;
         }
         if (def && is_option(l->o, value)) {
-                diag = diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s, but the option `%s` follows",
-                                word, noun, value);
+                diag = diag_add(l->d, HN_OPTION_ARGUMENT, 64,
+                                "`%s` needs %s, but the option `%s` follows", word, noun, value);
                 diag_help(diag, "if that is the value, write --%s=%s", def->name, value);
                 return NULL;
         }
@@ -298,15 +294,15 @@ static int set_job_file(struct line *l, const char *path)
         struct settings *s = l->o->settings;
 
         if (!*path) {
-                diag_help(diag_add(l->d, HN_JOB, 64, "--job needs a file"),
+                diag_help(diag_add(l->d, HN_JOB_OPTION, 64, "--job needs a file"),
                           "is a variable empty that should hold it?");
         } else if (!strcmp(path, "-")) {
-                diag_help(diag_add(l->d, HN_JOB, 64, "--job cannot read standard input"),
+                diag_help(diag_add(l->d, HN_JOB_OPTION, 64, "--job cannot read standard input"),
                           "write it to a file: standard input is for the ranks, and `hnlaunch "
                           "rerun` reads the file again");
         } else if (s->job) {
-                diag_help(diag_add(l->d, HN_JOB, 64, "two job files: --job %s and --job %s", s->job,
-                                   path),
+                diag_help(diag_add(l->d, HN_JOB_OPTION, 64, "two job files: --job %s and --job %s",
+                                   s->job, path),
                           "a run has one; settings for all runs belong in "
                           "~/.config/hnlaunch/config.ini");
         } else {
@@ -371,7 +367,7 @@ static int take_foreign(struct line *l, const struct option_foreign *foreign, co
                 l->ignored[foreign - option_foreigns] = true;
                 return 0;
         }
-        diag_help(diag_add(l->d, HN_UNKNOWN, 64, "unknown option `%s`", l->given), "%s",
+        diag_help(diag_add(l->d, HN_UNKNOWN_OPTION, 64, "unknown option `%s`", l->given), "%s",
                   foreign->says);
         return -EINVAL;
 }
@@ -389,7 +385,7 @@ static int take_long(struct line *l, const char *word)
         if (!def && !foreign)
                 return unknown_option(l, name);
         if (eq && !(def ? def->arg != NULL : foreign->values || !foreign->accepted)) {
-                diag_add(l->d, HN_ARGUMENT, 64, "`--%s` takes no value", name);
+                diag_add(l->d, HN_OPTION_ARGUMENT, 64, "`--%s` takes no value", name);
                 return -EINVAL;
         }
         return def ? take_option(l, def, word, name, eq ? eq + 1 : NULL)
@@ -478,7 +474,7 @@ static int read_program_words(struct line *l)
 
                 if (starts && !l->verbatim && !strcmp(word, ":") && l->next + 1 < args->n &&
                     begins_program(args->v[l->next + 1])) {
-                        diag = diag_add(l->d, HN_SECOND, 64,
+                        diag = diag_add(l->d, HN_SECOND_PROGRAM, 64,
                                         "one job has one program: `:` begins a second one at `%s`",
                                         args->v[l->next + 1]);
                         diag_help(diag, "to start another program in some ranks: sh -c 'case $RANK "

@@ -18,14 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-        HN_KEY = 711,
-        HN_VALUE = 712,
-        HN_LINE = 713,
-        HN_SET = 717,
-        HN_PROGRAM = 722,
-        HN_SECTION = 723
-};
+#include "base/error_number.h"
 
 struct ini_reader {
         struct settings *s;
@@ -72,7 +65,7 @@ static bool take_ini_line(struct ini_reader *r)
 
 static void refuse_line(struct ini_reader *r, const char *why)
 {
-        show_line(r, diag_add(r->d, HN_LINE, 78, "%s", why), NULL, NULL);
+        show_line(r, diag_add(r->d, HN_CONFIG_LINE, 78, "%s", why), NULL, NULL);
 }
 
 /* Anything but a comment after the closing bracket would be lost on the way. */
@@ -124,7 +117,7 @@ static void check_section(struct ini_reader *r, const char *line)
 
         if (r->level != LEVEL_JOB || is_section(name, len))
                 return;
-        diag = diag_add(r->d, HN_SECTION, 78, "unknown section [%s] in a job file", name);
+        diag = diag_add(r->d, HN_CONFIG_SECTION, 78, "unknown section [%s] in a job file", name);
         show_line(r, diag, name, NULL);
         diag_help(diag, "sections are run, env, ssh, net and log");
 }
@@ -133,8 +126,9 @@ static void check_section(struct ini_reader *r, const char *line)
 static bool refuse_bad_line(struct ini_reader *r, const char *line, size_t len, int size)
 {
         if (len + 3 > (size_t)size)
-                diag_help(diag_add(r->d, HN_LINE, 78, "%s:%d: the line is longer than %d bytes",
-                                   r->path, r->line, size - 3),
+                diag_help(diag_add(r->d, HN_CONFIG_LINE, 78,
+                                   "%s:%d: the line is longer than %d bytes", r->path, r->line,
+                                   size - 3),
                           "give it on the command line, or as a variable HNLAUNCH_SECTION_KEY");
         else if (len && *line == '[' && !section_is_whole(line, len))
                 refuse_line(r, "a section is written [name]");
@@ -277,8 +271,8 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
         const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
         const char *near = home ? NULL : suggest_key(key, job);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
-        struct diag *diag = job ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
-                                : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
+        struct diag *diag = job ? diag_add(r->d, HN_CONFIG_KEY, 78, "unknown key `%s`", key)
+                                : diag_warn(r->d, HN_CONFIG_KEY, "unknown key `%s`", key);
 
         show_line(r, diag, name, label);
         if (!strcmp(key, "safe.directory"))
@@ -311,12 +305,13 @@ static void take_program(struct ini_reader *r, const char *origin)
         for (const char *c = text + strlen(text); c > text && c[-1] == '\\'; c--)
                 backslashes++;
         if (r->level != LEVEL_JOB)
-                diag_help(refuse_program(r, HN_PROGRAM, "only a job file may name the program"),
-                          "put it into a file of its own: hnlaunch --job FILE");
+                diag_help(
+                        refuse_program(r, HN_STRAY_PROGRAM, "only a job file may name the program"),
+                        "put it into a file of its own: hnlaunch --job FILE");
         else if (settings_level(r->s, &option_program) == LEVEL_JOB)
-                refuse_program(r, HN_PROGRAM, "a job file has one program");
+                refuse_program(r, HN_STRAY_PROGRAM, "a job file has one program");
         else if (backslashes % 2)
-                diag_help(refuse_program(r, HN_VALUE, "the program ends with a backslash"),
+                diag_help(refuse_program(r, HN_CONFIG_VALUE, "the program ends with a backslash"),
                           "a program stands on one line, of any length");
         else
                 settings_add(r->s, &option_program, r->level, text, origin);
@@ -362,7 +357,7 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
         int bad;
 
         if (len >= 2 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2))) {
-                diag_help(diag_add(d, HN_LINE, 78, "%s is written in UTF-16", path),
+                diag_help(diag_add(d, HN_CONFIG_LINE, 78, "%s is written in UTF-16", path),
                           "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE");
                 return -EINVAL;
         }
@@ -370,10 +365,10 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
                 r.next += 3;
         bad = ini_parse_stream(read_ini_line, &r, take_pair, &r);
         if (bad > 0 && diags_errors(d) == before)
-                diag_place(diag_add(d, HN_LINE, 78, "expected key = value or [section]"), "%s:%d",
-                           path, bad);
+                diag_place(diag_add(d, HN_CONFIG_LINE, 78, "expected key = value or [section]"),
+                           "%s:%d", path, bad);
         if (bad < 0)
-                diag_add(d, HN_LINE, 78, "%s: out of memory", path);
+                diag_add(d, HN_CONFIG_LINE, 78, "%s: out of memory", path);
         return diags_errors(d) > before ? -EINVAL : 0;
 }
 
@@ -391,7 +386,7 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
                              strncmp(key, "env.set.", 8) ? eq + 1 : assignment + 8, origin);
                 return 0;
         }
-        diag = diag_add(d, HN_SET, 64,
+        diag = diag_add(d, HN_CONFIG_SET, 64,
                         eq ? "-o: unknown key `%s`" : "-o wants SECTION.KEY=VALUE, not `%s`", key);
         if (near)
                 diag_help(diag, "did you mean `%s`?", near);

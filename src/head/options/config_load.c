@@ -13,14 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "head/options/config.h"
 
 enum {
-        HN_KEY = 711,
-        HN_UNREADABLE = 716,
-        HN_UNREAD = 719,
-        HN_JOB = 720,
         FILE_MAX = 8 << 20, /* a program with all the arguments that Linux takes */
 };
 
@@ -52,7 +49,7 @@ static void load_file(const struct load *l, enum level level, const char *path)
         int r = read_regular(path, &text, &len);
 
         if (r < 0 && r != -ENOENT)
-                diag_add(l->d, HN_UNREADABLE, 78, "cannot read %s: %s", path, strerror(-r));
+                diag_add(l->d, HN_CONFIG_UNREADABLE, 78, "cannot read %s: %s", path, strerror(-r));
         else if (r == 0)
                 config_parse(l->s, level, path, text, len, l->d);
 }
@@ -70,8 +67,8 @@ static void load_job(const struct load *l)
                 config_parse(l->s, LEVEL_JOB, l->s->job, text, len, l->d);
                 return;
         }
-        diag = diag_add(l->d, HN_JOB, 66, "cannot read the job file %s: %s", l->s->job,
-                        r == -EINVAL ? "it is not a regular file" : strerror(-r));
+        diag = diag_add(l->d, HN_JOB_FILE_UNREADABLE, 66, "cannot read the job file %s: %s",
+                        l->s->job, r == -EINVAL ? "it is not a regular file" : strerror(-r));
         if (r == -EINVAL)
                 diag_help(diag, "write it to a file: paths in it start at its folder, and "
                                 "`hnlaunch rerun` reads it again");
@@ -117,7 +114,7 @@ void config_warn_unread(const struct settings *s, struct diags *d)
 
                 if (stat(path, &st) == 0) {
                         if (!is_job(s, &st))
-                                diag_warn(d, HN_UNREAD,
+                                diag_warn(d, HN_CONFIG_NOT_READ,
                                           "%s is no longer read: --job FILE takes its place", path);
                         return;
                 }
@@ -169,7 +166,7 @@ static void load_variable(const struct load *l, const char *pair)
         else if (def)
                 settings_add_list(l->s, def, LEVEL_VARIABLE, value, origin);
         else if (names_a_section(name))
-                diag_warn(l->d, HN_KEY, "unknown variable %s", name);
+                diag_warn(l->d, HN_CONFIG_KEY, "unknown variable %s", name);
 }
 
 /* ---- all places ---- */
@@ -179,7 +176,7 @@ int config_refuse_unknown(struct diags *d)
         int r = 0;
 
         for (size_t i = 0; i < d->n; i++)
-                if (d->v[i].warning && d->v[i].id == HN_KEY) {
+                if (d->v[i].warning && d->v[i].id == HN_CONFIG_KEY) {
                         d->v[i].warning = false;
                         d->v[i].exit = 78;
                         r = -EINVAL;

@@ -14,12 +14,13 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "head/core/json_text.h"
 #include "head/model/outcome.h"
 #include "head/term/columns.h"
 #include "head/term/error_ids.h"
 
-enum { HN_NUMBER = 718, NEAR_MAX = 3, COLUMNS_MIN = 40, COLUMNS_MAX = 100 };
+enum { NEAR_MAX = 3, COLUMNS_MIN = 40, COLUMNS_MAX = 100 };
 
 struct subject {
         const struct error_id *id; /* NULL = no entry */
@@ -80,7 +81,7 @@ int explain_check(const struct strv *words, struct diags *d)
 
                 if (find_subject(word).id)
                         continue;
-                diag = diag_add(d, HN_NUMBER, 64, "there is no error or exit code `%s`", word);
+                diag = diag_add(d, HN_NO_NUMBER, 64, "there is no error or exit code `%s`", word);
                 find_near(error_number(word), near, sizeof(near));
                 if (*near)
                         diag_help(diag, "numbers near it: %s", near);

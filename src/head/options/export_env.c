@@ -17,12 +17,13 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 #include "wire/env/worker_env.h"
 
-enum { ENV_FILE_MAX = 16 << 20, HN_UNSET = 123, HN_OF_RANK = 127 };
+enum { ENV_FILE_MAX = 16 << 20 };
 
 /* Variables of a session, a host or another launcher. A trailing star is a prefix. */
 static const char *const kept_here[] = {
@@ -145,7 +146,8 @@ static int read_env_file(struct strv *env, const char *what, const char *path, s
         int r = fd_read_file(path, ENV_FILE_MAX, &text, NULL), n = 0;
 
         if (r < 0) {
-                diag_add(diags, 120, 66, "cannot read the %s %s: %s", what, path, strerror(-r));
+                diag_add(diags, HN_ENV_FILE_UNREADABLE, 66, "cannot read the %s %s: %s", what, path,
+                         strerror(-r));
                 return -EINVAL;
         }
         for (rest = text; (line = strsep(&rest, "\n"));) {
@@ -157,7 +159,8 @@ static int read_env_file(struct strv *env, const char *what, const char *path, s
                 if (!*line || *line == '#')
                         continue;
                 if (*line == '=' || !strchr(line, '=')) {
-                        diag_help(diag_add(diags, 121, 65, "%s:%d: not a NAME=VALUE line", path, n),
+                        diag_help(diag_add(diags, HN_ENV_FILE_LINE, 65,
+                                           "%s:%d: not a NAME=VALUE line", path, n),
                                   "write NAME=VALUE, one per line; # begins a comment");
                         r = -EINVAL;
                         continue;
@@ -224,7 +227,7 @@ static void warn_unset(const struct options *o, const struct option_def *def, co
         struct diag *d;
 
         if (!strpbrk(word, "*?[")) {
-                d = diag_warn(diags, HN_UNSET, "%s %s: not set in this shell", as, word);
+                d = diag_warn(diags, HN_ENV_UNSET, "%s %s: not set in this shell", as, word);
                 if (before && strchr(before, '='))
                         diag_help(d, "a comma parts words: a value with one is given by -x '%s,%s'",
                                   before, word);
@@ -233,7 +236,7 @@ static void warn_unset(const struct options *o, const struct option_def *def, co
                 else
                         diag_help(d, "give it a value: -x %s=...", word);
         } else if (is_given_on_line(o, def, word)) {
-                diag_help(diag_warn(diags, HN_UNSET,
+                diag_help(diag_warn(diags, HN_ENV_UNSET,
                                     "%s %s: no variable of this shell has such a name", as, word),
                           "env lists the variables of this shell");
         }
@@ -249,7 +252,7 @@ static void add_export(struct strv *env, char **from, const struct options *o, c
         const char *as = def->letter ? "-x" : "--export";
 
         if (is_of_rank(name, o->compat))
-                diag_help(diag_warn(diags, HN_OF_RANK,
+                diag_help(diag_warn(diags, HN_ENV_OF_RANK,
                                     "%s %s has no effect: hnlaunch sets %s for every rank", as,
                                     word, name),
                           "hnlaunch plan --ranks 0 shows the environment of a rank");

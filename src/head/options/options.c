@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/error_number.h"
 #include "head/options/command_line.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
@@ -26,8 +27,6 @@
 #include "head/options/option_table.h"
 #include "wire/msg.h"
 
-enum { HN_VALUE = 703, HN_TOPIC = 710, HN_CONFIG_VALUE = 712 };
-
 /* ---- values ---- */
 
 static void tell_bad_value(struct diags *d, const struct setting *one, const struct error *err)
@@ -35,7 +34,7 @@ static void tell_bad_value(struct diags *d, const struct setting *one, const str
         struct diag *diag;
 
         if (!one->text) {
-                diag = diag_add(d, HN_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s %s",
+                diag = diag_add(d, HN_OPTION_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s %s",
                                 one->origin, err->text);
                 if (!strcmp(one->origin, "-p"))
                         diag_help(diag, "-p is the port of ssh; a partition of Slurm is chosen by "
@@ -129,7 +128,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         if (o->command == COMMAND_HELP) {
                 if (!o->help_topic || options_have_help(o->help_topic))
                         return 0;
-                di = diag_add(diags, HN_TOPIC, 64, "there is no help on `%s`", o->help_topic);
+                di = diag_add(diags, HN_NO_TOPIC, 64, "there is no help on `%s`", o->help_topic);
                 near = options_suggest_help(o->help_topic);
                 if (near)
                         diag_help(di, "%s", near);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/memory.h"
@@ -24,10 +25,6 @@
 #include "wire/push_msg.h"
 
 enum {
-        HN_NOT_PULLED = 910,
-        HN_PULL_LEFT = 911,
-        HN_PULL_PATH = 912,
-        HN_PULL_DEST = 913,
         ROWS = 8,
         SILENT_S = 60,
         NODE_ENTRIES = 2 * PULL_ENTRIES_MAX, /* with what was left there */

@@ -21,15 +21,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 
 enum {
-        HN_NO_FILE = 230,
-        HN_UNREADABLE = 231,
-        HN_SPECIAL = 232,
-        HN_CLASH = 233,
-        HN_CHANGED = 237,
-        HN_TOO_MANY = 238,
         EX_NOFILE = 66,
         READ_SIZE = 1 << 20,
         ERRORS_MAX = 20, /* then gathering stops */
@@ -135,7 +130,7 @@ static bool enough_errors(const struct packing *k)
 
 static void refuse_source(struct packing *k, const char *path, int error)
 {
-        int id = error == ENOENT ? HN_NO_FILE : HN_UNREADABLE;
+        int id = error == ENOENT ? HN_PUSH_MISSING : HN_PUSH_UNREADABLE;
         struct diag *d;
 
         if (enough_errors(k))
@@ -151,9 +146,10 @@ static void refuse_source(struct packing *k, const char *path, int error)
 static void refuse_source_kind(struct packing *k, const char *path, const char *what)
 {
         if (!enough_errors(k))
-                diag_help(diag_add(k->d, HN_SPECIAL, EX_NOFILE, "--push: %s is %s", path, what),
-                          "remove it, or push the files one by one: only files, folders and links "
-                          "to files can be pushed");
+                diag_help(
+                        diag_add(k->d, HN_PUSH_SPECIAL, EX_NOFILE, "--push: %s is %s", path, what),
+                        "remove it, or push the files one by one: only files, folders and links "
+                        "to files can be pushed");
 }
 
 static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind kind,
@@ -311,7 +307,7 @@ static void sort_items(struct packing *k)
                           (it->entry.kind == PUSH_FOLDER || (last->source.dev == it->source.dev &&
                                                              last->source.ino == it->source.ino));
                 if (!is_same && !enough_errors(k))
-                        diag_help(diag_add(k->d, HN_CLASH, EX_NOFILE,
+                        diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOFILE,
                                            "--push: %s and %s would both be %s on the nodes",
                                            last->source.path, it->source.path, it->entry.path),
                                   "files outside of the current directory land under their last "
@@ -356,7 +352,7 @@ static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
         int r = fd < 0 ? -errno : hash_contents(k, it, fd, buffer);
 
         if (r == -ESTALE && !enough_errors(k))
-                diag_help(diag_add(k->d, HN_CHANGED, EX_NOFILE,
+                diag_help(diag_add(k->d, HN_PUSH_CHANGED, EX_NOFILE,
                                    "--push: %s changes while it is read", it->source.path),
                           "start again when the file is complete");
         else if (r)
@@ -382,7 +378,7 @@ static void fill_manifest(struct packing *k, struct manifest *p)
         push_manifest_put(&b, &p->manifest);
         p->wire_bytes = buf_len(&b);
         if (k->n > PUSH_ENTRIES_MAX || p->wire_bytes > PUSH_MANIFEST_MAX)
-                diag_help(diag_add(k->d, HN_TOO_MANY, EX_NOFILE,
+                diag_help(diag_add(k->d, HN_PUSH_TOO_MANY, EX_NOFILE,
                                    "--push: more than %d files, or more than %d MB of names",
                                    PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
                           "pack them into one file (tar, WebDataset, HDF5) and push that");

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/format.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -244,13 +245,14 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
         note_stopped(d, o);
 }
 
-enum { HN_NO_PMIX = 243 };
-
 /* Causes with a message of their own; the verdict line says everything about the others. */
 static const int cause_ids[CAUSE_KINDS] = {
-        [CAUSE_SIGNAL] = 501,  [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,       [CAUSE_NODE] = 310,
-        [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312, [CAUSE_UNFINALIZED] = 406, [CAUSE_LATE] = 502,
-        [CAUSE_LEFT] = 502,    [CAUSE_WORLDS] = 510,  [CAUSE_STUCK] = 502,
+        [CAUSE_SIGNAL] = HN_RANK_SIGNALED,    [CAUSE_EXIT] = HN_RANK_EXITED,
+        [CAUSE_ABORT] = HN_RANK_ABORTED,      [CAUSE_NODE] = HN_NODE_LOST,
+        [CAUSE_NETWORK] = HN_NETWORK_FAILED,  [CAUSE_REFUSED] = HN_NOT_STARTED,
+        [CAUSE_UNFINALIZED] = HN_UNFINALIZED, [CAUSE_LATE] = HN_RANK_EXITED,
+        [CAUSE_LEFT] = HN_RANK_EXITED,        [CAUSE_WORLDS] = HN_WORLDS_OF_ONE,
+        [CAUSE_STUCK] = HN_RANK_EXITED,
 };
 
 static int cause_id(const struct cause *c)

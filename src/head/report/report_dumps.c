@@ -2,11 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "head/output/dump_files.h"
 #include "head/report/report.h"
 #include "wire/env/nccl_env.h"
-
-enum { HN_DUMPS_MISSING = 909 };
 
 static int compare_dumps(const void *a, const void *b)
 {

@@ -10,15 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/hosts/host_groups.h"
 #include "head/job/job_endpoint.h"
 #include "head/report/report.h"
 
 enum {
-        HN_STORE_UNREACHED = 401,
-        HN_NO_ENDPOINT = 403,
-        HN_NO_PORT = 409,
         EX_NODE = 69,
         ROWS = 4, /* addresses shown for a group of nodes */
 };
@@ -38,7 +36,7 @@ static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *
                         failed[n++] = i;
         if (n) {
                 names = hosts_fold(hosts, failed, n);
-                di = diag_add(d, HN_NO_ENDPOINT, EX_NODE, "%s cannot open a port for the store",
+                di = diag_add(d, HN_NO_STORE_PORT, EX_NODE, "%s cannot open a port for the store",
                               names);
                 for (size_t i = 0; i < MIN(n, (size_t)ROWS); i++)
                         diag_row(di, "%-16s %s", hosts->v[failed[i]].name,
@@ -53,9 +51,9 @@ static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *
 static void report_refused_ports(struct diags *d, const struct job *j, const struct hosts *hosts)
 {
         const char *host = hosts->v[job_endpoint(j)->first].name;
-        struct diag *di =
-                diag_add(d, HN_NO_PORT, EX_NODE, "cannot reserve the ports for the ranks on %s: %s",
-                         host, job_port_refusal(j));
+        struct diag *di = diag_add(d, HN_NO_FREE_PORT, EX_NODE,
+                                   "cannot reserve the ports for the ranks on %s: %s", host,
+                                   job_port_refusal(j));
 
         diag_note(di, "HN_PORT_NAME, {port:NAME} and MASTER_PORT are free TCP ports of rank 0's "
                       "node");

@@ -2,11 +2,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/error_number.h"
 #include "base/format.h"
 #include "head/hosts/host_groups.h"
 #include "head/report/report.h"
-
-enum { HN_LOCKED_MEMORY = 906 };
 
 /* Buffers, queues and rings of NCCL and MPI for one rank of a large job; the default limit of Linux
  * is 8 MiB, before 5.16 64 KiB. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "base/strv.h"
 #include "head/core/shell_words.h"
@@ -84,47 +85,52 @@ static const struct {
         const char *one, *many; /* the fact about host %s, about %zu nodes */
         const char *help;       /* NULL = none, or add_section_help() knows more */
 } sections[SECTIONS] = {
-        [CONFIG] = { 241, 78, "the ssh configuration for %s cannot be obeyed",
+        [CONFIG] = { HN_SSH_CONFIG_OF_NODE, 78, "the ssh configuration for %s cannot be obeyed",
                      "the ssh configuration for %zu nodes cannot be obeyed" },
-        [KEY_CHANGED] = { 206, 77, "the host key of %s has CHANGED",
+        [KEY_CHANGED] = { HN_HOST_KEY_CHANGED, 77, "the host key of %s has CHANGED",
                           "host keys of %zu nodes have CHANGED",
                           "a reinstalled node, or someone in the middle: ask your admin; "
                           "accept-new does not cover this" },
-        [KEY_REVOKED] = { 207, 77, "the host key of %s is revoked",
+        [KEY_REVOKED] = { HN_HOST_KEY_REVOKED, 77, "the host key of %s is revoked",
                           "host keys of %zu nodes are revoked" },
-        [KEY_UNCHECKED] = { 208, 77, "the host key of %s cannot be checked",
+        [KEY_UNCHECKED] = { HN_HOST_KEY_UNCHECKED, 77, "the host key of %s cannot be checked",
                             "host keys of %zu nodes cannot be checked" },
-        [KEY_UNKNOWN] = { 205, 77, "the host key of %s is not known",
+        [KEY_UNKNOWN] = { HN_HOST_KEY_UNKNOWN, 77, "the host key of %s is not known",
                           "host keys of %zu nodes are not known",
                           "compare with your admin's list and add them to ~/.ssh/known_hosts; for "
                           "throw-away nodes: --host-key accept-new" },
-        [DENIED] = { 203, 77, "ssh login refused on %s", "ssh login refused on %zu nodes" },
-        [VERSION] = { 211, 76, "the agent on %s speaks another protocol version",
+        [DENIED] = { HN_LOGIN_REFUSED, 77, "ssh login refused on %s",
+                     "ssh login refused on %zu nodes" },
+        [VERSION] = { HN_WRONG_VERSION, 76, "the agent on %s speaks another protocol version",
                       "agents on %zu nodes speak another protocol version" },
-        [MALFORMED] = { 217, 125, "the agent on %s sent a malformed message",
+        [MALFORMED] = { HN_MALFORMED_MESSAGE, 125, "the agent on %s sent a malformed message",
                         "agents on %zu nodes sent malformed messages" },
-        [NO_AGENT] = { 216, 69, "no agent is installed for the machine of %s",
+        [NO_AGENT] = { HN_NO_AGENT_FOR_MACHINE, 69, "no agent is installed for the machine of %s",
                        "no agent is installed for the machines of %zu nodes",
                        "build hnlaunch-agent on such a machine, or cross-build it, and put it "
                        "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES" },
-        [AGENT_CANNOT_RUN] = { 210, 69, "the agent cannot run on %s",
+        [AGENT_CANNOT_RUN] = { HN_AGENT_CANNOT_RUN, 69, "the agent cannot run on %s",
                                "the agent cannot run on %zu nodes" },
-        [NO_CONTAINER] = { 249, 69, "the container of %s cannot be entered",
+        [NO_CONTAINER] = { HN_NO_CONTAINER, 69, "the container of %s cannot be entered",
                            "the containers of %zu nodes cannot be entered",
                            "try it there by hand; hnlaunch pulls no image and starts no daemon; "
                            "hnlaunch(1), CONTAINERS" },
-        [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
-        [ABSENT] = { 324, 68, "%s has not dialed in", "%zu nodes have not dialed in",
+        [UNREACHABLE] = { HN_UNREACHABLE, 68, "%s cannot be reached",
+                          "%zu nodes cannot be reached" },
+        [ABSENT] = { HN_NOT_DIALED_IN, 68, "%s has not dialed in", "%zu nodes have not dialed in",
                      "each node says itself what keeps it; -o net.dial_timeout=1h waits longer" },
-        [CHILD_KEY_UNKNOWN] = { 222, 77,
+        [CHILD_KEY_UNKNOWN] = { HN_CHILD_KEY_UNKNOWN, 77,
                                 "the host key of %s is not trusted by its parent in the tree",
                                 "host keys of %zu nodes are not trusted by their parents in the "
                                 "tree" },
-        [CHILD_DENIED] = { 223, 77, "%s rejects the login from its parent in the tree",
+        [CHILD_DENIED] = { HN_CHILD_LOGIN_REFUSED, 77,
+                           "%s rejects the login from its parent in the tree",
                            "%zu nodes reject the logins from their parents in the tree" },
-        [CHILD_UNREACHABLE] = { 220, 68, "%s cannot be reached from its parent in the tree",
+        [CHILD_UNREACHABLE] = { HN_CHILD_UNREACHABLE, 68,
+                                "%s cannot be reached from its parent in the tree",
                                 "%zu nodes cannot be reached from their parents in the tree" },
-        [CHILD_UNTRIED] = { 221, 68, "%s was not tried: its parent in the tree cannot be reached",
+        [CHILD_UNTRIED] = { HN_CHILD_UNTRIED, 68,
+                            "%s was not tried: its parent in the tree cannot be reached",
                             "%zu nodes were not tried: their parents in the tree cannot be "
                             "reached" },
 };

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/format.h"
 #include "head/hosts/host_groups.h"
 #include "head/job/job_push.h"
 #include "head/report/report.h"
 
-enum { HN_CANNOT_STORE = 234, HN_NO_ROOM = 235, HN_DAMAGED = 236, EX_NODE = 69 };
+enum { EX_NODE = 69 };
 
 static bool is_same_push_failure(const void *ctx, size_t a, size_t b)
 {
@@ -23,13 +24,13 @@ static const struct push_message {
         int id;
         const char *fact, *help;
 } push_messages[] = {
-        [NO_ROOM] = { HN_NO_ROOM, "no room for the pushed files",
+        [NO_ROOM] = { HN_PUSH_NO_ROOM, "no room for the pushed files",
                       "free some space there, or name a larger file system in the nodes' "
                       "XDG_CACHE_HOME; earlier runs keep their files below that folder" },
-        [DAMAGED] = { HN_DAMAGED, "a pushed file has arrived damaged",
+        [DAMAGED] = { HN_PUSH_DAMAGED, "a pushed file has arrived damaged",
                       "the SHA-256 of the received file differs from that of the sent one: start "
                       "again; if the error returns, suspect the node's memory or disk" },
-        [OTHER] = { HN_CANNOT_STORE, "cannot store the pushed files",
+        [OTHER] = { HN_PUSH_NOT_STORED, "cannot store the pushed files",
                     "name a writable folder in the nodes' XDG_CACHE_HOME, or make the files "
                     "reachable there and leave --push out" },
 };

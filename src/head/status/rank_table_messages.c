@@ -11,14 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/status/rank_table_text.h"
 
 enum {
-        HN_OTHER_STORE = 412,
-        HN_FINALIZES = 504,
         GROUPS_MAX = 4, /* of waiting ranks, in a message */
 };
 
@@ -223,9 +222,9 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         struct diag *di;
         bool helped;
 
-        di = fatal ? diag_add(d, 402, 75, "%zu of %zu ranks did not join within %s", n, t->n,
-                              rank_span(after_ms).text)
-                   : diag_warn(d, 402, "%zu of %zu ranks did not join within %s", n, t->n,
+        di = fatal ? diag_add(d, HN_NOT_JOINED, 75, "%zu of %zu ranks did not join within %s", n,
+                              t->n, rank_span(after_ms).text)
+                   : diag_warn(d, HN_NOT_JOINED, "%zu of %zu ranks did not join within %s", n, t->n,
                                rank_span(after_ms).text);
         add_rank_rows(di, t, rank_row_missing);
         note_joined(t, di);
@@ -254,7 +253,7 @@ void rank_table_tell_finalize(struct rank_table *t, struct diags *d, struct rank
 
         for (size_t i = 0; i < t->n; i++)
                 t->rows[i].marked = &t->rows[i] != row; /* is_unmarked() */
-        di = diag_warn(d, HN_FINALIZES, "rank %d on %s waits in MPI_Finalize() for %s%s%s",
+        di = diag_warn(d, HN_RANK_FINALIZES, "rank %d on %s waits in MPI_Finalize() for %s%s%s",
                        row->rank, t->hosts->v[t->plan->nodes[row->node].host].name,
                        rank_span(row->k.wait.ms).text, reason ? " after " : "", said);
         add_rank_rows(di, t, is_unmarked);
@@ -299,11 +298,11 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
         n_missing = rank_table_count(t, is_unmarked);
         if (n_missing) {
                 missing = rank_table_names(t, is_unmarked);
-                di = diag_warn(d, 404, "%s; %s %s not come", first, missing,
+                di = diag_warn(d, HN_LONG_WAIT, "%s; %s %s not come", first, missing,
                                n_missing == 1 ? "has" : "have");
                 add_rank_rows(di, t, is_unmarked);
         } else {
-                di = diag_warn(d, 404,
+                di = diag_warn(d, HN_LONG_WAIT,
                                g.n == 1 ? "%s (deadlock)" : "%s; all others wait, too (deadlock)",
                                first);
         }

@@ -5,13 +5,12 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/job/job.h"
 #include "head/metrics/metrics.h"
 #include "head/metrics/metrics_server.h"
 #include "head/output/say.h"
-
-enum { HN_NO_METRICS = 334 };
 
 struct metrics_feed {
         const struct run_view *r;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "base/error_number.h"
 #include "base/memory.h"
 #include "head/job/job.h"
 #include "head/model/rank_board.h"
@@ -15,8 +16,6 @@
 #include "head/run/run_socket.h"
 #include "head/watch/look.h"
 #include "head/watch/top_feed.h"
-
-enum { HN_NO_SOCKET = 806 };
 
 /* Returns for how long a run that stands still has had no step, or without steps no sign of life,
  * in milliseconds; 0 = it does not. */

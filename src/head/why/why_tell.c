@@ -4,10 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/format.h"
 #include "head/why/why.h"
-
-enum { HN_HANG = 811 };
 
 #define NO_TRACE "may not trace"
 
