@@ -85,7 +85,7 @@ result "static functions are verb_noun and exist once" "$(python3 tests/lib/name
 result "struct names exist once" "$(python3 tests/lib/names.py structs)"
 result "a struct has 20 fields at most" "$(python3 tests/lib/names.py fields)"
 result "a private header is included by six files of its room at most" "$(python3 tests/lib/names.py private)"
-result "errors are named as in base/error_number.h" "$(python3 tests/lib/names.py numbers)"
+result "errors and exit codes have names in calls" "$(python3 tests/lib/names.py numbers)"
 result "the top of a part holds three sources at most" "$(
     for part in head agent; do
         [ "$(find "src/$part" -maxdepth 1 -name '*.c' | wc -l)" -le 3 ] || echo "src/$part"

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sysexits.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -19,6 +18,7 @@
 #include "agent/container/container.h"
 #include "agent/core/call_home.h"
 #include "agent/rank/limits.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
 

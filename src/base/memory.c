@@ -7,12 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/exit_code.h"
+
 /* Exits instead of abort(): running out of memory is no defect, and the exit code stays 125. */
 static void *need_memory(void *p)
 {
         if (!p) {
                 fputs("hnlaunch: out of memory  (exit 125)\n", stderr);
-                _exit(125);
+                _exit(EX_FAILED);
         }
         return p;
 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/exec_failure.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -56,7 +57,7 @@ static _Noreturn void fail_child(const struct spawn_child *c, enum spawn_step st
 {
         struct spawn_failure f = { step, errno };
 
-        _exit(write(c->report, &f, sizeof(f)) == sizeof(f) ? 127 : 126);
+        _exit(write(c->report, &f, sizeof(f)) == sizeof(f) ? EX_NOT_FOUND : EX_NOT_EXECUTABLE);
 }
 
 static void find_ignored_signals(void)
@@ -137,7 +138,7 @@ static _Noreturn void child_main(struct spawn_child *c)
                 fail_child(c, SPAWN_FORK);
         /* 0: a parent outside of our process namespace. */
         if (getppid() != c->parent && getppid() != 0)
-                _exit(127); /* the parent ended before it could be watched */
+                _exit(EX_NOT_FOUND); /* the parent ended before it could be watched */
         if (c->joins) {
                 int procs = openat(c->s->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 

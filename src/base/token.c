@@ -6,6 +6,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/exit_code.h"
+
 void token_make(char *to, size_t len)
 {
         for (size_t i = 0; i < len; i++) {
@@ -14,7 +16,7 @@ void token_make(char *to, size_t len)
                 if (getrandom(&byte, 1, 0) != 1) {
                         fputs("hnlaunch: cannot get random bytes from the kernel  (exit 125)\n",
                               stderr);
-                        _exit(125);
+                        _exit(EX_FAILED);
                 }
                 to[i] = "abcdefghijkmnpqrstuvwxyz23456789"[byte % 32];
         }

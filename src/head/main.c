@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "head/commands/run_commands.h"
@@ -44,7 +45,7 @@ static void on_abort(int signo UNUSED)
         put_last_words("\nhnlaunch: failed: hnlaunch cannot go on: ");
         put_last_words(why);
         put_last_words("  (exit 125)\n");
-        _exit(125);
+        _exit(EX_FAILED);
 }
 
 /* Closes standard output after a command that launches nothing. Returns the exit code. */
@@ -53,9 +54,9 @@ static int finish_command(struct options *o, struct diags *d, int code)
         int error = say_close_stdout();
 
         if (error && error != EPIPE && !code) {
-                diag_add(d, HN_STDOUT_UNWRITTEN, 73, "cannot write to standard output: %s",
-                         strerror(error));
-                return launch_refuse(o, d, 73);
+                diag_add(d, HN_STDOUT_UNWRITTEN, EX_CANTCREAT,
+                         "cannot write to standard output: %s", strerror(error));
+                return launch_refuse(o, d, EX_CANTCREAT);
         }
         options_finish(o);
         diags_finish(d);
@@ -70,9 +71,10 @@ static int open_json_output(struct options *o, struct diags *d)
         int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
 
         if (path && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)) {
-                diag_add(d, HN_NO_LOG_FOLDER, 73, "cannot write to %s: %s", path, strerror(errno));
+                diag_add(d, HN_NO_LOG_FOLDER, EX_CANTCREAT, "cannot write to %s: %s", path,
+                         strerror(errno));
                 fd_close(fd);
-                return launch_refuse(o, d, 73);
+                return launch_refuse(o, d, EX_CANTCREAT);
         }
         fd_close(fd);
         return 0;
@@ -123,7 +125,7 @@ static int refuse_options(struct options *o, struct diags *d)
         /* `hnlaunch config` exists to examine settings: show all, even with bad values. */
         if (o->command == COMMAND_CONFIG && (!first || first->exit == 78))
                 config_print(o->settings, o->json, stdout);
-        return launch_refuse(o, d, 64);
+        return launch_refuse(o, d, EX_USAGE);
 }
 
 int main(int argc, char **argv)
@@ -135,7 +137,7 @@ int main(int argc, char **argv)
         rc = fd_open_standard();
         if (rc < 0) {
                 fprintf(stderr, "hnlaunch: cannot open /dev/null: %s\n", strerror(-rc));
-                return 125;
+                return EX_FAILED;
         }
         setlocale(LC_CTYPE, "");
         signal(SIGABRT, on_abort);
@@ -143,11 +145,11 @@ int main(int argc, char **argv)
         signal(SIGXFSZ, SIG_IGN); /* the write of a log beyond the size limit returns EFBIG */
         if (sodium_init() < 0) {
                 fputs("hnlaunch: cannot get random bytes from this system\n", stderr);
-                return 125;
+                return EX_FAILED;
         }
         if (argc < 2) {
                 options_print_help(NULL, stderr);
-                return 64;
+                return EX_USAGE;
         }
         rc = options_load(&o, argc, argv, &d) < 0 ? refuse_options(&o, &d)
                                                   : dispatch_command(&o, &d, &signo);

@@ -32,22 +32,18 @@ grep -rhoE 'HN[1-9][0-9]{2}\b' "$ROOT/tests" --include='*.sh' --include='*.c' --
     --exclude="${0##*/}" | sort -u >named
 is 'a test names each number' "$(comm -23 listed named | xargs)" ''
 
-# The second number of a call that adds an error, of the tables, and what the outcome makes of a cause.
-python3 - sources.c <<'END' | sort -u >codes
+# The exit codes whose names the head uses.
+find "$ROOT/src/head" -name '*.[ch]' ! -name error_ids.c -print0 | sort -z | xargs -0 cat >sources.c
+python3 - sources.c "$ROOT/src/base/exit_code.h" <<'END' | sort -u >codes
+import os
 import re
 import sys
 
-text = open(sys.argv[1], encoding="utf-8").read()
-text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
-names = {"EX_USAGE": 64, "EX_DATAERR": 65, "EX_NOINPUT": 66, "EX_NOFILE": 66, "EX_UNAVAILABLE": 69, "EX_NODE": 69}
-found = set()
-for code in re.findall(r"\b(?:diag_add|\w+_nothing_because)\([^,()]+, [A-Za-z0-9_]+, ([A-Za-z0-9_ =?!>.:()&-]+?),", text):
-    found |= {names.get(word, word) for word in re.findall(r"EX_[A-Z]+|\b\d{2,3}\b", code)}
-found |= set(re.findall(r"\[[A-Z_]+\] = \{ \d{3}, (\d+), ", text))
-found |= set(re.findall(r"\b\w+_nothing\(\w+, (\d+)\)", text))
-for body in re.findall(r"\bint \w+_code\([^)]*\) \{.*? \} (?=/\*|static|int|const|bool|struct)", text):
-    found |= set(re.findall(r"\b(?:6[4-9]|7[0-9]|12[4-8])\b", body))
-print("\n".join(str(code) for code in found))
+text, own = (open(path, encoding="utf-8").read() for path in sys.argv[1:])
+text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+numbers = {name: int(n) for name, n in re.findall(r"\b(EX_[A-Z_]+) = (\d+)", own)}
+numbers |= {name: getattr(os, name) for name in dir(os) if name.startswith("EX_")}
+print("\n".join(str(numbers[name]) for name in set(re.findall(r"\bEX_[A-Z_]+\b", text))))
 END
 sed -i 's/^128$/128+N/' codes
 printf '%s\n' 0 141 other >>codes

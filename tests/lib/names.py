@@ -9,7 +9,8 @@ usage: names.py statics | structs | fields | private | numbers
   fields    a struct has at most 20 fields (exempt: struct options, the mirror of the option table)
   private   a header *_private.h is included by its own room only, and by at most six files (exempt: launch_private.h, the
             state that the steps of a launch pass on, one file a step)
-  numbers   errors and warnings are named as in base/error_number.h: calls have no number, and no file an enum of its own
+  numbers   errors, warnings and exit codes are named as in base/error_number.h and base/exit_code.h: calls have no
+            number, and no file an enum of its own
 """
 import collections
 import pathlib
@@ -81,13 +82,15 @@ def private():
                 yield f"{header} is included by {len(users)} files"
 
 
-NUMBER = re.compile(r"\b(?:log_warning\(|(?:diag_add|diag_warn|range_error_set|verdict_nothing_because)\([^,()]+,)\s*[1-9]"
-                    r"|\bHN_[A-Z0-9_]+ = \d{3}\b")
+CALLS = r"\b(?:diag_add|diag_warn|range_error_set|verdict_nothing_because)\([^,()]+,"
+EXITS = r"(?:6[4-9]|7[0-8]|12[4-7])"
+NUMBER = re.compile(rf"\blog_warning\(\s*[1-9]|{CALLS}\s*[1-9]|{CALLS}[^,()]+,\s*{EXITS}\b|\bHN_[A-Z0-9_]+ = \d{{3}}\b"
+                    rf"|\b(?:verdict_nothing_started\(l, |_exit\(|return |code = |rc = |EX_[A-Z]+ = ){EXITS}\s*[;,)]")
 
 
 def numbers():
     for path in FILES:
-        if path.name != "error_number.h":
+        if path.name not in ("error_number.h", "exit_code.h"):
             for m in NUMBER.finditer(plain(path)):
                 yield f"{path}: {' '.join(m[0].split())}"
 

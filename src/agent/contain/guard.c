@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "agent/files/cache_dir.h"
 #include "base/error.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "wire/msg.h"
@@ -241,5 +241,5 @@ int guard_run(int (*agent)(struct guard_notes *notes))
         if (WIFSIGNALED(status) && w.missed < TICKS)
                 send_guard_leaving(notes, "killed by signal %d, %s", WTERMSIG(status),
                                    strsignal(WTERMSIG(status)));
-        return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        return WIFSIGNALED(status) ? EX_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "agent/container/container_words.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/program_output.h"

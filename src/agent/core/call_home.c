@@ -20,13 +20,13 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "agent/container/container.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "wire/msg.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-
+#include "base/exit_code.h"
 
 struct job_dir {
         char *path;  /* NULL = not made */

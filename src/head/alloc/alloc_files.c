@@ -8,14 +8,14 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/alloc/alloc_reader.h"
 #include "head/hosts/hostfile.h"
 
-/* PBS_NODEFILE has a line per slot, and repeated lines of a hostfile add up. Torque may be set up
- * to write each node once, with the slots of each in PBS_PPN. */
+/* PBS_NODEFILE has a line per slot, and repeated lines of a hostfile add up. Torque may be
+ * set up to write each node once, with the slots of each in PBS_PPN. */
 int alloc_pbs_read(struct alloc_reader *r)
 {
         const struct alloc_input *in = r->in;

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/program_output.h"

@@ -14,9 +14,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/alloc/alloc_reader.h"
 

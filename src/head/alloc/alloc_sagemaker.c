@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/alloc/alloc_reader.h"
 
 static void json_decref_at(json_t **j)

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sysexits.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/alloc/alloc_reader.h"
 #include "head/hosts/host_spec.h"

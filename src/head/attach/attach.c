@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -187,7 +188,7 @@ static void on_attach_broken(void *ctx, uint8_t stream, const char *what, int er
         a->result.broken = true;
         snprintf(a->result.text, sizeof(a->result.text), "cannot write to %s: %s", what,
                  strerror(error));
-        end_attach(a, error == EPIPE ? 128 + SIGPIPE : 73);
+        end_attach(a, error == EPIPE ? EX_SIGNAL + SIGPIPE : EX_CANTCREAT);
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
@@ -216,7 +217,7 @@ static void on_end(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
                 a->answer = run_load_summary(a->run->id);
         }
         if (!a->answer)
-                a->answer = json_pack("{s:i, s:s}", "code", 125, "verdict",
+                a->answer = json_pack("{s:i, s:s}", "code", EX_FAILED, "verdict",
                                       "failed: its hnlaunch was killed  (exit 125)");
         attach_ask_end(a->question); /* no answer is of use to a run that has ended */
         a->question = NULL;
@@ -252,7 +253,7 @@ static void on_attach_signal(uv_signal_t *s, int signo)
         bool asks = signo == SIGINT && !a->question && !a->answer && attach_input_has_terminal();
 
         if (a->result.over)
-                _exit(128 + signo); /* the terminal does not take the rest */
+                _exit(EX_SIGNAL + signo); /* the terminal does not take the rest */
         say_after_key();
         if (signo == SIGQUIT) {
                 if (a->question) /* output waits for its answer */
@@ -268,7 +269,7 @@ static void on_attach_signal(uv_signal_t *s, int signo)
                     a->run->id);
                 return;
         }
-        end_attach(a, signo == SIGINT && a->question ? 0 : 128 + signo);
+        end_attach(a, signo == SIGINT && a->question ? 0 : EX_SIGNAL + signo);
 }
 
 /* Connects to the run. False: it has ended meanwhile, or does not answer. */
@@ -513,14 +514,14 @@ int attach_run(const struct options *o, const struct run *r, struct diags *d)
         struct output_place place;
         struct error err = { 0 };
         json_t *record;
-        int code = 66;
+        int code = EX_NOINPUT;
 
         record = await_record(&a);
         if (open_attach(&a, &err) < 0) {
-                diag_add(d, HN_RUN_SILENT, 125, "%s", err.text);
+                diag_add(d, HN_RUN_SILENT, EX_FAILED, "%s", err.text);
                 json_decref(record);
                 fd_close(a.dir);
-                return 125;
+                return EX_FAILED;
         }
         if (r->state == RUN_ENDED)
                 a.answer = json_incref(r->summary);
@@ -529,7 +530,7 @@ int attach_run(const struct options *o, const struct run *r, struct diags *d)
                          r->id);
         } else if (!a.answer && !connect_attach(&a, &err) &&
                    !(a.answer = run_load_summary(r->id))) {
-                code = 69;
+                code = EX_UNAVAILABLE;
                 diag_add(d, HN_RUN_SILENT, code, "run %s does not answer: %s", r->id, err.text);
         } else {
                 a.owner |= a.answer != NULL; /* the run has ended: no other one is attached */

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/printable.h"
@@ -63,9 +64,10 @@ static const struct run *find_run(const struct run_list *l, const char *id, stru
         if (r)
                 return r;
         if (n)
-                di = diag_add(d, HN_NO_RUN, 66, "%zu runs begin with %s", n, id);
+                di = diag_add(d, HN_NO_RUN, EX_NOINPUT, "%zu runs begin with %s", n, id);
         else
-                di = diag_add(d, HN_NO_RUN, 66, id ? "there is no run %s" : "there is no run", id);
+                di = diag_add(d, HN_NO_RUN, EX_NOINPUT,
+                              id ? "there is no run %s" : "there is no run", id);
         if (id && !strchr(id, '/') && run_records_open(id, &err) == -EPERM)
                 diag_note(di, "its records are not read: %s", err.text);
         add_newest_runs(di, l);
@@ -108,16 +110,16 @@ static const char *choose_run(const struct run_list *l, enum command command)
 static int refuse_order(const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE)
-                diag_help(diag_add(d, HN_RUN_ELSEWHERE, 69,
+                diag_help(diag_add(d, HN_RUN_ELSEWHERE, EX_UNAVAILABLE,
                                    "run %s is not on this machine, but on %s", r->id,
                                    json_member(r->info, "host")),
                           "give the command there");
         else
-                diag_help(diag_add(d, HN_RUN_ENDED, 69, "run %s has ended: %s", r->id,
+                diag_help(diag_add(d, HN_RUN_ENDED, EX_UNAVAILABLE, "run %s has ended: %s", r->id,
                                    r->state == RUN_LOST ? "its hnlaunch was killed"
                                                         : json_member(r->summary, "verdict")),
                           "hnlaunch report %s tells more", r->id);
-        return 69;
+        return EX_UNAVAILABLE;
 }
 
 /* Tells why there is no answer: the run has ended meanwhile, or was killed, or is silent. Returns
@@ -126,7 +128,7 @@ static int refuse_answer(const struct run *r, const struct error *err, struct di
 {
         json_t *summary = run_load_summary(r->id);
         bool ended = summary || err->code == ESRCH, lives = run_process_lives(r->info);
-        int code = ended || lives ? 69 : 125;
+        int code = ended || lives ? EX_UNAVAILABLE : EX_FAILED;
 
         if (ended)
                 diag_add(d, HN_RUN_ENDED, code, "run %s has ended: %s", r->id,
@@ -217,8 +219,8 @@ static int stop_run(const struct options *o, const struct run *r, struct diags *
         if (has_grace(o))
                 json_object_set_new(request, "grace_ms", json_integer(o->grace_ms));
         rc = order_run(r, request, d);
-        if (!rc && await_run(r, d) == 125 && diags_errors(d))
-                rc = 125;
+        if (!rc && await_run(r, d) == EX_FAILED && diags_errors(d))
+                rc = EX_FAILED;
         return rc;
 }
 
@@ -242,9 +244,10 @@ static int signal_run(const struct options *o, const struct run *r, struct diags
         int signo = signal_number(o->argv.v[1]);
 
         if (!signo) {
-                diag_help(diag_add(d, HN_COMMAND_WORDS, 64, "there is no signal %s", o->argv.v[1]),
+                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "there is no signal %s",
+                                   o->argv.v[1]),
                           "a name or number of kill -l, for example USR1");
-                return 64;
+                return EX_USAGE;
         }
         return order_run(r, json_pack("{s:s, s:i}", "do", "signal", "signal", signo), d);
 }
@@ -268,7 +271,7 @@ static int look_at_run(const struct options *o, const struct run *r, struct diag
         if (r->state != RUN_GOES_ON && r->state != RUN_SILENT)
                 return refuse_order(r, d);
         rc = run_top_show(o, r, d, &err);
-        return rc < 0 ? refuse_answer(r, &err, d) : rc ? 128 + rc : 0;
+        return rc < 0 ? refuse_answer(r, &err, d) : rc ? EX_SIGNAL + rc : 0;
 }
 
 /* --- rerun ------------------------------------------------------------------------------------ */
@@ -339,17 +342,20 @@ static int start_again(const struct options *o, const struct run *r, struct diag
         size_t i, last = find_last_option(r->info);
 
         if (!json_array_size(line)) {
-                diag_add(d, HN_NO_RERUN, 66, "the records of run %s have no command line", r->id);
-                return 66;
+                diag_add(d, HN_NO_RERUN, EX_NOINPUT, "the records of run %s have no command line",
+                         r->id);
+                return EX_NOINPUT;
         }
         if (o->without_bad && !*bad) {
-                diag_add(d, HN_NO_RERUN, 66, "no host of run %s is known to have failed", r->id);
-                return 66;
+                diag_add(d, HN_NO_RERUN, EX_NOINPUT, "no host of run %s is known to have failed",
+                         r->id);
+                return EX_NOINPUT;
         }
         if (chdir(directory) < 0) {
-                diag_add(d, HN_NO_RERUN, 66, "cannot go to %s, where run %s was started: %s",
-                         directory, r->id, strerror(errno));
-                return 66;
+                diag_add(d, HN_NO_RERUN, EX_NOINPUT,
+                         "cannot go to %s, where run %s was started: %s", directory, r->id,
+                         strerror(errno));
+                return EX_NOINPUT;
         }
         strv_push(&argv, "hnlaunch");
         json_array_foreach(line, i, word)
@@ -381,8 +387,8 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                 fprintf(stderr, "hnlaunch: once more, in %.*s\n", (int)buf_len(&shown),
                         (const char *)buf_data(&shown));
         execv("/proc/self/exe", argv.v);
-        diag_add(d, HN_NO_RERUN, 125, "cannot start hnlaunch: %s", strerror(errno));
-        return 125;
+        diag_add(d, HN_NO_RERUN, EX_FAILED, "cannot start hnlaunch: %s", strerror(errno));
+        return EX_FAILED;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -396,15 +402,15 @@ static int check_words(const struct options *o, struct diags *d)
         if (o->argv.n >= c->least && o->argv.n <= c->most)
                 return 0;
         if (o->argv.n > c->most)
-                di = diag_add(d, HN_COMMAND_WORDS, 64, "`%s` does not take %zu word%s", c->name,
-                              o->argv.n, o->argv.n == 1 ? "" : "s");
+                di = diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`%s` does not take %zu word%s",
+                              c->name, o->argv.n, o->argv.n == 1 ? "" : "s");
         else
-                di = diag_add(d, HN_COMMAND_WORDS, 64, "`%s` needs %s", c->name,
+                di = diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`%s` needs %s", c->name,
                               o->argv.n ? "a signal" : "the id of a run");
         diag_note(di, "usage: hnlaunch %s [OPTION...]%s%s; hnlaunch ps lists your runs", c->name,
                   *c->words ? " " : "", c->words);
         diag_help(di, "to start a program of this name: hnlaunch run %s", c->name);
-        return 64;
+        return EX_USAGE;
 }
 
 /* Refuses the name of a run as the file of a page: `report --html k3f9q` means that run. */
@@ -416,8 +422,8 @@ static bool is_page_a_run(const struct run_list *l, const struct options *o, str
                 if (!strcmp(l->v[i].id, o->html))
                         r = &l->v[i];
         if (r)
-                diag_help(diag_add(d, HN_COMMAND_WORDS, 64, "--html needs a file, and %s is a run",
-                                   r->id),
+                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE,
+                                   "--html needs a file, and %s is a run", r->id),
                           "hnlaunch report --html %s.html %s", r->id, r->id);
         return r;
 }
@@ -433,7 +439,7 @@ int run_commands_do(const struct options *o, struct diags *d)
         run_list_load(&l);
         r = find_run(&l, o->argv.n ? o->argv.v[0] : choose_run(&l, o->command), d);
         if (!r || is_page_a_run(&l, o, d))
-                rc = r ? 64 : 66;
+                rc = r ? EX_USAGE : EX_NOINPUT;
         else if (o->command == COMMAND_STOP)
                 rc = stop_run(o, r, d);
         else if (o->command == COMMAND_SIGNAL)

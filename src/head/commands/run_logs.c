@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/intlist.h"
@@ -227,7 +228,8 @@ static int check_chosen_hosts(const struct hosts *chosen, const json_t *nodes, c
                 if (k < HOSTS_SHOWN)
                         buf_printf(&names, "%s%s", k ? ", " : "", host ? host : "?");
         }
-        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66, "run %s has no host %s", id, unknown),
+        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, EX_NOINPUT, "run %s has no host %s", id,
+                           unknown),
                   "it has %.*s%s", (int)buf_len(&names), (const char *)buf_data(&names),
                   json_array_size(nodes) > HOSTS_SHOWN ? " ..." : "");
         return -ENOENT;
@@ -265,7 +267,7 @@ static int choose_ranks(struct logs *g, const struct options *o, const json_t *r
         hosts_finish(&chosen);
         if (ret < 0 || n)
                 return ret;
-        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66, "run %s has no such rank", id),
+        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, EX_NOINPUT, "run %s has no such rank", id),
                   "it has ranks 0 to %d", g->to.n_ranks - 1);
         return -ENOENT;
 }
@@ -287,7 +289,7 @@ static int compile_pattern(struct logs *g, struct diags *d)
         g->compiled = !r && g->o->pattern;
         if (!r)
                 return 0;
-        diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS_PATTERN : HN_BAD_PATTERN, 64,
+        diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS_PATTERN : HN_BAD_PATTERN, EX_USAGE,
                            "cannot use the pattern %s: %s", g->o->pattern, err.text),
                   "it is an extended regular expression, as for grep -E");
         return -EINVAL;
@@ -359,7 +361,7 @@ static int check_rank_files(const struct options *o, const char *id, const char 
         if (!o->logs.follow && !o->logs.since_ms && !o->logs.around_us && !o->timestamps &&
             !o->fold)
                 return 0;
-        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66,
+        diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, EX_NOINPUT,
                            "the output of run %s is in %s, a file for each rank, without times", id,
                            elsewhere),
                   "leave out %s",
@@ -368,7 +370,7 @@ static int check_rank_files(const struct options *o, const char *id, const char 
                   : o->logs.around_us ? "--around"
                   : o->timestamps     ? "--timestamps"
                                       : "--fold");
-        return 66;
+        return EX_NOINPUT;
 }
 
 /* Returns when the run failed first, in microseconds of the run; -1 = it has not. */
@@ -403,9 +405,10 @@ static int choose_times(struct logs *g, const char *id, struct diags *d)
                 g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->to.started_us -
                              g->o->since_ms * 1000;
         if (around_us == LOGS_FAILURE && (around_us = find_failure_us(id)) < 0) {
-                diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, 66, "run %s has not failed", id),
-                          "--around TIME shows the lines of a time since its start");
-                return 66;
+                diag_help(
+                        diag_add(d, HN_NO_RECORDED_OUTPUT, EX_NOINPUT, "run %s has not failed", id),
+                        "--around TIME shows the lines of a time since its start");
+                return EX_NOINPUT;
         }
         if (around_us) {
                 g->from_us = around_us - AROUND_US;
@@ -421,7 +424,7 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
         size_t n = (size_t)json_integer_value(json_object_get(record, "world_size"));
 
         if (compile_pattern(g, d) < 0)
-                return 64;
+                return EX_USAGE;
         g->to.n_ranks = (int)n;
         g->to.n_nodes = (int)json_integer_value(json_object_get(record, "num_nodes"));
         g->to.started_us = read_start(record);
@@ -430,11 +433,11 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
         g->lines = xcalloc(n * STREAMS, sizeof(*g->lines));
         g->began = xcalloc(n * STREAMS, sizeof(*g->began));
         if (choose_times(g, id, d))
-                return 66;
+                return EX_NOINPUT;
         g->to.timestamps = o->timestamps;
         g->to.filtered = isatty(STDOUT_FILENO) && !o->raw;
         if (choose_ranks(g, o, record, id, d) < 0)
-                return 66;
+                return EX_NOINPUT;
         g->to.raw = o->raw;
         g->to.json = o->json;
         if (o->fold)
@@ -446,11 +449,11 @@ static int refuse_abandoned(const struct run *r, struct diags *d)
 {
         const char *host = json_string_value(json_object_get(r->info, "host"));
 
-        diag_help(diag_add(d, HN_RUN_SILENT, 125,
+        diag_help(diag_add(d, HN_RUN_SILENT, EX_FAILED,
                            "run %s on %s has shown no sign of life for %d minutes", r->id,
                            host ? host : "another machine", ABANDONED_S / 60),
                   "log in there: hnlaunch ps tells whether it goes on");
-        return 125;
+        return EX_FAILED;
 }
 
 /* Tells that --around has no lines: ranks that hang have written nothing for long. */
@@ -505,7 +508,7 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         bool is_over = r->state == RUN_ENDED || r->state == RUN_LOST;
         /* Of an older version, or without output. */
         bool in_files = is_link && is_over && faccessat(dir, "output", F_OK, 0) < 0;
-        int rc = 66;
+        int rc = EX_NOINPUT;
 
         if (json_integer_value(json_object_get(record, "world_size")) <= 0)
                 diag_add(d, HN_NO_RECORDED_OUTPUT, rc, "there is no recorded output of run %s",

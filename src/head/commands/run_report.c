@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/memory.h"
@@ -78,16 +79,18 @@ static int write_page(const char *path, const struct story *s, const char *no_ve
 
         story_html(&page, s, no_verdict);
         if (to_stdout)
-                return fwrite(buf_data(&page), 1, buf_len(&page), stdout) == buf_len(&page) ? 0
-                                                                                            : 73;
+                return fwrite(buf_data(&page), 1, buf_len(&page), stdout) == buf_len(&page)
+                               ? 0
+                               : EX_CANTCREAT;
         fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         r = fd < 0 ? -errno : fd_write_all(fd, buf_data(&page), buf_len(&page));
         if (fd >= 0 && close(fd) < 0 && !r)
                 r = -errno;
         if (r < 0) {
-                diag_help(diag_add(d, HN_NO_PAGE, 73, "cannot write %s: %s", path, strerror(-r)),
+                diag_help(diag_add(d, HN_NO_PAGE, EX_CANTCREAT, "cannot write %s: %s", path,
+                                   strerror(-r)),
                           "--html - writes the page to standard output");
-                return 73;
+                return EX_CANTCREAT;
         }
         diag_tell(d, "the report of run %s is in %s", json_member(s->run, "run"), path);
         return 0;
@@ -116,10 +119,10 @@ int run_report_print(const struct options *o, const struct run *r, struct diags 
         int rc = 0;
 
         if (story_load(&s, r->id, &err) < 0) {
-                diag_help(
-                        diag_add(d, HN_NO_REPORT, 66, "run %s has no report: %s", r->id, err.text),
-                        "runs with --log-dir none have no records; hnlaunch ps lists your runs");
-                rc = 66;
+                diag_help(diag_add(d, HN_NO_REPORT, EX_NOINPUT, "run %s has no report: %s", r->id,
+                                   err.text),
+                          "runs with --log-dir none have no records; hnlaunch ps lists your runs");
+                rc = EX_NOINPUT;
         } else {
                 no_verdict = describe_missing_verdict(r, &s);
                 if (o->html)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/spawn.h"
@@ -175,7 +176,7 @@ static void show_top_logs(void *ctx, const char *ranks)
                 sigemptyset(&none);
                 sigprocmask(SIG_SETMASK, &none, NULL);
                 execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
-                _exit(127);
+                _exit(EX_NOT_FOUND);
         }
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "head/dial_in/dial_call.h"
@@ -309,9 +310,9 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         if (dial_peer_adopt(&n->peer, &n->loop, call->fd, &call->stream, &call->in) == 0)
                 uv_run(&n->loop, UV_RUN_DEFAULT);
         call->fd = -1; /* the peer's */
-        code = n->has_end ? n->d->end.code : n->stop.signo ? 128 + n->stop.signo : 125;
+        code = n->has_end ? n->d->end.code : n->stop.signo ? EX_SIGNAL + n->stop.signo : EX_FAILED;
         if (!n->has_end && !n->stop.signo)
-                diag_help(diag_add(diags, HN_HEAD_LOST, 125, "lost node 0 at %s port %d: %s",
+                diag_help(diag_add(diags, HN_HEAD_LOST, EX_FAILED, "lost node 0 at %s port %d: %s",
                                    p->host, p->port, n->lost),
                           "its own messages say why it ended; the ranks of this node were stopped");
         close_dial_node(n);
@@ -338,14 +339,15 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
                 return d->end.code;
         }
         if (r == -EPERM || err->code == ENOKEY) {
-                diag_help(diag_add(diags, HN_SECRET_UNREAD, 77, "node %d cannot join node 0: %s",
-                                   p->rank, err->text),
+                diag_help(diag_add(diags, HN_SECRET_UNREAD, EX_NOPERM,
+                                   "node %d cannot join node 0: %s", p->rank, err->text),
                           "do all nodes share this home? else give every node the same secret: "
                           "--dial-secret FILE, or HNLAUNCH_DIAL_SECRET");
-                return 77;
+                return EX_NOPERM;
         }
-        di = diag_add(diags, HN_HEAD_UNREACHED, 68, "node %d cannot join node 0 at %s port %d: %s",
-                      p->rank, p->host, p->port, err->text);
+        di = diag_add(diags, HN_HEAD_UNREACHED, EX_NOHOST,
+                      "node %d cannot join node 0 at %s port %d: %s", p->rank, p->host, p->port,
+                      err->text);
         if (is_own_name(p->host))
                 diag_help(di,
                           "%s is this machine itself: give the other nodes a name of node 0 that "
@@ -354,7 +356,7 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
         else
                 diag_help(di, "does hnlaunch run on node 0, and is the port open? net.dial_timeout "
                               "waits longer");
-        return 68;
+        return EX_NOHOST;
 }
 
 int dial_node_run(struct dial_in *d, const char *agent, const char *container, struct diags *diags)
@@ -369,10 +371,10 @@ int dial_node_run(struct dial_in *d, const char *agent, const char *container, s
         n.d = d;
         r = uv_loop_init(&n.loop);
         if (r < 0) {
-                diag_add(diags, HN_HEAD_UNREACHED, 125, "cannot start the event loop: %s",
+                diag_add(diags, HN_HEAD_UNREACHED, EX_FAILED, "cannot start the event loop: %s",
                          uv_strerror(r));
                 dial_call_finish(&call);
-                return 125;
+                return EX_FAILED;
         }
         n.local = transport_local_create(&n.loop, agent, container);
         r = carry_node(&n, &call, diags);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
 #include "head/options/config.h"
@@ -46,14 +47,14 @@ static int load_auto_place(struct dial_place *p, struct diags *d)
         int r = dial_env_read(p, dial_env_get, NULL, &err);
 
         if (r == -ENOENT)
-                diag_help(diag_add(d, HN_NO_PLATFORM, 64,
+                diag_help(diag_add(d, HN_NO_PLATFORM, EX_USAGE,
                                    "--dial-in auto finds no platform in the variables of this "
                                    "process"),
                           "it knows Kubeflow Trainer (PET_NNODES), Slurm steps, LeaderWorkerSet, "
                           "SageMaker, Azure ML, and MASTER_ADDR with RANK and WORLD_SIZE that "
                           "count nodes; else: --dial-in HOST:PORT --nodes N --node-rank R");
         else if (r < 0)
-                diag_help(diag_add(d, HN_NO_PLATFORM, 64, "--dial-in auto, %s: %s", p->source,
+                diag_help(diag_add(d, HN_NO_PLATFORM, EX_USAGE, "--dial-in auto, %s: %s", p->source,
                                    err.text),
                           "or say it: --dial-in HOST:PORT --nodes N --node-rank R");
         return r < 0 ? -EINVAL : 0;
@@ -68,18 +69,18 @@ static int load_place(struct dial_place *p, const struct options *o, struct diag
                 return load_auto_place(p, d);
         p->source = "--dial-in";
         if (dial_place_read(p, o->dial_in, &err) < 0) {
-                diag_add(d, HN_DIAL_PLACE, 64, "--dial-in %s", err.text);
+                diag_add(d, HN_DIAL_PLACE, EX_USAGE, "--dial-in %s", err.text);
                 return -EINVAL;
         }
         p->nodes = o->nodes;
         p->rank = o->node_rank;
         if (!p->nodes || settings_level(o->settings, option_by_name("node-rank")) < 0)
-                diag_help(diag_add(d, HN_DIAL_PLACE, 64,
+                diag_help(diag_add(d, HN_DIAL_PLACE, EX_USAGE,
                                    "--dial-in %s needs --nodes N and --node-rank R", o->dial_in),
                           "the same command on every node, with its own number R from 0 to N-1");
         else if (p->rank >= p->nodes)
-                diag_help(diag_add(d, HN_DIAL_PLACE, 64, "--node-rank %d with --nodes %d", p->rank,
-                                   p->nodes),
+                diag_help(diag_add(d, HN_DIAL_PLACE, EX_USAGE, "--node-rank %d with --nodes %d",
+                                   p->rank, p->nodes),
                           "node ranks are 0 to %d", p->nodes - 1);
         else
                 return 0;

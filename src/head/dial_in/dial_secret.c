@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/dial_in/dial_munge.h"
@@ -45,14 +46,14 @@ static int check_secret_file(const struct stat *st, const char *path, bool mount
         if (!S_ISREG(st->st_mode))
                 return 0; /* <(command), for example */
         if (st->st_uid != geteuid() && st->st_uid != 0) {
-                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 77,
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, EX_NOPERM,
                                    "the dial-in secret %s belongs to user %u", path,
                                    (unsigned)st->st_uid),
                           "make one of your own: openssl rand -hex 32");
                 return -EPERM;
         }
         if (st->st_mode & (S_IWGRP | S_IWOTH)) {
-                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 77,
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, EX_NOPERM,
                                    "the dial-in secret %s can be written by others", path),
                           "make a new one, for you alone: (umask 077; openssl rand -hex 32 >%s)",
                           path);
@@ -84,8 +85,8 @@ static int load_secret_file(const char *path, bool mounted, char **ret, struct d
         if (r == 0)
                 r = fd_read_all(fd, SECRET_FILE_MAX, ret, NULL);
         if (r < 0)
-                diag_add(d, HN_SECRET_UNUSABLE, 66, "cannot read the dial-in secret %s: %s", path,
-                         strerror(-r));
+                diag_add(d, HN_SECRET_UNUSABLE, EX_NOINPUT, "cannot read the dial-in secret %s: %s",
+                         path, strerror(-r));
         return r == -ENOENT ? -EIO : r;
 }
 
@@ -109,13 +110,13 @@ static int stretch_secret(uint8_t psk[NOISE_KEY], char *text, struct diags *d)
         int r = -EINVAL;
 
         if (len < DIAL_SECRET_MIN)
-                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 78,
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, EX_CONFIG,
                                    "the dial-in secret has %zu characters, needs %d", len,
                                    DIAL_SECRET_MIN),
                           "make one for each job: openssl rand -hex 32");
         else if (crypto_pwhash(psk, NOISE_KEY, text, len, salt, STRETCH_TIMES, STRETCH_MEMORY,
                                crypto_pwhash_ALG_ARGON2ID13) < 0)
-                diag_help(diag_add(d, HN_SECRET_UNUSABLE, 125,
+                diag_help(diag_add(d, HN_SECRET_UNUSABLE, EX_FAILED,
                                    "the dial-in secret cannot be stretched: %s", strerror(errno)),
                           "it needs %d MiB of memory, see ulimit -v", STRETCH_MEMORY >> 20);
         else
@@ -246,7 +247,7 @@ void dial_secret_remove(void)
 
 static int refuse_no_secret(struct diags *d)
 {
-        struct diag *di = diag_add(d, HN_SECRET_REFUSED, 77, "--dial-in has no secret");
+        struct diag *di = diag_add(d, HN_SECRET_REFUSED, EX_NOPERM, "--dial-in has no secret");
 
         diag_note(di, "a program that takes the port of node 0 first could run programs as this "
                       "user on the other nodes");

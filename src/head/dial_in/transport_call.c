@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/exit_code.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/macros.h"
@@ -381,7 +382,7 @@ static struct call_link *find_called_link(const struct call_round *r, const char
 
 static void refuse_call(struct dial_peer *p, const char *text)
 {
-        struct dial_end m = { .code = 76 };
+        struct dial_end m = { .code = EX_PROTOCOL };
 
         snprintf(m.text, sizeof(m.text), "%s", text);
         log_line(LOG_INFO, "refused %s at %s: %s", p->join.name, p->address, text);

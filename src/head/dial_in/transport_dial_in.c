@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/macros.h"
@@ -214,7 +215,7 @@ static void end_dial_link(struct dial_link *l, const char *text)
  * place. */
 static void give_seat_up(struct dial_seat *s)
 {
-        static const struct dial_end lost = { .code = 125,
+        static const struct dial_end lost = { .code = EX_FAILED,
                                               .text = "this node was lost to the job" };
 
         if (s->peer)
@@ -328,12 +329,12 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
         if (t->destroying) {
                 dial_peer_end(p, DIAL_END, &t->d->end);
         } else if (m->version != MSG_VERSION) {
-                refuse_peer(p, 76, "it speaks protocol version %u, node 0 speaks %d", m->version,
-                            MSG_VERSION);
+                refuse_peer(p, EX_PROTOCOL, "it speaks protocol version %u, node 0 speaks %d",
+                            m->version, MSG_VERSION);
         } else if (m->nodes != nodes) {
-                refuse_peer(p, 64, "it was told of %u nodes, node 0 of %u", m->nodes, nodes);
+                refuse_peer(p, EX_USAGE, "it was told of %u nodes, node 0 of %u", m->nodes, nodes);
         } else if (!m->rank || m->rank >= nodes) {
-                refuse_peer(p, 64, "its node rank is %u, of 1 to %u", m->rank, nodes - 1);
+                refuse_peer(p, EX_USAGE, "its node rank is %u, of 1 to %u", m->rank, nodes - 1);
         } else {
                 s = &t->seats[m->rank];
                 if (s->peer && (!s->running || s->waiting)) {

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 
 enum {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -155,7 +156,7 @@ static int await_start(struct launch *l, pid_t child, int report)
                 return WEXITSTATUS(status);
         signal(WTERMSIG(status), SIG_DFL);
         raise(WTERMSIG(status));
-        return 128 + WTERMSIG(status);
+        return EX_SIGNAL + WTERMSIG(status);
 }
 
 static void on_launch_event(void *ctx, const struct event *e)
@@ -197,11 +198,11 @@ bool detach_begin(struct launch *l, int *ret_code)
                 return false;
         if (l->o.detach && from != ALLOC_NONE) {
                 diag_help(
-                        diag_add(&l->diags, HN_DETACH_IN_ALLOCATION, 64,
+                        diag_add(&l->diags, HN_DETACH_IN_ALLOCATION, EX_USAGE,
                                  "--detach inside an allocation of %s", alloc_title(from)),
                         "the allocation ends with its script, and the run with it: leave --detach "
                         "out");
-                *ret_code = verdict_nothing_started(l, 64);
+                *ret_code = verdict_nothing_started(l, EX_USAGE);
                 return true;
         }
         warn_of_logind(l);
@@ -213,7 +214,7 @@ bool detach_begin(struct launch *l, int *ret_code)
                 err_set(&err, errno, "cannot start a process for --detach: %s", strerror(errno));
                 fd_close(report[0]);
                 fd_close(report[1]);
-                *ret_code = verdict_nothing_because(l, HN_NO_FORK, 125, &err);
+                *ret_code = verdict_nothing_because(l, HN_NO_FORK, EX_FAILED, &err);
                 return true;
         }
         if (pid) {

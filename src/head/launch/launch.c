@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
@@ -65,7 +66,7 @@ int launch_pack_files(struct launch *l)
                 return 0;
         strv_env_set(&l->env, HN_PUSH_DIR, l->here); /* other nodes put their own folder there */
         if (manifest_pack(&l->manifest, &l->o.push, l->here, &watch, &l->diags) < 0)
-                return verdict_nothing_started(l, 66);
+                return verdict_nothing_started(l, EX_NOINPUT);
         warn_not_pushed(l);
         return 0;
 }
@@ -78,17 +79,17 @@ static int run_job(struct launch *l)
         int rc;
 
         if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
-                return verdict_nothing_started(l, 66);
+                return verdict_nothing_started(l, EX_NOINPUT);
         rc = launch_pty_open(l);
         if (rc)
                 return rc;
         if (launch_setup_choose_stdin(l, &err) < 0)
-                return verdict_nothing_because(l, HN_STDIN_UNREADABLE, 66, &err);
+                return verdict_nothing_because(l, HN_STDIN_UNREADABLE, EX_NOINPUT, &err);
         rc = launch_pack_files(l);
         if (!rc && l->o.pull.n) {
                 l->config.pull =
                         pull_create(&l->o.pull, l->here, l->config.run_id, l->hosts.n, &l->diags);
-                rc = l->config.pull ? 0 : verdict_nothing_started(l, 64);
+                rc = l->config.pull ? 0 : verdict_nothing_started(l, EX_USAGE);
         }
         if (!rc)
                 rc = launch_connect(l);
@@ -104,7 +105,7 @@ static int run_job(struct launch *l)
                 return rc;
         if (run_dir_write_run(l->run.dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
                               &err) < 0)
-                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, 73, &err);
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
         rc = records_prove(l);
         if (rc)
                 return rc;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/launch/launch_private.h"
@@ -46,14 +47,14 @@ static int prepare_first(struct launch *l)
         if (rc == JOB_INTERRUPTED || rc == -EHOSTUNREACH)
                 return launch_end_early(l, rc);
         if (rc == (pushed ? -ENETUNREACH : -EIO))
-                return verdict_nothing_started(l, 69);
+                return verdict_nothing_started(l, EX_UNAVAILABLE);
         if (pushed)
-                return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, 69, &err);
+                return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, EX_UNAVAILABLE, &err);
         if (err.code != ESTALE && err.code != ENOENT)
-                return verdict_nothing_because(l, HN_PUSH_UNREADABLE, 66, &err);
-        diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, 66, "--push: %s", err.text),
+                return verdict_nothing_because(l, HN_PUSH_UNREADABLE, EX_NOINPUT, &err);
+        diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, EX_NOINPUT, "--push: %s", err.text),
                   "start again when no process writes to the pushed files");
-        return verdict_nothing_started(l, 66);
+        return verdict_nothing_started(l, EX_NOINPUT);
 }
 
 /* Prepares another attempt. A failure becomes the cause of the attempt, and is returned. */

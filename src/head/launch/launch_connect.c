@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
@@ -69,13 +70,16 @@ static int refuse_transport(struct launch *l, struct error *err)
         char *rest = err->text;
         const char *fact = strsep(&rest, "\n");
         struct diag *d =
-                limit               ? diag_add(&l->diags, HN_LIMIT_TOO_LOW, 125, "%s", fact)
-                : l->config.dial_in ? diag_add(&l->diags, HN_NO_DIAL_PORT, 69, "%s", fact)
+                limit ? diag_add(&l->diags, HN_LIMIT_TOO_LOW, EX_FAILED, "%s", fact)
+                : l->config.dial_in
+                        ? diag_add(&l->diags, HN_NO_DIAL_PORT, EX_UNAVAILABLE, "%s", fact)
                 : err->code == EPERM && rest
-                        ? diag_add(&l->diags, HN_SSH_CONFIG_WRITABLE, 78, "%s", fact)
-                : err->code == EBADMSG ? diag_add(&l->diags, HN_SSH_CONFIG_LINE, 78, "%s", fact)
-                : err->code == ELIBBAD ? diag_add(&l->diags, HN_LIBSSH_TOO_OLD, 69, "%s", fact)
-                                       : diag_add(&l->diags, HN_NO_CONNECTIONS, 69, "%s", fact);
+                        ? diag_add(&l->diags, HN_SSH_CONFIG_WRITABLE, EX_CONFIG, "%s", fact)
+                : err->code == EBADMSG
+                        ? diag_add(&l->diags, HN_SSH_CONFIG_LINE, EX_CONFIG, "%s", fact)
+                : err->code == ELIBBAD
+                        ? diag_add(&l->diags, HN_LIBSSH_TOO_OLD, EX_UNAVAILABLE, "%s", fact)
+                        : diag_add(&l->diags, HN_NO_CONNECTIONS, EX_UNAVAILABLE, "%s", fact);
 
         if (rest)
                 diag_help(d, "%s", rest);
@@ -85,7 +89,7 @@ static int refuse_transport(struct launch *l, struct error *err)
                 diag_help(d, "the other nodes call this port: take another one on every node");
         else if (err->code == ELIBACC && !l->o.ssh_command)
                 diag_help(d, "--ssh-command ssh goes without it");
-        return verdict_nothing_started(l, 69);
+        return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
 
 /* Tells that no node has come because none has the secret. */
@@ -94,7 +98,7 @@ static void report_unread_secret(struct launch *l)
         const struct dial_in *d = l->config.dial_in;
 
         if (d && d->secret.kind == DIAL_SECRET_HOME && !d->met)
-                diag_help(diag_add(&l->diags, HN_SECRET_UNREAD, 77,
+                diag_help(diag_add(&l->diags, HN_SECRET_UNREAD, EX_NOPERM,
                                    "no node has come with the secret of %s/%s", d->secret.folder,
                                    d->secret.file),
                           "do all nodes share this home? else give every node the same secret: "
@@ -107,7 +111,7 @@ int launch_end_early(struct launch *l, int rc)
                 return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->run.job)));
         report_unread_secret(l);
         report_nodes(&l->diags, l->run.job, &l->hosts);
-        return verdict_nothing_started(l, 68);
+        return verdict_nothing_started(l, EX_NOHOST);
 }
 
 /* Hands the inventories of the agents to the planner. */
@@ -135,11 +139,11 @@ int launch_connect(struct launch *l)
         int rc;
 
         if (launch_any_remote(l) && launch_setup_check_ssh(l) < 0)
-                return verdict_nothing_started(l, 66);
+                return verdict_nothing_started(l, EX_NOINPUT);
         l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
         if (!l->agent || (launch_any_remote(l) &&
                           agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
-                return verdict_nothing_because(l, HN_AGENT_UNUSABLE, 69, &err);
+                return verdict_nothing_because(l, HN_AGENT_UNUSABLE, EX_UNAVAILABLE, &err);
         verdict_say(l); /* warnings come before the wait for the nodes */
         l->config.options = &l->o;
         l->config.hosts = &l->hosts;
@@ -157,7 +161,7 @@ int launch_connect(struct launch *l)
         if (!l->run.job)
                 return refuse_transport(l, &err);
         if (l->config.dial_in && dial_secret_publish(&l->config.dial_in->secret, &err) < 0)
-                return verdict_nothing_because(l, HN_SECRET_UNREAD, 77, &err);
+                return verdict_nothing_because(l, HN_SECRET_UNREAD, EX_NOPERM, &err);
         if (l->o.command == COMMAND_RUN)
                 requests_open(&l->run, &l->diags);
         rc = watchers_open(l->run.watchers, &l->diags);
@@ -182,5 +186,5 @@ int launch_check_machines(struct launch *l)
                 machines[i] = job_node(l->run.job, i)->hello.machine;
         found = same_machine_find(&l->hosts, machines, &l->diags);
         free(machines);
-        return found ? verdict_nothing_started(l, 65) : 0;
+        return found ? verdict_nothing_started(l, EX_DATAERR) : 0;
 }

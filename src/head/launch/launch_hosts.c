@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/core/program.h"
 #include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
@@ -78,7 +79,8 @@ static void check_via_program(struct launch *l, const char *program)
         if (path ? access(program, X_OK) < 0 : !program_in_path(program))
                 error = path ? errno : ENOENT;
         if (error)
-                diag_help(diag_add(&l->diags, HN_START_PROGRAM, error == EACCES ? 126 : 127,
+                diag_help(diag_add(&l->diags, HN_START_PROGRAM,
+                                   error == EACCES ? EX_NOT_EXECUTABLE : EX_NOT_FOUND,
                                    "cannot start `%s`, which starts the agents: %s", program,
                                    path ? strerror(error) : "not found in PATH"),
                           "--start-with %s names it; --start-with ssh logs in by ssh", l->o.via);
@@ -109,20 +111,20 @@ void launch_hosts_via_check(struct launch *l)
         if (program_link_is_ssh(l->o.via))
                 return;
         if (program_link_parse(l->o.via, &p, &err) < 0) {
-                diag_help(diag_add(&l->diags, HN_BAD_START_WITH, 64, "cannot use --start-with: %s",
-                                   err.text),
+                diag_help(diag_add(&l->diags, HN_BAD_START_WITH, EX_USAGE,
+                                   "cannot use --start-with: %s", err.text),
                           "name the program and its arguments: --start-with 'docker exec -i "
                           "{host}'; or "
                           "one of ssh, srun, sge, ray");
                 return;
         }
         if (l->o.tree)
-                diag_help(diag_add(&l->diags, HN_TREE_BESIDE_START_WITH, 64,
+                diag_help(diag_add(&l->diags, HN_TREE_BESIDE_START_WITH, EX_USAGE,
                                    "--tree and --start-with %s exclude each other", l->o.via),
                           "--tree is for logins by ssh; leave one of them out");
         if (p.variable && !getenv(p.variable))
                 diag_help(
-                        diag_add(&l->diags, HN_NO_JOB_OF_MANAGER, 69,
+                        diag_add(&l->diags, HN_NO_JOB_OF_MANAGER, EX_UNAVAILABLE,
                                  "cannot use --start-with %s: this is no job of %s (%s is not set)",
                                  l->o.via, p.manager, p.variable),
                         "start hnlaunch in a job of it (salloc, sbatch, qsub -pe), or use "
@@ -205,5 +207,5 @@ int launch_hosts_load(struct launch *l)
                 mark_own_hosts(l);
         if (!diags_errors(&l->diags))
                 filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
-        return diags_errors(&l->diags) ? 65 : 0;
+        return diags_errors(&l->diags) ? EX_DATAERR : 0;
 }

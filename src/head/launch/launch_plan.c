@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/strv.h"
 #include "head/launch/launch_private.h"
 #include "head/mpi/mpi_search.h"
@@ -92,7 +93,7 @@ int launch_plan_make(struct launch *l)
 
         if (!rc && plan_build(&l->plan, &l->hosts, guess ? guess : l->inventory, &l->o.plan,
                               &l->diags) < 0)
-                rc = verdict_nothing_started(l, 69);
+                rc = verdict_nothing_started(l, EX_UNAVAILABLE);
         launch_gpus_free(guess, l->hosts.n);
         if (!rc)
                 launch_gpus_check(l);
@@ -113,7 +114,7 @@ static int print_plan_json(struct launch *l)
                 plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory, l->cwd);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
-                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, 73, &err);
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
         }
         verdict_say(l);
         return 0;
@@ -124,7 +125,7 @@ int launch_plan_print(struct launch *l)
         int rc;
 
         if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
-                return verdict_nothing_started(l, 66);
+                return verdict_nothing_started(l, EX_NOINPUT);
         rc = launch_pack_files(l);
         if (!rc && l->o.probe)
                 rc = launch_connect(l);

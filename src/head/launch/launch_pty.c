@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/launch/launch_private.h"
 #include "head/term/columns.h"
@@ -91,10 +92,10 @@ int launch_pty_open(struct launch *l)
         if (l->o.pty_rank == PTY_NONE)
                 return 0;
         if (!isatty(STDIN_FILENO)) {
-                diag_help(diag_add(&l->diags, HN_NO_TERMINAL, 64,
+                diag_help(diag_add(&l->diags, HN_NO_TERMINAL, EX_USAGE,
                                    "--pty needs a terminal: standard input is none"),
                           "leave it out, or start hnlaunch in a terminal (ssh -t, script)");
-                return verdict_nothing_started(l, 64);
+                return verdict_nothing_started(l, EX_USAGE);
         }
         p = xcalloc(1, sizeof(*p));
         p->launch = l;
@@ -112,11 +113,11 @@ int launch_pty_choose_rank(struct launch *l)
         if (p->rank == PTY_FIRST)
                 p->rank = launch_setup_first_rank(&l->o);
         if (p->rank >= l->plan.world_size) {
-                diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, 64,
+                diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, EX_USAGE,
                                    "--pty %d: the ranks are 0 to %d", p->rank,
                                    l->plan.world_size - 1),
                           "for example --pty=0");
-                return verdict_nothing_started(l, 64);
+                return verdict_nothing_started(l, EX_USAGE);
         }
         events_listen(&l->events, on_pty_event, p);
         uv_signal_init(job_loop(l->run.job), &p->resized);

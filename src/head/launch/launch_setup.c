@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/core/program.h"
@@ -89,7 +90,7 @@ int launch_setup_need_port(struct launch *l, const char *name)
 
 static int refuse_port(struct launch *l, const char *place, const struct subst_piece *p, bool many)
 {
-        struct diag *d = diag_add(&l->diags, HN_BAD_PORT_NAME, 64,
+        struct diag *d = diag_add(&l->diags, HN_BAD_PORT_NAME, EX_USAGE,
                                   many ? "{port:%.*s} is one port more than a job may have: %d"
                                        : "{port:%.*s} has no valid name",
                                   (int)MIN(p->name_len, (size_t)100), p->name, PORT_NAMES_MAX);
@@ -99,7 +100,7 @@ static int refuse_port(struct launch *l, const char *place, const struct subst_p
                   "a name is a lower-case letter and up to %d lower-case letters, digits and _%s",
                   PORT_NAME_MAX - 1,
                   strncmp(place, "--label", 7) ? "; \\{port:...} stays as it is" : "");
-        return verdict_nothing_started(l, 64);
+        return verdict_nothing_started(l, EX_USAGE);
 }
 
 /* Has the job keep each port that @text names. 0, or the exit code. */
@@ -229,7 +230,8 @@ static void check_ssh_command(struct launch *l)
         if (path ? access(program, X_OK) < 0 : !program_in_path(program))
                 error = path ? errno : ENOENT;
         if (error)
-                diag_help(diag_add(&l->diags, HN_SSH_COMMAND, error == EACCES ? 126 : 127,
+                diag_help(diag_add(&l->diags, HN_SSH_COMMAND,
+                                   error == EACCES ? EX_NOT_EXECUTABLE : EX_NOT_FOUND,
                                    "cannot start the ssh program `%s`: %s", program,
                                    path ? strerror(error) : "not found in PATH"),
                           "--ssh-command names it");
@@ -255,7 +257,7 @@ int launch_setup_check_ssh(struct launch *l)
         const char *config = l->o.ssh_config;
 
         if (config && strcmp(config, "none") != 0 && access(config, R_OK) < 0)
-                diag_add(&l->diags, HN_SSH_CONFIG_UNREADABLE, 66,
+                diag_add(&l->diags, HN_SSH_CONFIG_UNREADABLE, EX_NOINPUT,
                          "cannot read the --ssh-config file %s: %s", config, strerror(errno));
         check_ssh_command(l);
         launch_hosts_via_check(l);
@@ -266,14 +268,14 @@ int launch_setup_check_ssh(struct launch *l)
 
 static int refuse_cwd(struct launch *l, int error)
 {
-        struct diag *d = error == ENOENT ? diag_add(&l->diags, HN_NO_DIRECTORY, 66,
+        struct diag *d = error == ENOENT ? diag_add(&l->diags, HN_NO_DIRECTORY, EX_NOINPUT,
                                                     "the current directory no longer exists")
-                                         : diag_add(&l->diags, HN_NO_DIRECTORY, 66,
+                                         : diag_add(&l->diags, HN_NO_DIRECTORY, EX_NOINPUT,
                                                     "cannot determine the current directory: %s",
                                                     strerror(error));
 
         diag_help(d, "cd to another directory, or name the ranks' directory with --chdir DIR");
-        return verdict_nothing_started(l, 66);
+        return verdict_nothing_started(l, EX_NOINPUT);
 }
 
 /* Returns the folder of the shell as the shell names it, links and all: other machines may have the
@@ -310,11 +312,11 @@ int launch_setup_find_cwd(struct launch *l)
 
 static int refuse_ranks(struct launch *l, const char *option, const char *ranks)
 {
-        diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, 64, "%s %s: not ranks of 0 to %d", option,
-                           ranks, l->plan.world_size - 1),
+        diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, EX_USAGE, "%s %s: not ranks of 0 to %d",
+                           option, ranks, l->plan.world_size - 1),
                   "for example %s 0%.*s%s", option, l->plan.world_size > 1 ? 2 : 0, "-1",
                   strcmp(option, "--show") ? "" : " or --show all");
-        return verdict_nothing_started(l, 64);
+        return verdict_nothing_started(l, EX_USAGE);
 }
 
 int launch_setup_check_ranks(struct launch *l)
@@ -367,13 +369,13 @@ int launch_setup_check_compat(struct launch *l)
         if (longest <= COMPAT_VARIABLE_MAX)
                 return 0;
         diag_help(
-                diag_add(&l->diags, HN_NODE_LIST_TOO_LONG, 69,
+                diag_add(&l->diags, HN_NODE_LIST_TOO_LONG, EX_UNAVAILABLE,
                          "--compat slurm cannot pass the list of %d nodes: it has %zu bytes, a "
                          "variable at most %d",
                          l->plan.num_nodes, longest, COMPAT_VARIABLE_MAX),
                 "use fewer nodes, or host names that end in a number: neighbours are folded as in "
                 "gpu[001-064]");
-        return verdict_nothing_started(l, 69);
+        return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
 
 /* The option parser has checked the syntax, without the world size. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
 #include "head/options/config.h"
@@ -21,7 +22,7 @@ static int run_other_node(struct launch *l)
         l->run.color = say_has_color(&l->o);
         l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
         if (!l->agent)
-                return verdict_nothing_because(l, HN_AGENT_UNUSABLE, 69, &err);
+                return verdict_nothing_because(l, HN_AGENT_UNUSABLE, EX_UNAVAILABLE, &err);
         verdict_say(l);
         code = launch_setup_find_cwd(l);
         if (code)
@@ -47,7 +48,7 @@ bool other_node_dial_in(struct launch *l, int *ret_code)
         l->config.dial_in = d;
         l->run.color = say_has_color(&l->o);
         if (dial_in_load(d, &l->o, &l->diags) < 0)
-                *ret_code = verdict_nothing_started(l, 64);
+                *ret_code = verdict_nothing_started(l, EX_USAGE);
         else if (d->place.rank > 0)
                 *ret_code = run_other_node(l);
         else

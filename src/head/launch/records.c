@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/token.h"
 #include "head/launch/launch_private.h"
 #include "head/output/progress.h"
@@ -67,15 +68,15 @@ int records_begin(struct launch *l)
         if (!none)
                 recorder = make_recorder(l, dir);
         if (l->streams.detach && !recorder) {
-                diag_help(diag_add(&l->diags, HN_NO_PLACE, 73,
+                diag_help(diag_add(&l->diags, HN_NO_PLACE, EX_CANTCREAT,
                                    "there is no home for the output of a run without a terminal"),
                           "set HOME, or leave --detach and --on-hup out");
-                return verdict_nothing_started(l, 73);
+                return verdict_nothing_started(l, EX_CANTCREAT);
         }
         l->run.dir = run_dir_create(&l->events, dir, l->config.run_id, l->o.json, l->o.json_file,
                                     recorder, &err);
         if (!l->run.dir)
-                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, 73, &err);
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
         if (dir)
                 warn_of_others(l, dir);
         return 0;
@@ -91,10 +92,10 @@ int records_prove(struct launch *l)
         recorder_open(r);
         if (recorder_await(r, &err) == 0)
                 return 0;
-        diag_help(diag_add(&l->diags, HN_NO_PLACE, 73,
+        diag_help(diag_add(&l->diags, HN_NO_PLACE, EX_CANTCREAT,
                            "the output of a run without a terminal cannot be kept: %s", err.text),
                   "free space there, set XDG_STATE_HOME to another folder, or leave --detach out");
-        return verdict_nothing_started(l, 73);
+        return verdict_nothing_started(l, EX_CANTCREAT);
 }
 
 /* Keeps a message of hnlaunch, for `hnlaunch attach`. */

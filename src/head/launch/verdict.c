@@ -4,7 +4,8 @@
  *
  * 1. the outcome of the ranks (outcome_exit_code())
  * 2. output, events or the summary missing in the run directory, or files of --pull: 73
- * 3. unwritable standard output or error: 73, or 141 for a closed pipe; output without a reader: 73
+ * 3. unwritable standard output or error: EX_CANTCREAT, or 141 for a closed pipe; output without a
+ * reader: 73
  *
  * A deciding layer also replaces the sentence in launch's end.verdict. The sentence goes into
  * summary.json and the event run.end first, and is printed last, after the messages; on a terminal
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/dial_in/dial_in.h"
@@ -101,9 +103,9 @@ static void say_nothing_started(const struct launch *l, size_t errors, int code)
 {
         if (!errors || (errors > 1 && l->end.where))
                 say("hnlaunch: %s\n", l->end.verdict);
-        else if (errors > 1 && code != 64)
+        else if (errors > 1 && code != EX_USAGE)
                 say_last_line(code, "nothing was started: %zu errors", errors);
-        else if (code != 64 && l->o.command == COMMAND_RUN)
+        else if (code != EX_USAGE && l->o.command == COMMAND_RUN)
                 say_last_line(code, "nothing was started");
 }
 
@@ -160,12 +162,12 @@ int verdict_close_stdout(struct launch *l, int code)
         if (!error || code)
                 return code;
         if (error == EPIPE)
-                return 128 + SIGPIPE;
+                return EX_SIGNAL + SIGPIPE;
         err_set(&err, error, "cannot write to standard output: %s", strerror(error));
         if (!*l->end.verdict)
-                return verdict_nothing_because(l, HN_STDOUT_UNWRITTEN, 73, &err);
+                return verdict_nothing_because(l, HN_STDOUT_UNWRITTEN, EX_CANTCREAT, &err);
         say("hnlaunch: %s  (exit 73)\n", err.text); /* only close() reported the error */
-        return 73;
+        return EX_CANTCREAT;
 }
 
 /* --- the verdict ------------------------------------------------------------------------------ */
@@ -238,9 +240,9 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 /* Returns the exit code of a job with successful ranks, but incomplete records. */
 static int fail_records(struct launch *l, const char *what)
 {
-        verdict_write(l, 73, "%s exited 0, but the %s could not be written",
+        verdict_write(l, EX_CANTCREAT, "%s exited 0, but the %s could not be written",
                       is_rank0s_success(l) ? "rank 0" : "all ranks", what);
-        return 73;
+        return EX_CANTCREAT;
 }
 
 /* Tells missing output in the run directory, which decides the exit code only if @code is 0. */
@@ -257,7 +259,7 @@ static int check_lost_output(struct launch *l, int code)
                 diag_warn(&l->diags, HN_OUTPUT_LOST, "%s are missing in %s", what,
                           run_dir_path(l->run.dir));
         else
-                diag_add(&l->diags, HN_OUTPUT_LOST, 73, "%s are missing in %s", what,
+                diag_add(&l->diags, HN_OUTPUT_LOST, EX_CANTCREAT, "%s are missing in %s", what,
                          run_dir_path(l->run.dir));
         return code ? code : fail_records(l, "log folder");
 }
@@ -294,19 +296,19 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
                 return code;
         snprintf(l->end.verdict, sizeof(l->end.verdict), "%s exited 0, but %s  (exit 73)",
                  is_rank0s_success(l) ? "rank 0" : "all ranks", u->text);
-        return 73;
+        return EX_CANTCREAT;
 }
 
 /* Tells what --pull brought home. Files that are missing decide the exit code only if @code is 0.
  */
 static int check_pulled(struct launch *l, int code)
 {
-        if (!pull_report(l->config.pull, &l->diags, code ? 0 : 73) || code)
+        if (!pull_report(l->config.pull, &l->diags, code ? 0 : EX_CANTCREAT) || code)
                 return code;
         snprintf(l->end.verdict, sizeof(l->end.verdict),
                  "%s exited 0, but files could not be brought home (--pull)  (exit 73)",
                  is_rank0s_success(l) ? "rank 0" : "all ranks");
-        return 73;
+        return EX_CANTCREAT;
 }
 
 /* Warns of a --progress-re that fits no line. A rank that failed may have come to no step yet. */
@@ -330,7 +332,8 @@ static int check_streams(struct launch *l, int code)
 
         if (!error || code)
                 return code;
-        code = error == EPIPE ? 128 + SIGPIPE : 73; /* a closed pipe counts as death by SIGPIPE */
+        /* A closed pipe counts as death by SIGPIPE. */
+        code = error == EPIPE ? EX_SIGNAL + SIGPIPE : EX_CANTCREAT;
         verdict_write(l, code, "%s exited 0, but standard %s could not be written: %s",
                       is_rank0s_success(l) ? "rank 0" : "all ranks", stream, strerror(error));
         return code;

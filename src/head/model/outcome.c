@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/exit_code.h"
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -339,7 +340,7 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
                         return;
                 }
         }
-        reason_find(&r, words, by_signal ? 128 + c->signal : c->code);
+        reason_find(&r, words, by_signal ? EX_SIGNAL + c->signal : c->code);
         if (r.source == REASON_KNOWN)
                 set_quote(c, QUOTE_EXCEPTION, &r);
         /* A program cannot foresee SIGKILL, so the last line does not explain the end. */
@@ -492,25 +493,27 @@ int outcome_exit_code(const struct outcome *o)
                 return 0;
         case CAUSE_TIMEOUT:
         case CAUSE_HANG:
-                return 124;
+                return EX_TIME_LIMIT;
         case CAUSE_JOIN:
-                return 75;
+                return EX_TEMPFAIL;
         case CAUSE_WORLDS:
-                return 78;
+                return EX_CONFIG;
         case CAUSE_NODE:
         case CAUSE_NETWORK:
-                return 125;
+                return EX_FAILED;
         case CAUSE_STDOUT:
-                return c->error == EPIPE ? 128 + SIGPIPE : 73;
+                return c->error == EPIPE ? EX_SIGNAL + SIGPIPE : EX_CANTCREAT;
         case CAUSE_REFUSED:
                 if (c->why == REFUSED_CWD)
-                        return 69;
+                        return EX_UNAVAILABLE;
                 if (c->why != REFUSED_EXEC)
-                        return 125;
-                return c->error == ENOENT || c->error == ENOTDIR || c->error == ELIBACC ? 127 : 126;
+                        return EX_FAILED;
+                return c->error == ENOENT || c->error == ENOTDIR || c->error == ELIBACC
+                               ? EX_NOT_FOUND
+                               : EX_NOT_EXECUTABLE;
         case CAUSE_ORDER:
         case CAUSE_SIGNAL:
-                return 128 + c->signal;
+                return EX_SIGNAL + c->signal;
         default:
                 return c->code > 0 && c->code <= 255 ? c->code : 1;
         }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/model/outcome_private.h"
 
@@ -41,7 +42,7 @@ bool cause_is_missed(const struct cause *c)
 
 bool cause_has_own_code(const struct cause *c)
 {
-        int signo = c->kind == CAUSE_SIGNAL ? c->signal : c->code - 128;
+        int signo = c->kind == CAUSE_SIGNAL ? c->signal : c->code - EX_SIGNAL;
 
         return (c->kind == CAUSE_SIGNAL || (c->kind == CAUSE_EXIT && c->code)) &&
                signo != SIGTERM && signo != SIGKILL;
@@ -157,7 +158,7 @@ const struct cause *outcome_first_failed(const struct outcome *o)
 
 static int code_of_end(const struct cause *c)
 {
-        return c->kind == CAUSE_SIGNAL ? 128 + c->signal : c->code;
+        return c->kind == CAUSE_SIGNAL ? EX_SIGNAL + c->signal : c->code;
 }
 
 /* Finds the rank of @l that has told the reason of the job's end best, and then first. */
@@ -179,7 +180,7 @@ static void find_untold_cause(const struct outcome *o, const struct cause_list *
                 if (cause_has_own_code(&c))
                         continue;
                 ret->kind = CAUSE_LATE;
-                ret->signal = c.kind == CAUSE_SIGNAL ? c.signal : MAX(c.code - 128, 0);
+                ret->signal = c.kind == CAUSE_SIGNAL ? c.signal : MAX(c.code - EX_SIGNAL, 0);
                 ret->code = code_of_end(first);
         }
 }

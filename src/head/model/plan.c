@@ -11,9 +11,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/model/plan_faults.h"
 #include "head/term/diag.h"
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 
 enum {
         MAX_GROUPS = 8, /* rows on the origin of slots */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/core/program.h"
 #include "head/options/config.h"
 #include "head/options/option_foreign.h"
@@ -170,7 +171,7 @@ static int refuse_misplaced(struct diags *d, const struct options *o, const stru
         const char *name = option_commands[o->command].name;
         struct diag *diag;
 
-        diag = diag_add(d, def->action == ACTION_JOB ? HN_JOB_OPTION : HN_OPTION_CONFLICT, 64,
+        diag = diag_add(d, def->action == ACTION_JOB ? HN_JOB_OPTION : HN_OPTION_CONFLICT, EX_USAGE,
                         "%s is an option of %s, not of %s", word, owners, name);
         if (o->command != COMMAND_RUN)
                 diag_help(diag, "hnlaunch %s -h lists the options of %s", name, name);
@@ -192,12 +193,12 @@ static int unknown_letter(struct line *l, char letter)
         if (def && !one && !foreign)
                 return refuse_misplaced(l->d, l->o, def, word);
         if (one) {
-                diag = diag_add(l->d, HN_AMBIGUOUS_LETTER, 64, "`-%c` is ambiguous: %s", letter,
-                                one->means);
+                diag = diag_add(l->d, HN_AMBIGUOUS_LETTER, EX_USAGE, "`-%c` is ambiguous: %s",
+                                letter, one->means);
                 diag_help(diag, "write %s", one->instead);
                 return -EINVAL;
         }
-        diag = diag_add(l->d, HN_UNKNOWN_OPTION, 64, "unknown option `-%c`", letter);
+        diag = diag_add(l->d, HN_UNKNOWN_OPTION, EX_USAGE, "unknown option `-%c`", letter);
         if (foreign)
                 diag_help(diag, "%s", foreign->says);
         else
@@ -208,7 +209,8 @@ static int unknown_letter(struct line *l, char letter)
 /* @name is the option without dashes. */
 static int unknown_option(struct line *l, const char *name)
 {
-        struct diag *diag = diag_add(l->d, HN_UNKNOWN_OPTION, 64, "unknown option `%s`", l->given);
+        struct diag *diag =
+                diag_add(l->d, HN_UNKNOWN_OPTION, EX_USAGE, "unknown option `%s`", l->given);
         const struct option_def *def = option_by_letter(*name, l->o->command), *meant;
         const char *names[MAX_NAMES], *near;
         size_t n = 0;
@@ -246,11 +248,11 @@ static const char *take_value(struct line *l, const struct option_def *def, cons
         struct diag *diag;
 
         if (!value) {
-                diag_add(l->d, HN_OPTION_ARGUMENT, 64, "`%s` needs %s", word, noun);
+                diag_add(l->d, HN_OPTION_ARGUMENT, EX_USAGE, "`%s` needs %s", word, noun);
                 return NULL;
         }
         if (def && is_option(l->o, value)) {
-                diag = diag_add(l->d, HN_OPTION_ARGUMENT, 64,
+                diag = diag_add(l->d, HN_OPTION_ARGUMENT, EX_USAGE,
                                 "`%s` needs %s, but the option `%s` follows", word, noun, value);
                 diag_help(diag, "if that is the value, write --%s=%s", def->name, value);
                 return NULL;
@@ -294,15 +296,16 @@ static int set_job_file(struct line *l, const char *path)
         struct settings *s = l->o->settings;
 
         if (!*path) {
-                diag_help(diag_add(l->d, HN_JOB_OPTION, 64, "--job needs a file"),
+                diag_help(diag_add(l->d, HN_JOB_OPTION, EX_USAGE, "--job needs a file"),
                           "is a variable empty that should hold it?");
         } else if (!strcmp(path, "-")) {
-                diag_help(diag_add(l->d, HN_JOB_OPTION, 64, "--job cannot read standard input"),
-                          "write it to a file: standard input is for the ranks, and `hnlaunch "
-                          "rerun` reads the file again");
+                diag_help(
+                        diag_add(l->d, HN_JOB_OPTION, EX_USAGE, "--job cannot read standard input"),
+                        "write it to a file: standard input is for the ranks, and `hnlaunch "
+                        "rerun` reads the file again");
         } else if (s->job) {
-                diag_help(diag_add(l->d, HN_JOB_OPTION, 64, "two job files: --job %s and --job %s",
-                                   s->job, path),
+                diag_help(diag_add(l->d, HN_JOB_OPTION, EX_USAGE,
+                                   "two job files: --job %s and --job %s", s->job, path),
                           "a run has one; settings for all runs belong in "
                           "~/.config/hnlaunch/config.ini");
         } else {
@@ -367,8 +370,8 @@ static int take_foreign(struct line *l, const struct option_foreign *foreign, co
                 l->ignored[foreign - option_foreigns] = true;
                 return 0;
         }
-        diag_help(diag_add(l->d, HN_UNKNOWN_OPTION, 64, "unknown option `%s`", l->given), "%s",
-                  foreign->says);
+        diag_help(diag_add(l->d, HN_UNKNOWN_OPTION, EX_USAGE, "unknown option `%s`", l->given),
+                  "%s", foreign->says);
         return -EINVAL;
 }
 
@@ -385,7 +388,7 @@ static int take_long(struct line *l, const char *word)
         if (!def && !foreign)
                 return unknown_option(l, name);
         if (eq && !(def ? def->arg != NULL : foreign->values || !foreign->accepted)) {
-                diag_add(l->d, HN_OPTION_ARGUMENT, 64, "`--%s` takes no value", name);
+                diag_add(l->d, HN_OPTION_ARGUMENT, EX_USAGE, "`--%s` takes no value", name);
                 return -EINVAL;
         }
         return def ? take_option(l, def, word, name, eq ? eq + 1 : NULL)
@@ -474,7 +477,7 @@ static int read_program_words(struct line *l)
 
                 if (starts && !l->verbatim && !strcmp(word, ":") && l->next + 1 < args->n &&
                     begins_program(args->v[l->next + 1])) {
-                        diag = diag_add(l->d, HN_SECOND_PROGRAM, 64,
+                        diag = diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
                                         "one job has one program: `:` begins a second one at `%s`",
                                         args->v[l->next + 1]);
                         diag_help(diag, "to start another program in some ranks: sh -c 'case $RANK "

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 
 struct ini_reader {
         struct settings *s;
@@ -65,7 +66,7 @@ static bool take_ini_line(struct ini_reader *r)
 
 static void refuse_line(struct ini_reader *r, const char *why)
 {
-        show_line(r, diag_add(r->d, HN_CONFIG_LINE, 78, "%s", why), NULL, NULL);
+        show_line(r, diag_add(r->d, HN_CONFIG_LINE, EX_CONFIG, "%s", why), NULL, NULL);
 }
 
 /* Anything but a comment after the closing bracket would be lost on the way. */
@@ -117,7 +118,8 @@ static void check_section(struct ini_reader *r, const char *line)
 
         if (r->level != LEVEL_JOB || is_section(name, len))
                 return;
-        diag = diag_add(r->d, HN_CONFIG_SECTION, 78, "unknown section [%s] in a job file", name);
+        diag = diag_add(r->d, HN_CONFIG_SECTION, EX_CONFIG, "unknown section [%s] in a job file",
+                        name);
         show_line(r, diag, name, NULL);
         diag_help(diag, "sections are run, env, ssh, net and log");
 }
@@ -126,7 +128,7 @@ static void check_section(struct ini_reader *r, const char *line)
 static bool refuse_bad_line(struct ini_reader *r, const char *line, size_t len, int size)
 {
         if (len + 3 > (size_t)size)
-                diag_help(diag_add(r->d, HN_CONFIG_LINE, 78,
+                diag_help(diag_add(r->d, HN_CONFIG_LINE, EX_CONFIG,
                                    "%s:%d: the line is longer than %d bytes", r->path, r->line,
                                    size - 3),
                           "give it on the command line, or as a variable HNLAUNCH_SECTION_KEY");
@@ -271,7 +273,7 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
         const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
         const char *near = home ? NULL : suggest_key(key, job);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
-        struct diag *diag = job ? diag_add(r->d, HN_CONFIG_KEY, 78, "unknown key `%s`", key)
+        struct diag *diag = job ? diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "unknown key `%s`", key)
                                 : diag_warn(r->d, HN_CONFIG_KEY, "unknown key `%s`", key);
 
         show_line(r, diag, name, label);
@@ -286,7 +288,7 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
 /* Refuses the line in hand, which has a program. */
 static struct diag *refuse_program(struct ini_reader *r, int id, const char *why)
 {
-        struct diag *diag = diag_add(r->d, id, 78, "%s", why);
+        struct diag *diag = diag_add(r->d, id, EX_CONFIG, "%s", why);
 
         show_line(r, diag, "program", NULL);
         return diag;
@@ -357,7 +359,7 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
         int bad;
 
         if (len >= 2 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2))) {
-                diag_help(diag_add(d, HN_CONFIG_LINE, 78, "%s is written in UTF-16", path),
+                diag_help(diag_add(d, HN_CONFIG_LINE, EX_CONFIG, "%s is written in UTF-16", path),
                           "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE");
                 return -EINVAL;
         }
@@ -365,10 +367,11 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
                 r.next += 3;
         bad = ini_parse_stream(read_ini_line, &r, take_pair, &r);
         if (bad > 0 && diags_errors(d) == before)
-                diag_place(diag_add(d, HN_CONFIG_LINE, 78, "expected key = value or [section]"),
-                           "%s:%d", path, bad);
+                diag_place(
+                        diag_add(d, HN_CONFIG_LINE, EX_CONFIG, "expected key = value or [section]"),
+                        "%s:%d", path, bad);
         if (bad < 0)
-                diag_add(d, HN_CONFIG_LINE, 78, "%s: out of memory", path);
+                diag_add(d, HN_CONFIG_LINE, EX_CONFIG, "%s: out of memory", path);
         return diags_errors(d) > before ? -EINVAL : 0;
 }
 
@@ -386,7 +389,7 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
                              strncmp(key, "env.set.", 8) ? eq + 1 : assignment + 8, origin);
                 return 0;
         }
-        diag = diag_add(d, HN_CONFIG_SET, 64,
+        diag = diag_add(d, HN_CONFIG_SET, EX_USAGE,
                         eq ? "-o: unknown key `%s`" : "-o wants SECTION.KEY=VALUE, not `%s`", key);
         if (near)
                 diag_help(diag, "did you mean `%s`?", near);

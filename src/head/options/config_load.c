@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "head/options/config.h"
 
@@ -49,7 +50,8 @@ static void load_file(const struct load *l, enum level level, const char *path)
         int r = read_regular(path, &text, &len);
 
         if (r < 0 && r != -ENOENT)
-                diag_add(l->d, HN_CONFIG_UNREADABLE, 78, "cannot read %s: %s", path, strerror(-r));
+                diag_add(l->d, HN_CONFIG_UNREADABLE, EX_CONFIG, "cannot read %s: %s", path,
+                         strerror(-r));
         else if (r == 0)
                 config_parse(l->s, level, path, text, len, l->d);
 }
@@ -67,7 +69,7 @@ static void load_job(const struct load *l)
                 config_parse(l->s, LEVEL_JOB, l->s->job, text, len, l->d);
                 return;
         }
-        diag = diag_add(l->d, HN_JOB_FILE_UNREADABLE, 66, "cannot read the job file %s: %s",
+        diag = diag_add(l->d, HN_JOB_FILE_UNREADABLE, EX_NOINPUT, "cannot read the job file %s: %s",
                         l->s->job, r == -EINVAL ? "it is not a regular file" : strerror(-r));
         if (r == -EINVAL)
                 diag_help(diag, "write it to a file: paths in it start at its folder, and "
@@ -178,7 +180,7 @@ int config_refuse_unknown(struct diags *d)
         for (size_t i = 0; i < d->n; i++)
                 if (d->v[i].warning && d->v[i].id == HN_CONFIG_KEY) {
                         d->v[i].warning = false;
-                        d->v[i].exit = 78;
+                        d->v[i].exit = EX_CONFIG;
                         r = -EINVAL;
                 }
         return r;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/core/json_text.h"
 #include "head/model/outcome.h"
 #include "head/term/columns.h"
@@ -81,7 +82,8 @@ int explain_check(const struct strv *words, struct diags *d)
 
                 if (find_subject(word).id)
                         continue;
-                diag = diag_add(d, HN_NO_NUMBER, 64, "there is no error or exit code `%s`", word);
+                diag = diag_add(d, HN_NO_NUMBER, EX_USAGE, "there is no error or exit code `%s`",
+                                word);
                 find_near(error_number(word), near, sizeof(near));
                 if (*near)
                         diag_help(diag, "numbers near it: %s", near);

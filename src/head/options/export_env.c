@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
@@ -146,8 +147,8 @@ static int read_env_file(struct strv *env, const char *what, const char *path, s
         int r = fd_read_file(path, ENV_FILE_MAX, &text, NULL), n = 0;
 
         if (r < 0) {
-                diag_add(diags, HN_ENV_FILE_UNREADABLE, 66, "cannot read the %s %s: %s", what, path,
-                         strerror(-r));
+                diag_add(diags, HN_ENV_FILE_UNREADABLE, EX_NOINPUT, "cannot read the %s %s: %s",
+                         what, path, strerror(-r));
                 return -EINVAL;
         }
         for (rest = text; (line = strsep(&rest, "\n"));) {
@@ -159,7 +160,7 @@ static int read_env_file(struct strv *env, const char *what, const char *path, s
                 if (!*line || *line == '#')
                         continue;
                 if (*line == '=' || !strchr(line, '=')) {
-                        diag_help(diag_add(diags, HN_ENV_FILE_LINE, 65,
+                        diag_help(diag_add(diags, HN_ENV_FILE_LINE, EX_DATAERR,
                                            "%s:%d: not a NAME=VALUE line", path, n),
                                   "write NAME=VALUE, one per line; # begins a comment");
                         r = -EINVAL;

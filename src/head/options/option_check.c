@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "head/alloc/alloc.h"
 #include "head/core/program.h"
@@ -35,41 +36,43 @@ static void check_pairs(const struct options *o, struct diags *d)
         int fd;
 
         if (o->logs.around_us && (o->logs.follow || o->logs.since_ms))
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64, "--around and %s exclude each other",
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--around and %s exclude each other",
                                    o->logs.follow ? "--follow" : "--since"),
                           "leave one out");
         if (o->on_hang == HANG_RESTART && !o->max_restarts)
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64,
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                    "--on-hang restart needs a number of restarts"),
                           "add --max-restarts N, or take --on-hang stop");
         if (o->local && (o->hostfiles.n || o->hostlists.n)) {
-                diag = diag_add(d, HN_OPTION_CONFLICT, 64, "--local and %s exclude each other",
-                                o->hostfiles.n ? "-H" : "-w");
+                diag = diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                "--local and %s exclude each other", o->hostfiles.n ? "-H" : "-w");
                 diag_note(diag, "--local starts the ranks on this machine without ssh; -H and -w "
                                 "name the hosts to reach by ssh");
                 diag_help(diag,
                           "leave one of them out; this machine in a host list is `localhost`");
         } else if (o->keep && !o->push.n && is_on_line(o, "push-keep")) {
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64, "--push-keep without --push"),
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE, "--push-keep without --push"),
                           "--push-keep leaves pushed files on the nodes: add --push FILE");
         } else if (o->container.args.n && !o->container.kind && is_on_line(o, "container-arg")) {
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64,
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                    "-o run.container_arg without --container"),
                           "it is an argument for the program that makes the container: add "
                           "--container KIND:IMAGE");
         } else if (o->container.kind && o->tree) {
                 diag_help(
-                        diag_add(d, HN_OPTION_CONFLICT, 64,
+                        diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                  "--tree and --container exclude each other"),
                         "agents in containers cannot log in to other nodes; leave one of them out");
         } else if (o->tree_forward && !o->tree && is_on_line(o, "tree-auth")) {
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64, "-o ssh.tree_auth without --tree"),
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "-o ssh.tree_auth without --tree"),
                           "it says how nodes log in to nodes: add --tree K");
         } else if (o->tree_forward && o->tree && o->command == COMMAND_RUN) {
                 fd = ssh_agent_connect(&err);
                 if (fd < 0)
                         diag_help(
-                                diag_add(d, HN_NO_SSH_AGENT, 77,
+                                diag_add(d, HN_NO_SSH_AGENT, EX_NOPERM,
                                          "-o ssh.tree_auth=forward without an ssh-agent: %s",
                                          err.text),
                                 "start one: eval $(ssh-agent) && ssh-add; or -o ssh.tree_auth=own");
@@ -89,8 +92,8 @@ static void check_detach(const struct options *o, struct diags *d)
                                                                     : NULL;
 
         if (o->command == COMMAND_RUN && (o->detach || o->on_hup == HUP_DETACH) && other)
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64, "%s and %s exclude each other", name,
-                                   other),
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE, "%s and %s exclude each other",
+                                   name, other),
                           none         ? "hnlaunch attach reads the records: keep them"
                           : o->dial_in ? "start hnlaunch on the nodes without --detach"
                                        : "--json FILE writes the events to a file");
@@ -107,8 +110,8 @@ static void check_pty(const struct options *o, struct diags *d)
                                                         : NULL;
 
         if (o->command == COMMAND_RUN && o->pty_rank != PTY_NONE && other)
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64, "--pty and %s exclude each other",
-                                   other),
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--pty and %s exclude each other", other),
                           "leave one of them out: the terminal belongs to the rank");
 }
 
@@ -130,19 +133,19 @@ static void check_dial_in(const struct options *o, struct diags *d)
 
         for (size_t i = 0; o->dial_in && i < ARRAY_SIZE(others); i++)
                 if (others[i].given)
-                        diag_help(diag_add(d, HN_OPTION_CONFLICT, 64,
+                        diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                            "--dial-in and %s exclude each other", others[i].name),
                                   "with --dial-in the platform has chosen the nodes and started "
                                   "hnlaunch on each");
         for (size_t i = 0; !o->dial_in && i < ARRAY_SIZE(parts); i++)
                 if (is_on_line(o, parts[i]))
-                        diag_help(diag_add(d, HN_OPTION_CONFLICT, 64, "--%s without --dial-in",
-                                           parts[i]),
+                        diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                           "--%s without --dial-in", parts[i]),
                                   "started on every node: add --dial-in HOST:PORT, the address of "
                                   "node 0; else "
                                   "one hnlaunch starts all nodes, with -H or -w");
         if (o->dial_in && o->command == COMMAND_PLAN)
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, 64,
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                    "--dial-in has no plan before the nodes are "
                                    "there"),
                           "give a hostfile to see a plan");
@@ -155,8 +158,9 @@ static void check_progress_re(const struct options *o, struct diags *d)
         int r = o->progress_re ? step_lines_check(o->progress_re, &err) : 0;
 
         if (r)
-                diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS_PATTERN : HN_BAD_PROGRESS_RE, 64,
-                                   "cannot use --progress-re '%s': %s", o->progress_re, err.text),
+                diag_help(diag_add(d, r == -EDOM ? HN_ENDLESS_PATTERN : HN_BAD_PROGRESS_RE,
+                                   EX_USAGE, "cannot use --progress-re '%s': %s", o->progress_re,
+                                   err.text),
                           "an extended regular expression, as for grep -E, with groups around the "
                           "step and the total: 'step ([0-9]+)/([0-9]+)'");
 }
@@ -167,8 +171,8 @@ static void check_metrics(const struct options *o, struct diags *d)
         struct error err;
 
         if (o->metrics && metrics_address_parse(&a, o->metrics, &err) < 0)
-                diag_help(diag_add(d, HN_BAD_METRICS_ADDRESS, 64, "cannot use --metrics %s: %s",
-                                   o->metrics, err.text),
+                diag_help(diag_add(d, HN_BAD_METRICS_ADDRESS, EX_USAGE,
+                                   "cannot use --metrics %s: %s", o->metrics, err.text),
                           "--metrics 9400 serves this machine only, --metrics 0.0.0.0:9400 every "
                           "machine that can reach it; port 0 is any free port");
 }
@@ -194,13 +198,13 @@ static void check_per_node(const struct options *o, struct diags *d)
                 int other = settings_level(o->settings, option_by_name(others[i].name));
 
                 if (other > LEVEL_PRESET && other >= level)
-                        diag_help(diag_add(d, HN_PER_NODE_CONFLICT, 64,
+                        diag_help(diag_add(d, HN_PER_NODE_CONFLICT, EX_USAGE,
                                            "--per-node and --%s exclude each other",
                                            others[i].name),
                                   "%s; leave one of them out", others[i].reason);
         }
         if (o->local && o->local_n > 1)
-                diag_help(diag_add(d, HN_PER_NODE_CONFLICT, 64,
+                diag_help(diag_add(d, HN_PER_NODE_CONFLICT, EX_USAGE,
                                    "--local %d with --per-node: this machine is one node",
                                    o->local_n),
                           "write --local --per-node, and let the program start its ranks");
@@ -216,7 +220,7 @@ static int check_foreign_command(const char *word, struct diags *d)
                          { "restart", "rerun" } };
 
         if (!strcmp(word, "completion") || !strcmp(word, "completions")) {
-                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, 64, "unknown command `%s`", word),
+                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, EX_USAGE, "unknown command `%s`", word),
                           "completions are installed with hnlaunch, below its prefix:\n"
                           "share/bash-completion/completions/hnlaunch, "
                           "share/zsh/site-functions/_hnlaunch,\n"
@@ -226,7 +230,7 @@ static int check_foreign_command(const char *word, struct diags *d)
         for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
                 if (strcmp(word, commands[i].word) != 0)
                         continue;
-                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, 64,
+                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, EX_USAGE,
                                    "unknown command `%s`; it is `hnlaunch %s`", word,
                                    commands[i].command),
                           "a program of that name is started by: hnlaunch run %s", word);
@@ -268,7 +272,7 @@ static int check_program(const struct options *o, struct diags *d)
         if (o->program_first && check_foreign_command(word, d) < 0)
                 return -EINVAL;
         if (!o->argv.n)
-                diag_help(diag_add(d, HN_NO_PROGRAM, 64, "no program to start"),
+                diag_help(diag_add(d, HN_NO_PROGRAM, EX_USAGE, "no program to start"),
                           o->settings->job
                                   ? "name it in [run] of the job file: program = ./a.out ARGS...\n"
                                     "or behind the options: hnlaunch --job FILE ./a.out ARGS..."
@@ -276,16 +280,16 @@ static int check_program(const struct options *o, struct diags *d)
                                     "hnlaunch --job FILE, with program = ./a.out ARGS... in [run]\n"
                                     "hnlaunch -h shows more");
         else if (!*word)
-                diag_help(diag_add(d, HN_NO_PROGRAM, 64, "the name of the program is empty"),
+                diag_help(diag_add(d, HN_NO_PROGRAM, EX_USAGE, "the name of the program is empty"),
                           "is a variable empty that should hold it?");
         else if (o->run_given || !near || program_exists(word, o->chdir))
                 return 0;
         else if (o->program_first)
-                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, 64,
+                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, EX_USAGE,
                                    "unknown command `%s`; did you mean `%s`?", word, near),
                           "a program of that name is started by: hnlaunch run %s", word);
         else if (!strcmp(word, near))
-                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, 64,
+                diag_help(diag_add(d, HN_UNKNOWN_COMMAND, EX_USAGE,
                                    "`%s` is a command, and commands come first", word),
                           "hnlaunch %s OPTIONS...; a program of that name is started by: hnlaunch "
                           "run OPTIONS... %s",
@@ -326,7 +330,7 @@ static int check_hostfiles(const struct options *o, struct diags *d)
                         if (strcmp(a, b) != 0 && (stat(a, &x) < 0 || stat(b, &y) < 0 ||
                                                   x.st_dev != y.st_dev || x.st_ino != y.st_ino))
                                 continue;
-                        diag_help(diag_add(d, HN_HOSTFILE_TWICE, 64,
+                        diag_help(diag_add(d, HN_HOSTFILE_TWICE, EX_USAGE,
                                            "the hostfile %s is given twice", a),
                                   "one -H is enough; slots= gives a host more slots");
                         return -EINVAL;
@@ -342,7 +346,7 @@ static void check_hosts(const struct options *o, struct diags *d)
         if (o->local || o->hostfiles.n || o->hostlists.n || o->dial_in || o->from > ALLOC_NONE ||
             (o->from == ALLOC_AUTO && alloc_find(environ) != ALLOC_NONE))
                 return;
-        diag = diag_add(d, HN_NO_HOSTS, 64, "no hosts given");
+        diag = diag_add(d, HN_NO_HOSTS, EX_USAGE, "no hosts given");
         if (stray)
                 diag_note(diag, "`%.*s` after `%s` was passed to %s", (int)strcspn(stray, "="),
                           stray, o->argv.v[0], o->argv.v[0]);
@@ -365,7 +369,7 @@ static void check_started_once(const struct options *o, struct diags *d)
             (hosts && strcmp(p.source, "Slurm") != 0))
                 return;
         diag_help(
-                diag_add(d, HN_STARTED_TWICE, 64,
+                diag_add(d, HN_STARTED_TWICE, EX_USAGE,
                          "%s started hnlaunch on %d nodes, and without --dial-in each is a launch "
                          "of its own",
                          p.source, p.nodes),

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "head/options/command_line.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
@@ -34,8 +35,8 @@ static void tell_bad_value(struct diags *d, const struct setting *one, const str
         struct diag *diag;
 
         if (!one->text) {
-                diag = diag_add(d, HN_OPTION_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s %s",
-                                one->origin, err->text);
+                diag = diag_add(d, HN_OPTION_VALUE, one->level == LEVEL_LINE ? EX_USAGE : EX_CONFIG,
+                                "%s %s", one->origin, err->text);
                 if (!strcmp(one->origin, "-p"))
                         diag_help(diag, "-p is the port of ssh; a partition of Slurm is chosen by "
                                         "salloc -p or sbatch -p");
@@ -43,7 +44,7 @@ static void tell_bad_value(struct diags *d, const struct setting *one, const str
                         diag_help(diag, "hnlaunch help %s tells what it takes", one->def->name);
                 return;
         }
-        diag = diag_add(d, HN_CONFIG_VALUE, 78, "%s %s", one->key, err->text);
+        diag = diag_add(d, HN_CONFIG_VALUE, EX_CONFIG, "%s %s", one->key, err->text);
         diag_place(diag, "%s:%d", one->origin, one->col);
         diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
 }
@@ -128,7 +129,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         if (o->command == COMMAND_HELP) {
                 if (!o->help_topic || options_have_help(o->help_topic))
                         return 0;
-                di = diag_add(diags, HN_NO_TOPIC, 64, "there is no help on `%s`", o->help_topic);
+                di = diag_add(diags, HN_NO_TOPIC, EX_USAGE, "there is no help on `%s`",
+                              o->help_topic);
                 near = options_suggest_help(o->help_topic);
                 if (near)
                         diag_help(di, "%s", near);

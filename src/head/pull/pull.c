@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/memory.h"
@@ -143,20 +144,21 @@ static int add_item(struct pull *p, const char *word, const char *here, const ch
         item->skip = dest ? xstrdup(item->dest) : xasprintf("%s/pulled", here);
         item->place = *item->path ? find_place(item->path) : NULL;
         if (!item->place || strlen(item->path) > PUSH_PATH_MAX) {
-                diag_help(diag_add(d, HN_PULL_PATH, 64, "--pull %s: the path has no name", word),
+                diag_help(diag_add(d, HN_PULL_PATH, EX_USAGE, "--pull %s: the path has no name",
+                                   word),
                           "give a file or folder, such as out/log.txt, or `.` for all of the "
                           "ranks' working directory");
         } else if (is_same_folder(item, here)) {
-                diag_help(diag_add(d, HN_PULL_PATH, 64,
+                diag_help(diag_add(d, HN_PULL_PATH, EX_USAGE,
                                    "--pull %s: PATH and DEST are the same folder", word),
                           "files of nodes that share it would be copied into it: choose another "
                           "DEST");
         } else if (is_taken(p, item)) {
-                diag_help(diag_add(d, HN_PULL_PATH, 64,
+                diag_help(diag_add(d, HN_PULL_PATH, EX_USAGE,
                                    "--pull %s: another --pull has the same place", word),
                           "give one of them another DEST: --pull PATH:DEST");
         } else if ((r = check_dest(item->dest)) < 0) {
-                diag_help(diag_add(d, HN_PULL_DEST, 73, "--pull: cannot write to %s: %s",
+                diag_help(diag_add(d, HN_PULL_DEST, EX_CANTCREAT, "--pull: cannot write to %s: %s",
                                    item->dest, strerror(-r)),
                           "choose another folder: --pull PATH:DEST");
         } else {

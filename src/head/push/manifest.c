@@ -22,10 +22,11 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
 
 enum {
-        EX_NOFILE = 66,
+
         READ_SIZE = 1 << 20,
         ERRORS_MAX = 20, /* then gathering stops */
 };
@@ -135,7 +136,7 @@ static void refuse_source(struct packing *k, const char *path, int error)
 
         if (enough_errors(k))
                 return;
-        d = diag_add(k->d, id, EX_NOFILE, "--push: cannot read %s: %s", path, strerror(error));
+        d = diag_add(k->d, id, EX_NOINPUT, "--push: cannot read %s: %s", path, strerror(error));
         if (error == ENOENT)
                 diag_help(d, "paths are relative to the current directory; options stand before "
                              "the program");
@@ -147,7 +148,7 @@ static void refuse_source_kind(struct packing *k, const char *path, const char *
 {
         if (!enough_errors(k))
                 diag_help(
-                        diag_add(k->d, HN_PUSH_SPECIAL, EX_NOFILE, "--push: %s is %s", path, what),
+                        diag_add(k->d, HN_PUSH_SPECIAL, EX_NOINPUT, "--push: %s is %s", path, what),
                         "remove it, or push the files one by one: only files, folders and links "
                         "to files can be pushed");
 }
@@ -307,7 +308,7 @@ static void sort_items(struct packing *k)
                           (it->entry.kind == PUSH_FOLDER || (last->source.dev == it->source.dev &&
                                                              last->source.ino == it->source.ino));
                 if (!is_same && !enough_errors(k))
-                        diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOFILE,
+                        diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOINPUT,
                                            "--push: %s and %s would both be %s on the nodes",
                                            last->source.path, it->source.path, it->entry.path),
                                   "files outside of the current directory land under their last "
@@ -352,7 +353,7 @@ static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
         int r = fd < 0 ? -errno : hash_contents(k, it, fd, buffer);
 
         if (r == -ESTALE && !enough_errors(k))
-                diag_help(diag_add(k->d, HN_PUSH_CHANGED, EX_NOFILE,
+                diag_help(diag_add(k->d, HN_PUSH_CHANGED, EX_NOINPUT,
                                    "--push: %s changes while it is read", it->source.path),
                           "start again when the file is complete");
         else if (r)
@@ -378,7 +379,7 @@ static void fill_manifest(struct packing *k, struct manifest *p)
         push_manifest_put(&b, &p->manifest);
         p->wire_bytes = buf_len(&b);
         if (k->n > PUSH_ENTRIES_MAX || p->wire_bytes > PUSH_MANIFEST_MAX)
-                diag_help(diag_add(k->d, HN_PUSH_TOO_MANY, EX_NOFILE,
+                diag_help(diag_add(k->d, HN_PUSH_TOO_MANY, EX_NOINPUT,
                                    "--push: more than %d files, or more than %d MB of names",
                                    PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
                           "pack them into one file (tar, WebDataset, HDF5) and push that");

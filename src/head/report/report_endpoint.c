@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/hosts/host_groups.h"
 #include "head/job/job_endpoint.h"
 #include "head/report/report.h"
 
 enum {
-        EX_NODE = 69,
+
         ROWS = 4, /* addresses shown for a group of nodes */
 };
 
@@ -36,8 +37,8 @@ static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *
                         failed[n++] = i;
         if (n) {
                 names = hosts_fold(hosts, failed, n);
-                di = diag_add(d, HN_NO_STORE_PORT, EX_NODE, "%s cannot open a port for the store",
-                              names);
+                di = diag_add(d, HN_NO_STORE_PORT, EX_UNAVAILABLE,
+                              "%s cannot open a port for the store", names);
                 for (size_t i = 0; i < MIN(n, (size_t)ROWS); i++)
                         diag_row(di, "%-16s %s", hosts->v[failed[i]].name,
                                  endpoint->nodes[failed[i]].endpoint_opened->text);
@@ -51,7 +52,7 @@ static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *
 static void report_refused_ports(struct diags *d, const struct job *j, const struct hosts *hosts)
 {
         const char *host = hosts->v[job_endpoint(j)->first].name;
-        struct diag *di = diag_add(d, HN_NO_FREE_PORT, EX_NODE,
+        struct diag *di = diag_add(d, HN_NO_FREE_PORT, EX_UNAVAILABLE,
                                    "cannot reserve the ports for the ranks on %s: %s", host,
                                    job_port_refusal(j));
 
@@ -206,10 +207,11 @@ static void report_unreached_store(struct diags *d, const struct job *j, const s
                 count++;
         }
         if (count == 1)
-                di = diag_add(d, HN_STORE_UNREACHED, EX_NODE, "%s cannot reach the store on %s",
+                di = diag_add(d, HN_STORE_UNREACHED, EX_UNAVAILABLE,
+                              "%s cannot reach the store on %s",
                               hosts->v[groups.v[0].hosts[0]].name, first->name);
         else
-                di = diag_add(d, HN_STORE_UNREACHED, EX_NODE,
+                di = diag_add(d, HN_STORE_UNREACHED, EX_UNAVAILABLE,
                               "%zu of %zu nodes cannot reach the store on %s", count, n,
                               first->name);
         where = hosts_locate(hosts, &endpoint->first, 1);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "base/strv.h"
 #include "head/core/shell_words.h"
@@ -85,51 +86,56 @@ static const struct {
         const char *one, *many; /* the fact about host %s, about %zu nodes */
         const char *help;       /* NULL = none, or add_section_help() knows more */
 } sections[SECTIONS] = {
-        [CONFIG] = { HN_SSH_CONFIG_OF_NODE, 78, "the ssh configuration for %s cannot be obeyed",
+        [CONFIG] = { HN_SSH_CONFIG_OF_NODE, EX_CONFIG,
+                     "the ssh configuration for %s cannot be obeyed",
                      "the ssh configuration for %zu nodes cannot be obeyed" },
-        [KEY_CHANGED] = { HN_HOST_KEY_CHANGED, 77, "the host key of %s has CHANGED",
+        [KEY_CHANGED] = { HN_HOST_KEY_CHANGED, EX_NOPERM, "the host key of %s has CHANGED",
                           "host keys of %zu nodes have CHANGED",
                           "a reinstalled node, or someone in the middle: ask your admin; "
                           "accept-new does not cover this" },
-        [KEY_REVOKED] = { HN_HOST_KEY_REVOKED, 77, "the host key of %s is revoked",
+        [KEY_REVOKED] = { HN_HOST_KEY_REVOKED, EX_NOPERM, "the host key of %s is revoked",
                           "host keys of %zu nodes are revoked" },
-        [KEY_UNCHECKED] = { HN_HOST_KEY_UNCHECKED, 77, "the host key of %s cannot be checked",
+        [KEY_UNCHECKED] = { HN_HOST_KEY_UNCHECKED, EX_NOPERM,
+                            "the host key of %s cannot be checked",
                             "host keys of %zu nodes cannot be checked" },
-        [KEY_UNKNOWN] = { HN_HOST_KEY_UNKNOWN, 77, "the host key of %s is not known",
+        [KEY_UNKNOWN] = { HN_HOST_KEY_UNKNOWN, EX_NOPERM, "the host key of %s is not known",
                           "host keys of %zu nodes are not known",
                           "compare with your admin's list and add them to ~/.ssh/known_hosts; for "
                           "throw-away nodes: --host-key accept-new" },
-        [DENIED] = { HN_LOGIN_REFUSED, 77, "ssh login refused on %s",
+        [DENIED] = { HN_LOGIN_REFUSED, EX_NOPERM, "ssh login refused on %s",
                      "ssh login refused on %zu nodes" },
-        [VERSION] = { HN_WRONG_VERSION, 76, "the agent on %s speaks another protocol version",
+        [VERSION] = { HN_WRONG_VERSION, EX_PROTOCOL,
+                      "the agent on %s speaks another protocol version",
                       "agents on %zu nodes speak another protocol version" },
-        [MALFORMED] = { HN_MALFORMED_MESSAGE, 125, "the agent on %s sent a malformed message",
+        [MALFORMED] = { HN_MALFORMED_MESSAGE, EX_FAILED, "the agent on %s sent a malformed message",
                         "agents on %zu nodes sent malformed messages" },
-        [NO_AGENT] = { HN_NO_AGENT_FOR_MACHINE, 69, "no agent is installed for the machine of %s",
+        [NO_AGENT] = { HN_NO_AGENT_FOR_MACHINE, EX_UNAVAILABLE,
+                       "no agent is installed for the machine of %s",
                        "no agent is installed for the machines of %zu nodes",
                        "build hnlaunch-agent on such a machine, or cross-build it, and put it "
                        "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES" },
-        [AGENT_CANNOT_RUN] = { HN_AGENT_CANNOT_RUN, 69, "the agent cannot run on %s",
+        [AGENT_CANNOT_RUN] = { HN_AGENT_CANNOT_RUN, EX_UNAVAILABLE, "the agent cannot run on %s",
                                "the agent cannot run on %zu nodes" },
-        [NO_CONTAINER] = { HN_NO_CONTAINER, 69, "the container of %s cannot be entered",
+        [NO_CONTAINER] = { HN_NO_CONTAINER, EX_UNAVAILABLE, "the container of %s cannot be entered",
                            "the containers of %zu nodes cannot be entered",
                            "try it there by hand; hnlaunch pulls no image and starts no daemon; "
                            "hnlaunch(1), CONTAINERS" },
-        [UNREACHABLE] = { HN_UNREACHABLE, 68, "%s cannot be reached",
+        [UNREACHABLE] = { HN_UNREACHABLE, EX_NOHOST, "%s cannot be reached",
                           "%zu nodes cannot be reached" },
-        [ABSENT] = { HN_NOT_DIALED_IN, 68, "%s has not dialed in", "%zu nodes have not dialed in",
+        [ABSENT] = { HN_NOT_DIALED_IN, EX_NOHOST, "%s has not dialed in",
+                     "%zu nodes have not dialed in",
                      "each node says itself what keeps it; -o net.dial_timeout=1h waits longer" },
-        [CHILD_KEY_UNKNOWN] = { HN_CHILD_KEY_UNKNOWN, 77,
+        [CHILD_KEY_UNKNOWN] = { HN_CHILD_KEY_UNKNOWN, EX_NOPERM,
                                 "the host key of %s is not trusted by its parent in the tree",
                                 "host keys of %zu nodes are not trusted by their parents in the "
                                 "tree" },
-        [CHILD_DENIED] = { HN_CHILD_LOGIN_REFUSED, 77,
+        [CHILD_DENIED] = { HN_CHILD_LOGIN_REFUSED, EX_NOPERM,
                            "%s rejects the login from its parent in the tree",
                            "%zu nodes reject the logins from their parents in the tree" },
-        [CHILD_UNREACHABLE] = { HN_CHILD_UNREACHABLE, 68,
+        [CHILD_UNREACHABLE] = { HN_CHILD_UNREACHABLE, EX_NOHOST,
                                 "%s cannot be reached from its parent in the tree",
                                 "%zu nodes cannot be reached from their parents in the tree" },
-        [CHILD_UNTRIED] = { HN_CHILD_UNTRIED, 68,
+        [CHILD_UNTRIED] = { HN_CHILD_UNTRIED, EX_NOHOST,
                             "%s was not tried: its parent in the tree cannot be reached",
                             "%zu nodes were not tried: their parents in the tree cannot be "
                             "reached" },

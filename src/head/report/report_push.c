@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/format.h"
 #include "head/hosts/host_groups.h"
 #include "head/job/job_push.h"
 #include "head/report/report.h"
-
-enum { EX_NODE = 69 };
 
 static bool is_same_push_failure(const void *ctx, size_t a, size_t b)
 {
@@ -50,7 +49,7 @@ static void report_push_group(struct diags *d, const struct job *j, const struct
         enum push_fault fault = push_fault_of(m->error);
         const struct push_message *text = &push_messages[fault];
         char *names = hosts_fold(hosts, g->hosts, g->n), space[32];
-        struct diag *di = diag_add(d, text->id, EX_NODE, "%s on %s", text->fact, names);
+        struct diag *di = diag_add(d, text->id, EX_UNAVAILABLE, "%s on %s", text->fact, names);
 
         diag_place(di, "%s:%s", hosts->v[g->hosts[0]].name, m->folder);
         diag_row(di, "%s", *m->what ? m->what : strerror((int)m->error));

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -222,8 +223,9 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         struct diag *di;
         bool helped;
 
-        di = fatal ? diag_add(d, HN_NOT_JOINED, 75, "%zu of %zu ranks did not join within %s", n,
-                              t->n, rank_span(after_ms).text)
+        di = fatal ? diag_add(d, HN_NOT_JOINED, EX_TEMPFAIL,
+                              "%zu of %zu ranks did not join within %s", n, t->n,
+                              rank_span(after_ms).text)
                    : diag_warn(d, HN_NOT_JOINED, "%zu of %zu ranks did not join within %s", n, t->n,
                                rank_span(after_ms).text);
         add_rank_rows(di, t, rank_row_missing);

@@ -2,12 +2,13 @@
 /*
  * A text is plain prose: `hnlaunch explain` wraps each text to the terminal, docs/errors.py makes a
  * manual page. A meaning with "(warning)" at its end belongs to a number that never ends a launch.
- * tests/launch/every-error-is-explained.sh compares the table with base/error_number.h and with what
- * the sources use.
+ * tests/launch/every-error-is-explained.sh compares the table with base/error_number.h and with
+ * what the sources use.
  */
 #include "head/term/error_ids.h"
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/macros.h"
 
 /* clang-format off */
@@ -1031,67 +1032,67 @@ const struct error_id exit_ids[] = {
           "every rank exited with 0",
           "The job, the plan or the command was done.",
           "Nothing." },
-        { 64,
+        { EX_USAGE,
           "wrong use",
           "The command line has an error.",
           "Read the message, or hnlaunch --help." },
-        { 65,
+        { EX_DATAERR,
           "wrong hostfile, or one machine under several names",
           "A hostfile or a file of --env-file has an error, or two hosts are the same machine (HN309).",
           "Correct the lines that the messages show." },
-        { 66,
+        { EX_NOINPUT,
           "a file cannot be read, or there is no such run",
           "A hostfile, a file of --env-file, --stdin, --ssh-config or --push, or the current directory cannot be "
           "read; or stop, signal, wait or rerun name a run that is not known.",
           "Check the path in the message, or see hnlaunch ps." },
-        { 68,
+        { EX_NOHOST,
           "a node cannot be reached",
           "Nodes did not answer, or closed the connection. Nothing was started.",
           "Try ssh HOST true, and leave nodes out that are down: --exclude HOST." },
-        { 69,
+        { EX_UNAVAILABLE,
           "not enough slots or GPUs, a node cannot reach PyTorch's store, or a run takes no orders",
           "The plan does not fit the hosts, a node lacks what the job needs (an agent, room for pushed files, the "
           "working directory), or the nodes do not reach the store. Of stop and signal: the run has ended, or is on another "
           "machine.",
           "The error above the last line names the node and the next step." },
-        { 73,
+        { EX_CANTCREAT,
           "logs, events, standard output or error cannot be written, also when all ranks exited 0",
           "A file system is full, a file cannot be created, or hnlaunch was told to end before its output was read. When the ranks "
           "failed, their code is the exit code.",
           "Make room, or choose another place for --log-dir, --json or standard output." },
-        { 75,
+        { EX_TEMPFAIL,
           "ranks did not join within a --start-timeout that was given, and others waited for them",
           "HN402: ranks did not connect to the store in time.",
           "Ctrl-\\ shows what the ranks do. Raise --start-timeout." },
-        { 76,
+        { EX_PROTOCOL,
           "an agent of another version",
           "HN211: the agent on a node does not belong to this hnlaunch.",
           "Install hnlaunch again, so that both have one version." },
-        { 77,
+        { EX_NOPERM,
           "login or host key refused, or --dial-in without a secret",
           "ssh refused the login, the host key is unknown, changed or revoked, or there is no ssh-agent for "
           "-o ssh.tree_auth=forward; or --dial-in has no secret, or one that others may change (HN328, HN346, HN348).",
           "The error above the last line tells what was tried, and the next step." },
-        { 78,
+        { EX_CONFIG,
           "wrong or unsafe configuration, or ranks of MPI that were worlds of one",
           "A configuration file, a variable HNLAUNCH_SECTION_KEY or an ssh configuration file has an error or is not "
           "safe to use.",
           "hnlaunch config shows every value with its origin, and the errors." },
-        { 124,
+        { EX_TIME_LIMIT,
           "--timeout passed, or the ranks hung (--on-hang)",
           "The job took longer than --timeout, or its ranks hung (HN811) with --on-hang stop or restart. The ranks were stopped.",
           "The last line tells which of the two it was. After --timeout: raise it, or let the program save its state when "
           "SIGTERM comes. After a hang: hnlaunch report names the rank that kept the others waiting." },
-        { 125,
+        { EX_FAILED,
           "a node was lost, an agent sent a malformed message, or hnlaunch itself failed",
           "HN310, HN311 and HN217; HN904 when a limit on open files, threads or memory is too low for hnlaunch; or a "
           "rank could not be forked on its node (HN312).",
           "The error above the last line names the node or the limit." },
-        { 126,
+        { EX_NOT_EXECUTABLE,
           "the program cannot be executed",
           "HN312: the program is on the node, but is not executable, has an unknown format, or is a folder.",
           "chmod +x PROGRAM, or start a script with its interpreter." },
-        { 127,
+        { EX_NOT_FOUND,
           "the program was not found",
           "HN312: the program, or the interpreter in its first line, does not exist on the node. Also the program of "
           "--ssh-command on this machine.",

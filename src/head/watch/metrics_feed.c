@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/job/job.h"
 #include "head/metrics/metrics.h"
@@ -89,10 +90,10 @@ static int open_metrics_feed(void *self, struct diags *d)
         f->metrics = metrics_create(&source);
         f->server = metrics_server_open(job_loop(r->job), &f->address, write_metrics, f, &err);
         if (!f->server) {
-                diag_help(diag_add(d, HN_NO_METRICS, 69, "cannot serve --metrics %s: %s",
-                                   r->o->metrics, err.text),
+                diag_help(diag_add(d, HN_NO_METRICS, EX_UNAVAILABLE,
+                                   "cannot serve --metrics %s: %s", r->o->metrics, err.text),
                           "take another port; port 0 is any free one");
-                return 69;
+                return EX_UNAVAILABLE;
         }
         if (!r->o->quiet)
                 say("hnlaunch: metrics at %s\n", metrics_server_url(f->server));

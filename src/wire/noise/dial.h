@@ -25,6 +25,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "wire/noise/noise.h"
 
 enum {
@@ -33,7 +34,7 @@ enum {
         DIAL_DATA_MAX = 32 << 10,                    /* bytes of DATA in a record */
         DIAL_SECRET_MIN = 16,                        /* characters */
         DIAL_NAME_MAX = 64,
-        DIAL_RETRY = 75, /* EX_TEMPFAIL */
+        DIAL_RETRY = EX_TEMPFAIL,
 };
 
 enum dial_type {
