@@ -90,6 +90,7 @@ result "the top of a part holds three sources at most" "$(
     for part in head agent; do
         [ "$(find "src/$part" -maxdepth 1 -name '*.c' | wc -l)" -le 3 ] || echo "src/$part"
     done)"
+result "each text and list of the options is freed by their table" "$(python3 tests/lib/names.py options)"
 result "public headers include nothing of src" "$(grep -rnE '^#[[:space:]]*include[[:space:]]+"(base|wire|store|head|agent|client)/' include)"
 result "store and wire open no descriptors" "$(grep -rnE '#include <(uv\.h|sys/socket\.h|sys/epoll\.h|unistd\.h|fcntl\.h)>' src/store src/wire)"
 result "every source names its licence in the first line" "$(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules for names and sizes in src/ that tests/layers.sh checks: each prints its violations, a line each.
 
-usage: names.py statics | structs | fields | private | numbers
+usage: names.py statics | structs | fields | private | numbers | options
 
   statics   static functions have at least two words and exist once (exempt: on_* and tick)
   structs   struct names exist once
@@ -11,6 +11,7 @@ usage: names.py statics | structs | fields | private | numbers
             state that the steps of a launch pass on, one file a step)
   numbers   errors, warnings and exit codes are named as in base/error_number.h and base/exit_code.h: calls have no
             number, and no file an enum of its own
+  options   the table of options, which frees the texts and lists of struct options, has each of them
 """
 import collections
 import pathlib
@@ -95,6 +96,16 @@ def numbers():
                 yield f"{path}: {' '.join(m[0].split())}"
 
 
+def options():
+    text = plain(pathlib.Path("src/head/options/options.h"))
+    table = pathlib.Path("src/head/options/option_table.c").read_text()
+    freed = {name.split(".")[-1] for name in re.findall(r"\b(?:FIELD|SECOND)\(([\w.]+)\)", table)} | {"line"}
+    for names in re.findall(r"^ +(?:char|struct (?:strv|intlist)) ([^;()]+);", text, re.M):
+        for name in names.replace("*", "").split(","):
+            if name.strip() not in freed:
+                yield f"src/head/options/option_table.c: no row has the field {name.strip()}"
+
+
 for violation in {"statics": statics, "structs": structs, "fields": fields, "private": private,
-                  "numbers": numbers}[sys.argv[1]]():
+                  "numbers": numbers, "options": options}[sys.argv[1]]():
     print(violation)

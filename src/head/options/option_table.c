@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of option_table in the order of --help. FIELD() ties a row to its field of struct
- * options. The find functions are linear: a launch looks up some tens of names.
+ * The rows of option_table in the order of --help. FIELD() and SECOND() tie a row to its
+ * fields of struct options. The find functions are linear: a launch looks up some tens of names.
  */
 #include "head/options/option_table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "head/options/option_parse.h"
 
-#define FIELD(f)  .offset = offsetof(struct options, f)
+/* clang-format off */
+#define FIELD_OF(f)                                                                                \
+        {                                                                                          \
+                _Generic(((struct options *)NULL)->f,                                              \
+                        char *: FIELD_TEXT,                                                        \
+                        struct strv: FIELD_LIST,                                                   \
+                        struct intlist: FIELD_RANKS,                                               \
+                        struct container_order: FIELD_CONTAINER,                                   \
+                        default: FIELD_PLAIN),                                                     \
+                offsetof(struct options, f)                                                        \
+        }
+/* clang-format on */
+#define FIELD(f)  .field = FIELD_OF(f)
+#define SECOND(f) .second = FIELD_OF(f)
 #define RANKS_MAX 1048576
 
 /* clang-format off */
@@ -94,7 +108,7 @@ const struct option_def option_table[] = {
         { "pull", 0, "PATH[:DEST]", "bring it home from the nodes at the end, below DEST/HOST; may be repeated",
           "run.pull", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_JOB_DEST, .parse = value_list, FIELD(pull) },
         { "stdin", 0, "auto|none|0|all|FILE", "ranks that read standard input; auto: rank 0 on a terminal, else none",
-          "run.stdin", "auto", GROUP_ENV, OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(ATTACH), .parse = value_stdin, FIELD(stdin_mode) },
+          "run.stdin", "auto", GROUP_ENV, OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(ATTACH), .parse = value_stdin, FIELD(stdin_mode), SECOND(stdin_file) },
         { "pty", 0, "RANK", "a terminal for this rank: keys, Ctrl-C, size (no RANK: the first of --ranks, else 0)",
           "run.pty", "none", GROUP_ENV, OPTION_OPTIONAL, .commands = ON_LAUNCH | ON(RERUN),
           .parse = value_pty, FIELD(pty_rank), .min = 0, .max = RANKS_MAX },
@@ -193,7 +207,7 @@ const struct option_def option_table[] = {
         { "raw", 0, NULL, "let ranks send any escape sequence to the terminal, not only colours",
           "log.raw", NULL, GROUP_OUTPUT, .commands = ON_LAUNCH | ON(ATTACH) | ON(LOGS), .parse = value_switch, FIELD(raw) },
         { "label", 0, "auto|none|TEMPLATE", "line prefix; {host} {rank} {local_rank} {stream} ... are filled in",
-          "log.label", "auto", GROUP_OUTPUT, .commands = ON_LAUNCH | ON(ATTACH), .parse = value_label, FIELD(label) },
+          "log.label", "auto", GROUP_OUTPUT, .commands = ON_LAUNCH | ON(ATTACH), .parse = value_label, FIELD(label), SECOND(label_template) },
         { "timestamps", 0, NULL, "the time in front of each line",
           "log.timestamps", NULL, GROUP_OUTPUT, .commands = ON_LAUNCH | ON(LOGS), .parse = value_switch, FIELD(timestamps) },
         { "fold", 0, NULL, "equal lines of several ranks once",
@@ -253,7 +267,7 @@ const struct option_def option_table[] = {
         { "strict-config", 0, NULL, "unknown keys in configuration files are errors",
           "run.strict_config", NULL, GROUP_OTHER, OPTION_KEY, .commands = ON_ALL, .parse = value_switch, FIELD(strict_config) },
         { "help", 'h', "TOPIC", "-h: one screen; --help: this; or of a command, an option or a topic",
-          NULL, NULL, GROUP_OTHER, OPTION_OPTIONAL, .commands = ON_ALL, .action = ACTION_HELP },
+          NULL, NULL, GROUP_OTHER, OPTION_OPTIONAL, .commands = ON_ALL, .action = ACTION_HELP, SECOND(help_topic) },
         { "version", 'V', NULL, "print the version",
           NULL, NULL, GROUP_OTHER, .commands = ON_ALL, .action = ACTION_VERSION },
         { "agent", 0, "FILE", "another hnlaunch-agent",
@@ -431,8 +445,41 @@ const char *const option_group_titles[OPTION_GROUPS] = {
         [GROUP_OTHER] = "Other",
 };
 
+static void free_field(struct options *o, const struct option_field *field)
+{
+        void *at = (char *)o + field->offset;
+
+        switch (field->type) {
+        case FIELD_NONE:
+        case FIELD_PLAIN:
+                break;
+        case FIELD_TEXT:
+                free(*(char **)at);
+                *(char **)at = NULL;
+                break;
+        case FIELD_LIST:
+                strv_finish(at);
+                break;
+        case FIELD_RANKS:
+                intlist_finish(at);
+                break;
+        case FIELD_CONTAINER:
+                container_order_finish(at);
+                break;
+        }
+}
+
+void option_free_fields(struct options *o)
+{
+        for (size_t i = 0; i < option_count; i++) {
+                free_field(o, &option_table[i].field);
+                free_field(o, &option_table[i].second);
+        }
+        free_field(o, &option_program.field);
+}
+
 int option_apply(struct options *o, const struct option_def *def, const char *text,
                  struct error *err)
 {
-        return def->parse((char *)o + def->offset, def, text, err);
+        return def->parse((char *)o + def->field.offset, def, text, err);
 }

@@ -59,6 +59,12 @@ enum {
         ON_ALL = ON_LAUNCH | ON_RUNS | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
 };
 
+/* A field of struct options. Its type says how it is freed. */
+struct option_field {
+        enum { FIELD_NONE, FIELD_PLAIN, FIELD_TEXT, FIELD_LIST, FIELD_RANKS, FIELD_CONTAINER } type;
+        size_t offset;
+};
+
 struct option_def {
         const char *name; /* without dashes */
         int letter;       /* 0 = none */
@@ -74,8 +80,9 @@ struct option_def {
          * or -EINVAL with the right form in @err. NULL for actions. */
         int (*parse)(void *field, const struct option_def *def, const char *text,
                      struct error *err);
-        size_t offset; /* of the field in struct options */
-        long min, max; /* of numbers */
+        struct option_field field;
+        struct option_field second; /* the text beside a word: of --label, --stdin, --help */
+        long min, max;              /* of numbers */
 };
 
 extern const struct option_def option_table[];
@@ -116,6 +123,9 @@ char *option_owners(const struct option_def *def);
 /* @key is SECTION.KEY, dashes count as underscores. env.set.NAME is the option -x. */
 const struct option_def *option_by_key(const char *key);
 extern const char *const option_group_titles[OPTION_GROUPS];
+
+/* Frees the fields of all options, and sets those that it frees to zero. */
+void option_free_fields(struct options *o);
 
 /* Parses @text into the field of @def in @o. As option_def.parse. */
 int option_apply(struct options *o, const struct option_def *def, const char *text,

@@ -174,25 +174,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
 
 void options_finish(struct options *o)
 {
-        struct strv *lists[] = { &o->hostfiles, &o->hostlists, &o->include, &o->exclude,
-                                 &o->exports,   &o->env_files, &o->unset,   &o->identities,
-                                 &o->push,      &o->pull,      &o->argv,    &o->wrap,
-                                 &o->line };
-        char *texts[] = { o->export_mode, o->chdir,        o->user,
-                          o->jump,        o->via,          o->ssh_config,
-                          o->ssh_command, o->iface,        o->label_template,
-                          o->stdin_file,  o->show,         o->log_dir,
-                          o->html,        o->agent,        o->help_topic,
-                          o->json_file,   o->logs.pattern, o->local_rank_arg,
-                          o->dial_in,     o->dial_secret,  o->progress_re,
-                          o->metrics };
-
-        for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-                strv_finish(lists[i]);
-        for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-                free(texts[i]);
-        container_order_finish(&o->container);
-        intlist_finish(&o->ranks);
+        option_free_fields(o);
+        strv_finish(&o->line);
         if (o->settings)
                 settings_finish(o->settings);
         free(o->settings);

@@ -2,7 +2,8 @@
 /*
  * Options: command line and configuration -> a constant struct
  *
- * struct options mirrors the table of options (head/options/option_table.h). Precedence: built in <
+ * struct options mirrors the table of options (head/options/option_table.h), which frees its texts
+ * and lists. Precedence: built in <
  * configuration files < job file < variables HNLAUNCH_* < command line (head/options/config.h).
  */
 #pragma once

@@ -689,3 +689,42 @@ int main(void)
 {
         return unit_run(no_settings, NULL);
 }
+
+/* Returns whether a field has memory of its own, and fills it. */
+static bool fill_field(struct options *o, const struct option_field *field)
+{
+        void *at = (char *)o + field->offset;
+
+        switch (field->type) {
+        case FIELD_TEXT:
+                *(char **)at = xstrdup("text");
+                return true;
+        case FIELD_LIST:
+                strv_push(at, "entry");
+                return true;
+        case FIELD_RANKS:
+                intlist_add(at, 1);
+                return true;
+        case FIELD_CONTAINER:
+                ((struct container_order *)at)->name = xstrdup("image");
+                return true;
+        default:
+                return false;
+        }
+}
+
+/* AddressSanitizer finds what is not freed. */
+TEST(the_table_frees_each_text_and_list)
+{
+        static const struct options empty;
+        struct options o = { 0 };
+        size_t n = fill_field(&o, &option_program.field);
+
+        for (size_t i = 0; i < option_count; i++) {
+                n += fill_field(&o, &option_table[i].field);
+                n += fill_field(&o, &option_table[i].second);
+        }
+        assert_true(n > 30);
+        option_free_fields(&o);
+        assert_memory_equal(&o, &empty, sizeof(o));
+}
