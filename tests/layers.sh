@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The order of rooms, and what every source keeps to. A room includes itself and rooms above it in this list that
-# are of its own part (head, agent, client) or of what all parts share (base, wire, store); never head <-> agent.
+# are of its own part (head, agent, client) or of what all parts share (base, wire, call, store); never head <-> agent.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 n=0 failed=0
@@ -21,6 +21,7 @@ result() { # NAME BAD-LINES
 ROOMS="
 base base/elf base/loader
 wire wire/helper wire/trace wire/env wire/noise
+call
 pmix nvml
 store/engine store/relay
 head/core head/mpi head/term head/hosts head/alloc head/reason head/model head/metrics head/options head/push head/nodes head/pull head/ssh/files head/ssh
@@ -45,7 +46,7 @@ upward_includes() {
             if (to ~ "^hnlaunch/") next
             to = room_of(to); part = part_of(to)
             if (!(from in place)) print source ": its room is missing in the table of rooms"
-            else if (!(to in place) || place[to] > place[from] || (part !~ "^(base|wire|store)$" && part != part_of(from)))
+            else if (!(to in place) || place[to] > place[from] || (part !~ "^(base|wire|call|store)$" && part != part_of(from)))
                 print $0
         }'
 }

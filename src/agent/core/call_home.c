@@ -8,9 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
@@ -29,11 +27,10 @@
 #include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "call/caller.h"
 #include "wire/msg.h"
-#include "wire/noise/dial.h"
 
 enum {
-        CONNECT_MS = 5000, /* for an address */
         ANSWER_MS = 30000, /* for bytes of the head's greeting */
         TRIES = 5,         /* of all addresses */
         RETRY_MS = 1000,
@@ -44,9 +41,8 @@ enum {
 };
 
 struct call {
-        int net, pair, signals; /* -1 = closed */
-        struct dial_stream stream;
-        struct buf in;                /* sealed records from the head */
+        struct caller head;
+        int pair, signals;            /* -1 = closed */
         struct buf to_agent, to_head; /* the latter sealed */
         pid_t agent;
         bool ended; /* the agent's process */
@@ -60,18 +56,6 @@ static const char *const variables[] = { "HNLAUNCH_CALL", "HNLAUNCH_CALL_SECRET"
                                          "HNLAUNCH_CALL_NAME", "HNLAUNCH_CALL_REMOVE" };
 
 /* --- connecting ------------------------------------------------------------------------------- */
-
-/* Waits until @fd is ready. 0, or -ETIMEDOUT. */
-static int await_ready(int fd, short events, int ms)
-{
-        struct pollfd p = { .fd = fd, .events = events };
-        int r;
-
-        do
-                r = poll(&p, 1, ms);
-        while (r < 0 && errno == EINTR);
-        return r > 0 ? 0 : -ETIMEDOUT;
-}
 
 /* Reads a numeric address. Its length, 0: it is none. */
 static socklen_t read_address(const char *text, int port, struct sockaddr_storage *to)
@@ -92,138 +76,81 @@ static socklen_t read_address(const char *text, int port, struct sockaddr_storag
         return sizeof(*v6);
 }
 
-/* Connects to an address; a non-blocking descriptor, or -errno. */
-static int connect_numeric(const char *text, int port)
-{
-        struct sockaddr_storage a;
-        socklen_t len = read_address(text, port, &a), size = sizeof(int);
-        int fd, on = 1, idle = 5, probes = 3, error = 0;
-
-        if (!len)
-                return -EINVAL;
-        fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return -errno;
-        if (connect(fd, (struct sockaddr *)&a, len) < 0) {
-                if (errno != EINPROGRESS)
-                        error = errno;
-                else if (await_ready(fd, POLLOUT, CONNECT_MS) < 0)
-                        error = ETIMEDOUT;
-                else
-                        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-        }
-        if (error) {
-                fd_close(fd);
-                return -error;
-        }
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        /* While it waits for the other nodes, only this tells it that the head's machine is gone.
-         */
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-        return fd;
-}
-
-/* Connects to the first of the head's addresses that answers. A descriptor, or -errno with @err,
- * which has each address's reason. */
-static int connect_head(const char *place, struct error *err)
+/* Connects to the first of the head's addresses that answers. 0, or -errno with @err, which has
+ * each address's reason. */
+static int connect_head(struct caller *c, const char *place, struct error *err)
 {
         char copy[ADDRESSES_MAX], why[ADDRESSES_MAX], *rest = copy, *word;
+        struct sockaddr_storage to;
         size_t len = 0;
-        int port, fd = -1;
+        int port, r = -1;
 
         snprintf(copy, sizeof(copy), "%s", place);
         word = strsep(&rest, " ");
         port = atoi(word);
         why[0] = '\0';
-        while (fd < 0 && (word = strsep(&rest, " "))) {
-                fd = connect_numeric(word, port);
-                if (fd < 0 && len + 100 < sizeof(why))
+        while (r < 0 && (word = strsep(&rest, " "))) {
+                socklen_t size = read_address(word, port, &to);
+
+                r = size ? caller_connect(c, (struct sockaddr *)&to, size) : -EINVAL;
+                if (r < 0 && len + 100 < sizeof(why))
                         len += (size_t)snprintf(why + len, sizeof(why) - len, "%s%.50s: %s",
-                                                len ? "; " : "", word, strerror(-fd));
+                                                len ? "; " : "", word, strerror(-r));
         }
-        return fd >= 0 ? fd : err_set(err, ECONNREFUSED, "port %d: %s", port, why);
+        return r < 0 ? err_set(err, ECONNREFUSED, "port %d: %s", port, why) : 0;
 }
 
-/* Waits for bytes of the head, -1: as long as it takes, and appends them to c->in. 0, or -errno
- * with
- * @err. */
-static int await_head_bytes(struct call *c, int timeout_ms, struct error *err)
+/* Sets @err for a call that failed with @r. Returns -errno. */
+static int explain_call(int r, struct error *err)
 {
-        char *to = buf_reserve(&c->in, CARRY_READ);
-        ssize_t n;
-
-        if (!to)
+        switch (r) {
+        case -ENOMEM:
                 return err_set(err, ENOMEM, "out of memory");
-        if (await_ready(c->net, POLLIN, timeout_ms) < 0)
+        case -ETIMEDOUT:
                 return err_set(err, ETIMEDOUT, "the head does not answer");
-        n = read(c->net, to, CARRY_READ);
-        if (n <= 0)
-                return err_set(err, ECONNRESET, "the head closed the connection");
-        buf_advance(&c->in, (size_t)n);
-        return 0;
-}
-
-/* Exchanges the greetings. 0, or -errno with @err. */
-static int greet_head(struct call *c, const uint8_t *psk, struct error *err)
-{
-        uint8_t greeting[DIAL_GREETING];
-
-        dial_greet(&c->stream, psk, greeting);
-        if (write(c->net, greeting, sizeof(greeting)) != (ssize_t)sizeof(greeting))
-                return err_set(err, ECONNRESET, "the head closed the connection");
-        while (buf_len(&c->in) < sizeof(greeting))
-                if (await_head_bytes(c, ANSWER_MS, err) < 0)
-                        return -err->code;
-        if (dial_take_answer(&c->stream, buf_data(&c->in)) < 0)
+        case -EPROTO:
+        case -EBADMSG:
                 return err_set(err, EACCES, "what answers there is not the head of this job");
-        buf_consume(&c->in, sizeof(greeting));
-        return 0;
+        default:
+                return err_set(err, ECONNRESET, "the head closed the connection");
+        }
 }
 
-static int join_head(struct call *c, const char *name, struct error *err)
+static int join_head(struct caller *c, const char *name, struct error *err)
 {
         struct dial_join m = { .version = MSG_VERSION };
-        struct buf out = BUF_INIT;
-        bool sent;
+        int r;
 
         if (name)
                 snprintf(m.name, sizeof(m.name), "%s", name);
         else if (gethostname(m.name, sizeof(m.name) - 1) < 0 || !*m.name)
                 snprintf(m.name, sizeof(m.name), "unnamed");
-        dial_join_put(&c->stream, &m, &out);
-        sent = write(c->net, buf_data(&out), buf_len(&out)) == (ssize_t)buf_len(&out);
-        buf_finish(&out);
-        return sent ? 0 : err_set(err, ECONNRESET, "the head closed the connection");
+        r = caller_join(c, &m);
+        return r < 0 ? explain_call(r, err) : 0;
 }
 
 /* Waits for the head to take the node in, which it does when it has heard of all. 0, or -errno with
  * @err. */
-static int await_head(struct call *c, struct error *err)
+static int await_head(struct caller *c, struct error *err)
 {
-        for (;;) {
-                struct dial_record rec;
-                struct dial_end end;
-                int r = dial_take(&c->stream, &c->in, &rec);
+        struct dial_record rec;
+        struct dial_end end;
+        int r = caller_take(c, &rec);
 
-                if (r < 0)
-                        return err_set(err, EBADMSG, "the head sent a damaged record");
-                if (r > 0 && rec.type == DIAL_WELCOME) {
-                        buf_consume(&c->in, rec.whole);
-                        return 0;
-                }
-                if (r > 0)
-                        return dial_end_decode(&end, &rec) < 0
-                                       ? err_set(err, EPROTO, "the head sent another record")
-                                       : err_set(err, EACCES, "%s", end.text);
-                if (await_head_bytes(c, -1, err) < 0)
-                        return -err->code;
+        if (r == -EBADMSG)
+                return err_set(err, EBADMSG, "the head sent a damaged record");
+        if (r < 0)
+                return explain_call(r, err);
+        if (rec.type == DIAL_WELCOME) {
+                buf_consume(&c->in, rec.whole);
+                return 0;
         }
+        return dial_end_decode(&end, &rec) < 0
+                       ? err_set(err, EPROTO, "the head sent another record")
+                       : err_set(err, EACCES, "%s", end.text);
 }
 
-static int call_head(struct call *c, const char *place, const char *secret, const char *name,
+static int call_head(struct caller *c, const char *place, const char *secret, const char *name,
                      struct error *err)
 {
         uint8_t psk[NOISE_KEY];
@@ -233,12 +160,11 @@ static int call_head(struct call *c, const char *place, const char *secret, cons
         for (int i = 0; r < 0 && i < TRIES; i++) {
                 if (i)
                         usleep(RETRY_MS * 1000);
-                c->net = connect_head(place, err);
-                r = c->net < 0 ? -1 : greet_head(c, psk, err);
-                if (r < 0) {
-                        c->net = fd_close(c->net);
-                        buf_clear(&c->in);
-                }
+                r = connect_head(c, place, err);
+                if (r == 0 && (r = caller_greet(c, psk, ANSWER_MS)) < 0)
+                        explain_call(r, err);
+                if (r < 0)
+                        caller_finish(c);
         }
         sodium_memzero(psk, sizeof(psk));
         if (r == 0)
@@ -272,7 +198,7 @@ static int write_some(int fd, struct buf *from)
 static void lose_head(struct call *c)
 {
         c->over = true;
-        c->net = fd_close(c->net);
+        c->head.fd = fd_close(c->head.fd);
 }
 
 static void take_head_records(struct call *c)
@@ -281,7 +207,7 @@ static void take_head_records(struct call *c)
         struct dial_end end;
         int r;
 
-        while (!c->over && (r = dial_take(&c->stream, &c->in, &rec)) != 0) {
+        while (!c->over && (r = dial_take(&c->head.stream, &c->head.in, &rec)) != 0) {
                 if (r < 0) {
                         lose_head(c);
                         return;
@@ -290,7 +216,7 @@ static void take_head_records(struct call *c)
                         buf_append(&c->to_agent, rec.body, rec.len);
                 else if (dial_end_decode(&end, &rec) == 0)
                         c->over = true;
-                buf_consume(&c->in, rec.whole);
+                buf_consume(&c->head.in, rec.whole);
         }
 }
 
@@ -301,7 +227,8 @@ static void take_agent_bytes(struct call *c)
         if (!read_some(c->pair, &plain))
                 c->pair = fd_close(c->pair);
         if (buf_len(&plain) && !c->over)
-                dial_put(&c->stream, DIAL_DATA, buf_data(&plain), buf_len(&plain), &c->to_head);
+                dial_put(&c->head.stream, DIAL_DATA, buf_data(&plain), buf_len(&plain),
+                         &c->to_head);
         buf_finish(&plain);
 }
 
@@ -330,7 +257,7 @@ static void tell_end(struct call *c)
         else
                 snprintf(text, sizeof(text), "the agent ended with exit code %d",
                          WEXITSTATUS(c->status));
-        dial_put(&c->stream, DIAL_EXIT, text, strlen(text), &c->to_head);
+        dial_put(&c->head.stream, DIAL_EXIT, text, strlen(text), &c->to_head);
         c->told = true;
         c->told_ms = clock_ms();
 }
@@ -340,7 +267,7 @@ static void carry_bytes(struct call *c)
         while (!c->ended || (!c->over && (!c->told || clock_ms() - c->told_ms < END_MS))) {
                 struct pollfd p[] = {
                         { .fd = c->signals, .events = POLLIN },
-                        { .fd = c->net,
+                        { .fd = c->head.fd,
                           .events = (short)((buf_len(&c->to_agent) < CARRY_MAX ? POLLIN : 0) |
                                             (buf_len(&c->to_head) ? POLLOUT : 0)) },
                         { .fd = c->pair,
@@ -353,12 +280,13 @@ static void carry_bytes(struct call *c)
                 if (p[0].revents)
                         take_call_signals(c);
                 if (p[1].revents & (POLLIN | POLLHUP | POLLERR)) {
-                        if (!read_some(c->net, &c->in))
+                        if (!read_some(c->head.fd, &c->head.in))
                                 lose_head(c);
                         else
                                 take_head_records(c);
                 }
-                if (c->net >= 0 && (p[1].revents & POLLOUT) && write_some(c->net, &c->to_head) < 0)
+                if (c->head.fd >= 0 && (p[1].revents & POLLOUT) &&
+                    write_some(c->head.fd, &c->to_head) < 0)
                         lose_head(c);
                 if (p[2].revents & (POLLIN | POLLHUP | POLLERR))
                         take_agent_bytes(c);
@@ -401,7 +329,7 @@ static int start_agent(struct call *c, int (*agent)(void))
                 return r;
         }
         if (c->agent == 0) {
-                fd_close(c->net);
+                fd_close(c->head.fd);
                 fd_close(c->signals);
                 fd_close(fds[0]);
                 setpgid(0, 0);
@@ -422,12 +350,14 @@ static int run_called_agent(struct call *c, int (*agent)(void))
 
         block_call_signals(c);
         r = start_agent(c, agent);
+        if (r == 0)
+                r = fd_set_nonblock(c->head.fd);
         if (r < 0) {
                 fprintf(stderr, "hnlaunch-agent: cannot start the agent: %s\n", strerror(-r));
                 return EX_OSERR;
         }
         /* From now on the agent watches the head, for longer than keepalive would. */
-        setsockopt(c->net, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
+        setsockopt(c->head.fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
         take_head_records(c);
         carry_bytes(c);
         return 0;
@@ -460,7 +390,7 @@ static void remove_copy(const char *path)
 
 int call_home(int (*agent)(void))
 {
-        struct call c = { .net = -1, .pair = -1, .signals = -1 };
+        struct call c = { .head = CALLER_INIT, .pair = -1, .signals = -1 };
         struct error err = { 0 };
         char *values[ARRAY_SIZE(variables)];
         int code = EX_UNAVAILABLE, r;
@@ -475,7 +405,7 @@ int call_home(int (*agent)(void))
                 fputs("hnlaunch-agent: --call is for hnlaunch, which says where to call\n", stderr);
                 return EX_USAGE;
         }
-        r = call_head(&c, values[0], values[1], name, &err);
+        r = call_head(&c.head, values[0], values[1], name, &err);
         if (r < 0 || !container_is_ordered()) /* a container mounts or copies the file later */
                 remove_copy(values[3]);
         if (r < 0)
@@ -486,9 +416,8 @@ int call_home(int (*agent)(void))
         remove_copy(values[3]);
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
                 free(values[i]);
-        fd_close(c.net);
         fd_close(c.signals);
-        buf_finish(&c.in);
+        caller_finish(&c.head);
         buf_finish(&c.to_agent);
         buf_finish(&c.to_head);
         return code;

@@ -307,9 +307,9 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         n->orderly.data = n;
         watch_signals(n);
         start_node_agent(n);
-        if (dial_peer_adopt(&n->peer, &n->loop, call->fd, &call->stream, &call->in) == 0)
+        if (dial_peer_adopt(&n->peer, &n->loop, call->c.fd, &call->c.stream, &call->c.in) == 0)
                 uv_run(&n->loop, UV_RUN_DEFAULT);
-        call->fd = -1; /* the peer's */
+        call->c.fd = -1; /* the peer's */
         code = n->has_end ? n->d->end.code : n->stop.signo ? EX_SIGNAL + n->stop.signo : EX_FAILED;
         if (!n->has_end && !n->stop.signo)
                 diag_help(diag_add(diags, HN_HEAD_LOST, EX_FAILED, "lost node 0 at %s port %d: %s",
@@ -373,11 +373,11 @@ int dial_node_run(struct dial_in *d, const char *agent, const char *container, s
         if (r < 0) {
                 diag_add(diags, HN_HEAD_UNREACHED, EX_FAILED, "cannot start the event loop: %s",
                          uv_strerror(r));
-                dial_call_finish(&call);
+                caller_finish(&call.c);
                 return EX_FAILED;
         }
         n.local = transport_local_create(&n.loop, agent, container);
         r = carry_node(&n, &call, diags);
-        dial_call_finish(&call);
+        caller_finish(&call.c);
         return r;
 }
