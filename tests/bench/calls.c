@@ -164,7 +164,7 @@ static void on_agent_joined(struct dial_peer *p, const struct dial_join *m UNUSE
 {
         struct server *s = p->owner;
 
-        dial_listener_release(p);
+        dial_listener_join(&s->listener, p);
         dial_peer_send(p, DIAL_WELCOME, NULL, 0);
         if (++s->joined == s->n)
                 uv_stop(&s->loop);

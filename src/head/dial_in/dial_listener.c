@@ -179,22 +179,36 @@ int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *hos
         return err_set(err, -r, "cannot listen on port %d: %s", port, uv_strerror(r));
 }
 
-void dial_listener_release(struct dial_peer *p)
+void dial_listener_join(struct dial_listener *l, struct dial_peer *p)
 {
         LIST_REMOVE(p, entry);
+        LIST_INSERT_HEAD(&l->joined, p, entry);
+}
+
+bool dial_listener_linger(struct dial_listener *l)
+{
+        int64_t last_ns = clock_ns() - (int64_t)DIAL_LINGER_MS * 1000000;
+        struct dial_peer *p;
+        bool ending = false;
+
+        LIST_FOREACH(p, &l->joined, entry)
+        {
+                ending |= p->ended;
+                if (p->ended && p->since_ns <= last_ns)
+                        dial_peer_close(p);
+        }
+        return ending;
 }
 
 bool dial_listener_closed(struct dial_listener *l, struct dial_peer *p)
 {
-        struct dial_peer *one = LIST_FIRST(&l->fresh);
+        struct dial_peer *one = LIST_FIRST(&l->joined);
 
         while (one && one != p)
                 one = LIST_NEXT(one, entry);
-        if (!one)
-                return false;
         LIST_REMOVE(p, entry);
         free(p);
-        return true;
+        return one;
 }
 
 void dial_listener_close(struct dial_listener *l, uv_close_cb closed)
@@ -207,5 +221,5 @@ void dial_listener_close(struct dial_listener *l, uv_close_cb closed)
 
 bool dial_listener_idle(const struct dial_listener *l)
 {
-        return LIST_EMPTY(&l->fresh);
+        return LIST_EMPTY(&l->fresh) && LIST_EMPTY(&l->joined);
 }

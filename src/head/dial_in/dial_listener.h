@@ -3,8 +3,8 @@
  * Dial_listener: the port of node 0, and the connections that have not joined
  *
  * A connection is always accepted. When too many have proved nothing, the oldest of them goes, of
- * the same address where that has more than its share: silent connections keep no node out. A peer
- * that joins leaves the listener and belongs to its owner.
+ * the same address where that has more than its share: silent connections keep no node out. Peers
+ * that have joined stay in a list of their own until they are closed.
  */
 #pragma once
 
@@ -19,11 +19,13 @@ enum {
         DIAL_SILENT_MAX = 256,  /* connections without a greeting */
         DIAL_SHARE = 64,        /* ... of one address */
         DIAL_JOINING_MAX = 512, /* with a greeting, which may be a repeated one */
+        DIAL_LINGER_MS = 5000,  /* for a peer to close after its end */
 };
 
 struct dial_listener {
         uv_tcp_t tcp;
         LIST_HEAD(, dial_peer) fresh; /* have not joined, or are closing; the newest first */
+        LIST_HEAD(, dial_peer) joined;
         const uint8_t *psk;
         struct dial_rejects *rejects;
         const struct dial_peer_ops *ops; /* of the peers */
@@ -41,12 +43,14 @@ void dial_listener_tick(struct dial_listener *l);
 /* Counts a connection that was no node's. */
 void dial_listener_reject(struct dial_listener *l, const struct dial_peer *p,
                           enum dial_peer_fault fault);
-/* Hands a peer that joined over to the owner. */
-void dial_listener_release(struct dial_peer *p);
-/* A peer was closed. Returns whether it was the listener's, which frees it. */
+/* A peer has joined. */
+void dial_listener_join(struct dial_listener *l, struct dial_peer *p);
+/* Closes peers that were sent their end 5 s ago. Returns whether others are ending. */
+bool dial_listener_linger(struct dial_listener *l);
+/* Frees a peer that was closed. Returns whether it had joined. */
 bool dial_listener_closed(struct dial_listener *l, struct dial_peer *p);
 
 /* Closes the port, with @closed, and the peers that have not joined. */
 void dial_listener_close(struct dial_listener *l, uv_close_cb closed);
-/* Whether no peer is the listener's any more. */
+/* Whether there is no peer any more. */
 bool dial_listener_idle(const struct dial_listener *l);

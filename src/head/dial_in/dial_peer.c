@@ -8,16 +8,20 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/macros.h"
 
 enum {
         DIAL_READ_SIZE = 64 << 10,
-        KEEPALIVE_S = 5, /* a node whose machine vanished while it waits is noticed in 20 s */
+        OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
+        KEEPALIVE_S = 5,   /* a node whose machine vanished while it waits is noticed in 20 s */
         KEEPALIVE_PROBES = 3,
 };
 
@@ -122,6 +126,28 @@ void dial_peer_end(struct dial_peer *p, enum dial_type type, const struct dial_e
         p->ended = true;
         p->since_ns = clock_ns();
         flush_peer(p);
+}
+
+void dial_peer_refuse(struct dial_peer *p, uint8_t code, const char *fmt, ...)
+{
+        struct dial_end m = { .code = code };
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(m.text, sizeof(m.text), fmt, ap);
+        va_end(ap);
+        log_line(LOG_INFO, "refused %s at %s: %s", p->join.name, p->address, m.text);
+        dial_peer_end(p, DIAL_REFUSED, &m);
+}
+
+void dial_peer_send_bytes(struct dial_peer *p, struct buf *out)
+{
+        while (buf_len(out) && dial_peer_waiting(p) < OUT_MAX) {
+                size_t n = MIN(buf_len(out), (size_t)DIAL_DATA_MAX);
+
+                dial_peer_send(p, DIAL_DATA, buf_data(out), n);
+                buf_consume(out, n);
+        }
 }
 
 size_t dial_peer_waiting(const struct dial_peer *p)

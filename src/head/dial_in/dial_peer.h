@@ -84,10 +84,14 @@ bool dial_peer_read_now(struct dial_peer *p);
 void dial_peer_pause(struct dial_peer *p, bool pause);
 /* Sends a record of a JOINED peer. */
 void dial_peer_send(struct dial_peer *p, enum dial_type type, const void *body, size_t len);
+/* Sends bytes as DATA until 1 MiB waits to be sent; the rest stays in @out. */
+void dial_peer_send_bytes(struct dial_peer *p, struct buf *out);
 /* Tells the node of a JOINED peer what it waits for. */
 void dial_peer_notify(struct dial_peer *p, const struct dial_end *m);
 /* Sends the last record, and closes when the node has read it and closed its side. */
 void dial_peer_end(struct dial_peer *p, enum dial_type type, const struct dial_end *m);
+/* Ends a JOINED peer with REFUSED, which is logged. */
+void dial_peer_refuse(struct dial_peer *p, uint8_t code, const char *fmt, ...) PRINTF(3, 4);
 /* Bytes that wait to be sent. */
 size_t dial_peer_waiting(const struct dial_peer *p);
 /* Closes at once; closed() follows. */

@@ -7,7 +7,7 @@
  *
  * A link that is closed ends its connection with END, behind which the agent leaves. The command
  * ends behind the last agent. One whose agents have not called is ended by SIGTERM, as is one that
- * is still there LINGER_MS after the transport was destroyed.
+ * is still there DIAL_LINGER_MS after the transport was destroyed.
  *
  * Why an agent failed, or was ended by the manager, is on the command's stderr, often a moment
  * after the agent's end. So the loss is held back until the command has told the reason or ended,
@@ -35,9 +35,7 @@
 
 enum {
         CALL_TICK_MS = 250,
-        CALL_LINGER_MS = 5000,
         CALL_LOSS_MS = 500,
-        CALL_OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
 };
 
 struct call_transport;
@@ -68,7 +66,6 @@ struct call_round {
         uv_timer_t timer;
         size_t absent; /* links whose node has not called */
         int64_t since_ns;
-        LIST_HEAD(, dial_peer) joined;
         int handles; /* and links, and connections that joined; the last frees the round */
         LIST_ENTRY(call_round) entry;
 };
@@ -152,9 +149,8 @@ static void settle_round(struct call_round *r)
                 close_round_port(r);
                 schedule_settle(r->t);
         }
-        if (r->listening || !LIST_EMPTY(&r->joined) || !dial_listener_idle(&r->listener) ||
-            !r->command.exited || !r->command.stderr_ended ||
-            uv_is_closing((uv_handle_t *)&r->timer))
+        if (r->listening || !dial_listener_idle(&r->listener) || !r->command.exited ||
+            !r->command.stderr_ended || uv_is_closing((uv_handle_t *)&r->timer))
                 return;
         call_command_close(&r->command, on_round_handle_closed);
         uv_close((uv_handle_t *)&r->timer, on_round_handle_closed);
@@ -277,15 +273,10 @@ static void on_round_tick(uv_timer_t *timer)
 {
         struct call_round *r = timer->data;
         int64_t now = clock_ns();
-        struct dial_peer *p;
         char limit[32], fact[96];
         bool ending = end_lost_links(r, CALL_LOSS_MS);
 
-        for (p = LIST_FIRST(&r->joined); p; p = LIST_NEXT(p, entry)) {
-                ending |= p->ended;
-                if (p->ended && now - p->since_ns >= (int64_t)CALL_LINGER_MS * 1000000)
-                        dial_peer_close(p);
-        }
+        ending |= dial_listener_linger(&r->listener);
         if (r->listening) {
                 dial_listener_tick(&r->listener);
                 if (r->t->o->deadline_ms >= 0 &&
@@ -295,7 +286,7 @@ static void on_round_tick(uv_timer_t *timer)
                         fail_absent_links(r, fact);
                 }
         }
-        if (r->t->destroying && now - r->since_ns >= (int64_t)CALL_LINGER_MS * 1000000) {
+        if (r->t->destroying && now - r->since_ns >= (int64_t)DIAL_LINGER_MS * 1000000) {
                 call_command_kill(&r->command);
                 r->since_ns = now;
         }
@@ -318,12 +309,7 @@ static void send_call_link(struct link *link, struct buf *out)
                 buf_clear(out);
                 return;
         }
-        while (buf_len(out) && dial_peer_waiting(l->peer) < CALL_OUT_MAX) {
-                size_t n = MIN(buf_len(out), (size_t)DIAL_DATA_MAX);
-
-                dial_peer_send(l->peer, DIAL_DATA, buf_data(out), n);
-                buf_consume(out, n);
-        }
+        dial_peer_send_bytes(l->peer, out);
 }
 
 static void close_call_link(struct link *link)
@@ -358,7 +344,7 @@ static void abandon_call_link(struct link *link)
         for (struct call_link *other = r ? find_round_link(r, 0) : NULL; other && !shared;
              other = find_round_link(r, other->number + 1))
                 shared |= other != l;
-        if (r && !shared && LIST_EMPTY(&r->joined))
+        if (r && !shared && LIST_EMPTY(&r->listener.joined))
                 call_command_kill(&r->command);
         close_call_link(link);
 }
@@ -380,29 +366,20 @@ static struct call_link *find_called_link(const struct call_round *r, const char
         return NULL;
 }
 
-static void refuse_call(struct dial_peer *p, const char *text)
-{
-        struct dial_end m = { .code = EX_PROTOCOL };
-
-        snprintf(m.text, sizeof(m.text), "%s", text);
-        log_line(LOG_INFO, "refused %s at %s: %s", p->join.name, p->address, text);
-        dial_peer_end(p, DIAL_REFUSED, &m);
-}
-
 static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
 {
         struct call_round *r = p->owner;
         struct call_link *l = find_called_link(r, m->name);
 
-        dial_listener_release(p);
-        LIST_INSERT_HEAD(&r->joined, p, entry);
+        dial_listener_join(&r->listener, p);
         r->handles++;
         p->join.rank = (uint32_t)r->t->o->hosts; /* of no link */
         if (m->version != MSG_VERSION)
-                refuse_call(p, "the agent has another version than hnlaunch");
+                dial_peer_refuse(p, EX_PROTOCOL, "the agent has another version than hnlaunch");
         else if (!l || l->peer || l->open || l->over)
-                refuse_call(p, l ? "another agent of this node is there"
-                                 : "this node is none of those that are waited for");
+                dial_peer_refuse(p, EX_PROTOCOL, "%s",
+                                 l ? "another agent of this node is there"
+                                   : "this node is none of those that are waited for");
         if (p->ended)
                 return;
         p->join.rank = (uint32_t)l->number;
@@ -469,16 +446,12 @@ static void on_call_closed(struct dial_peer *p)
 {
         struct call_round *r = p->owner;
         struct call_link *l = find_peer_link(p);
-        bool pooled = dial_listener_closed(&r->listener, p);
+        bool joined = dial_listener_closed(&r->listener, p);
 
         if (l)
                 l->peer = NULL;
-        if (!pooled) {
-                LIST_REMOVE(p, entry);
-                free(p);
-        }
         settle_round(r);
-        if (!pooled)
+        if (joined)
                 release_round(r);
 }
 
@@ -557,7 +530,6 @@ static void make_round(struct call_transport *t)
         struct call_round *r = xcalloc(1, sizeof(*r));
 
         r->t = t;
-        LIST_INIT(&r->joined);
         LIST_INSERT_HEAD(&t->rounds, r, entry);
         r->since_ns = clock_ns();
         r->command.owner = r;

@@ -6,7 +6,7 @@
  * another agent there. A node that dials in while its old connection still counts waits beside it.
  *
  * The destruction tells each node the end of the job, and waits until the nodes have closed their
- * connections, LINGER_MS at most. The last closed handle frees the transport.
+ * connections, DIAL_LINGER_MS at most. The last closed handle frees the transport.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +30,7 @@ enum {
         TICK_MS = 250,
         SAY_FIRST_MS = 10000, /* waiting nodes are told after this time, and then each minute */
         SAY_EVERY_MS = 60000,
-        LINGER_MS = 5000,
-        EXIT_MS = 5000,    /* for an agent to end that the job has given up */
-        OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
+        EXIT_MS = 5000, /* for an agent to end that the job has given up */
 };
 
 struct dial_transport;
@@ -63,8 +61,7 @@ struct dial_transport {
         bool listening;
         struct dial_munge *munge; /* NULL: there is a secret, or none */
         uv_timer_t ticker, settle;
-        LIST_HEAD(, dial_peer) joined; /* all peers that have joined */
-        struct dial_seat *seats;       /* by node rank; that of node 0 is not used */
+        struct dial_seat *seats; /* by node rank; that of node 0 is not used */
         bool destroying;
         int64_t begun_ns, said_ns;
         int handles; /* listener, timers */
@@ -279,28 +276,10 @@ static void send_dial_link(struct link *link, struct buf *out)
                 buf_clear(out);
                 return;
         }
-        while (buf_len(out) && dial_peer_waiting(p) < OUT_MAX) {
-                size_t n = MIN(buf_len(out), (size_t)DIAL_DATA_MAX);
-
-                dial_peer_send(p, DIAL_DATA, buf_data(out), n);
-                buf_consume(out, n);
-        }
+        dial_peer_send_bytes(p, out);
 }
 
 /* --- peers ------------------------------------------------------------------------------------ */
-
-static void refuse_peer(struct dial_peer *p, uint8_t code, const char *fmt, ...) PRINTF(3, 4);
-static void refuse_peer(struct dial_peer *p, uint8_t code, const char *fmt, ...)
-{
-        struct dial_end m = { .code = code };
-        va_list ap;
-
-        va_start(ap, fmt);
-        vsnprintf(m.text, sizeof(m.text), fmt, ap);
-        va_end(ap);
-        log_line(LOG_INFO, "refused %s at %s: %s", p->join.name, p->address, m.text);
-        dial_peer_end(p, DIAL_REFUSED, &m);
-}
 
 /* Lets a node wait whose seat is taken, and says so on both sides. */
 static void let_peer_wait(struct dial_seat *s, struct dial_peer *p)
@@ -323,23 +302,24 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
         uint32_t nodes = (uint32_t)t->d->place.nodes;
         struct dial_seat *s;
 
-        dial_listener_release(p);
-        LIST_INSERT_HEAD(&t->joined, p, entry);
+        dial_listener_join(&t->listener, p);
         t->d->met = true;
         if (t->destroying) {
                 dial_peer_end(p, DIAL_END, &t->d->end);
         } else if (m->version != MSG_VERSION) {
-                refuse_peer(p, EX_PROTOCOL, "it speaks protocol version %u, node 0 speaks %d",
-                            m->version, MSG_VERSION);
+                dial_peer_refuse(p, EX_PROTOCOL, "it speaks protocol version %u, node 0 speaks %d",
+                                 m->version, MSG_VERSION);
         } else if (m->nodes != nodes) {
-                refuse_peer(p, EX_USAGE, "it was told of %u nodes, node 0 of %u", m->nodes, nodes);
+                dial_peer_refuse(p, EX_USAGE, "it was told of %u nodes, node 0 of %u", m->nodes,
+                                 nodes);
         } else if (!m->rank || m->rank >= nodes) {
-                refuse_peer(p, EX_USAGE, "its node rank is %u, of 1 to %u", m->rank, nodes - 1);
+                dial_peer_refuse(p, EX_USAGE, "its node rank is %u, of 1 to %u", m->rank,
+                                 nodes - 1);
         } else {
                 s = &t->seats[m->rank];
                 if (s->peer && (!s->running || s->waiting)) {
-                        refuse_peer(p, DIAL_RETRY, "node rank %u is taken by %s at %s", m->rank,
-                                    s->peer->join.name, s->peer->address);
+                        dial_peer_refuse(p, DIAL_RETRY, "node rank %u is taken by %s at %s",
+                                         m->rank, s->peer->join.name, s->peer->address);
                         return;
                 }
                 if (s->peer)
@@ -430,7 +410,7 @@ static void on_dial_listener_closed(uv_handle_t *h)
 /* Closes the timers when no peer is left: the end of a transport that is destroyed. */
 static void close_when_idle(struct dial_transport *t)
 {
-        if (!t->destroying || !LIST_EMPTY(&t->joined) || !dial_listener_idle(&t->listener) ||
+        if (!t->destroying || !dial_listener_idle(&t->listener) ||
             uv_is_closing((uv_handle_t *)&t->ticker))
                 return;
         uv_close((uv_handle_t *)&t->ticker, on_dial_handle_closed);
@@ -442,10 +422,7 @@ static void on_dial_peer_closed(struct dial_peer *p)
         struct dial_transport *t = p->owner;
 
         dial_munge_forget(p);
-        if (!dial_listener_closed(&t->listener, p)) {
-                LIST_REMOVE(p, entry);
-                free(p);
-        }
+        dial_listener_closed(&t->listener, p);
         close_when_idle(t);
 }
 
@@ -476,11 +453,8 @@ static const struct dial_peer_ops peer_ops = {
 static void on_dial_tick(uv_timer_t *timer)
 {
         struct dial_transport *t = timer->data;
-        struct dial_peer *p;
 
-        for (p = LIST_FIRST(&t->joined); p; p = LIST_NEXT(p, entry))
-                if (p->ended && clock_ns() - p->since_ns >= (int64_t)LINGER_MS * 1000000)
-                        dial_peer_close(p);
+        dial_listener_linger(&t->listener);
         if (t->destroying)
                 return;
         dial_listener_tick(&t->listener);
@@ -503,8 +477,7 @@ static void destroy_dial_transport(struct transport *transport)
         dial_munge_destroy(t->munge);
         if (t->listening)
                 dial_listener_close(&t->listener, on_dial_listener_closed);
-        for (p = LIST_FIRST(&t->joined); p; p = LIST_NEXT(p, entry))
-                dial_peer_end(p, DIAL_END, &t->d->end);
+        LIST_FOREACH(p, &t->listener.joined, entry) dial_peer_end(p, DIAL_END, &t->d->end);
         close_when_idle(t);
 }
 
@@ -520,7 +493,6 @@ struct transport *transport_dial_in_create(uv_loop_t *loop, struct dial_in *d, s
         t->loop = loop;
         t->d = d;
         t->seats = xcalloc((size_t)d->place.nodes, sizeof(*t->seats));
-        LIST_INIT(&t->joined);
         uv_timer_init(loop, &t->ticker);
         uv_timer_init(loop, &t->settle);
         t->ticker.data = t->settle.data = t;
