@@ -17,6 +17,7 @@
 #include "head/hosts/hostfile.h"
 #include "head/job/job.h"
 #include "head/job/job_endpoint.h"
+#include "head/model/rank_board.h"
 #include "head/options/export_env.h"
 #include "head/options/options.h"
 #include "head/output/progress.h"
@@ -32,6 +33,7 @@ static struct {
         struct hosts hosts;
         struct diags diags;
         struct events events;
+        struct rank_board ranks;
         struct progress *progress;
         struct strv env, unset;
         struct plan_inventory *inventory;
@@ -90,6 +92,7 @@ static bool load(void)
                          PULSES * MAX(s->n_nodes / PINGS_PER_MS, 1U));
         po.source = head.hostfile;
         events_init(&head.events);
+        rank_board_open(&head.ranks, &head.events, &head.plan);
         events_listen(&head.events, heard, NULL);
         if (options_load(&head.o, ARRAY_SIZE(argv) - 1, argv, &head.diags) < 0 ||
             hostfile_load(&head.hosts, head.hostfile, &head.diags) < 0 ||
@@ -107,6 +110,7 @@ static int connect_all(void)
                                 .agent_binaries = &none,
                                 .remote = make_transport,
                                 .events = &head.events,
+                                .ranks = &head.ranks,
                                 .run_id = "scale",
                                 .tick = { tick, head.progress },
                                 .say = told };
@@ -170,6 +174,7 @@ static void forget(void)
 {
         job_destroy(head.job);
         progress_destroy(head.progress);
+        rank_board_finish(&head.ranks);
         free(head.inventory);
         plan_finish(&head.plan);
         hosts_finish(&head.hosts);

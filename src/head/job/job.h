@@ -35,6 +35,7 @@ struct dump_files;
 struct dump;
 struct inspect_order;
 struct inspected;
+struct rank_board;
 struct ras_reply;
 struct rank_table;
 struct pull;
@@ -80,19 +81,22 @@ struct job_config {
         struct transport *(*remote)(uv_loop_t *loop, struct error *err);
         struct dial_in *dial_in; /* the nodes dial in; NULL = they are reached. Outlives the job */
         struct events *events;
-        struct pull *pull;          /* what job_pull() brings home; NULL = nothing */
-        struct trace_fetch *traces; /* what job_fetch_traces() does; NULL = nothing */
+        const struct rank_board *ranks; /* listens to @events */
+        struct pull *pull;              /* what job_pull() brings home; NULL = nothing */
+        struct trace_fetch *traces;     /* what job_fetch_traces() does; NULL = nothing */
         char run_id[16];
         struct job_tick tick;
-        /* Messages while the job runs; lent for the call. May be NULL. */
-        void (*say)(void *ctx, const struct diags *d);
-        void *say_ctx;
+        struct { /* what becomes of messages */
+                /* Messages while the job runs; lent for the call. May be NULL. */
+                void (*say)(void *ctx, const struct diags *d);
+                void *say_ctx;
+                /* The terminal has hung up. The job goes on, and tells no write error from then on.
+                 * Gets say_ctx. NULL: SIGHUP ends the job. */
+                void (*hung_up)(void *ctx);
+        };
         struct strv ports; /* names of ports that the ranks need on rank 0's node */
         char mpi[64];      /* the MPI of a program that has several ranks, "" = none known */
         bool tell_joins;   /* EVENT_RANK_JOINED is worth asking the nodes */
-        /* The terminal has hung up. The job goes on, and tells no write error from then on. Gets
-         * say_ctx. NULL: SIGHUP ends the job. */
-        void (*hung_up)(void *ctx);
         struct job_why why;
         struct job_samples samples;
 };

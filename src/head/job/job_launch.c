@@ -118,9 +118,9 @@ static void on_rank_joined(void *ctx, int rank)
 {
         struct job *j = ctx;
 
-        job_status_joined(j->status, rank);
-        cluster_emit(&j->cluster, EVENT_RANK_JOINED, j->attempt.plan->ranks[rank].node, rank, 0,
-                     NULL);
+        job_status_joined(j->status);
+        cluster_emit(&j->cluster, EVENT_RANK_JOINED, j->attempt.plan->ranks[rank].node, rank,
+                     (int64_t)attempt_age_ms(&j->attempt), NULL);
 }
 
 static void on_rank_progress(void *ctx, int rank, int64_t step, int64_t total, const char *note)

@@ -405,7 +405,7 @@ void job_status_launched(struct job_status *s)
         const struct options *o = s->cluster->options;
         int64_t warn = o->wait_warn_ms;
 
-        rank_facts_begin(&s->facts, s->attempt->plan, s->cluster->hosts, s->cluster->events);
+        rank_facts_begin(&s->facts, s->config->ranks, s->cluster->hosts, s->cluster->events);
         s->asked_joins = s->told_missing = false;
         s->seek.requests = 0;
         s->other = (struct node_status_other){ 0 };
@@ -452,10 +452,9 @@ bool job_status_hangs(struct job_status *s)
                hang_watch_found(&s->hang, store_server_met(s->attempt->store));
 }
 
-void job_status_joined(struct job_status *s, int rank)
+void job_status_joined(struct job_status *s)
 {
         hang_watch_alive(&s->hang);
-        rank_facts_joined(&s->facts, rank, (int64_t)attempt_age_ms(s->attempt));
 }
 
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,

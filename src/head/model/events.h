@@ -28,10 +28,12 @@ enum event_kind {
         EVENT_NODE_HEARD,     /* a silent node is heard again: value = milliseconds of silence */
         EVENT_NODE_LOST,      /* while running: text */
         EVENT_RANK_STARTED,   /* value = pid */
-        EVENT_RANK_JOINED,    /* opened the client library, or a connection to PyTorch's store */
-        EVENT_RANK_PROGRESS,  /* hn_progress(): value = step, count = total or 0, text = note */
-        EVENT_RANK_MISSING,   /* has not joined in time */
-        EVENT_STALLED,        /* ranks wait for long: value = milliseconds, text */
+        /* Opened the client library, or a connection to PyTorch's store. value = milliseconds since
+         * the launch, -1 = not known */
+        EVENT_RANK_JOINED,
+        EVENT_RANK_PROGRESS, /* hn_progress(): value = step, count = total or 0, text = note */
+        EVENT_RANK_MISSING,  /* has not joined in time */
+        EVENT_STALLED,       /* ranks wait for long: value = milliseconds, text */
         EVENT_HANG,    /* a hang was found: rank = the first odd one, value = milliseconds, text */
         EVENT_LIBRARY, /* ranks have loaded another version of a library than before: text = name
                           and version */

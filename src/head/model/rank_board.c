@@ -13,7 +13,8 @@ static void make_board_rows(struct rank_board *b)
         b->rows = xcalloc((size_t)b->n, sizeof(*b->rows));
         b->alive = 0;
         for (int r = 0; r < b->n; r++)
-                b->rows[r] = (struct rank_board_row){ .step = -1, .written_us = -1 };
+                b->rows[r] =
+                        (struct rank_board_row){ .joined_ms = -1, .step = -1, .written_us = -1 };
 }
 
 /* Output counts through all attempts. */
@@ -24,6 +25,8 @@ static void begin_board_attempt(struct rank_board *b, int64_t attempt)
         b->alive = 0;
         for (int r = 0; r < b->n; r++) {
                 b->rows[r].life = RANK_WAITS;
+                b->rows[r].joined = false;
+                b->rows[r].joined_ms = -1;
                 b->rows[r].step = -1;
                 b->rows[r].total = 0;
         }
@@ -58,6 +61,9 @@ static void on_board_event(void *ctx, const struct event *e)
                 lose_board_node(b, e->node);
         } else if (e->kind == EVENT_RANK_STARTED && r) {
                 set_life(b, r, RANK_ALIVE);
+        } else if (e->kind == EVENT_RANK_JOINED && r) {
+                r->joined = true;
+                r->joined_ms = e->value;
         } else if (e->kind == EVENT_RANK_EXITED && r) {
                 set_life(b, r, RANK_ENDED);
                 r->exit = e->value;

@@ -3,8 +3,8 @@
  * Rank board: the life of each rank of the attempt, in one place
  *
  * Listens to the event stream and is told of output; all who show a rank read it: live line, top,
- * metrics, ps. Opened before other listeners, so that a listener finds here what its event says.
- * Main thread only.
+ * metrics, ps, and by head/status Ctrl-\ and `why`. Opened before other listeners, so that a
+ * listener finds here what its event says. Main thread only.
  */
 #pragma once
 
@@ -25,6 +25,8 @@ enum rank_life {
 
 struct rank_board_row {
         enum rank_life life;
+        bool joined;         /* has opened libhnlaunch, or come to PyTorch's store */
+        int64_t joined_ms;   /* since the launch; -1 = not known */
         bool stopped;        /* RANK_ENDED: after the job was to stop */
         int64_t exit;        /* RANK_ENDED: exit code, or -signal */
         int64_t step, total; /* of the last EVENT_RANK_PROGRESS; -1 = none, total 0 = unknown */

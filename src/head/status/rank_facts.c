@@ -29,17 +29,11 @@ struct rank_step {
         bool reported;      /* by hn_progress(): lines count no longer */
 };
 
-struct rank_fact {
-        int64_t joined_ms; /* since the launch; -1 = has not opened libhnlaunch */
-        bool told_joined;  /* as an event */
-        bool ended;
-};
-
 /* Emits an event of @rank with the name of its host. */
 static void emit_rank_event(const struct rank_facts *f, int rank, struct event e)
 {
         e.rank = rank;
-        e.node = f->plan->ranks[rank].node;
+        e.node = f->ranks->plan->ranks[rank].node;
         e.host = f->hosts->v[e.node].name;
         events_emit(f->events, e);
 }
@@ -66,7 +60,7 @@ static void on_tell_time(uv_timer_t *t)
         int64_t now = clock_ns();
         bool untold = false;
 
-        for (int i = 0; f->steps && i < f->plan->world_size; i++) {
+        for (int i = 0; f->steps && i < f->ranks->n; i++) {
                 if (f->steps[i].untold && now - f->steps[i].told_ns >= STEP_GAP_NS)
                         emit_rank_step(f, i);
                 untold |= f->steps[i].untold;
@@ -78,12 +72,13 @@ static void on_tell_time(uv_timer_t *t)
 /* A program may report a thousand steps a second: at most an event a second is made. */
 static void take_rank_step(struct rank_facts *f, int rank, const struct rank_step *new)
 {
+        bool over = rank_board_is_over(&f->ranks->rows[rank]);
         struct rank_step *k;
 
-        if (new->step < 0 || (f->ranks[rank].ended && new->reported))
+        if (new->step < 0 || (over && new->reported))
                 return;
         if (!f->steps)
-                f->steps = xcalloc((size_t)f->plan->world_size, sizeof(*f->steps));
+                f->steps = xcalloc((size_t)f->ranks->n, sizeof(*f->steps));
         k = &f->steps[rank];
         if (k->reported && !new->reported)
                 return;
@@ -92,7 +87,7 @@ static void take_rank_step(struct rank_facts *f, int rank, const struct rank_ste
         k->reported = new->reported;
         memcpy(k->note, new->note, sizeof(k->note));
         k->untold = true;
-        if (!k->known || f->ranks[rank].ended || clock_ns() - k->told_ns >= STEP_GAP_NS)
+        if (!k->known || over || clock_ns() - k->told_ns >= STEP_GAP_NS)
                 emit_rank_step(f, rank);
         else if (!uv_is_active((uv_handle_t *)&f->tell))
                 uv_timer_start(&f->tell, on_tell_time, STEP_GAP_MS, STEP_GAP_MS);
@@ -126,50 +121,48 @@ void rank_facts_ended(struct rank_facts *f, int rank)
 {
         if (f->steps && f->steps[rank].untold)
                 emit_rank_step(f, rank);
-        f->ranks[rank].ended = true;
 }
 
 /* --- joins --- */
-
-void rank_facts_joined(struct rank_facts *f, int rank, int64_t ms)
-{
-        f->ranks[rank].joined_ms = ms;
-        f->ranks[rank].told_joined = true;
-}
 
 bool rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t)
 {
         bool told = false;
 
         for (size_t i = 0; i < t->n; i++) {
-                if (f->ranks[i].told_joined || !rank_row_joined(&t->rows[i]))
+                if (f->ranks->rows[i].joined || !rank_row_joined(&t->rows[i]))
                         continue;
-                told = f->ranks[i].told_joined = true;
-                emit_rank_event(f, (int)i, (struct event){ .kind = EVENT_RANK_JOINED });
+                told = true;
+                emit_rank_event(f, (int)i,
+                                (struct event){ .kind = EVENT_RANK_JOINED, .value = -1 });
         }
         return told;
 }
 
 bool rank_facts_all_told(const struct rank_facts *f)
 {
-        for (int i = 0; i < f->plan->world_size; i++)
-                if (!f->ranks[i].told_joined && !f->ranks[i].ended)
+        for (int i = 0; i < f->ranks->n; i++)
+                if (!f->ranks->rows[i].joined && !rank_board_is_over(&f->ranks->rows[i]))
                         return false;
         return true;
 }
 
 void rank_facts_fill(const struct rank_facts *f, struct rank_table *t)
 {
-        for (int i = 0; i < f->plan->world_size; i++) {
-                if (f->ranks[i].joined_ms >= 0)
-                        rank_table_joined(t, i, f->ranks[i].joined_ms);
+        for (int i = 0; i < f->ranks->n; i++) {
+                const struct rank_board_row *r = &f->ranks->rows[i];
+
+                if (r->joined)
+                        rank_table_joined(t, i, r->joined_ms);
                 if (f->steps && f->steps[i].known)
                         rank_table_progress(t, i,
                                             (struct rank_progress){ f->steps[i].step,
                                                                     f->steps[i].total,
                                                                     f->steps[i].note });
-                if (f->ranks[i].ended)
+                if (r->life == RANK_ENDED)
                         rank_table_ended(t, i);
+                else if (r->life == RANK_LOST)
+                        rank_table_lost(t, i);
         }
 }
 
@@ -187,22 +180,17 @@ void rank_facts_close(struct rank_facts *f)
         uv_close((uv_handle_t *)&f->tell, NULL);
 }
 
-void rank_facts_begin(struct rank_facts *f, const struct plan *plan, const struct hosts *hosts,
-                      struct events *events)
+void rank_facts_begin(struct rank_facts *f, const struct rank_board *ranks,
+                      const struct hosts *hosts, struct events *events)
 {
         rank_facts_finish(f);
-        f->plan = plan;
+        f->ranks = ranks;
         f->hosts = hosts;
         f->events = events;
-        f->ranks = xcalloc((size_t)plan->world_size, sizeof(*f->ranks));
-        for (int i = 0; i < plan->world_size; i++)
-                f->ranks[i].joined_ms = -1;
 }
 
 void rank_facts_finish(struct rank_facts *f)
 {
-        free(f->ranks);
         free(f->steps);
-        f->ranks = NULL;
         f->steps = NULL;
 }

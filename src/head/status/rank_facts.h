@@ -2,9 +2,9 @@
 /*
  * Rank facts: the head's own knowledge of each rank, without asking the agents
  *
- * A rank that opened libhnlaunch has joined; its progress comes with its requests to the store; its
- * end comes from its node. Ranks at PyTorch's store are known from the agents' answers only, by
- * rank_facts_emit_joined(). Emits the events of joins and progress. Main loop's thread only.
+ * Lives and joins stand on the rank board; the newest steps stand here, and become events. Ranks at
+ * PyTorch's store are known from the agents' answers only, by rank_facts_emit_joined(). Main loop's
+ * thread only.
  */
 #pragma once
 
@@ -14,17 +14,15 @@
 
 #include "head/hosts/hosts.h"
 #include "head/model/events.h"
-#include "head/model/plan.h"
+#include "head/model/rank_board.h"
 #include "head/status/rank_table.h"
 
-struct rank_fact;
 struct rank_step;
 
 struct rank_facts {
-        const struct plan *plan; /* NULL before rank_facts_begin() */
+        const struct rank_board *ranks; /* NULL before rank_facts_begin() */
         const struct hosts *hosts;
         struct events *events;
-        struct rank_fact *ranks; /* by rank */
         struct rank_step *steps; /* by rank; NULL until a rank reports progress */
         uv_timer_t tell;         /* runs while a report has no event yet */
 };
@@ -33,13 +31,11 @@ struct rank_facts {
 void rank_facts_init(struct rank_facts *f, uv_loop_t *loop);
 void rank_facts_close(struct rank_facts *f);
 
-/* Begins anew for the ranks of @plan. All pointers are borrowed. */
-void rank_facts_begin(struct rank_facts *f, const struct plan *plan, const struct hosts *hosts,
-                      struct events *events);
+/* Begins an attempt without steps. All pointers are borrowed; @ranks listens to @events. */
+void rank_facts_begin(struct rank_facts *f, const struct rank_board *ranks,
+                      const struct hosts *hosts, struct events *events);
 void rank_facts_finish(struct rank_facts *f);
 
-/* @rank has opened libhnlaunch, @ms after the launch. The caller emits the event. */
-void rank_facts_joined(struct rank_facts *f, int rank, int64_t ms);
 /* Takes a report of progress; @step below 0 is none. At most one event a second follows, the last
  * of them of the last report. @note is copied and cut to 80 bytes. */
 void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t total,
@@ -47,6 +43,7 @@ void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t t
 /* Takes a step that a line of the rank has told (--progress-re), unless the rank has reported one
  * with hn_progress(). The last lines come behind the end of a rank: each is an event then. */
 void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t total);
+/* @rank has ended; before its event. */
 void rank_facts_ended(struct rank_facts *f, int rank);
 
 /* The newest step of the rank. False: none is known. */
@@ -57,5 +54,5 @@ void rank_facts_fill(const struct rank_facts *f, struct rank_table *t);
 /* Emits the join of each rank that @t knows at a store and no event has told of. Returns whether
  * there was one. */
 bool rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t);
-/* Whether an event has told of each rank that it joined, but for those that ended. */
+/* Whether each rank that is not over has its joined event. */
 bool rank_facts_all_told(const struct rank_facts *f);

@@ -53,6 +53,11 @@ void rank_table_ended(struct rank_table *t, int rank)
         t->rows[rank].known = RANK_ROW_ENDED;
 }
 
+void rank_table_lost(struct rank_table *t, int rank)
+{
+        t->rows[rank].known = RANK_ROW_LOST;
+}
+
 void rank_table_progress(struct rank_table *t, int rank, struct rank_progress progress)
 {
         t->rows[rank].progress = progress;
@@ -84,7 +89,7 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
                 printable_mask(r->k.channel);
                 mask_wait(&r->k.wait);
                 r->joined |= k->said_ms != STATUS_NEVER;
-                if (r->known != RANK_ROW_ENDED)
+                if (r->known != RANK_ROW_ENDED && r->known != RANK_ROW_LOST)
                         r->known = k->state ? RANK_ROW_ALIVE : RANK_ROW_ENDED;
         }
         if (!answer->n_conns)
@@ -286,7 +291,7 @@ bool rank_row_joined(const struct rank_row *r)
 
 bool rank_row_missing(const struct rank_row *r)
 {
-        return r->known != RANK_ROW_ENDED && !r->joined;
+        return r->known != RANK_ROW_ENDED && r->known != RANK_ROW_LOST && !r->joined;
 }
 
 bool rank_row_steps(const struct rank_row *r)

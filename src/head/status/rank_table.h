@@ -24,6 +24,7 @@ enum rank_known {
         RANK_ROW_ALIVE,   /* .k is filled */
         RANK_ROW_ENDED,   /* the process has ended */
         RANK_ROW_UNKNOWN, /* the node answered without this rank: not started yet */
+        RANK_ROW_LOST,    /* with its node */
 };
 
 /* The progress of a rank, from hn_progress(). */
@@ -64,6 +65,7 @@ void rank_table_finish(struct rank_table *t);
 /* Enter the knowledge of the head itself. */
 void rank_table_joined(struct rank_table *t, int rank, int64_t ms_after_launch);
 void rank_table_ended(struct rank_table *t, int rank);
+void rank_table_lost(struct rank_table *t, int rank);
 /* The note of @progress is lent until rank_table_finish(). */
 void rank_table_progress(struct rank_table *t, int rank, struct rank_progress progress);
 
@@ -84,7 +86,7 @@ bool rank_row_meets(const struct rank_row *r);
 
 typedef bool (*rank_filter)(const struct rank_row *r);
 bool rank_row_joined(const struct rank_row *r);
-bool rank_row_missing(const struct rank_row *r); /* has neither joined nor ended */
+bool rank_row_missing(const struct rank_row *r); /* has not joined, and may still */
 bool rank_row_steps(const struct rank_row *r);   /* has reported progress */
 
 size_t rank_table_count(const struct rank_table *t, rank_filter filter);

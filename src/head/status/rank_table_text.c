@@ -62,6 +62,7 @@ static const char *format_alive(const struct rank_row *r)
                 [RANK_ROW_SILENT] = "no answer",
                 [RANK_ROW_ENDED] = "ended",
                 [RANK_ROW_UNKNOWN] = "not started",
+                [RANK_ROW_LOST] = "lost",
         };
 
         if (r->known != RANK_ROW_ALIVE)
@@ -224,6 +225,8 @@ static const char *rank_verb(const struct rank_row *r, bool stores)
                 return "have ended";
         case RANK_ROW_UNKNOWN:
                 return "are not started yet";
+        case RANK_ROW_LOST:
+                return "are lost with their nodes";
         default:
                 return r->k.state == 'T'   ? "are stopped (T)"
                        : r->k.state == 'D' ? "wait for a device (D)"

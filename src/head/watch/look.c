@@ -328,6 +328,7 @@ static void take_row(struct why_rank *to, const struct rank_row *r, uint32_t num
                 [RANK_ROW_ALIVE] = WHY_ALIVE,
                 [RANK_ROW_ENDED] = WHY_ENDED,
                 [RANK_ROW_UNKNOWN] = WHY_NOT_STARTED,
+                [RANK_ROW_LOST] = WHY_LOST,
         };
 
         if (r->known == RANK_ROW_SILENT) {

@@ -30,6 +30,11 @@ enum {
 
 /* --- one rank --------------------------------------------------------------------------------- */
 
+bool why_is_unseen(const struct why_rank *r)
+{
+        return r->life == WHY_SILENT || r->life == WHY_LOST;
+}
+
 void why_rank_finish(struct why_rank *r)
 {
         inspected_finish(&r->seen);
@@ -294,6 +299,8 @@ static char *describe_doing(const struct why_rank *r)
                 buf_appends(&b, *r->end ? r->end : "has ended");
         else if (r->life == WHY_SILENT)
                 buf_appends(&b, "is on a node that does not answer");
+        else if (r->life == WHY_LOST)
+                buf_appends(&b, "is lost with its node");
         else if (r->life == WHY_NOT_STARTED)
                 buf_appends(&b, "has not started");
         else if (is_halted(r) && r->seen.state == 'T')
@@ -457,7 +464,7 @@ static void find_without_waits(const struct why_rank *ranks, size_t n, struct wh
         bool partner = some_miss_a_partner(ranks, n);
 
         for (size_t i = 0; i < n; i++)
-                if (ranks[i].life == WHY_SILENT ||
+                if (why_is_unseen(&ranks[i]) ||
                     (ranks[i].life == WHY_ALIVE && is_halted(&ranks[i])) ||
                     (partner && waits_for_partner(&ranks[i])))
                         intlist_add(&f->outliers, ranks[i].rank);
@@ -604,7 +611,7 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
         for (size_t i = 0; i < n; i++) {
                 settle_rank(&ranks[i]);
                 waiting += ranks[i].waits;
-                silent += ranks[i].life == WHY_SILENT;
+                silent += why_is_unseen(&ranks[i]);
         }
         group_waits(ranks, n, &groups);
         if (waiting == n && groups.n == 1 && tell_ways_apart(ranks, n)) {

@@ -21,7 +21,7 @@
 /* In a problem of why_describe(): a rank of Python without a stack of it. */
 #define WHY_C_ONLY "functions of C only, as py-spy is not installed"
 
-enum why_life { WHY_ALIVE, WHY_ENDED, WHY_SILENT, WHY_NOT_STARTED };
+enum why_life { WHY_ALIVE, WHY_ENDED, WHY_SILENT, WHY_NOT_STARTED, WHY_LOST };
 
 struct why_rank {
         int rank;
@@ -63,6 +63,8 @@ struct why_finding {
         struct strv notes; /* what else is known, and which source has failed */
 };
 
+/* Whether nothing is seen of the rank, which may live: its node is silent, or lost. */
+bool why_is_unseen(const struct why_rank *r);
 void why_rank_finish(struct why_rank *r);
 
 /* Takes a stack, and where the rank was before into account. A silent rank lives again. Takes @seen

@@ -125,7 +125,7 @@ static void name_stuck_ranks(const struct why_rank *ranks, size_t n, const struc
         bool silent = false;
 
         for (size_t i = 0; i < n; i++)
-                silent |= ranks[i].life == WHY_SILENT;
+                silent |= why_is_unseen(&ranks[i]);
         free(f->text);
         f->text = xasprintf("NCCL's RAS, %s; %s", differences, doing);
         f->kind = WHY_HANG;

@@ -16,7 +16,7 @@ enum { ROW_FRAMES = 5, ROWS_MAX = 24, REPORT_MAX = 24 << 20 };
 
 static const char *describe_life(const struct why_rank *r, char state[4])
 {
-        static const char *const texts[] = { "", "ended", "no answer", "not started" };
+        static const char *const texts[] = { "", "ended", "no answer", "not started", "lost" };
 
         if (r->life != WHY_ALIVE)
                 return texts[r->life];
@@ -206,7 +206,7 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
 
 static json_t *describe_why_rank(const struct why_rank *r)
 {
-        static const char *const lives[] = { "alive", "ended", "silent", "not started" };
+        static const char *const lives[] = { "alive", "ended", "silent", "not started", "silent" };
         json_t *stack = json_array();
         json_t *j =
                 json_pack("{s:i, s:o, s:s, s:b, s:b}", "rank", r->rank, "host", json_text(r->host),

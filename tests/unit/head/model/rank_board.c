@@ -68,6 +68,21 @@ TEST_WITH(start_all, finish_board, ranks_of_a_lost_node_are_lost)
         assert_int_equal(board.alive, 1);
 }
 
+TEST_WITH(start_all, finish_board, joins_are_those_of_the_attempt)
+{
+        assert_false(board.rows[1].joined);
+        emit(EVENT_RANK_JOINED, 0, 1, 250, 0);
+        emit(EVENT_RANK_JOINED, 1, 2, -1, 0);
+        assert_true(board.rows[1].joined);
+        assert_int_equal(board.rows[1].joined_ms, 250);
+        assert_true(board.rows[2].joined);
+        assert_int_equal(board.rows[2].joined_ms, -1);
+        assert_false(board.rows[0].joined);
+        emit(EVENT_RESTART, -1, -1, 1, 0);
+        assert_false(board.rows[1].joined);
+        assert_int_equal(board.rows[1].joined_ms, -1);
+}
+
 TEST_WITH(start_all, finish_board, steps_are_those_of_the_attempt)
 {
         struct rank_board_steps s = rank_board_steps(&board);

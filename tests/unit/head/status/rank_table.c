@@ -112,6 +112,24 @@ TEST(rows_say_what_is_known)
         finish_scene(&s);
 }
 
+TEST(a_rank_of_a_lost_node_is_neither_silent_nor_missing)
+{
+        struct scene s;
+        char *text;
+
+        init_scene(&s, 2, 1);
+        rank_table_lost(&s.t, 1);
+        add_answer(&s, 0, 0);
+        add_answer(&s, 1, 0); /* on its way before the loss */
+        assert_int_equal(s.t.rows[1].known, RANK_ROW_LOST);
+        assert_int_equal(rank_table_count(&s.t, rank_row_missing), 1);
+        text = rank_table_print(&s.t, NULL);
+        assert_non_null(strstr(text, "lost"));
+        assert_null(strstr(text, "no answer"));
+        free(text);
+        finish_scene(&s);
+}
+
 TEST(connections_find_their_ranks)
 {
         struct msg_addr a[] = { { "eth0", "10.0.0.1", 24 }, { "docker0", "172.17.0.1", 16 } };

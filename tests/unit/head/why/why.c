@@ -153,6 +153,10 @@ static const struct {
           "(gpu001, pid 4711) does not: it waits for a file system or a device (state D) in "
           "load_batch (loader.py:88), in the kernel's nfs_wait_on_request; rank 3 (gpu001) does "
           "not: it is on a node that does not answer" },
+        { { SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), SLEEPS_IN(WAITING), { .life = WHY_LOST } },
+          WHY_HANG,
+          "ranks 0-2 wait in all_reduce (torch.distributed), called in train (train.py:57); rank 3 "
+          "(gpu001) does not: it is lost with its node" },
         /* The store alone, without stacks. */
         { { { .state = 'S', .wait = "in barrier `x`", .wait_ms = 41000 },
             { .state = 'S', .wait = "in barrier `x`", .wait_ms = 40000 },
@@ -277,6 +281,7 @@ TEST(the_finding_follows_the_evidence)
                         assert_null(f.brief);
                 assert_int_equal(f.is_sure, !strstr(f.text, "no rank is seen to wait") &&
                                                     !strstr(f.text, "does not answer") &&
+                                                    !strstr(f.text, "is lost") &&
                                                     !strstr(f.text, "may also go on"));
                 why_finding_finish(&f);
                 for (int r = 0; r < 4; r++)
