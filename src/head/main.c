@@ -37,6 +37,7 @@ static void on_abort(int signo UNUSED)
 {
         const char *why = errno ? strerrordesc_np(errno) : NULL;
 
+        _Static_assert(HN_ABORTED == 908, "the words below have the number");
         why = why ? why : "an internal error";
         run_socket_abandon();
         dial_secret_remove();
