@@ -166,7 +166,7 @@ int verdict_close_stdout(struct launch *l, int code)
         err_set(&err, error, "cannot write to standard output: %s", strerror(error));
         if (!*l->end.verdict)
                 return verdict_nothing_because(l, HN_STDOUT_UNWRITTEN, EX_CANTCREAT, &err);
-        say("hnlaunch: %s  (exit 73)\n", err.text); /* only close() reported the error */
+        say_last_line(EX_CANTCREAT, "%s", err.text); /* only close() reported the error */
         return EX_CANTCREAT;
 }
 
@@ -294,8 +294,8 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
                           l->config.run_id);
         if (code || error)
                 return code;
-        snprintf(l->end.verdict, sizeof(l->end.verdict), "%s exited 0, but %s  (exit 73)",
-                 is_rank0s_success(l) ? "rank 0" : "all ranks", u->text);
+        verdict_write(l, EX_CANTCREAT, "%s exited 0, but %s",
+                      is_rank0s_success(l) ? "rank 0" : "all ranks", u->text);
         return EX_CANTCREAT;
 }
 
@@ -305,9 +305,8 @@ static int check_pulled(struct launch *l, int code)
 {
         if (!pull_report(l->config.pull, &l->diags, code ? 0 : EX_CANTCREAT) || code)
                 return code;
-        snprintf(l->end.verdict, sizeof(l->end.verdict),
-                 "%s exited 0, but files could not be brought home (--pull)  (exit 73)",
-                 is_rank0s_success(l) ? "rank 0" : "all ranks");
+        verdict_write(l, EX_CANTCREAT, "%s exited 0, but files could not be brought home (--pull)",
+                      is_rank0s_success(l) ? "rank 0" : "all ranks");
         return EX_CANTCREAT;
 }
 

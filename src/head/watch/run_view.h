@@ -2,7 +2,8 @@
 /*
  * Run view: a run, for the parts that look on at it
  *
- * Filled in by the launch, step by step, and read by the watchers (head/watchers.h).
+ * Filled in by the launch, step by step (.socket by requests_open()), and const to the watchers
+ * (head/watch/watchers.h).
  */
 #pragma once
 
