@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table has each manager's name, the variables that tell it, and its reader. Its order is that of
- * --scheduler; alloc_find() goes through a second list, from the manager that runs inside others to
- * those that do not.
+ * Each reader's file describes its manager: name, the variables that tell it, the file or command
+ * that it needs. ALLOC_MANAGERS of alloc.h lists the descriptions, in the order of --scheduler.
  */
 #include "head/alloc/alloc.h"
 
@@ -15,35 +14,20 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/alloc/alloc_reader.h"
-#include "head/core/ray_module.h"
 
-/* What tells a manager: each of @marks is set, or @also is. NAME=VALUE must have that value. */
+#define DECLARE_MANAGER(NAME, word, description) extern const struct alloc_manager description;
+#define MANAGER_ROW(NAME, word, description)     [ALLOC_##NAME] = { word, &description },
+ALLOC_MANAGERS(DECLARE_MANAGER)
+
 static const struct {
-        const char *title, *option;
-        const char *marks[5], *also;
-        alloc_reader_run run;
-} managers[ALLOC_CHOICES] = {
-        [ALLOC_SLURM] = { "Slurm", "slurm", { "SLURM_JOB_ID" }, NULL, alloc_slurm_read },
-        [ALLOC_PBS] = { "PBS", "pbs", { "PBS_ENVIRONMENT", "PBS_JOBID" }, NULL, alloc_pbs_read },
-        [ALLOC_LSF] = { "LSF", "lsf", { "LSB_JOBID" }, NULL, alloc_lsf_read },
-        [ALLOC_SGE] = { "Grid Engine",
-                        "sge",
-                        { "SGE_ROOT", "ARC", "JOB_ID", "PE_HOSTFILE" },
-                        NULL,
-                        alloc_sge_read },
-        [ALLOC_FLUX] = { "Flux", "flux", { "FLUX_URI" }, NULL, alloc_flux_read },
-        [ALLOC_MPI_OPERATOR] = { "MPI Operator",
-                                 "mpi-operator",
-                                 { "K_MPI_JOB_ROLE=launcher" },
-                                 "OMPI_MCA_orte_default_hostfile=" MPI_OPERATOR_HOSTFILE,
-                                 alloc_mpi_operator_read },
-        [ALLOC_SAGEMAKER] = { "SageMaker",
-                              "sagemaker",
-                              { "SM_HOSTS", "SM_CURRENT_HOST" },
-                              "TRAINING_JOB_ARN",
-                              alloc_sagemaker_read },
-        [ALLOC_RAY] = { "Ray", "ray", { NULL }, NULL, alloc_ray_read },
-};
+        const char *option;
+        const struct alloc_manager *manager;
+} managers[ALLOC_CHOICES] = { ALLOC_MANAGERS(MANAGER_ROW) };
+
+const struct alloc_manager *alloc_manager(enum alloc_from from)
+{
+        return managers[from].manager;
+}
 
 static bool has_manager_mark(char *const *env, const char *mark)
 {
@@ -56,9 +40,11 @@ static bool has_manager_mark(char *const *env, const char *mark)
 /* Returns the first mark that is missing, NULL = this manager's variables are set. */
 static const char *find_missing_mark(enum alloc_from from, char *const *env)
 {
-        if (managers[from].also && has_manager_mark(env, managers[from].also))
+        const struct alloc_manager *a = managers[from].manager;
+
+        if (a->also && has_manager_mark(env, a->also))
                 return NULL;
-        for (const char *const *m = managers[from].marks; *m; m++)
+        for (const char *const *m = a->marks; *m; m++)
                 if (!has_manager_mark(env, *m))
                         return *m;
         return NULL;
@@ -66,63 +52,34 @@ static const char *find_missing_mark(enum alloc_from from, char *const *env)
 
 enum alloc_from alloc_find(char *const *env)
 {
-        static const enum alloc_from order[] = { ALLOC_FLUX,     ALLOC_SLURM, ALLOC_PBS,
-                                                 ALLOC_LSF,      ALLOC_SGE,   ALLOC_MPI_OPERATOR,
-                                                 ALLOC_SAGEMAKER };
+        enum alloc_from found = ALLOC_NONE;
 
-        for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-                if (!find_missing_mark(order[i], env))
-                        return order[i];
-        return ALLOC_NONE;
+        for (enum alloc_from i = ALLOC_NONE + 1; i < ALLOC_CHOICES; i++) {
+                const struct alloc_manager *a = managers[i].manager;
+
+                if (a->marks[0] && (found == ALLOC_NONE || a->inside) && !find_missing_mark(i, env))
+                        found = i;
+        }
+        return found;
 }
 
 const char *alloc_title(enum alloc_from from)
 {
-        return managers[from].title;
-}
-
-/* The hostfile of the launcher pod, wherever the operator mounts it. */
-static const char *find_operator_hostfile(char *const *env)
-{
-        static const char *const names[] = { "OMPI_MCA_orte_default_hostfile",
-                                             "I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE" };
-
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (alloc_variable(env, names[i]))
-                        return alloc_variable(env, names[i]);
-        return MPI_OPERATOR_HOSTFILE;
+        return managers[from].manager->title;
 }
 
 const char *alloc_path(enum alloc_from from, char *const *env)
 {
-        if (find_missing_mark(from, env))
-                return NULL;
-        switch (from) {
-        case ALLOC_PBS:
-                return alloc_variable(env, "PBS_NODEFILE");
-        case ALLOC_LSF:
-                return alloc_variable(env, "LSB_MCPU_HOSTS")
-                               ? NULL
-                               : alloc_variable(env, "LSB_DJOB_HOSTFILE");
-        case ALLOC_SGE:
-                return alloc_variable(env, "PE_HOSTFILE");
-        case ALLOC_MPI_OPERATOR:
-                return find_operator_hostfile(env);
-        case ALLOC_SAGEMAKER:
-                return alloc_variable(env, "SM_HOSTS") ? NULL : SAGEMAKER_CONFIG;
-        default:
-                return NULL;
-        }
+        const struct alloc_manager *a = managers[from].manager;
+
+        return a->path && !find_missing_mark(from, env) ? a->path(env) : NULL;
 }
 
 const char *const *alloc_command(enum alloc_from from, char *const *env)
 {
-        static const char *const flux[] = { "flux", "kvs", "get", "resource.R", NULL },
-                                 *const ray[] = { "python3", "-c", RAY_MODULE_CODE, "nodes", NULL };
+        const struct alloc_manager *a = managers[from].manager;
 
-        if (from == ALLOC_RAY)
-                return ray;
-        return from == ALLOC_FLUX && !find_missing_mark(from, env) ? flux : NULL;
+        return a->command[0] && !find_missing_mark(from, env) ? a->command : NULL;
 }
 
 void alloc_settle_exact(struct alloc_reader *r, const char *job, const char *slots_from)
@@ -149,7 +106,7 @@ void alloc_settle(struct alloc_reader *r, const char *job, const char *tasks_fro
 
 int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts *h, struct diags *d)
 {
-        struct alloc_reader r = { in, managers[from].title, managers[from].option, h, d };
+        struct alloc_reader r = { in, alloc_title(from), managers[from].option, h, d };
         const char *missing = find_missing_mark(from, in->env);
         int rc;
 
@@ -160,7 +117,7 @@ int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts 
                           "start hnlaunch inside the allocation, or name the hosts with -H or -w");
                 return -EINVAL;
         }
-        rc = managers[from].run(&r);
+        rc = managers[from].manager->read(&r);
         if (rc == 0)
                 alloc_mark_own(h, in->host);
         return rc;

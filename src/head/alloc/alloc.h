@@ -22,20 +22,24 @@
 #include "head/hosts/hosts.h"
 #include "head/term/diag.h"
 
-/* The words of --scheduler, in the order of its row in the table of options. */
-enum alloc_from {
-        ALLOC_AUTO,
-        ALLOC_NONE,
-        ALLOC_SLURM,
-        ALLOC_PBS,
-        ALLOC_LSF,
-        ALLOC_SGE,
-        ALLOC_FLUX,
-        ALLOC_MPI_OPERATOR,
-        ALLOC_SAGEMAKER,
-        ALLOC_RAY,
-        ALLOC_CHOICES,
-};
+/* MANAGER(NAME, word of --scheduler, description in the reader's file): the managers in the order
+ * in which the help lists them, and in which alloc_find() tries them. A new reader is its file and
+ * a row here. */
+#define ALLOC_MANAGERS(MANAGER)                                                                    \
+        MANAGER(SLURM, "slurm", alloc_slurm)                                                       \
+        MANAGER(PBS, "pbs", alloc_pbs)                                                             \
+        MANAGER(LSF, "lsf", alloc_lsf)                                                             \
+        MANAGER(SGE, "sge", alloc_sge)                                                             \
+        MANAGER(FLUX, "flux", alloc_flux)                                                          \
+        MANAGER(MPI_OPERATOR, "mpi-operator", alloc_mpi_operator)                                  \
+        MANAGER(SAGEMAKER, "sagemaker", alloc_sagemaker)                                           \
+        MANAGER(RAY, "ray", alloc_ray)
+
+#define ALLOC_ID(NAME, word, description)   ALLOC_##NAME,
+#define ALLOC_WORD(NAME, word, description) "|" word
+enum alloc_from { ALLOC_AUTO, ALLOC_NONE, ALLOC_MANAGERS(ALLOC_ID) ALLOC_CHOICES };
+/* The words of --scheduler. */
+#define ALLOC_WORDS "auto|none" ALLOC_MANAGERS(ALLOC_WORD)
 
 /* All borrowed. */
 struct alloc_input {

@@ -14,9 +14,11 @@
 #include "head/alloc/alloc_reader.h"
 #include "head/hosts/hostfile.h"
 
-/* PBS_NODEFILE has a line per slot, and repeated lines of a hostfile add up. Torque may be
- * set up to write each node once, with the slots of each in PBS_PPN. */
-int alloc_pbs_read(struct alloc_reader *r)
+#define OPERATOR_HOSTFILE "/etc/mpi/hostfile"
+
+/* PBS_NODEFILE has a line per slot, and repeated lines of a hostfile add up. Torque may be set up
+ * to write each node once, with the slots of each in PBS_PPN. */
+static int read_pbs_allocation(struct alloc_reader *r)
 {
         const struct alloc_input *in = r->in;
         const char *from = "PBS_NODEFILE", *ppn = alloc_variable(in->env, "PBS_PPN");
@@ -42,6 +44,18 @@ int alloc_pbs_read(struct alloc_reader *r)
         alloc_settle(r, alloc_variable(in->env, "PBS_JOBID"), from, 0, NULL);
         return 0;
 }
+
+static const char *find_pbs_file(char *const *env)
+{
+        return alloc_variable(env, "PBS_NODEFILE");
+}
+
+const struct alloc_manager alloc_pbs = {
+        .title = "PBS",
+        .marks = { "PBS_ENVIRONMENT", "PBS_JOBID" },
+        .path = find_pbs_file,
+        .read = read_pbs_allocation,
+};
 
 /* Reads a list of words: each is a host, followed by its slots if @counted. */
 static int read_lsf_words(struct alloc_reader *r, const char *name, bool counted)
@@ -74,7 +88,7 @@ static int read_lsf_words(struct alloc_reader *r, const char *name, bool counted
 /* LSF: "host count host count ..." in LSB_MCPU_HOSTS; without it a host per slot, in the file of
  * LSB_DJOB_HOSTFILE, else in LSB_HOSTS, which LSF leaves out in large jobs. The first host of the
  * job runs its script, so that this machine must be one of them. */
-int alloc_lsf_read(struct alloc_reader *r)
+static int read_lsf_allocation(struct alloc_reader *r)
 {
         const struct alloc_input *in = r->in;
         const char *from = alloc_variable(in->env, "LSB_MCPU_HOSTS") ? "LSB_MCPU_HOSTS"
@@ -104,6 +118,16 @@ int alloc_lsf_read(struct alloc_reader *r)
         return 0;
 }
 
+static const char *find_lsf_file(char *const *env)
+{
+        return alloc_variable(env, "LSB_MCPU_HOSTS") ? NULL
+                                                     : alloc_variable(env, "LSB_DJOB_HOSTFILE");
+}
+
+const struct alloc_manager alloc_lsf = {
+        .title = "LSF", .marks = { "LSB_JOBID" }, .path = find_lsf_file, .read = read_lsf_allocation
+};
+
 /* Reads "host slots queue processors" of the current line; the last two words do not matter. */
 static int read_sge_line(struct alloc_reader *r, struct alloc_text *t)
 {
@@ -131,7 +155,7 @@ static int read_sge_line(struct alloc_reader *r, struct alloc_text *t)
 }
 
 /* PE_HOSTFILE has a line for each queue instance of the job: those of a host add up. */
-int alloc_sge_read(struct alloc_reader *r)
+static int read_sge_allocation(struct alloc_reader *r)
 {
         CLEANUP(alloc_text_finish) struct alloc_text t;
 
@@ -151,10 +175,22 @@ int alloc_sge_read(struct alloc_reader *r)
         return 0;
 }
 
+static const char *find_sge_file(char *const *env)
+{
+        return alloc_variable(env, "PE_HOSTFILE");
+}
+
+const struct alloc_manager alloc_sge = {
+        .title = "Grid Engine",
+        .marks = { "SGE_ROOT", "ARC", "JOB_ID", "PE_HOSTFILE" },
+        .path = find_sge_file,
+        .read = read_sge_allocation,
+};
+
 /* MPI Operator, and the MPI runtime of Kubeflow Trainer: the hostfile of the launcher pod, written
  * for Open MPI (worker slots=8), Intel MPI or MPICH (worker:8). With runLauncherAsWorker the
  * launcher itself comes first. */
-int alloc_mpi_operator_read(struct alloc_reader *r)
+static int read_mpi_operator_allocation(struct alloc_reader *r)
 {
         const struct alloc_input *in = r->in;
 
@@ -163,3 +199,24 @@ int alloc_mpi_operator_read(struct alloc_reader *r)
         alloc_settle(r, NULL, in->path, 0, NULL);
         return 0;
 }
+
+/* Finds the hostfile of the launcher pod, wherever the operator mounts it. */
+static const char *find_operator_hostfile(char *const *env)
+{
+        static const char *const names[] = { "OMPI_MCA_orte_default_hostfile",
+                                             "I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (alloc_variable(env, names[i]))
+                        return alloc_variable(env, names[i]);
+        return OPERATOR_HOSTFILE;
+}
+
+const struct alloc_manager alloc_mpi_operator = {
+        .title = "MPI Operator",
+        .marks = { "K_MPI_JOB_ROLE=launcher" },
+        .also = "OMPI_MCA_orte_default_hostfile=" OPERATOR_HOSTFILE,
+        .path = find_operator_hostfile,
+        .shared_file = true,
+        .read = read_mpi_operator_allocation,
+};

@@ -168,7 +168,7 @@ static int read_flux_resources(struct alloc_reader *r, const json_t *root, bool 
         return add_flux_hosts(r, &ranks, &names.names, ret_gpus);
 }
 
-int alloc_flux_read(struct alloc_reader *r)
+static int read_flux_allocation(struct alloc_reader *r)
 {
         CLEANUP(flux_json_finish) json_t *root = NULL;
         const char *job = alloc_variable(r->in->env, "FLUX_ENCLOSING_ID");
@@ -188,3 +188,11 @@ int alloc_flux_read(struct alloc_reader *r)
                 alloc_settle(r, job, "the instance's cores", 0, NULL);
         return 0;
 }
+
+const struct alloc_manager alloc_flux = {
+        .title = "Flux",
+        .marks = { "FLUX_URI" },
+        .inside = true,
+        .command = { "flux", "kvs", "get", "resource.R" },
+        .read = read_flux_allocation,
+};

@@ -23,13 +23,9 @@
 #include "head/alloc/alloc_reader.h"
 
 enum {
-        MANAGER_MS = 10000, /* for its command */
-        RAY_MS = 60000,     /* ... which imports Ray, and ends by itself before */
+        MANAGER_MS = 10000, /* for a command whose description has no time */
         FILE_MAX = 64 << 20,
 };
-
-/* For messages: its words as a user would write them. */
-#define RAY_NAME "$(python3 -m hnlaunch._ray nodes)"
 
 /* What surrounds this process. */
 struct surroundings {
@@ -46,18 +42,18 @@ static void surroundings_finish(struct surroundings *s)
 }
 
 /* Runs the command of a manager. 0, or -errno with @err. */
-static int run_manager(struct surroundings *s, enum alloc_from from, struct error *err)
+static int run_manager(struct surroundings *s, const struct alloc_manager *a, struct error *err)
 {
-        const char *const *argv = alloc_command(from, environ);
+        const char *const *argv = a->command;
         struct buf words = BUF_INIT;
 
         for (const char *const *word = argv; *word; word++)
                 buf_printf(&words, "%s%s", word == argv ? "$(" : " ", *word);
         buf_appends(&words, ")");
         s->command = buf_steal(&words);
-        s->in.path = from == ALLOC_RAY ? RAY_NAME : s->command;
-        return program_output(argv, SPAWN_NULL, from == ALLOC_RAY ? RAY_MS : MANAGER_MS, FILE_MAX,
-                              &s->text, &s->in.len, err);
+        s->in.path = a->command_name ? a->command_name : s->command;
+        return program_output(argv, SPAWN_NULL, a->command_ms ? a->command_ms : MANAGER_MS,
+                              FILE_MAX, &s->text, &s->in.len, err);
 }
 
 /* Reads the file, or runs the command, that @from needs, if it needs one. 0, or -errno; for a
@@ -80,7 +76,7 @@ static int read_surroundings(struct surroundings *s, enum alloc_from from, bool 
         if (s->in.path)
                 r = fd_read_file(s->in.path, FILE_MAX, &s->text, &s->in.len);
         else if (alloc_command(from, environ))
-                r = run_manager(s, from, err);
+                r = run_manager(s, alloc_manager(from), err);
         s->in.text = s->text;
         return r;
 }
@@ -88,23 +84,22 @@ static int read_surroundings(struct surroundings *s, enum alloc_from from, bool 
 static int complain_surroundings(enum alloc_from from, const char *path, const struct error *err,
                                  int error, struct diags *d)
 {
+        const struct alloc_manager *a = alloc_manager(from);
         struct diag *e;
 
         if (err->code) {
                 e = diag_add(d, HN_ALLOC_COMMAND, EX_UNAVAILABLE,
-                             "cannot read the nodes of the %s %s: %s", alloc_title(from),
-                             from == ALLOC_RAY ? "cluster" : "allocation", err->text);
+                             "cannot read the nodes of the %s %s: %s", a->title,
+                             a->nodes_of ? a->nodes_of : "allocation", err->text);
                 diag_note(e, "they are read from %s", path);
                 diag_help(e, "mend what it says, or name the hosts with -H or -w");
                 return -EINVAL;
         }
         e = diag_add(d, HN_ALLOC_MISSING, EX_DATAERR,
-                     "cannot read the nodes of the %s allocation from %s: %s", alloc_title(from),
-                     path, strerror(error));
-
-        if (from != ALLOC_MPI_OPERATOR && from != ALLOC_SAGEMAKER)
-                diag_note(e, "%s writes this file on the first node of the job only",
-                          alloc_title(from));
+                     "cannot read the nodes of the %s allocation from %s: %s", a->title, path,
+                     strerror(error));
+        if (!a->shared_file)
+                diag_note(e, "%s writes this file on the first node of the job only", a->title);
         diag_help(e, "start hnlaunch in the job's script, or name the hosts with -H or -w");
         return -EINVAL;
 }

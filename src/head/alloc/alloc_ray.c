@@ -19,6 +19,7 @@
 #include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/alloc/alloc_reader.h"
+#include "head/core/ray_module.h"
 
 static void ray_json_finish(json_t **j)
 {
@@ -95,7 +96,7 @@ static int add_ray_nodes(struct alloc_reader *r, const json_t *nodes, bool *ret_
         return r->hosts->n ? 0 : complain_no_slots(r);
 }
 
-int alloc_ray_read(struct alloc_reader *r)
+static int read_ray_allocation(struct alloc_reader *r)
 {
         CLEANUP(ray_json_finish) json_t *root = NULL;
         json_error_t err;
@@ -116,3 +117,12 @@ int alloc_ray_read(struct alloc_reader *r)
         r->hosts->source = xstrdup("Ray cluster");
         return 0;
 }
+
+const struct alloc_manager alloc_ray = {
+        .title = "Ray",
+        .command = { "python3", "-c", RAY_MODULE_CODE, "nodes" },
+        .command_name = "$(python3 -m hnlaunch._ray nodes)", /* as a user would write it */
+        .command_ms = 60000, /* it imports Ray, and ends by itself before */
+        .nodes_of = "cluster",
+        .read = read_ray_allocation,
+};

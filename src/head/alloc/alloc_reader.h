@@ -13,9 +13,6 @@ enum {
         ALLOC_CPUS_MAX = 65535, /* of a node */
 };
 
-#define MPI_OPERATOR_HOSTFILE "/etc/mpi/hostfile"
-#define SAGEMAKER_CONFIG      "/opt/ml/input/config/resourceconfig.json"
-
 /* A reader at work. */
 struct alloc_reader {
         const struct alloc_input *in;
@@ -98,16 +95,25 @@ struct host *alloc_find_host(struct hosts *h, const char *name);
  */
 void alloc_mark_own(struct hosts *h, const char *name);
 
-/* Each reads one manager's allocation. 0 or -EINVAL with errors. */
-typedef int (*alloc_reader_run)(struct alloc_reader *r);
-int alloc_slurm_read(struct alloc_reader *r);
-int alloc_pbs_read(struct alloc_reader *r);
-int alloc_lsf_read(struct alloc_reader *r);
-int alloc_sge_read(struct alloc_reader *r);
-int alloc_flux_read(struct alloc_reader *r);
-int alloc_mpi_operator_read(struct alloc_reader *r);
-int alloc_sagemaker_read(struct alloc_reader *r);
-int alloc_ray_read(struct alloc_reader *r);
+/* A manager and its reader. It is recognized when each of @marks is set, or @also is; NAME=VALUE
+ * must have that value. Without marks it is used only when the user names it. */
+struct alloc_manager {
+        const char *title; /* for messages: "Slurm" */
+        const char *marks[5], *also;
+        bool inside; /* it runs inside the allocation of another: alloc_find() tries it first */
+        /* Returns the path of the file that @read needs, lent by @env; NULL = none. */
+        const char *(*path)(char *const *env);
+        bool shared_file;         /* each node of the job has the file */
+        const char *command[6];   /* its output is needed instead; ended by NULL */
+        const char *command_name; /* for messages; NULL = its words */
+        int command_ms;           /* 0 = the usual time */
+        const char *nodes_of;     /* for messages; NULL = "allocation" */
+        /* Reads the allocation. 0 or -EINVAL with errors. */
+        int (*read)(struct alloc_reader *r);
+};
+
+/* Returns the description of a manager; NULL for auto and none. */
+const struct alloc_manager *alloc_manager(enum alloc_from from);
 
 /* Ends a read: settles slots from tasks, else from @gpus of each node (0 = unknown), and names the
  * origin: @job is the manager's number of the job, which may be NULL, @tasks_from and @gpus_from

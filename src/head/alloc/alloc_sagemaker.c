@@ -67,7 +67,7 @@ static int check_first_host(struct alloc_reader *r, const char *own)
         return -EINVAL;
 }
 
-int alloc_sagemaker_read(struct alloc_reader *r)
+static int read_sagemaker_allocation(struct alloc_reader *r)
 {
         const struct alloc_input *in = r->in;
         const char *gpus = alloc_variable(in->env, "SM_NUM_GPUS"), *own;
@@ -99,3 +99,17 @@ int alloc_sagemaker_read(struct alloc_reader *r)
                      "SM_NUM_GPUS");
         return 0;
 }
+
+static const char *find_sagemaker_file(char *const *env)
+{
+        return alloc_variable(env, "SM_HOSTS") ? NULL : "/opt/ml/input/config/resourceconfig.json";
+}
+
+const struct alloc_manager alloc_sagemaker = {
+        .title = "SageMaker",
+        .marks = { "SM_HOSTS", "SM_CURRENT_HOST" },
+        .also = "TRAINING_JOB_ARN",
+        .path = find_sagemaker_file,
+        .shared_file = true,
+        .read = read_sagemaker_allocation,
+};

@@ -310,7 +310,7 @@ static int check_copies(struct alloc_reader *r)
         return -EINVAL;
 }
 
-int alloc_slurm_read(struct alloc_reader *r)
+static int read_slurm_allocation(struct alloc_reader *r)
 {
         const char *job = alloc_variable(r->in->env, "SLURM_JOB_ID"), *tasks_from, *gpus_from;
         bool gpus_known =
@@ -324,3 +324,7 @@ int alloc_slurm_read(struct alloc_reader *r)
         alloc_settle(r, job, tasks_from, gpus, gpus_from);
         return 0;
 }
+
+const struct alloc_manager alloc_slurm = { .title = "Slurm",
+                                           .marks = { "SLURM_JOB_ID" },
+                                           .read = read_slurm_allocation };

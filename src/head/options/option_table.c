@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "head/alloc/alloc.h"
 #include "head/options/option_parse.h"
 
 /* clang-format off */
@@ -41,7 +42,7 @@ const struct option_def option_table[] = {
         { "local", 0, "N", "no ssh: N ranks on this machine (default: its GPUs, else its cores)",
           "run.local", NULL, GROUP_WHERE, OPTION_SOURCE | OPTION_OPTIONAL,
           .parse = value_local, FIELD(local_n), .min = 1, .max = 65536 },
-        { "scheduler", 0, "auto|none|slurm|pbs|lsf|sge|flux|mpi-operator|sagemaker|ray", "without hosts: read them from this manager's allocation",
+        { "scheduler", 0, ALLOC_WORDS, "without hosts: read them from this manager's allocation",
           "run.scheduler", "auto", GROUP_WHERE, OPTION_ALLOCATION,
           .parse = value_choice, FIELD(from) },
         { "include", 0, "SPEC", "only these hosts and slots, as in 'gpu[01-04]:0,2'",
