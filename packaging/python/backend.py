@@ -4,7 +4,7 @@
 The wheel is what `meson install --tags runtime` installs, in these places of an environment:
 
     bin/hnlaunch                       the program itself; no Python runs before it
-    libexec/hnlaunch/                  agents, hnlaunch-ssh.so and hnlaunch-top.so, where the program looks for them
+    libexec/hnlaunch/                  agents, hnlaunch-ssh.so, -table.so and -top.so, where the program looks for them
     libexec/hnlaunch/lib/              the libraries that they need
     share/                             manual and completions
     site-packages/hnlaunch/            the module; its folder lib has libhnlaunch.so.0 and the plug-in for NCCL

@@ -204,6 +204,7 @@ enum error_number {
         HN_NO_SCREEN = 830,
         HN_NO_REPORT = 831,
         HN_NO_PAGE = 832,
+        HN_TABLE_PLAIN = 835,
         /* records and limits */
         HN_OUTPUT_LOST = 901,
         HN_RECORD_INCOMPLETE = 902,

@@ -10,6 +10,7 @@ start --local 2 sh -c 'echo up; exec sleep 20'
 ok 'the ranks run' wait_for lines_are "$OUT" 2
 lacks 'no libssh in the head' "/proc/$PID/maps" libssh
 lacks 'no libcrypto in the head' "/proc/$PID/maps" libcrypto
+lacks 'no libsmartcols before a table' "/proc/$PID/maps" smartcols
 kill -TERM "$PID"
 wait "$PID" 2>/dev/null
 PID=
@@ -20,6 +21,16 @@ HNLAUNCH=$TMP/alone/hnlaunch
 hn --local 2 true
 exits 'a launch here does without the ssh part' 0
 
+# --- a table without the part that lays it out ---------------------------------------------------
+hn -n 2 --dry-run --local 2 true
+exits 'a plan does without the part for tables' 0
+is 'its rows are there' "$(grep -c '^0  localhost  0-1  ' "$OUT")" 1
+has 'a warning tells why' "$ERR" 'warning[HN835]: columns of tables are not aligned: hnlaunch-table.so is neither beside'
+echo 'no library' >"$TMP/alone/hnlaunch-table.so"
+hn --dry-run --local 2 true
+has 'and when it cannot be loaded' "$ERR" 'warning[HN835]: columns of tables are not aligned: cannot load the layout of tables:'
+
+# --- a launch elsewhere -------------------------------------------------------------------------
 hn -w node1 true
 exits 'a launch elsewhere does not' 69
 has 'it names the part' "$ERR" 'error[HN103]: hnlaunch-ssh.so is neither beside'

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/commands/run_ps.h"
 
-#include <libsmartcols.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,8 +14,10 @@
 #include "base/memory.h"
 #include "head/core/json_text.h"
 #include "head/output/say.h"
+#include "head/output/text_table.h"
 
 enum {
+        COL_LEFT = 7,
         ENDED_SHOWN = 5, /* without --all */
         WATCH_S = 2,     /* between two looks of --watch */
 };
@@ -139,9 +140,8 @@ static char *describe_left(const struct run *r)
         return xstrdup(text);
 }
 
-static void add_run_row(struct libscols_table *t, const struct run *r)
+static void add_run_row(struct text_table *t, const struct run *r)
 {
-        struct libscols_line *line = scols_table_new_line(t, NULL);
         char *cells[] = { xstrdup(r->id),
                           describe_start(r),
                           describe_time(r),
@@ -153,9 +153,7 @@ static void add_run_row(struct libscols_table *t, const struct run *r)
                           describe_state_cell(r),
                           run_program_text(r) };
 
-        for (size_t c = 0; c < ARRAY_SIZE(cells); c++)
-                if (!line || scols_line_refer_data(line, c, cells[c]) != 0)
-                        free(cells[c]);
+        memcpy(text_table_add(t), cells, sizeof(cells));
 }
 
 /* Whether the run is of the past for all that is known. */
@@ -168,50 +166,37 @@ static bool is_over(const struct run *r)
  * adds to *@hidden how many are in no row. */
 static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hidden)
 {
-        static const struct {
-                const char *name;
-                int flags;
-        } columns[] = { { "RUN", 0 },
-                        { "STARTED", 0 },
-                        { "TIME", SCOLS_FL_RIGHT },
-                        { "HOST", 0 },
-                        { "NODES", SCOLS_FL_RIGHT },
-                        { "RANKS", SCOLS_FL_RIGHT },
-                        { "STEP", SCOLS_FL_RIGHT },
-                        { "LEFT", SCOLS_FL_RIGHT },
-                        { "STATE", 0 },
-                        { "PROGRAM", SCOLS_FL_TRUNC } };
-        struct libscols_table *t = scols_new_table();
+        static const struct text_column columns[] = { { "RUN", 0 },
+                                                      { "STARTED", 0 },
+                                                      { "TIME", TEXT_RIGHT },
+                                                      { "HOST", 0 },
+                                                      { "NODES", TEXT_RIGHT },
+                                                      { "RANKS", TEXT_RIGHT },
+                                                      { "STEP", TEXT_RIGHT },
+                                                      { "LEFT", TEXT_RIGHT },
+                                                      { "STATE", 0 },
+                                                      { "PROGRAM", TEXT_TRUNCATE } };
+        CLEANUP(text_table_finish) struct text_table t = { columns, ARRAY_SIZE(columns) };
         bool any_left = false;
-        char *text = NULL;
 
         for (size_t i = 0; i < l->n; i++)
                 any_left |= shows_no_left(&l->v[i]) || (l->v[i].state == RUN_GOES_ON &&
                                                         json_object_get(l->v[i].info, "left_ms"));
 
-        for (size_t i = 0; t && i < ARRAY_SIZE(columns); i++)
-                scols_table_new_column(t, columns[i].name, i + 1 == ARRAY_SIZE(columns) ? 0.9 : 0.1,
-                                       columns[i].flags |
-                                               (strcmp(columns[i].name, "LEFT") || any_left
-                                                        ? 0
-                                                        : SCOLS_FL_HIDDEN));
-        scols_table_set_column_separator(t, "  ");
-        for (size_t i = 0; t && i < l->n; i++)
+        t.hidden[COL_LEFT] = !any_left;
+        for (size_t i = 0; i < l->n; i++)
                 if (!is_over(&l->v[i]))
-                        add_run_row(t, &l->v[i]);
-        for (size_t i = 0; t && i < l->n; i++) {
+                        add_run_row(&t, &l->v[i]);
+        for (size_t i = 0; i < l->n; i++) {
                 if (!is_over(&l->v[i]))
                         continue;
                 if (ended)
-                        add_run_row(t, &l->v[i]);
+                        add_run_row(&t, &l->v[i]);
                 else
                         ++*hidden;
                 ended -= ended > 0;
         }
-        if (t)
-                scols_print_table_to_string(t, &text);
-        scols_unref_table(t);
-        return text ? text : xstrdup("");
+        return text_table_format(&t);
 }
 
 static void print_runs_json(const struct run_list *l)
@@ -255,8 +240,7 @@ static void print_runs(const struct options *o, const struct run_list *l, struct
         }
         text = make_runs_table(l, o->ps.all ? SIZE_MAX : ENDED_SHOWN, &hidden);
         fputs(paints ? "\033[H\033[J" : "", stdout);
-        if (l->n)
-                puts(text); /* the table has no newline at its end */
+        fputs(text, stdout);
         if (!l->n)
                 diag_tell(d, "you have no runs here");
         else if (hidden)

@@ -6,7 +6,6 @@
 #include "head/report/plan_print.h"
 
 #include <jansson.h>
-#include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "head/hosts/host_groups.h"
 #include "head/nodes/program_link.h"
 #include "head/options/config.h"
+#include "head/output/text_table.h"
 #include "head/report/plan_view.h"
 #include "wire/env/gpu_list.h"
 #include "wire/env_names.h"
@@ -38,34 +38,17 @@ enum column {
         COLUMNS
 };
 
-static struct libscols_table *new_plan_table(FILE *to, const bool *hidden)
-{
-        static const struct {
-                const char *name;
-                int flags;
-        } columns[COLUMNS] = { { "NODE", SCOLS_FL_RIGHT },
-                               { "HOST", 0 },
-                               { "ADDRESS", 0 },
-                               { "VIA", 0 },
-                               { "RANKS", SCOLS_FL_RIGHT },
-                               { "SLOTS", SCOLS_FL_RIGHT },
-                               { "GPUS", 0 },
-                               { "CORES", SCOLS_FL_RIGHT },
-                               { "MEMORY", SCOLS_FL_RIGHT },
-                               { "ARCH", 0 },
-                               { "FROM", 0 } };
-        struct libscols_table *t = scols_new_table();
-
-        if (!t)
-                return NULL;
-        for (int i = 0; i < COLUMNS; i++)
-                scols_table_new_column(t, columns[i].name, 0.1,
-                                       columns[i].flags | (hidden[i] ? SCOLS_FL_HIDDEN : 0));
-        scols_table_set_stream(t, to);
-        scols_table_enable_nowrap(t, 1);
-        scols_table_set_column_separator(t, "  ");
-        return t;
-}
+static const struct text_column plan_columns[COLUMNS] = { { "NODE", TEXT_RIGHT },
+                                                          { "HOST", 0 },
+                                                          { "ADDRESS", 0 },
+                                                          { "VIA", 0 },
+                                                          { "RANKS", TEXT_RIGHT },
+                                                          { "SLOTS", TEXT_RIGHT },
+                                                          { "GPUS", 0 },
+                                                          { "CORES", TEXT_RIGHT },
+                                                          { "MEMORY", TEXT_RIGHT },
+                                                          { "ARCH", 0 },
+                                                          { "FROM", 0 } };
 
 /* Numbers in short; parts of GPUs as CUDA_VISIBLE_DEVICES names them, or by their place there. */
 static char *fold_gpus(const struct plan_view *v, const struct intlist *gpus)
@@ -140,25 +123,17 @@ static bool continues_row(const struct plan_view *v, const struct plan_node *a,
         return same;
 }
 
-static void set_cell(struct libscols_line *line, enum column column, char *text)
-{
-        if (scols_line_refer_data(line, column, text) != 0)
-                free(text);
-}
-
 /* Adds a row for @count nodes from @n on. */
-static void add_plan_row(struct libscols_table *t, const struct plan_view *v,
-                         const struct plan_node *n, size_t count)
+static void add_plan_row(struct text_table *t, const struct plan_view *v, const struct plan_node *n,
+                         size_t count)
 {
         CLEANUP(intlist_finish) struct intlist nodes = { 0 }, ranks = { 0 };
         CLEANUP(host_group_finish) struct host_group hosts = { 0 };
         CLEANUP(free_textp) char *names = NULL;
         const struct host *h = &v->hosts->v[n->host];
-        struct libscols_line *line = scols_table_new_line(t, NULL);
+        char **cells = text_table_add(t);
         bool used = n->node_rank >= 0;
 
-        if (!line)
-                return;
         for (size_t i = 0; i < count; i++) {
                 host_group_add(&hosts, n[i].host);
                 intlist_add(&nodes, n[i].node_rank);
@@ -167,14 +142,15 @@ static void add_plan_row(struct libscols_table *t, const struct plan_view *v,
         }
         names = count > 1 ? hosts_fold(v->hosts, hosts.hosts, count) : xstrdup(h->name);
         for (enum column c = 0; c < COLUMNS; c++)
-                set_cell(line, c, format_shared_cell(v, n, c));
-        if (count > 1)
-                set_cell(line, COL_SLOTS, xasprintf("%d/%d each", n->n_ranks, n->slots));
-        set_cell(line, COL_NODE, used ? intlist_fold(&nodes) : xstrdup("-"));
-        set_cell(line, COL_HOST,
-                 xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", names));
-        set_cell(line, COL_RANKS, used ? intlist_fold(&ranks) : xstrdup("unused"));
-        set_cell(line, COL_FROM, hosts_places(v->hosts, hosts.hosts, count));
+                cells[c] = format_shared_cell(v, n, c);
+        if (count > 1) {
+                free(cells[COL_SLOTS]);
+                cells[COL_SLOTS] = xasprintf("%d/%d each", n->n_ranks, n->slots);
+        }
+        cells[COL_NODE] = used ? intlist_fold(&nodes) : xstrdup("-");
+        cells[COL_HOST] = xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", names);
+        cells[COL_RANKS] = used ? intlist_fold(&ranks) : xstrdup("unused");
+        cells[COL_FROM] = hosts_places(v->hosts, hosts.hosts, count);
 }
 
 static bool is_option_given(const struct options *o, const char *option)
@@ -199,24 +175,27 @@ static void print_nodes(FILE *to, const struct plan_view *v)
 {
         enum { MANY = 8 };
         bool fold = v->p->n_nodes > MANY && !v->o->verbose;
-        bool hidden[COLUMNS] = { [COL_ADDRESS] = true,         [COL_VIA] = !v->parents,
-                                 [COL_GPUS] = !gpus_matter(v), [COL_CORES] = !v->inventory,
-                                 [COL_MEMORY] = !v->inventory, [COL_ARCH] = !v->inventory };
-        struct libscols_table *t;
+        CLEANUP(text_table_finish)
+        struct text_table t = { .columns = plan_columns,
+                                .n_columns = COLUMNS,
+                                .hidden = { [COL_ADDRESS] = true,
+                                            [COL_VIA] = !v->parents,
+                                            [COL_GPUS] = !gpus_matter(v),
+                                            [COL_CORES] = !v->inventory,
+                                            [COL_MEMORY] = !v->inventory,
+                                            [COL_ARCH] = !v->inventory } };
+        CLEANUP(free_textp) char *text = NULL;
 
         for (size_t i = 0; i < v->hosts->n; i++)
-                hidden[COL_ADDRESS] &= !v->hosts->v[i].addr;
-        t = new_plan_table(to, hidden);
-        if (!t)
-                return;
+                t.hidden[COL_ADDRESS] &= !v->hosts->v[i].addr;
         for (size_t i = 0, end; i < v->p->n_nodes; i = end) {
                 for (end = i + 1; fold && end < v->p->n_nodes; end++)
                         if (!continues_row(v, &v->p->nodes[end - 1], &v->p->nodes[end]))
                                 break;
-                add_plan_row(t, v, &v->p->nodes[i], end - i);
+                add_plan_row(&t, v, &v->p->nodes[i], end - i);
         }
-        scols_print_table(t);
-        scols_unref_table(t);
+        text = text_table_format(&t);
+        fputs(text, to);
 }
 
 static void print_exports(FILE *to, const struct plan_view *v)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A row of the table has nine cells; STORE and STEP are hidden when no rank has joined or reported
- * progress. Before the table is laid out (libsmartcols), rows that differ only in numbers are
+ * progress. Before the table is laid out (text_table), rows that differ only in numbers are
  * sorted together (compare_kinds()). More than FOLD_ABOVE rows of a kind become one line below the
  * table, "ranks 8-511 wait for `x` for 12.0s", so that ten thousand ranks fit on a screen.
  */
 #include "head/status/rank_table_text.h"
 
 #include <inttypes.h>
-#include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/output/text_table.h"
 
 enum {
         NAMES_MAX = 80,  /* characters of a list of ranks */
@@ -291,72 +291,35 @@ enum column {
         COL_NOW
 };
 
-static struct libscols_table *create_rank_columns(bool stores, bool steps)
-{
-        static const struct {
-                const char *name;
-                int flags;
-        } columns[] = { { "RANK", SCOLS_FL_RIGHT },
-                        { "HOST", 0 },
-                        { "LOCAL", SCOLS_FL_RIGHT },
-                        { "PID", SCOLS_FL_RIGHT },
-                        { "ALIVE", 0 },
-                        { "LAST SEEN", 0 },
-                        { "STORE", 0 },
-                        { "STEP", 0 },
-                        { "NOW", 0 } };
-        struct libscols_table *t = scols_new_table();
+static const struct text_column rank_columns[] = {
+        { "RANK", TEXT_RIGHT }, { "HOST", 0 },  { "LOCAL", TEXT_RIGHT },
+        { "PID", TEXT_RIGHT },  { "ALIVE", 0 }, { "LAST SEEN", 0 },
+        { "STORE", 0 },         { "STEP", 0 },  { "NOW", 0 },
+};
 
-        if (!t)
-                return NULL;
-        for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-                bool hidden = (i == COL_STORE && !stores) || (i == COL_STEP && !steps);
-
-                scols_table_new_column(t, columns[i].name, 0.1,
-                                       columns[i].flags | (hidden ? SCOLS_FL_HIDDEN : 0));
-        }
-        scols_table_enable_nowrap(t, 1);
-        scols_table_set_column_separator(t, "  ");
-        return t;
-}
-
-static void set_cell_number(struct libscols_line *line, enum column column, uint32_t n)
-{
-        char text[16];
-
-        snprintf(text, sizeof(text), "%u", n);
-        scols_line_set_data(line, column, text);
-}
-
-static void add_table_row(struct libscols_table *table, const struct rank_table *t,
+static void add_table_row(struct text_table *table, const struct rank_table *t,
                           const struct rank_row *r)
 {
-        struct libscols_line *line = scols_table_new_line(table, NULL);
-        char text[240];
+        char **cells = text_table_add(table), text[240];
 
-        if (!line)
-                return;
-        set_cell_number(line, COL_RANK, (uint32_t)r->rank);
-        scols_line_set_data(line, COL_HOST, t->hosts->v[t->plan->nodes[r->node].host].name);
-        set_cell_number(line, COL_LOCAL, (uint32_t)r->local_rank);
+        cells[COL_RANK] = xasprintf("%d", r->rank);
+        cells[COL_HOST] = xstrdup(t->hosts->v[t->plan->nodes[r->node].host].name);
+        cells[COL_LOCAL] = xasprintf("%d", r->local_rank);
         if (r->k.pid)
-                set_cell_number(line, COL_PID, r->k.pid);
-        scols_line_set_data(line, COL_ALIVE, format_alive(r));
+                cells[COL_PID] = xasprintf("%u", r->k.pid);
+        cells[COL_ALIVE] = xstrdup(format_alive(r));
         format_store(r, text, sizeof(text));
-        scols_line_set_data(line, COL_STORE, text);
+        cells[COL_STORE] = xstrdup(text);
         format_step(r, text, sizeof(text));
-        scols_line_set_data(line, COL_STEP, text);
+        cells[COL_STEP] = xstrdup(text);
         if (r->known != RANK_ROW_ALIVE)
                 return;
-        if (r->k.seen_ms == STATUS_NEVER)
-                snprintf(text, sizeof(text), "started %s ago, no word",
-                         rank_span(r->k.started_ms).text);
-        else
-                snprintf(text, sizeof(text), "%s ago", rank_span(r->k.seen_ms).text);
-        scols_line_set_data(line, COL_SEEN, text);
-        snprintf(text, sizeof(text), "%u%% CPU%s%s", r->k.cpu_percent, *r->k.channel ? ", " : "",
-                 r->k.channel);
-        scols_line_set_data(line, COL_NOW, text);
+        cells[COL_SEEN] =
+                r->k.seen_ms == STATUS_NEVER
+                        ? xasprintf("started %s ago, no word", rank_span(r->k.started_ms).text)
+                        : xasprintf("%s ago", rank_span(r->k.seen_ms).text);
+        cells[COL_NOW] = xasprintf("%u%% CPU%s%s", r->k.cpu_percent, *r->k.channel ? ", " : "",
+                                   r->k.channel);
 }
 
 static int compare_row_ranks(const void *a, const void *b)
@@ -392,27 +355,26 @@ char *rank_table_print(const struct rank_table *t, rank_filter filter)
 {
         const struct rank_row **v = xcalloc(t->n, sizeof(const struct rank_row *));
         bool stores = rank_table_count(t, rank_row_joined);
-        struct libscols_table *table =
-                create_rank_columns(stores, rank_table_count(t, rank_row_steps));
+        CLEANUP(text_table_finish)
+        struct text_table table = { rank_columns, ARRAY_SIZE(rank_columns) };
         struct buf lines = BUF_INIT, out = BUF_INIT;
-        char *text = NULL;
+        CLEANUP(free_textp) char *text = NULL;
         size_t n = 0;
 
+        table.hidden[COL_STORE] = !stores;
+        table.hidden[COL_STEP] = !rank_table_count(t, rank_row_steps);
         for (size_t i = 0; i < t->n; i++)
                 if (!filter || filter(&t->rows[i]))
                         v[n++] = &t->rows[i];
         n = fold_rows(v, n, stores, &lines);
-        for (size_t i = 0; table && i < MIN(n, (size_t)ROWS_MAX); i++)
-                add_table_row(table, t, v[i]);
-        if (n && table && scols_print_table_to_string(table, &text) == 0)
-                buf_printf(&out, "%s%s", text, *text && text[strlen(text) - 1] == '\n' ? "" : "\n");
+        for (size_t i = 0; i < MIN(n, (size_t)ROWS_MAX); i++)
+                add_table_row(&table, t, v[i]);
+        text = text_table_format(&table);
+        buf_appends(&out, text);
         if (n > ROWS_MAX)
                 buf_printf(&out, "... and %zu more\n", n - ROWS_MAX);
         buf_append(&out, buf_data(&lines), buf_len(&lines));
         buf_finish(&lines);
-        if (table)
-                scols_unref_table(table);
-        free(text);
         free(v);
         return buf_len(&out) ? buf_steal(&out) : xstrdup("");
 }

@@ -961,6 +961,11 @@ const struct error_id error_ids[] = {
           "the page of a report cannot be written",
           "The file of --html cannot be opened for writing, or its disk is full.",
           "Name another file; --html - writes to standard output." },
+        { HN_TABLE_PLAIN,
+          "columns of tables are not aligned (warning)",
+          "hnlaunch-table.so, the part that lays tables out, is missing or cannot be loaded: the installation is incomplete, or "
+          "libsmartcols is not installed. The rows of a table are printed all the same, with two blanks between cells.",
+          "Install hnlaunch again, with libsmartcols (libsmartcols1 on Debian)." },
         { HN_OUTPUT_LOST,
           "output of ranks is missing in the log folder",
           "Writing to files of the log folder failed: the file system is full, or an error occurred. The ranks and "

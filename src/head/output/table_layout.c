@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hnlaunch-table.so: the layout of text_table, by libsmartcols. A table with a column that may be
+ * cut gives it the rest of the terminal's width; any other is cut at its end.
+ */
+#include <libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/output/text_table.h"
+
+/* Returns the table with columns and without rows. NULL: out of memory. */
+static struct libscols_table *create_columns(const struct text_table *t)
+{
+        struct libscols_table *s = scols_new_table();
+        bool nowrap = true;
+
+        for (size_t i = 0; s && i < t->n_columns; i++) {
+                unsigned flags = t->columns[i].flags;
+
+                nowrap &= !(flags & TEXT_TRUNCATE);
+                scols_table_new_column(s, t->columns[i].name, flags & TEXT_TRUNCATE ? 0.9 : 0.1,
+                                       (flags & TEXT_RIGHT ? SCOLS_FL_RIGHT : 0) |
+                                               (flags & TEXT_TRUNCATE ? SCOLS_FL_TRUNC : 0) |
+                                               (t->hidden[i] ? SCOLS_FL_HIDDEN : 0));
+        }
+        if (s) {
+                scols_table_enable_nowrap(s, nowrap);
+                scols_table_set_column_separator(s, "  ");
+        }
+        return s;
+}
+
+/* Ends @text with a newline, which not every release of the library writes. */
+static char *end_with_newline(char *text)
+{
+        size_t len = strlen(text);
+        char *longer = len && text[len - 1] == '\n' ? text : realloc(text, len + 2);
+
+        if (!longer)
+                free(text);
+        else if (longer[len ? len - 1 : 0] != '\n')
+                memcpy(longer + len, "\n", 2);
+        return longer;
+}
+
+char *table_layout(const struct text_table *t)
+{
+        struct libscols_table *s = create_columns(t);
+        char *text = NULL;
+
+        for (size_t i = 0; s && i < t->n_rows; i++) {
+                struct libscols_line *line = scols_table_new_line(s, NULL);
+
+                for (size_t c = 0; line && c < t->n_columns; c++)
+                        scols_line_set_data(line, c, t->rows[i][c]);
+        }
+        if (s && scols_print_table_to_string(s, &text) != 0)
+                text = NULL;
+        scols_unref_table(s);
+        return text ? end_with_newline(text) : NULL;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/output/text_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/error_number.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "head/nodes/install_paths.h"
+#include "head/output/say.h"
+
+char **text_table_add(struct text_table *t)
+{
+        t->rows = xgrow(t->rows, t->n_rows, &t->cap, sizeof(*t->rows));
+        t->rows[t->n_rows] = xcalloc(t->n_columns, sizeof(**t->rows));
+        return t->rows[t->n_rows++];
+}
+
+void text_table_finish(struct text_table *t)
+{
+        for (size_t i = 0; i < t->n_rows; i++) {
+                for (size_t c = 0; c < t->n_columns; c++)
+                        free(t->rows[i][c]);
+                free(t->rows[i]);
+        }
+        free(t->rows);
+}
+
+static void warn_of_no_layout(const struct error *err)
+{
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+
+        diag_help(diag_warn(&d, HN_TABLE_PLAIN, "columns of tables are not aligned: %s", err->text),
+                  "install hnlaunch again, with libsmartcols");
+        say_diags(&d, false);
+}
+
+/* Returns the function of the module, NULL = it cannot be loaded. */
+static table_layout_fn *find_layout(void)
+{
+        static table_layout_fn *layout;
+        static bool tried;
+        struct error err = { 0 };
+
+        if (!tried)
+                *(void **)&layout = install_path_load("hnlaunch-table.so", "the layout of tables",
+                                                      "table_layout", &err);
+        if (!tried && !layout)
+                warn_of_no_layout(&err);
+        tried = true;
+        return layout;
+}
+
+/* Appends the cells of a row; NULL = the names of the columns. */
+static void append_plain_row(struct buf *b, const struct text_table *t, char *const *cells)
+{
+        const char *gap = "";
+
+        for (size_t i = 0; i < t->n_columns; i++) {
+                if (t->hidden[i])
+                        continue;
+                const char *text = !cells ? t->columns[i].name : cells[i] ? cells[i] : "";
+
+                buf_appends(b, gap);
+                printable_put(b, text, strlen(text));
+                gap = "  ";
+        }
+        buf_appends(b, "\n");
+}
+
+char *text_table_format(const struct text_table *t)
+{
+        table_layout_fn *layout = t->n_rows ? find_layout() : NULL;
+        char *text = layout ? layout(t) : NULL;
+        struct buf b = BUF_INIT;
+
+        if (text || !t->n_rows)
+                return text ? text : xstrdup("");
+        append_plain_row(&b, t, NULL);
+        for (size_t i = 0; i < t->n_rows; i++)
+                append_plain_row(&b, t, t->rows[i]);
+        return buf_steal(&b);
+}
