@@ -52,6 +52,8 @@ for how in '' --tree=2; do
         ok 'a frozen node: its sample grows old' wait_for true_of 'hosts[1]["age_ms"] > 4000'
         lab_run "$LAB_HNLAUNCH" top
         ok 'and is told first' grep -q '^node002 .*silent for ' <(sed -n 3p "$OUT")
+        look
+        ok 'top that is opened now tells it, without a sample' wait_for true_of 'hosts[1]["silent_ms"] > 4000'
         lab thaw node002
         ok 'thawed, it is back' wait_for true_of 'hosts[1]["age_ms"] < 2000'
     fi

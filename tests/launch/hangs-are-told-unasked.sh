@@ -67,6 +67,8 @@ ok 'a hang is told' wait_for count_is 'HN811' 1
 id=$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")
 "$HNLAUNCH" ps >listed 2>&1
 ok 'ps tells the hang' grep -qE "^$id .* running, hangs for [0-9]" listed
+"$HNLAUNCH" top >shown 2>&1
+ok 'so does top, in its first line' grep -qE '^run .*  hangs for [0-9]+[sm]$' shown
 "$HNLAUNCH" stop "$id" >stopped 2>&1 &
 stopper=$!
 finish

@@ -28,3 +28,13 @@ bool step_pace_is_still(int64_t silent_us, int64_t step_us)
 {
         return silent_us >= STILL_US && silent_us / STILL_STEPS >= step_us;
 }
+
+int64_t step_pace_stalled_ms(const struct step_pace *p, int64_t now_us, int64_t hang_ms)
+{
+        int64_t silent_us = now_us - p->had_us;
+
+        if (!p->had_us)
+                return hang_ms;
+        return hang_ms || step_pace_is_still(silent_us, step_pace_step_us(p)) ? silent_us / 1000
+                                                                              : 0;
+}

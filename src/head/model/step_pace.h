@@ -2,7 +2,7 @@
 /*
  * Step pace: the mean time of a step, and whether the steps stand still
  *
- * The live line and `hnlaunch ps` have the rule from here. Pure.
+ * The live line, ps and top have the rule from here. Pure.
  */
 #pragma once
 
@@ -24,3 +24,6 @@ int64_t step_pace_step_us(const struct step_pace *p);
 /* Returns whether a time without a step is long: ten steps of @step_us, and at least ten seconds.
  */
 bool step_pace_is_still(int64_t silent_us, int64_t step_us);
+/* Returns for how long a run that stands still has had no step, or without steps no sign of life,
+ * in milliseconds; 0 = it does not. @hang_ms: of a hang that was found, 0 = none. */
+int64_t step_pace_stalled_ms(const struct step_pace *p, int64_t now_us, int64_t hang_ms);

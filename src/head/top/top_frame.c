@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "head/model/step_pace.h"
 #include "head/term/columns.h"
 
 enum {
@@ -101,6 +100,7 @@ static void read_frame_host(struct top_frame_host *h, const json_t *j)
         h->state = read_frame_word(j, "state");
         h->node = read_frame_number(j, "node");
         h->age_ms = read_frame_number(j, "age_ms");
+        h->silent_ms = read_frame_number(j, "silent_ms");
         h->memory_mib = read_frame_number(j, "memory_mib");
         h->memory_total_mib = read_frame_number(j, "memory_total_mib");
         h->in_kib = read_frame_number(j, "in_kib");
@@ -260,9 +260,11 @@ static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct 
 static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
 {
         h->step = h->lag = h->quiet_ms = -1;
-        h->odd.worst = !strcmp(h->state, "lost")                               ? ODD_LOST
-                       : h->age_ms > SILENT_MS && !strcmp(h->state, "running") ? ODD_SILENT
-                                                                               : ODD_NOT;
+        if (h->silent_ms < 0 && h->age_ms > SILENT_MS && !strcmp(h->state, "running"))
+                h->silent_ms = h->age_ms;
+        h->odd.worst = !strcmp(h->state, "lost") ? ODD_LOST
+                       : h->silent_ms >= 0       ? ODD_SILENT
+                                                 : ODD_NOT;
         for (size_t i = 0; i < h->n_ranks; i++) {
                 struct top_frame_rank *r = &h->ranks[i];
 
@@ -308,6 +310,7 @@ bool top_frame_read(struct top_frame *f, json_t *json)
         f->total = read_frame_number(json, "total");
         f->pace.since_step_ms = read_frame_number(json, "since_step_ms");
         f->pace.step_ms = read_frame_number(json, "step_ms");
+        f->pace.stalled_ms = read_frame_number(json, "stalled_ms");
         f->n_hosts = json_array_size(hosts);
         f->hosts = xcalloc(f->n_hosts, sizeof(*f->hosts));
         for (size_t i = 0; i < f->n_hosts; i++) {
@@ -380,6 +383,17 @@ static void write_cost(const struct top_frame *f, char *to, size_t size)
                  f->slow.cost);
 }
 
+static void write_exit(int64_t code, char *to, size_t size)
+{
+        const char *name = code < 0 ? sigabbrev_np((int)-code) : NULL;
+
+        if (name)
+                snprintf(to, size, "killed by SIG%s", name);
+        else
+                snprintf(to, size, code < 0 ? "killed by signal %d" : "exited with %d",
+                         abs((int)code));
+}
+
 void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank *r, char *to,
                          size_t size)
 {
@@ -394,8 +408,7 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
                 snprintf(to, size, "silent");
                 break;
         case ODD_FAILED:
-                snprintf(to, size, r->exit < 0 ? "killed by signal %d" : "exited with %d",
-                         abs((int)r->exit));
+                write_exit(r->exit, to, size);
                 break;
         case ODD_STOPPED:
                 snprintf(to, size, "stopped (T)");
@@ -453,7 +466,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
         if (h->odd.worst == ODD_NOT)
                 return;
         if (h->odd.worst == ODD_LOST || (h->odd.worst == ODD_SILENT && !r->silent)) {
-                top_frame_age(MAX(h->age_ms, INT64_C(0)), age, sizeof(age));
+                top_frame_age(MAX(h->silent_ms, INT64_C(0)), age, sizeof(age));
                 if (h->odd.worst == ODD_LOST)
                         snprintf(to, size, "lost");
                 else
@@ -466,12 +479,6 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
         if (h->odd.n > 1)
                 snprintf(others, sizeof(others), ", %zu more", h->odd.n - 1);
         snprintf(to, size, "rank %" PRId64 " %s%s", r->rank, note, others);
-}
-
-bool top_frame_has_no_step(const struct top_frame *f)
-{
-        return f->pace.since_step_ms >= 0 &&
-               step_pace_is_still(f->pace.since_step_ms * 1000, f->pace.step_ms * 1000);
 }
 
 int64_t top_frame_still_ms(const struct top_frame *f)

@@ -52,7 +52,7 @@ struct top_frame_host {
         const char *name, *state;
         int64_t node; /* below n_hosts */
         double cpu_percent;
-        int64_t age_ms, memory_mib, memory_total_mib, in_kib, out_kib;
+        int64_t age_ms, silent_ms, memory_mib, memory_total_mib, in_kib, out_kib;
         struct top_frame_rank *ranks;
         size_t n_ranks;
         /* Of the ranks: how many live, the last step, the longest wait, the newest output. */
@@ -74,6 +74,7 @@ struct top_slow {
 struct top_frame_pace {
         int64_t since_step_ms; /* since the last step of any rank */
         int64_t step_ms;       /* mean time of a step */
+        int64_t stalled_ms;    /* the run stands still (step_pace.h) */
         int64_t long_wait_ms;  /* a wait of that time is long */
 };
 
@@ -104,8 +105,6 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
                          size_t size);
 /* Writes who is slow: "rank 5 on gpu026 is slow: others wait 19 %"; "" = no rank. */
 void top_frame_slow_note(const struct top_frame *f, char *to, size_t size);
-/* Returns whether no step has come for long (step_pace.h). */
-bool top_frame_has_no_step(const struct top_frame *f);
 /* Returns for how long no rank has written while none works: perhaps a hang. -1 = some do. */
 int64_t top_frame_still_ms(const struct top_frame *f);
 /* Writes a time in a few characters: "12s", "3m", "2h05m". */

@@ -369,19 +369,19 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
 /* The state of the run, or what may be a hang, then *@alarm. malloc'ed. */
 static char *describe_state(const struct top_frame *f, const struct top_rate *rate, bool *alarm)
 {
-        bool no_step = top_frame_has_no_step(f);
-        bool steps = !no_step && rate &&
+        bool stalled = f->pace.stalled_ms > 0, no_step = stalled && f->step >= 0;
+        bool steps = !stalled && rate &&
                      (top_rate_now(rate) > 0 || (f->step >= 0 && rate->n < FEW_FRAMES));
         int64_t still_ms = steps ? -1 : top_frame_still_ms(f);
         char age[24];
 
-        *alarm = (still_ms >= 0 || no_step) && !strcmp(f->state, "running");
+        *alarm = (still_ms >= 0 || stalled) && !strcmp(f->state, "running");
         if (!*alarm)
                 return xstrdup(f->state);
-        top_frame_age(no_step ? f->pace.since_step_ms : still_ms, age, sizeof(age));
+        top_frame_age(stalled ? f->pace.stalled_ms : still_ms, age, sizeof(age));
         if (no_step)
                 return xasprintf("no step for %s%s", age, still_ms >= 0 ? ", no rank works" : "");
-        return xasprintf("no output for %s, no rank works", age);
+        return xasprintf(stalled ? "hangs for %s" : "no output for %s, no rank works", age);
 }
 
 /* "9.7/s ▃▅▆▆", and "5m25s left". */
@@ -431,7 +431,7 @@ void top_layout_head(const struct top_frame *f, const struct top_rate *rate, siz
         CLEANUP(free_textp) char *steps = buf_steal(&step);
         CLEANUP(free_textp) char *state = describe_state(f, rate, &alarm);
 
-        if (rate && f->step >= 0 && !top_frame_has_no_step(f))
+        if (rate && f->step >= 0 && f->pace.stalled_ms <= 0)
                 write_speed(f, rate, speed, sizeof(speed), left, sizeof(left));
         const char *pieces[PIECES] = { run, age, ranks, steps, speed, left, state };
 

@@ -288,6 +288,8 @@ static void add_top_node(const struct top_state *t, struct buf *b, size_t node,
         buf_printf(b, "{\"node\":%d", p->node_rank);
         add_json_word(b, "host", t->s.hosts->v[p->host].name);
         buf_printf(b, ",\"state\":\"%s\"", facts.state);
+        if (facts.silent_ms)
+                add_json_number(b, "silent_ms", facts.silent_ms);
         if (facts.memory)
                 add_json_number(b, "memory_total_mib", (int64_t)(facts.memory >> 20));
         if (n->taken_us >= 0)
@@ -311,12 +313,14 @@ static void add_pace(struct buf *to, const struct step_pace *p, int64_t now_us)
 void top_state_json(const struct top_state *t, struct buf *to)
 {
         struct top_steps steps = find_top_steps(t);
+        int64_t now_us = events_now_us(t->s.events);
+        int64_t stalled_ms = step_pace_stalled_ms(&t->ranks->pace, now_us, t->s.hang_ms(t->s.ctx));
         int shown = 0;
 
         buf_appends(to, "{\"v\":1");
         add_json_word(to, "run", t->s.run_id);
         add_json_word(to, "state", t->s.doing(t->s.ctx));
-        add_json_number(to, "us", events_now_us(t->s.events));
+        add_json_number(to, "us", now_us);
         add_json_number(to, "attempt", t->ranks->attempt);
         add_json_number(to, "num_nodes", t->n_nodes ? t->ranks->plan->num_nodes : 0);
         add_json_number(to, "world_size", t->n_ranks);
@@ -326,8 +330,10 @@ void top_state_json(const struct top_state *t, struct buf *to)
                 add_json_number(to, "spread", steps.most - steps.least);
                 if (steps.total)
                         add_json_number(to, "total", steps.total);
-                add_pace(to, &t->ranks->pace, events_now_us(t->s.events));
+                add_pace(to, &t->ranks->pace, now_us);
         }
+        if (stalled_ms)
+                add_json_number(to, "stalled_ms", stalled_ms);
         buf_appends(to, ",\"hosts\":[");
         for (size_t i = 0; i < t->n_nodes; i++)
                 if (t->ranks->plan->nodes[i].n_ranks) {

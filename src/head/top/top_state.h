@@ -21,6 +21,7 @@ struct sample;
 struct top_node {
         const char *state; /* "connecting", "ready", "running", "ended", "lost" */
         uint64_t memory;   /* bytes of RAM, 0 = unknown */
+        int64_t silent_ms; /* 0 = it is not silent */
 };
 
 struct top_source {
@@ -29,6 +30,7 @@ struct top_source {
         const struct rank_board *ranks;
         const struct hosts *hosts;
         const char *(*doing)(void *ctx); /* "running", "stopping" */
+        int64_t (*hang_ms)(void *ctx);   /* of a hang that was found; 0 = none */
         struct top_node (*node)(void *ctx, size_t host);
         /* The newest step that a rank has told, and its total, 0 = unknown. False: none. */
         bool (*step)(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total);

@@ -17,19 +17,6 @@
 #include "head/watch/look.h"
 #include "head/watch/top_feed.h"
 
-/* Returns for how long a run that stands still has had no step, or without steps no sign of life,
- * in milliseconds; 0 = it does not. */
-static int64_t find_stalled_ms(const struct run_view *r)
-{
-        const struct step_pace *p = &r->ranks->pace;
-        int64_t hang_ms = job_hang_ms(r->job), silent_us = events_now_us(r->events) - p->had_us;
-
-        if (!p->had_us)
-                return hang_ms;
-        return hang_ms || step_pace_is_still(silent_us, step_pace_step_us(p)) ? silent_us / 1000
-                                                                              : 0;
-}
-
 /* Adds the step of the slowest rank, if ranks tell steps, and unless they stand still the time for
  * those that are left at the mean pace. */
 static void add_step(const struct run_view *r, json_t *j, bool still)
@@ -54,7 +41,8 @@ static json_t *describe_by_request(void *ctx)
 {
         const struct run_view *r = ctx;
         json_t *j = run_dir_describe(r->o, r->id, r->cwd, r->events->start_ns);
-        int64_t stalled_ms = find_stalled_ms(r);
+        int64_t stalled_ms = step_pace_stalled_ms(&r->ranks->pace, events_now_us(r->events),
+                                                  job_hang_ms(r->job));
 
         json_object_set_new(j, "state", json_string(job_doing(r->job)));
         json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(r->events)));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "head/job/job.h"
 #include "head/output/progress.h"
@@ -41,6 +42,13 @@ static const char *tell_doing(void *ctx)
         return job_doing(t->r->job);
 }
 
+static int64_t tell_hang(void *ctx)
+{
+        const struct launch *l = ctx;
+
+        return job_hang_ms(l->job);
+}
+
 static struct top_node describe_top_node(void *ctx, size_t host)
 {
         static const char *const states[NODE_STATES] = {
@@ -52,7 +60,11 @@ static struct top_node describe_top_node(void *ctx, size_t host)
         const struct top_feed *t = ctx;
         const struct node *n = job_node(t->r->job, host);
 
-        return (struct top_node){ states[n->state], n->hello.memory };
+        return (struct top_node){ .state = states[n->state],
+                                  .memory = n->hello.memory,
+                                  .silent_ms = n->silent_ns && n->state != NODE_FAILED
+                                                       ? (clock_ns() - n->silent_ns) / 1000000
+                                                       : 0 };
 }
 
 static bool tell_step(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total)
@@ -161,6 +173,7 @@ static void *create_top_feed(const struct run_view *r, struct job_config *c)
                                      .ranks = r->ranks,
                                      .hosts = r->hosts,
                                      .doing = tell_doing,
+                                     .hang_ms = tell_hang,
                                      .node = describe_top_node,
                                      .step = tell_step };
         struct top_feed *t;

@@ -36,3 +36,15 @@ TEST(ten_step_times_and_ten_seconds_are_long)
         assert_false(step_pace_is_still(599999990, 60000000));
         assert_true(step_pace_is_still(600000000, 60000000));
 }
+
+TEST(a_run_without_steps_stands_still_in_a_hang)
+{
+        struct step_pace p = { 0 };
+
+        assert_int_equal(step_pace_stalled_ms(&p, 99000000, 0), 0);
+        assert_int_equal(step_pace_stalled_ms(&p, 99000000, 61000), 61000);
+        tell_step(&p, 1000000, 5);
+        assert_int_equal(step_pace_stalled_ms(&p, 10999999, 0), 0);
+        assert_int_equal(step_pace_stalled_ms(&p, 11000000, 0), 10000);
+        assert_int_equal(step_pace_stalled_ms(&p, 6000000, 3000), 5000);
+}

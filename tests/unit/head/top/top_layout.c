@@ -327,7 +327,8 @@ static void first_line_is(const char *steps, size_t width, const char *want)
 TEST(an_alarm_stays_on_a_narrow_terminal)
 {
         static const char still[] =
-                ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":500";
+                ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":500,"
+                "\"stalled_ms\":42000";
         static const char slow[] =
                 ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":5000";
 
@@ -339,6 +340,24 @@ TEST(an_alarm_stays_on_a_narrow_terminal)
         first_line_is(still, 20, "no step for 42s");
         first_line_is(still, 12, "no step for ");
         first_line_is(slow, 40, "run k3f9  step 7 of 500000  running");
+        first_line_is(",\"stalled_ms\":65000", 40, "run k3f9  1m30s  hangs for 1m");
+}
+
+/* top that is opened in an outage has no sample of the node. */
+TEST(a_silent_node_without_a_sample_is_told)
+{
+        struct top_frame f = read_text(
+                "{\"v\":1,\"run\":\"k3f9\",\"state\":\"running\",\"us\":90000000,\"num_nodes\":1,"
+                "\"world_size\":1,\"alive\":1,\"hosts\":[{\"node\":0,\"host\":\"gpu001\","
+                "\"state\":\"running\",\"silent_ms\":7200,\"ranks\":[{\"rank\":0,"
+                "\"life\":\"alive\"}]}]}\n");
+
+        table_is(&f, 60,
+                 "run k3f9  1m30s  1 rank on 1 node  running\n"
+                 "HOST        UP WAIT             CPU    MEM NOTE\n"
+                 "gpu001       1                             silent for 7s\n"
+                 "  rank 0\n");
+        top_frame_finish(&f);
 }
 
 TEST(the_rate_is_that_of_the_last_seconds)

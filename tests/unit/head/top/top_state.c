@@ -24,7 +24,7 @@ struct setup {
         struct events events;
         struct rank_board ranks;
         struct top_state *top;
-        int64_t steps[3];
+        int64_t steps[3], hang_ms, silent_ms;
 };
 
 static const char *tell_doing(void *ctx)
@@ -33,11 +33,19 @@ static const char *tell_doing(void *ctx)
         return "running";
 }
 
+static int64_t tell_hang_time(void *ctx)
+{
+        const struct setup *s = ctx;
+
+        return s->hang_ms;
+}
+
 static struct top_node describe_node(void *ctx, size_t host)
 {
-        (void)ctx;
-        return host ? (struct top_node){ "lost", 0 }
-                    : (struct top_node){ "running", UINT64_C(64) << 30 };
+        const struct setup *s = ctx;
+
+        return host ? (struct top_node){ .state = "lost" }
+                    : (struct top_node){ "running", UINT64_C(64) << 30, s->silent_ms };
 }
 
 static bool tell_step(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total)
@@ -57,6 +65,7 @@ static int set_up(void **state)
                                      .ranks = &s->ranks,
                                      .hosts = &hosts,
                                      .doing = tell_doing,
+                                     .hang_ms = tell_hang_time,
                                      .node = describe_node,
                                      .step = tell_step,
                                      .ctx = s };
@@ -353,5 +362,23 @@ TEST_WITH(set_up, tear_down, the_life_of_ranks_is_told)
         assert_int_equal(number(j, "attempt"), 1);
         assert_string_equal(word(rank_of(j, 0, 0), "life"), "not started");
         assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
+        json_decref(j);
+}
+
+TEST_WITH(set_up, tear_down, silence_and_a_hang_are_told)
+{
+        struct setup *s = *state;
+        json_t *j;
+
+        start_ranks(s);
+        j = read_line(s);
+        assert_int_equal(number(j, "stalled_ms"), -99);
+        assert_int_equal(number(host_of(j, 0), "silent_ms"), -99);
+        json_decref(j);
+        s->hang_ms = 61000;
+        s->silent_ms = 4000;
+        j = read_line(s);
+        assert_int_equal(number(j, "stalled_ms"), 61000);
+        assert_int_equal(number(host_of(j, 0), "silent_ms"), 4000);
         json_decref(j);
 }

@@ -62,7 +62,7 @@ TEST(what_is_odd_is_noted)
         note_is(&f, 0, "");
         note_is(&f, 1, "rank 1 stopped (T)");
         note_is(&f, 2, "rank 2 exited with 7");
-        note_is(&f, 3, "rank 3 killed by signal 9");
+        note_is(&f, 3, "rank 3 killed by SIGKILL");
         note_is(&f, 4, "");
         note_is(&f, 5, "rank 5 silent");
         note_is(&f, 6, "rank 6 not started");
