@@ -69,6 +69,20 @@ print(c["run.np"], c["run.ppn"]["origin"].split("/")[-1], c["run.nodes"], c["run
 print([e["value"] for e in c["env.pass"]])' <"$OUT")" "{'value': '5', 'origin': '-n'} config.ini:2 {'value': None, 'origin': None} []
 ['A', 'B', 'MY_TOKEN=***']"
 
+hn config run.ppn env.pass
+exits 'config KEY...' 0
+is 'shows these keys only' "$(awk '{ print $1 }' "$OUT")" $'KEY\nrun.ppn\nenv.pass\nB'
+hn config run.ppn --json
+is 'in JSON, too' "$(python3 -c 'import json, sys; print(sorted(json.load(sys.stdin)))' <"$OUT")" "['run.ppn', 'v']"
+hn config run.hots
+exits 'a word that is nearly a key: 64' 64
+has 'is told with the key' "$ERR" 'error[HN711]: unknown key `run.hots`'
+has 'which is near' "$ERR" 'help: did you mean `run.hosts`?'
+hn config run.ppn true
+ok 'other words are a program' test "$(wc -l <"$OUT")" -gt 50
+hn config -h
+has 'the help has it' "$OUT" 'hnlaunch config [KEY...] shows the keys named'
+
 printf '[run]\ngrace = soon\n' >"$user"
 hn --local 1 true
 exits 'a wrong value: 78' 78

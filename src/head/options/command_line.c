@@ -433,7 +433,8 @@ static int read_options(struct line *l)
                 CLEANUP(free_textp) char *given = xstrndup(was, strcspn(was, "="));
                 char *word = l->args.v[l->next] = modern_word(l->args.v[l->next]);
 
-                if ((word[0] != '-' || !word[1]) && !takes_words)
+                if ((word[0] != '-' || !word[1]) && !takes_words &&
+                    !(l->o->command == COMMAND_CONFIG && option_by_key(word)))
                         break;
                 l->next++;
                 if (word[0] != '-' || !word[1]) {
@@ -526,7 +527,6 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
                 r = read_options(&l);
         if (r == 0)
                 r = read_program_words(&l);
-        o->line_argv = o->argv.n;
         strv_finish(&l.args);
         return check_misplaced(o, d) < 0 ? -EINVAL : r;
 }

@@ -17,6 +17,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "head/core/program.h"
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
@@ -341,6 +344,29 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         }
         place_settings(r, first, key);
         return 1;
+}
+
+int config_take_keys(struct settings *s, struct strv *words, struct diags *d)
+{
+        const char *near = NULL;
+        struct diag *diag;
+        size_t keys = 0;
+
+        while (keys < words->n && option_by_key(words->v[keys]))
+                keys++;
+        if (keys == words->n) {
+                strv_finish(&s->shown);
+                s->shown = *words;
+                *words = (struct strv){ 0 };
+                return 0;
+        }
+        if (words->n == 1 && access(words->v[0], F_OK) != 0 && !program_in_path(words->v[0]))
+                near = suggest_key(words->v[0], false);
+        if (!near)
+                return 0;
+        diag = diag_add(d, HN_KEY, 64, "unknown key `%s`", words->v[0]);
+        diag_help(diag, "did you mean `%s`?", near);
+        return -EINVAL;
 }
 
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,

@@ -43,7 +43,8 @@ struct setting {
 struct settings {
         struct setting *v;
         size_t n;
-        char *job; /* path of the job file; NULL = none */
+        char *job;         /* path of the job file; NULL = none */
+        struct strv shown; /* keys of `hnlaunch config KEY...`; none = all */
 };
 
 void settings_finish(struct settings *s);
@@ -80,7 +81,12 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
 /* "SECTION.KEY=VALUE" of -o. 0, or -EINVAL with an error in @d (exit 64). */
 int config_assign(struct settings *s, const char *assignment, struct diags *d);
 
-/* Prints every key: value, origin and, but as @json, overridden values. Wrong values are marked. */
+/* Takes the words of `hnlaunch config` if all are keys; others are a program. -EINVAL with an error
+ * in @d (exit 64): the only word is nearly a key, and no program. */
+int config_take_keys(struct settings *s, struct strv *words, struct diags *d);
+
+/* Prints the keys that were taken, or every key: value, origin and, but as @json, overridden
+ * values. Wrong values are marked. */
 void config_print(const struct settings *s, bool json, FILE *to);
 
 /* Tells whether the values of variables of this name stay hidden: *TOKEN*, *SECRET*, ... */

@@ -25,6 +25,7 @@ void settings_finish(struct settings *s)
         }
         free(s->v);
         free(s->job);
+        strv_finish(&s->shown);
         *s = (struct settings){ 0 };
 }
 
@@ -185,19 +186,30 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
         return last ? last : json_setting(NULL, NULL);
 }
 
+/* Whether @def has a row. */
+static bool is_key_shown(const struct settings *s, const struct option_def *def)
+{
+        if (!def->key || def->flags & OPTION_HIDDEN)
+                return false;
+        for (size_t i = 0; i < s->shown.n; i++)
+                if (option_by_key(s->shown.v[i]) == def)
+                        return true;
+        return !s->shown.n;
+}
+
 static void print_settings_json(const struct settings *s, FILE *to)
 {
         json_t *j = json_object();
 
         json_object_set_new(j, "v", json_integer(1));
         for (size_t i = 0; i < option_count; i++)
-                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                if (is_key_shown(s, &option_table[i]))
                         json_object_set_new(j, option_table[i].key,
                                             json_option(s, &option_table[i]));
         for (size_t i = 0; i < option_key_alias_count; i++)
                 json_object_set(j, option_key_aliases[i].name,
                                 json_object_get(j, option_key_aliases[i].means));
-        if (s->job)
+        if (s->job && !s->shown.n)
                 json_object_set_new(j, option_program.key, json_option(s, &option_program));
         json_write_plain(j, to);
         json_decref(j);
@@ -211,8 +223,8 @@ void config_print(const struct settings *s, bool json, FILE *to)
         }
         print_row(to, "KEY", "VALUE", "ORIGIN", false);
         for (size_t i = 0; i < option_count; i++)
-                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                if (is_key_shown(s, &option_table[i]))
                         print_setting_rows(s, &option_table[i], to);
-        if (s->job)
+        if (s->job && !s->shown.n)
                 print_setting_rows(s, &option_program, to);
 }

@@ -157,7 +157,8 @@ static const char config[] =
         "  [run]\n"
         "  program = ./a.out --name 'two words'\n"
         "\n"
-        "hnlaunch config shows every key, its value, its origin, and overridden values.\n";
+        "hnlaunch config [KEY...] shows the keys named, or all: value, origin, overridden "
+        "values.\n";
 
 /* Returns how wide lines may be: as the terminal, but not so narrow that texts have no place. */
 static size_t help_columns(void)

@@ -356,7 +356,8 @@ const struct option_command option_commands[] = {
                             "first\n"
                             "hnlaunch rerun k3f9q --ranks 3          the program as rank 3 "
                             "only\n" },
-        [COMMAND_CONFIG] = { "config", "show every setting and its origin", "" },
+        [COMMAND_CONFIG] = { "config", "show every setting and its origin", "[KEY...]", 0, 0,
+                             "hnlaunch config run.ppn log.dir         these only\n" },
         [COMMAND_EXPLAIN] = { "explain", "cause and remedy of an error number or exit code",
                               "[NUMBER...]", 0, 0, "hnlaunch explain HN502 125\n" },
         [COMMAND_HELP] = { "help", "one screen; the help of a command, an option or a topic",

@@ -120,6 +120,9 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         for (int i = 1; i < argc; i++)
                 strv_push(&o->line, argv[i]);
         r = command_line_read(o, argc, argv, ignored, diags);
+        if (r == 0 && o->command == COMMAND_CONFIG)
+                r = config_take_keys(s, &o->argv, diags);
+        o->line_argv = o->argv.n;
         if (r < 0 || o->command == COMMAND_EXPLAIN)
                 apply_json(o);
         if (r < 0 || o->command == COMMAND_VERSION)

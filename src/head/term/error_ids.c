@@ -800,8 +800,8 @@ const struct error_id error_ids[] = {
           "Use all, hostfile, env, exit or config. hnlaunch explain NUMBER explains errors." },
         { HN_CONFIG_KEY,
           "unknown configuration key",
-          "A key of a configuration file, or a variable HNLAUNCH_SECTION_KEY, is none that hnlaunch has. A warning "
-          "unless it stands in a job file, or -o run.strict_config=yes is given.",
+          "A key of a configuration file, a variable HNLAUNCH_SECTION_KEY or a word of hnlaunch config is none that hnlaunch has. Of a "
+          "file or variable it is a warning unless it stands in a job file, or -o run.strict_config=yes is given.",
           "hnlaunch config lists all keys. A key stands below its [section]." },
         { HN_CONFIG_VALUE,
           "the value of a configuration key is wrong",
