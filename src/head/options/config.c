@@ -364,7 +364,7 @@ int config_take_keys(struct settings *s, struct strv *words, struct diags *d)
                 near = suggest_key(words->v[0], false);
         if (!near)
                 return 0;
-        diag = diag_add(d, HN_KEY, 64, "unknown key `%s`", words->v[0]);
+        diag = diag_add(d, HN_CONFIG_KEY, EX_USAGE, "unknown key `%s`", words->v[0]);
         diag_help(diag, "did you mean `%s`?", near);
         return -EINVAL;
 }

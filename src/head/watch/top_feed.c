@@ -44,9 +44,9 @@ static const char *tell_doing(void *ctx)
 
 static int64_t tell_hang(void *ctx)
 {
-        const struct launch *l = ctx;
+        const struct top_feed *t = ctx;
 
-        return job_hang_ms(l->job);
+        return job_hang_ms(t->r->job);
 }
 
 static struct top_node describe_top_node(void *ctx, size_t host)
