@@ -27,15 +27,16 @@ import struct
 import sys
 import time
 
-from fake_head import MAGIC, Reader, _bytes as text
+from fake_head import (BYE, CREDIT, ENDPOINT, ENDPOINT_OPENED, EXITED, GONE, HELLO, LAUNCH, LOG, MAGIC, OUTPUT, PING, PING_REQUEST,
+                       PONG, PORTS_HELD, PROBE, PROBED, REFUSED, STARTED, STORE, Reader, _bytes as text, message_numbers)
 from waiting import wait_for
 
 VERSION = int(os.environ["VERSION"])
-LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
-STARTED, REFUSED, OUTPUT, EXITED, GONE, LOG, STATUS, LEAVING = 33, 34, 35, 36, 37, 39, 42, 43
-CREDIT, BYE, STATUS_REQUEST, RECORD, RECORDED, DUMP = 4, 7, 10, 21, 52, 60
+STATUS_REQUEST, STATUS, LEAVING, REPORT, DUMP, NCCL = message_numbers("STATUS_REQUEST STATUS LEAVING REPORT DUMP NCCL")
+RECORD, RECORDED, INSPECTED, RAS, PULL, PULLED = message_numbers("RECORD RECORDED INSPECTED RAS PULL PULLED")
+WANT, TAKEN, PUSHED, TUNNEL = message_numbers("WANT TAKEN PUSHED TUNNEL")
+OWNERS_REQUEST, OWNERS = message_numbers("OWNERS_REQUEST OWNERS")
 TEXT = os.environb.get(b"TEXT")
-STORE, OWNERS_REQUEST, OWNERS = 64, 66, 67
 PARENT = os.getppid()
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
 
@@ -133,15 +134,15 @@ MESSAGES = {
     "LOG": (LOG, b"\x01" + u32(0) + text(TEXT or b"")),
     "LEAVING": (LEAVING, text((TEXT or b"")[:120])),
     "GONE": (GONE, b""),
-    "PONG": (38, struct.pack("<QQ", 1 << 63, 0)),
+    "PONG": (PONG, struct.pack("<QQ", 1 << 63, 0)),
     "CREDIT": (CREDIT, u32(0) + b"\0" + u32(1 << 20)),
     "ENDPOINT_OPENED": (ENDPOINT_OPENED, u32(1) + text("")),
     "PROBED": (PROBED, u32(0)),
-    "PORTS_HELD": (49, u32(1, 40001) + text("")),
+    "PORTS_HELD": (PORTS_HELD, u32(1, 40001) + text("")),
     "STATUS": (STATUS, u32(1, 0, 0, 0, 0, 0, 0, 0)),
-    "INSPECTED": (50, u32(1, 0, 0, 4711) + b"S" + u32(0, 0) + 6 * text("")),
-    "RAS": (53, u32(1) + b"\0" + 2 * text("")),
-    "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
+    "INSPECTED": (INSPECTED, u32(1, 0, 0, 4711) + b"S" + u32(0, 0) + 6 * text("")),
+    "RAS": (RAS, u32(1) + b"\0" + 2 * text("")),
+    "REPORT": (REPORT, u32(0) + b'{"message": "it failed"}'),
     "DUMP": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 4, 0) + b"dump"),
     "DUMP-ASKED": (DUMP, u32(1, 0, 0) + text("") + struct.pack("<QQ", 4, 0) + b"dump"),
     "DUMP-TOLD": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 4, 0)),
@@ -149,25 +150,25 @@ MESSAGES = {
     "DUMP-BEHIND": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 8, 4) + b"dump"),
     "DUMP-SHORT": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 8, 0) + b"dump"),
     "DUMP-BEYOND": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 2, 0) + b"dump"),
-    "NCCL": (61, u32(int(os.environ.get("NCCL_CODE", 22809))) + text("/lib/libnccl.so.2")),
-    "PULLED": (62, b"\1" + u32(0, 0o755, 0) + text("")),
-    "PULLED-FILE": (62, b"\2" + u32(0, 0o644, 0) + text("f")),
-    "PULLED-BYTES": (62, b"\3" + u32(0, 0, 0) + text("") + b"bytes"),
-    "PULLED-FILE-END": (62, b"\4" + u32(0, 0, 0) + text("")),
-    "PULLED-SHORT": (62, b"\4" + u32(0, 0, 116) + text("")),
-    "PULLED-BAD": (62, b"\4" + u32(0, 0, 5) + text("")),
-    "PULLED-LINK": (62, b"\5" + u32(0, 0o777, 0) + text("way") + b"f"),
-    "PULLED-LINK-OUT": (62, b"\5" + u32(0, 0o777, 0) + text("d/out") + b"../../f"),
-    "PULLED-BEHIND-LINK": (62, b"\2" + u32(0, 0o644, 0) + text("way/f")),
-    "PULLED-OUT": (62, b"\2" + u32(0, 0o644, 0) + text("../../outside")),
-    "PULLED-NAME": (62, b"\6" + u32(0, 0, 13) + text(TEXT[:90] if TEXT else "n")),
-    "PULLED-ITEM": (62, b"\1" + u32(9, 0o755, 0) + text("")),
-    "PULLED-END": (62, b"\7" + u32(0, 0, 0) + text("")),
-    "WANT": (45, u32(0xFFFFFFFF, 1, 0)),
-    "TAKEN": (46, u32(1000)),
-    "PUSHED": (47, u32(0) + bytes(8) + text("/tmp") + text("")),
-    "TUNNEL": (65, u32(1) + b"\0bytes"),
-    "BARRIER": (64, u32(0) + b"\15" + u32(1) + text("b") + u32(0, 1, 9)),
+    "NCCL": (NCCL, u32(int(os.environ.get("NCCL_CODE", 22809))) + text("/lib/libnccl.so.2")),
+    "PULLED": (PULLED, b"\1" + u32(0, 0o755, 0) + text("")),
+    "PULLED-FILE": (PULLED, b"\2" + u32(0, 0o644, 0) + text("f")),
+    "PULLED-BYTES": (PULLED, b"\3" + u32(0, 0, 0) + text("") + b"bytes"),
+    "PULLED-FILE-END": (PULLED, b"\4" + u32(0, 0, 0) + text("")),
+    "PULLED-SHORT": (PULLED, b"\4" + u32(0, 0, 116) + text("")),
+    "PULLED-BAD": (PULLED, b"\4" + u32(0, 0, 5) + text("")),
+    "PULLED-LINK": (PULLED, b"\5" + u32(0, 0o777, 0) + text("way") + b"f"),
+    "PULLED-LINK-OUT": (PULLED, b"\5" + u32(0, 0o777, 0) + text("d/out") + b"../../f"),
+    "PULLED-BEHIND-LINK": (PULLED, b"\2" + u32(0, 0o644, 0) + text("way/f")),
+    "PULLED-OUT": (PULLED, b"\2" + u32(0, 0o644, 0) + text("../../outside")),
+    "PULLED-NAME": (PULLED, b"\6" + u32(0, 0, 13) + text(TEXT[:90] if TEXT else "n")),
+    "PULLED-ITEM": (PULLED, b"\1" + u32(9, 0o755, 0) + text("")),
+    "PULLED-END": (PULLED, b"\7" + u32(0, 0, 0) + text("")),
+    "WANT": (WANT, u32(0xFFFFFFFF, 1, 0)),
+    "TAKEN": (TAKEN, u32(1000)),
+    "PUSHED": (PUSHED, u32(0) + bytes(8) + text("/tmp") + text("")),
+    "TUNNEL": (TUNNEL, u32(1) + b"\0bytes"),
+    "BARRIER": (STORE, u32(0) + b"\15" + u32(1) + text("b") + u32(0, 1, 9)),
     "OWNERS": (OWNERS, u32(1) + text("") + struct.pack("<IBI", 1, 1, 0)),
     "OWNERS_REQUEST": (OWNERS_REQUEST, u32(1) + bytes(32) + u32(1, 1, 1)),
     "LAUNCH": (LAUNCH, b""),
@@ -212,10 +213,10 @@ for kind, body in frames():
     if kind == ENDPOINT:
         say_of_rank(os.environ.get("EARLY", "").split())
         answer(kind, "ENDPOINT_OPENED", lambda words: answer_endpoint(*words))
-    elif kind == 19: # PULL
+    elif kind == PULL:
         say_of_rank(os.environ.get("PULLED", "").split())
-    elif kind == 6 and "PONGS" in os.environ: # PING
-        say(38, struct.pack("<QQ", body.take("Q"), time.monotonic_ns()))
+    elif kind == PING and "PONGS" in os.environ:
+        say(PONG, struct.pack("<QQ", body.take("Q"), time.monotonic_ns()))
     elif kind == STATUS_REQUEST and TEXT:
         answer_status(body.take("I"))
     elif kind == PROBE:

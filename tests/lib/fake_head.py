@@ -2,6 +2,8 @@
 """The head's side of the wire, for tests that talk to one hnlaunch-agent over pipes."""
 
 import os
+import pathlib
+import re
 import selectors
 import struct
 import subprocess
@@ -10,14 +12,22 @@ from waiting import scaled, wait_for
 
 MAGIC = b"HNLAUNCH-AGENT\n"
 NOBODY = 0xFFFFFFFF
-(LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE, ENDPOINT, PROBE) = range(1, 10)
-COMMON, PORTS, PORTS_HELD = 16, 17, 49
-PING_REQUEST = 48
-(HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG, ENDPOINT_OPENED, PROBED) = range(32, 42)
-STORE = 64
+_LIST = (pathlib.Path(__file__).resolve().parents[2] / "src/wire/msg_type.h").read_text(encoding="utf-8")
+NUMBERS = {name: int(number) for name, number in re.findall(r"\bX\((\w+), (\d+), ", _LIST)}
+NAMES = {number: name for name, number in NUMBERS.items()}
+
+
+def message_numbers(names):
+    """The numbers of messages by their names, with blanks between."""
+    return [NUMBERS[name] for name in names.split()]
+
+
+LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE = message_numbers("LAUNCH SIGNAL STOP CREDIT STDIN PING BYE")
+ENDPOINT, PROBE, COMMON, PORTS, PORTS_HELD = message_numbers("ENDPOINT PROBE COMMON PORTS PORTS_HELD")
+HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE = message_numbers("HELLO STARTED REFUSED OUTPUT EXITED GONE")
+PING_REQUEST, PONG, LOG, STORE = message_numbers("PING_REQUEST PONG LOG STORE")
+ENDPOINT_OPENED, PROBED = message_numbers("ENDPOINT_OPENED PROBED")
 LOOPBACK, NETWORK = 1, 2
-NAMES = {1: "LAUNCH", 4: "CREDIT", 32: "HELLO", 33: "STARTED", 34: "REFUSED", 35: "OUTPUT",
-         36: "EXITED", 37: "GONE", 38: "PONG", 39: "LOG", 64: "STORE"}
 WINDOW = 512 << 10
 EXEC, CWD, FORK, ORDER = 1, 2, 3, 4
 HERE = struct.pack("<QQ", 0x6B6E6F636B, 0)  # the PING that answers a PING_REQUEST

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of an agent that fake_head.py has started, what they have of GPUs, and the helper that asks the driver."""
 
-from fake_head import STARTED
+from fake_head import STARTED, message_numbers
 from waiting import wait_for
 
-SAMPLE, SAMPLED = 20, 51
+SAMPLE, SAMPLED = message_numbers("SAMPLE SAMPLED")
 UNKNOWN = 127  # the percentage that the driver does not tell
 
 

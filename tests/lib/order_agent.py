@@ -16,10 +16,11 @@ import threading
 import time
 
 from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LAUNCH, LOOPBACK, MAGIC, NETWORK, PING,
-                       PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS)
+                       PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS, message_numbers)
 from waiting import wait_for
 
-STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK, LOOK, INSPECT, PULL, TUNNEL = 10, 11, 12, 13, 14, 15, 18, 19, 65
+STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER CHUNK")
+LOOK, INSPECT, PULL, TUNNEL = message_numbers("LOOK INSPECT PULL TUNNEL")
 REPLY, EVENT = 128, 129
 MARK = "ORDER_MARK"
 
