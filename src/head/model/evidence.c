@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kind comes from the first cause. The text of a rank refines it: an errno of a full or
+ * read-only file system, or the words of a GPU driver about a broken GPU. If ranks of several hosts
+ * failed at once with that text, it points to none of them.
+ */
+#include "head/model/evidence.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "head/model/failure_mask.h"
+#include "head/model/outcome_private.h"
+#include "head/reason/echo.h"
+#include "wire/msg.h"
+
+/* Words of drivers and of CUDA, HIP and NVML for a GPU that is broken or gone. */
+static const char *const broken_gpu[] = {
+        "uncorrectable ECC error",   "uncorrectable NVLink error",
+        "fallen off the bus",        "GPU is lost",
+        "hipErrorECCNotCorrectable",
+};
+
+static const struct {
+        int error;
+        const char *words;
+} full_errors[] = {
+        { ENOSPC, "No space left on device" },
+        { EDQUOT, "Disk quota exceeded" },
+        { EROFS, "Read-only file system" },
+};
+
+static bool is_fault(int signo)
+{
+        return signo == SIGILL || signo == SIGBUS || signo == SIGFPE || signo == SIGSEGV ||
+               signo == SIGABRT;
+}
+
+static int find_full_error(const char *text)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(full_errors); i++)
+                if (strstr(text, full_errors[i].words))
+                        return full_errors[i].error;
+        return 0;
+}
+
+static bool tells_of_gpu(const char *text)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(broken_gpu); i++)
+                if (strstr(text, broken_gpu[i]))
+                        return true;
+        return false;
+}
+
+/* Finds the first absolute path of @text, in quotes or as a word. */
+static void find_path(const char *text, char *to, size_t size)
+{
+        *to = '\0';
+        for (const char *p = text; *p; p++) {
+                bool starts = p == text || strchr(" '\"`(<=:", p[-1]);
+                size_t n = strcspn(p, p > text && strchr("'\"`", p[-1]) ? "'\"`" : " '\"`:,)>");
+
+                if (*p != '/' || !starts || n < 2)
+                        continue;
+                snprintf(to, size, "%.*s", (int)MIN(n, size - 1), p);
+                return;
+        }
+}
+
+/* Whether @path is on the node's own disk or memory, by its name. PyTorch's shared memory has names
+ * of its own in /dev/shm. */
+static bool is_node_path(const char *path)
+{
+        static const char *const prefixes[] = { "/tmp/", "/var/tmp/", "/dev/shm/", "/run/",
+                                                "/torch_" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+                if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
+                        return true;
+        return false;
+}
+
+static const char *name_host(const struct evidence_facts *f, int node)
+{
+        return node >= 0 && (size_t)node < f->hosts->n ? f->hosts->v[node].name : "";
+}
+
+/* Whether a rank of another node than @node has failed for the same reason. */
+static bool is_elsewhere_too(const struct outcome *o, const struct evidence_facts *f, int node)
+{
+        for (size_t i = 0; i < o->n_same; i++)
+                if (o->same[i] < f->plan->world_size && f->plan->ranks[o->same[i]].node != node)
+                        return true;
+        return false;
+}
+
+static bool has_ended_elsewhere(const struct cause_list *l, int node)
+{
+        for (size_t i = 0; i < l->n; i++)
+                if (l->v[i].node != node)
+                        return true;
+        return false;
+}
+
+/* Whether a program was started on another node than @node. */
+static bool was_started_elsewhere(const struct outcome *o, int node)
+{
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (cause_is_end_of_rank(&o->seen[i]) && o->seen[i].node != node)
+                        return true;
+        return has_ended_elsewhere(&o->left, node) || has_ended_elsewhere(&o->halted, node);
+}
+
+static void read_refusal(struct evidence *e, const struct outcome *o, const struct cause *c)
+{
+        e->error = c->error;
+        if (c->why == REFUSED_ORDER)
+                e->kind = EVIDENCE_NONE;
+        else if (c->why == REFUSED_EXEC || c->why == REFUSED_CWD || c->why == REFUSED_PMIX)
+                e->kind = was_started_elsewhere(o, c->node) ? EVIDENCE_NODE : EVIDENCE_MISSING;
+        else
+                e->kind = EVIDENCE_NODE; /* no process, or the preparation of the attempt failed */
+}
+
+/* A rank that ends because of another one, also by SIGABRT, does not name its own host. */
+static void read_end_of_rank(struct evidence *e, const struct cause *c)
+{
+        int shell_signal = c->kind == CAUSE_EXIT && c->quote <= QUOTE_LINE ? c->code - 128 : 0;
+        int signo = c->kind == CAUSE_SIGNAL ? c->signal : is_fault(shell_signal) ? shell_signal : 0;
+
+        e->echo = c->waited || c->kind == CAUSE_LEFT ||
+                  (c->quote && echo_of_text(c->text, c->rank) != ECHO_NONE);
+        e->code = c->code;
+        e->signal = signo;
+        if (*c->oom.file)
+                e->kind = EVIDENCE_OOM;
+        else if (is_fault(signo) && !e->echo)
+                e->kind = EVIDENCE_FAULT;
+        else
+                e->kind = signo ? EVIDENCE_KILLED : EVIDENCE_EXIT;
+        if (c->quote > QUOTE_LINE && c->kind != CAUSE_LEFT)
+                failure_mask(c->text, e->text, sizeof(e->text));
+}
+
+/* Refines the end of a rank by what its text says of a file system or of a GPU. */
+static void read_text(struct evidence *e, const struct outcome *o, const struct cause *c,
+                      const struct evidence_facts *f)
+{
+        bool everywhere = is_elsewhere_too(o, f, c->node);
+        int full = find_full_error(c->text);
+
+        if (full) {
+                e->kind = EVIDENCE_FULL;
+                e->error = full;
+                find_path(c->text, e->path, sizeof(e->path));
+                if (is_node_path(e->path))
+                        e->owner = PATH_OF_NODE;
+                else if (*e->path && f->find_owner)
+                        e->owner = f->find_owner(f->ctx, e->path);
+                if (e->owner == PATH_OF_NODE && !everywhere)
+                        e->kind = EVIDENCE_NODE;
+        } else if (tells_of_gpu(c->text) && !everywhere) {
+                e->kind = EVIDENCE_GPU;
+        }
+}
+
+static bool has_given_up(const struct outcome *o, int code)
+{
+        bool found = o->cause.kind == CAUSE_EXIT && o->cause.code == code;
+
+        for (size_t i = 0; i < o->n_seen && !found; i++)
+                found = o->seen[i].kind == CAUSE_EXIT && o->seen[i].code == code;
+        return found;
+}
+
+void evidence_collect(struct evidence *ret, const struct outcome *o, const struct evidence_facts *f)
+{
+        const struct cause *c = &o->cause;
+        struct evidence e = { .rank = c->rank, .node = c->node, .progress = f->progress };
+
+        snprintf(e.host, sizeof(e.host), "%s", name_host(f, c->node));
+        if (c->kind == CAUSE_NODE) {
+                e.kind = EVIDENCE_LOST;
+        } else if (c->kind == CAUSE_HANG || c->kind == CAUSE_STUCK) {
+                e.kind = EVIDENCE_HANG;
+                e.code = c->code;
+        } else if (c->kind == CAUSE_REFUSED) {
+                read_refusal(&e, o, c);
+        } else if (cause_is_end_of_rank(c)) {
+                read_end_of_rank(&e, c);
+                if (c->quote && e.kind != EVIDENCE_OOM)
+                        read_text(&e, o, c, f);
+        }
+        e.gave_up = has_given_up(o, f->give_up);
+        *ret = e;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evidence: what is known of a failed attempt, for the decision about the next one
+ *
+ * Pure. Facts of the outcome and of the job, no guesses: what does not point to one host names
+ * none. head/model/restart_rule.h decides.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "head/hosts/hosts.h"
+#include "head/model/outcome.h"
+#include "head/model/plan.h"
+
+enum evidence_kind {
+        EVIDENCE_NONE,    /* no failure of ranks or nodes: an order, a limit, hnlaunch itself */
+        EVIDENCE_EXIT,    /* a rank failed with @code */
+        EVIDENCE_KILLED,  /* a rank was killed by a @signal that others send */
+        EVIDENCE_FAULT,   /* by one of ILL, BUS, FPE, SEGV, ABRT, or its shell tells so */
+        EVIDENCE_GPU,     /* the driver of the GPU reports a broken one */
+        EVIDENCE_HANG,    /* a hang; @host "" = it names none */
+        EVIDENCE_LOST,    /* a host or its agent was lost */
+        EVIDENCE_NODE,    /* what belongs to the node alone failed: push, spawn, its /tmp */
+        EVIDENCE_MISSING, /* the program, its folder or a library of it: on no node */
+        EVIDENCE_OOM,     /* the kernel's out-of-memory killer */
+        EVIDENCE_FULL, /* @error (ENOSPC, EDQUOT, EROFS) on a file system not of the node alone */
+        EVIDENCE_KINDS,
+};
+
+/* Whose file system a path is on. */
+enum path_owner {
+        PATH_UNKNOWN,
+        PATH_OF_NODE, /* its own disk or memory */
+        PATH_SHARED,  /* all nodes see it */
+};
+
+struct evidence {
+        enum evidence_kind kind;
+        int rank; /* -1 = none */
+        int node; /* -1 = none */
+        int code, signal, error;
+        char host[256];        /* "" = none */
+        char text[512];        /* of an exception or a report, masked; "" = none */
+        char path[256];        /* of EVIDENCE_FULL, as the rank wrote it; "" = unknown */
+        enum path_owner owner; /* of it */
+        bool echo;             /* the words tell of another's failure, or of waiting in vain */
+        bool gave_up;          /* a rank exited with the code of --give-up */
+        bool progress;         /* the attempt has won steps, or a newer checkpoint */
+};
+
+/* What the outcome does not say. */
+struct evidence_facts {
+        const struct plan *plan;
+        const struct hosts *hosts;
+        int give_up; /* exit code */
+        bool progress;
+        /* Whose file system @path is on, for paths that are not a node's by name; may be NULL. */
+        enum path_owner (*find_owner)(void *ctx, const char *path);
+        void *ctx;
+};
+
+/* Reads the evidence from the outcome of an attempt, after outcome_finalize(). */
+void evidence_collect(struct evidence *ret, const struct outcome *o,
+                      const struct evidence_facts *f);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/evidence.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "lib/unit.h"
+#include "wire/msg.h"
+
+enum { NODES = 4, PPN = 2 };
+
+struct world {
+        struct hosts hosts;
+        struct plan plan;
+        struct outcome outcome;
+        const char *words[NODES * PPN]; /* stderr of ranks; NULL = none */
+        enum path_owner owner;          /* of every path */
+};
+
+static int make_world(void **state)
+{
+        struct world *w = calloc(1, sizeof(*w));
+
+        w->outcome = (struct outcome)OUTCOME_INIT;
+        w->plan.world_size = NODES * PPN;
+        w->plan.ranks = calloc(NODES * PPN, sizeof(*w->plan.ranks));
+        for (int i = 0; i < NODES; i++) {
+                char name[16];
+
+                snprintf(name, sizeof(name), "n%d", i);
+                hosts_add(&w->hosts)->name = strdup(name);
+        }
+        for (int i = 0; i < NODES * PPN; i++)
+                w->plan.ranks[i].node = i / PPN;
+        *state = w;
+        return 0;
+}
+
+static int free_world(void **state)
+{
+        struct world *w = *state;
+
+        outcome_finish(&w->outcome);
+        hosts_finish(&w->hosts);
+        free(w->plan.ranks);
+        free(w);
+        return 0;
+}
+
+static char *read_words(void *ctx, int rank, int64_t *ret_ns)
+{
+        struct world *w = ctx;
+
+        *ret_ns = w->words[rank] ? 1 : 0;
+        return strdup(w->words[rank] ? w->words[rank] : "");
+}
+
+static enum path_owner find_owner(void *ctx, const char *path UNUSED)
+{
+        struct world *w = ctx;
+
+        return w->owner;
+}
+
+static void end_rank(struct world *w, int rank, int status, const char *words)
+{
+        struct cause c = { .rank = rank, .node = rank / PPN, .at_ns = 1000 + rank };
+
+        w->words[rank] = words;
+        outcome_exited(&w->outcome, &c, status, false, false, words);
+}
+
+static struct evidence collect(struct world *w)
+{
+        struct evidence_facts f = { &w->plan, &w->hosts, 93, false, find_owner, w };
+        struct evidence e;
+
+        outcome_finalize(&w->outcome, read_words, w);
+        evidence_collect(&e, &w->outcome, &f);
+        return e;
+}
+
+#define TEST_WORLD(name) TEST_WITH(make_world, free_world, name)
+
+TEST_WORLD(an_exception_is_masked)
+{
+        struct world *w = *state;
+        struct evidence e;
+
+        end_rank(w, 3, 1 << 8,
+                 "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
+                 "ValueError: shard 12 of /data/x is empty\n");
+        e = collect(w);
+        assert_int_equal(e.kind, EVIDENCE_EXIT);
+        assert_string_equal(e.text, "ValueError: shard # of PATH is empty");
+        assert_string_equal(e.host, "n1");
+        assert_int_equal(e.code, 1);
+        assert_false(e.echo || e.gave_up);
+}
+
+TEST_WORLD(the_last_line_is_no_exception)
+{
+        struct world *w = *state;
+        struct evidence e;
+
+        end_rank(w, 3, 7 << 8, "step 12 done\n");
+        e = collect(w);
+        assert_string_equal(e.text, "");
+        assert_int_equal(e.code, 7);
+}
+
+TEST_WORLD(signals_of_faults_differ_from_others)
+{
+        static const struct {
+                int status;
+                enum evidence_kind kind;
+                int signal;
+        } table[] = {
+                { SIGSEGV, EVIDENCE_FAULT, SIGSEGV },  { SIGBUS, EVIDENCE_FAULT, SIGBUS },
+                { SIGILL, EVIDENCE_FAULT, SIGILL },    { SIGFPE, EVIDENCE_FAULT, SIGFPE },
+                { SIGABRT, EVIDENCE_FAULT, SIGABRT },  { SIGKILL, EVIDENCE_KILLED, SIGKILL },
+                { SIGTERM, EVIDENCE_KILLED, SIGTERM }, { 139 << 8, EVIDENCE_FAULT, SIGSEGV },
+                { 137 << 8, EVIDENCE_EXIT, 0 },
+        };
+        struct world *w = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct evidence e;
+
+                end_rank(w, 5, table[i].status, "");
+                e = collect(w);
+                outcome_finish(&w->outcome);
+                assert_int_equal(e.kind, table[i].kind);
+                assert_int_equal(e.signal, table[i].signal);
+                assert_string_equal(e.host, "n2");
+        }
+}
+
+TEST_WORLD(an_abort_after_a_wait_in_vain_names_no_host)
+{
+        struct world *w = *state;
+        struct evidence e;
+
+        end_rank(w, 5, SIGABRT,
+                 "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+                 "  what():  [Rank 5] Watchdog caught collective operation timeout: "
+                 "WorkNCCL(SeqNum=7) ran for 600000 milliseconds before timing out.\n");
+        e = collect(w);
+        assert_int_equal(e.kind, EVIDENCE_KILLED);
+        assert_true(e.echo);
+}
+
+TEST_WORLD(memory_and_give_up_are_seen)
+{
+        struct world *w = *state;
+        struct cause c = { .rank = 1, .node = 0, .at_ns = 1, .oom = { "memory.events", 0, 1 } };
+        struct evidence e;
+
+        outcome_exited(&w->outcome, &c, SIGKILL, false, false, "");
+        end_rank(w, 4, 93 << 8, "");
+        e = collect(w);
+        assert_int_equal(e.kind, EVIDENCE_OOM);
+        assert_true(e.gave_up);
+}
+
+#define NO_SPACE(path) "OSError: [Errno 28] No space left on device: '" path "'\n"
+#define TRACEBACK      "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\n"
+
+TEST_WORLD(a_full_file_system_is_of_the_node_alone_by_its_path)
+{
+        static const struct {
+                const char *words;
+                enum path_owner owner; /* as the launch finds it */
+                enum evidence_kind kind;
+                int error;
+        } table[] = {
+                { TRACEBACK NO_SPACE("/tmp/cache/x"), PATH_UNKNOWN, EVIDENCE_NODE, ENOSPC },
+                { TRACEBACK NO_SPACE("/dev/shm/x"), PATH_UNKNOWN, EVIDENCE_NODE, ENOSPC },
+                { TRACEBACK NO_SPACE("/ckpt/x"), PATH_SHARED, EVIDENCE_FULL, ENOSPC },
+                { TRACEBACK NO_SPACE("/ckpt/x"), PATH_UNKNOWN, EVIDENCE_FULL, ENOSPC },
+                { TRACEBACK NO_SPACE("/nvme/x"), PATH_OF_NODE, EVIDENCE_NODE, ENOSPC },
+                { TRACEBACK "OSError: [Errno 122] Disk quota exceeded\n", PATH_OF_NODE,
+                  EVIDENCE_FULL, EDQUOT },
+                { "sh: cannot create /ckpt/a: Read-only file system\n", PATH_SHARED, EVIDENCE_FULL,
+                  EROFS },
+                { TRACEBACK "RuntimeError: unable to write to file </torch_12_3>: No space left on "
+                            "device (28)\n",
+                  PATH_SHARED, EVIDENCE_NODE, ENOSPC },
+        };
+        struct world *w = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct evidence e;
+
+                w->owner = table[i].owner;
+                end_rank(w, 6, 1 << 8, table[i].words);
+                e = collect(w);
+                outcome_finish(&w->outcome);
+                if (e.kind != table[i].kind || e.error != table[i].error)
+                        fail_msg("%s: %d %d", table[i].words, e.kind, e.error);
+        }
+}
+
+TEST_WORLD(what_fails_on_two_hosts_at_once_is_of_none)
+{
+        struct world *w = *state;
+
+        end_rank(w, 6, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
+        end_rank(w, 0, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
+        assert_int_equal(collect(w).kind, EVIDENCE_FULL);
+}
+
+TEST_WORLD(the_word_of_a_driver_is_about_the_gpu)
+{
+        struct world *w = *state;
+
+        end_rank(w, 2, 1 << 8,
+                 TRACEBACK "RuntimeError: CUDA error: uncorrectable ECC error encountered\n");
+        assert_int_equal(collect(w).kind, EVIDENCE_GPU);
+}
+
+static void happen(struct world *w, struct cause c)
+{
+        c.at_ns = 1;
+        outcome_happened(&w->outcome, &c);
+}
+
+TEST_WORLD(other_causes_have_kinds)
+{
+        static const struct {
+                struct cause cause;
+                enum evidence_kind kind;
+                const char *host;
+        } table[] = {
+                { { .kind = CAUSE_NODE, .rank = -1, .node = 1 }, EVIDENCE_LOST, "n1" },
+                { { .kind = CAUSE_NETWORK, .rank = -1, .node = -1 }, EVIDENCE_NONE, "" },
+                { { .kind = CAUSE_TIMEOUT, .rank = -1, .node = -1 }, EVIDENCE_NONE, "" },
+                { { .kind = CAUSE_ORDER, .rank = -1, .node = -1 }, EVIDENCE_NONE, "" },
+                { { .kind = CAUSE_HANG, .rank = 7, .node = 3 }, EVIDENCE_HANG, "n3" },
+                { { .kind = CAUSE_HANG, .rank = -1, .node = -1 }, EVIDENCE_HANG, "" },
+                { { .kind = CAUSE_REFUSED, .rank = 2, .node = 1, .why = REFUSED_FORK, .error = 11 },
+                  EVIDENCE_NODE,
+                  "n1" },
+                { { .kind = CAUSE_REFUSED, .rank = 2, .node = 1, .why = REFUSED_EXEC, .error = 2 },
+                  EVIDENCE_MISSING,
+                  "n1" },
+                { { .kind = CAUSE_REFUSED, .rank = 2, .node = 1, .why = REFUSED_ORDER },
+                  EVIDENCE_NONE,
+                  "n1" },
+        };
+        struct world *w = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct evidence e;
+
+                happen(w, table[i].cause);
+                e = collect(w);
+                outcome_finish(&w->outcome);
+                if (e.kind != table[i].kind || strcmp(e.host, table[i].host) != 0)
+                        fail_msg("row %zu: kind %d, host %s", i, e.kind, e.host);
+        }
+}
+
+TEST_WORLD(a_program_that_only_one_node_misses_is_that_nodes_fault)
+{
+        struct world *w = *state;
+        struct cause halted = { .rank = 0, .node = 0 };
+
+        happen(w, (struct cause){ .kind = CAUSE_REFUSED,
+                                  .rank = 2,
+                                  .node = 1,
+                                  .why = REFUSED_EXEC,
+                                  .error = ENOENT });
+        outcome_exited(&w->outcome, &halted, SIGTERM, true, false, NULL);
+        assert_int_equal(collect(w).kind, EVIDENCE_NODE);
+}
