@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The function of a row returns whether it decides, with the reason. The first that does wins; the
+ * last one always does. It sees struct restart_trial: the evidence, and the
+ * earlier attempts since the last one with progress.
+ *
+ * --no-progress is checked behind the rows that start the same hosts again. It counts attempts that
+ * no retired host explains.
+ */
+#include "head/model/restart_rule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+enum {
+        OWN_HOSTS =
+                2 /* retired for one failure of the node alone; on a third it is the program's */
+};
+
+struct restart_trial {
+        const struct restart_past *past; /* without progress */
+        size_t n;
+        const struct evidence *now;
+        const struct restart_limits *limits;
+        struct restart_decision *decision;
+};
+
+PRINTF(3, 4)
+static bool conclude(const struct restart_trial *t, enum restart_verb verb, const char *fmt, ...)
+{
+        va_list ap;
+
+        t->decision->verb = verb;
+        va_start(ap, fmt);
+        vsnprintf(t->decision->reason, sizeof(t->decision->reason), fmt, ap);
+        va_end(ap);
+        return true;
+}
+
+static bool conclude_program(const struct restart_trial *t, const char *other)
+{
+        t->decision->acquits = true;
+        return conclude(t, RESTART_STOP, "the failure of %s came again on %s: it is the program's",
+                        other, t->now->host);
+}
+
+/* ---- comparing failures ---- */
+
+/* Whether both are the same failure of a program: the text of an exception, else the exit code. */
+static bool is_same_failure(const struct evidence *a, const struct evidence *b)
+{
+        if (a->kind != EVIDENCE_EXIT || b->kind != EVIDENCE_EXIT || a->echo || b->echo)
+                return false;
+        return *a->text || *b->text ? !strcmp(a->text, b->text) : a->code == b->code;
+}
+
+/* Whether both are failures of one sort that may be a host's: the same signal, a hang, ... */
+static bool is_same_sort(const struct evidence *a, const struct evidence *b)
+{
+        return a->kind == b->kind && a->signal == b->signal && a->error == b->error &&
+               !strcmp(a->text, b->text);
+}
+
+static bool is_same_host(const struct evidence *a, const struct evidence *b)
+{
+        return *a->host && !strcmp(a->host, b->host);
+}
+
+/* Whether a host that was put out explains the earlier attempt @i. */
+static bool is_explained(const struct restart_trial *t, size_t i)
+{
+        for (size_t k = i; k < t->n; k++)
+                if (t->past[k].verb == RESTART_HOST_OUT &&
+                    is_same_host(&t->past[k].evidence, &t->past[i].evidence))
+                        return true;
+        return false;
+}
+
+/* Counts the attempts that have won nothing, and that no retired host explains. */
+static int count_in_vain(const struct restart_trial *t)
+{
+        int n = !t->now->progress;
+
+        for (size_t i = 0; i < t->n; i++)
+                n += !is_explained(t, i);
+        return n;
+}
+
+/* ---- the rows ---- */
+
+static bool decide_own(const struct restart_trial *t)
+{
+        return t->now->kind == EVIDENCE_NONE &&
+               conclude(t, RESTART_STOP, "no rank and no node has failed");
+}
+
+static bool decide_given_up(const struct restart_trial *t)
+{
+        return t->now->gave_up &&
+               conclude(t, RESTART_STOP,
+                        "a rank exited with %d: the program wants no other attempt",
+                        t->limits->give_up);
+}
+
+static bool decide_same_failure(const struct restart_trial *t)
+{
+        for (size_t i = 0; i < t->n && !t->now->progress; i++)
+                if (is_same_failure(&t->past[i].evidence, t->now))
+                        return conclude(t, RESTART_STOP,
+                                        "the same failure twice without progress: it is the "
+                                        "program's");
+        return false;
+}
+
+static bool decide_missing(const struct restart_trial *t)
+{
+        return t->now->kind == EVIDENCE_MISSING &&
+               conclude(t, RESTART_STOP, "no node could start the program");
+}
+
+static bool decide_lost(const struct restart_trial *t)
+{
+        return t->now->kind == EVIDENCE_LOST &&
+               conclude(t, RESTART_HOST_OUT, "%s or its agent was lost", t->now->host);
+}
+
+static bool decide_node(const struct restart_trial *t)
+{
+        const char *other = NULL;
+        int out = 0;
+
+        if (t->now->kind != EVIDENCE_NODE)
+                return false;
+        for (size_t i = 0; i < t->n; i++)
+                if (t->past[i].verb == RESTART_HOST_OUT &&
+                    is_same_sort(&t->past[i].evidence, t->now) &&
+                    !is_same_host(&t->past[i].evidence, t->now)) {
+                        other = t->past[i].evidence.host;
+                        out++;
+                }
+        if (out >= OWN_HOSTS)
+                return conclude_program(t, other);
+        return conclude(t, RESTART_HOST_OUT, "what failed belongs to %s alone", t->now->host);
+}
+
+/* A signal of a fault on another host is the program's at once; a hang only after a host was put
+ * out for it; the driver's word about a GPU never. */
+static bool decide_suspect(const struct restart_trial *t)
+{
+        const struct evidence *now = t->now, *other = NULL;
+        bool again = false;
+
+        if ((now->kind != EVIDENCE_FAULT && now->kind != EVIDENCE_GPU &&
+             now->kind != EVIDENCE_HANG) ||
+            !*now->host)
+                return false;
+        for (size_t i = 0; i < t->n; i++) {
+                const struct evidence *e = &t->past[i].evidence;
+                bool out = t->past[i].verb == RESTART_HOST_OUT;
+
+                if (e->kind != now->kind || e->signal != now->signal)
+                        continue;
+                if (is_same_host(e, now))
+                        again = true;
+                else if (*e->host &&
+                         (now->kind == EVIDENCE_FAULT || (now->kind == EVIDENCE_HANG && out)))
+                        other = e;
+        }
+        if (other && !now->progress)
+                return conclude_program(t, other->host);
+        if (again)
+                return conclude(t, RESTART_HOST_OUT, "%s for the second time, without progress",
+                                now->host);
+        return conclude(t, RESTART_SAME, "the first time on %s", now->host);
+}
+
+static bool decide_resource(const struct restart_trial *t)
+{
+        const struct evidence *now = t->now;
+        bool oom = now->kind == EVIDENCE_OOM;
+        char where[300] = "";
+
+        if (!oom && now->kind != EVIDENCE_FULL)
+                return false;
+        if (*now->path)
+                snprintf(where, sizeof(where), " (%s)", now->path);
+        for (size_t i = 0; i < t->n && !now->progress; i++)
+                if (t->past[i].evidence.kind == now->kind &&
+                    t->past[i].evidence.error == now->error)
+                        return conclude(t, RESTART_STOP, "%s%s: twice, and no host is to blame",
+                                        oom ? "out of memory" : strerror(now->error), where);
+        return conclude(t, RESTART_SAME, "%s%s: one more try",
+                        oom ? "out of memory" : strerror(now->error), where);
+}
+
+static bool decide_unknown(const struct restart_trial *t)
+{
+        return conclude(t, RESTART_SAME, "nothing points to one host");
+}
+
+const struct restart_rule restart_rules[] = {
+        { "an order to end, a limit of time, an error of hnlaunch", "stop", decide_own },
+        { "exit 93 (--give-up)", "stop: the program wants no other attempt", decide_given_up },
+        { "the program is missing on all nodes (on one alone: see below)", "stop", decide_missing },
+        { "a host or its agent was lost", "that host out, a spare host in", decide_lost },
+        { "what belongs to the node alone failed: push, start of a process, its /tmp or /dev/shm",
+          "that host out, a spare host in; the same on a third host: stop, it is the program's",
+          decide_node },
+        { "signal ILL, BUS, FPE, SEGV or ABRT; a GPU that its driver calls broken; a hang that "
+          "names one host",
+          "the same hosts; a second time on the same host: that host out. The same signal on "
+          "another "
+          "host, or a hang on another host after one is out: stop, it is the program's",
+          decide_suspect },
+        { "the kernel's out-of-memory killer; a full or read-only file system that is not of one "
+          "node alone",
+          "the same hosts once more, then stop; no host is put out", decide_resource },
+        { "the same failure twice: the text of an exception without numbers, addresses and paths, "
+          "else the exit code",
+          "stop, with the code of the program", decide_same_failure },
+        { "anything else: nothing points to one host",
+          "the same hosts; after 3 attempts without progress (--no-progress) stop",
+          decide_unknown },
+};
+const size_t restart_rule_count = ARRAY_SIZE(restart_rules);
+
+void restart_decide(struct restart_decision *ret, const struct restart_history *h,
+                    const struct evidence *now, const struct restart_limits *l)
+{
+        struct restart_trial t = { .now = now, .limits = l, .decision = ret };
+        size_t first = now->progress ? h->n : 0;
+        int in_vain;
+
+        for (size_t i = 0; i < h->n && !now->progress; i++)
+                if (h->v[i].evidence.progress)
+                        first = i + 1;
+        t.past = h->v + first;
+        t.n = h->n - first;
+        *ret = (struct restart_decision){ 0 };
+        for (size_t i = 0; i < restart_rule_count && !restart_rules[i].decide(&t); i++)
+                ;
+        in_vain = count_in_vain(&t);
+        if (ret->verb == RESTART_SAME && !now->progress && in_vain >= l->no_progress)
+                conclude(&t, RESTART_STOP, "%d attempt%s without progress", in_vain,
+                         in_vain == 1 ? "" : "s");
+}
+
+bool restart_acquits(const struct restart_past *past, const struct evidence *now)
+{
+        return past->verb == RESTART_HOST_OUT && past->evidence.kind == now->kind &&
+               past->evidence.signal == now->signal;
+}
+
+const char *restart_verb_name(enum restart_verb verb)
+{
+        return verb == RESTART_STOP ? "stop" : verb == RESTART_SAME ? "same hosts" : "host out";
+}
