@@ -33,6 +33,20 @@ static const struct {
         { EROFS, "Read-only file system" },
 };
 
+const char *evidence_name(enum evidence_kind kind)
+{
+        static const char *const names[EVIDENCE_KINDS] = {
+                [EVIDENCE_NONE] = "none",       [EVIDENCE_EXIT] = "exit",
+                [EVIDENCE_KILLED] = "killed",   [EVIDENCE_FAULT] = "fault",
+                [EVIDENCE_GPU] = "gpu",         [EVIDENCE_HANG] = "hang",
+                [EVIDENCE_LOST] = "lost",       [EVIDENCE_NODE] = "node",
+                [EVIDENCE_MISSING] = "missing", [EVIDENCE_OOM] = "oom",
+                [EVIDENCE_PREPARE] = "prepare", [EVIDENCE_FULL] = "full",
+        };
+
+        return names[kind];
+}
+
 static bool is_fault(int signo)
 {
         return signo == SIGILL || signo == SIGBUS || signo == SIGFPE || signo == SIGSEGV ||
@@ -122,7 +136,7 @@ static void read_refusal(struct evidence *e, const struct outcome *o, const stru
         else if (c->why == REFUSED_EXEC || c->why == REFUSED_CWD || c->why == REFUSED_PMIX)
                 e->kind = was_started_elsewhere(o, c->node) ? EVIDENCE_NODE : EVIDENCE_MISSING;
         else
-                e->kind = EVIDENCE_NODE; /* no process, or the preparation of the attempt failed */
+                e->kind = c->why == REFUSED_FORK ? EVIDENCE_NODE : EVIDENCE_PREPARE;
 }
 
 /* A rank that ends because of another one, also by SIGABRT, does not name its own host. */
@@ -189,11 +203,14 @@ void evidence_collect(struct evidence *ret, const struct outcome *o, const struc
                 e.code = c->code;
         } else if (c->kind == CAUSE_REFUSED) {
                 read_refusal(&e, o, c);
-        } else if (cause_is_end_of_rank(c)) {
+        } else if (cause_is_end_of_rank(c) && c->kind != CAUSE_ABORT) {
                 read_end_of_rank(&e, c);
                 if (c->quote && e.kind != EVIDENCE_OOM)
                         read_text(&e, o, c, f);
         }
+        /* Where there is no other host, nothing tells the host from the program. */
+        if (f->hosts->n < 2 && (e.kind == EVIDENCE_FAULT || e.kind == EVIDENCE_HANG))
+                *e.host = '\0';
         e.gave_up = has_given_up(o, f->give_up);
         *ret = e;
 }

@@ -25,6 +25,7 @@ enum evidence_kind {
         EVIDENCE_NODE,    /* what belongs to the node alone failed: push, spawn, its /tmp */
         EVIDENCE_MISSING, /* the program, its folder or a library of it: on no node */
         EVIDENCE_OOM,     /* the kernel's out-of-memory killer */
+        EVIDENCE_PREPARE, /* files or the store could not be prepared; no host is known for it */
         EVIDENCE_FULL, /* @error (ENOSPC, EDQUOT, EROFS) on a file system not of the node alone */
         EVIDENCE_KINDS,
 };
@@ -49,6 +50,8 @@ struct evidence {
         bool gave_up;          /* a rank exited with the code of --give-up */
         bool progress;         /* the attempt has won steps, or a newer checkpoint */
 };
+
+const char *evidence_name(enum evidence_kind kind); /* "exit", of summary.json */
 
 /* What the outcome does not say. */
 struct evidence_facts {

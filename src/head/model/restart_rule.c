@@ -28,7 +28,8 @@ struct restart_trial {
 };
 
 PRINTF(3, 4)
-static bool conclude(const struct restart_trial *t, enum restart_verb verb, const char *fmt, ...)
+static bool set_decision(const struct restart_trial *t, enum restart_verb verb, const char *fmt,
+                         ...)
 {
         va_list ap;
 
@@ -39,18 +40,22 @@ static bool conclude(const struct restart_trial *t, enum restart_verb verb, cons
         return true;
 }
 
-static bool conclude_program(const struct restart_trial *t, const char *other)
+static bool set_program_decision(const struct restart_trial *t, const char *other)
 {
         t->decision->acquits = true;
-        return conclude(t, RESTART_STOP, "the failure of %s came again on %s: it is the program's",
-                        other, t->now->host);
+        return set_decision(t, RESTART_STOP,
+                            "the failure of %s came again on %s: it is the program's", other,
+                            t->now->host);
 }
 
 /* ---- comparing failures ---- */
 
-/* Whether both are the same failure of a program: the text of an exception, else the exit code. */
-static bool is_same_failure(const struct evidence *a, const struct evidence *b)
+/* Whether both are the same failure of a program: the text of an exception, else the exit code; the
+ * signal of a fault that names no host. */
+static bool fails_alike(const struct evidence *a, const struct evidence *b)
 {
+        if (a->kind == EVIDENCE_FAULT && b->kind == EVIDENCE_FAULT && !*a->host && !*b->host)
+                return a->signal == b->signal;
         if (a->kind != EVIDENCE_EXIT || b->kind != EVIDENCE_EXIT || a->echo || b->echo)
                 return false;
         return *a->text || *b->text ? !strcmp(a->text, b->text) : a->code == b->code;
@@ -93,37 +98,37 @@ static int count_in_vain(const struct restart_trial *t)
 static bool decide_own(const struct restart_trial *t)
 {
         return t->now->kind == EVIDENCE_NONE &&
-               conclude(t, RESTART_STOP, "no rank and no node has failed");
+               set_decision(t, RESTART_STOP, "no rank and no node has failed");
 }
 
 static bool decide_given_up(const struct restart_trial *t)
 {
         return t->now->gave_up &&
-               conclude(t, RESTART_STOP,
-                        "a rank exited with %d: the program wants no other attempt",
-                        t->limits->give_up);
+               set_decision(t, RESTART_STOP,
+                            "a rank exited with %d: the program wants no other attempt",
+                            t->limits->give_up);
 }
 
 static bool decide_same_failure(const struct restart_trial *t)
 {
         for (size_t i = 0; i < t->n && !t->now->progress; i++)
-                if (is_same_failure(&t->past[i].evidence, t->now))
-                        return conclude(t, RESTART_STOP,
-                                        "the same failure twice without progress: it is the "
-                                        "program's");
+                if (fails_alike(&t->past[i].evidence, t->now))
+                        return set_decision(t, RESTART_STOP,
+                                            "the same failure twice without progress: it is the "
+                                            "program's");
         return false;
 }
 
 static bool decide_missing(const struct restart_trial *t)
 {
         return t->now->kind == EVIDENCE_MISSING &&
-               conclude(t, RESTART_STOP, "no node could start the program");
+               set_decision(t, RESTART_STOP, "no node could start the program");
 }
 
 static bool decide_lost(const struct restart_trial *t)
 {
         return t->now->kind == EVIDENCE_LOST &&
-               conclude(t, RESTART_HOST_OUT, "%s or its agent was lost", t->now->host);
+               set_decision(t, RESTART_HOST_OUT, "%s or its agent was lost", t->now->host);
 }
 
 static bool decide_node(const struct restart_trial *t)
@@ -141,8 +146,8 @@ static bool decide_node(const struct restart_trial *t)
                         out++;
                 }
         if (out >= OWN_HOSTS)
-                return conclude_program(t, other);
-        return conclude(t, RESTART_HOST_OUT, "what failed belongs to %s alone", t->now->host);
+                return set_program_decision(t, other);
+        return set_decision(t, RESTART_HOST_OUT, "what failed belongs to %s alone", t->now->host);
 }
 
 /* A signal of a fault on another host is the program's at once; a hang only after a host was put
@@ -169,11 +174,11 @@ static bool decide_suspect(const struct restart_trial *t)
                         other = e;
         }
         if (other && !now->progress)
-                return conclude_program(t, other->host);
+                return set_program_decision(t, other->host);
         if (again)
-                return conclude(t, RESTART_HOST_OUT, "%s for the second time, without progress",
-                                now->host);
-        return conclude(t, RESTART_SAME, "the first time on %s", now->host);
+                return set_decision(t, RESTART_HOST_OUT, "a second time on %s, without progress",
+                                    now->host);
+        return set_decision(t, RESTART_SAME, "the first time on %s", now->host);
 }
 
 static bool decide_resource(const struct restart_trial *t)
@@ -189,19 +194,20 @@ static bool decide_resource(const struct restart_trial *t)
         for (size_t i = 0; i < t->n && !now->progress; i++)
                 if (t->past[i].evidence.kind == now->kind &&
                     t->past[i].evidence.error == now->error)
-                        return conclude(t, RESTART_STOP, "%s%s: twice, and no host is to blame",
-                                        oom ? "out of memory" : strerror(now->error), where);
-        return conclude(t, RESTART_SAME, "%s%s: one more try",
-                        oom ? "out of memory" : strerror(now->error), where);
+                        return set_decision(t, RESTART_STOP, "%s%s: twice, and no host is to blame",
+                                            oom ? "out of memory" : strerror(now->error), where);
+        return set_decision(t, RESTART_SAME, "%s%s: one more try",
+                            oom ? "out of memory" : strerror(now->error), where);
 }
 
 static bool decide_unknown(const struct restart_trial *t)
 {
-        return conclude(t, RESTART_SAME, "nothing points to one host");
+        return set_decision(t, RESTART_SAME, "nothing points to one host");
 }
 
 const struct restart_rule restart_rules[] = {
-        { "an order to end, a limit of time, an error of hnlaunch", "stop", decide_own },
+        { "an order to end, hn_abort(), a limit of time, an error of hnlaunch", "stop",
+          decide_own },
         { "exit 93 (--give-up)", "stop: the program wants no other attempt", decide_given_up },
         { "the program is missing on all nodes (on one alone: see below)", "stop", decide_missing },
         { "a host or its agent was lost", "that host out, a spare host in", decide_lost },
@@ -209,7 +215,7 @@ const struct restart_rule restart_rules[] = {
           "that host out, a spare host in; the same on a third host: stop, it is the program's",
           decide_node },
         { "signal ILL, BUS, FPE, SEGV or ABRT; a GPU that its driver calls broken; a hang that "
-          "names one host",
+          "names one host (not where there is one host only)",
           "the same hosts; a second time on the same host: that host out. The same signal on "
           "another "
           "host, or a hang on another host after one is out: stop, it is the program's",
@@ -243,8 +249,8 @@ void restart_decide(struct restart_decision *ret, const struct restart_history *
                 ;
         in_vain = count_in_vain(&t);
         if (ret->verb == RESTART_SAME && !now->progress && in_vain >= l->no_progress)
-                conclude(&t, RESTART_STOP, "%d attempt%s without progress", in_vain,
-                         in_vain == 1 ? "" : "s");
+                set_decision(&t, RESTART_STOP, "%d attempt%s without progress", in_vain,
+                             in_vain == 1 ? "" : "s");
 }
 
 bool restart_acquits(const struct restart_past *past, const struct evidence *now)

@@ -18,6 +18,7 @@
 #include "base/exit_code.h"
 #include "head/core/json_text.h"
 #include "head/model/outcome.h"
+#include "head/model/restart_rule.h"
 #include "head/term/columns.h"
 #include "head/term/error_ids.h"
 
@@ -56,6 +57,12 @@ static struct subject find_subject(const char *word)
         return (struct subject){ exit_id_find(code), code };
 }
 
+/* The table of decisions of --restart auto. */
+static bool is_restart(const char *word)
+{
+        return !strcmp(word, "restart");
+}
+
 /* Names the numbers of the same hundred closest to @number; "" = none. */
 static void find_near(int number, char *ret, size_t size)
 {
@@ -80,7 +87,7 @@ int explain_check(const struct strv *words, struct diags *d)
                 struct diag *diag;
                 char near[32];
 
-                if (find_subject(word).id)
+                if (is_restart(word) || find_subject(word).id)
                         continue;
                 diag = diag_add(d, HN_NO_NUMBER, EX_USAGE, "there is no error or exit code `%s`",
                                 word);
@@ -88,7 +95,8 @@ int explain_check(const struct strv *words, struct diags *d)
                 if (*near)
                         diag_help(diag, "numbers near it: %s", near);
                 diag_help(diag, "hnlaunch explain lists all; HN502 is an error number, 77 an exit "
-                                "code");
+                                "code; hnlaunch explain restart prints the decisions of "
+                                "--restart auto");
                 r = -EINVAL;
         }
         return r;
@@ -161,6 +169,20 @@ static void put_subject(size_t columns, const struct subject *s)
                 printf("\nHN%d is another number: hnlaunch explain HN%d\n", s->code, s->code);
 }
 
+static void put_restart_rules(size_t columns)
+{
+        fputs("restart: ", stdout);
+        explain_put_wrapped(columns, 9,
+                            "what follows a failure with --restart auto; the first row that fits "
+                            "decides, and only attempts without progress count");
+        for (size_t i = 0; i < restart_rule_count; i++) {
+                fputs("\n  seen:     ", stdout);
+                explain_put_wrapped(columns, 12, restart_rules[i].seen);
+                fputs("  decision: ", stdout);
+                explain_put_wrapped(columns, 12, restart_rules[i].decision);
+        }
+}
+
 static void put_number_list(size_t columns)
 {
         const char *title = NULL;
@@ -224,6 +246,16 @@ static void add_error_json(json_t *errors, const struct error_id *id)
         add_json(errors, "hn", json_string(name), id);
 }
 
+static json_t *make_restart_json(void)
+{
+        json_t *rules = json_array();
+
+        for (size_t i = 0; i < restart_rule_count; i++)
+                json_array_append_new(rules, json_pack("{s:s, s:s}", "seen", restart_rules[i].seen,
+                                                       "decision", restart_rules[i].decision));
+        return rules;
+}
+
 static void print_json(const struct strv *words)
 {
         json_t *all = json_pack("{s:i}", "v", 1), *errors = json_array(), *exits = json_array();
@@ -231,7 +263,9 @@ static void print_json(const struct strv *words)
         for (size_t i = 0; i < words->n; i++) {
                 struct subject s = find_subject(words->v[i]);
 
-                if (s.code < 0)
+                if (is_restart(words->v[i]))
+                        json_object_set_new(all, "restart", make_restart_json());
+                else if (s.code < 0)
                         add_error_json(errors, s.id);
                 else
                         add_json(exits, "code", json_integer(s.code), s.id);
@@ -267,6 +301,9 @@ void explain_print(const struct strv *words, bool json)
 
                 if (i)
                         putchar('\n');
-                put_subject(columns, &s);
+                if (is_restart(words->v[i]))
+                        put_restart_rules(columns);
+                else
+                        put_subject(columns, &s);
         }
 }

@@ -2,7 +2,8 @@
 /*
  * Explain: error numbers and exit codes, as `hnlaunch explain` prints them
  *
- * HN502, hn502 and 502 are an error number; a bare number up to 255 is an exit code.
+ * HN502, hn502 and 502 are an error number; a bare number up to 255 is an exit code; `restart` is
+ * the table of head/model/restart_rule.h.
  */
 #pragma once
 

@@ -137,6 +137,19 @@ TEST_WORLD(signals_of_faults_differ_from_others)
         }
 }
 
+TEST_WORLD(a_fault_names_no_host_where_there_is_no_other)
+{
+        struct world *w = *state;
+        struct evidence e;
+
+        w->hosts.n = 1;
+        end_rank(w, 0, SIGSEGV, "");
+        e = collect(w);
+        w->hosts.n = NODES;
+        assert_int_equal(e.kind, EVIDENCE_FAULT);
+        assert_string_equal(e.host, "");
+}
+
 TEST_WORLD(an_abort_after_a_wait_in_vain_names_no_host)
 {
         struct world *w = *state;
@@ -245,6 +258,8 @@ TEST_WORLD(other_causes_have_kinds)
                 { { .kind = CAUSE_REFUSED, .rank = 2, .node = 1, .why = REFUSED_EXEC, .error = 2 },
                   EVIDENCE_MISSING,
                   "n1" },
+                { { .kind = CAUSE_ABORT, .rank = 2, .node = 1, .code = 3 }, EVIDENCE_NONE, "n1" },
+                { { .kind = CAUSE_REFUSED, .rank = -1, .node = 0 }, EVIDENCE_PREPARE, "n0" },
                 { { .kind = CAUSE_REFUSED, .rank = 2, .node = 1, .why = REFUSED_ORDER },
                   EVIDENCE_NONE,
                   "n1" },

@@ -166,7 +166,7 @@ TEST(a_fault_puts_a_host_out_for_the_second_time)
                 IS(add(&s, fault(signals[i], "a")), SAME);
                 SAYS(s, "the first time on a");
                 IS(add(&s, fault(signals[i], "a")), HOST_OUT);
-                SAYS(s, "a for the second time");
+                SAYS(s, "a second time on a");
         }
 }
 
@@ -182,6 +182,15 @@ TEST(the_same_fault_on_another_host_is_the_programs)
         assert_true(restart_acquits(&after.past[1], &after.past[2].evidence));
         IS(add(&at_once, fault(SIGSEGV, "a")), SAME);
         IS(add(&at_once, fault(SIGSEGV, "b")), STOP);
+}
+
+TEST(a_fault_where_there_is_one_host_only_is_the_programs)
+{
+        struct series s = { 0 };
+
+        IS(add(&s, fault(SIGSEGV, "")), SAME);
+        IS(add(&s, fault(SIGSEGV, "")), STOP);
+        SAYS(s, "the same failure twice");
 }
 
 TEST(different_signals_do_not_add_up)
