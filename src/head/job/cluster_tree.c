@@ -82,6 +82,8 @@ bool cluster_is_orphan(const struct node *n)
 
 bool cluster_can_return(const struct cluster *c, const struct node *n)
 {
+        if (n->refusal == NODE_RETIRED)
+                return false;
         return c->options->dial_in ? n->state == NODE_FAILED && !n->host->local
                                    : c->tree && cluster_is_orphan(n);
 }

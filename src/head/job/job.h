@@ -138,6 +138,15 @@ void job_wait(struct job *j);
  * time, and makes the job as it was before job_open_endpoint(). A signal meanwhile ends the wait:
  * false. */
 bool job_restart(struct job *j, struct plan *plan);
+
+/* What was decided about the next attempt (--restart auto). */
+struct job_next {
+        const struct intlist *retired; /* nodes whose hosts the job uses no longer */
+        const char *verb, *reason;     /* "same hosts", for people */
+};
+/* As job_restart() after a decision, which replaces the rules and the number of --max-restarts
+ * there: retires hosts, and waits for none of them. */
+bool job_restart_as(struct job *j, struct plan *plan, const struct job_next *next);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
 /* If the cause is a rank that crashed: waits for what its node finds in the core file, for some

@@ -130,11 +130,14 @@ static bool may_connect_again(const struct job *j)
 
 static bool replace_lost_nodes(struct job *j, struct plan *plan)
 {
-        size_t missing = 0;
+        size_t missing = 0, retired = 0;
 
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
-                missing += is_missing(j, plan, lost) && !move_to_spare(j, plan, lost);
-        if (!missing || (may_connect_again(j) && await_missing(j, plan, missing)))
+                if (is_missing(j, plan, lost) && !move_to_spare(j, plan, lost)) {
+                        missing++;
+                        retired += j->cluster.nodes[lost].refusal == NODE_RETIRED;
+                }
+        if (!missing || (!retired && may_connect_again(j) && await_missing(j, plan, missing)))
                 return true;
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
                 if (is_missing(j, plan, lost))
@@ -233,36 +236,57 @@ static void drop_leaving(struct job *j)
         }
 }
 
+static void retire_nodes(struct job *j, const struct intlist *retired)
+{
+        for (size_t i = 0; i < retired->n; i++) {
+                struct node *n = &j->cluster.nodes[retired->v[i]];
+
+                if (n->state != NODE_FAILED) {
+                        node_again(n);
+                        node_break(n, LINK_ENDED, "its host was put out");
+                }
+                n->refusal = NODE_RETIRED;
+        }
+}
+
 /* No rank lives twice. */
 static uint64_t ms_until_dead(const struct job *j)
 {
         return (uint64_t)MAX((j->history.dead_ns - clock_ns()) / 1000000, INT64_C(0));
 }
 
-bool job_restart(struct job *j, struct plan *plan)
+/* Writes the line about the next attempt, whose number is set. @pause: " in 2 s", or "". */
+static void describe_next(const struct job *j, const struct job_next *next, const char *pause,
+                          const char *why, char *to, size_t size)
+{
+        if (next)
+                snprintf(to, size, "attempt %d%s: %s: %s (%s)", j->attempt.number + 1, pause,
+                         next->verb, next->reason, why);
+        else
+                snprintf(to, size, "restart %d of %d%s: %s", j->attempt.number,
+                         j->config.options->max_restarts, pause, why);
+}
+
+/* @next NULL: by the number of --max-restarts. */
+static bool begin_again(struct job *j, struct plan *plan, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
-        bool of_rank = outcome_is_workers(&j->attempt.outcome) && c->kind != CAUSE_NONE &&
-                       c->kind != CAUSE_ABORT;
-        bool may_restart = of_rank || c->kind == CAUSE_NODE ||
-                           (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
-        char why[640], text[800], pause[32];
+        char why[640], text[1400], pause[32] = "";
         uint64_t ms;
 
-        if (!may_restart || j->attempt.state == JOB_ENDED ||
-            j->attempt.number >= j->config.options->max_restarts)
-                return false;
         job_sentence(j, c, why, sizeof(why)); /* a node that dials in again may have another name */
         ms = next_backoff_ms(j);
         drop_leaving(j);
+        if (next)
+                retire_nodes(j, next->retired);
         if (!rejoin_nodes(j) || !replace_lost_nodes(j, plan))
                 return false;
         ms = MAX(ms, ms_until_dead(j));
         j->attempt.number++;
         strv_pushf(&j->history.ends, "attempt %d ended: %s", j->attempt.number, why);
-        snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
-        snprintf(text, sizeof(text), "restart %d of %d%s: %s", j->attempt.number,
-                 j->config.options->max_restarts, ms ? pause : "", why);
+        if (ms)
+                snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
+        describe_next(j, next, pause, why, text, sizeof(text));
         log_line(LOG_WARN, "%s", text);
         cluster_emit(&j->cluster, EVENT_RESTART, c->node, c->rank, j->attempt.number, why);
         forget_attempt(j);
@@ -275,4 +299,22 @@ bool job_restart(struct job *j, struct plan *plan)
                 return false;
         }
         return true;
+}
+
+bool job_restart(struct job *j, struct plan *plan)
+{
+        const struct cause *c = &j->attempt.outcome.cause;
+        bool of_rank = outcome_is_workers(&j->attempt.outcome) && c->kind != CAUSE_NONE &&
+                       c->kind != CAUSE_ABORT;
+        bool may_restart = of_rank || c->kind == CAUSE_NODE ||
+                           (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
+
+        return may_restart && j->attempt.state != JOB_ENDED &&
+               j->attempt.number < j->config.options->max_restarts && begin_again(j, plan, NULL);
+}
+
+bool job_restart_as(struct job *j, struct plan *plan, const struct job_next *next)
+{
+        return j->attempt.state != JOB_ENDED &&
+               j->attempt.number < j->config.options->max_restarts && begin_again(j, plan, next);
 }

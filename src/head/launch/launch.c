@@ -20,6 +20,7 @@
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
+#include "head/launch/launch_restart.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
@@ -170,6 +171,7 @@ static void finish_launch(struct launch *l)
         job_destroy(l->run.job);
         watchers_destroy(l->run.watchers);
         launch_pty_free(l);
+        launch_restart_free(l);
         dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
         rank_board_finish(&l->ranks);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch_run_attempts() repeats push, endpoint and run_attempt() for as long as job_restart()
- * agrees. An error before the first attempt ends the launch (verdict_nothing_started()); an error
- * before a later attempt is a failure of the attempt (job_unreachable()), and job_restart()
- * decides.
+ * launch_run_attempts() repeats push, endpoint and run_attempt() for as long as
+ * launch_restart_again() agrees. An error before the first attempt ends the launch
+ * (verdict_nothing_started()); an error before a later attempt is a failure of the attempt
+ * (job_unreachable()), and launch_restart_again() decides.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/launch/launch_private.h"
+#include "head/launch/launch_restart.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
@@ -122,8 +123,9 @@ int launch_run_attempts(struct launch *l)
                                                 .value = l->plan.world_size,
                                                 .count = l->plan.num_nodes });
         launch_setup_describe_terminal(l);
+        launch_restart_begin(l);
         run_attempt(l);
-        while (job_restart(l->run.job, &l->plan))
+        while (launch_restart_again(l))
                 if (!prepare_again(l))
                         run_attempt(l);
         launch_pty_close(l);

@@ -8,6 +8,7 @@
  * - launch_connect.c: the nodes: connecting, inventories
  * - launch_gpus.c: lists of devices that the user gives the ranks
  * - launch_attempts.c: the attempts: files, endpoint, job
+ * - launch_restart.c: what follows an attempt (launch_restart.h)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_pty.c: the terminal of a rank (--pty)
  * - other_node.c: --dial-in on other nodes than node 0
@@ -35,6 +36,7 @@
 #include "head/watch/watchers.h"
 
 struct detach;
+struct launch_restart;
 
 /* The standard streams of hnlaunch. */
 struct launch_streams {
@@ -48,6 +50,7 @@ struct launch_streams {
 struct launch_end {
         const char *where; /* the only hostfile, for messages about its errors; else NULL */
         bool record_told;  /* that files of --log-dir are incomplete */
+        struct launch_restart *restart; /* NULL = no --restart auto */
         char verdict[1024];
 };
 

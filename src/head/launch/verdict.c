@@ -24,6 +24,7 @@
 #include "base/printable.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
+#include "head/launch/launch_restart.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/report/report.h"
@@ -135,7 +136,7 @@ int verdict_nothing_started(struct launch *l, int code)
         printable_end(what, sizeof(what));
         if (l->run.dir &&
             run_dir_write_summary(l->run.dir, NULL, &l->hosts, code, hn, what,
-                                  events_now_us(&l->events), &err) < 0 &&
+                                  events_now_us(&l->events), NULL, &err) < 0 &&
             hn != HN_NO_LOG_FOLDER)
                 diag_warn(&l->diags, HN_RECORD_INCOMPLETE, "%s", err.text);
         if (l->o.command == COMMAND_RUN)
@@ -369,7 +370,8 @@ static int write_summary(struct launch *l, int code, int hn, bool *told)
         struct error err;
 
         if (run_dir_write_summary(l->run.dir, job_outcome(l->run.job), &l->hosts, code, hn,
-                                  l->end.verdict, events_now_us(&l->events), &err) == 0)
+                                  l->end.verdict, events_now_us(&l->events),
+                                  launch_restart_attempts(l), &err) == 0)
                 return code;
         return tell_record(l, code, &err, told);
 }
@@ -422,7 +424,7 @@ static void say_next(const struct launch *l, int code)
 
 int verdict_tell(struct launch *l)
 {
-        int code = outcome_exit_code(job_outcome(l->run.job));
+        int code = launch_restart_code(l, outcome_exit_code(job_outcome(l->run.job)));
         const struct unwritten u = count_unwritten(l);
 
         if (u.bytes)

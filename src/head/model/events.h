@@ -41,6 +41,8 @@ enum event_kind {
         EVENT_RANK_REPORT,   /* hn_report_error(): text */
         EVENT_STOP,          /* the job shall stop: text = reason */
         EVENT_RESTART,       /* value = next attempt, text = reason */
+        EVENT_DECISION,      /* --restart auto: value = the attempt that has ended, from 1, text */
+        EVENT_NODE_RETIRED,  /* the job uses the host no longer: text = reason */
         EVENT_NODE_REPLACED, /* the ranks of a lost node move: text = new host */
         EVENT_RUN_END, /* value = exit code, count = HN number, rank = first cause, text = verdict
                         */

@@ -51,6 +51,7 @@ enum node_refusal {
         NODE_NO_AGENT,      /* there is no agent for the machine */
         NODE_CANNOT_RUN,    /* the login works, the agent does not start */
         NODE_NO_CONTAINER,  /* ... or not in the container */
+        NODE_RETIRED,       /* the job uses the host no longer (job_restart_as()) */
 };
 
 enum {

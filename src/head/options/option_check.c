@@ -43,7 +43,7 @@ static void check_pairs(const struct options *o, struct diags *d)
         if (o->on_hang == HANG_RESTART && !o->max_restarts)
                 diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                    "--on-hang restart needs a number of restarts"),
-                          "add --max-restarts N, or take --on-hang stop");
+                          "add --max-restarts N or --restart auto, or take --on-hang stop");
         if (o->local && (o->hostfiles.n || o->hostlists.n)) {
                 diag = diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                 "--local and %s exclude each other", o->hostfiles.n ? "-H" : "-w");
@@ -106,6 +106,7 @@ static void check_pty(const struct options *o, struct diags *d)
         const char *other = o->stdin_mode != STDIN_AUTO ? "--stdin"
                             : o->detach                 ? "--detach"
                             : o->dial_in                ? "--dial-in"
+                            : o->restart.automatic      ? "--restart auto"
                             : o->max_restarts           ? "--max-restarts"
                                                         : NULL;
 

@@ -101,6 +101,20 @@ static void apply_json(struct options *o)
                         option_apply(o, def, o->settings->v[i].value, &err);
 }
 
+/* With --restart auto the table of decisions is the only limit, unless there is another. A hang is
+ * one of its rows. */
+static void settle_restart(struct options *o)
+{
+        const struct settings *s = o->settings;
+
+        if (!o->restart.automatic)
+                return;
+        if (settings_level(s, option_by_name("max-restarts")) <= LEVEL_PRESET)
+                o->max_restarts = RESTARTS_MAX;
+        if (settings_level(s, option_by_name("on-hang")) <= LEVEL_PRESET)
+                o->on_hang = HANG_RESTART;
+}
+
 /* ---- life ---- */
 
 int options_load(struct options *o, int argc, char **argv, struct diags *diags)
@@ -157,6 +171,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                                   option_foreigns[i].says);
         o->fold_given = settings_level(s, option_by_name("fold")) > LEVEL_PRESET;
         o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
+        settle_restart(o);
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;

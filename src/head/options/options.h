@@ -50,7 +50,8 @@ enum on_hup { HUP_STOP, HUP_DETACH };
 enum success { SUCCESS_ALL, SUCCESS_RANK0 };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
 
-enum { DURATION_NEVER = -1 }; /* of the *_ms fields */
+enum { RESTARTS_MAX = 1000000 }; /* --max-restarts */
+enum { DURATION_NEVER = -1 };    /* of the *_ms fields */
 
 struct settings; /* head/options/config.h */
 
@@ -63,6 +64,13 @@ struct log_options {
         int64_t since_ms;  /* only lines of so much time; 0 = all */
         int64_t around_us; /* only lines of about this time of the run; LOGS_ALL, LOGS_FAILURE */
         int tail;          /* only so many lines at the end; 0 = all */
+};
+
+struct restart_options {
+        bool automatic;      /* --restart auto */
+        int give_up;         /* exit code */
+        int no_progress;     /* attempts */
+        char *progress_file; /* pattern of glob(7); NULL = none */
 };
 
 struct options {
@@ -111,7 +119,8 @@ struct options {
         enum on_hup on_hup;
         bool detach;
         enum success success;
-        int max_restarts;
+        int max_restarts; /* with --restart auto and without --max-restarts the highest number */
+        struct restart_options restart;
         int64_t node_timeout_ms;
         unsigned contain; /* enum contain_level of wire/msg.h */
         /* ssh */

@@ -121,7 +121,7 @@ static char *put_values(char *p, const struct event *e)
                 [EVENT_RANK_PROGRESS] = "step", [EVENT_RESTART] = "attempt",
                 [EVENT_STALLED] = "ms",         [EVENT_HANG] = "ms",
                 [EVENT_NODE_SILENT] = "ms",     [EVENT_NODE_HEARD] = "ms",
-                [EVENT_RUN_END] = "code",
+                [EVENT_RUN_END] = "code",       [EVENT_DECISION] = "attempt",
         };
 
         if (names[e->kind])

@@ -366,7 +366,8 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
 }
 
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
-                          int code, int hn, const char *verdict, int64_t us, struct error *err)
+                          int code, int hn, const char *verdict, int64_t us, json_t *attempts,
+                          struct error *err)
 {
         enum { FAILURES_MAX = 256 };
         const struct outcome nothing = OUTCOME_INIT;
@@ -395,6 +396,8 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
                 json_array_append_new(failures, make_json_failure(o, &o->seen[i], hosts, start_ns));
         json_object_set_new(j, "failures", failures);
+        if (attempts)
+                json_object_set(j, "attempts", attempts);
         return write_json(r, RECORD_SUMMARY, "summary.json", j, err);
 }
 

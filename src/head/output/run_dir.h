@@ -48,9 +48,11 @@ json_t *run_dir_describe(const struct options *o, const char *run_id, const char
 int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
                       const struct plan *plan, const char *cwd, int64_t start_ns,
                       struct error *err);
-/* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none. */
+/* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none.
+ * @attempts is its list of attempts, NULL = none. */
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
-                          int code, int hn, const char *verdict, int64_t us, struct error *err);
+                          int code, int hn, const char *verdict, int64_t us, json_t *attempts,
+                          struct error *err);
 /* Tells whether an event could not be written to a file: 0, or -errno with @err. */
 int run_dir_events_error(const struct run_dir *r, struct error *err);
 /* Tells whether DIR/latest could not be replaced when the run ended: 0, or -errno with @err. */

@@ -492,6 +492,11 @@ const struct error_id error_ids[] = {
           "removed, for the reason in the message. Neither changes the exit code.",
           "Save what you need, and remove the folder that the message names when none of your jobs runs on the node. "
           "Ranks should write their files outside of the pushed folder." },
+        { HN_NO_SPARE,
+          "no spare host is left (warning)",
+          "With --restart auto the evidence put a host out, and no unused host of the list has enough slots and GPUs "
+          "to take its place. The message lists the hosts that were put out, and why.",
+          "Look at these hosts, and add others, marked spare in the hostfile." },
         { HN_NO_MASTER_ADDRESS,
           "no address for PyTorch's store can be chosen",
           "The network of --iface, or iface= or addr= of the hostfile, has no address on the node of rank 0, or "

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decide_next() collects the evidence when an attempt has ended, before the job forgets it, and
+ * asks restart_decide(). Progress is a step above all steps of earlier attempts, or a file of
+ * --progress-file that is newer than all were before the attempt. Every lost node is retired, not
+ * only that of the first cause: it was lost, whatever came first.
+ */
+#include "head/launch/launch_restart.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "head/core/json_text.h"
+#include "head/launch/launch_private.h"
+#include "head/model/restart_rule.h"
+
+struct launch_restart {
+        struct restart_past *past;
+        size_t n, cap;
+        int64_t best_step;   /* of all attempts; 0 = none */
+        int64_t file_ns;     /* the newest file of --progress-file before the attempt */
+        int64_t began_us;    /* of the attempt */
+        struct strv retired; /* "gpu001: its agent was lost" */
+        bool exhausted;      /* no spare host was left */
+        json_t *attempts;
+};
+
+/* ---- facts ---- */
+
+/* Whether the type of a file system is a network's (statfs(2)). */
+static bool is_network_type(unsigned long type)
+{
+        static const unsigned long types[] = {
+                0x6969 /* NFS */,        0xFE534D42 /* SMB2 */,
+                0xFF534D42 /* CIFS */,   0x0BD00BD0 /* Lustre */,
+                0x47504653 /* GPFS */,   0x00C36400 /* Ceph */,
+                0x19830326 /* BeeGFS */, 0xAAD7AAEA /* PanFS */,
+                0x5346414F /* AFS */,    0x20030528 /* OrangeFS */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (types[i] == (type & 0xFFFFFFFF))
+                        return true;
+        return false;
+}
+
+/* Looks here: a path that is on a network's file system on this machine is shared. */
+static enum path_owner find_path_owner(void *ctx UNUSED, const char *path)
+{
+        CLEANUP(free_textp) char *folder = xstrdup(path);
+        struct statfs fs;
+        char *slash;
+
+        while (statfs(folder, &fs) < 0) {
+                slash = strrchr(folder, '/');
+                if (!slash || slash == folder)
+                        return PATH_UNKNOWN;
+                *slash = '\0';
+        }
+        return is_network_type((unsigned long)fs.f_type) ? PATH_SHARED : PATH_UNKNOWN;
+}
+
+/* Returns the time of the newest file of --progress-file; 0 = there is none. */
+static int64_t find_newest_file(const char *pattern)
+{
+        int64_t newest = 0;
+        struct stat st;
+        glob_t g;
+
+        if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &g) != 0)
+                return 0;
+        for (size_t i = 0; i < g.gl_pathc; i++)
+                if (stat(g.gl_pathv[i], &st) == 0)
+                        newest = MAX(newest,
+                                     (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+        globfree(&g);
+        return newest;
+}
+
+/* Returns how many steps the attempt has won, and sets whether there was any progress. */
+static int64_t count_won(struct launch *l, bool *ret_progress)
+{
+        struct launch_restart *r = l->end.restart;
+        const struct rank_board_steps s = rank_board_steps(&l->ranks);
+        int64_t newest = find_newest_file(l->o.restart.progress_file);
+        int64_t won = s.told ? MAX(s.most - r->best_step, INT64_C(0)) : 0;
+
+        *ret_progress = won > 0 || newest > r->file_ns;
+        r->best_step += won;
+        r->file_ns = newest;
+        return won;
+}
+
+/* ---- records ---- */
+
+/* Appends the attempt to the list of summary.json. @d NULL: it ended well. */
+static void record_attempt(struct launch *l, const struct evidence *e, int64_t won,
+                           const struct restart_decision *d)
+{
+        struct launch_restart *r = l->end.restart;
+        char cause[640];
+        json_t *j;
+
+        job_sentence(l->run.job, &job_outcome(l->run.job)->cause, cause, sizeof(cause));
+        j = json_pack("{s:i, s:o, s:I, s:b, s:I}", "attempt", (int)json_array_size(r->attempts) + 1,
+                      "cause", json_text(cause), "steps_won", (json_int_t)won, "progress",
+                      e->progress, "us", (json_int_t)(events_now_us(&l->events) - r->began_us));
+        if (d) {
+                json_object_set_new(j, "evidence", json_string(evidence_name(e->kind)));
+                json_object_set_new(j, "decision", json_string(restart_verb_name(d->verb)));
+                json_object_set_new(j, "reason", json_text(d->reason));
+        }
+        if (d && *e->host)
+                json_object_set_new(j, "host", json_text(e->host));
+        json_array_append_new(r->attempts, j);
+}
+
+static void tell_decision(struct launch *l, const struct evidence *e,
+                          const struct restart_decision *d)
+{
+        const struct launch_restart *r = l->end.restart;
+        CLEANUP(free_textp)
+        char *text = xasprintf("%s: %s", restart_verb_name(d->verb), d->reason);
+
+        events_emit(&l->events, (struct event){ .kind = EVENT_DECISION,
+                                                .node = e->node,
+                                                .rank = e->rank,
+                                                .value = (int64_t)r->n,
+                                                .host = *e->host ? e->host : NULL,
+                                                .text = text });
+        if (d->verb == RESTART_STOP)
+                log_line(LOG_WARN, "no attempt %zu: %s", r->n + 1, d->reason);
+}
+
+/* ---- hosts ---- */
+
+static void retire_host(struct launch *l, struct intlist *retired, int node, const char *reason)
+{
+        const char *host = l->hosts.v[node].name;
+
+        if (intlist_has(retired, node))
+                return;
+        intlist_add(retired, node);
+        strv_pushf(&l->end.restart->retired, "%s: %s", host, reason);
+        events_emit(&l->events, (struct event){ .kind = EVENT_NODE_RETIRED,
+                                                .node = node,
+                                                .rank = -1,
+                                                .host = host,
+                                                .text = reason });
+}
+
+static void collect_retired(struct launch *l, const struct evidence *e,
+                            const struct restart_decision *d, struct intlist *retired)
+{
+        const struct outcome *o = job_outcome(l->run.job);
+
+        if (d->verb == RESTART_HOST_OUT)
+                retire_host(l, retired, e->node, d->reason);
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (o->seen[i].kind == CAUSE_NODE)
+                        retire_host(l, retired, o->seen[i].node, "it or its agent was lost");
+}
+
+/* ---- the decision ---- */
+
+/* Begins the time of an attempt. */
+static void begin_attempt(struct launch *l)
+{
+        l->end.restart->began_us = events_now_us(&l->events);
+}
+
+static bool decide_next(struct launch *l)
+{
+        struct launch_restart *r = l->end.restart;
+        const struct restart_history h = { r->past, r->n };
+        const struct restart_limits limits = { l->o.restart.give_up, l->o.restart.no_progress };
+        struct evidence_facts facts = { .plan = &l->plan,
+                                        .hosts = &l->hosts,
+                                        .give_up = limits.give_up,
+                                        .find_owner = find_path_owner };
+        CLEANUP(intlist_finish) struct intlist retired = { 0 };
+        struct restart_decision d;
+        struct job_next next = { .retired = &retired };
+        struct evidence e;
+        int64_t won = count_won(l, &facts.progress);
+
+        evidence_collect(&e, job_outcome(l->run.job), &facts);
+        if (!outcome_failed(job_outcome(l->run.job))) {
+                record_attempt(l, &e, won, NULL);
+                return false;
+        }
+        restart_decide(&d, &h, &e, &limits);
+        record_attempt(l, &e, won, &d);
+        r->past = xgrow(r->past, r->n, &r->cap, sizeof(*r->past));
+        r->past[r->n++] = (struct restart_past){ e, d.verb };
+        if (e.kind == EVIDENCE_NONE)
+                return false;
+        tell_decision(l, &e, &d);
+        if (d.verb == RESTART_STOP)
+                return false;
+        collect_retired(l, &e, &d, &retired);
+        next.verb = restart_verb_name(d.verb);
+        next.reason = d.reason;
+        if (job_restart_as(l->run.job, &l->plan, &next)) {
+                begin_attempt(l);
+                return true;
+        }
+        r->exhausted = retired.n && job_outcome(l->run.job)->cause.kind != CAUSE_ORDER;
+        return false;
+}
+
+bool launch_restart_again(struct launch *l)
+{
+        return l->end.restart ? decide_next(l) : job_restart(l->run.job, &l->plan);
+}
+
+int launch_restart_code(struct launch *l, int code)
+{
+        struct launch_restart *r = l->end.restart;
+        struct diag *d;
+
+        if (!r || !r->exhausted)
+                return code;
+        d = diag_warn(&l->diags, HN_NO_SPARE, "no spare host is left, and %zu host%s put out",
+                      r->retired.n, r->retired.n == 1 ? " was" : "s were");
+        for (size_t i = 0; i < r->retired.n; i++)
+                diag_row(d, "%s", r->retired.v[i]);
+        diag_help(d, "add hosts, with the word spare in the hostfile");
+        return EX_FAILED;
+}
+
+json_t *launch_restart_attempts(const struct launch *l)
+{
+        return l->end.restart ? l->end.restart->attempts : NULL;
+}
+
+/* ---- life ---- */
+
+void launch_restart_begin(struct launch *l)
+{
+        if (!l->o.restart.automatic)
+                return;
+        l->end.restart = xcalloc(1, sizeof(*l->end.restart));
+        l->end.restart->attempts = json_array();
+        l->end.restart->file_ns = find_newest_file(l->o.restart.progress_file);
+        begin_attempt(l);
+}
+
+void launch_restart_free(struct launch *l)
+{
+        struct launch_restart *r = l->end.restart;
+
+        if (!r)
+                return;
+        free(r->past);
+        strv_finish(&r->retired);
+        json_decref(r->attempts);
+        free(r);
+        l->end.restart = NULL;
+}
