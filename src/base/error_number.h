@@ -206,6 +206,10 @@ enum error_number {
         HN_NO_REPORT = 831,
         HN_NO_PAGE = 832,
         HN_TABLE_PLAIN = 835,
+        HN_BAD_HOSTS_FILE = 840,
+        HN_BAD_HOST_USED = 841,
+        HN_NOT_BAD = 842,
+        HN_ALL_HOSTS_BAD = 843,
         /* records and limits */
         HN_OUTPUT_LOST = 901,
         HN_RECORD_INCOMPLETE = 902,

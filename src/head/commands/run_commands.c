@@ -16,6 +16,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "head/attach/attach.h"
+#include "head/commands/run_bad.h"
 #include "head/commands/run_logs.h"
 #include "head/commands/run_ps.h"
 #include "head/commands/run_report.h"
@@ -432,8 +433,11 @@ int run_commands_do(const struct options *o, struct diags *d)
 {
         struct run_list l;
         const struct run *r;
-        int rc = check_words(o, d);
+        int rc;
 
+        if (o->command == COMMAND_BAD)
+                return run_bad_do(o, d);
+        rc = check_words(o, d);
         if (rc || o->command == COMMAND_PS)
                 return rc ? rc : run_ps_print(o, d);
         run_list_load(&l);

@@ -16,6 +16,7 @@
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/hosts/own_machine.h"
+#include "head/launch/launch_bad_hosts.h"
 #include "head/launch/launch_private.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
@@ -205,6 +206,8 @@ int launch_hosts_load(struct launch *l)
                 alloc_claim(&l->hosts, &l->diags);
         if (!o->local && !l->config.dial_in && program_link_is_ssh(o->via))
                 mark_own_hosts(l);
+        if (!diags_errors(&l->diags))
+                launch_bad_hosts_apply(l);
         if (!diags_errors(&l->diags))
                 filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
         return diags_errors(&l->diags) ? EX_DATAERR : 0;

@@ -3,6 +3,7 @@
  * The state of a launch and the steps of its files
  *
  * - launch.c: the order of steps: hosts, files, connect, plan, attempts
+ * - launch_bad_hosts.c: hosts that earlier runs have put out (launch_bad_hosts.h)
  * - launch_hosts.c: the hosts, and what starts their agents (--start-with)
  * - launch_plan.c: the plan, and the MPI of the program (--mpi)
  * - launch_connect.c: the nodes: connecting, inventories
@@ -48,8 +49,9 @@ struct launch_streams {
 
 /* How a launch ends. */
 struct launch_end {
-        const char *where; /* the only hostfile, for messages about its errors; else NULL */
-        bool record_told;  /* that files of --log-dir are incomplete */
+        const char *where;  /* the only hostfile, for messages about its errors; else NULL */
+        bool bad_file_told; /* that the list of bad hosts cannot be read or written */
+        bool record_told;   /* that files of --log-dir are incomplete */
         struct launch_restart *restart; /* NULL = no --restart auto */
         char verdict[1024];
 };

@@ -19,6 +19,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "head/core/json_text.h"
+#include "head/launch/launch_bad_hosts.h"
 #include "head/launch/launch_private.h"
 #include "head/model/restart_rule.h"
 
@@ -142,7 +143,8 @@ static void tell_decision(struct launch *l, const struct evidence *e,
 
 /* ---- hosts ---- */
 
-static void retire_host(struct launch *l, struct intlist *retired, int node, const char *reason)
+static void retire_host(struct launch *l, struct intlist *retired, int node, const char *reason,
+                        enum evidence_kind kind)
 {
         const char *host = l->hosts.v[node].name;
 
@@ -155,6 +157,17 @@ static void retire_host(struct launch *l, struct intlist *retired, int node, con
                                                 .rank = -1,
                                                 .host = host,
                                                 .text = reason });
+        launch_bad_hosts_add(l, host, reason, evidence_name(kind));
+}
+
+/* The failure is the program's: takes hosts back that were put out for it. */
+static void acquit_hosts(struct launch *l, const struct evidence *now)
+{
+        const struct launch_restart *r = l->end.restart;
+
+        for (size_t i = 0; i < r->n; i++)
+                if (restart_acquits(&r->past[i], now))
+                        launch_bad_hosts_acquit(l, r->past[i].evidence.host);
 }
 
 static void collect_retired(struct launch *l, const struct evidence *e,
@@ -163,10 +176,11 @@ static void collect_retired(struct launch *l, const struct evidence *e,
         const struct outcome *o = job_outcome(l->run.job);
 
         if (d->verb == RESTART_HOST_OUT)
-                retire_host(l, retired, e->node, d->reason);
+                retire_host(l, retired, e->node, d->reason, e->kind);
         for (size_t i = 0; i < o->n_seen; i++)
                 if (o->seen[i].kind == CAUSE_NODE)
-                        retire_host(l, retired, o->seen[i].node, "it or its agent was lost");
+                        retire_host(l, retired, o->seen[i].node, "it or its agent was lost",
+                                    EVIDENCE_LOST);
 }
 
 /* ---- the decision ---- */
@@ -204,6 +218,8 @@ static bool decide_next(struct launch *l)
         if (e.kind == EVIDENCE_NONE)
                 return false;
         tell_decision(l, &e, &d);
+        if (d.acquits)
+                acquit_hosts(l, &e);
         if (d.verb == RESTART_STOP)
                 return false;
         collect_retired(l, &e, &d, &retired);

@@ -171,6 +171,9 @@ const struct option_def option_table[] = {
         { "progress-file", 0, "GLOB", "--restart auto: a newer file is progress, as 'ckpt/*.pt'",
           "run.progress_file", NULL, GROUP_WHEN, OPTION_PATH,
           .parse = value_text, FIELD(restart.progress_file) },
+        { "bad-hosts", 0, "FILE|none", "hosts that runs have put out (default: hosts.bad in the state folder)",
+          "run.bad_hosts", NULL, GROUP_WHEN, OPTION_PATH, .commands = ON_LAUNCH | ON(BAD),
+          .parse = value_text, FIELD(restart.bad_hosts) },
         { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, OPTION_KEY, .parse = value_choice, FIELD(contain) },
         /* ssh */
@@ -234,7 +237,7 @@ const struct option_def option_table[] = {
         { "trace", 0, NULL, "keep the agents' traces for report, also of a run that does not fail",
           "log.trace", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(record) },
         { "json", 0, "FILE", "the events of the run, the plan or what a command tells as JSON: on standard output, or in FILE",
-          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
+          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(BAD) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
         { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
           "log.color", "auto", GROUP_OUTPUT, .commands = ON_ALL, .parse = value_choice, FIELD(color) },
         { "progress", 0, "auto|tty|plain|none", "how the start-up, and what goes on, is shown",
@@ -363,6 +366,9 @@ const struct option_command option_commands[] = {
                              "hnlaunch report --html page.html        a page for a browser\n" },
         [COMMAND_TOP] = { "top", "show what the hosts and ranks of a run do, once a second",
                           "[RUN]", 0, 1 },
+        [COMMAND_BAD] = { "bad", "list the hosts that runs have put out, or take one back",
+                          "[list|clear HOST]", 0, 2,
+                          "hnlaunch bad clear gpu017               a host that was repaired\n" },
         [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started", "[RUN]", 0, 1,
                             "hnlaunch rerun --without-bad            without the host that failed "
                             "first\n"
@@ -403,7 +409,7 @@ const struct option_def *option_by_letter(int letter, enum command command)
 
 bool option_command_takes_words(enum command command)
 {
-        return (ON_RUNS | ON(EXPLAIN)) >> command & 1;
+        return (ON_RUNS | ON(BAD) | ON(EXPLAIN)) >> command & 1;
 }
 
 bool option_belongs(const struct option_def *def, enum command command)

@@ -32,6 +32,7 @@ enum command {
         COMMAND_WHY,
         COMMAND_REPORT,
         COMMAND_TOP,
+        COMMAND_BAD,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,
@@ -71,6 +72,7 @@ struct restart_options {
         int give_up;         /* exit code */
         int no_progress;     /* attempts */
         char *progress_file; /* pattern of glob(7); NULL = none */
+        char *bad_hosts;     /* file, or "none"; NULL = that of the state folder */
 };
 
 struct options {

@@ -80,6 +80,14 @@ char *run_folders_dial_in(void)
         return xasprintf("%.*s/dial-in", (int)(end - records), records);
 }
 
+char *run_folders_bad_hosts(void)
+{
+        CLEANUP(free_textp) char *records = run_folders_records();
+        char *end = records ? strrchr(records, '/') : NULL;
+
+        return end ? xasprintf("%.*s/hosts.bad", (int)(end - records), records) : NULL;
+}
+
 int run_folders_make(const char *path, struct error *err)
 {
         CLEANUP(free_textp) char *part = xstrdup(path);

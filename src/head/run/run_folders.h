@@ -29,5 +29,8 @@ char *run_folders_records(void);
 /* Returns the folder of the secrets of dial-ins, malloc'ed; it may not exist. NULL: there is no
  * home. */
 char *run_folders_dial_in(void);
+/* Returns the path of hosts.bad (head/run/bad_hosts.h), malloc'ed; it may not exist. NULL: there is
+ * no home. */
+char *run_folders_bad_hosts(void);
 /* Makes a folder with those above it, mode 0700. 0, or -errno with @err. */
 int run_folders_make(const char *path, struct error *err);

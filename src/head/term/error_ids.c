@@ -971,6 +971,24 @@ const struct error_id error_ids[] = {
           "hnlaunch-table.so, the part that lays tables out, is missing or cannot be loaded: the installation is incomplete, or "
           "libsmartcols is not installed. The rows of a table are printed all the same, with two blanks between cells.",
           "Install hnlaunch again, with libsmartcols (libsmartcols1 on Debian)." },
+        { HN_BAD_HOSTS_FILE,
+          "the list of bad hosts cannot be read or written (a warning of a run)",
+          "The file of --bad-hosts, or hosts.bad in the state folder, is no regular file, may not be read or written, or has "
+          "lines that are no entries.",
+          "The message names the file and the reason. Remove or mend it, or use --bad-hosts FILE." },
+        { HN_BAD_HOST_USED,
+          "a host was put out by an earlier run (warning)",
+          "The host is in the list of bad hosts, and this run uses it all the same: without --restart auto, or because -w "
+          "names it.",
+          "Look at the host; hnlaunch bad clear HOST takes it back, --exclude HOST leaves it out." },
+        { HN_NOT_BAD,
+          "the host is not in the list of bad hosts",
+          "`hnlaunch bad clear` got a host that no run has put out, or whose entry has ended.",
+          "hnlaunch bad lists the hosts." },
+        { HN_ALL_HOSTS_BAD,
+          "every host was put out by an earlier run",
+          "With --restart auto bad hosts are left out, and no host would be left.",
+          "hnlaunch bad lists them with reasons; hnlaunch bad clear HOST takes one back, --bad-hosts none uses all." },
         { HN_OUTPUT_LOST,
           "output of ranks is missing in the log folder",
           "Writing to files of the log folder failed: the file system is full, or an error occurred. The ranks and "

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/launch/launch_bad_hosts.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/printable.h"
+#include "head/launch/launch_private.h"
+#include "head/run/bad_hosts.h"
+
+/* Returns the path of the file, malloc'ed; NULL: the launch has none. */
+static char *find_bad_file(const struct launch *l)
+{
+        const char *given = l->o.restart.bad_hosts;
+
+        if (l->o.local || l->config.dial_in || (given && !strcmp(given, "none")))
+                return NULL;
+        return bad_hosts_path(given);
+}
+
+static void warn_of_bad_file(struct launch *l, const char *text, const char *effect)
+{
+        if (l->end.bad_file_told)
+                return;
+        l->end.bad_file_told = true;
+        diag_note(diag_warn(&l->diags, HN_BAD_HOSTS_FILE, "%s", text), "%s", effect);
+}
+
+static bool leaves_bad_out(const struct options *o)
+{
+        return o->restart.automatic && !o->hostlists.n;
+}
+
+/* Tells the hosts at @index in one line. */
+static void tell_left_out(const struct launch *l, const struct bad_hosts *b, const size_t *index,
+                          size_t n)
+{
+        const struct bad_host *first = bad_hosts_find(b, l->hosts.v[*index].name);
+        CLEANUP(free_textp) char *names = hosts_fold(&l->hosts, index, n);
+        CLEANUP(free_textp) char *reason = printable_text(first->reason, PRINTABLE_ROW);
+        CLEANUP(free_textp) char *run = printable_text(first->run, PRINTABLE_ROW);
+
+        log_line(LOG_WARN,
+                 "without %s, put out by earlier runs (%s%srun %s); hnlaunch bad lists %s", names,
+                 n == 1 ? reason : "", n == 1 ? ", " : "", run, n == 1 ? "it" : "them");
+}
+
+static void warn_of_use(struct launch *l, const struct bad_hosts *b, const size_t *index, size_t n)
+{
+        struct diag *d =
+                diag_warn(&l->diags, HN_BAD_HOST_USED, "%zu host%s put out by an earlier run", n,
+                          n == 1 ? " was" : "s were");
+
+        for (size_t i = 0; i < MIN(n, 8); i++) {
+                const struct bad_host *h = bad_hosts_find(b, l->hosts.v[index[i]].name);
+
+                diag_row(d, "%s: %s (run %s)", h->host, h->reason, h->run);
+        }
+        if (n > 8)
+                diag_row(d, "... and %zu more", n - 8);
+        diag_help(d, "--restart auto leaves such hosts out, but none that -w names; hnlaunch bad "
+                     "clear HOST takes one back");
+}
+
+/* A spare host that is not bad takes the place of a bad one, which becomes spare. */
+static void move_spare_in(struct hosts *hosts, const struct bad_hosts *b, size_t bad)
+{
+        struct host was = hosts->v[bad];
+
+        for (size_t i = 0; i < hosts->n && !was.spare; i++) {
+                struct host *h = &hosts->v[i];
+
+                if (!h->spare || h->slots < was.slots || bad_hosts_find(b, h->name))
+                        continue;
+                hosts->v[bad] = *h;
+                hosts->v[bad].spare = false;
+                *h = was;
+                h->spare = true;
+                return;
+        }
+}
+
+static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t *index, size_t n)
+{
+        bool *keep;
+
+        if (n == l->hosts.n) {
+                diag_help(diag_add(&l->diags, HN_ALL_HOSTS_BAD, EX_UNAVAILABLE,
+                                   "every host was put out by an earlier run"),
+                          "hnlaunch bad lists them with reasons, hnlaunch bad clear HOST takes one "
+                          "back, --bad-hosts none uses all");
+                return;
+        }
+        tell_left_out(l, b, index, n);
+        for (size_t i = 0; i < n; i++)
+                move_spare_in(&l->hosts, b, index[i]);
+        keep = xcalloc(l->hosts.n, sizeof(*keep));
+        for (size_t i = 0; i < l->hosts.n; i++)
+                keep[i] = !bad_hosts_find(b, l->hosts.v[i].name);
+        hosts_retain(&l->hosts, keep);
+        free(keep);
+}
+
+void launch_bad_hosts_apply(struct launch *l)
+{
+        CLEANUP(free_textp) char *path = find_bad_file(l);
+        struct bad_hosts b;
+        struct error err;
+        size_t *index, n = 0;
+
+        if (!path)
+                return;
+        if (bad_hosts_load(&b, path, time(NULL), &err) < 0) {
+                warn_of_bad_file(l, err.text, "hosts that earlier runs have put out are not known");
+                return;
+        }
+        if (b.broken) {
+                err_set(&err, 0, "%s: %zu line%s no entry", path, b.broken,
+                        b.broken == 1 ? " is" : "s are");
+                warn_of_bad_file(l, err.text, "the other lines are used");
+        }
+        index = xcalloc(l->hosts.n, sizeof(*index));
+        for (size_t i = 0; i < l->hosts.n && b.n; i++)
+                if (bad_hosts_find(&b, l->hosts.v[i].name))
+                        index[n++] = i;
+        if (n && leaves_bad_out(&l->o))
+                leave_out(l, &b, index, n);
+        else if (n)
+                warn_of_use(l, &b, index, n);
+        free(index);
+        bad_hosts_finish(&b);
+}
+
+void launch_bad_hosts_add(struct launch *l, const char *host, const char *reason,
+                          const char *evidence)
+{
+        CLEANUP(free_textp) char *path = find_bad_file(l);
+        int64_t now = time(NULL);
+        struct bad_host h = { .host = (char *)host,
+                              .reason = (char *)reason,
+                              .evidence = (char *)evidence,
+                              .run = l->config.run_id,
+                              .since = now,
+                              .until = now + BAD_HOST_S };
+        struct error err;
+
+        if (path && bad_hosts_add(path, &h, now, &err) < 0)
+                warn_of_bad_file(l, err.text, "later runs do not know of hosts that were put out");
+}
+
+void launch_bad_hosts_acquit(struct launch *l, const char *host)
+{
+        CLEANUP(free_textp) char *path = find_bad_file(l);
+        struct error err;
+
+        if (path && bad_hosts_remove(path, host, l->config.run_id, time(NULL), &err) < 0)
+                warn_of_bad_file(l, err.text, "a host that is innocent may still be listed");
+}

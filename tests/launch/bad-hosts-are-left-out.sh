@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Hosts that --restart auto has put out are noted for later runs, and `hnlaunch bad` lists them and takes them back.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+printf 'a slots=1\nb slots=1\nc slots=1 spare\nd slots=1 spare\n' >hosts
+list=$XDG_STATE_HOME/hnlaunch/hosts.bad
+# shellcheck disable=SC2054
+base=(--oversubscribe --start-with 'env NODE={host}' --label none --log-dir logs --grace 1s)
+nodes=(-H hosts "${base[@]}")
+# Rank 1 does the deed, until an attempt.
+deed() { echo "[ \$HN_RESTART != $1 ] || exit 0; [ \$RANK = 1 ] || exec sleep 60; $2"; } # ATTEMPT DEED
+
+hn bad
+exits 'no host is put out: 0' 0
+is 'and told so' "$(<"$OUT")" 'no host is put out'
+
+hn "${nodes[@]}" --restart auto sh -c "$(deed 1 'kill -KILL $PPID')"
+exits 'a host whose agent was killed is replaced' 0
+hn bad list
+ok 'it is listed with its reason' grep -qE '^b +20[0-9-]+ [0-9:]+ +[a-z0-9]{5} +b or its agent was lost$' "$OUT"
+hn bad --json
+ok 'also as JSON, for a day' python3 -c '
+import json, sys
+(bad,) = json.load(open(sys.argv[1], encoding="utf-8"))["bad"]
+assert bad["host"] == "b" and bad["evidence"] == "lost" and bad["until"] - bad["since"] == 86400' "$OUT"
+
+hn "${nodes[@]}" --restart auto sh -c 'echo "rank $RANK on $NODE"'
+has 'the next run with --restart auto leaves it out, in one line' "$ERR" \
+    'hnlaunch: without b, put out by earlier runs (b or its agent was lost, run '
+has 'a spare host takes its place' "$OUT" 'rank 1 on c'
+hn "${nodes[@]}" sh -c 'echo "rank $RANK on $NODE"'
+has 'a plain run warns' "$ERR" 'warning[HN841]: 1 host was put out by an earlier run'
+has 'and uses it' "$OUT" 'rank 1 on b'
+hn -w a,b "${base[@]}" --restart auto sh -c 'echo "rank $RANK on $NODE"'
+has 'so does one whose -w names it' "$ERR" 'warning[HN841]'
+has 'which uses it, too' "$OUT" 'rank 1 on b'
+hn "${nodes[@]}" --bad-hosts none true
+lacks '--bad-hosts none knows nothing of it' "$ERR" HN841
+hn plan --local 1 true
+lacks 'nor does --local' "$ERR" HN841
+printf 'b slots=1\n' >only
+hn -H only "${base[@]}" --restart auto true
+exits 'a list of nothing but bad hosts: 69' 69
+has 'is told' "$ERR" 'error[HN843]: every host was put out by an earlier run'
+
+# The program's own fault on two hosts: the first is innocent.
+hn bad clear b
+exits 'a host is taken back' 0
+hn "${nodes[@]}" --restart auto sh -c "$(deed 9 'kill -SEGV $$')"
+exits 'a fault that comes again on another host' 139
+hn bad
+is 'leaves no host in the list' "$(<"$OUT")" 'no host is put out'
+hn bad clear b
+exits 'a host that is not listed: 66' 66
+has 'is told' "$ERR" 'error[HN842]: b is not put out'
+for words in 'clear' 'clear a b' 'list b' 'remove b'; do
+    # shellcheck disable=SC2086
+    hn bad $words
+    exits "bad $words: 64" 64
+done
+
+# A file that is none, or broken, is one warning.
+rm "$list"
+mkdir "$list"
+hn "${nodes[@]}" --restart auto sh -c "$(deed 1 'kill -KILL $PPID')"
+exits 'a list that cannot be read or written does not harm the run' 0
+is 'it is one warning' "$(grep -c 'warning\[HN840\]' "$ERR")" 1
+hn bad
+exits 'bad itself fails: 66' 66
+hn bad clear a
+exits 'and cannot change it: 73' 73
+rmdir "$list"
+printf 'nonsense\n{"host":"a","until":99999999999,"reason":"by hand","run":"-"}\n' >"$list"
+hn "${nodes[@]}" true
+has 'a broken line is told' "$ERR" 'hosts.bad: 1 line is no entry'
+has 'the others count' "$ERR" '| a: by hand (run -)'
+hn bad
+has 'bad tells it, too' "$ERR" 'warning[HN840]'
+ok 'and lists the rest' grep -qE '^a +.* by hand$' "$OUT"
+hn bad --bad-hosts other
+is 'another list is another list' "$(<"$OUT")" 'no host is put out'
+nothing_left 'nothing is left'
+done_testing
