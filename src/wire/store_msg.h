@@ -196,3 +196,18 @@ void topology_finish(struct topology *t);
 
 const char *store_op_name(uint8_t op);
 bool store_op_has_answer(uint8_t op);
+
+/* A key in a message to users: it has up to 8 KiB of any bytes, so a long key is cut, and bytes
+ * other than printable ASCII become \xNN. */
+
+enum { KEY_FORMAT_SIZE = 128 };
+
+/* Writes at most KEY_FORMAT_SIZE bytes with NUL and returns @to. A cut key ends with
+ * "...". */
+const char *key_format(char *to, struct bytes key);
+
+/* The same in a buffer living to the end of the block. */
+#define KEY_FORMAT(key) key_format((char[KEY_FORMAT_SIZE]){ 0 }, (key))
+
+/* Returns "barrier", "all_gather" or "broadcast", the name of a collective's op. */
+const char *store_call_name(uint8_t op);

@@ -17,11 +17,10 @@
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/endpoint/store_access.h"
 #include "agent/pmix/pmix_service.h"
-#include "agent/rank/other_store.h"
 #include "agent/rank/rank_status.h"
 #include "base/memory.h"
-#include "store/engine/key_format.h"
 #include "store/relay/relay.h"
+#include "wire/store_msg.h"
 
 /* The answer, while in the making. */
 struct status_answer {

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "agent/attempt/node_attempt.h"
+#include "agent/contain/cgroup.h"
 #include "agent/contain/contain.h"
-#include "agent/contain/oom.h"
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
 #include "agent/inspect/inspection.h"

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -31,3 +32,15 @@ bool cgroup_populated(const struct cgroup *g);
 void cgroup_kill(const struct cgroup *g); /* all processes, also in groups below */
 /* Removes the group and the groups below, unless processes are left there. */
 void cgroup_remove(struct cgroup *g);
+
+/* Kills by the kernel's out-of-memory killer. The counter nearest to the workers is read:
+ * memory.events of a control group (version 2), memory.oom_control (version 1), else /proc/vmstat
+ * of the whole machine. */
+
+struct oom {
+        uint64_t kills;
+        char where[160]; /* the file, "" = no counter */
+};
+
+/* @cgroup is the folder of the workers' own group, NULL = none. */
+void oom_read(struct oom *to, const char *cgroup);

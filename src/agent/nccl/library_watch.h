@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "agent/core/uplink.h"
-#include "base/elf/mpi_library.h"
+#include "base/elf/elf_libs.h"
 
 struct library_watch {
         uv_timer_t timer;

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "base/elf/mpi_library.h"
+#include "base/elf/elf_libs.h"
 #include "wire/msg.h"
 
 enum { WORLD_RANKS = 2 };

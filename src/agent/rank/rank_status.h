@@ -41,3 +41,12 @@ const struct proc_stat *rank_status_busy(const struct rank_status_scan *s, pid_t
 
 /* Fills pid, state, started_ms, cpu_percent and channel of @to; state 0 when it has ended. */
 void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct node_status_rank *to);
+
+/* Processes below the ranks that look for another store than that of the job: a program that starts
+ * ranks of its own gives them a MASTER_PORT of its own. They inherit TORCHELASTIC_USE_AGENT_STORE,
+ * so PyTorch waits there for a store that does not exist. */
+
+/* Fills @to with a process of the job that has another MASTER_PORT than @port in its initial
+ * environment; pid stays 0 when there is none. @mark is the value of HN_STORE in the job's
+ * processes. Reads the environment of all processes of the user: only on request. */
+void other_store_find(struct node_status_other *to, const char *mark, uint32_t port);

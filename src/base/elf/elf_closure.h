@@ -28,3 +28,12 @@ struct elf_closure {
  * Blocks as long as the file system does. */
 int elf_closure_read(struct elf_closure *ret, const char *program, const char *library_path);
 void elf_closure_finish(struct elf_closure *c);
+
+/* The index /etc/ld.so.cache of libraries, which ldconfig(8) writes from the folders of ld.so.conf.
+ * Pure: the bytes may be anything. Source: sysdeps/generic/dl-cache.h of glibc. The format of 2.2
+ * and newer is read, alone or behind the older one; entries for special processors are left out. */
+
+/* Returns the path of the library called @name, lent by @data; NULL: none is left. @at is 0 at
+ * first, and leads to the next one (of another word size) afterwards. @data has @len bytes and a
+ * NUL behind them. */
+const char *loader_cache_find(const char *data, size_t len, const char *name, size_t *at);

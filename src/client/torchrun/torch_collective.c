@@ -24,9 +24,9 @@
 #include "client/core/deadline.h"
 #include "client/core/last_error.h"
 #include "client/torchrun/torch_private.h"
-#include "store/engine/key_format.h"
 #include "store/engine/rank_list.h"
 #include "wire/codec.h"
+#include "wire/store_msg.h"
 
 enum { NAME = 11 + 255 + 1, BASE = NAME + 16 + 1, RANKS_TEXT = 600, SENTENCE = 1000 };
 

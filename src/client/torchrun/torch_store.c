@@ -17,7 +17,7 @@
 #include "client/core/deadline.h"
 #include "client/core/last_error.h"
 #include "client/torchrun/torch_private.h"
-#include "store/engine/key_format.h"
+#include "wire/store_msg.h"
 
 #define USER_KEY_OF(s, key) TORCH_KEY_OF((s), 'k', "%.*s", (int)(key).len, (const char *)(key).p)
 

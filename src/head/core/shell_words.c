@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The split follows the quoting rules of POSIX sh (XCU 2.2): nothing is special between single
+ * quotes, and between double quotes a backslash only stands before $ ` " and itself.
+ */
 #include "head/core/shell_words.h"
 
 #include <errno.h>

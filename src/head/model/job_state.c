@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cell has the next state of an event, and an empty cell ignores it: events come from nodes,
+ * timers and signals in any order, so most pairs are late news and no error.
+ */
 #include "head/model/job_state.h"
 
 /* The next state plus 1; 0 = the event changes nothing in this state. */

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/elf/mpi_library.h"
+#include "base/elf/elf_libs.h"
 #include "base/error_number.h"
 #include "base/macros.h"
 

@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 
-#include "head/hosts/host_groups.h"
 #include "head/hosts/hosts.h"
 #include "head/model/plan.h"
 #include "head/term/diag.h"

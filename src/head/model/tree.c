@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A node and its descendants are one range of the list: its first member leads, and the others are
+ * split into K ranges, whose first members are the children. Longer ranges come first, and differ
+ * by at most one. So a parent always stands before its children, one pass over the list is enough,
+ * and
+ * @end, the end of each node's range, is all the state. Nodes of this machine need no ssh, and
+ * spare nodes may never be used: both stay with the head.
+ */
 #include "head/model/tree.h"
 
 #include <stdlib.h>

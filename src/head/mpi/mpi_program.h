@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "base/elf/mpi_library.h"
+#include "base/elf/elf_libs.h"
 
 struct mpi_libraries {
         char *name;             /* for example "libmpi.so.40"; NULL = no MPI */

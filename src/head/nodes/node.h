@@ -111,7 +111,7 @@ struct node {
         struct {
                 bool yes;
                 struct node *next;
-        } queued; /* send_queue.c */
+        } queued; /* node_out.c */
         struct {
                 unsigned usr[2]; /* how many SIGUSR1 and 2 */
                 bool leaves;     /* one that ends the agent, whose ranks are stopped before */

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "head/nodes/node_private.h"
+#include "head/nodes/send_queue.h"
 
 enum { KEEP = 256 }; /* memory kept by an empty buffer: enough for a ping */
 
@@ -142,4 +143,35 @@ void node_common(struct node *n, const struct buf *frame)
                 io->link->transport->ops->common(io->link, buf_len(frame));
         else
                 buf_append(&n->out, buf_data(frame), buf_len(frame));
+}
+
+static void flush_queued_nodes(uv_prepare_t *h)
+{
+        struct send_queue *q = h->data;
+
+        while (q->first) {
+                struct node *n = q->first;
+
+                q->first = n->queued.next;
+                n->queued.yes = false;
+                node_flush(n);
+        }
+}
+
+void send_queue_init(struct send_queue *q, uv_loop_t *loop)
+{
+        *q = (struct send_queue){ 0 };
+        uv_prepare_init(loop, &q->prepare);
+        q->prepare.data = q;
+        uv_prepare_start(&q->prepare, flush_queued_nodes);
+        uv_unref((uv_handle_t *)&q->prepare);
+}
+
+void send_queue_add(struct send_queue *q, struct node *n)
+{
+        if (n->queued.yes)
+                return;
+        n->queued.yes = true;
+        n->queued.next = q->first;
+        q->first = n;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Printer private: what printer.c, printer_bars.c, printer_screen.c and printer_unwritten.c share
+ * Printer private: what printer.c, printer_bars.c and printer_unwritten.c share
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "head/record/step_list.h"
+#include "head/record/step_times.h"
 
 enum {
         NODES_LEAST = 4,

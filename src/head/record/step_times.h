@@ -36,3 +36,22 @@ void step_times_find(struct step_times *t, const struct trace_log *log,
 void step_times_finish(struct step_times *t);
 /* How dark the cell is, from 0 (as fast as the median) to 4 (three times as long); -1 = empty. */
 int step_times_shade(const struct step_times *t, double own_us);
+
+/* A step that a rank has reported, with the time that it took by itself. */
+struct timed_step {
+        int node;
+        uint32_t rank;
+        int64_t step, us;
+        double own_us; /* since the step before, without waits in the store; below 0 = not known */
+        double delay_us; /* behind the median rank; 0 after step_list_collect() */
+};
+
+struct step_list {
+        struct timed_step *v;
+        size_t n;
+};
+
+/* In the order of time. */
+void step_list_collect(const struct trace_log *log, const struct trace_places *places,
+                       struct step_list *to);
+void step_list_finish(struct step_list *l);

@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/core/shell_words.h"
-#include "head/hosts/host_groups.h"
+#include "head/hosts/hosts.h"
 #include "head/nodes/program_link.h"
 #include "head/options/config.h"
 #include "head/output/text_table.h"

@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/strv.h"
-#include "head/hosts/host_groups.h"
+#include "head/hosts/hosts.h"
 #include "head/job/attempt.h"
 #include "head/nodes/program_link.h"
 #include "head/term/escapes.h"

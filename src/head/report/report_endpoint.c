@@ -13,7 +13,7 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/memory.h"
-#include "head/hosts/host_groups.h"
+#include "head/hosts/hosts.h"
 #include "head/job/job_endpoint.h"
 #include "head/report/report.h"
 

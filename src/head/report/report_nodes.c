@@ -3,18 +3,19 @@
  * report_nodes() sorts the failed nodes into sections, by the step that a user has to take, and
  * prints a message per section; within a section, nodes with equal facts share a row.
  */
-#include "head/report/report.h"
-
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
+#include "base/format.h"
 #include "base/memory.h"
 #include "base/strv.h"
 #include "head/core/shell_words.h"
-#include "head/hosts/host_groups.h"
+#include "head/hosts/hosts.h"
 #include "head/hosts/own_machine.h"
+#include "head/report/report.h"
 
 /* Failures with the same next step share a message. In the order of printing: possible attacks
  * first. */
@@ -273,4 +274,46 @@ void report_nodes(struct diags *d, const struct job *j, const struct hosts *host
 {
         for (enum section s = 0; s < SECTIONS; s++)
                 report_section(d, j, hosts, s);
+}
+
+/* Buffers, queues and rings of NCCL and MPI for one rank of a large job; the default limit of Linux
+ * is 8 MiB, before 5.16 64 KiB. */
+#define LOCKED_MEMORY_LOW (UINT64_C(1) << 30)
+
+static uint64_t locked_limit(const struct job *j, size_t host)
+{
+        return job_node(j, host)->hello.locking.memlock;
+}
+
+static bool is_same_limit(const void *ctx, size_t a, size_t b)
+{
+        return locked_limit(ctx, a) == locked_limit(ctx, b);
+}
+
+void report_locked_memory(struct diags *d, const struct job *j, const struct hosts *hosts)
+{
+        struct host_groups groups = { 0 };
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (job_node(j, i)->hello.locking.infiniband &&
+                    locked_limit(j, i) < LOCKED_MEMORY_LOW)
+                        host_groups_add(&groups, i, is_same_limit, j);
+        for (size_t i = 0; i < groups.n; i++) {
+                const struct host_group *g = &groups.v[i];
+                char *names = hosts_fold(hosts, g->hosts, g->n);
+                struct diag *di =
+                        diag_warn(d, HN_LOCKED_MEMORY,
+                                  "ranks can lock only %" PRIu64
+                                  " KiB of memory on %zu node%s with InfiniBand",
+                                  locked_limit(j, g->hosts[0]) >> 10, g->n, g->n == 1 ? "" : "s");
+
+                diag_place(di, "%s", names);
+                diag_note(di, "RDMA locks its buffers: NCCL and MPI fail with \"Cannot allocate "
+                              "memory\", or do without");
+                diag_help(di, "raise the limit there: `* - memlock unlimited` in "
+                              "/etc/security/limits.conf, LimitMEMLOCK=infinity for sshd or "
+                              "containers");
+                free(names);
+        }
+        host_groups_finish(&groups);
 }

@@ -6,7 +6,7 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/format.h"
-#include "head/hosts/host_groups.h"
+#include "head/hosts/hosts.h"
 #include "head/job/job_push.h"
 #include "head/report/report.h"
 

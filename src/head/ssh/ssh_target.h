@@ -9,7 +9,9 @@
 #pragma once
 
 #include <netdb.h>
+#include <stdbool.h>
 
+#include "base/macros.h"
 #include "head/nodes/transport.h"
 #include "head/ssh/files/known_hosts.h"
 #include "head/ssh/files/revoked_keys.h"
@@ -64,3 +66,9 @@ char *ssh_site_notice(struct ssh_site *site, enum link_notice *ret_kind);
  * number, 0 if the key was appended before, or a negative errno. */
 int ssh_site_accept(struct ssh_site *site, const struct ssh_target *target, const char *type,
                     const char *blob, struct error *err);
+
+/* Whether the ssh config has a way of its own to this machine: see ssh_loader_leads_elsewhere(),
+ * which looks this symbol up by name. A config that cannot be read leads elsewhere: the login will
+ * say what is wrong. */
+PUBLIC bool own_login_leads_elsewhere(const struct ssh_options *o, const char *host,
+                                      char **ret_name);

@@ -9,7 +9,7 @@
  *   collective.c  BARRIER, GATHER, BROADCAST, LEAVE
  *
  * Below these, and without struct store: quota.h (memory), member_index.h, table.h (keys and
- * values), pending.h (requests without an answer), key_format.h and rank_list.h (for messages).
+ * values), pending.h (requests without an answer), rank_list.h (for messages).
  */
 #pragma once
 
@@ -17,10 +17,10 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "store/engine/key_format.h"
 #include "store/engine/pending.h"
 #include "store/engine/store.h"
 #include "store/engine/table.h"
+#include "wire/store_msg.h"
 
 enum rank_state { RANK_ALIVE, RANK_FAILED, RANK_EXITED };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/elf/loader_cache.h"
+#include "base/elf/elf_closure.h"
 
 #include "base/buf.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/elf/mpi_library.h"
+#include "base/elf/elf_libs.h"
 
 #include "lib/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/hosts/host_groups.h"
+#include "head/hosts/hosts.h"
 
 #include "lib/unit.h"
 

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "lib/store_text.h"
 #include "lib/unit.h"
-#include "store/engine/key_format.h"
+#include "wire/store_msg.h"
 
 enum { NODE = 7 }; /* the owner, if none is named */
 
