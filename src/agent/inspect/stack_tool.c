@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * py-spy is searched for where the user has installed it: the virtual environment and PATH of the
+ * process, the folder of its program, PATH of the agent. The first two are used only if the process
+ * has the agent's user and no other, because the environment of a rank names what is started with
+ * the rights of the agent. A tool writes into two pipes, which are read at each step and never
+ * waited for; beyond a limit bytes are dropped. At the time limit the whole group is killed, and
+ * the traced process gets SIGCONT unless it was stopped before.
+ */
 #include "agent/inspect/stack_tool.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command is parsed in place: separators in the text become NULs, and the fields point into the
+ * text. A value of PMI-1 may contain blanks, so a word without '=' is joined to the field before by
+ * putting the blank back. The frame functions find where a command ends in the bytes received so
+ * far: a line of PMI-1, or the body of PMI-2 whose length stands in six digits in front.
+ */
 #include "agent/pmi/pmi_text.h"
 
 #include <errno.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A scan reads all processes once and sorts them by session; a rank is then a range of the list,
+ * because a worker leads a session. Sums over the range give the processor time. The process to
+ * describe is found from the worker on, from parent to newest child, as long as the parent only
+ * waits for a child. At the end of the file: the search for another store, by MASTER_PORT in
+ * environments.
+ */
 #include "agent/rank/rank_status.h"
 
 #include <stdio.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line passes three stages: the fold, which holds a line back until the same line of other ranks
+ * may have come; the form, text or JSON; and the place, standard output or a ring of the last N
+ * lines for --tail. Text for a terminal is made harmless as the printer does it, text for a pipe
+ * keeps its bytes.
+ */
 #include "head/commands/log_lines.h"
 
 #include <jansson.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every command first loads the list of runs and picks one: the run that is named, or the newest
+ * that the command applies to. An order is a request at the socket of the run, while wait, logs and
+ * report also work on records. A missing answer is explained by the summary and the process of the
+ * run: it has ended meanwhile, was killed, or is silent.
+ */
 #include "head/commands/run_commands.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first half describes a run cell by cell, from its answer or its records. The table has the
+ * runs that go on first and a few ended ones below; the column LEFT is shown only if a run has an
+ * estimate. --json prints the same runs with the fields of their descriptions. --watch repeats
+ * until the reader of standard output is gone.
+ */
 #include "head/commands/run_ps.h"
 
 #include <stdbool.h>

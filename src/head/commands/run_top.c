@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run sends a line of JSON for each frame. With --json the lines are passed on. Without a whole
+ * terminal a few frames are read until each host has told its processor time, and the last one is
+ * printed as a table. On a terminal hnlaunch-top.so draws the frames, and calls back for `why`, for
+ * the order to stop and for `hnlaunch logs`; if it cannot be loaded, the table is printed behind a
+ * warning.
+ */
 #include "head/commands/run_top.h"
 
 #include <errno.h>

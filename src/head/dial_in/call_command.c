@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The addresses of this machine are offered in the order of use: first the source address of a
+ * route to the node, found by connecting a datagram socket without sending, then the addresses of
+ * all interfaces. The secret and the port go into the environment of the command. Only the tail of
+ * the command's stderr is kept, for the message when the command ends too early.
+ */
 #include "head/dial_in/call_command.h"
 
 #include <ifaddrs.h>

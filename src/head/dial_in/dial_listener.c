@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * New peers stand at the front of a list. A new connection first makes room: the oldest silent
+ * peers of the same address go down to the share of an address, then those of all addresses, then
+ * the oldest that has greeted but not joined. Bytes of a silent peer are read before the peer is
+ * dropped, because in a burst of nodes the greeting may be there unread. A tick drops peers older
+ * than GREETING_MS.
+ */
 #include "head/dial_in/dial_listener.h"
 
 #include <errno.h>

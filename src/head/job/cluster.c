@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two transports serve a job: one for nodes that are this machine, and one for all others, by dial-
+ * in, by calls of agents, by a program of the site or by ssh. A node that fails early, for a reason
+ * that time may mend, is tried again with a pause that doubles up to RETRY_MOST_MS, until the time
+ * of --connect-retry is over; all such nodes share one timer.
+ */
 #include "head/job/cluster.h"
 
 #include <stdio.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * label_init() goes over all ranks once and keeps the width of the longest label. label_make()
+ * fills in the fields and pads before the last bar. A field is either text or a number, so that the
+ * width of numbers is counted without writing them.
+ */
 #include "head/model/label.h"
 
 #include <stdlib.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A name such as srun is replaced by a template of the table; everything behind works on the words
+ * of the template. Where one start serves all nodes, the agents call the head and the template has
+ * no {host}. Slurm needs more than a template: the options with which a step shares the job's
+ * resources depend on the release, and variables of the job would be read by srun as options, so
+ * these are unset.
+ */
 #include "head/nodes/program_link.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table lists the options by launcher; a name that ends with '*' stands for a family such as
+ * dynamo-*. The search is linear, because it runs for an unknown option only. A second table
+ * explains short letters with different meanings in other launchers: no single advice is right for
+ * these.
+ */
 #include "head/options/option_foreign.h"
 
 #include <string.h>

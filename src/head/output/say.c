@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A text goes to a copy, if one is wanted, and then either to the printer, while ranks write, or to
+ * stderr itself. Without a printer the state of the last line is kept here: whether the live line
+ * stands there and must be erased, and whether an unfinished line needs a newline first.
+ * say_briefly() arms a timer signal for the end of the process: a terminal that does not read must
+ * not hold up the exit.
+ */
 #include "head/output/say.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each folder of a path is opened relative to the folder before with O_NOFOLLOW, so a link that
+ * appears between two calls leads nowhere. A missing folder is made on the way. A file is written
+ * under PART_NAME in its folder and renamed at its end; PART_NAME left by a killed run is removed
+ * first. The modes of the sender are widened only by the right of the owner to enter and to write.
+ */
 #include "head/pull/pull_write.h"
 
 #include <errno.h>

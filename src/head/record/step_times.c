@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A step counts only if the step before is known, too; its own time is the distance of both without
+ * the waits in the store. The means of all ranks are sorted, the slowest get rows of their own and
+ * the rest share the last row. A cell is the mean of the steps that ended in its column. A run has
+ * at most as many columns as steps, because more would leave gaps.
+ */
 #include "head/record/step_times.h"
 
 #include <stdlib.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files are read first, each on its own: one that is missing or cut leaves the rest usable.
+ * Then one pass over the events fills nodes, ranks and notes, the traces of the nodes are merged,
+ * and the questions that need both are answered at the end: which failure came first, which ranks
+ * failed only because of others, which node or rank was slow. The time of a failure comes from the
+ * agent's trace where there is one, since it is on the clock of the rank's other records.
+ */
 #include "head/record/story.h"
 
 #include <errno.h>

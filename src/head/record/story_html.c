@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page is written from top to bottom in one pass: verdict, explanations, pictures, tables,
+ * facts of the run. Text of others passes html_text(), and nothing else writes such text. Failures
+ * that ended alike are folded into rows first, so that the page of a run with a thousand ranks
+ * stays readable. A part without content is left out with its heading.
+ */
 #include "head/record/story_html.h"
 
 #include <stdio.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sentences in the upper part serve the terminal, the page and JSON alike. Pictures of the
+ * terminal are made of letters: a row for each node, where a column is a stretch of time and the
+ * letter the phase of the start; a row for each slow rank, where darker shades are slower steps.
+ * Their width comes from the columns of the terminal.
+ */
 #include "head/record/story_text.h"
 
 #include <inttypes.h>

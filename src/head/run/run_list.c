@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs are found in two folders: sockets of the runs that go on, and records. A run found in both
+ * is listed once. A socket is asked for its description within INFO_MS, and is removed if nobody
+ * listens any more. A run of the records without a summary is elsewhere, silent or lost, by its
+ * host, its socket and its process. The start time of a process guards against a pid in use again.
+ */
 #include "head/run/run_list.h"
 
 #include <dirent.h>

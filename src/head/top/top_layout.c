@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Columns are chosen by rank: the most important come first as long as the width lasts, and columns
+ * without any value take no part. The note column gets the width that remains. Titles, hosts and
+ * ranks are rows of the same cells, so cells stand below each other without a second pass. The head
+ * line and the lines for several hosts alike are written freely and cut at the width.
+ */
 #include "head/top/top_layout.h"
 
 #include <inttypes.h>

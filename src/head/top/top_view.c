@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each update sorts the hosts and lists the rows anew: hosts, ranks of open hosts, and a row for a
+ * stretch of hosts with nothing odd. Open hosts are kept by the number of the node, and the cursor
+ * moves with its row, so both stay with the same host when the order changes. Keys change the state
+ * only; the next update moves the page so that the cursor stands on it.
+ */
 #include "head/top/top_view.h"
 
 #include <stdlib.h>

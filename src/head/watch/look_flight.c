@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look orders dumps from each node and counts the answers. Each part is written to the file of
+ * its rank as the part comes, so no dump is held in memory. Ranks without a dump are folded by
+ * reason. The folder has the first number that no earlier look of the run has used.
+ */
 #include "head/watch/look_flight.h"
 
 #include <stdlib.h>

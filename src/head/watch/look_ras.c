@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An agent asks RAS twice with a pause, and a difference is kept only if both answers have it:
+ * counts of operations run apart for a moment in every healthy job. When a node has no RAS or no
+ * answer, the next node is asked. Processes of RAS are mapped to ranks by pid and address.
+ * look_ras_use() passes the lasting differences to the finding; look_ras_report() appends both
+ * texts for the log.
+ */
 #include "head/watch/look_ras.h"
 
 #include <stdlib.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each line of the output is tried as a frame of py-spy, as a frame of eu-stack or gdb, as a source
+ * line, or as the heading of a thread; other lines are ignored. Only the main thread's frames are
+ * kept. Names lose arguments, versions and underscores, and frames that every program has are
+ * dropped, so that two ranks at the same place have equal text whichever tool has read them.
+ */
 #include "head/why/stack_text.h"
 
 #include <ctype.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks that RAS shows behind the others are marked first. If the ranks that another source calls
+ * stuck are among them, the finding names RAS as a second witness; if no other source has a culprit
+ * but ranks are stuck, the ranks behind are named as the cause; otherwise the differences become a
+ * note, or a note says that RAS sees none.
+ */
 #include "head/why/why_ras.h"
 
 #include <inttypes.h>

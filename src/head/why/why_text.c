@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks that do the same share a row of the table: the text of the row is its key, and beyond
+ * ROWS_MAX the rest is a number. The JSON has the rows, each rank, the sources that contribute to
+ * the finding, and the reasons for missing stacks, folded by reason. The report for the log has the
+ * stacks in full, up to REPORT_MAX.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
