@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules for names and sizes in src/ that tests/layers.sh checks: each prints its violations, a line each.
 
-usage: names.py statics | structs | fields | private | numbers | options
+usage: names.py statics | structs | fields | private | numbers | options | nested | opaque | openings | pronouns | prove
 
   statics   static functions have at least two words and exist once (exempt: on_* and tick)
   structs   struct names exist once
@@ -12,11 +12,18 @@ usage: names.py statics | structs | fields | private | numbers | options
   numbers   errors, warnings and exit codes are named as in base/error_number.h and base/exit_code.h: calls have no
             number, and no file an enum of its own
   options   the table of options, which frees the texts and lists of struct options, has each of them
+  nested    a struct has at most 60 fields with those of the structs in it (exempt: options, and NESTED below)
+  opaque    a struct with more than 8 fields is defined in no header that files of more than three rooms include (exempt: DATA)
+  openings  a .c above 150 lines opens with a comment of how it works
+  pronouns  comments of a room have at most 40 pronouns per 1,000 words (PRONOUNS_MOST has rooms that are not there yet)
+  prove     the last four find violations in a tree made for them
 """
 import collections
+import os
 import pathlib
 import re
 import sys
+import tempfile
 
 FIELDS, INCLUDERS = 20, 6
 FILES = sorted(p for p in pathlib.Path("src").rglob("*") if p.suffix in (".c", ".h", ".cc"))
@@ -106,6 +113,136 @@ def options():
                 yield f"src/head/options/option_table.c: no row has the field {name.strip()}"
 
 
-for violation in {"statics": statics, "structs": structs, "fields": fields, "private": private,
-                  "numbers": numbers, "options": options}[sys.argv[1]]():
-    print(violation)
+# Structs that cannot be cut without passing the parts one by one; a number may only fall.
+NESTED_MOST = 60
+NESTED = {
+    "launch": 245,  # the state that the steps of a launch pass on, with the configuration of the job
+    "job": 216,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
+    "node_attempt": 88,  # the same on a node
+    "attempt": 80,  # with the outcome, 64
+    "dial_node": 78,  # both ends of a link and its Noise session
+    "agent": 72,  # the loop, the link and each part
+    "printer": 67,  # two terminals and the options
+    "outcome": 65,  # a cause with all that can be told of it
+}
+
+
+def members(body):
+    """Yields (name of the struct, how many) for each member; "" for other types, a tuple of members for one without a name."""
+    i = 0
+    while i < len(body):
+        j, depth = i, 0
+        while j < len(body) and (body[j] != ";" or depth):
+            depth += (body[j] in "{(") - (body[j] in "})")
+            j += 1
+        member, i = body[i:j].strip(), j + 1
+        inner = re.match(r"(?:const )?(?:struct|union)\s*\w*\s*\{(.*)\}", member, re.S)
+        value = re.match(r"(?:const )?struct (\w+)\s+\w[^*(]*$", member, re.S)
+        if inner:
+            yield from members(inner[1])
+        elif member:
+            yield (value[1] if value else ""), 1 + re.sub(r"\(.*\)", "", member, flags=re.S).count(",")
+
+
+def definitions():
+    """Yields (name, file, body) of each struct."""
+    for path in FILES:
+        text = plain(path)
+        for m in re.finditer(r"\bstruct (\w+) \{", text):
+            depth, i = 1, m.end()
+            while depth:
+                depth += (text[i] == "{") - (text[i] == "}")
+                i += 1
+            yield m[1], path, text[m.end():i - 1]
+
+
+def nested():
+    known = {name: list(members(body)) for name, _, body in definitions()}
+
+    def count(name):
+        return sum(n * max(1, count(of) if of in known and of != name else 1) for of, n in known[name])
+
+    for name in sorted(known):
+        n = count(name)
+        if name != "options" and n > NESTED.get(name, NESTED_MOST):
+            yield f"struct {name} has {n} fields with those of the structs in it, {NESTED.get(name, NESTED_MOST)} are allowed"
+
+
+# Read field by field in more than three rooms, with the reason.
+DATA = set((
+    "hello launch_order exited node_status_rank inspected sample store_request store_reply "  # messages, encoded field by field
+    "options setting ssh_options "  # what the user wrote
+    "host event cause outcome rank_board_row link_failure proc_stat "  # facts without rules of their own
+    "uplink"  # attempts hold it by value, and read whether it is lost
+).split())
+
+
+def opaque():
+    rooms = collections.defaultdict(set)
+    for path in FILES:
+        for header in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
+            rooms[f"src/{header}"].add(path.parent)
+    for name, path, body in definitions():
+        n = sum(k for _, k in members(body))
+        readers = rooms[str(path)] - {path.parent}
+        if path.suffix == ".h" and n > 8 and len(readers) > 3 and name not in DATA:
+            yield f"struct {name} of {path} has {n} fields, and files of {len(readers)} other rooms include it"
+
+
+def comments(path):
+    return re.findall(r"/\*(?! SPDX)(.*?)\*/", path.read_text(), re.S)
+
+
+def openings():
+    for path in FILES:
+        text = path.read_text()
+        start = re.sub(r"^/\* SPDX[^\n]*\n", "", text).lstrip()
+        if path.suffix == ".c" and text.count("\n") > 150 and not start.startswith("/*"):
+            yield f"{path} does not say how it works"
+
+
+PRONOUNS = set("who whom whoever whose those it its that what such one ones them they he his".split())
+# Rooms of before the rule; a number may only fall.
+PRONOUNS_MOST = {
+    "agent/attempt": 47, "agent/container": 50, "agent/core": 47, "agent/files": 46, "agent/inspect": 67,
+    "agent/nccl": 58, "agent/pmi": 51, "agent/pmix": 42, "agent/rank": 52, "agent/record": 55, "base": 45,
+    "base/elf": 45, "call": 58, "head/alloc": 58, "head/attach": 57, "head/commands": 62, "head/dial_in": 71,
+    "head/launch": 50, "head/metrics": 54, "head/model": 52, "head/mpi": 64, "head/output": 42, "head/pull": 82,
+    "head/reason": 77, "head/record": 64, "head/report": 44, "head/run": 65, "head/top": 59, "head/top/screen": 59,
+    "head/watch": 56, "head/why": 66, "pmix": 59, "wire/env": 51, "wire/trace": 44,
+}
+
+
+def pronouns():
+    words = collections.defaultdict(list)
+    for path in FILES:
+        for comment in comments(path):
+            words[path.parent.relative_to("src").as_posix()] += re.findall(r"[a-z']+", comment.lower())
+    for room, said in sorted(words.items()):
+        most, n = PRONOUNS_MOST.get(room, 40), round(1000 * sum(w in PRONOUNS for w in said) / max(1, len(said)))
+        if len(said) >= 200 and n > most:
+            yield f"src/{room} has {n} pronouns per 1,000 words of comments, {most} are allowed"
+
+
+def prove():
+    """Makes a tree with one violation of each rule, and yields the rules that miss it."""
+    global FILES
+    many = " ".join(f"int f{i};" for i in range(20))
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for room in "abcde":
+            pathlib.Path(f"src/{room}").mkdir(parents=True)
+            pathlib.Path(f"src/{room}/{room}.c").write_text('#include "a/a.h"\n' + "int x;\n" * 160)
+        pathlib.Path("src/a/a.h").write_text(
+            f"struct small {{ {many} }};\nstruct big {{ struct small a, b, c, d; }};\n/* {'those of them ' * 80} */\n")
+        FILES = sorted(p for p in pathlib.Path("src").rglob("*.[ch]"))
+        for rule in nested, opaque, openings, pronouns:
+            if not list(rule()):
+                yield f"{rule.__name__} finds nothing"
+
+
+RULES = {rule.__name__: rule for rule in (statics, structs, fields, private, numbers, options, nested, opaque, openings, pronouns,
+                                          prove)}
+if __name__ == "__main__":
+    for violation in RULES[sys.argv[1]]():
+        print(violation)
