@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A timer reads what the recorder has added. A connection to the run waits for its end, which comes
- * after the last record; another one stays open as long as this command is attached.
+ * A timer reads the new records. One connection to the run waits for the end of the run, which
+ * comes after the last record; a second connection stays open as long as this command is attached.
  */
 #include "head/attach/attach.h"
 
@@ -30,8 +30,8 @@ enum {
         LOOK_MS = 50,
         RECORD_MS = 5000,
         ORDER_MS = 10000,
-        PENDING_MAX = 4 << 20, /* bytes that wait for the terminal */
-        AGAIN = 64 << 10,      /* bytes before the end of a terminal, which it may not have shown */
+        PENDING_MAX = 4 << 20, /* bytes not yet written to the terminal */
+        AGAIN = 64 << 10,      /* bytes at the end, perhaps never shown by a terminal */
         PLACES = 1024,
 };
 
@@ -60,13 +60,13 @@ struct attach {
                 bool over, broken; /* broken: stdout cannot be written */
                 int code;
                 char text[1000]; /* the last line, "" = none */
-                struct buf line; /* what has come of the answer to "wait" */
+                struct buf line; /* the answer to "wait" so far */
         } result;
 };
 
 /* --- where the output was left ---------------------------------------------------------------- */
 
-/* The place that the last attached command has left. False: there was none. */
+/* Reads the place of the last attached command. False: there was none. */
 static bool load_shown_place(const struct attach *a, struct output_place *ret)
 {
         FILE *f = run_records_file(a->dir, "shown");
@@ -80,7 +80,7 @@ static bool load_shown_place(const struct attach *a, struct output_place *ret)
         return good;
 }
 
-/* A place that cannot be kept is no error: then the next command shows more than it must. */
+/* Failing to keep the place is no error: the next command only shows more than needed. */
 static void save_shown_place(const struct attach *a)
 {
         struct output_place place = output_file_tell(&a->file);
@@ -133,7 +133,7 @@ static void end_attach(struct attach *a, int code)
         uv_stop(&a->loop);
 }
 
-/* Tells a message of the hnlaunch that launched. The file may have anything in its place. */
+/* Tells a message of the launching hnlaunch. The file may contain anything. */
 static void tell_message(struct attach *a, const struct output_piece *p)
 {
         CLEANUP(buf_finish) struct buf clean = BUF_INIT;
@@ -153,7 +153,7 @@ static void print_piece(struct attach *a, const struct output_piece *p)
                 printer_put(a->printer, p->rank, p->stream, p->bytes, p->len);
 }
 
-/* Prints what there is, as far as the terminal keeps up. True: all of it. */
+/* Prints the available output, as far as the terminal keeps up. True: all is printed. */
 static bool print_new(struct attach *a)
 {
         struct output_piece p;
@@ -219,7 +219,7 @@ static void on_end(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
         if (!a->answer)
                 a->answer = json_pack("{s:i, s:s}", "code", EX_FAILED, "verdict",
                                       "failed: its hnlaunch was killed  (exit 125)");
-        attach_ask_end(a->question); /* no answer is of use to a run that has ended */
+        attach_ask_end(a->question); /* a run at its end needs no answer */
         a->question = NULL;
 }
 
@@ -256,7 +256,7 @@ static void on_attach_signal(uv_signal_t *s, int signo)
                 _exit(EX_SIGNAL + signo); /* the terminal does not take the rest */
         say_after_key();
         if (signo == SIGQUIT) {
-                if (a->question) /* output waits for its answer */
+                if (a->question) /* output waits for the answer */
                         on_answer(a, signo);
                 if (!a->answer)
                         send_order(a, "status");
@@ -272,7 +272,7 @@ static void on_attach_signal(uv_signal_t *s, int signo)
         end_attach(a, signo == SIGINT && a->question ? 0 : EX_SIGNAL + signo);
 }
 
-/* Connects to the run. False: it has ended meanwhile, or does not answer. */
+/* Connects to the run. False: the run has ended meanwhile, or does not answer. */
 static bool connect_attach(struct attach *a, struct error *err)
 {
         json_t *answer;
@@ -293,7 +293,7 @@ static bool connect_attach(struct attach *a, struct error *err)
         return true;
 }
 
-/* Gives the run the standard input that --stdin names; `auto`: a terminal. */
+/* Gives the run the standard input named by --stdin; `auto`: a terminal. */
 static void open_input(struct attach *a)
 {
         const struct options *o = a->o;
@@ -314,7 +314,7 @@ static void open_input(struct attach *a)
 
 /* --- the ranks -------------------------------------------------------------------------------- */
 
-/* Fills plan and hosts from run.json. False: it has no ranks. */
+/* Fills plan and hosts from run.json. False: no ranks are recorded. */
 static bool load_ranks(struct attach *a, const json_t *record)
 {
         json_int_t n = json_integer_value(json_object_get(record, "world_size"));
@@ -533,7 +533,7 @@ int attach_run(const struct options *o, const struct run *r, struct diags *d)
                 code = EX_UNAVAILABLE;
                 diag_add(d, HN_RUN_SILENT, code, "run %s does not answer: %s", r->id, err.text);
         } else {
-                a.owner |= a.answer != NULL; /* the run has ended: no other one is attached */
+                a.owner |= a.answer != NULL; /* the run has ended: no other command is attached */
                 if (!load_shown_place(&a, &place))
                         place = find_first_place(&a);
                 output_file_open(&a.file, a.dir, place);

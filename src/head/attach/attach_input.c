@@ -2,7 +2,7 @@
 /*
  * One piece is under way at a time: read, then written to the connection, which takes no more while
  * the ranks do not read. A regular file is always readable and is not watched. The end of the input
- * is a request of its own, since the end of the connection only means that its owner has left.
+ * is a separate request, since the end of the connection only means that the command has left.
  */
 #include "head/attach/attach_input.h"
 
@@ -29,7 +29,7 @@ struct attach_input {
         bool is_terminal; /* opened once more: the loop makes @from non-blocking */
         bool is_file, paused;
         uv_poll_t readable, writable;
-        int open; /* handles that are not closed */
+        int open; /* handles not yet closed */
         size_t len, done;
         char piece[16384];
 };
@@ -78,7 +78,7 @@ static void stop_input(struct attach_input *in)
         uv_poll_stop(&in->writable);
 }
 
-/* Has the ranks told of the end, behind what was sent. */
+/* Sends the end of input to the ranks, behind all bytes. */
 static void end_input(struct attach_input *in)
 {
         struct error err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each node sends one thing after the other, so there is at most one open file per node. A failure
- * that will meet every file (a full disk) ends all; another one costs its file only. What is
- * missing is kept as a line each for the report, at most ROWS.
+ * A node sends files one after the other, so there is at most one open file per node. A failure of
+ * every file (a full disk) ends the transfer of all nodes; any other failure costs one file.
+ * Missing files are kept as lines for the report, at most ROWS.
  */
 #include "head/pull/pull.h"
 
@@ -28,7 +28,7 @@
 enum {
         ROWS = 8,
         SILENT_S = 60,
-        NODE_ENTRIES = 2 * PULL_ENTRIES_MAX, /* with what was left there */
+        NODE_ENTRIES = 2 * PULL_ENTRIES_MAX, /* with files of earlier runs */
 };
 
 #define PULL_BYTES_MAX (UINT64_C(1) << 40) /* of a job */
@@ -42,7 +42,7 @@ struct pull_item {
 
 /* What did not come. */
 struct pull_rows {
-        struct strv v; /* the first of them */
+        struct strv v; /* the first ones */
         size_t n;
 };
 
@@ -51,7 +51,7 @@ struct pull_node {
         bool asked, waits;
         int *roots; /* by item, -1 = not made yet; NULL = none */
         struct pull_file file;
-        bool skips; /* the rest of a file that could not be written */
+        bool skips; /* the rest of a file after a failed write */
         uint32_t item, entries;
         char *path; /* of the file */
         int64_t heard_ns;
@@ -62,7 +62,7 @@ struct pull {
         size_t n_items, n_nodes, n_waiting;
         struct pull_node *nodes;
         bool cancelled;
-        bool unknown;       /* a node has not told all that it has */
+        bool unknown;       /* the list of a node is incomplete */
         size_t files, came; /* came: nodes of which something came */
         uint64_t bytes;
         struct pull_rows missing, left;
@@ -70,8 +70,8 @@ struct pull {
 
 /* --- PATH[:DEST] ------------------------------------------------------------------------------ */
 
-/* Finds the place of a path in DEST/HOST: a relative one keeps it, another has its last name.
- * Removes slashes at the end of @path. NULL: it has no name. */
+/* Finds the place of a path in DEST/HOST: a relative path stays, an absolute path becomes the last
+ * name. Removes slashes at the end of @path. NULL: no name is left. */
 static const char *find_place(char *path)
 {
         const char *last;
@@ -89,7 +89,7 @@ static const char *find_place(char *path)
         return last && push_path_is_safe(last + 1) ? last + 1 : NULL;
 }
 
-/* Whether the folder, or the one in which it will be made, can be written to. */
+/* Whether the folder, or the nearest folder above that exists, can be written to. */
 static int check_dest(const char *dest)
 {
         CLEANUP(free_textp) char *path = xstrdup(dest);
@@ -108,7 +108,7 @@ static void free_item(struct pull_item *item)
         free(item->skip);
 }
 
-/* Whether PATH leads to DEST where the ranks' working directory is that of hnlaunch. */
+/* Whether PATH leads to DEST if ranks and hnlaunch share the working directory. */
 static bool is_same_folder(const struct pull_item *item, const char *here)
 {
         CLEANUP(free_textp)
@@ -313,7 +313,7 @@ static char *name_place(const struct pull_item *item, const char *path)
         return xasprintf("%s%s%s", item->place, *item->place && *path ? "/" : "", path);
 }
 
-/* Notes that something was not written. */
+/* Notes a failed write. */
 static void fail_write(struct pull *p, const struct node *n, const char *path, int error)
 {
         const struct pull_item *item = &p->items[p->nodes[n->index].item];
@@ -376,7 +376,7 @@ static void take_entry(struct pull *p, const struct node *n, const struct pulled
 
         m->item = in->item;
         if (in->kind == PULL_LEFT && in->error == ENOENT && !*in->path)
-                return; /* some nodes need not have it */
+                return; /* a path may be missing on some nodes */
         item->found = true;
         if (in->kind == PULL_LINK && (!*in->path || !pull_link_is_safe(in->path, target)))
                 add_pull_row(&p->left, "%s:%s, a link to %s", n->host->name, place, target);
@@ -485,7 +485,7 @@ static void add_rows(struct diag *di, const struct pull_rows *rows)
                 diag_row(di, "and %zu more", rows->n - rows->v.n);
 }
 
-/* Tells what came, and where it is. */
+/* Tells how much came, and the folder. */
 static void tell_came(const struct pull *p, struct diags *d)
 {
         const char *dest = p->items[0].dest;

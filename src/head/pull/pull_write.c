@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each folder of a path is opened relative to the folder before with O_NOFOLLOW, so a link that
- * appears between two calls leads nowhere. A missing folder is made on the way. A file is written
- * under PART_NAME in its folder and renamed at its end; PART_NAME left by a killed run is removed
+ * Each folder of a path is opened relative to the folder before with O_NOFOLLOW, so a link made
+ * between two calls leads nowhere. A missing folder is made on the way. A file is written
+ * as PART_NAME in the same folder and renamed at the end; PART_NAME of a killed run is removed
  * first. The modes of the sender are widened only by the right of the owner to enter and to write.
  */
 #include "head/pull/pull_write.h"
@@ -22,7 +22,7 @@
 
 enum { OWNER_ENTERS = 0700, OWNER_WRITES = 0600 };
 
-/* Opens the folder @name of @dir, and makes it if need be. Or -errno. */
+/* Opens the folder @name of @dir, made if missing. Or -errno. */
 static int enter_folder(int dir, const char *name, uint32_t mode)
 {
         int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -36,7 +36,7 @@ static int enter_folder(int dir, const char *name, uint32_t mode)
         return fd < 0 ? -errno : fd;
 }
 
-/* Opens the folder that holds the last part of @path, *ret_name. Or -errno. */
+/* Opens the folder of the last part of @path, *ret_name. Or -errno. */
 static int enter_parents(int root, const char *path, const char **ret_name)
 {
         int dir = fcntl(root, F_DUPFD_CLOEXEC, 3), next;
@@ -105,7 +105,7 @@ int pull_write_begin(struct pull_file *f, int root, const char *path, uint32_t m
 
         if (dir < 0)
                 return dir;
-        unlinkat(dir, PART_NAME, 0); /* of a run that was killed */
+        unlinkat(dir, PART_NAME, 0); /* of a killed run */
         f->fd = openat(dir, PART_NAME, flags, (mode_t)mode | OWNER_WRITES);
         if (f->fd < 0) {
                 int error = errno;

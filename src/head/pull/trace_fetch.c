@@ -15,9 +15,9 @@ struct trace_fetch {
                      size_t len);
         void *ctx;
         uint32_t number, max; /* of the newest request; pieces of each node */
-        uint32_t budget;      /* pieces that may still be asked for */
-        uint32_t *left;       /* by node: pieces that may still come, and 1; 0 = it owes nothing */
-        size_t waiting;       /* nodes that owe an answer */
+        uint32_t budget;      /* pieces still to be requested */
+        uint32_t *left;       /* by node: outstanding pieces, and 1; 0 = none */
+        size_t waiting;       /* nodes with outstanding pieces */
         bool cancelled;
 };
 

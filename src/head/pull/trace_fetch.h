@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace fetch: brings home what the agents have recorded of their ranks (wire/trace/trace.h)
+ * Trace fetch: brings home the agents' records of ranks (wire/trace/trace.h)
  *
- * All nodes are asked at once, each for as many of its newest pieces as its share of
- * TRACE_FETCH_BYTES allows. A node that is lost, or silent, costs its own trace only. Main loop's
+ * All nodes are asked at once, each for as many of the newest pieces as fit an equal share of
+ * TRACE_FETCH_BYTES. A lost or silent node costs one trace only. Main loop's
  * thread only.
  */
 #pragma once
@@ -27,14 +27,14 @@ struct trace_fetch *trace_fetch_create(size_t n_nodes,
                                        void *ctx);
 void trace_fetch_destroy(struct trace_fetch *t); /* NULL is fine */
 
-/* Begins the next request, to @n_nodes; not while it waits for one. Then each node is asked; with
- * so many that two pieces of each are too much, the last ones are not. The frame is in n->out. */
+/* Begins the next request, to @n_nodes; not while trace_fetch_waits(). Then each node is asked; if
+ * two pieces of each are too much, the last nodes are left out. The frame is in n->out. */
 void trace_fetch_begin(struct trace_fetch *t, size_t n_nodes);
 void trace_fetch_ask(struct trace_fetch *t, struct node *n);
 bool trace_fetch_waits(const struct trace_fetch *t); /* for a node; NULL does not */
-/* Takes RECORDED. -EPROTO with @err: malformed, or more than was asked for. */
+/* Takes RECORDED. -EPROTO with @err: malformed, or more than requested. */
 int trace_fetch_take(struct trace_fetch *t, const struct node *n, const struct frame *f,
                      struct error *err);
-/* The node will not answer; without effect for one that was not asked. NULL does nothing. */
+/* Gives the node up; does nothing for a node without a request. NULL does nothing. */
 void trace_fetch_lost(struct trace_fetch *t, const struct node *n);
-void trace_fetch_cancel(struct trace_fetch *t); /* what still comes is dropped */
+void trace_fetch_cancel(struct trace_fetch *t); /* later answers are dropped */
