@@ -2,8 +2,8 @@
 /*
  * A line passes three stages: the fold, which holds a line back until the same line of other ranks
  * may have come; the form, text or JSON; and the place, standard output or a ring of the last N
- * lines for --tail. Text for a terminal is made harmless as the printer does it, text for a pipe
- * keeps its bytes.
+ * lines for --tail. Text for a terminal is made harmless as by the printer, text for a pipe stays
+ * as recorded.
  */
 #include "head/commands/log_lines.h"
 
@@ -23,7 +23,7 @@
 
 enum { FOLD_BYTES = 1 << 20 };
 
-/* A line on its way out. */
+/* A line to be printed. */
 struct shown_line {
         int64_t us;
         const struct intlist *ranks; /* one or, folded, several */
@@ -32,8 +32,8 @@ struct shown_line {
         size_t len;
 };
 
-/* Appends a line as the printer shows it on a terminal: without what could harm the terminal or
- * forge the line of another rank. */
+/* Appends a line as the printer shows it on a terminal: without bytes that could harm the terminal
+ * or forge the line of another rank. */
 static void add_terminal_line(const struct log_lines *l, struct buf *to, char *label,
                               const char *text, size_t len)
 {
@@ -51,7 +51,7 @@ static void add_terminal_line(const struct log_lines *l, struct buf *to, char *l
         stream_line_add(&s, to, buf_data(&clean), buf_len(&clean));
 }
 
-/* Returns what stands in front of a line; malloc'ed. */
+/* Returns the text in front of a line; malloc'ed. */
 static char *line_label(const struct log_lines *l, const struct intlist *ranks)
 {
         CLEANUP(free_textp) char *host = NULL, *list = NULL;

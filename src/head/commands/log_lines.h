@@ -2,8 +2,8 @@
 /*
  * Log lines: whole lines of recorded output, as hnlaunch logs prints them
  *
- * A line goes out with its label and time, or as an object of JSON; with --fold once for several
- * ranks, with --tail when it is among the last. Main thread only.
+ * A line is printed with label and time, or as an object of JSON; with --fold once for several
+ * ranks, with --tail only among the last lines. Main thread only.
  */
 #pragma once
 
@@ -35,15 +35,15 @@ void log_lines_fold(struct log_lines *l, int n_wanted);
 /* Keeps the last @n lines from now on, at least one. */
 void log_lines_keep(struct log_lines *l, size_t n);
 
-/* Adds a line without its newline; @us is a time of the run. */
+/* Adds a line without newline; @us is a time of the run. */
 void log_lines_add(struct log_lines *l, int64_t us, int rank, int stream, const char *text,
                    size_t len);
-/* Tells that so many bytes of output were not kept here; 0 = what follows was not. */
+/* Tells of so many bytes of output without a record; 0 = all that follow. */
 void log_lines_gap(struct log_lines *l, uint64_t bytes);
-/* Ends lines that are held to be folded. */
+/* Ends lines held for folding. */
 void log_lines_end_until(struct log_lines *l, int64_t us);
 void log_lines_end_all(struct log_lines *l);
-/* Prints the lines that were kept. Those that follow go out at once. */
+/* Prints the kept lines. Later lines are printed at once. */
 void log_lines_release(struct log_lines *l);
 
 void log_lines_finish(struct log_lines *l);

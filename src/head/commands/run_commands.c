@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every command first loads the list of runs and picks one: the run that is named, or the newest
- * that the command applies to. An order is a request at the socket of the run, while wait, logs and
- * report also work on records. A missing answer is explained by the summary and the process of the
- * run: it has ended meanwhile, was killed, or is silent.
+ * Every command first loads the list of runs and picks a run: the named one, or the newest
+ * for which the command is meant. An order is a request at the socket of the run, while wait, logs
+ * and report also work on records. A missing answer is explained by the summary and the process of
+ * the run: ended meanwhile, killed, or silent.
  */
 #include "head/commands/run_commands.h"
 
@@ -81,7 +81,7 @@ static const struct run *find_run(const struct run_list *l, const char *id, stru
         return NULL;
 }
 
-/* Returns the id of the newest run that goes on; NULL = none does. */
+/* Returns the id of the newest running run; NULL = none. */
 static const char *newest_running(const struct run_list *l)
 {
         for (size_t i = 0; i < l->n; i++)
@@ -105,7 +105,7 @@ static const char *newest_recorded(const struct run_list *l)
         return NULL;
 }
 
-/* Returns the run that a command without the id of one means; NULL = the newest. */
+/* Returns the run meant by a command without an id; NULL = the newest. */
 static const char *choose_run(const struct run_list *l, enum command command)
 {
         if (command == COMMAND_WHY || command == COMMAND_TOP)
@@ -113,7 +113,7 @@ static const char *choose_run(const struct run_list *l, enum command command)
         return command == COMMAND_REPORT || command == COMMAND_LOGS ? newest_recorded(l) : NULL;
 }
 
-/* Refuses an order to a run that does not go on here. */
+/* Refuses an order to a run that is not running on this machine. */
 static int refuse_order(const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE)
@@ -154,7 +154,7 @@ static int refuse_answer(const struct run *r, const struct error *err, struct di
         return code;
 }
 
-/* Waits for the summary of a run whose socket is gone. NULL: it was killed. */
+/* Waits for the summary of a run after the end of the socket. NULL: the run was killed. */
 static json_t *await_summary(const struct run *r)
 {
         json_t *summary;
@@ -184,7 +184,7 @@ static int order_run(const struct run *r, json_t *request, struct diags *d)
         return 0;
 }
 
-/* Waits for the end of a run. Returns its exit code, with the verdict in @d. */
+/* Waits for the end of a run. Returns the exit code, with the verdict in @d. */
 static int await_run(const struct run *r, struct diags *d)
 {
         json_t *answer = NULL;
@@ -295,7 +295,7 @@ static bool ends_with_program(const json_t *line, const json_t *argv)
         return true;
 }
 
-/* Where an option of the recorded line may follow all others: before the program and its "--". */
+/* Where an option of the recorded line may follow all others: before the program and "--". */
 static size_t find_last_option(const json_t *info)
 {
         const json_t *line = json_object_get(info, "line"), *argv = json_object_get(info, "argv");

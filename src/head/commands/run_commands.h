@@ -2,7 +2,7 @@
 /*
  * Run commands: ps, stop, signal, wait, logs, why and rerun
  *
- * They speak to a run's socket and read its records (head/run/run_list.h). Main thread only.
+ * Each speaks to the socket of a run or reads the records (head/run/run_list.h). Main thread only.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file is read in pieces; each belongs to a stream of a rank and may end within a line. A line
- * is put together per stream and goes out when it is whole, with the time of its first piece. With
- * --fold it is held until a later piece shows that LINE_FOLD_US have passed.
+ * is put together per stream and goes out when whole, with the time of the first piece. With
+ * --fold a line is held until a later piece shows that LINE_FOLD_US have passed.
  */
 #include "head/commands/run_logs.h"
 
@@ -60,7 +60,7 @@ struct logs {
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Whether a line, without its colours, matches --grep. */
+/* Whether a line without colours matches --grep. */
 static bool matches_text(const struct logs *g, const char *text)
 {
         CLEANUP(free_textp)
@@ -69,7 +69,7 @@ static bool matches_text(const struct logs *g, const char *text)
         return !g->o->pattern || regexec(&g->pattern, plain ? plain : text, 0, NULL, 0) == 0;
 }
 
-/* Takes a whole line, without its newline but with a NUL. */
+/* Takes a whole line, with a NUL in place of the newline. */
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
@@ -149,8 +149,8 @@ static bool has_ended(const struct logs *g, const struct run *r)
                (r->state != RUN_ELSEWHERE && !run_process_lives(r->info));
 }
 
-/* Whether the records of a run of another machine have not been touched for so long that it must
- * be dead: its hnlaunch renews their time once a minute. */
+/* Whether a run of another machine must be dead by the age of the records: a living hnlaunch renews
+ * the time of the records once a minute. */
 static bool is_abandoned(const struct logs *g, const struct run *r)
 {
         struct stat st;
@@ -159,7 +159,7 @@ static bool is_abandoned(const struct logs *g, const struct run *r)
                time(NULL) - st.st_mtime > ABANDONED_S;
 }
 
-/* Prints what comes until the run has ended. False: its machine has died. */
+/* Prints new output until the run has ended. False: the machine of the run has died. */
 static bool follow_output(struct logs *g, const struct run *r)
 {
         bool ended = false, abandoned = false;
@@ -178,7 +178,7 @@ static bool follow_output(struct logs *g, const struct run *r)
         return !abandoned;
 }
 
-/* --- what is chosen --------------------------------------------------------------------------- */
+/* --- choice --------------------------------------------------------------------------- */
 
 static int64_t read_start(const json_t *record)
 {
@@ -198,7 +198,7 @@ static bool is_chosen_host(const struct hosts *chosen, const char *name)
         return !chosen->n;
 }
 
-/* Refuses hosts that the run does not have. */
+/* Refuses hosts not in the run. */
 static int check_chosen_hosts(const struct hosts *chosen, const json_t *nodes, const char *id,
                               struct diags *d)
 {
@@ -311,7 +311,7 @@ static void finish_logs(struct logs *g)
         free(g->began);
 }
 
-/* Returns false when the machine of a run that is followed has died. */
+/* Returns false when the machine of a followed run has died. */
 static bool print_output(struct logs *g, const struct run *r)
 {
         bool lives = true;
@@ -332,7 +332,7 @@ static bool print_output(struct logs *g, const struct run *r)
         return lives;
 }
 
-/* Prints what --log-dir has: a file for each rank and stream, one after the other. */
+/* Prints the files of --log-dir: first by rank, then by stream. */
 static void print_rank_files(struct logs *g)
 {
         char text[65536];
@@ -354,7 +354,7 @@ static void print_rank_files(struct logs *g)
         }
 }
 
-/* Refuses what needs the times of lines. 0, or the exit code. */
+/* Refuses options that need the times of lines. 0, or the exit code. */
 static int check_rank_files(const struct options *o, const char *id, const char *elsewhere,
                             struct diags *d)
 {
@@ -373,7 +373,7 @@ static int check_rank_files(const struct options *o, const char *id, const char 
         return EX_NOINPUT;
 }
 
-/* Returns when the run failed first, in microseconds of the run; -1 = it has not. */
+/* Returns when the run failed first, in microseconds of the run; -1 = never. */
 static int64_t find_failure_us(const char *id)
 {
         json_t *summary = run_load_summary(id);
@@ -481,7 +481,7 @@ static void tell_no_lines(const struct logs *g, const char *id, struct diags *d)
                         from, until, before, id);
 }
 
-/* Prints the last line of a run that has ended, after its output. */
+/* Prints the last line of a run at an end, after the output. */
 static void tell_verdict(const struct run *r)
 {
         json_t *summary = run_load_summary(r->id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first half describes a run cell by cell, from its answer or its records. The table has the
- * runs that go on first and a few ended ones below; the column LEFT is shown only if a run has an
+ * The first half describes a run cell by cell, from the answer or the records. The table has the
+ * running runs first and a few ended ones below; the column LEFT is shown only if a run has an
  * estimate. --json prints the same runs with the fields of their descriptions. --watch repeats
  * until the reader of standard output is gone.
  */
@@ -125,7 +125,7 @@ static char *describe_steps(const struct run *r)
                      : xasprintf("%lld", (long long)json_integer_value(step));
 }
 
-/* Whether a run stands still before its last step. */
+/* Whether a run stands still before the last step. */
 static bool shows_no_left(const struct run *r)
 {
         return r->state == RUN_GOES_ON && json_object_get(r->info, "stalled_ms") &&
@@ -133,7 +133,7 @@ static bool shows_no_left(const struct run *r)
                        json_integer_value(json_object_get(r->info, "step"));
 }
 
-/* "5m25s", of a run that goes on; "-" of one with steps left that stands still */
+/* "5m25s" of a running run; "-" of a run at a standstill with steps left */
 static char *describe_left(const struct run *r)
 {
         const json_t *ms = json_object_get(r->info, "left_ms");
@@ -162,13 +162,13 @@ static void add_run_row(struct text_table *t, const struct run *r)
         memcpy(text_table_add(t), cells, sizeof(cells));
 }
 
-/* Whether the run is of the past for all that is known. */
+/* Whether the run has ended or is lost. */
 static bool is_over(const struct run *r)
 {
         return r->state == RUN_ENDED || r->state == RUN_LOST;
 }
 
-/* Returns a table of the runs that go on, and behind them of the last @ended others, malloc'ed;
+/* Returns a table of the running runs, and behind them of the last @ended others, malloc'ed;
  * adds to *@hidden how many are in no row. */
 static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hidden)
 {

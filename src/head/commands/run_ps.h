@@ -10,9 +10,9 @@
 
 /* Returns the state in words, "running" or "failed (7)"; malloc'ed. */
 char *run_state_text(const struct run *r);
-/* Returns the program with its arguments; malloc'ed. */
+/* Returns program and arguments; malloc'ed. */
 char *run_program_text(const struct run *r);
 
-/* Prints the runs that go on and the last ones, with --watch again and again. Returns 0; an error
- * of stdout is told by the caller. */
+/* Prints the running runs and the last ended runs, with --watch again and again. Returns 0; an
+ * error of stdout is told by the caller. */
 int run_ps_print(const struct options *o, struct diags *d);

@@ -18,7 +18,7 @@
 #include "head/record/story_text.h"
 #include "head/term/columns.h"
 
-/* Returns what is known of a run that goes on, malloc'ed. */
+/* Returns the present state of a running run, malloc'ed. */
 static char *describe_going_run(const struct run *r)
 {
         const json_t *step = json_object_get(r->info, "step");
@@ -41,7 +41,7 @@ static char *describe_going_run(const struct run *r)
         return buf_steal(&b);
 }
 
-/* Returns the sentence in the place of the verdict of a run that has none, malloc'ed. */
+/* Returns the sentence in place of a missing verdict, malloc'ed. */
 static char *describe_missing_verdict(const struct run *r, const struct story *s)
 {
         const json_t *last = json_array_get(s->events, json_array_size(s->events) - 1);
@@ -69,7 +69,7 @@ static char *describe_missing_verdict(const struct run *r, const struct story *s
                          json_member(last, "ev"), text);
 }
 
-/* Writes the page, readable by the user only: it has the command line and words of the ranks. */
+/* Writes the page, readable by the user only because of the command line and words of the ranks. */
 static int write_page(const char *path, const struct story *s, const char *no_verdict,
                       struct diags *d)
 {

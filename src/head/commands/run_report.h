@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run report: `hnlaunch report`, what the records of a run tell
+ * Run report: `hnlaunch report`, the story of a run from the records
  */
 #pragma once
 

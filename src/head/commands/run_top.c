@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The run sends a line of JSON for each frame. With --json the lines are passed on. Without a whole
- * terminal a few frames are read until each host has told its processor time, and the last one is
+ * terminal a few frames are read until each host has told a processor time, and the last frame is
  * printed as a table. On a terminal hnlaunch-top.so draws the frames, and calls back for `why`, for
- * the order to stop and for `hnlaunch logs`; if it cannot be loaded, the table is printed behind a
+ * the order to stop and for `hnlaunch logs`; without the module the table is printed behind a
  * warning.
  */
 #include "head/commands/run_top.h"
@@ -45,7 +45,7 @@ static int ask_top(const struct run *r, const char *what, struct error *err)
         return run_request(r->socket, json_pack("{s:s}", "do", what), err);
 }
 
-/* Tells the verdict of a run, whose last line @j is. */
+/* Tells the verdict of a run from the last line @j. */
 static void tell_top_end(const struct run *r, const json_t *j, struct diags *d)
 {
         const char *verdict = json_string_value(json_object_get(j, "verdict"));
@@ -80,7 +80,7 @@ static json_t *await_top_line(struct top_lines *l, int fd, struct error *err)
 
 /* --- lines and tables ------------------------------------------------------------------------- */
 
-/* Writes each line as it comes. */
+/* Writes each line on arrival. */
 static int print_top_lines(int fd, struct error *err)
 {
         CLEANUP(top_lines_finish) struct top_lines l = { 0 };
@@ -100,7 +100,7 @@ static int print_top_lines(int fd, struct error *err)
         return 0;
 }
 
-/* Whether each running host has told what it uses in a time. */
+/* Whether each running host has told a processor time. */
 static bool frame_is_complete(const struct top_frame *f)
 {
         for (size_t i = 0; i < f->n_hosts; i++)
@@ -188,7 +188,7 @@ static void show_top_logs(void *ctx, const char *ranks)
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-                sigaction(keys[i], &ignore, NULL); /* drops one that waits, blocked */
+                sigaction(keys[i], &ignore, NULL); /* drops a blocked signal */
                 sigaction(keys[i], &before[i], NULL);
         }
 }
