@@ -11,10 +11,10 @@ ended() { grep -c ' finished ' "$OUT"; }
 
 for i in 1 2 3 4 5 6 7; do hn -q --local 1 sh -c ": $i"; done
 hn ps
-is 'of runs that have ended the last five are listed' "$(ended) $(grep -o 'sh -c : [0-9]' "$OUT" | xargs)" \
+is 'of runs that have ended the last five are listed' "$(ended) $(grep -o "sh -c ': [0-9]'$" "$OUT" | tr -d "'" | xargs)" \
     '5 sh -c : 7 sh -c : 6 sh -c : 5 sh -c : 4 sh -c : 3'
 is 'the list ends with its line' "$(tail -c 1 "$OUT" | wc -l)" 1
-has 'the others are counted, with the way to them' "$ERR" 'note: 2 more have ended: hnlaunch ps --all'
+has 'the others are counted, with the way to them' "$ERR" 'note: 2 more ended: hnlaunch ps --all'
 for all in --all -a; do
     hn ps $all
     is "$all lists them" "$(ended)" 7
@@ -69,4 +69,12 @@ stopped() { grep -q 'stopped (130)' "$TMP/watched"; }
 ok 'as they are then' wait_for stopped
 kill "$watcher"
 is 'on what is no terminal it paints nothing' "$(grep -c $'\033' "$TMP/watched")" 0
+hn -q --local 1 sh -c 'exit 3' 'a word of its own' and a long line of words behind
+for watch in '' ' --watch'; do
+    LC_ALL=C.UTF-8 timeout 5 script -qfc "stty cols 40; '$HNLAUNCH' ps$watch" /dev/null </dev/null | tr -d '\r' >narrow
+    ok "40 columns$watch: a row has run, state and program" grep -qE "^[a-z0-9]{5}  .*failed \(3\)  sh -c 'exit.*…$" narrow
+    is "40 columns$watch: no line is wider" "$(sed 's/\x1b[^A-Za-z]*[A-Za-z]//g' narrow | LC_ALL=C.UTF-8 grep -E '.{41}')" ''
+done
+hn ps
+has 'words are quoted as for a shell' "$OUT" "  sh -c 'exit 3' 'a word of its own' and a"
 done_testing

@@ -214,10 +214,21 @@ hn -h
 ok '-h fits on one screen' test "$(wc -l <"$OUT")" -le 24
 
 # --- help ---------------------------------------------------------------------------------------
-help_at() { script -qefc "stty cols $1; '$HNLAUNCH' --help" /dev/null </dev/null | tr -d '\r'; }
-help_at 80 >help80
+help_at() { # COLUMNS [WORD...]
+    script -qefc "stty cols $1; '$HNLAUNCH' ${*:2}" /dev/null </dev/null | tr -d '\r'
+}
+help_at 80 --help >help80
 is '--help is folded to the terminal' "$(awk 'length > 80' help80)" ''
 hn --help
 ok 'and is whole elsewhere' test "$(awk 'length > 80' "$OUT" | wc -l)" -gt 9
 is 'both have the same words' "$(xargs -d '\n' <help80 | tr -s ' ')" "$(xargs -d '\n' <"$OUT" | tr -s ' ')"
+for page in -h 'help hostfile' 'help env' 'help exit' 'help config' 'help logs' 'help run' 'help --ppn' explain --help; do
+    # shellcheck disable=SC2086 # the page has words
+    help_at 40 $page >help40
+    is "no line of $page is wider than 40 columns" "$(awk 'length > 40' help40)" ''
+    is '... or ends with a blank' "$(grep ' $' help40)" ''
+    # shellcheck disable=SC2086
+    hn $page
+    is '... and it has the same letters' "$(tr -d ' \n' <help40)" "$(tr -d ' \n' <"$OUT")"
+done
 done_testing

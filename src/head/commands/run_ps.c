@@ -18,14 +18,45 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "base/memory.h"
+#include "base/printable.h"
+#include "base/strv.h"
 #include "head/core/json_text.h"
+#include "head/core/shell_words.h"
 #include "head/output/say.h"
-#include "head/output/text_table.h"
+#include "head/term/columns.h"
 
 enum {
-        COL_LEFT = 7,
         ENDED_SHOWN = 5, /* without --all */
         WATCH_S = 2,     /* between two looks of --watch */
+        GAP = 2,         /* between columns */
+        PROGRAM_LEAST = 16,
+        STATE_LEAST = 8,
+        WIDE = 120, /* columns without values have a place */
+};
+
+enum ps_column {
+        PS_RUN,
+        PS_STARTED,
+        PS_TIME,
+        PS_HOST,
+        PS_NODES,
+        PS_RANKS,
+        PS_STEP,
+        PS_LEFT,
+        PS_STATE,
+        PS_PROGRAM, /* the last: it has what is left of a line */
+        PS_COLUMNS,
+};
+
+static const struct {
+        const char *name;
+        bool right;
+} ps_columns[PS_COLUMNS] = {
+        [PS_RUN] = { "RUN", false },     [PS_STARTED] = { "STARTED", false },
+        [PS_TIME] = { "TIME", true },    [PS_HOST] = { "HOST", false },
+        [PS_NODES] = { "NODES", true },  [PS_RANKS] = { "RANKS", true },
+        [PS_STEP] = { "STEP", true },    [PS_LEFT] = { "LEFT", true },
+        [PS_STATE] = { "STATE", false }, [PS_PROGRAM] = { "PROGRAM", false },
 };
 
 char *run_state_text(const struct run *r)
@@ -99,13 +130,13 @@ static char *describe_time(const struct run *r)
 
 char *run_program_text(const struct run *r)
 {
-        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
         const json_t *word;
         size_t i;
 
-        json_array_foreach(json_object_get(r->info, "argv"), i, word) buf_printf(
-                &b, i ? " %s" : "%s", json_is_string(word) ? json_string_value(word) : "");
-        return buf_steal(&b);
+        json_array_foreach(json_object_get(r->info, "argv"), i, word)
+                strv_push(&words, json_is_string(word) ? json_string_value(word) : "");
+        return shell_words_join(&words);
 }
 
 static char *describe_number(const struct run *r, const char *name)
@@ -146,20 +177,18 @@ static char *describe_left(const struct run *r)
         return xstrdup(text);
 }
 
-static void add_run_row(struct text_table *t, const struct run *r)
+static void describe_run_row(char **cells, const struct run *r)
 {
-        char *cells[] = { xstrdup(r->id),
-                          describe_start(r),
-                          describe_time(r),
-                          xstrdup(json_member(r->info, "host")),
-                          describe_number(r, "num_nodes"),
-                          describe_number(r, "world_size"),
-                          describe_steps(r),
-                          describe_left(r),
-                          describe_state_cell(r),
-                          run_program_text(r) };
-
-        memcpy(text_table_add(t), cells, sizeof(cells));
+        cells[PS_RUN] = xstrdup(r->id);
+        cells[PS_STARTED] = describe_start(r);
+        cells[PS_TIME] = describe_time(r);
+        cells[PS_HOST] = printable_text(json_member(r->info, "host"), SIZE_MAX);
+        cells[PS_NODES] = describe_number(r, "num_nodes");
+        cells[PS_RANKS] = describe_number(r, "world_size");
+        cells[PS_STEP] = describe_steps(r);
+        cells[PS_LEFT] = describe_left(r);
+        cells[PS_STATE] = describe_state_cell(r);
+        cells[PS_PROGRAM] = run_program_text(r);
 }
 
 /* Whether the run has ended or is lost. */
@@ -168,41 +197,101 @@ static bool is_over(const struct run *r)
         return r->state == RUN_ENDED || r->state == RUN_LOST;
 }
 
-/* Returns a table of the running runs, and behind them of the last @ended others, malloc'ed;
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* The columns that fit on the terminal, with their widths; 0 = left out. */
+struct ps_layout {
+        size_t widths[PS_COLUMNS];
+        size_t program; /* at most */
+};
+
+static struct ps_layout choose_columns(char *(*rows)[PS_COLUMNS], size_t n, bool any_left,
+                                       bool any_step)
+{
+        /* The first is left out first. */
+        static const enum ps_column order[] = { PS_HOST, PS_STARTED, PS_NODES, PS_RANKS,
+                                                PS_LEFT, PS_TIME,    PS_STEP };
+        size_t columns = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO) : SIZE_MAX / 2;
+        struct ps_layout l = { 0 };
+        size_t used = 0;
+
+        for (int c = 0; c < PS_PROGRAM; c++) {
+                if ((c == PS_LEFT && !any_left) || (c == PS_STEP && !any_step && columns < WIDE))
+                        continue;
+                l.widths[c] = strlen(ps_columns[c].name);
+                for (size_t i = 0; i < n; i++)
+                        l.widths[c] =
+                                MAX(l.widths[c], columns_count(rows[i][c], strlen(rows[i][c])));
+                used += l.widths[c] + GAP;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(order) && used + PROGRAM_LEAST > columns; i++) {
+                used -= l.widths[order[i]] ? l.widths[order[i]] + GAP : 0;
+                l.widths[order[i]] = 0;
+        }
+        if (used + PROGRAM_LEAST > columns) {
+                size_t rest = used - l.widths[PS_STATE] + PROGRAM_LEAST;
+
+                l.widths[PS_STATE] = columns > rest + STATE_LEAST ? columns - rest : STATE_LEAST;
+                used = rest - PROGRAM_LEAST + l.widths[PS_STATE];
+        }
+        l.program = columns > used ? columns - used : 1;
+        return l;
+}
+
+static void add_ps_row(struct buf *to, const struct ps_layout *l, char *const *cells)
+{
+        for (int c = 0; c < PS_PROGRAM; c++) {
+                size_t width = l->widths[c], own = columns_count(cells[c], strlen(cells[c]));
+                int fill = (int)(width - MIN(own, width));
+
+                if (!width)
+                        continue;
+                buf_printf(to, "%*s", ps_columns[c].right ? fill : 0, "");
+                printable_cut(to, cells[c], strlen(cells[c]), width);
+                buf_printf(to, "%*s", (ps_columns[c].right ? 0 : fill) + GAP, "");
+        }
+        printable_cut(to, cells[PS_PROGRAM], strlen(cells[PS_PROGRAM]), l->program);
+        buf_appends(to, "\n");
+}
+
+/* Returns a table of the runs that go on, and behind them of the last @ended others, malloc'ed;
  * adds to *@hidden how many are in no row. */
 static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hidden)
 {
-        static const struct text_column columns[] = { { "RUN", 0 },
-                                                      { "STARTED", 0 },
-                                                      { "TIME", TEXT_RIGHT },
-                                                      { "HOST", 0 },
-                                                      { "NODES", TEXT_RIGHT },
-                                                      { "RANKS", TEXT_RIGHT },
-                                                      { "STEP", TEXT_RIGHT },
-                                                      { "LEFT", TEXT_RIGHT },
-                                                      { "STATE", 0 },
-                                                      { "PROGRAM", TEXT_TRUNCATE } };
-        CLEANUP(text_table_finish) struct text_table t = { columns, ARRAY_SIZE(columns) };
-        bool any_left = false;
+        char *(*rows)[PS_COLUMNS] = xcalloc(l->n + 1, sizeof(*rows)), *titles[PS_COLUMNS];
+        struct buf b = BUF_INIT;
+        struct ps_layout layout;
+        bool any_left = false, any_step = false;
+        size_t n = 0;
 
         for (size_t i = 0; i < l->n; i++)
                 any_left |= shows_no_left(&l->v[i]) || (l->v[i].state == RUN_GOES_ON &&
                                                         json_object_get(l->v[i].info, "left_ms"));
-
-        t.hidden[COL_LEFT] = !any_left;
         for (size_t i = 0; i < l->n; i++)
                 if (!is_over(&l->v[i]))
-                        add_run_row(&t, &l->v[i]);
+                        describe_run_row(rows[n++], &l->v[i]);
         for (size_t i = 0; i < l->n; i++) {
                 if (!is_over(&l->v[i]))
                         continue;
                 if (ended)
-                        add_run_row(&t, &l->v[i]);
+                        describe_run_row(rows[n++], &l->v[i]);
                 else
                         ++*hidden;
                 ended -= ended > 0;
         }
-        return text_table_format(&t);
+        for (size_t i = 0; i < n; i++)
+                any_step |= *rows[i][PS_STEP];
+        for (int c = 0; c < PS_COLUMNS; c++)
+                titles[c] = (char *)(uintptr_t)ps_columns[c].name;
+        layout = choose_columns(rows, n, any_left, any_step);
+        add_ps_row(&b, &layout, titles);
+        for (size_t i = 0; i < n; i++) {
+                add_ps_row(&b, &layout, rows[i]);
+                for (int c = 0; c < PS_COLUMNS; c++)
+                        free(rows[i][c]);
+        }
+        free(rows);
+        return buf_steal(&b);
 }
 
 static void print_runs_json(const struct run_list *l)
@@ -246,12 +335,12 @@ static void print_runs(const struct options *o, const struct run_list *l, struct
         }
         text = make_runs_table(l, o->ps.all ? SIZE_MAX : ENDED_SHOWN, &hidden);
         fputs(paints ? "\033[H\033[J" : "", stdout);
-        fputs(text, stdout);
+        if (l->n)
+                fputs(text, stdout);
         if (!l->n)
                 diag_tell(d, "you have no runs here");
         else if (hidden)
-                diag_tell(d, "%zu more %s ended: hnlaunch ps --all", hidden,
-                          hidden == 1 ? "has" : "have");
+                diag_tell(d, "%zu more ended: hnlaunch ps --all", hidden);
 }
 
 int run_ps_print(const struct options *o, struct diags *d)

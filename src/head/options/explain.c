@@ -22,7 +22,7 @@
 #include "head/term/columns.h"
 #include "head/term/error_ids.h"
 
-enum { NEAR_MAX = 3, COLUMNS_MIN = 40, COLUMNS_MAX = 100 };
+enum { HN_NUMBER = 718, NEAR_MAX = 3, COLUMNS_MIN = 20, COLUMNS_MAX = 100 };
 
 struct subject {
         const struct error_id *id; /* NULL = no entry */
@@ -104,26 +104,33 @@ int explain_check(const struct strv *words, struct diags *d)
 
 /* ---- text ---- */
 
-/* Prints @text behind @indent columns already filled, later lines behind as many blanks. */
-void explain_put_wrapped(size_t columns, size_t indent, const char *text)
+void explain_put_folded(size_t columns, size_t at, size_t indent, const char *text)
 {
-        size_t at = indent;
+        size_t start = at, gap = 0; /* of the words of this line, and before the next */
 
         while (*text) {
                 size_t len = strcspn(text, " ");
 
-                if (at > indent && at + 1 + len > columns) {
+                if (at > start && at + gap + len > columns) {
                         printf("\n%*s", (int)indent, "");
-                        at = indent;
-                } else if (at > indent) {
-                        putchar(' ');
-                        at++;
+                        at = start = indent;
                 }
-                fwrite(text, 1, len, stdout);
-                at += len;
-                text += len + (text[len] == ' ');
+                gap = at > start ? gap : 0;
+                len = MIN(len, columns - MIN(start, columns - 1));
+                printf("%*s%.*s", (int)gap, "", (int)len, text);
+                at += gap + len;
+                text += len;
+                gap = strspn(text, " ");
+                text += gap;
+                if (!gap)
+                        at = columns; /* the rest of a word goes on below */
         }
         putchar('\n');
+}
+
+void explain_put_wrapped(size_t columns, size_t indent, const char *text)
+{
+        explain_put_folded(columns, indent, indent, text);
 }
 
 /* Returns the name of an entry of the list of exit codes. */
@@ -187,7 +194,7 @@ static void put_number_list(size_t columns)
 {
         const char *title = NULL;
 
-        puts("hnlaunch explain NUMBER... prints causes and remedies.");
+        explain_put_wrapped(columns, 0, "hnlaunch explain NUMBER... prints causes and remedies.");
         for (size_t i = 0; i < error_id_count; i++) {
                 const char *next = error_ids_title(error_ids[i].number);
 
@@ -201,9 +208,9 @@ static void put_number_list(size_t columns)
         put_exits(columns, 2);
 }
 
-void explain_print_exits(void)
+void explain_print_exits(size_t columns)
 {
-        put_exits(COLUMNS_MAX, 0);
+        put_exits(MIN(columns, (size_t)COLUMNS_MAX), 0);
 }
 
 /* ---- for programs ---- */

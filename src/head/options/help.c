@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/memory.h"
 #include "head/options/explain.h"
 #include "head/options/option_table.h"
@@ -160,16 +161,93 @@ static const char config[] =
         "hnlaunch config [KEY...] shows the keys named, or all: value, origin, overridden "
         "values.\n";
 
-/* Returns how wide lines may be: as the terminal, but not so narrow that texts have no place. */
+/* Returns how wide lines may be: as the terminal. */
 static size_t help_columns(void)
 {
-        return isatty(STDOUT_FILENO)
-                       ? MAX(columns_of_terminal(STDOUT_FILENO), (size_t)TEXT_AT + TEXT_MIN)
-                       : SIZE_MAX;
+        return isatty(STDOUT_FILENO) ? MAX(columns_of_terminal(STDOUT_FILENO), (size_t)TEXT_MIN)
+                                     : SIZE_MAX;
+}
+
+/* Whether a line of @len bytes is one of a paragraph: it has no columns. */
+static bool is_prose(const char *line, size_t len)
+{
+        return len && *line != ' ' && !memmem(line, len, "  ", 2);
+}
+
+/* Returns where the last column of a line begins; 0 = it has none. */
+static size_t find_last_column(const char *line)
+{
+        size_t last = 0;
+
+        for (size_t i = strspn(line, " ") + 2; line[i - 1] && line[i]; i++)
+                if (line[i - 2] == ' ' && line[i - 1] == ' ' && line[i] != ' ')
+                        last = i;
+        return last;
+}
+
+/* Prints a line that is too wide: the rest below its last column or, if that is too narrow, each
+ * column on a line of its own. */
+static void put_wide_line(size_t columns, const char *line)
+{
+        size_t blanks = strspn(line, " "), last = find_last_column(line), len;
+        size_t left = blanks > columns / 3 ? 4 : blanks;
+
+        line += blanks;
+        printf("%*s", (int)left, "");
+        if (last && last + TEXT_MIN <= columns && left == blanks) {
+                explain_put_folded(columns, left, last, line);
+                return;
+        }
+        for (size_t at = left; *line; line += len + strspn(line + len, " ")) {
+                const char *gap = strstr(line, "   ");
+
+                len = gap ? (size_t)(gap - line) : strlen(line);
+                CLEANUP(free_textp) char *part = xstrndup(line, len);
+
+                if (at != left)
+                        printf("%*s", (int)at, "");
+                explain_put_folded(columns, at, at + (last || left ? 2 : 0), part);
+                at = left + 4;
+        }
+}
+
+/* Prints lines, folded where they are wider than the terminal. */
+static void put_help_text(const char *text)
+{
+        size_t columns = help_columns(), widest = 0, len;
+
+        for (const char *p = text; *p; p += len + (p[len] == '\n')) {
+                len = strcspn(p, "\n");
+                widest = MAX(widest, len);
+        }
+        if (widest <= columns) {
+                fputs(text, stdout);
+                return;
+        }
+        for (; *text; text += len + (text[len] == '\n')) {
+                CLEANUP(buf_finish) struct buf line = BUF_INIT;
+
+                len = strcspn(text, "\n");
+                buf_append(&line, text, len);
+                while (is_prose(text, len) && text[len] &&
+                       is_prose(text + len + 1, strcspn(text + len + 1, "\n"))) {
+                        text += len + 1;
+                        len = strcspn(text, "\n");
+                        buf_appends(&line, " ");
+                        buf_append(&line, text, len);
+                }
+                CLEANUP(free_textp) char *whole = buf_len(&line) ? buf_steal(&line) : xstrdup("");
+
+                if (strlen(whole) <= columns)
+                        puts(whole);
+                else
+                        put_wide_line(columns, whole);
+        }
 }
 
 static void print_option_help(const struct option_def *def)
 {
+        size_t columns = help_columns(), indent = TEXT_AT;
         char left[96];
         int n = def->flags & OPTION_KEY ? snprintf(left, sizeof(left), "  -o %s=", def->key)
                 : def->letter ? snprintf(left, sizeof(left), "  -%c, --%s", def->letter, def->name)
@@ -180,14 +258,23 @@ static void print_option_help(const struct option_def *def)
         else if (def->arg)
                 snprintf(left + n, sizeof(left) - (size_t)n,
                          def->flags & OPTION_OPTIONAL ? "[=%s]" : " %s", def->arg);
-        if (strlen(left) > TEXT_AT - 2)
-                printf("%s\n%*s", left, TEXT_AT, "");
-        else
-                printf("%-*s", TEXT_AT, left);
+        if (columns < TEXT_AT + TEXT_MIN)
+                indent = 10;
+        if (strlen(left) > columns) {
+                size_t blanks = strspn(left, " ");
+
+                printf("%*s", (int)blanks, "");
+                explain_put_folded(columns, blanks, blanks + 2, left + blanks);
+                printf("%*s", (int)indent, "");
+        } else if (strlen(left) > indent - 2) {
+                printf("%s\n%*s", left, (int)indent, "");
+        } else {
+                printf("%-*s", (int)indent, left);
+        }
         CLEANUP(free_textp)
         char *text = def->preset ? xasprintf("%s (default: %s)", def->help, def->preset)
                                  : xstrdup(def->help);
-        explain_put_wrapped(help_columns(), TEXT_AT, text);
+        explain_put_wrapped(columns, indent, text);
 }
 
 static bool is_shown(const struct option_def *def, enum command command)
@@ -198,8 +285,9 @@ static bool is_shown(const struct option_def *def, enum command command)
 /* Prints the options of a run by their groups. */
 static void print_all(void)
 {
-        puts("usage: hnlaunch [run] [OPTION...] PROGRAM [ARG...]\n"
-             "       hnlaunch COMMAND [OPTION...] [WORD...]    see hnlaunch help COMMAND");
+        put_help_text(
+                "usage: hnlaunch [run] [OPTION...] PROGRAM [ARG...]\n"
+                "       hnlaunch COMMAND [OPTION...] [WORD...]    see hnlaunch help COMMAND\n");
         for (int group = 0; group < OPTION_GROUPS; group++) {
                 printf("\n%s\n", option_group_titles[group]);
                 for (size_t i = 0; i < option_count; i++)
@@ -211,17 +299,23 @@ static void print_all(void)
         for (size_t i = 0; i < option_count; i++)
                 if (option_table[i].flags & OPTION_KEY)
                         print_option_help(&option_table[i]);
-        puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.\n"
-             "SIZE is 512M or 2G; K, M, G and T are powers of 1024.");
+        put_help_text(
+                "\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.\n"
+                "SIZE is 512M or 2G; K, M, G and T are powers of 1024.\n");
 }
 
 /* Prints @text with two blanks in front of each line. */
 static void print_indented(const char *text)
 {
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
         for (size_t len; *text; text += len) {
                 len = strcspn(text, "\n") + 1;
-                printf("  %.*s", (int)len, text);
+                buf_printf(&b, "  %.*s", (int)len, text);
         }
+        CLEANUP(free_textp) char *lines = buf_steal(&b);
+
+        put_help_text(lines);
 }
 
 /* Whether the help of @command lists the option: those that a run has too are left to --help. */
@@ -239,10 +333,14 @@ static void print_command(enum command command)
         bool launches = ON_LAUNCH >> command & 1;
         size_t listed = 0, n = command < COMMAND_HELP ? option_count : 0; /* with options */
 
-        printf("usage: hnlaunch %s%s%s%s\n\n%s\n", c->name,
-               command < COMMAND_EXPLAIN || option_command_takes_words(command) ? " [OPTION...]"
-                                                                                : "",
-               *c->words ? " " : "", c->words, c->help);
+        CLEANUP(free_textp)
+        char *usage = xasprintf("usage: hnlaunch %s%s%s%s\n\n%s\n", c->name,
+                                command < COMMAND_EXPLAIN || option_command_takes_words(command)
+                                        ? " [OPTION...]"
+                                        : "",
+                                *c->words ? " " : "", c->words, c->help);
+
+        put_help_text(usage);
         if (c->examples) {
                 puts("");
                 print_indented(c->examples);
@@ -253,9 +351,10 @@ static void print_command(enum command command)
                         print_option_help(&option_table[i]);
                 }
         if (launches)
-                puts("\nIt has the options of a run: hnlaunch help all lists them.");
+                put_help_text("\nIt has the options of a run: hnlaunch help all lists them.\n");
         else if (option_command_takes_words(command))
-                puts("\nAll commands have --color, -o, -q and -v: see hnlaunch help all.");
+                put_help_text(
+                        "\nAll commands have --color, -o, -q and -v: see hnlaunch help all.\n");
 }
 
 /* Prints all that is known of an option. */
@@ -278,11 +377,11 @@ static void print_one_option(const struct option_def *def)
 
 static void print_exits(void)
 {
-        puts("exit codes: the first failing rank's own, or\n");
-        explain_print_exits();
-        puts("\nThe last line on standard error says which it was and why; hnlaunch explain CODE "
-             "says\n"
-             "more.");
+        put_help_text("exit codes: the first failing rank's own, or\n\n");
+        explain_print_exits(help_columns());
+        put_help_text(
+                "\nThe last line on standard error says which it was and why; hnlaunch explain "
+                "CODE says\nmore.\n");
 }
 
 static void print_table(void);
@@ -406,11 +505,13 @@ void options_print_help(const char *name, FILE *to)
         if (topic && topic->print)
                 topic->print();
         else if (topic)
-                fputs(topic->text, stdout);
+                put_help_text(topic->text);
         else if (name && find_command(name, &command))
                 print_command(command);
         else if (name)
                 print_one_option(find_option(name));
+        else if (to == stdout)
+                put_help_text(screen);
         else
                 fputs(screen, to);
 }
