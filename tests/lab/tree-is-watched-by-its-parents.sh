@@ -116,6 +116,6 @@ END
 lab_hn --tree 1 -H four.txt --on-failure continue --label none sh fail.sh
 exits 'the first failure counts, however deep' 7
 ok 'when the next came is known to the clocks of both' grep -qE \
-    'next failure [0-9.]+ m?s later \(clock error ±[0-9.]+ ms\): rank 2 on node003' "$ERR"
+    'next failure [0-9.]+m?s later \(clock error ±[0-9.]+ms\): rank 2 on node003' "$ERR"
 lab_nothing_left 'nothing is left at the end'
 done_testing

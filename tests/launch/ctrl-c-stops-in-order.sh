@@ -34,6 +34,7 @@ finish
 exits 'Ctrl-C twice: 130' 130
 ok 'the first says how long ranks have, and what the second does' \
     grep -qx 'hnlaunch: stopping all ranks: SIGINT; they have 10m00s to end (--grace), Ctrl-C kills them at once' "$ERR"
+verdict_has 'which the last line tells apart from one' 'stopped after' ' killed at once by another SIGINT  (exit 130)'
 ok 'Ctrl-C twice does not wait for the grace time' test $((SECONDS - begin)) -lt "$(scaled 5)"
 nothing_left 'nothing is left after the second Ctrl-C'
 

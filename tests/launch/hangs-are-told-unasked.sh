@@ -57,6 +57,9 @@ has 'with --log-dir the stacks are in its folder' "$ERR" "note: all stacks are i
 is '... of all ranks' "$(grep -c '^=== rank ' kept/latest/hang.txt)" 4
 hn report
 has 'the report says what the ranks did' "$OUT" 'why: ranks 0-1,3 wait in hn_barrier'
+is 'once' "$(grep -c 'ranks 0-1,3 wait in hn_barrier' "$OUT")" 1
+hn why "$(readlink kept/latest)"
+has 'why of the run names the file of the stacks' "$ERR" "/hang.txt"
 hn report --json
 is 'so does its JSON' "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["why"].split(";")[1].split("(")[0])' <"$OUT")" ' rank 2 '
 hn report --html page.html

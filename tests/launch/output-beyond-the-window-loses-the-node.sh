@@ -27,6 +27,7 @@ exits 'output beyond the window: the node is lost' 125
 lacks 'the agent could not write all of it' <(ls "$TMP") flooded
 has 'told with the rank and the bytes' "$ERR" \
     'the agent sent a message with 60000 bytes of output of rank 0, of which '
+is 'once' "$(grep -c 'of output of rank 0, of which' "$ERR")" 1
 has 'as an error with a number' "$ERR" 'error[HN310]: '
 has 'with a word about its output' "$ERR" 'the last output of its ranks may be missing'
 ok 'hnlaunch took no more than the window and what the reader took' test "$(wc -c <"$OUT")" -lt 2000000

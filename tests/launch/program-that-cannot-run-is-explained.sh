@@ -102,6 +102,16 @@ hn --local 1 ./nothing-here
 exits 'a missing program: 127' 127
 has 'has the help of old' "$ERR" 'must exist on every node'
 
+hn --local 2 sh -c 'exit 3' --timeout 5
+exits 'an option behind the program: its own code' 3
+has 'is told' "$ERR" 'help: `--timeout` stands behind the program, which got it'
+hn --local 2 sh -c 'echo "unrecognized arguments: --timeout 5" >&2; exit 2' --timeout=5
+has 'also when the program names it' "$ERR" 'help: `--timeout` stands behind'
+hn --local 2 sh -c 'echo "no such file: data" >&2; exit 2' --timeout 5
+lacks 'not when the program says something else' "$ERR" 'stands behind'
+hn --local 2 sh -c 'exit 3' --no-option-of-any 5
+lacks 'nor for words of its own' "$ERR" 'stands behind'
+
 few() { (ulimit -n 80 && hn --local 60 --label none true; exit "$RC"); }
 RC=0
 few || RC=$?

@@ -12,6 +12,8 @@ ok 'soon' test $((SECONDS - begin)) -lt "$(scaled 20)"
 verdict_has 'the verdict says so' 'time limit of 500ms reached (--timeout)  (exit 124)'
 has 'before it the ranks are shown' "$ERR" 'note: 2 ranks on 1 node'
 has 'then it is told where they are' "$ERR" 'note: where the ranks are'
+hn report --html page.html
+has 'the page shows the ranks' page.html '<h2>The ranks</h2>'
 lacks 'ranks that do not wait for each other are no hang' "$ERR" 'wait in'
 nothing_left 'nothing is left'
 

@@ -8,6 +8,8 @@
 #include "head/commands/run_commands.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +115,25 @@ static const char *choose_run(const struct run_list *l, enum command command)
         return command == COMMAND_REPORT || command == COMMAND_LOGS ? newest_recorded(l) : NULL;
 }
 
-/* Refuses an order to a run that is not running on this machine. */
+/* Refuses an order to a run that has ended. */
+static void add_ended(const struct run *r, struct diags *d)
+{
+        struct error err;
+        CLEANUP(fd_closep) int dir = run_records_open(r->id, &err);
+        struct diag *di = diag_add(d, HN_RUN_ENDED, EX_UNAVAILABLE, "run %s has ended: %s", r->id,
+                                   r->state == RUN_LOST ? "its hnlaunch was killed"
+                                                        : json_member(r->summary, "verdict"));
+        CLEANUP(free_textp) char *link = xasprintf("/proc/self/fd/%d", dir);
+        char folder[PATH_MAX];
+        ssize_t n = dir >= 0 ? readlink(link, folder, sizeof(folder)) : -1;
+
+        if (n > 0 && faccessat(dir, "hang.txt", R_OK, 0) == 0)
+                diag_note(di, "what its ranks did when it hung is in %.*s/hang.txt", (int)n,
+                          folder);
+        diag_help(di, "hnlaunch report %s tells more", r->id);
+}
+
+/* Refuses an order to a run that does not go on here. */
 static int refuse_order(const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE)
@@ -122,10 +142,7 @@ static int refuse_order(const struct run *r, struct diags *d)
                                    json_member(r->info, "host")),
                           "give the command there");
         else
-                diag_help(diag_add(d, HN_RUN_ENDED, EX_UNAVAILABLE, "run %s has ended: %s", r->id,
-                                   r->state == RUN_LOST ? "its hnlaunch was killed"
-                                                        : json_member(r->summary, "verdict")),
-                          "hnlaunch report %s tells more", r->id);
+                add_ended(r, d);
         return EX_UNAVAILABLE;
 }
 

@@ -432,6 +432,13 @@ void job_order_name(const struct job *j, const struct cause *c, char *to, size_t
                 snprintf(to, size, "hnlaunch stop");
 }
 
+int64_t job_cause_us(const struct job *j, const struct cause *c)
+{
+        int64_t us = (c->at_ns - j->config.events->start_ns) / 1000;
+
+        return c->at_ns ? MAX(us, INT64_C(0)) : events_now_us(j->config.events);
+}
+
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
 {
         char *name;
@@ -477,6 +484,11 @@ bool job_logs_failed(const struct job *j)
 int job_stderr_error(const struct job *j)
 {
         return j->stderr_error;
+}
+
+int job_hurry_signal(const struct job *j)
+{
+        return j->orders.hurry_signal;
 }
 
 bool job_hurried(const struct job *j)

@@ -213,6 +213,8 @@ const struct strv *job_earlier(const struct job *j);
 void job_last_diags(struct job *j, struct diags *to);
 /* Writes the source of the order @c: its signal, or hnlaunch stop. */
 void job_order_name(const struct job *j, const struct cause *c, char *to, size_t size);
+/* Returns when the cause came, in microseconds since the start of hnlaunch; now if unknown. */
+int64_t job_cause_us(const struct job *j, const struct cause *c);
 /* outcome_sentence() with the name of the node. */
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
 /* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
@@ -226,7 +228,9 @@ size_t job_lost_bytes(const struct job *j); /* of output missing in the run dire
 size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks);
 bool job_logs_failed(const struct job *j); /* or could not be opened */
 int job_stderr_error(const struct job *j); /* errno: output for stderr is lost; or 0 */
-bool job_hurried(const struct job *j);     /* ended at once: output may still be stuck */
+/* The signal that ended the grace time before its end; 0 = none. */
+int job_hurry_signal(const struct job *j);
+bool job_hurried(const struct job *j); /* ended at once: output may still be stuck */
 
 /* Closes every link. Not while job_hurried(): a thread may be writing. NULL is fine. */
 void job_destroy(struct job *j);

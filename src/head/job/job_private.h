@@ -58,6 +58,7 @@ struct job_orders {
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */
         int64_t shown_ms;     /* clock of the last Ctrl-\ */
         bool fetching;        /* job_fetch_traces() waits */
+        int hurry_signal;     /* ended the grace time; 0 = none */
         int hurry_ticks;      /* since the time for readers is over */
         bool hurried;         /* the time for readers and nodes is over */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */

@@ -322,8 +322,11 @@ static void signal_again(struct job *j, int signo, enum stop_order order)
         bool managed = program_link_is_managed(j->config.options->via);
 
         if (signo == SIGINT || (order == STOP_ORDER_AGAIN && !managed) ||
-            (signo == SIGTERM && all_ranks_ended(j)))
+            (signo == SIGTERM && all_ranks_ended(j))) {
+                if (!all_ranks_ended(j) && !j->orders.hurry_signal)
+                        j->orders.hurry_signal = signo;
                 kill_now(j);
+        }
 }
 
 /* At once if only a reader of the output is waited for. */

@@ -212,13 +212,19 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
         char took[32], attempt[32] = "", killed[64] = "", stopped[64] = "", what[700];
         char ranks[32] = "rank 0";
 
-        format_duration(took, sizeof(took), events_now_us(&l->events));
+        format_duration(took, sizeof(took),
+                        outcome_failed(o) ? job_cause_us(l->run.job, &o->cause)
+                                          : events_now_us(&l->events));
         if (earlier)
                 snprintf(attempt, sizeof(attempt), " (attempt %zu)", earlier + 1);
         if (o->killed && (o->cause.kind == CAUSE_ORDER || o->cause.kind == CAUSE_TIMEOUT ||
                           o->cause.kind == CAUSE_HANG || o->cause.kind == CAUSE_NONE))
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
                          o->killed, o->killed == 1 ? "" : "s");
+        if (o->killed && job_hurry_signal(l->run.job))
+                snprintf(killed, sizeof(killed), "; %zu rank%s killed at once by another %s",
+                         o->killed, o->killed == 1 ? "" : "s",
+                         outcome_signal_name(job_hurry_signal(l->run.job)));
         if (!outcome_failed(o)) {
                 size_t n = o->ran ? o->ran->n : (size_t)l->plan.world_size;
 

@@ -576,9 +576,10 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                 char end[128];
 
                 outcome_describe(c, end, sizeof(end));
-                snprintf(to, size, "rank %d on %s%s%s%s%s%s", c->rank, host, explains ? "" : " ",
+                snprintf(to, size, "rank %d on %s%s%s%s%s%s%s", c->rank, host, explains ? "" : " ",
                          explains ? "" : end,
                          c->kind == CAUSE_LEFT ? ", and others failed without it" : "",
+                         c->kind == CAUSE_LEFT && *text ? ", the first with" : "",
                          *text ? ": " : "", text);
         } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED) {
                 snprintf(to, size, "%s%s: %s", c->kind == CAUSE_NODE ? "lost node " : "", host,

@@ -22,7 +22,7 @@
 #include "head/term/columns.h"
 #include "head/term/error_ids.h"
 
-enum { HN_NUMBER = 718, NEAR_MAX = 3, COLUMNS_MIN = 20, COLUMNS_MAX = 100 };
+enum { NEAR_MAX = 3, COLUMNS_MIN = 20, COLUMNS_MAX = 100 };
 
 struct subject {
         const struct error_id *id; /* NULL = no entry */

@@ -59,6 +59,11 @@ bool story_diverged_before(const struct story *s)
 }
 
 /* Records of older versions have milliseconds since the launch of the attempt. */
+bool story_is_why(const struct story *s, const struct story_note *n)
+{
+        return !strcmp(n->what, "run.hang") && s->why && !strcmp(n->text, s->why);
+}
+
 int64_t story_failure_us(const json_t *f)
 {
         int64_t us = read_json_number(f, "us", -1);

@@ -316,13 +316,6 @@ static void put_failures(struct buf *to, const struct story *s)
                 intlist_finish(&rows[i].ranks);
 }
 
-/* Whether another place of the page has the same. */
-static bool is_told_elsewhere(const struct story *s, const struct story_note *n)
-{
-        return !strcmp(n->what, "run.library") ||
-               (!strcmp(n->what, "run.hang") && s->why && !strcmp(n->text, s->why));
-}
-
 /* What happened, and where, if the words do not begin with that. */
 static void put_place(struct buf *to, const char *place, const char *words)
 {
@@ -340,7 +333,8 @@ static void put_notes(struct buf *to, const struct story *s)
                 const struct story_note *n = &s->notes[i];
                 CLEANUP(free_textp) char *place = story_place_text(s, n->node, n->rank);
 
-                if (is_told_elsewhere(s, n) || shown++ >= NOTES)
+                /* The library is among the versions. */
+                if (!strcmp(n->what, "run.library") || story_is_why(s, n) || shown++ >= NOTES)
                         continue;
                 if (shown == 1)
                         buf_appends(to, "<section><h2>What happened</h2><table>\n");

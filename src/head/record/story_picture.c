@@ -390,7 +390,8 @@ bool picture_has_lanes(const struct story *s)
                         return true;
         }
         for (size_t i = 0; i < s->n_ranks; i++)
-                if (find_end(s, &s->ranks[i]) == END_FAILED)
+                if (find_end(s, &s->ranks[i]) == END_FAILED ||
+                    (s->times.failed_us >= 0 && s->ranks[i].started_us >= 0))
                         return true;
         return false;
 }

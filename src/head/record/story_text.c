@@ -368,21 +368,23 @@ static void print_failures(struct buf *to, const struct story *s)
 
 static void print_notes(struct buf *to, const struct story *s)
 {
+        size_t shown = 0;
+
         for (size_t i = 0; i < s->n_notes; i++) {
                 const struct story_note *n = &s->notes[i];
                 CLEANUP(free_textp) char *place = story_place_text(s, n->node, n->rank);
                 CLEANUP(free_textp) char *text = xasprintf("%s  %.300s", place, n->text);
 
-                if (i == 0)
+                if (story_is_why(s, n) || shown++ >= NOTES)
+                        continue;
+                if (shown == 1)
                         buf_appends(to, "\nwhat happened:\n");
-                if (i == NOTES) {
-                        buf_printf(to, "  and %zu more\n", s->n_notes - i);
-                        break;
-                }
                 buf_printf(to, "  %8s  %-13s ", story_span(n->us).text, n->what);
                 printable_put(to, *place ? text : text + 2, strlen(*place ? text : text + 2));
                 buf_appends(to, "\n");
         }
+        if (shown > NOTES)
+                buf_printf(to, "  and %zu more\n", shown - NOTES);
 }
 
 void story_print(struct buf *to, const struct story *s, const char *no_verdict, size_t columns)

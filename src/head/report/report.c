@@ -22,6 +22,7 @@
 #include "head/hosts/hosts.h"
 #include "head/job/attempt.h"
 #include "head/nodes/program_link.h"
+#include "head/options/option_table.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
 #include "wire/msg.h"
@@ -78,13 +79,13 @@ static void place_rank(struct diag *d, const struct cause *c, const char *host,
         diag_place(d, "rank %d · %s · local rank %d%s%s", c->rank, host, k->local_rank, gpu, pid);
 }
 
-/* Writes "0.02 ms", "12 ms", "2.1 s". */
+/* Writes "0.02ms", "12ms", "2.1s". */
 static void format_ms(char *to, size_t size, double ms)
 {
-        if (ms < 1000)
-                snprintf(to, size, "%.*f ms", ms < 10 ? 2 : 0, ms);
+        if (ms < 10)
+                snprintf(to, size, "%.2fms", ms);
         else
-                snprintf(to, size, "%.1f s", ms / 1000);
+                format_duration(to, size, (int64_t)(ms * 1000));
 }
 
 /* Whether two failures have equal texts: the others are then only named. */
@@ -107,10 +108,10 @@ static void note_next_failure(struct diag *d, const struct job *j, const struct 
         job_sentence(j, next, failure, sizeof(failure));
         format_ms(span, sizeof(span), fabs(ms));
         if (next->node != c->node && error >= 0.005)
-                snprintf(clocks, sizeof(clocks), " (clock error ±%.2g ms)", error);
+                snprintf(clocks, sizeof(clocks), " (clock error ±%.2gms)", error);
         if (outcome_ambiguous(c, next))
                 diag_note(d,
-                          "%s %s %s it, which is within the error of the clocks (±%.2g ms): "
+                          "%s %s %s it, which is within the error of the clocks (±%.2gms): "
                           "either may be the first",
                           failure, span, ms < 0 ? "before" : "after", error);
         else if (ms < 0)
@@ -266,7 +267,7 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
         CLEANUP(free_textp) char *said = printable_text(c->text, PRINTABLE_ROW);
         char after[32], end[128], text[640];
 
-        format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
+        format_duration(after, sizeof(after), job_cause_us(j, c));
         outcome_describe(c, end, sizeof(end));
         if (*end)
                 return diag_add(d, cause_ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
@@ -276,6 +277,12 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
                                                         : "",
                                 c->kind == CAUSE_ABORT ? said : "");
         job_sentence(j, c, text, sizeof(text));
+        if (c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK) { /* the last line has all */
+                char brief[sizeof(text)];
+
+                outcome_brief(c, "", text, brief, sizeof(brief));
+                return diag_add(d, cause_id(c), 0, "%s", brief);
+        }
         return diag_add(d, cause_id(c), 0, "%s", text);
 }
 
@@ -494,6 +501,36 @@ static void add_compat_help(struct diag *d, const struct job *j, int rank, const
                              "hnlaunch.jax_cluster before jax.distributed.initialize()");
 }
 
+/* Adds that a word of the program is an option of hnlaunch, if the rank has failed at once and what
+ * it said has nothing else. */
+static void add_misplaced_help(struct diag *d, const struct job *j, const struct cause *c,
+                               const struct options *o)
+{
+        enum { AT_ONCE_MS = 10000 };
+
+        if (c->kind != CAUSE_EXIT || c->after_ms > AT_ONCE_MS)
+                return;
+        for (size_t i = 1; i < o->argv.n; i++) {
+                const char *word = o->argv.v[i];
+                size_t len = strcspn(word, "=");
+                CLEANUP(free_textp)
+                char *name =
+                        len > 2 && !strncmp(word, "--", 2) ? xstrndup(word + 2, len - 2) : NULL;
+                const struct option_def *def = name ? option_by_name(name) : NULL;
+                CLEANUP(free_textp)
+                char *words = def ? job_last_words(j, c->rank, MSG_STDERR) : NULL;
+
+                if (!def || !option_belongs(def, COMMAND_RUN) || (*words && !strstr(words, name)))
+                        continue;
+                diag_help(
+                        d,
+                        "`--%s` stands behind the program, which got it: options of hnlaunch stand "
+                        "in front",
+                        name);
+                return;
+        }
+}
+
 /* Adds what the program that started the agents said before the node was lost. */
 static void add_program_rows(struct diag *d, const struct link_failure *why, const char *via)
 {
@@ -546,8 +583,10 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 add_refused_help(di, c, o);
         if (c->kind == CAUSE_WORLDS)
                 add_worlds_help(di);
-        if (outcome_is_workers(out))
+        if (outcome_is_workers(out)) {
                 add_compat_help(di, j, c->rank, o);
+                add_misplaced_help(di, j, c, o);
+        }
         if (c->kind == CAUSE_NETWORK)
                 diag_help(di,
                           "check `ip addr` here and try `ping %s`; the nodes end their ranks after "

@@ -56,8 +56,8 @@ TEST(a_rank_that_others_missed_is_the_cause)
         assert_int_equal(outcome_first_failed(&o)->rank, 0);
         assert_int_equal(o.n_same, 0);
         expect_sentence(&o.cause, "rank 3 on gpu1 left at step 5 with exit 0, and others failed "
-                                  "without it: RuntimeError: [pair.cc:534] Connection closed by "
-                                  "peer [::1]:7");
+                                  "without it, the first with: RuntimeError: [pair.cc:534] "
+                                  "Connection closed by peer [::1]:7");
         outcome_finish(&o);
 }
 
