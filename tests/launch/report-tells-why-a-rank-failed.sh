@@ -98,7 +98,7 @@ ok 'the verdict quotes it' grep -qE '^hnlaunch: failed after [^ ]+: rank [0-7] o
 ok 'the others are folded' grep -qE 'note: 6 more ranks said the same: (0-4,[67]|0-3,6-7|0-2,4,6-7|0-1,3-4,6-7|0,2-4,6-7|1-4,6-7)$' "$ERR"
 lacks 'and are not called stopped: they ended by themselves' "$ERR" 'stopped by hnlaunch'
 lacks 'nor counted again' "$ERR" 'failed on their own'
-ok 'the rank that had left with 0 is told' grep -qE 'note: rank 5 had already ended with 0, [0-9.]+ m?s before$' "$ERR"
+ok 'the rank that had left with 0 is told' grep -qE 'note: rank 5 had already ended with 0, [0-9.]+m?s before$' "$ERR"
 has 'the traceback is shown from its beginning' "$ERR" '|   Traceback (most recent call last):'
 is 'summary.json has the reason' \
     "$(python3 -c "import json; print(json.load(open('same/latest/summary.json'))['failures'][0]['text'])")" 'ValueError: shard 12 is empty'
