@@ -89,7 +89,7 @@ struct story {
 int story_load(struct story *s, const char *id, struct error *err);
 void story_finish(struct story *s);
 
-/* Whether @n is the hang that the sentence `why` tells. */
+/* Whether @n is the hang of the sentence `why`. */
 bool story_is_why(const struct story *s, const struct story_note *n);
 /* Returns when an element of .failures happened. */
 int64_t story_failure_us(const json_t *f);

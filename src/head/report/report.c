@@ -501,8 +501,8 @@ static void add_compat_help(struct diag *d, const struct job *j, int rank, const
                              "hnlaunch.jax_cluster before jax.distributed.initialize()");
 }
 
-/* Adds that a word of the program is an option of hnlaunch, if the rank has failed at once and what
- * it said has nothing else. */
+/* Adds help for an option of hnlaunch behind the program, after a failure at once without other
+ * words. */
 static void add_misplaced_help(struct diag *d, const struct job *j, const struct cause *c,
                                const struct options *o)
 {
