@@ -33,11 +33,6 @@ static void flux_ranks_finish(struct flux_ranks *f)
         free(f->v);
 }
 
-static void flux_json_finish(json_t **j)
-{
-        json_decref(*j);
-}
-
 static int complain_flux(struct alloc_reader *r, const char *what)
 {
         struct diag *d = diag_add(r->diags, HN_ALLOC_TEXT, EX_DATAERR,
@@ -170,7 +165,7 @@ static int read_flux_resources(struct alloc_reader *r, const json_t *root, bool 
 
 static int read_flux_allocation(struct alloc_reader *r)
 {
-        CLEANUP(flux_json_finish) json_t *root = NULL;
+        json_auto_t *root = NULL;
         const char *job = alloc_variable(r->in->env, "FLUX_ENCLOSING_ID");
         json_error_t err;
         bool gpus;

@@ -21,11 +21,6 @@
 #include "head/alloc/alloc_reader.h"
 #include "head/core/ray_module.h"
 
-static void ray_json_finish(json_t **j)
-{
-        json_decref(*j);
-}
-
 static int complain_ray(struct alloc_reader *r, const char *what)
 {
         struct diag *d = diag_add(r->diags, HN_ALLOC_TEXT, EX_DATAERR,
@@ -98,7 +93,7 @@ static int add_ray_nodes(struct alloc_reader *r, const json_t *nodes, bool *ret_
 
 static int read_ray_allocation(struct alloc_reader *r)
 {
-        CLEANUP(ray_json_finish) json_t *root = NULL;
+        json_auto_t *root = NULL;
         json_error_t err;
         bool gpus;
 

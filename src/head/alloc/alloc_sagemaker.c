@@ -12,11 +12,6 @@
 #include "base/exit_code.h"
 #include "head/alloc/alloc_reader.h"
 
-static void json_decref_at(json_t **j)
-{
-        json_decref(*j);
-}
-
 /* Adds the hosts of a JSON list. */
 static int add_json_hosts(struct alloc_reader *r, struct alloc_text *t, const json_t *list)
 {
@@ -72,7 +67,7 @@ static int read_sagemaker_allocation(struct alloc_reader *r)
         const struct alloc_input *in = r->in;
         const char *gpus = alloc_variable(in->env, "SM_NUM_GPUS"), *own;
         CLEANUP(alloc_text_finish) struct alloc_text t;
-        CLEANUP(json_decref_at) json_t *root = NULL;
+        json_auto_t *root = NULL;
         struct alloc_count n_gpus = { 0 };
         json_error_t err;
 
