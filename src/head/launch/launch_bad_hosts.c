@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts are compared with the file by name, before the filters of the plan. A launch that decides
+ * about restarts itself leaves bad hosts out: a spare host with as many slots moves into the place
+ * of each bad host, so that ranks keep their order, and then all bad hosts leave the list. If every
+ * host is bad, the launch ends with an error. Any other launch only warns. Trouble with the file is
+ * told once and never ends a launch.
+ */
 #include "head/launch/launch_bad_hosts.h"
 
 #include <stdlib.h>

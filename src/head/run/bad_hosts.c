@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading takes no lock, because a change renames a complete new file into place. A change locks
+ * FILE.lock, reads the file again, drops ended entries and the entries of the same host, appends
+ * the new one, and keeps lines that are no entries as they are: a newer hnlaunch may have written
+ * them. The lock is tried with pauses until LOCK_MS are over, since a run must not hang because of
+ * another.
+ */
 #include "head/run/bad_hosts.h"
 
 #include <errno.h>
