@@ -48,11 +48,11 @@ static int free_world(void **state)
         return 0;
 }
 
-static char *read_words(void *ctx, int rank, int64_t *ret_ns)
+static char *read_words(void *ctx, int rank, struct burst *ret)
 {
         struct world *w = ctx;
 
-        *ret_ns = w->words[rank] ? 1 : 0;
+        *ret = (struct burst){ !!w->words[rank], !!w->words[rank] };
         return strdup(w->words[rank] ? w->words[rank] : "");
 }
 

@@ -63,13 +63,15 @@ static int find_peer(int rank)
         return (rank + PPN) % (NODES * PPN);
 }
 
-static char *read_words(void *ctx, int rank, int64_t *ret_ns)
+static char *read_words(void *ctx, int rank, struct burst *ret)
 {
         const struct storm *s = ctx;
         bool is_first = s->words && rank == s->loud;
         bool is_peer = s->words && rank == find_peer(s->loud);
 
-        *ret_ns = is_first ? 1000 : is_peer ? 2000 : 0;
+        *ret = is_first  ? (struct burst){ 1000, 1000 }
+               : is_peer ? (struct burst){ 2000, 2000 }
+                         : (struct burst){ 0 };
         return strdup(is_first ? s->words : is_peer ? peer_words : "");
 }
 
