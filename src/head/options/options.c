@@ -199,3 +199,13 @@ void options_finish(struct options *o)
         free(o->settings);
         *o = (struct options){ 0 };
 }
+
+char *options_name_of_run(const char *word)
+{
+        size_t len = strcspn(word, "=");
+        CLEANUP(free_textp)
+        char *name = len > 2 && !strncmp(word, "--", 2) ? xstrndup(word + 2, len - 2) : NULL;
+        const struct option_def *def = name ? option_by_name(name) : NULL;
+
+        return def && option_belongs(def, COMMAND_RUN) ? STEAL(&name) : NULL;
+}

@@ -175,6 +175,9 @@ struct options {
  * options_finish() in both cases. */
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
+/* Returns the name of the option of a run that @word is, "timeout" of "--timeout=5", malloc'ed;
+ * NULL = it is none. */
+char *options_name_of_run(const char *word);
 
 /* COMMAND_HELP and COMMAND_VERSION. @topic NULL is the screen of -h, which goes to @to; all others
  * go to stdout: "all" is every option of a run, else hostfile, env, exit or config, a command, or

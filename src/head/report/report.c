@@ -22,7 +22,6 @@
 #include "head/hosts/hosts.h"
 #include "head/job/attempt.h"
 #include "head/nodes/program_link.h"
-#include "head/options/option_table.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
 #include "wire/msg.h"
@@ -511,16 +510,11 @@ static void add_misplaced_help(struct diag *d, const struct job *j, const struct
         if (c->kind != CAUSE_EXIT || c->after_ms > AT_ONCE_MS)
                 return;
         for (size_t i = 1; i < o->argv.n; i++) {
-                const char *word = o->argv.v[i];
-                size_t len = strcspn(word, "=");
+                CLEANUP(free_textp) char *name = options_name_of_run(o->argv.v[i]);
                 CLEANUP(free_textp)
-                char *name =
-                        len > 2 && !strncmp(word, "--", 2) ? xstrndup(word + 2, len - 2) : NULL;
-                const struct option_def *def = name ? option_by_name(name) : NULL;
-                CLEANUP(free_textp)
-                char *words = def ? job_last_words(j, c->rank, MSG_STDERR) : NULL;
+                char *words = name ? job_last_words(j, c->rank, MSG_STDERR) : NULL;
 
-                if (!def || !option_belongs(def, COMMAND_RUN) || (*words && !strstr(words, name)))
+                if (!name || (*words && !strstr(words, name)))
                         continue;
                 diag_help(
                         d,
