@@ -95,7 +95,7 @@ def signals(name, order, saved, code):
     errors.seek(0)
     got = 128 - p.wait() if p.wait() < 0 else p.wait()
     said = f"code {got}, {count(folder, 'saved')} saved\n" + errors.read()
-    tell(name, good and (got == code or not code and got in (129, 143)) and count(folder, "saved") == saved and ("SIGKILL" in said) == (saved == 0), said)
+    tell(name, good and (got == code or not code and got in (129, 143)) and count(folder, "saved") == saved and ("killed at once" in said) == (saved == 0), said)
 
 
 def ended(folder, verdict):
@@ -118,7 +118,7 @@ def terminal(name, shell):
     good = wait_for(lambda: os.path.exists(folder + "/err") and ended(folder, "(exit 129)")) and good
     said = open(folder + "/err").read()
     os.waitpid(pid, 0)
-    tell(name, good and count(folder, "saved") == 2 and "SIGKILL" not in said, said)
+    tell(name, good and count(folder, "saved") == 2 and "killed" not in said, said)
 
 
 def tmux(name):
@@ -130,7 +130,7 @@ def tmux(name):
     subprocess.run(at + ["kill-session"], check=True)
     good = wait_for(lambda: ended(folder, "(exit 129)")) and good
     said = open(folder + "/err").read()
-    tell(name, good and count(folder, "saved") == 2 and "SIGKILL" not in said, said)
+    tell(name, good and count(folder, "saved") == 2 and "killed" not in said, said)
 
 
 ways = [(terminal, f"bash closes its terminal {i}", ["bash", "--norc", "-i"]) for i in (1, 2, 3)]

@@ -63,7 +63,7 @@ for columns in 40 80 120 200; do
     mkdir -p "$columns"
     mkdir -m 700 "$columns/runtime"
     ln -s ../hnlaunch ../work.py "$columns"
-    pane "$columns" new-session -d -x "$columns" -y 40 -c "$PWD/$columns" \
+    pane "$columns" new-session -d -x "$columns" -y 50 -c "$PWD/$columns" \
         "env TERM=screen LD_LIBRARY_PATH=$PLAIN XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch --local 6 python3 work.py; exec sleep 1000"
 done
 for columns in 40 80 120 200; do

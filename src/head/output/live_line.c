@@ -248,7 +248,7 @@ static void on_live_soon(uv_timer_t *t)
 {
         struct live_line *l = t->data;
 
-        if (l->drawn.line && !say_shows_live())
+        if (l->drawn.line && l->ranks->alive > 0 && !say_shows_live())
                 say_live(l->drawn.line, l->drawn.bar);
 }
 

@@ -132,6 +132,8 @@ void say_live(const char *text, const char *bar)
                 printer_draw_live(own.printer, text, bar);
                 return;
         }
+        /* say_erase() erases one row. */
+        text = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
         n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
         begin_stderr_line();
         fwrite(text, 1, n, stderr);

@@ -46,7 +46,8 @@ void say_after_entry(int fd);
 /* The next text comes after a key that the terminal has echoed, as Ctrl-C. */
 void say_after_key(void);
 
-/* Shows the live line, to be replaced by the next text of any kind. @text has no newline; an end
- * beyond the terminal's width is cut off. While ranks write, as printer_draw_live(), with @bar. */
+/* Shows the live line, to be replaced by the next text of any kind. The end of a row beyond the
+ * terminal's width is cut off. While ranks write, as printer_draw_live(), with @bar; else only the
+ * last row of @text. */
 void say_live(const char *text, const char *bar);
 void say_erase(void); /* erases the live line */
