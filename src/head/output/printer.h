@@ -90,7 +90,7 @@ void printer_release(struct printer *o);
 /* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the
  * report. */
 char *printer_last_words(const struct printer *o, int rank, uint8_t stream);
-/* The burst that they are of. */
+/* Returns the burst of these bytes. */
 struct burst printer_last_burst(const struct printer *o, int rank, uint8_t stream);
 
 /* Whether the last @lines of a rank's stream stand on the terminal of stderr, with few other rows

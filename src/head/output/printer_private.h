@@ -28,7 +28,7 @@ struct printer_stream {
         struct buf waiting;       /* received, not yet put to the terminal */
         struct printer_wait wait; /* of these */
         struct buf words;         /* the newest bytes */
-        struct burst burst;       /* that they are of */
+        struct burst burst;       /* of these bytes */
         struct escapes *escapes;  /* NULL = escape sequences are not filtered */
         struct stream_line line;
         bool ended, queued, idle;
