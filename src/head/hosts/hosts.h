@@ -28,6 +28,7 @@ struct host {
         struct intlist keep; /* slot indices left by the filters, when @filtered */
         struct intlist drop; /* slot indices excluded by index (needs the inventory) */
         bool spare;          /* has no ranks until a node is lost */
+        size_t place;        /* 1 + the failed host in whose place it runs; 0 = its own place */
         bool local;          /* this machine, without port and user: no ssh */
         char *file;          /* "hosts.txt", "<stdin>", "-w" */
         int line, col;       /* 1-based, of the first line with this name */

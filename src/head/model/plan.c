@@ -36,6 +36,7 @@ struct planner {
         const struct hosts *hosts;
         const struct plan_options *o;
         struct node_capacity *capacity; /* by host */
+        size_t *order;                  /* hosts in the order of their places */
         struct plan_faults faults;
         bool oversubscribe; /* more ranks than GPUs are allowed */
 };
@@ -194,6 +195,25 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
 
 /* ---- count ---- */
 
+/* Orders the hosts by their places: a host that takes the place of another stands there. */
+static size_t *order_hosts(const struct hosts *h)
+{
+        size_t *order = xcalloc(h->n, sizeof(*order)), *taken_by = xcalloc(h->n, sizeof(*taken_by));
+        size_t n = 0;
+
+        for (size_t i = 0; i < h->n; i++)
+                if (h->v[i].place)
+                        taken_by[h->v[i].place - 1] = i + 1;
+        for (size_t i = 0; i < h->n; i++) {
+                if (!h->v[i].place)
+                        order[n++] = i;
+                if (taken_by[i])
+                        order[n++] = taken_by[i] - 1;
+        }
+        free(taken_by);
+        return order;
+}
+
 /* Gives ranks to nodes in turns, host by host or rank by rank, until @left is 0 or all nodes are
  * full. Returns the ranks left over. */
 static long fill_nodes(struct planner *p, long left, bool beyond)
@@ -202,8 +222,8 @@ static long fill_nodes(struct planner *p, long left, bool beyond)
         size_t *node = xcalloc(n, sizeof(*node));
 
         for (size_t i = 0; i < n; i++)
-                if (p->capacity[i].ranks > 0)
-                        node[active++] = i;
+                if (p->capacity[p->order[i]].ranks > 0)
+                        node[active++] = p->order[i];
         while (left > 0 && active) {
                 size_t still = 0;
 
@@ -295,8 +315,8 @@ static void assign_ranks(struct planner *p)
         int rank = 0;
 
         for (size_t i = 0; i < p->hosts->n; i++)
-                if (p->capacity[i].take)
-                        node[active++] = i;
+                if (p->capacity[p->order[i]].take)
+                        node[active++] = p->order[i];
         while (active) {
                 size_t still = 0;
 
@@ -369,8 +389,8 @@ static int build_plan(struct planner *p, const struct plan_inventory *inv, struc
         p->plan->ranks = xcalloc((size_t)p->plan->world_size, sizeof(*p->plan->ranks));
         assign_ranks(p);
         for (size_t i = 0; i < p->hosts->n; i++)
-                if (p->plan->nodes[i].n_ranks)
-                        finish_node(p, i);
+                if (p->plan->nodes[p->order[i]].n_ranks)
+                        finish_node(p, p->order[i]);
         return 0;
 }
 
@@ -382,12 +402,14 @@ int plan_build(struct plan *plan, const struct hosts *hosts, const struct plan_i
 
         p.oversubscribe = o->oversubscribe || o->local;
         p.capacity = xcalloc(hosts->n, sizeof(*p.capacity));
+        p.order = order_hosts(hosts);
         plan->nodes = xcalloc(hosts->n, sizeof(*plan->nodes));
         plan->n_nodes = hosts->n;
         r = build_plan(&p, inv, diags);
         for (size_t i = 0; i < hosts->n; i++)
                 intlist_finish(&p.capacity[i].devices);
         free(p.capacity);
+        free(p.order);
         plan_faults_finish(&p.faults);
         if (r < 0)
                 plan_finish(plan);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/hosts/spare_hosts.h"
+
+#include <errno.h>
+
+#include "head/hosts/hostfile.h"
+#include "lib/diag_text.h"
+#include "lib/unit.h"
+
+/* "a (b) c=b": b is spare, c runs in the place of b; malloc'ed. */
+static char *described(const struct hosts *h)
+{
+        struct buf out = BUF_INIT;
+
+        for (size_t i = 0; i < h->n; i++) {
+                const struct host *x = &h->v[i];
+
+                buf_printf(&out, x->spare ? "%s(%s)" : "%s%s", i ? " " : "", x->name);
+                if (x->place)
+                        buf_printf(&out, "=%s", h->v[x->place - 1].name);
+        }
+        return buf_steal(&out);
+}
+
+static void parse_list(struct hosts *h, const char *list, const char *spare)
+{
+        struct diags d = DIAGS_INIT;
+
+        assert_int_equal(hostlist_parse(h, list, &d), 0);
+        for (size_t i = 0; i < h->n; i++)
+                h->v[i].spare = strchr(spare, *h->v[i].name) != NULL;
+        diags_finish(&d);
+}
+
+TEST(hosts_are_chosen_to_stand_by)
+{
+        static const struct {
+                const char *list, *spare;
+                struct spare_rule rule;
+                const char *want; /* hosts, or a part of the error */
+        } cases[] = {
+                { "a,b,c", "", { .spares = 1 }, "a b (c)" },
+                { "a,b,c", "", { .min = 3 }, "a b c" },
+                { "a,b,c", "b", { .spares = 1 }, "a (b) (c)" },
+                { "a,b,c", "c", { .spares = 1 }, "a (b) (c)" },
+                { "a,b,c,d", "", { .spares = 1, .nodes = 2 }, "a b (d)" },
+                { "a,b,c,d", "b", { .nodes = 2, .min = 1 }, "a (b) c" },
+                { "a,b", "", { .spares = 2 }, "--spares 2, but there are only 2" },
+                { "a", "", { .spares = 1 }, "--spares 1, but there is only 1" },
+                { "a,b,c",
+                  "",
+                  { .spares = 1, .nodes = 3 },
+                  "--nodes 3, but there are only 2 beside the spare hosts" },
+                { "a,b,c",
+                  "",
+                  { .spares = 1, .min = 3 },
+                  "--min-nodes 3, but there are only 2 beside the spare hosts" },
+                { "a,b", "", { .min = 3 }, "--min-nodes 3, but there are only 2" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct hosts h = HOSTS_INIT;
+                struct diags d = DIAGS_INIT;
+                int r;
+
+                parse_list(&h, cases[i].list, cases[i].spare);
+                r = spare_hosts_choose(&h, &cases[i].rule, &d);
+                if (strstr(cases[i].want, "--")) {
+                        CLEANUP(free_textp) char *text = diags_text(&d, false);
+
+                        assert_int_equal(r, -EINVAL);
+                        assert_non_null(strstr(text, cases[i].want));
+                } else {
+                        CLEANUP(free_textp) char *got = described(&h);
+
+                        assert_int_equal(r, 0);
+                        assert_string_equal(got, cases[i].want);
+                }
+                diags_finish(&d);
+                hosts_finish(&h);
+        }
+}
+
+TEST(spare_hosts_take_places)
+{
+        static const struct {
+                const char *list, *spare, *failed;
+                int min;
+                size_t missing;
+                const char *want;
+        } cases[] = {
+                { "a,b,c", "c", "a", 0, 0, "(a) b c=a" },
+                { "a,b,c,d", "cd", "ab", 0, 0, "(a) (b) c=a d=b" },
+                { "a,b,c,d", "cd", "bc", 0, 0, "a (b) (c) d=b" },
+                { "a,b,c", "c", "c", 0, 0, "a b (c)" },
+                /* too few: nothing is changed */
+                { "a,b,c", "c", "ab", 0, 1, "a b (c)" },
+                { "a,b,c", "c", "ab", 2, 1, "a b (c)" },
+                { "a,b", "", "a", 0, 1, "a b" },
+                { "a,b", "", "ab", 1, 2, "a b" },
+                /* fewer are enough */
+                { "a,b,c", "c", "ab", 1, 0, "(a) (b) c=a" },
+                { "a,b,c", "", "b", 2, 0, "a (b) c" },
+                /* a spare host needs as many slots */
+                { "a:2,b,c,d:2", "cd", "a", 0, 0, "(a) b (c) d=a" },
+                { "a:2,b,c", "c", "a", 0, 1, "a b (c)" },
+                { "a,b,c:2", "c", "a", 0, 0, "(a) b c=a" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                CLEANUP(free_textp) char *got = NULL;
+                struct hosts h = HOSTS_INIT;
+                bool failed[8] = { 0 };
+
+                parse_list(&h, cases[i].list, cases[i].spare);
+                for (size_t k = 0; k < h.n; k++)
+                        failed[k] = strchr(cases[i].failed, *h.v[k].name) != NULL;
+                assert_int_equal(spare_hosts_replace(&h, failed, cases[i].min), cases[i].missing);
+                got = described(&h);
+                assert_string_equal(got, cases[i].want);
+                hosts_finish(&h);
+        }
+}
