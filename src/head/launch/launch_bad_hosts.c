@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hosts are compared with the file by name, before the filters of the plan. A launch that decides
- * about restarts itself leaves bad hosts out: a spare host with as many slots moves into the place
- * of each bad host, so that ranks keep their order, and then all bad hosts leave the list. If every
- * host is bad, the launch ends with an error. Any other launch only warns. Trouble with the file is
- * told once and never ends a launch.
+ * Hosts are compared with the file by name, before the filters of the plan. A launch with
+ * --restart auto or --spares leaves bad hosts out: a spare host with as many slots moves into the
+ * place of each bad host, so that ranks keep their order, and then all bad hosts leave the list. If
+ * every host is bad, the launch ends with an error. Any other launch only warns. Trouble with the
+ * file is told once and never ends a launch.
  */
 #include "head/launch/launch_bad_hosts.h"
 
@@ -38,7 +38,7 @@ static void warn_of_bad_file(struct launch *l, const char *text, const char *eff
 
 static bool leaves_bad_out(const struct options *o)
 {
-        return o->restart.automatic && !o->hostlists.n;
+        return (o->restart.automatic || o->spares) && !o->hostlists.n;
 }
 
 /* Tells the hosts at @index in one line. */

@@ -111,6 +111,7 @@ int launch_end_early(struct launch *l, int rc)
                 return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->run.job)));
         report_unread_secret(l);
         report_nodes(&l->diags, l->run.job, &l->hosts);
+        launch_spares_note(l);
         return verdict_nothing_started(l, EX_NOHOST);
 }
 
@@ -121,6 +122,8 @@ static void take_inventory(struct launch *l)
         for (size_t i = 0; i < l->hosts.n; i++) {
                 const struct hello *h = &job_node(l->run.job, i)->hello;
 
+                if (job_node(l->run.job, i)->state == NODE_FAILED)
+                        continue; /* gets no ranks: launch_spares_replace() */
                 l->inventory[i] = (struct plan_inventory){
                         .known = true, .cores = (int)h->cores, .memory = h->memory, .arch = h->arch
                 };
@@ -169,6 +172,8 @@ int launch_connect(struct launch *l)
         if (rc)
                 return verdict_nothing_started(l, rc);
         rc = job_connect(l->run.job);
+        if (rc == -EHOSTUNREACH)
+                rc = launch_spares_replace(l);
         if (rc)
                 return launch_end_early(l, rc);
         take_inventory(l);
@@ -184,7 +189,9 @@ int launch_check_machines(struct launch *l)
                 return 0;
         machines = xcalloc(l->hosts.n, sizeof(*machines));
         for (size_t i = 0; i < l->hosts.n; i++)
-                machines[i] = job_node(l->run.job, i)->hello.machine;
+                machines[i] = job_node(l->run.job, i)->state == NODE_FAILED
+                                      ? ""
+                                      : job_node(l->run.job, i)->hello.machine;
         found = same_machine_find(&l->hosts, machines, &l->diags);
         free(machines);
         return found ? verdict_nothing_started(l, EX_DATAERR) : 0;

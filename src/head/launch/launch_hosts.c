@@ -177,6 +177,7 @@ static void mark_own_hosts(struct launch *l)
 int launch_hosts_load(struct launch *l)
 {
         const struct options *o = &l->o;
+        bool replaces = launch_spares_wanted(l);
 
         if (o->local) {
                 struct host *h = hosts_add(&l->hosts);
@@ -206,9 +207,12 @@ int launch_hosts_load(struct launch *l)
                 alloc_claim(&l->hosts, &l->diags);
         if (!o->local && !l->config.dial_in && program_link_is_ssh(o->via))
                 mark_own_hosts(l);
-        if (!diags_errors(&l->diags))
+        if (!diags_errors(&l->diags) && !replaces)
                 launch_bad_hosts_apply(l);
         if (!diags_errors(&l->diags))
-                filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
+                filter_apply(&l->hosts, &o->include, &o->exclude, replaces ? 0 : o->nodes,
+                             &l->diags);
+        if (!diags_errors(&l->diags) && replaces)
+                launch_spares_choose(l);
         return diags_errors(&l->diags) ? EX_DATAERR : 0;
 }

@@ -152,6 +152,27 @@ static void check_dial_in(const struct options *o, struct diags *d)
                           "give a hostfile to see a plan");
 }
 
+/* Refuses spares without a list of hosts, and numbers of nodes that contradict each other. */
+static void check_spares(const struct options *o, struct diags *d)
+{
+        const char *name = o->spares ? "--spares" : "--min-nodes";
+
+        if ((o->spares || o->min_nodes) && (o->local || o->dial_in))
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE, "%s and %s exclude each other",
+                                   o->local ? "--local" : "--dial-in", name),
+                          "only nodes of a host list are replaced or left out");
+        if (o->min_nodes && o->plan.np)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "-n and --min-nodes exclude each other"),
+                          "the number of ranks follows from the nodes: --ppn N sets the ranks of "
+                          "each");
+        if (o->nodes && o->min_nodes > o->nodes)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--min-nodes %d is more than --nodes %d", o->min_nodes,
+                                   o->nodes),
+                          "--nodes is the most, --min-nodes the least");
+}
+
 /* Refuses an expression of --progress-re that cannot find steps. */
 static void check_progress_re(const struct options *o, struct diags *d)
 {
@@ -385,6 +406,7 @@ int option_check(const struct options *o, struct diags *d)
         check_pairs(o, d);
         check_per_node(o, d);
         check_dial_in(o, d);
+        check_spares(o, d);
         check_detach(o, d);
         check_pty(o, d);
         if (launches) {

@@ -89,6 +89,8 @@ struct options {
         struct strv include, exclude;
         unsigned from; /* enum alloc_from of head/alloc/alloc.h */
         int nodes;     /* 0 = all */
+        int min_nodes; /* 0 = no less than all */
+        int spares;    /* 0 = none but those of the hostfile */
         char *dial_in; /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
         int node_rank;
         char *dial_secret; /* file, or "none"; NULL = dial_secret_find() looks for one */
