@@ -46,6 +46,10 @@ exits 'a refused login is replaced, by a host marked spare' 0
 is 'in the order of the list' "$(placed)" \
     '0/6 0 node001;1/6 0 node001;2/6 1 node004;3/6 1 node004;4/6 2 node005;5/6 2 node005;'
 
+ranks -H login.txt --min-nodes 4
+ok 'failures of two kinds: the code of a host' test "$RC" = 68 -o "$RC" = 77
+has 'one next step leaves out both nodes' "$ERR" "leave out all that failed: --exclude 'node[002-003]'"
+
 ranks -H "$hosts" --spares 2 --json
 has 'the event names both' "$OUT" '"ev":"node.replaced","node":1,"host":"node002","text":"node004"'
 
