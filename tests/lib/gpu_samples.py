@@ -22,7 +22,8 @@ def number(r):
 def launch(agent, order=100):
     """Starts a rank that sleeps, and orders a sample every @order ms."""
     agent.launch(["sleep", "600"])
-    agent.answer(STARTED)
+    while agent.next()[0] != STARTED:
+        pass  # samples of the attempt before may come
     if order:
         agent.send(SAMPLE, order.to_bytes(4, "little"))
 
