@@ -40,7 +40,7 @@ for how in '--on-hup detach' --detach; do
         wait $ssh 2>/dev/null
     fi
     login "$LAB_HNLAUNCH ps" >runs 2>&1 </dev/null
-    id=$(awk '$8 == "running" { print $1 }' runs)
+    id=$(awk '/ running / { print $1 }' runs)
     ok "$how: it goes on" test -n "$id"
     running=$(lab ps | grep -c 'worker.sh')
     ok "$how: with its ranks" test "$running" -ge 2
