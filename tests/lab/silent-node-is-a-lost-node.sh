@@ -27,6 +27,7 @@ exits 'a node whose cable was pulled: 125' 125
 ok 'it took seconds' test $((SECONDS - begin)) -lt "$(scaled 20)"
 verdict_has 'the verdict names the node, and for how long it was silent' \
     'lost node node003: no heartbeat for ' 's, and the next is too late (--node-timeout 3s)  (exit 125)'
+ok 'its time is that of the loss, not of the last heartbeat' grep -qE '^hnlaunch: failed after [0-9.]+s: lost node' "$ERR"
 ok 'the other nodes are empty' wait_for quiet_node head node001 node002 node004
 ok 'the ranks on the cut node end, too' wait_for no_ranks node003
 lab restore node003

@@ -434,9 +434,13 @@ void job_order_name(const struct job *j, const struct cause *c, char *to, size_t
 
 int64_t job_cause_us(const struct job *j, const struct cause *c)
 {
-        int64_t us = (c->at_ns - j->config.events->start_ns) / 1000;
+        bool silence = c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK;
+        int64_t at_ns =
+                silence ? j->attempt.launched_ns + (int64_t)c->after_ms * 1000000 : c->at_ns;
 
-        return c->at_ns ? MAX(us, INT64_C(0)) : events_now_us(j->config.events);
+        if (!c->at_ns)
+                return events_now_us(j->config.events);
+        return MAX((at_ns - j->config.events->start_ns) / 1000, INT64_C(0));
 }
 
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)

@@ -213,7 +213,8 @@ const struct strv *job_earlier(const struct job *j);
 void job_last_diags(struct job *j, struct diags *to);
 /* Writes the source of the order @c: its signal, or hnlaunch stop. */
 void job_order_name(const struct job *j, const struct cause *c, char *to, size_t size);
-/* Returns when the cause came, in microseconds since the start of hnlaunch; now if unknown. */
+/* Returns when the cause came, in microseconds since the start of hnlaunch; now if unknown. A node
+ * is lost when its silence has lasted too long, not when it began. */
 int64_t job_cause_us(const struct job *j, const struct cause *c);
 /* outcome_sentence() with the name of the node. */
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
