@@ -46,9 +46,10 @@ struct endpoint_setup {
         struct job_owners *owners;
         struct job_ports ports;
         uv_timer_t timer;
-        size_t answered;    /* all nodes before have */
-        size_t failed_seen; /* cluster->failed at the last look at each node */
-        bool refused;       /* an agent could not open an endpoint */
+        size_t answered;     /* all nodes before have */
+        size_t failed_seen;  /* cluster->failed at the last look at each node */
+        size_t kept_promise; /* 1 + the node that has used the port promised in HELLO; 0 = none */
+        bool refused;        /* an agent could not open an endpoint */
 };
 
 static bool hosts_ranks(const struct endpoint_setup *s, size_t node)
@@ -169,6 +170,8 @@ void job_endpoint_forget(struct endpoint_setup *s, size_t node)
 {
         job_ports_forget(&s->ports, node);
         s->orders[node] = (struct endpoint_orders){ 0 };
+        if (s->kept_promise == node + 1)
+                s->kept_promise = 0;
 }
 
 bool job_endpoint_owes(const struct endpoint_setup *s, size_t node)
@@ -368,9 +371,11 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
         s->failed_seen = SIZE_MAX; /* not yet */
         s->refused = false;
         d->first = (size_t)plan->ranks[0].node;
-        /* The promise of HELLO is used up by the first attempt. */
-        if (!s->attempt->number)
+        /* The promise of HELLO is used up by the first endpoint: a probe could reach that one, with
+         * the token of the next. */
+        if (!s->attempt->number && s->kept_promise != d->first + 1)
                 d->port = s->cluster->nodes[d->first].hello.free_port;
+        s->kept_promise = d->first + 1;
         token_make(d->token, ENDPOINT_TOKEN);
         d->timeout_ms = MAX(o->connect_timeout_ms, PROBE_MS);
         d->mode = o->store_listen;
