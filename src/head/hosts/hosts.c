@@ -94,6 +94,9 @@ void hosts_finish(struct hosts *h)
         free(h->source);
         free(h->slots_source);
         name_entries_finish(&h->by_name);
+        if (h->aside)
+                hosts_finish(h->aside);
+        free(h->aside);
         *h = (struct hosts)HOSTS_INIT;
 }
 
@@ -157,6 +160,49 @@ void hosts_retain(struct hosts *h, const bool *keep)
                 capacity *= 2;
         if (h->v)
                 h->v = xrealloc(h->v, capacity, sizeof(*h->v));
+}
+
+/* ---- hosts that stand by ---- */
+
+void hosts_put_aside(struct hosts *h, const bool *out)
+{
+        bool *keep = xcalloc(h->n, sizeof(*keep));
+
+        if (!h->aside)
+                h->aside = xcalloc(1, sizeof(*h->aside));
+        for (size_t i = 0; i < h->n; i++) {
+                keep[i] = !out[i];
+                if (keep[i])
+                        continue;
+                *hosts_add(h->aside) = h->v[i];
+                h->v[i] = (struct host){ 0 };
+        }
+        hosts_retain(h, keep);
+        free(keep);
+}
+
+size_t hosts_aside(const struct hosts *h)
+{
+        return h->aside ? h->aside->n - h->stood_in : 0;
+}
+
+const struct host *hosts_stand_in(struct hosts *h, size_t i)
+{
+        struct host was = h->v[i], next, *v = h->aside ? h->aside->v : NULL;
+        size_t k = h->stood_in;
+
+        while (k < h->stood_in + hosts_aside(h) && v[k].slots < was.slots)
+                k++;
+        if (k == h->stood_in + hosts_aside(h))
+                return NULL;
+        next = v[k];
+        memmove(v + h->stood_in + 1, v + h->stood_in, (k - h->stood_in) * sizeof(*v));
+        v[h->stood_in] = was;
+        next.place = was.place;
+        h->v[i] = next;
+        name_entries_finish(&h->by_name);
+        h->indexed = 0;
+        return &v[h->stood_in++];
 }
 
 /* ---- folding ---- */

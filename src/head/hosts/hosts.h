@@ -45,6 +45,10 @@ struct hosts {
         /* Of an allocation (head/alloc/alloc.h), else NULL: "Slurm job 4711", and the variable that
          * gives the slots, "" = none. */
         char *source, *slots_source;
+        /* Hosts that stand by unconnected. The first @stood_in have been exchanged for hosts of the
+         * list, which failed. NULL = none. */
+        struct hosts *aside;
+        size_t stood_in;
 };
 
 enum {
@@ -68,6 +72,13 @@ struct host *hosts_add_like(struct hosts *h, const struct host *like);
 struct host *hosts_find(struct hosts *h, const char *name);
 /* Drops every host with a false keep[i]; the others stay in order. */
 void hosts_retain(struct hosts *h, const bool *keep);
+/* Moves every host with a true out[i] to those that stand by; the others stay in order. */
+void hosts_put_aside(struct hosts *h, const bool *out);
+/* Returns how many stand by. */
+size_t hosts_aside(const struct hosts *h);
+/* Exchanges host @i for the first host that stands by and has as many slots, and returns the host
+ * that has left the list, valid until hosts_finish(). NULL: there is none. */
+const struct host *hosts_stand_in(struct hosts *h, size_t i);
 /* Writes the hosts of the given indices as "gpu[001-004,070]", for messages and as an argument of
  * -w: each name once, sorted within a range. malloc'ed. */
 char *hosts_fold(const struct hosts *h, const size_t *index, size_t n);

@@ -195,22 +195,20 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
 
 /* ---- count ---- */
 
-/* Orders the hosts by their places: a host that takes the place of another stands there. */
+/* Orders the hosts by their places: a host that takes the place of another stands there. Several
+ * may have taken one place, the later for the earlier. */
 static size_t *order_hosts(const struct hosts *h)
 {
-        size_t *order = xcalloc(h->n, sizeof(*order)), *taken_by = xcalloc(h->n, sizeof(*taken_by));
-        size_t n = 0;
+        size_t *order = xcalloc(h->n, sizeof(*order)), n = 0;
 
-        for (size_t i = 0; i < h->n; i++)
-                if (h->v[i].place)
-                        taken_by[h->v[i].place - 1] = i + 1;
         for (size_t i = 0; i < h->n; i++) {
-                if (!h->v[i].place)
-                        order[n++] = i;
-                if (taken_by[i])
-                        order[n++] = taken_by[i] - 1;
+                if (h->v[i].place)
+                        continue;
+                order[n++] = i;
+                for (size_t k = 0; k < h->n && h->v[i].spare; k++)
+                        if (h->v[k].place == i + 1)
+                                order[n++] = k;
         }
-        free(taken_by);
         return order;
 }
 
