@@ -60,6 +60,13 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                         c->local = transport_local_create(c->loop, config->agent_path,
                                                           config->container);
         }
+        for (size_t i = 0; c->hosts->aside && i < c->hosts->aside->n; i++) {
+                if (!c->hosts->aside->v[i].local)
+                        any_remote = true;
+                else if (!c->local)
+                        c->local = transport_local_create(c->loop, config->agent_path,
+                                                          config->container);
+        }
         if (!any_remote)
                 return 0;
         c->command = bootstrap_command(config->agent_binaries, config->container);

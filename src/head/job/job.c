@@ -185,18 +185,18 @@ void job_tell_logins(struct job *j)
 int job_connect(struct job *j)
 {
         struct cluster *c = &j->cluster;
+        int r;
 
         if (j->config.tick.call)
                 uv_timer_start(&j->timers.ticker, tick, TICK_MS, TICK_MS);
         attempt_step(&j->attempt, JOB_EV_CONNECT);
         cluster_connect(c);
-        while (c->unresolved && !outcome_failed(&j->attempt.outcome))
-                uv_run(&j->loop, UV_RUN_ONCE);
+        r = job_await_nodes(j);
         uv_timer_stop(&j->timers.ticker);
         attempt_step(&j->attempt, JOB_EV_ANSWERED);
         job_tell_logins(j);
-        if (outcome_failed(&j->attempt.outcome))
-                return JOB_INTERRUPTED;
+        if (r)
+                return r;
         return c->failed ? -EHOSTUNREACH : 0;
 }
 

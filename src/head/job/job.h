@@ -143,6 +143,7 @@ bool job_restart(struct job *j, struct plan *plan);
 struct job_next {
         const struct intlist *retired; /* nodes whose hosts the job uses no longer */
         const char *verb, *reason;     /* "same hosts", for people */
+        bool extra;                    /* it does not count for --max-restarts */
 };
 /* As job_restart() after a decision, which replaces the rules and the number of --max-restarts
  * there: retires hosts, and waits for none of them. */

@@ -336,7 +336,8 @@ static void order_nodes(struct job *j, const struct job_launch *l, struct launch
                 if (takes_part) {
                         j->cluster.running++;
                         order_node(j, l, n, m);
-                } else if (!j->config.options->max_restarts) {
+                } else if (!j->config.options->max_restarts &&
+                           !options_replace_nodes(j->config.options)) {
                         job_dismiss(n); /* with restarts the node may be needed */
                 } else {
                         node_flush(n);

@@ -7,7 +7,7 @@
  *   job_dispatch.c  messages of agents, changes of nodes
  *   job_stop.c      the first failure, signals, deadlines
  *   job_look.c      what nodes are asked about their ranks
- *   job_restart.c   another attempt
+ *   job_restart.c   other hosts in place of failed nodes, and another attempt
  *
  * The parts have separate headers, and see the cluster and the attempt, not the job: heartbeat,
  * stdin_pump, job_endpoint, job_push, job_status, store_server.
@@ -21,6 +21,7 @@
 #include "head/job/job.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
+#include "head/job/job_spares.h"
 #include "head/job/job_status.h"
 #include "head/job/stdin_pump.h"
 #include "head/job/store_server.h"
@@ -33,6 +34,7 @@ enum { JOB_SIGNALS = 7 };
 /* The knowledge of restarts about earlier attempts. */
 struct job_history {
         uv_timer_t backoff;
+        int extra;         /* attempts that do not count for --max-restarts */
         int crashes;       /* in a row, each soon after a start */
         struct strv ends;  /* how earlier attempts ended, a sentence each */
         size_t lost_bytes; /* missing in log files of earlier attempts */
@@ -99,6 +101,7 @@ struct job {
         bool logs_failed; /* a file of the run directory cannot be written */
         int stderr_error; /* errno of the first failed write of output to stderr */
         struct job_history history;
+        job_stand_in *stand_in; /* NULL = no host stands by unconnected */
 };
 
 /* --- job.c --- */

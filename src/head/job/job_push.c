@@ -214,6 +214,19 @@ static void send_to_children(struct job_push *p, const struct node *n)
 
 /* --- answers --- */
 
+/* Lets SHARED nodes look again whose holder does not fetch any more. */
+static void wake_sharing_nodes(struct job_push *p)
+{
+        for (size_t i = 0; i < p->cluster->n_nodes && p->in[PUSH_SHARED]; i++) {
+                uint32_t holder = p->nodes[i].want.holder;
+
+                if (p->nodes[i].state == PUSH_SHARED &&
+                    (holder >= p->cluster->n_nodes || (p->nodes[holder].state != PUSH_OFFERED &&
+                                                       p->nodes[holder].state != PUSH_SENDING)))
+                        order_second_look(p, &p->cluster->nodes[i]);
+        }
+}
+
 static bool wants_files(const struct job_push *p, const struct node *n,
                         const struct push_want *want)
 {
@@ -326,6 +339,8 @@ int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, s
                 for (uint32_t i = 0; i < checked && !p->source_error; i++)
                         p->source_error =
                                 manifest_check(p->manifest, s->want.entries[i], &p->source);
+                if (options_replace_nodes(p->cluster->options))
+                        wake_sharing_nodes(p);
         } else {
                 set_push_state(p, s, PUSH_DONE);
                 log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent%s%s",
@@ -414,12 +429,13 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m, struct error *err)
 {
         const size_t *in = p->in;
+        bool replaces = options_replace_nodes(p->cluster->options);
         bool offered, busy, lost;
         size_t n;
 
         p->manifest = m;
         n = queue_nodes(p, plan);
-        if (!n)
+        if (!n && !in[PUSH_OFFERED] && !in[PUSH_SENDING] && !in[PUSH_SHARED])
                 return 0;
         events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_START,
                                                         .node = -1,
@@ -428,15 +444,16 @@ int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m
                                                         .count = (int64_t)n });
         heartbeat_start(p->heartbeat, true);
         uv_timer_start(&p->timer, tick, TICK_MS, TICK_MS);
+        wake_sharing_nodes(p);
         offer_next(p);
         for (;;) {
                 offered = in[PUSH_QUEUED] || in[PUSH_OFFERED];
                 busy = in[PUSH_SENDING] || in[PUSH_SHARED];
                 lost = has_lost_node(p);
                 /* After a failure only nodes with an open offer are waited for: the same failure
-                 * may be reported there. */
+                 * may be reported there. All are where other nodes may replace those. */
                 if (lost || p->source_error || outcome_failed(&p->attempt->outcome) ||
-                    (!offered && (!busy || in[PUSH_FAILED])))
+                    (!offered && (!busy || (in[PUSH_FAILED] && !replaces))))
                         break;
                 uv_run(p->cluster->loop, UV_RUN_ONCE);
         }

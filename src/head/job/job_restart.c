@@ -25,6 +25,66 @@ enum {
         RETURN_MS = 1000, /* between two tries to reach a lost node */
 };
 
+/* --- hosts that stand by ---------------------------------------------------------------------- */
+
+void job_use_spares(struct job *j, job_stand_in *stand_in)
+{
+        j->stand_in = stand_in;
+}
+
+void job_give_up(struct job *j, size_t node, const char *why)
+{
+        node_break(&j->cluster.nodes[node], LINK_OTHER, "%s", why);
+}
+
+void job_connect_anew(struct job *j, size_t node)
+{
+        job_push_forget(j->push, node);
+        job_endpoint_forget(j->endpoint, node);
+        cluster_reconnect_node(&j->cluster, &j->cluster.nodes[node]);
+}
+
+size_t job_adopt_orphans(struct job *j)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; j->cluster.tree && i < j->cluster.n_nodes; i++)
+                if (cluster_is_orphan(&j->cluster.nodes[i])) {
+                        job_connect_anew(j, i);
+                        n++;
+                }
+        return n;
+}
+
+static void replace_failed_nodes(struct job *j)
+{
+        struct cluster *c = &j->cluster;
+
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                const struct node *n = &c->nodes[i];
+
+                if (n->state == NODE_FAILED && !n->again && !cluster_is_orphan(n) &&
+                    j->stand_in(j->config.say_ctx, i))
+                        job_connect_anew(j, i);
+        }
+}
+
+int job_await_nodes(struct job *j)
+{
+        size_t failed = 0; /* at the last look at each node */
+
+        while (j->cluster.unresolved && !outcome_failed(&j->attempt.outcome)) {
+                uv_run(&j->loop, UV_RUN_ONCE);
+                if (!j->stand_in || j->cluster.failed == failed)
+                        continue;
+                replace_failed_nodes(j);
+                failed = j->cluster.failed;
+        }
+        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : 0;
+}
+
+/* --- another attempt -------------------------------------------------------------------------- */
+
 static bool has_devices(const struct node *n, const struct intlist *devices)
 {
         for (size_t i = 0; i < devices->n; i++) {
@@ -128,12 +188,32 @@ static bool may_connect_again(const struct job *j)
         return !j->config.dial_in && !program_link_calls(j->config.options->via);
 }
 
+/* Connects hosts that stand by unconnected in place of lost nodes. */
+static void let_stand_in(struct job *j, const struct plan *plan)
+{
+        size_t happened = outcome_count(&j->attempt.outcome), n = 0;
+
+        for (size_t i = 0; i < j->cluster.n_nodes && j->stand_in; i++)
+                if (is_missing(j, plan, i) && j->stand_in(j->config.say_ctx, i)) {
+                        job_connect_anew(j, i);
+                        n++;
+                }
+        while (n && j->cluster.unresolved && outcome_count(&j->attempt.outcome) == happened)
+                uv_run(&j->loop, UV_RUN_ONCE);
+        if (n)
+                job_tell_logins(j);
+}
+
 static bool replace_lost_nodes(struct job *j, struct plan *plan)
 {
         size_t missing = 0, retired = 0;
 
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
-                if (is_missing(j, plan, lost) && !move_to_spare(j, plan, lost)) {
+                if (is_missing(j, plan, lost))
+                        move_to_spare(j, plan, lost);
+        let_stand_in(j, plan);
+        for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
+                if (is_missing(j, plan, lost)) {
                         missing++;
                         retired += j->cluster.nodes[lost].refusal == NODE_RETIRED;
                 }
@@ -310,11 +390,17 @@ bool job_restart(struct job *j, struct plan *plan)
                            (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
 
         return may_restart && j->attempt.state != JOB_ENDED &&
-               j->attempt.number < j->config.options->max_restarts && begin_again(j, plan, NULL);
+               j->attempt.number - j->history.extra < j->config.options->max_restarts &&
+               begin_again(j, plan, NULL);
 }
 
 bool job_restart_as(struct job *j, struct plan *plan, const struct job_next *next)
 {
-        return j->attempt.state != JOB_ENDED &&
-               j->attempt.number < j->config.options->max_restarts && begin_again(j, plan, next);
+        int most = j->config.options->max_restarts;
+
+        if (j->attempt.state == JOB_ENDED ||
+            (!next->extra && j->attempt.number - j->history.extra >= most))
+                return false;
+        j->history.extra += next->extra;
+        return begin_again(j, plan, next);
 }

@@ -190,6 +190,16 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         return r;
 }
 
+int options_min_nodes(const struct options *o)
+{
+        return o->min_nodes ? o->min_nodes : o->nodes_min;
+}
+
+bool options_replace_nodes(const struct options *o)
+{
+        return o->spares || options_min_nodes(o);
+}
+
 void options_finish(struct options *o)
 {
         option_free_fields(o);

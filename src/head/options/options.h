@@ -89,8 +89,9 @@ struct options {
         struct strv include, exclude;
         unsigned from; /* enum alloc_from of head/alloc/alloc.h */
         int nodes;     /* 0 = all */
-        int min_nodes; /* 0 = no less than all */
-        int spares;    /* 0 = none but those of the hostfile */
+        int nodes_min; /* MIN of --nodes MIN:MAX; 0 = not given */
+        int min_nodes; /* --min-nodes; 0 = not given */
+        int spares;    /* SPARES_AUTO; 0 = none but those of the hostfile */
         char *dial_in; /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
         int node_rank;
         char *dial_secret; /* file, or "none"; NULL = dial_secret_find() looks for one */
@@ -177,6 +178,11 @@ struct options {
  * options_finish() in both cases. */
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
+/* Returns how many nodes are enough to start, 0 = no less than all (--min-nodes, --nodes MIN:MAX).
+ */
+int options_min_nodes(const struct options *o);
+/* Whether nodes that fail before the ranks start are replaced or left out: that, or --spares. */
+bool options_replace_nodes(const struct options *o);
 /* Returns the name of the option of a run that @word is, "timeout" of "--timeout=5", malloc'ed;
  * NULL = it is none. */
 char *options_name_of_run(const char *word);

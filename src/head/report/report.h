@@ -19,6 +19,8 @@ void report_nodes(struct diags *d, const struct job *j, const struct hosts *host
  * reason (HN401). */
 void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
                      const struct options *o);
+/* Writes the error of a probe as that report does. */
+const char *report_probe_error(uint32_t error);
 
 /* Adds the reason of -EIO from job_push(): nodes without free space (HN235), with damaged content
  * (HN236), or with another error in storing (HN234). */

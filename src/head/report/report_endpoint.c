@@ -63,7 +63,7 @@ static void report_refused_ports(struct diags *d, const struct job *j, const str
 
 /* --- unreached addresses ---------------------------------------------------------------------- */
 
-static const char *describe_probe_error(uint32_t error)
+const char *report_probe_error(uint32_t error)
 {
         switch (error) {
         case ETIMEDOUT:
@@ -124,7 +124,7 @@ static void add_probe_rows(struct diag *d, const struct job_endpoint *endpoint,
                 if (!r->error)
                         continue;
                 diag_row(d, "%-16s cannot open %s: %s%s%s%s", rows ? "" : names,
-                         format_endpoint(at, endpoint, c), describe_probe_error(r->error),
+                         format_endpoint(at, endpoint, c), report_probe_error(r->error),
                          *r->iface ? " (over " : "", r->iface, *r->iface ? ")" : "");
                 rows++;
         }
