@@ -37,13 +37,15 @@ enum event_kind {
         EVENT_HANG,    /* a hang was found: rank = the first odd one, value = milliseconds, text */
         EVENT_LIBRARY, /* ranks have loaded another version of a library than before: text = name
                           and version */
-        EVENT_RANK_EXITED,   /* value = exit code, or -signal */
-        EVENT_RANK_REPORT,   /* hn_report_error(): text */
-        EVENT_STOP,          /* the job shall stop: text = reason */
-        EVENT_RESTART,       /* value = next attempt, text = reason */
-        EVENT_DECISION,      /* --restart auto: value = the attempt that has ended, from 1, text */
-        EVENT_NODE_RETIRED,  /* the job uses the host no longer: text = reason */
-        EVENT_NODE_REPLACED, /* the ranks of a lost node move: text = new host */
+        EVENT_RANK_EXITED,  /* value = exit code, or -signal */
+        EVENT_RANK_REPORT,  /* hn_report_error(): text */
+        EVENT_STOP,         /* the job shall stop: text = reason */
+        EVENT_RESTART,      /* value = next attempt, text = reason */
+        EVENT_DECISION,     /* --restart auto: value = the attempt that has ended, from 1, text */
+        EVENT_NODE_RETIRED, /* the job uses the host no longer: text = reason */
+        /* The ranks of a lost node move, or a node has failed before the start: text = new host;
+         * value = 1: it is connected as the same node. */
+        EVENT_NODE_REPLACED,
         EVENT_RUN_END, /* value = exit code, count = HN number, rank = first cause, text = verdict
                         */
         EVENT_KINDS,

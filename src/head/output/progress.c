@@ -30,7 +30,7 @@ struct node_progress {
         const char *host; /* lent by the hosts */
         char *login; /* what the login has printed that runs no command; NULL = it is not told */
         int phase;
-        bool done;
+        bool done, ready;
 };
 
 struct push_progress {
@@ -51,7 +51,10 @@ struct progress {
         struct events *es;
         struct node_progress *nodes;
         size_t connected, ready, failed, uploaded;
-        int64_t connect_us, spawn_us, last_us;
+        struct {
+                bool connect, agents;
+        } told; /* phases of nodes that have ended */
+        int64_t connect_us, ready_us, spawn_us, last_us;
         int64_t ranks, started;
         struct push_progress push;
         struct phase phases[PHASES]; /* on a terminal: that are over, and not yet printed */
@@ -131,8 +134,9 @@ static void finish_connect(struct progress *p, const struct event *e)
         char note[128] = "";
 
         p->connect_us = e->us;
-        if (!p->o.remote || p->failed)
+        if (!p->o.remote || p->failed || p->told.connect)
                 return;
+        p->told.connect = true;
         if (p->o.n_hosts > 1)
                 snprintf(note, sizeof(note), "slowest %s", e->host);
         end_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
@@ -142,8 +146,9 @@ static void finish_agents(struct progress *p, int64_t us)
 {
         char note[128] = "";
 
-        if (!p->o.remote || p->failed)
+        if (!p->o.remote || p->failed || p->told.agents)
                 return;
+        p->told.agents = true;
         if (p->uploaded)
                 snprintf(note, sizeof(note), "%zu uploaded, %zu already there", p->uploaded,
                          p->ready - p->uploaded);
@@ -165,6 +170,7 @@ static void count_node_event(struct progress *p, const struct event *e)
                 break;
         case EVENT_NODE_CONNECTED:
                 w->phase = LINK_OPEN;
+                p->connect_us = e->us;
                 if (++p->connected + p->failed == p->o.n_hosts)
                         finish_connect(p, e);
                 break;
@@ -172,7 +178,8 @@ static void count_node_event(struct progress *p, const struct event *e)
                 p->uploaded++;
                 break;
         case EVENT_NODE_READY:
-                w->done = true;
+                w->done = w->ready = true;
+                p->ready_us = e->us;
                 if (++p->ready == p->o.n_hosts)
                         finish_agents(p, e->us);
                 break;
@@ -180,6 +187,32 @@ static void count_node_event(struct progress *p, const struct event *e)
                 w->done = true;
                 p->failed++;
         }
+}
+
+/* Another host is connected as the same node. */
+static void count_stand_in(struct progress *p, const struct event *e)
+{
+        struct node_progress *w = &p->nodes[e->node];
+
+        p->failed--;
+        p->connected -= w->phase == LINK_OPEN;
+        p->ready -= w->ready;
+        free(w->login);
+        *w = (struct node_progress){ .host = e->text };
+}
+
+/* Ends the phases of nodes of which some have failed, and the launch goes on without. */
+static void finish_nodes(struct progress *p)
+{
+        int64_t all = (int64_t)p->o.n_hosts;
+
+        if (!p->failed || !p->o.remote)
+                return;
+        if (!p->told.connect)
+                end_phase(p, "connect", (int64_t)p->connected, all, "", p->connect_us);
+        if (!p->told.agents)
+                end_phase(p, "agents", (int64_t)p->ready, all, "", p->ready_us - p->connect_us);
+        p->told.connect = p->told.agents = true;
 }
 
 /* Shows the wait: in the live line of a terminal, else in a plain line. */
@@ -239,7 +272,12 @@ static void on_event(void *ctx, const struct event *e)
         struct progress *p = ctx;
 
         switch (e->kind) {
+        case EVENT_NODE_REPLACED:
+                if (e->value && !p->ranks)
+                        count_stand_in(p, e);
+                break;
         case EVENT_RUN_START:
+                finish_nodes(p);
                 p->ranks = e->value;
                 p->spawn_us = e->us;
                 say("hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n", p->o.run_id,
@@ -257,6 +295,7 @@ static void on_event(void *ctx, const struct event *e)
                 show_hashing(p, e);
                 break;
         case EVENT_PUSH_START:
+                finish_nodes(p);
                 p->push = (struct push_progress){ .nodes = e->count,
                                                   .began_us = e->us,
                                                   .shown_us = e->us };
