@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * assign_spares() decides which host takes the place of each failed one, without a change of the
+ * list: too few hosts leave the list as it was. Hosts of the list that stand by come first, since
+ * their agents are there already. Both kinds need as many slots as the failed host.
+ */
 #include "head/hosts/spare_hosts.h"
 
 #include <errno.h>
@@ -7,6 +12,8 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/memory.h"
+
+/* ---- choosing ---- */
 
 static size_t count_working(const struct hosts *h)
 {
@@ -22,78 +29,131 @@ static int complain_few(const char *option, int value, size_t n, const struct sp
 {
         diag_help(diag_add(d, HN_FEW_HOSTS, EX_USAGE, "%s %d, but there %s %zu%s", option, value,
                            n == 1 ? "is only" : "are only", n,
-                           r->spares && r->spares != value ? " beside the spare hosts" : ""),
+                           r->spares > 0 && r->spares != value ? " beside the spare hosts" : ""),
                   "add hosts, or give a lower number");
         return -EINVAL;
 }
 
+/* Hosts with a true out[i] are not among the first: they stand by, or are dropped. */
+static void move_out(struct hosts *h, bool *out, const struct spare_rule *r)
+{
+        bool is_auto = r->spares == SPARES_AUTO;
+
+        if (is_auto && !r->connect) {
+                hosts_put_aside(h, out);
+                return;
+        }
+        for (size_t i = 0; i < h->n; i++) {
+                h->v[i].spare |= is_auto && out[i];
+                out[i] = is_auto || !out[i];
+        }
+        hosts_retain(h, out);
+}
+
 int spare_hosts_choose(struct hosts *h, const struct spare_rule *r, struct diags *d)
 {
-        size_t n = count_working(h), left = (size_t)r->spares, seen = 0;
-        bool *keep;
+        size_t n = count_working(h), left = (size_t)MAX(r->spares, 0), first, seen = 0;
+        bool *out;
 
         if (left && left >= n)
                 return complain_few("--spares", r->spares, n, r, d);
+        n -= left;
         for (size_t i = h->n; i-- && left;)
                 if (!h->v[i].spare) {
                         h->v[i].spare = true;
                         left--;
                 }
-        n -= (size_t)r->spares;
-        if ((size_t)r->nodes > n)
+        if (!r->min && (size_t)r->nodes > n)
                 return complain_few("--nodes", r->nodes, n, r, d);
         if ((size_t)r->min > n)
                 return complain_few("--min-nodes", r->min, n, r, d);
-        if (!r->nodes)
+        first = r->nodes ? (size_t)r->nodes : r->spares == SPARES_AUTO ? r->needed : 0;
+        if (!first || first >= n)
                 return 0;
-        keep = xcalloc(h->n, sizeof(*keep));
+        out = xcalloc(h->n, sizeof(*out));
         for (size_t i = 0; i < h->n; i++)
-                keep[i] = h->v[i].spare || seen++ < (size_t)r->nodes;
-        hosts_retain(h, keep);
-        free(keep);
+                out[i] = !h->v[i].spare && seen++ >= first;
+        move_out(h, out, r);
+        free(out);
         return 0;
 }
 
-/* Returns the index of a host for place @at; h->n: there is none. */
-static size_t find_spare(const struct hosts *h, const bool *was_spare, const bool *failed,
-                         size_t at)
+/* ---- replacing ---- */
+
+/* Returns the index of a host of the list for place @at; h->n: there is none. */
+static size_t find_spare(const struct hosts *h, const bool *usable, size_t at)
 {
         size_t i = 0;
 
-        while (i < h->n &&
-               (!was_spare[i] || failed[i] || h->v[i].place || h->v[i].slots < h->v[at].slots))
+        while (i < h->n && (!usable[i] || h->v[i].slots < h->v[at].slots))
                 i++;
         return i;
 }
 
-size_t spare_hosts_replace(struct hosts *h, const bool *failed, int min)
+/* The same of the hosts that stand by unconnected. */
+static size_t find_aside(const struct hosts *h, const bool *taken, size_t at)
 {
-        size_t missing = 0, working;
-        bool *was_spare = xcalloc(h->n, sizeof(*was_spare));
+        size_t n = hosts_aside(h), i = 0;
 
+        while (i < n && (taken[i] || h->aside->v[h->stood_in + i].slots < h->v[at].slots))
+                i++;
+        return i;
+}
+
+/* Decides by[], without a change of @h. Returns how many places have no host. */
+static size_t assign_spares(const struct hosts *h, const bool *failed, size_t *by)
+{
+        size_t n = hosts_aside(h), missing = 0;
+        bool *usable = xcalloc(h->n, sizeof(*usable)), *taken = xcalloc(n + 1, sizeof(*taken));
+
+        for (size_t i = 0; i < h->n; i++)
+                usable[i] = h->v[i].spare && !failed[i];
+        for (size_t i = 0; i < h->n; i++) {
+                size_t k, away;
+
+                by[i] = SPARE_NONE;
+                if (h->v[i].spare || !failed[i])
+                        continue;
+                k = find_spare(h, usable, i);
+                away = find_aside(h, taken, i);
+                if (k < h->n) {
+                        by[i] = SPARE_FIRST + k;
+                        usable[k] = false;
+                } else if (away < n) {
+                        by[i] = SPARE_STOOD_IN;
+                        taken[away] = true;
+                } else {
+                        missing++;
+                }
+        }
+        free(usable);
+        free(taken);
+        return missing;
+}
+
+size_t spare_hosts_replace(struct hosts *h, const bool *failed, int min, size_t *by)
+{
+        size_t missing = assign_spares(h, failed, by), working = count_working(h) - missing;
+        bool *was_spare;
+
+        if (missing && (!min || !working || working < (size_t)min))
+                return missing;
+        was_spare = xcalloc(h->n, sizeof(*was_spare));
         for (size_t i = 0; i < h->n; i++)
                 was_spare[i] = h->v[i].spare;
         for (size_t i = 0; i < h->n; i++) {
-                size_t k;
-
                 if (was_spare[i] || !failed[i])
                         continue;
-                k = find_spare(h, was_spare, failed, i);
-                h->v[i].spare = true;
-                if (k == h->n) {
-                        missing++;
+                if (by[i] == SPARE_STOOD_IN) {
+                        hosts_stand_in(h, i);
                         continue;
                 }
-                h->v[k].spare = false;
-                h->v[k].place = i + 1;
-        }
-        working = count_working(h);
-        if (missing && min && working && working >= (size_t)min)
-                missing = 0;
-        for (size_t i = 0; i < h->n && missing; i++) {
-                h->v[i].spare = was_spare[i];
-                h->v[i].place = 0;
+                h->v[i].spare = true;
+                if (by[i] == SPARE_NONE)
+                        continue;
+                h->v[by[i] - SPARE_FIRST].spare = false;
+                h->v[by[i] - SPARE_FIRST].place = h->v[i].place ? h->v[i].place : i + 1;
         }
         free(was_spare);
-        return missing;
+        return 0;
 }

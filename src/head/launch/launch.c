@@ -74,6 +74,31 @@ int launch_pack_files(struct launch *l)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+static int write_run(struct launch *l)
+{
+        struct error err;
+
+        if (run_dir_write_run(l->run.dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
+                              &err) < 0)
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
+        return 0;
+}
+
+int launch_plan_again(struct launch *l)
+{
+        int rc;
+
+        plan_finish(&l->plan);
+        free(l->streams.shown);
+        l->streams.shown = NULL;
+        rc = launch_plan_make(l);
+        if (!rc)
+                rc = launch_setup_choose_shown(l);
+        if (!rc)
+                rc = launch_setup_check_ranks(l);
+        return rc ? rc : write_run(l);
+}
+
 static int run_job(struct launch *l)
 {
         struct error err;
@@ -104,10 +129,9 @@ static int run_job(struct launch *l)
                 rc = launch_pty_choose_rank(l);
         if (rc)
                 return rc;
-        if (run_dir_write_run(l->run.dir, &l->o, &l->hosts, &l->plan, l->cwd, l->events.start_ns,
-                              &err) < 0)
-                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
-        rc = records_prove(l);
+        rc = write_run(l);
+        if (!rc)
+                rc = records_prove(l);
         if (rc)
                 return rc;
         report_locked_memory(&l->diags, l->run.job, &l->hosts);

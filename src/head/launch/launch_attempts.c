@@ -14,6 +14,7 @@
 #include "head/job/job_push.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_restart.h"
+#include "head/launch/launch_spares.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
@@ -26,14 +27,16 @@ static int prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed
         int rc = l->o.push.n ? job_push(l->run.job, &l->plan, &l->manifest, err) : 0;
 
         *ret_pushed = !rc;
-        if (rc == -EIO)
+        return rc ? rc : job_open_endpoint(l->run.job, &l->plan, err);
+}
+
+/* Reports which nodes are the reason for @rc of prepare_attempt(). */
+static void report_unprepared(struct launch *l, int rc, bool pushed)
+{
+        if (!pushed && rc == -EIO)
                 report_push(&l->diags, l->run.job, &l->hosts);
-        if (rc)
-                return rc;
-        rc = job_open_endpoint(l->run.job, &l->plan, err);
-        if (rc == -ENETUNREACH)
+        else if (pushed && rc == -ENETUNREACH)
                 report_endpoint(&l->diags, l->run.job, &l->hosts, &l->o);
-        return rc;
 }
 
 /* Prepares the first attempt. Returns 0, or the exit code. */
@@ -43,12 +46,21 @@ static int prepare_first(struct launch *l)
         bool pushed;
         int rc = prepare_attempt(l, &err, &pushed);
 
+        while (rc && launch_spares_prepare(l, &rc, pushed)) {
+                rc = launch_plan_again(l);
+                if (rc)
+                        return rc;
+                rc = prepare_attempt(l, &err, &pushed);
+        }
         if (!rc)
                 return 0;
+        report_unprepared(l, rc, pushed);
         if (rc == JOB_INTERRUPTED || rc == -EHOSTUNREACH)
                 return launch_end_early(l, rc);
-        if (rc == (pushed ? -ENETUNREACH : -EIO))
+        if (rc == (pushed ? -ENETUNREACH : -EIO)) {
+                launch_spares_note(l);
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
+        }
         if (pushed)
                 return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, EX_UNAVAILABLE, &err);
         if (err.code != ESTALE && err.code != ENOENT)
@@ -65,6 +77,7 @@ static int prepare_again(struct launch *l)
         bool pushed;
         int rc = prepare_attempt(l, &err, &pushed);
 
+        report_unprepared(l, rc, pushed);
         if (rc < 0)
                 job_unreachable(l->run.job, *err.text ? err.text
                                             : pushed  ? "cannot open the store's endpoint"
@@ -125,7 +138,7 @@ int launch_run_attempts(struct launch *l)
         launch_setup_describe_terminal(l);
         launch_restart_begin(l);
         run_attempt(l);
-        while (launch_restart_again(l))
+        while (launch_spares_refused(l) || launch_restart_again(l))
                 if (!prepare_again(l))
                         run_attempt(l);
         launch_pty_close(l);

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
+#include "head/launch/launch_spares.h"
 #include "head/nodes/same_machine.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
@@ -39,8 +40,13 @@ static void tick(void *ctx)
 
 bool launch_any_remote(const struct launch *l)
 {
+        const struct hosts *aside = l->hosts.aside;
+
         for (size_t i = 0; i < l->hosts.n && !l->config.dial_in; i++)
                 if (!l->hosts.v[i].local)
+                        return true;
+        for (size_t i = 0; aside && i < aside->n; i++)
+                if (!aside->v[i].local)
                         return true;
         return false;
 }
@@ -115,15 +121,15 @@ int launch_end_early(struct launch *l, int rc)
         return verdict_nothing_started(l, EX_NOHOST);
 }
 
-/* Hands the inventories of the agents to the planner. */
-static void take_inventory(struct launch *l)
+void launch_take_inventory(struct launch *l)
 {
+        launch_gpus_free(l->inventory, l->hosts.n);
         l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
         for (size_t i = 0; i < l->hosts.n; i++) {
                 const struct hello *h = &job_node(l->run.job, i)->hello;
 
                 if (job_node(l->run.job, i)->state == NODE_FAILED)
-                        continue; /* gets no ranks: launch_spares_replace() */
+                        continue; /* gets no ranks: launch_spares_settle() */
                 l->inventory[i] = (struct plan_inventory){
                         .known = true, .cores = (int)h->cores, .memory = h->memory, .arch = h->arch
                 };
@@ -171,12 +177,13 @@ int launch_connect(struct launch *l)
         rc = watchers_open(l->run.watchers, &l->diags);
         if (rc)
                 return verdict_nothing_started(l, rc);
+        launch_spares_watch(l);
         rc = job_connect(l->run.job);
         if (rc == -EHOSTUNREACH)
-                rc = launch_spares_replace(l);
+                rc = launch_spares_settle(l);
         if (rc)
                 return launch_end_early(l, rc);
-        take_inventory(l);
+        launch_take_inventory(l);
         return 0;
 }
 

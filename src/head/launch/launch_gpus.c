@@ -101,7 +101,8 @@ void launch_gpus_choose(struct launch *l)
 
         collect_variables(l, &v);
         for (size_t i = 0; i < l->hosts.n; i++)
-                choose_gpus(&l->inventory[i], &job_node(l->run.job, i)->hello, &v);
+                if (l->inventory[i].known)
+                        choose_gpus(&l->inventory[i], &job_node(l->run.job, i)->hello, &v);
         rank_variables_finish(&v);
 }
 

@@ -18,6 +18,7 @@
 #include "head/hosts/own_machine.h"
 #include "head/launch/launch_bad_hosts.h"
 #include "head/launch/launch_private.h"
+#include "head/launch/launch_spares.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_loader.h"
 #include "head/options/config.h"
@@ -177,7 +178,7 @@ static void mark_own_hosts(struct launch *l)
 int launch_hosts_load(struct launch *l)
 {
         const struct options *o = &l->o;
-        bool replaces = launch_spares_wanted(l);
+        bool replaces = options_replace_nodes(o);
 
         if (o->local) {
                 struct host *h = hosts_add(&l->hosts);

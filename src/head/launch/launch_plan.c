@@ -14,6 +14,7 @@
 #include "base/exit_code.h"
 #include "base/strv.h"
 #include "head/launch/launch_private.h"
+#include "head/launch/launch_spares.h"
 #include "head/mpi/mpi_search.h"
 #include "head/options/export_env.h"
 #include "head/report/plan_print.h"
@@ -86,14 +87,23 @@ static void choose_mpi(struct launch *l)
 
 /* --- the plan --------------------------------------------------------------------------------- */
 
+static int refuse_plan(struct launch *l)
+{
+        if (l->run.job)
+                launch_spares_note(l);
+        return verdict_nothing_started(l, EX_UNAVAILABLE);
+}
+
 int launch_plan_make(struct launch *l)
 {
         struct plan_inventory *guess = l->inventory ? NULL : launch_gpus_guess(l);
-        int rc = l->inventory ? launch_check_machines(l) : 0;
+        int rc = l->inventory ? launch_spares_fit(l) : 0;
 
+        if (!rc && l->inventory)
+                rc = launch_check_machines(l);
         if (!rc && plan_build(&l->plan, &l->hosts, guess ? guess : l->inventory, &l->o.plan,
                               &l->diags) < 0)
-                rc = verdict_nothing_started(l, EX_UNAVAILABLE);
+                rc = refuse_plan(l);
         launch_gpus_free(guess, l->hosts.n);
         if (!rc)
                 launch_gpus_check(l);

@@ -11,7 +11,7 @@
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_restart.c: what follows an attempt (launch_restart.h)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
- * - launch_spares.c: other hosts in place of nodes that cannot be reached (--spares, --min-nodes)
+ * - launch_spares.c: other hosts in place of nodes that fail before the start (launch_spares.h)
  * - launch_pty.c: the terminal of a rank (--pty)
  * - other_node.c: --dial-in on other nodes than node 0
  * - records.c: records of the run
@@ -91,6 +91,10 @@ int launch_hosts_load(struct launch *l);
  * and warnings are in diags. */
 void launch_hosts_via_check(struct launch *l);
 
+/* Makes the plan once more, and what follows from it: other nodes are there. Returns 0, or the exit
+ * code. launch.c. */
+int launch_plan_again(struct launch *l);
+
 /* --- launch_plan.c --- */
 
 /* Plans with the inventory, if there is one, else with the hostfile alone, and finds the MPI of the
@@ -105,23 +109,13 @@ bool launch_any_remote(const struct launch *l);
 /* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
  * code. */
 int launch_connect(struct launch *l);
+/* Hands the inventories of the agents to the planner. */
+void launch_take_inventory(struct launch *l);
 /* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
  * code. */
 int launch_check_machines(struct launch *l);
 /* Ends the launch: there was an order to end (@rc is JOB_INTERRUPTED), or nodes were lost. */
 int launch_end_early(struct launch *l, int rc);
-
-/* --- launch_spares.c --- */
-
-/* Whether unreachable nodes are replaced or left out (--spares, --min-nodes). */
-bool launch_spares_wanted(const struct launch *l);
-/* Marks spare hosts, applies --nodes and leaves bad hosts out. Errors are in diags. */
-void launch_spares_choose(struct launch *l);
-/* Replaces unreachable nodes, or leaves such nodes out. Returns 0; -EHOSTUNREACH: too few nodes are
- * left, or neither option is given. */
-int launch_spares_replace(struct launch *l);
-/* Notes at the last error how many spare hosts answered. Before the plan. */
-void launch_spares_note(struct launch *l);
 
 /* --- launch_gpus.c --- */
 

@@ -1,121 +1,470 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spare hosts are connected with all others. When every node has answered or failed, and before
- * the plan is made, spare_hosts_replace() gives the places of failed nodes to spare hosts, or
- * leaves such nodes out. A failed node stays in the list, marked spare, and gets no ranks; a spare
- * host keeps its index and stands at another place of the plan, so that ranks keep their order.
+ * A node has failed when the link has, or when plan, push or the proof of the store's endpoint say
+ * so (struct unfit); then the agent is let go. replace_nodes() gives each failed node another host:
+ *
+ * - a host that is connected already: both stay in the list, and the plan puts ranks of the new one
+ *   where ranks of the old one would be (host.place)
+ * - a host that stands by unconnected: the list has the new one in place of the old one, and the
+ *   node is connected anew; at once while nodes are being connected (on_node_failed())
+ *
+ * With too few hosts nothing is changed, and the caller reports the failures as without spares.
+ * With
+ * --min-nodes the failed nodes become spare hosts, which have no ranks. A fault of all nodes is the
+ * user's and replaces none.
  */
+#include "head/launch/launch_spares.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
-#include "base/memory.h"
 #include "head/hosts/spare_hosts.h"
+#include "head/job/job_endpoint.h"
+#include "head/job/job_push.h"
+#include "head/job/job_spares.h"
 #include "head/launch/launch_bad_hosts.h"
 #include "head/launch/launch_private.h"
+#include "head/nodes/program_link.h"
+#include "head/report/report.h"
 
-bool launch_spares_wanted(const struct launch *l)
+/* Connected nodes with a fault. */
+struct unfit {
+        char **why; /* by host, NULL = none */
+        size_t n;
+};
+
+static void unfit_finish(struct unfit *u, size_t n_hosts)
 {
-        return l->o.spares || l->o.min_nodes;
+        for (size_t i = 0; u->why && i < n_hosts; i++)
+                free(u->why[i]);
+        free(u->why);
+}
+
+static void add_unfit(struct unfit *u, size_t node, char *why)
+{
+        free(u->why[node]);
+        u->why[node] = why;
+        u->n++;
+}
+
+/* ---- the hosts ---- */
+
+/* Counts the hosts from the first on that the plan needs, as far as slots are known; 0 = all. */
+static size_t count_needed(const struct launch *l)
+{
+        struct diags unused = DIAGS_INIT;
+        struct plan p = PLAN_INIT;
+        size_t n = 0;
+
+        if (l->o.plan.np && plan_build(&p, &l->hosts, NULL, &l->o.plan, &unused) == 0)
+                for (size_t i = 0, working = 0; i < l->hosts.n; i++) {
+                        working += !l->hosts.v[i].spare;
+                        if (p.nodes[i].n_ranks)
+                                n = working;
+                }
+        plan_finish(&p);
+        diags_finish(&unused);
+        return n;
 }
 
 void launch_spares_choose(struct launch *l)
 {
-        const struct spare_rule rule = { .spares = l->o.spares,
-                                         .nodes = l->o.nodes,
-                                         .min = l->o.min_nodes };
+        const struct options *o = &l->o;
+        bool is_auto = o->spares == SPARES_AUTO;
+        struct spare_rule rule = { .spares = o->spares,
+                                   .nodes = o->nodes,
+                                   .min = options_min_nodes(o),
+                                   /* agents that call are counted when the launch begins */
+                                   .connect = program_link_calls(o->via) };
 
-        if (spare_hosts_choose(&l->hosts, &rule, &l->diags) == 0)
+        /* A host of a list that is longer than needed is not missed. */
+        if (is_auto)
+                launch_bad_hosts_apply(l);
+        rule.needed = count_needed(l);
+        if (spare_hosts_choose(&l->hosts, &rule, &l->diags) == 0 && !is_auto)
                 launch_bad_hosts_apply(l);
 }
 
-static bool node_failed(const struct launch *l, size_t i)
+static bool is_ready(const struct launch *l, size_t node)
 {
-        return job_node(l->run.job, i)->state == NODE_FAILED;
+        return job_node(l->run.job, node)->state == NODE_READY;
 }
 
-static void tell_replaced(struct launch *l, size_t lost, size_t by)
+static bool has_failed(const struct launch *l, size_t node)
 {
-        const struct host *h = &l->hosts.v[lost];
+        return job_node(l->run.job, node)->state == NODE_FAILED;
+}
 
-        log_line(LOG_WARN, "%s takes the place of %s: %s", l->hosts.v[by].name, h->name,
-                 job_node(l->run.job, lost)->failure->fact);
+static const char *name_failure(const struct launch *l, size_t node)
+{
+        return job_node(l->run.job, node)->failure->fact;
+}
+
+/* ---- replacing ---- */
+
+static void tell_replaced(struct launch *l, size_t node, const char *old, const char *new)
+{
+        log_line(LOG_WARN, "%s takes the place of %s: %s", new, old, name_failure(l, node));
         events_emit(&l->events, (struct event){ .kind = EVENT_NODE_REPLACED,
-                                                .node = (int)lost,
+                                                .node = (int)node,
                                                 .rank = -1,
-                                                .host = h->name,
-                                                .text = l->hosts.v[by].name });
+                                                .value = old != l->hosts.v[node].name,
+                                                .host = old,
+                                                .text = new });
 }
 
-/* Tells the fate of each failed node in one line. @was_spare: before the replacement. */
-static void tell_changes(struct launch *l, const bool *was_spare)
+/* Puts the next host that stands by in place of a failed node. False: there is none. */
+static bool stand_in_for(struct launch *l, size_t node)
 {
-        const struct hosts *h = &l->hosts;
-        size_t *taken_by = xcalloc(h->n, sizeof(*taken_by));
+        const struct host *old = hosts_stand_in(&l->hosts, node);
 
-        for (size_t i = 0; i < h->n; i++)
-                if (h->v[i].place)
-                        taken_by[h->v[i].place - 1] = i + 1;
-        for (size_t i = 0; i < h->n; i++) {
-                if (!node_failed(l, i))
-                        continue;
-                if (taken_by[i])
-                        tell_replaced(l, i, taken_by[i] - 1);
-                else
-                        log_line(LOG_WARN, "starting without %s%s: %s",
-                                 was_spare[i] ? "the spare host " : "", h->v[i].name,
-                                 job_node(l->run.job, i)->failure->fact);
-        }
-        free(taken_by);
+        if (old)
+                tell_replaced(l, node, old->name, l->hosts.v[node].name);
+        return old;
 }
 
-int launch_spares_replace(struct launch *l)
+/* Follows a failure while nodes are connected: spares that are connected come first. */
+static bool on_node_failed(void *ctx, size_t node)
+{
+        struct launch *l = ctx;
+        size_t failed = 0, spares = 0;
+
+        if (l->plan.world_size && l->plan.nodes[node].n_ranks) /* a restart */
+                return stand_in_for(l, node);
+        if (l->hosts.v[node].spare)
+                return false;
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                failed += !l->hosts.v[i].spare && has_failed(l, i);
+                spares += l->hosts.v[i].spare && !has_failed(l, i);
+        }
+        return failed > spares && stand_in_for(l, node);
+}
+
+void launch_spares_watch(struct launch *l)
+{
+        if (options_replace_nodes(&l->o))
+                job_use_spares(l->run.job, on_node_failed);
+}
+
+static bool is_bad(const struct launch *l, const struct unfit *u, size_t node)
+{
+        return !l->hosts.v[node].spare && (has_failed(l, node) || (u->why && u->why[node]));
+}
+
+/* Whether all nodes that run have a fault: then other nodes would have the fault, too. */
+static bool is_fault_of_all(const struct launch *l, const struct unfit *u)
+{
+        size_t running = 0;
+
+        for (size_t i = 0; i < l->hosts.n; i++)
+                running += !l->hosts.v[i].spare;
+        return u->n > 0 && u->n == running && running > 1;
+}
+
+/* Lets the agents of nodes go that cannot be replaced, for launch_spares_note(). */
+static void give_up_unfit(struct launch *l, const struct unfit *u)
+{
+        for (size_t i = 0; i < l->hosts.n && u->n && !is_fault_of_all(l, u); i++)
+                if (u->why[i])
+                        job_give_up(l->run.job, i, u->why[i]);
+}
+
+/* Follows the decision about a failed node. @old: the name of the host. Returns whether the node is
+ * being connected. */
+static bool follow_decision(struct launch *l, size_t node, const char *old, size_t by)
+{
+        struct host *h = l->hosts.v;
+
+        if (by == SPARE_NONE) {
+                log_line(LOG_WARN, "starting without %s: %s", old, name_failure(l, node));
+                return false;
+        }
+        tell_replaced(l, node, old, by == SPARE_STOOD_IN ? h[node].name : h[by - SPARE_FIRST].name);
+        if (by == SPARE_STOOD_IN)
+                job_connect_anew(l->run.job, node);
+        return by == SPARE_STOOD_IN;
+}
+
+/* One round for the @bad nodes. Returns how many nodes are being connected, or -EHOSTUNREACH. */
+static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool *bad)
+{
+        size_t n = l->hosts.n, *by = xcalloc(n, sizeof(*by));
+        const char **names = xcalloc(n, sizeof(*names));
+        bool *failed = xcalloc(n, sizeof(*failed));
+        int r = -EHOSTUNREACH;
+
+        for (size_t i = 0; i < n; i++) {
+                failed[i] = bad[i] || !is_ready(l, i);
+                names[i] = l->hosts.v[i].name;
+        }
+        if (!is_fault_of_all(l, u) &&
+            !spare_hosts_replace(&l->hosts, failed, options_min_nodes(&l->o), by)) {
+                r = 0;
+                for (size_t i = 0; i < n; i++)
+                        if (bad[i] && !has_failed(l, i))
+                                job_give_up(l->run.job, i, u->why[i]);
+                for (size_t i = 0; i < n; i++)
+                        r += bad[i] && follow_decision(l, i, names[i], by[i]);
+        }
+        free(names);
+        free(failed);
+        free(by);
+        return r;
+}
+
+/* Replaces nodes that have failed, or are in @unfit, or leaves them out. 0, JOB_INTERRUPTED,
+ * -ENOENT: there are too few hosts, and nothing is changed. -EHOSTUNREACH: hosts that stood in have
+ * failed, too, and there are too few others. */
+static int replace_nodes(struct launch *l, const struct unfit *unfit)
+{
+        bool *bad = xcalloc(l->hosts.n, sizeof(*bad));
+        struct unfit u = *unfit;
+        bool changed = false;
+        size_t n = 1;
+        int r = 0;
+
+        while (n && !r) {
+                n = 0;
+                r = job_adopt_orphans(l->run.job) ? job_await_nodes(l->run.job) : 0;
+                for (size_t i = 0; i < l->hosts.n; i++) {
+                        bad[i] = is_bad(l, &u, i);
+                        n += bad[i];
+                }
+                if (!n || r)
+                        break;
+                r = replace_bad_nodes(l, &u, bad);
+                if (r < 0)
+                        r = changed ? -EHOSTUNREACH : -ENOENT;
+                else if (r > 0)
+                        r = job_await_nodes(l->run.job);
+                changed = true;
+                u = (struct unfit){ 0 };
+        }
+        free(bad);
+        return r;
+}
+
+int launch_spares_settle(struct launch *l)
 {
         struct hosts *h = &l->hosts;
-        bool *failed, *was_spare;
-        size_t missing;
+        bool *spare;
+        int r;
 
-        if (!launch_spares_wanted(l))
+        if (!options_replace_nodes(&l->o))
                 return -EHOSTUNREACH;
-        failed = xcalloc(h->n, sizeof(*failed));
-        was_spare = xcalloc(h->n, sizeof(*was_spare));
-        for (size_t i = 0; i < h->n; i++) {
-                failed[i] = node_failed(l, i);
-                was_spare[i] = h->v[i].spare;
-        }
-        missing = spare_hosts_replace(h, failed, l->o.min_nodes);
-        if (!missing)
-                tell_changes(l, was_spare);
-        free(failed);
-        free(was_spare);
-        return missing ? -EHOSTUNREACH : 0;
+        spare = xcalloc(h->n, sizeof(*spare));
+        for (size_t i = 0; i < h->n; i++)
+                spare[i] = h->v[i].spare;
+        r = replace_nodes(l, &(struct unfit){ 0 });
+        for (size_t i = 0; i < h->n && !r; i++)
+                if (spare[i] && has_failed(l, i))
+                        log_line(LOG_WARN, "starting without the spare host %s: %s", h->v[i].name,
+                                 name_failure(l, i));
+        free(spare);
+        return r == -ENOENT ? -EHOSTUNREACH : r;
 }
+
+/* ---- faults of nodes that are connected ---- */
+
+/* Returns the fault that the planner finds in a node alone, malloc'ed; NULL = none. */
+static char *find_plan_fault(const struct launch *l, size_t node)
+{
+        struct hosts one = { .v = &l->hosts.v[node], .n = 1 };
+        struct plan_options o = l->o.plan;
+        struct diags d = DIAGS_INIT;
+        struct plan p = PLAN_INIT;
+        char *fault = NULL;
+
+        o.np = 0;
+        if (plan_build(&p, &one, &l->inventory[node], &o, &d) < 0 && diags_first_error(&d))
+                fault = xstrdup(diags_first_error(&d)->fact);
+        plan_finish(&p);
+        diags_finish(&d);
+        return fault;
+}
+
+int launch_spares_fit(struct launch *l)
+{
+        bool again = options_replace_nodes(&l->o);
+        int r = 0;
+
+        while (again) {
+                struct unfit u = { xcalloc(l->hosts.n, sizeof(*u.why)), 0 };
+
+                for (size_t i = 0; i < l->hosts.n; i++) {
+                        char *why = is_ready(l, i) && !l->hosts.v[i].spare ? find_plan_fault(l, i)
+                                                                           : NULL;
+
+                        if (why)
+                                add_unfit(&u, i, why);
+                }
+                r = u.n ? replace_nodes(l, &u) : 0;
+                again = u.n && !r;
+                if (again)
+                        launch_take_inventory(l);
+                else if (u.n)
+                        give_up_unfit(l, &u);
+                unfit_finish(&u, l->hosts.n);
+        }
+        return r && r != -ENOENT ? launch_end_early(l, r) : 0;
+}
+
+static void find_push_faults(const struct launch *l, struct unfit *u)
+{
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct pushed *m = job_pushed(l->run.job, i);
+
+                if (m && m->error && is_ready(l, i) && l->plan.nodes[i].n_ranks)
+                        add_unfit(u, i,
+                                  xasprintf("cannot store the pushed files: %s",
+                                            *m->what ? m->what : strerror((int)m->error)));
+        }
+}
+
+/* Adds the nodes that do not reach the store at the address which most nodes reach; if more than
+ * half of the nodes do not, the node of the store instead. */
+static void find_probe_faults(const struct launch *l, struct unfit *u)
+{
+        const struct job_endpoint *e = job_endpoint(l->run.job);
+        const char *first = l->hosts.v[e->first].name;
+        const struct probed **v = xcalloc(l->hosts.n, sizeof(*v));
+        size_t *of = xcalloc(l->hosts.n, sizeof(*of)), n = 0, failed = 0;
+        int best;
+
+        for (size_t i = 0; i < l->hosts.n; i++)
+                if (e->nodes[i].has_probed) {
+                        of[n] = i;
+                        v[n++] = &e->nodes[i].probed;
+                }
+        best = master_addr_nearest(v, n, e->candidates.n);
+        for (size_t k = 0; k < n; k++)
+                failed += v[k]->results[best].error != 0;
+        for (size_t k = 0; k < n && failed * 2 <= n; k++)
+                if (v[k]->results[best].error)
+                        add_unfit(u, of[k],
+                                  xasprintf("cannot reach the store on %s: %s", first,
+                                            report_probe_error(v[k]->results[best].error)));
+        if (failed * 2 > n)
+                add_unfit(u, e->first,
+                          xasprintf("%zu of %zu nodes cannot reach the store on it", failed, n));
+        free(v);
+        free(of);
+}
+
+static void find_endpoint_faults(const struct launch *l, struct unfit *u)
+{
+        const struct job_endpoint *e = job_endpoint(l->run.job);
+
+        if (job_port_refusal(l->run.job)) {
+                add_unfit(u, e->first,
+                          xasprintf("cannot reserve the ports for the ranks: %s",
+                                    job_port_refusal(l->run.job)));
+                return;
+        }
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct endpoint_opened *m = e->nodes[i].endpoint_opened;
+
+                if (m && !m->port)
+                        add_unfit(u, i, xasprintf("cannot open a port for the store: %s", m->text));
+        }
+        if (!u->n)
+                find_probe_faults(l, u);
+}
+
+bool launch_spares_prepare(struct launch *l, int *rc, bool pushed)
+{
+        struct unfit u = { 0 };
+        int r;
+
+        if (!options_replace_nodes(&l->o) ||
+            (*rc != -EHOSTUNREACH && *rc != (pushed ? -ENETUNREACH : -EIO)))
+                return false;
+        u.why = xcalloc(l->hosts.n, sizeof(*u.why));
+        if (*rc == -EIO)
+                find_push_faults(l, &u);
+        else if (*rc == -ENETUNREACH)
+                find_endpoint_faults(l, &u);
+        r = replace_nodes(l, &u);
+        if (r == -ENOENT)
+                give_up_unfit(l, &u);
+        unfit_finish(&u, l->hosts.n);
+        if (r) {
+                *rc = r == -ENOENT ? *rc : r;
+                return false;
+        }
+        launch_take_inventory(l);
+        return true;
+}
+
+/* ---- after the first attempt ---- */
+
+/* Collects the nodes that could not start the program. */
+static void find_refusing_nodes(const struct launch *l, struct intlist *nodes)
+{
+        const struct outcome *o = job_outcome(l->run.job);
+
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (o->seen[i].kind == CAUSE_REFUSED && o->seen[i].node >= 0 &&
+                    o->seen[i].why != REFUSED_ORDER && !intlist_has(nodes, o->seen[i].node))
+                        intlist_add(nodes, o->seen[i].node);
+}
+
+bool launch_spares_refused(struct launch *l)
+{
+        const struct outcome *o = job_outcome(l->run.job);
+        CLEANUP(intlist_finish) struct intlist nodes = { 0 };
+        struct job_next next = { .retired = &nodes, .verb = "replaced", .extra = true };
+        size_t spares = hosts_aside(&l->hosts);
+
+        if (!options_replace_nodes(&l->o) || l->o.restart.automatic ||
+            o->cause.kind != CAUSE_REFUSED || job_earlier(l->run.job)->n)
+                return false;
+        for (size_t i = 0; i < l->hosts.n; i++)
+                spares += is_ready(l, i) && !l->plan.nodes[i].n_ranks;
+        find_refusing_nodes(l, &nodes);
+        if (!nodes.n || nodes.n > spares || nodes.n == (size_t)l->plan.num_nodes)
+                return false;
+        next.reason = "the program runs on the other nodes";
+        return job_restart_as(l->run.job, &l->plan, &next);
+}
+
+/* ---- no spare is left ---- */
 
 void launch_spares_note(struct launch *l)
 {
         const struct hosts *h = &l->hosts;
         CLEANUP(free_textp) char *names = NULL;
-        size_t *failed, n = 0, spares = 0, lost = 0, working = 0;
+        struct hosts failed = HOSTS_INIT; /* the names are lent */
+        size_t *index, working = 0, lost = h->stood_in, spares = 0;
+        struct diag *d = l->diags.n ? &l->diags.v[l->diags.n - 1] : NULL;
 
-        if (!launch_spares_wanted(l) || !l->diags.n || l->inventory)
+        if (!options_replace_nodes(&l->o) || !d)
                 return;
-        failed = xcalloc(h->n, sizeof(*failed));
+        for (size_t i = 0; i < h->stood_in; i++)
+                hosts_add(&failed)->name = h->aside->v[i].name;
         for (size_t i = 0; i < h->n; i++) {
-                if (node_failed(l, i))
-                        failed[n++] = i;
+                if (has_failed(l, i))
+                        hosts_add(&failed)->name = h->v[i].name;
                 working += !h->v[i].spare;
-                lost += node_failed(l, i) && !h->v[i].spare;
-                spares += !node_failed(l, i) && h->v[i].spare;
+                lost += has_failed(l, i) && !h->v[i].spare;
+                spares += !has_failed(l, i) && h->v[i].spare;
         }
-        names = hosts_fold(h, failed, n);
-        if (n) {
-                struct diag *d = &l->diags.v[l->diags.n - 1];
-
+        working += h->stood_in;
+        index = xcalloc(failed.n, sizeof(*index));
+        for (size_t i = 0; i < failed.n; i++)
+                index[i] = i;
+        names = hosts_fold(&failed, index, failed.n);
+        if (failed.n)
                 diag_note(d, "%zu of %zu nodes failed, and %zu spare host%s answered%s", lost,
                           working, spares, spares == 1 ? "" : "s",
                           spares >= lost ? ": it needs as many slots as the node" : "");
-                if (n < h->n && diags_errors(&l->diags) > 1)
-                        diag_help(d, "leave out all that failed: --exclude '%s'", names);
-        }
-        free(failed);
+        /* The only error of unreachable nodes has such a line. */
+        if (failed.n && failed.n < h->n + h->stood_in &&
+            (diags_errors(&l->diags) > 1 || h->stood_in || l->inventory))
+                diag_help(d, "leave out all that failed: --exclude '%s'", names);
+        free(index);
+        free(failed.v);
 }

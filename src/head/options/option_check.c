@@ -117,6 +117,31 @@ static void check_pty(const struct options *o, struct diags *d)
 }
 
 /* Refuses options that --dial-in leaves nothing to do, and those that need it. */
+/* Refuses spares where all nodes are given, and contradicting numbers of nodes. */
+static void check_spares(const struct options *o, struct diags *d)
+{
+        const char *name = o->spares      ? "--spares"
+                           : o->min_nodes ? "--min-nodes"
+                                          : "--nodes MIN:MAX";
+        int min = options_min_nodes(o);
+
+        if (!options_replace_nodes(o))
+                return;
+        if (o->local || o->dial_in)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE, "%s and %s exclude each other",
+                                   o->local ? "--local" : "--dial-in", name),
+                          "only nodes of a host list are replaced or left out");
+        if (min && o->plan.np)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE, "-n and %s exclude each other",
+                                   o->min_nodes ? "--min-nodes" : "--nodes MIN:MAX"),
+                          "the number of ranks follows from the nodes: --ppn N sets the ranks of "
+                          "each");
+        if (o->nodes && min > o->nodes)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--min-nodes %d is more than --nodes %d", min, o->nodes),
+                          "--nodes %d:%d means from %d to %d nodes", o->nodes, min, o->nodes, min);
+}
+
 static void check_dial_in(const struct options *o, struct diags *d)
 {
         const struct {
@@ -150,27 +175,6 @@ static void check_dial_in(const struct options *o, struct diags *d)
                                    "--dial-in has no plan before the nodes are "
                                    "there"),
                           "give a hostfile to see a plan");
-}
-
-/* Refuses spares without a list of hosts, and numbers of nodes that contradict each other. */
-static void check_spares(const struct options *o, struct diags *d)
-{
-        const char *name = o->spares ? "--spares" : "--min-nodes";
-
-        if ((o->spares || o->min_nodes) && (o->local || o->dial_in))
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE, "%s and %s exclude each other",
-                                   o->local ? "--local" : "--dial-in", name),
-                          "only nodes of a host list are replaced or left out");
-        if (o->min_nodes && o->plan.np)
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
-                                   "-n and --min-nodes exclude each other"),
-                          "the number of ranks follows from the nodes: --ppn N sets the ranks of "
-                          "each");
-        if (o->nodes && o->min_nodes > o->nodes)
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
-                                   "--min-nodes %d is more than --nodes %d", o->min_nodes,
-                                   o->nodes),
-                          "--nodes is the most, --min-nodes the least");
 }
 
 /* Refuses an expression of --progress-re that cannot find steps. */

@@ -16,6 +16,7 @@
 #include <strings.h>
 
 #include "head/hosts/range.h"
+#include "head/hosts/spare_hosts.h"
 #include "head/model/label.h"
 #include "head/options/export_env.h"
 #include "wire/msg.h"
@@ -230,12 +231,28 @@ OPTION_PARSER(value_number)
 
 OPTION_PARSER(value_nodes)
 {
-        if (strchr(text, ':'))
-                return err_set(err, EINVAL,
-                               "takes one number, not `%s`: a job keeps its nodes (spare hosts and "
-                               "--max-restarts replace lost ones)",
-                               text);
-        return value_number(field, def, text, err);
+        struct options *o = container_of((int *)field, struct options, nodes);
+        CLEANUP(free_textp) char *copy = xstrdup(text);
+        char *most = copy, *least = strsep(&most, ":");
+        int min = 0, max;
+
+        if ((most && !read_decimal(least, def->min, def->max, &min)) ||
+            !read_decimal(most ? most : least, MAX(def->min, (long)min), def->max, &max))
+                return err_set(err, EINVAL, "must be %ld to %ld, or MIN:MAX, got `%s`", def->min,
+                               def->max, text);
+        o->nodes = max;
+        o->nodes_min = min;
+        return 0;
+}
+
+OPTION_PARSER(value_spares)
+{
+        if (!strcmp(text, "auto"))
+                *(int *)field = SPARES_AUTO;
+        else if (!read_decimal(text, def->min, def->max, field))
+                return err_set(err, EINVAL, "must be %ld to %ld, or auto, got `%s`", def->min,
+                               def->max, text);
+        return 0;
 }
 
 OPTION_PARSER(value_ppn)

@@ -111,13 +111,95 @@ TEST(spare_hosts_take_places)
                 CLEANUP(free_textp) char *got = NULL;
                 struct hosts h = HOSTS_INIT;
                 bool failed[8] = { 0 };
+                size_t by[8];
 
                 parse_list(&h, cases[i].list, cases[i].spare);
                 for (size_t k = 0; k < h.n; k++)
                         failed[k] = strchr(cases[i].failed, *h.v[k].name) != NULL;
-                assert_int_equal(spare_hosts_replace(&h, failed, cases[i].min), cases[i].missing);
+                assert_int_equal(spare_hosts_replace(&h, failed, cases[i].min, by),
+                                 cases[i].missing);
                 got = described(&h);
                 assert_string_equal(got, cases[i].want);
                 hosts_finish(&h);
         }
+}
+
+TEST(hosts_beyond_the_needed_stand_by_unconnected)
+{
+        static const struct {
+                const char *list, *spare;
+                struct spare_rule rule;
+                const char *want, *aside;
+        } cases[] = {
+                { "a,b,c,d", "", { .spares = SPARES_AUTO }, "a b c d", "" },
+                { "a,b,c,d", "", { .spares = SPARES_AUTO, .nodes = 2 }, "a b", "cd" },
+                { "a,b,c,d", "b", { .spares = SPARES_AUTO, .nodes = 2 }, "a (b) c", "d" },
+                { "a,b,c", "", { .spares = SPARES_AUTO, .needed = 2 }, "a b", "c" },
+                { "a,b,c", "", { .spares = SPARES_AUTO, .needed = 9 }, "a b c", "" },
+                { "a,b,c", "", { .spares = SPARES_AUTO, .nodes = 1, .needed = 2 }, "a", "bc" },
+                { "a,b,c",
+                  "",
+                  { .spares = SPARES_AUTO, .nodes = 1, .connect = true },
+                  "a (b) (c)",
+                  "" },
+                { "a,b,c", "", { .nodes = 8, .min = 3 }, "a b c", "" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                CLEANUP(free_textp) char *got = NULL;
+                struct hosts h = HOSTS_INIT;
+                struct diags d = DIAGS_INIT;
+
+                parse_list(&h, cases[i].list, cases[i].spare);
+                assert_int_equal(spare_hosts_choose(&h, &cases[i].rule, &d), 0);
+                got = described(&h);
+                assert_string_equal(got, cases[i].want);
+                assert_int_equal(hosts_aside(&h), strlen(cases[i].aside));
+                for (size_t k = 0; k < hosts_aside(&h); k++)
+                        assert_int_equal(*h.aside->v[k].name, cases[i].aside[k]);
+                diags_finish(&d);
+                hosts_finish(&h);
+        }
+}
+
+TEST(hosts_stand_in_behind_those_of_the_list)
+{
+        const struct spare_rule rule = { .spares = SPARES_AUTO, .nodes = 3 };
+        const bool failed[4] = { true, true, true, false };
+        CLEANUP(free_textp) char *got = NULL;
+        struct hosts h = HOSTS_INIT;
+        struct diags d = DIAGS_INIT;
+        size_t by[4];
+
+        parse_list(&h, "a,b:2,c,s,x,y:2", "s");
+        assert_int_equal(spare_hosts_choose(&h, &rule, &d), 0);
+        assert_ptr_equal(hosts_find(&h, "b"), &h.v[1]);
+        assert_int_equal(spare_hosts_replace(&h, failed, 0, by), 0);
+        got = described(&h);
+        assert_string_equal(got, "(a) y x s=a");
+        assert_int_equal(by[0], SPARE_FIRST + 3);
+        assert_int_equal(by[1], SPARE_STOOD_IN);
+        assert_int_equal(by[2], SPARE_STOOD_IN);
+        assert_int_equal(hosts_aside(&h), 0);
+        assert_null(hosts_find(&h, "b"));
+        assert_ptr_equal(hosts_find(&h, "y"), &h.v[1]);
+        assert_string_equal(h.aside->v[0].name, "b");
+        assert_null(hosts_stand_in(&h, 1));
+        diags_finish(&d);
+        hosts_finish(&h);
+}
+
+TEST(a_place_is_taken_again)
+{
+        const bool first[3] = { true, false, false }, second[3] = { true, true, false };
+        CLEANUP(free_textp) char *got = NULL;
+        struct hosts h = HOSTS_INIT;
+        size_t by[3];
+
+        parse_list(&h, "a,b,c", "bc");
+        assert_int_equal(spare_hosts_replace(&h, first, 0, by), 0);
+        assert_int_equal(spare_hosts_replace(&h, second, 0, by), 0);
+        got = described(&h);
+        assert_string_equal(got, "(a) (b)=a c=a");
+        hosts_finish(&h);
 }

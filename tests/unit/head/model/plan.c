@@ -526,3 +526,22 @@ TEST(per_node_has_no_more_ranks_than_nodes)
         assert_string_equal(m.diags.v[0].fact, "-n 2 with --per-node: there is 1 node");
         made_finish(&m);
 }
+
+TEST(a_host_has_the_ranks_of_the_place_where_it_stands)
+{
+        struct launch l = { "a\nb\nc\nd\ne", NULL, { .ppn = 2, .gpus_per_rank = 0 } };
+        struct made m = make(&l);
+        struct host *h = m.hosts.v;
+        char *got;
+
+        plan_finish(&m.plan);
+        h[0].spare = h[2].spare = h[4].spare = true;
+        h[4].place = h[3].place = 1; /* e stood in for a, and d for e; b keeps its place */
+        assert_int_equal(plan_build(&m.plan, &m.hosts, NULL, &l.o, &m.diags), 0);
+        got = described(&m.plan);
+        assert_string_equal(got, "- / 2 3 / - / 0 1 / -");
+        assert_int_equal(m.plan.nodes[3].node_rank, 0);
+        assert_int_equal(m.plan.nodes[1].node_rank, 1);
+        free(got);
+        made_finish(&m);
+}
