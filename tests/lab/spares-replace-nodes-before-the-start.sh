@@ -47,7 +47,7 @@ launch -H spare.txt --spares auto
 replaced 'the word spare' node002 node006 'connection refused' 'node001 node006 node003 node004 node005'
 launch -H spare.txt
 exits 'without the option a spare host replaces no node: 68' 68
-lab_start -H "$hosts" --max-restarts 1 --nodes 1 --exclude node002 --spares auto --label none sh -c "$say; [ \$HN_RESTART = 1 ] || exec sleep 60"
+lab_start -H "$hosts" --max-restarts 1 --node-timeout 3s --nodes 1 --exclude node002 --spares auto --label none sh -c "$say; [ \$HN_RESTART = 1 ] || exec sleep 60"
 ok 'two ranks are up' wait_for lines_are "$OUT" 2
 lab crash node001
 finish

@@ -9,9 +9,8 @@
  *   node is connected anew; at once while nodes are being connected (on_node_failed())
  *
  * With too few hosts nothing is changed, and the caller reports the failures as without spares.
- * With
- * --min-nodes the failed nodes become spare hosts, which have no ranks. A fault of all nodes is the
- * user's and replaces none.
+ * With --min-nodes the failed nodes become spare hosts, which have no ranks. A fault of all nodes
+ * is the user's and replaces none.
  */
 #include "head/launch/launch_spares.h"
 
