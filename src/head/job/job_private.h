@@ -61,8 +61,8 @@ struct job_orders {
         int64_t shown_ms;     /* clock of the last Ctrl-\ */
         bool fetching;        /* job_fetch_traces() waits */
         int hurry_signal;     /* ended the grace time; 0 = none */
-        int hurry_ticks;      /* since the time for readers is over */
-        bool hurried;         /* the time for readers and nodes is over */
+        int hurry_ticks;      /* since the order to end at once */
+        bool hurried;         /* the time for readers, nodes and files is over */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
         bool held;     /* the stop waits for the rank from which the failures follow */
         struct culprit culprit;

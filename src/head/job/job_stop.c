@@ -4,8 +4,9 @@
  * stop_job() tells the store's clients why, orders TERM with the grace time on every node, and
  * begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now. A second later
  * what readers have not taken is dropped, so that the nodes can send the rest, and after another
- * second the remaining nodes are given up. When all ranks have ended, and only a reader is waited
- * for, the first order hurries, too. Signals of one cause are one order (stop_orders.h).
+ * second the remaining nodes are given up. Files are waited for until none has taken bytes for a
+ * second. When all ranks have ended, and only a reader is waited for, the first order hurries, too.
+ * Signals of one cause are one order (stop_orders.h).
  *
  * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report the end of all ranks, and of
  * their output. No time is counted for a node whose ranks have all ended while a slow reader holds
@@ -31,8 +32,8 @@ enum {
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
-        HURRY_MS = 1000, /* after the second order for readers, and then for nodes */
         HURRY_TICK_MS = 20,
+        HURRY_TICKS = 50,      /* after the second order for readers, and then for nodes */
         HOLD_MS = 10000,       /* for a cause that has not shown itself */
         HOLD_REASON_MS = 5000, /* and one that has told its reason */
 };
@@ -104,21 +105,29 @@ static void on_late_look(uv_timer_t *t)
         }
 }
 
+static void give_up_nodes(struct job *j)
+{
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+                give_up_node(n);
+}
+
+/* Ticks are counted, not time: on a busy machine threads that write are as late as this one. */
 static void on_hurry_tick(uv_timer_t *t)
 {
         struct job *j = t->data;
+        struct job_orders *o = &j->orders;
+        bool filing = printer_is_filing(j->attempt.printer, HURRY_TICKS);
 
-        if (!j->orders.hurry_ticks && !printer_pending(j->attempt.printer))
-                j->orders.hurry_ticks = HURRY_MS / HURRY_TICK_MS;
-        if (j->orders.hurry_ticks++ < HURRY_MS / HURRY_TICK_MS) {
-                printer_abandon(j->attempt.printer);
+        if (++o->hurry_ticks < HURRY_TICKS)
                 return;
-        }
-        uv_timer_stop(t);
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
-                give_up_node(n);
-        printer_abandon(j->attempt.printer);
-        j->orders.hurried = true;
+        if (o->hurry_ticks == HURRY_TICKS && !printer_pending(j->attempt.printer))
+                o->hurry_ticks = 2 * HURRY_TICKS;
+        if (o->hurry_ticks >= 2 * HURRY_TICKS)
+                give_up_nodes(j);
+        printer_abandon(j->attempt.printer, !filing);
+        o->hurried = o->hurry_ticks >= 2 * HURRY_TICKS && !filing;
+        if (o->hurried)
+                uv_timer_stop(t);
 }
 
 /* KILL at once. */
@@ -127,7 +136,7 @@ static void kill_now(struct job *j)
         if (!attempt_step(&j->attempt, JOB_EV_HURRY))
                 return;
         stop_nodes(j, 0);
-        uv_timer_start(&j->timers.stop, on_hurry_tick, HURRY_MS, HURRY_TICK_MS);
+        uv_timer_start(&j->timers.stop, on_hurry_tick, HURRY_TICK_MS, HURRY_TICK_MS);
 }
 
 /* Writes the reason of a stop in a few words; after Ctrl-C also what follows. @why: that of @c. */

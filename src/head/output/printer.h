@@ -119,11 +119,15 @@ bool printer_is_mid_line(
 void printer_flush(struct printer *o);
 size_t printer_pending(const struct printer *o); /* bytes not yet written anywhere */
 size_t printer_lost(const struct printer *o);    /* bytes missing in files */
+/* Whether bytes wait for files, and one of the last @calls calls has found that files have taken
+ * some. */
+bool printer_is_filing(struct printer *o, unsigned calls);
 /* Bytes of this rank wait for a reader or a disk, so its node may wait for credit. */
 bool printer_holds(const struct printer *o, int rank);
-/* Gives up readers and disks that have not taken all bytes: drops the bytes, and grants the ranks
- * credit for them and for all that follow. To be called again until nothing is pending. */
-void printer_abandon(struct printer *o);
+/* Gives up readers, and with @files also files, that have not taken all bytes: drops the bytes, and
+ * grants the ranks credit for them and for all that follow. To be called again until nothing is
+ * pending. */
+void printer_abandon(struct printer *o, bool files);
 /* Counts the bytes that stdout and stderr of hnlaunch did not get, except where the reader is gone
  * (EPIPE, EIO). Adds their ranks to @ranks. */
 size_t printer_unwritten(const struct printer *o, struct intlist *ranks);

@@ -68,7 +68,8 @@ struct printer {
         struct printer_stream *
                 *streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
         int n_ranks;
-        size_t n_waiting; /* streams with bytes for a terminal */
+        size_t n_waiting;     /* streams with bytes for a terminal */
+        unsigned files_still; /* calls of printer_is_filing() since a file has taken bytes */
 };
 
 /* Whether the bytes of an unfinished line are states of a line that is drawn again and again. */

@@ -34,28 +34,36 @@ bool printer_holds(const struct printer *o, int rank)
         return false;
 }
 
-/* Calls @each for the sinks of terminals and files. */
-static void each_sink(struct printer *o, void (*each)(struct sink *s))
-{
-        each(o->out.sink);
-        if (o->err.sink)
-                each(o->err.sink);
-        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
-                        if (o->streams[s][r]->file)
-                                each(o->streams[s][r]->file);
-}
-
 static void abandon_stuck(struct sink *s)
 {
-        if (sink_pending(s))
+        if (s && sink_pending(s))
                 sink_abandon(s);
 }
 
-void printer_abandon(struct printer *o)
+void printer_abandon(struct printer *o, bool files)
 {
-        each_sink(o, abandon_stuck);
+        abandon_stuck(o->out.sink);
+        abandon_stuck(o->err.sink);
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks && o->opt.dir && files; r++)
+                        abandon_stuck(o->streams[s][r]->file);
         printer_release(o);
+}
+
+bool printer_is_filing(struct printer *o, unsigned calls)
+{
+        size_t waiting = 0;
+        bool took = false;
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks && o->opt.dir; r++) {
+                        struct sink *file = o->streams[s][r]->file;
+
+                        took |= file && sink_took(file);
+                        waiting += file ? sink_pending(file) : 0;
+                }
+        o->files_still = waiting && !took ? o->files_still + 1 : 0;
+        return waiting && o->files_still < calls;
 }
 
 size_t printer_unwritten(const struct printer *o, struct intlist *ranks)

@@ -55,7 +55,7 @@ struct sink {
         struct thread_pool_work work;
         ssize_t result; /* of the last write: bytes, or -errno */
         int fd, error;
-        bool own, busy, mid_line;
+        bool own, busy, mid_line, took;
         size_t dropped, mark; /* where sink_begin() found the end */
         struct sink_batch writing, next;
         struct sink_batch spare; /* empty; the memory of the next batch */
@@ -185,6 +185,7 @@ static void on_piece_written(struct thread_pool_work *w, int status)
                 s->ops.broken(s->ctx, s, s->error);
         }
         s->writing.written += r > 0 ? (size_t)r : 0;
+        s->took |= r > 0;
         if (s->error || !batch_rest(&s->writing))
                 end_batch(s);
         write_next_batch(s);
@@ -263,6 +264,14 @@ bool sink_is_mid_line(const struct sink *s)
 size_t sink_pending(const struct sink *s)
 {
         return batch_rest(&s->writing) + buf_len(&s->next.bytes);
+}
+
+bool sink_took(struct sink *s)
+{
+        bool took = s->took;
+
+        s->took = false;
+        return took;
 }
 
 size_t sink_dropped(const struct sink *s)

@@ -45,6 +45,7 @@ void sink_erase_lines(struct sink *s, size_t rows);
 void sink_end_line(struct sink *s);
 bool sink_is_mid_line(const struct sink *s); /* the last byte was not a newline */
 size_t sink_pending(const struct sink *s);   /* bytes not yet written */
+bool sink_took(struct sink *s);              /* a byte was written since the last call */
 size_t sink_dropped(const struct sink *s);   /* bytes lost to an error, or abandoned */
 int sink_error(const struct sink *s);        /* errno of the first error; ECANCELED: abandoned */
 /* Drops what is not written yet, and all that follows, without a call of broken(). A write that
