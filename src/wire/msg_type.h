@@ -62,6 +62,7 @@
         X(SAMPLED, 51, AGENT, ANY)         /* what the node and its ranks do */                    \
         X(RECORDED, 52, AGENT, ANY)        /* a piece of the trace */                              \
         X(RAS, 53, AGENT, ANY)             /* what NCCL's RAS says */                              \
+        X(FACTS, 54, AGENT, ANY)           /* of a node, about a failure */                        \
         X(DUMP, 60, AGENT, ANY)            /* part of a dump of PyTorch's flight recorder */       \
         X(NCCL, 61, AGENT, RUNNING)        /* the NCCL of a rank; once for an attempt */           \
         X(PULLED, 62, AGENT, ANY)          /* a part of the files that PULL asks for */            \

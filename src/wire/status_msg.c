@@ -64,6 +64,7 @@ static void code_inspect_order(struct codec *c, struct inspect_order *m)
         codec_u32_array(c, &m->ranks, &m->n_ranks, RANKS_MAX);
         codec_u32(c, &m->pid);
         codec_bool(c, &m->dumped);
+        codec_text(c, m->path, sizeof(m->path));
 }
 
 static void code_inspected(struct codec *c, struct inspected *m)
@@ -83,6 +84,13 @@ static void code_inspected(struct codec *c, struct inspected *m)
         codec_str(c, &m->stack, INSPECT_STACK_MAX);
 }
 
+static void code_node_facts(struct codec *c, struct node_facts *m)
+{
+        codec_u32(c, &m->number);
+        codec_u64(c, &m->fs_type);
+        codec_u64(c, &m->fs_id);
+}
+
 static void code_ras_reply(struct codec *c, struct ras_reply *m)
 {
         codec_u32(c, &m->number);
@@ -94,6 +102,7 @@ static void code_ras_reply(struct codec *c, struct ras_reply *m)
 
 DEFINE_OWNING_MESSAGE(inspect_order, MSG_INSPECT)
 DEFINE_OWNING_MESSAGE(inspected, MSG_INSPECTED)
+DEFINE_PLAIN_MESSAGE(node_facts, MSG_FACTS)
 DEFINE_OWNING_MESSAGE(ras_reply, MSG_RAS)
 
 /* --- SAMPLED ---------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
  * stacks of some ranks. Each rank is answered by an INSPECTED of its own as soon as it is known. Or
  * it asks what NCCL's RAS says, twice, answered by a RAS each; or for dumps of PyTorch's flight
  * recorder, answered by DUMPs. Of a rank that has crashed it asks for the stack in its core
- * file.
+ * file. After a failure it asks for facts of the node, answered by FACTS.
  */
 #pragma once
 
@@ -76,6 +76,7 @@ enum inspect_what {
         INSPECT_RAS,    /* NCCL's RAS of the job, at its address on this node */
         INSPECT_FLIGHT, /* the flight recorders of the node, through their FIFOs */
         INSPECT_CORE,   /* the core file of a rank that has crashed, also after GONE */
+        INSPECT_FACTS,  /* what the node tells of a failure, also after GONE */
         INSPECT_WHATS,
 };
 
@@ -88,6 +89,7 @@ struct inspect_order {
         /* Of INSPECT_CORE: the rank's process, and whether the kernel says that it dumped core. */
         uint32_t pid;
         bool dumped;
+        char path[256]; /* of INSPECT_FACTS: which could not be written */
 };
 
 enum { INSPECT_STACK_MAX = 32 << 10 };
@@ -111,6 +113,16 @@ struct inspected {
         char problem[200]; /* why there is none (of INSPECT_CORE: no file), or INSPECT_NO_PYTHON */
         char *stack;
 };
+
+/* What a node tells of a failure. */
+struct node_facts {
+        uint32_t number; /* of the INSPECT */
+        /* Of the file system of the path: f_type and f_fsid of statfs(2); 0 = not known. */
+        uint64_t fs_type, fs_id;
+};
+
+void node_facts_encode(struct buf *b, const struct node_facts *m);
+int node_facts_decode(struct node_facts *m, const struct frame *f, struct error *err);
 
 enum { RAS_TEXT_MAX = 512 << 10 };
 

@@ -134,6 +134,7 @@ AGAIN_OWNED(node_status)
 AGAIN_OWNED(inspect_order)
 AGAIN_OWNED(inspected)
 AGAIN_OWNED(ras_reply)
+AGAIN(node_facts)
 AGAIN_OWNED(sample)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
@@ -235,6 +236,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_INSPECT] = inspect_order_again,
         [MSG_INSPECTED] = inspected_again,
         [MSG_RAS] = ras_reply_again,
+        [MSG_FACTS] = node_facts_again,
         [MSG_SAMPLE] = number_again,
         [MSG_SAMPLED] = sample_again,
         [MSG_RECORD] = number_again,

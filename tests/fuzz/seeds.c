@@ -256,6 +256,12 @@ static void seed_statuses(struct buf *b)
                                                          .pid = 4711,
                                                          .dumped = true });
         write_message(b, "inspect-core");
+        inspect_order_encode(b, &(struct inspect_order){ .number = 8,
+                                                         .what = INSPECT_FACTS,
+                                                         .path = "/data/run/step-7.pt" });
+        write_message(b, "inspect-facts");
+        node_facts_encode(b, &(struct node_facts){ .number = 8, .fs_type = 0xEF53, .fs_id = 7 });
+        write_message(b, "facts");
         inspected_encode(b, &(struct inspected){ .number = 5,
                                                  .left = 1,
                                                  .rank = 3,

@@ -11,7 +11,7 @@ export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib
 # The limit ends a launch that believes in such an agent: nothing else does.
 fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 --timeout 20s "$@" never-run; }
 
-for early in STARTED REFUSED OUTPUT EXITED REPORT DUMP NCCL CREDIT GONE HELLO PONG STATUS INSPECTED RAS PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
+for early in STARTED REFUSED OUTPUT EXITED REPORT DUMP NCCL CREDIT GONE HELLO PONG STATUS INSPECTED RAS FACTS PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
     EARLY=$early fake
     exits "$early before the launch: 125" 125
     has "$early before the launch is told" "$ERR" "the agent sent a message out of turn: $early"
@@ -60,7 +60,7 @@ dump_refused DUMP-BEHIND 'another part was due' --log-dir logs
 dump_refused DUMP-SHORT 'another part was due' --log-dir logs
 dump_refused "$(printf 'DUMP-TOLD %.0s' {1..129})" 'DUMP, after 128 dumps'
 is 'nothing of them is kept' "$(find logs -name 'nccl_trace_rank*')" ''
-for word in HELLO PONG STATUS INSPECTED RAS ENDPOINT_OPENED PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
+for word in HELLO PONG STATUS INSPECTED RAS FACTS ENDPOINT_OPENED PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
     out_of_turn "STARTED $word" "out of turn: $word"
 done
 

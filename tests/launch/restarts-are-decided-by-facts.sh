@@ -70,6 +70,27 @@ auto sh -c "$(ends 1 "$(printf "$full" /tmp/cache/x)")"
 exits 'the /tmp of a node is its own' 0
 has 'its host goes' "$ERR" 'host out: what failed belongs to b alone'
 
+# Elsewhere the agents tell. Those of this machine see one file system, unless a node has mounted its own.
+# shellcheck disable=SC2059
+auto sh -c "$(rank_one "$(printf "$full" /srv/step-7)")"
+is 'a file system that two nodes see with one id is shared' "$(decisions)" '1:full:same hosts:b 2:full:stop:b'
+if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
+    cat >own-mount <<'END'
+#!/bin/sh
+export NODE="$1"
+shift
+[ "$NODE" != b ] || exec unshare --mount sh -c 'mount -t tmpfs none /srv && exec "$@"' sh "$@"
+exec "$@"
+END
+    chmod +x own-mount
+    # shellcheck disable=SC2059
+    auto --start-with "$PWD/own-mount {host}" sh -c "$(ends 1 "$(printf "$full" /srv/step-7)")"
+    exits 'a local file system that no other node sees is of the node alone' 0
+    is 'its host goes' "$(decisions)" '1:node:host out:b 2:-:-:-'
+else
+    skip 'a local file system that no other node sees is of the node alone' 'needs root (a mount namespace)'
+fi
+
 # Steps of --progress-re, of which the second attempt wins none.
 auto --progress-re 'step ([0-9]+)' sh -c "$(rank_one 'echo step $((HN_RESTART < 2 ? 5 + HN_RESTART : 6)); sleep 0.2; exit 3')"
 exits 'with progress the same failure does not end it' 3

@@ -219,7 +219,7 @@ static pid_t living_pid(const struct worker *w)
 
 static bool is_of_all_ranks(const struct inspect_order *o)
 {
-        return o->what != INSPECT_STACKS && o->what != INSPECT_CORE;
+        return o->what != INSPECT_STACKS && o->what != INSPECT_CORE && o->what != INSPECT_FACTS;
 }
 
 /* In a process namespace a process does not have the number that its core file has. */

@@ -25,6 +25,7 @@
 #include "agent/inspect/blocked.h"
 #include "agent/inspect/core_file.h"
 #include "agent/inspect/flight_recorder.h"
+#include "agent/inspect/node_facts.h"
 #include "agent/inspect/ras_client.h"
 #include "agent/inspect/stack_tool.h"
 #include "agent/rank/rank_status.h"
@@ -458,6 +459,8 @@ void inspector_run(const struct inspect_order *o, const struct inspector_rank *r
                 ras_client_run(o, ranks, n, to);
         else if (o->what == INSPECT_FLIGHT)
                 flight_recorder_run(o, paths, to);
+        else if (o->what == INSPECT_FACTS)
+                node_facts_run(o, to);
         else if (!n)
                 send_inspected(to, &none);
         else if (o->what == INSPECT_CORE)

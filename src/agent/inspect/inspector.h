@@ -24,6 +24,6 @@ struct inspector_paths {
 };
 
 /* Writes an INSPECTED for each rank to @to, the last with .left 0, or the answers of RAS or of
- * flight recorders. Ends early on SIGTERM, after all tools are killed. */
+ * flight recorders, or facts of the node. Ends early on SIGTERM, after all tools are killed. */
 void inspector_run(const struct inspect_order *o, const struct inspector_rank *ranks, size_t n,
                    const struct inspector_paths *paths, int to);

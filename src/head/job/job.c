@@ -424,9 +424,9 @@ void job_last_diags(struct job *j, struct diags *to)
 
 void job_order_name(const struct job *j, const struct cause *c, char *to, size_t size)
 {
-        if (!j->orders.by_command)
+        if (!j->orders.command_pid)
                 snprintf(to, size, "%s", outcome_signal_name(c->signal));
-        else if (j->orders.command_pid)
+        else if (j->orders.command_pid > 0)
                 snprintf(to, size, "hnlaunch stop (pid %d)", j->orders.command_pid);
         else
                 snprintf(to, size, "hnlaunch stop");
@@ -448,7 +448,7 @@ void job_sentence(const struct job *j, const struct cause *c, char *to, size_t s
         char *name;
 
         outcome_sentence(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
-        if (c->kind != CAUSE_ORDER || !j->orders.by_command)
+        if (c->kind != CAUSE_ORDER || !j->orders.command_pid)
                 return;
         name = strrchr(to, ' ') ? strrchr(to, ' ') + 1 : to; /* of the signal, the last word */
         job_order_name(j, c, name, size - (size_t)(name - to));

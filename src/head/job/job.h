@@ -35,6 +35,7 @@ struct dump_files;
 struct dump;
 struct inspect_order;
 struct inspected;
+struct node_facts;
 struct rank_board;
 struct ras_reply;
 struct rank_table;
@@ -150,6 +151,9 @@ struct job_next {
 bool job_restart_as(struct job *j, struct plan *plan, const struct job_next *next);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
+/* Asks all nodes with an agent about the file system of @path, and waits for some seconds at most.
+ * Fills @facts, by node; number 0 = no answer. Between two attempts. */
+void job_ask_facts(struct job *j, const char *path, struct node_facts *facts);
 /* If the cause is a rank that crashed: waits for what its node finds in the core file, for some
  * seconds at most. A signal ends the wait. */
 void job_read_core(struct job *j);

@@ -349,6 +349,20 @@ static int on_ras(struct job *j, struct node *n, const struct frame *f, struct e
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: RAS without a request");
 }
 
+/* Late answers are ignored. */
+static int on_facts(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct node_facts m;
+
+        if (node_facts_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (!m.number || m.number > j->orders.inspections)
+                return err_set(err, EPROTO, "message out of turn: FACTS without a request");
+        if (j->facts && m.number == j->orders.inspections)
+                j->facts[n->index] = m;
+        return 0;
+}
+
 static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         const struct plan *plan = j->attempt.plan;
@@ -469,6 +483,7 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_STATUS] = on_status,
         [MSG_INSPECTED] = on_inspected,
         [MSG_RAS] = on_ras,
+        [MSG_FACTS] = on_facts,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_endpoint_opened,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is asked of the nodes about their ranks: tables and inspections for `hnlaunch why` and
- * Ctrl-\, samples for top, and after the end the core file of the first cause and the traces. The
- * last two turn the loop until the answers are there, or @answer_limit is over.
+ * Ctrl-\, samples for top; between two attempts for facts about a failure, and after the end for
+ * the core file of the first cause and the traces. The last three turn the loop until the answers
+ * are there, or the timer @answer is over.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ enum {
         TRACES_MS = 5000,     /* for the traces of all nodes */
         CORE_MS = 5000,       /* for a tool that reads a core file */
         CORE_SLACK_MS = 1000, /* for the answer besides */
+        FACTS_MS = 5000,      /* for the file systems of all nodes */
 };
 
 /* --- while the ranks run ---------------------------------------------------------------------- */
@@ -154,6 +156,49 @@ void job_read_core(struct job *j)
         core->waits = false;
         uv_unref((uv_handle_t *)&j->timers.answer);
         uv_timer_stop(&j->timers.answer);
+}
+
+/* --- facts about a failure -------------------------------------------------------------------- */
+
+static bool has_agent(const struct node *n)
+{
+        return !n->ended && (n->state == NODE_GONE || n->state == NODE_READY);
+}
+
+static bool lacks_facts(const struct job *j)
+{
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (!j->facts[i].number && has_agent(&j->cluster.nodes[i]))
+                        return true;
+        return false;
+}
+
+static void on_facts_over(uv_timer_t *t)
+{
+        uv_timer_stop(t); /* it is no longer active */
+}
+
+void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
+{
+        struct inspect_order o = { .number = ++j->orders.inspections, .what = INSPECT_FACTS };
+
+        snprintf(o.path, sizeof(o.path), "%s", path);
+        j->facts = facts;
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (!has_agent(n))
+                        continue;
+                inspect_order_encode(&n->out, &o);
+                node_flush(n);
+        }
+        uv_timer_start(&j->timers.answer, on_facts_over, FACTS_MS, 0);
+        uv_ref((uv_handle_t *)&j->timers.answer);
+        while (lacks_facts(j) && uv_is_active((uv_handle_t *)&j->timers.answer))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        uv_unref((uv_handle_t *)&j->timers.answer);
+        uv_timer_stop(&j->timers.answer);
+        j->facts = NULL;
 }
 
 /* --- traces ------------------------------------------------------------------------------------

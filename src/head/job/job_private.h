@@ -53,8 +53,7 @@ struct job_orders {
         bool has_grace;
         uint32_t grace_ms; /* in place of --grace */
         bool hung_up;      /* the terminal is gone, and the job goes on */
-        bool by_command;   /* `hnlaunch stop` has ordered the end */
-        int command_pid;   /* of it; 0 = unknown */
+        int command_pid; /* of a `hnlaunch stop` that has ordered the end; 0 = none, -1 = unknown */
         struct stop_orders stop;
         uint32_t inspections; /* the newest number of job_inspect() */
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */
@@ -101,7 +100,8 @@ struct job {
         bool logs_failed; /* a file of the run directory cannot be written */
         int stderr_error; /* errno of the first failed write of output to stderr */
         struct job_history history;
-        job_stand_in *stand_in; /* NULL = no host stands by unconnected */
+        job_stand_in *stand_in;   /* NULL = no host stands by unconnected */
+        struct node_facts *facts; /* by node, while job_ask_facts() waits; else NULL */
 };
 
 /* --- job.c --- */

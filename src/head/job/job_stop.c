@@ -151,7 +151,7 @@ static void describe_stop(const struct job *j, const struct cause *c, const char
         else
                 outcome_brief(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", why, to,
                               size);
-        if (c->kind != CAUSE_ORDER || c->signal != SIGINT || !grace_ms || j->orders.by_command ||
+        if (c->kind != CAUSE_ORDER || c->signal != SIGINT || !grace_ms || j->orders.command_pid ||
             all_ranks_ended(j))
                 return;
         format_duration(grace, sizeof(grace), (int64_t)grace_ms * 1000);
@@ -308,8 +308,7 @@ void job_order_stop(struct job *j, int64_t grace_ms, int pid)
                 return;
         }
         j->orders.stop = (struct stop_orders){ 0 }; /* no signal of the same cause */
-        j->orders.by_command = true;
-        j->orders.command_pid = pid;
+        j->orders.command_pid = pid > 0 ? pid : -1;
         job_signal(j, SIGTERM);
 }
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
@@ -36,37 +35,17 @@ struct launch_restart {
 
 /* ---- facts ---- */
 
-/* Whether the type of a file system is a network's (statfs(2)). */
-static bool is_network_type(unsigned long type)
+/* Asks the nodes. */
+static enum path_owner find_path_owner(void *ctx, int node, const char *path)
 {
-        static const unsigned long types[] = {
-                0x6969 /* NFS */,        0xFE534D42 /* SMB2 */,
-                0xFF534D42 /* CIFS */,   0x0BD00BD0 /* Lustre */,
-                0x47504653 /* GPFS */,   0x00C36400 /* Ceph */,
-                0x19830326 /* BeeGFS */, 0xAAD7AAEA /* PanFS */,
-                0x5346414F /* AFS */,    0x20030528 /* OrangeFS */
-        };
+        struct launch *l = ctx;
+        struct node_facts *facts = xcalloc(l->hosts.n, sizeof(*facts));
+        enum path_owner owner;
 
-        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-                if (types[i] == (type & 0xFFFFFFFF))
-                        return true;
-        return false;
-}
-
-/* Looks here: a path that is on a network's file system on this machine is shared. */
-static enum path_owner find_path_owner(void *ctx UNUSED, const char *path)
-{
-        CLEANUP(free_textp) char *folder = xstrdup(path);
-        struct statfs fs;
-        char *slash;
-
-        while (statfs(folder, &fs) < 0) {
-                slash = strrchr(folder, '/');
-                if (!slash || slash == folder)
-                        return PATH_UNKNOWN;
-                *slash = '\0';
-        }
-        return is_network_type((unsigned long)fs.f_type) ? PATH_SHARED : PATH_UNKNOWN;
+        job_ask_facts(l->run.job, path, facts);
+        owner = evidence_path_owner(facts, l->hosts.n, (size_t)node);
+        free(facts);
+        return owner;
 }
 
 /* Returns the time of the newest file of --progress-file; 0 = there is none. */
@@ -199,7 +178,8 @@ static bool decide_next(struct launch *l)
         struct evidence_facts facts = { .plan = &l->plan,
                                         .hosts = &l->hosts,
                                         .give_up = limits.give_up,
-                                        .find_owner = find_path_owner };
+                                        .find_owner = find_path_owner,
+                                        .ctx = l };
         CLEANUP(intlist_finish) struct intlist retired = { 0 };
         struct restart_decision d;
         struct job_next next = { .retired = &retired };

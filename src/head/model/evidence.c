@@ -97,6 +97,55 @@ static bool is_node_path(const char *path)
         return false;
 }
 
+/* Types of statfs(2). */
+static bool is_network_type(uint64_t type)
+{
+        static const uint64_t types[] = {
+                0x6969 /* NFS */,        0xFE534D42 /* SMB2 */,
+                0xFF534D42 /* CIFS */,   0x0BD00BD0 /* Lustre */,
+                0x47504653 /* GPFS */,   0x00C36400 /* Ceph */,
+                0x19830326 /* BeeGFS */, 0xAAD7AAEA /* PanFS */,
+                0x5346414F /* AFS */,    0x20030528 /* OrangeFS */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (types[i] == type)
+                        return true;
+        return false;
+}
+
+/* FUSE and what is not listed may be a network's. */
+static bool is_local_type(uint64_t type)
+{
+        static const uint64_t types[] = {
+                0xEF53 /* ext4 */,      0x58465342 /* XFS */,   0x9123683E /* Btrfs */,
+                0xF2F52010 /* F2FS */,  0x2FC12FC1 /* ZFS */,   0xCA451A4E /* bcachefs */,
+                0x01021994 /* tmpfs */, 0x858458F6 /* ramfs */, 0x794C7630 /* overlayfs */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (types[i] == type)
+                        return true;
+        return false;
+}
+
+enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, size_t node)
+{
+        const struct node_facts *own = &facts[node];
+        bool differs = false;
+
+        if (is_network_type(own->fs_type))
+                return PATH_SHARED;
+        for (size_t i = 0; i < n; i++) {
+                if (i == node || !own->fs_id || !facts[i].fs_id)
+                        continue;
+                if (facts[i].fs_id == own->fs_id)
+                        return PATH_SHARED;
+                differs = true;
+        }
+        return differs && is_local_type(own->fs_type) ? PATH_OF_NODE : PATH_UNKNOWN;
+}
+
 static const char *name_host(const struct evidence_facts *f, int node)
 {
         return node >= 0 && (size_t)node < f->hosts->n ? f->hosts->v[node].name : "";
@@ -172,8 +221,8 @@ static void read_text(struct evidence *e, const struct outcome *o, const struct 
                 find_path(c->text, e->path, sizeof(e->path));
                 if (is_node_path(e->path))
                         e->owner = PATH_OF_NODE;
-                else if (*e->path && f->find_owner)
-                        e->owner = f->find_owner(f->ctx, e->path);
+                else if (*e->path && c->node >= 0)
+                        e->owner = f->find_owner(f->ctx, c->node, e->path);
                 if (e->owner == PATH_OF_NODE && !everywhere)
                         e->kind = EVIDENCE_NODE;
         } else if (tells_of_gpu(c->text) && !everywhere) {

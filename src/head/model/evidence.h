@@ -13,6 +13,7 @@
 #include "head/hosts/hosts.h"
 #include "head/model/outcome.h"
 #include "head/model/plan.h"
+#include "wire/status_msg.h"
 
 enum evidence_kind {
         EVIDENCE_NONE,    /* no failure of ranks or nodes: an order, a limit, hnlaunch itself */
@@ -59,10 +60,16 @@ struct evidence_facts {
         const struct hosts *hosts;
         int give_up; /* exit code */
         bool progress;
-        /* Whose file system @path is on, for paths that are not a node's by name; may be NULL. */
-        enum path_owner (*find_owner)(void *ctx, const char *path);
+        /* Whose file system @path of a rank on @node is on, for paths that are not a node's by
+         * name. */
+        enum path_owner (*find_owner)(void *ctx, int node, const char *path);
         void *ctx;
 };
+
+/* Returns whose file system a path of @node is on, by what each node tells of the path: @facts, of
+ * @n nodes, number 0 = none. It is shared if the type is a network's, or if another node has the
+ * same id; the node's if the type is a local one, and another node has another id. */
+enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, size_t node);
 
 /* Reads the evidence from the outcome of an attempt, after outcome_finalize(). */
 void evidence_collect(struct evidence *ret, const struct outcome *o,

@@ -211,7 +211,8 @@ const struct restart_rule restart_rules[] = {
         { "exit 93 (--give-up)", "stop: the program wants no other attempt", decide_given_up },
         { "the program is missing on all nodes (on one alone: see below)", "stop", decide_missing },
         { "a host or its agent was lost", "that host out, a spare host in", decide_lost },
-        { "what belongs to the node alone failed: push, start of a process, its /tmp or /dev/shm",
+        { "what belongs to the node alone failed: push, start of a process, its /tmp, "
+          "/dev/shm or own disk",
           "that host out, a spare host in; the same on a third host: stop, it is the program's",
           decide_node },
         { "signal ILL, BUS, FPE, SEGV or ABRT; a GPU that its driver calls broken; a hang that "

@@ -100,7 +100,8 @@ TEST(an_inspection_comes_back_as_sent)
                                              .ranks = (uint32_t[]){ 70000, 1 },
                                              .n_ranks = 2,
                                              .pid = 4194303,
-                                             .dumped = true };
+                                             .dumped = true,
+                                             .path = "/data/x" };
         const struct inspected answer = { .number = 5,
                                           .left = 63,
                                           .rank = 70000,
@@ -129,6 +130,7 @@ TEST(an_inspection_comes_back_as_sent)
         assert_int_equal(o.ranks[0], 70000);
         assert_int_equal(o.pid, 4194303);
         assert_true(o.dumped);
+        assert_string_equal(o.path, "/data/x");
         inspect_order_finish(&o);
         frame_consume(&b, &f);
 
@@ -240,6 +242,22 @@ TEST(a_request_comes_back_as_sent)
         assert_int_equal(number, 0xfffefdfc);
         f.len--;
         assert_int_equal(number_decode(&number, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+TEST(facts_of_a_node_come_back_as_sent)
+{
+        const struct node_facts sent = { .number = 9, .fs_type = 0x9123683E, .fs_id = UINT64_MAX };
+        struct node_facts m;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        node_facts_encode(&b, &sent);
+        f = first_frame(&b);
+        assert_int_equal(node_facts_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.number, 9);
+        assert_int_equal(m.fs_type, 0x9123683E);
+        assert_int_equal(m.fs_id, UINT64_MAX);
         buf_finish(&b);
 }
 

@@ -56,10 +56,11 @@ static char *read_words(void *ctx, int rank, struct burst *ret)
         return strdup(w->words[rank] ? w->words[rank] : "");
 }
 
-static enum path_owner find_owner(void *ctx, const char *path UNUSED)
+static enum path_owner find_owner(void *ctx, int node, const char *path UNUSED)
 {
         struct world *w = ctx;
 
+        assert_int_equal(node, w->outcome.cause.node);
         return w->owner;
 }
 
@@ -213,6 +214,32 @@ TEST_WORLD(a_full_file_system_is_of_the_node_alone_by_its_path)
                 if (e.kind != table[i].kind || e.error != table[i].error)
                         fail_msg("%s: %d %d", table[i].words, e.kind, e.error);
         }
+}
+
+TEST(a_file_system_is_shared_by_its_type_or_its_id)
+{
+        enum { NFS = 0x6969, EXT4 = 0xEF53, FUSE = 0x65735546, TMPFS = 0x01021994, NODE = 1 };
+        static const struct {
+                struct node_facts facts[3]; /* number, type, id */
+                enum path_owner owner;
+        } table[] = {
+                { { { 1, EXT4, 7 }, { 1, NFS, 8 }, { 0 } }, PATH_SHARED },
+                { { { 1, EXT4, 7 }, { 1, EXT4, 8 }, { 1, EXT4, 8 } }, PATH_SHARED },
+                { { { 1, FUSE, 8 }, { 1, FUSE, 8 }, { 0 } }, PATH_SHARED },
+                { { { 1, EXT4, 7 }, { 1, EXT4, 8 }, { 1, EXT4, 9 } }, PATH_OF_NODE },
+                { { { 1, EXT4, 7 }, { 1, TMPFS, 8 }, { 0 } }, PATH_OF_NODE },
+                /* The others share it, and this node has not mounted it. */
+                { { { 1, NFS, 7 }, { 1, EXT4, 8 }, { 1, NFS, 7 } }, PATH_OF_NODE },
+                { { { 1, FUSE, 7 }, { 1, FUSE, 8 }, { 1, FUSE, 9 } }, PATH_UNKNOWN },
+                { { { 0 }, { 1, EXT4, 8 }, { 0 } }, PATH_UNKNOWN },
+                { { { 1, EXT4, 7 }, { 0 }, { 1, EXT4, 9 } }, PATH_UNKNOWN },
+                { { { 1, EXT4, 0 }, { 1, EXT4, 0 }, { 1, EXT4, 0 } }, PATH_UNKNOWN },
+                { { { 1, 0, 0 }, { 1, EXT4, 8 }, { 1, 0, 0 } }, PATH_UNKNOWN },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (evidence_path_owner(table[i].facts, 3, NODE) != table[i].owner)
+                        fail_msg("row %zu: %d", i, evidence_path_owner(table[i].facts, 3, NODE));
 }
 
 TEST_WORLD(what_fails_on_two_hosts_at_once_is_of_none)

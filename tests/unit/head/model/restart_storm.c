@@ -75,7 +75,7 @@ static char *read_words(void *ctx, int rank, struct burst *ret)
         return strdup(is_first ? s->words : is_peer ? peer_words : "");
 }
 
-static enum path_owner find_owner(void *ctx UNUSED, const char *path)
+static enum path_owner find_owner(void *ctx UNUSED, int node UNUSED, const char *path)
 {
         return !strncmp(path, "/ckpt", 5) ? PATH_SHARED : PATH_UNKNOWN;
 }
