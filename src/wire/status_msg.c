@@ -65,6 +65,7 @@ static void code_inspect_order(struct codec *c, struct inspect_order *m)
         codec_u32(c, &m->pid);
         codec_bool(c, &m->dumped);
         codec_text(c, m->path, sizeof(m->path));
+        codec_u32_array(c, &m->gpus, &m->n_gpus, GPUS_MAX);
 }
 
 static void code_inspected(struct codec *c, struct inspected *m)
@@ -89,6 +90,7 @@ static void code_node_facts(struct codec *c, struct node_facts *m)
         codec_u32(c, &m->number);
         codec_u64(c, &m->fs_type);
         codec_u64(c, &m->fs_id);
+        codec_text(c, m->gpu, sizeof(m->gpu));
 }
 
 static void code_ras_reply(struct codec *c, struct ras_reply *m)

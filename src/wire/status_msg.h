@@ -83,13 +83,17 @@ enum inspect_what {
 struct inspect_order {
         uint32_t number;   /* for the answers */
         uint8_t what;      /* enum inspect_what */
-        uint32_t limit_ms; /* of INSPECT_CORE: 0 = only where the file is */
+        uint32_t limit_ms; /* of INSPECT_CORE: 0 = only where the file is; of INSPECT_FACTS: what is
+                            * older does not count */
         uint32_t *ranks;   /* of INSPECT_STACKS, the most important first; of INSPECT_CORE */
         uint32_t n_ranks;
         /* Of INSPECT_CORE: the rank's process, and whether the kernel says that it dumped core. */
         uint32_t pid;
         bool dumped;
-        char path[256]; /* of INSPECT_FACTS: which could not be written */
+        /* Of INSPECT_FACTS: what could not be written, "" = nothing; the GPUs of the ranks. */
+        char path[256];
+        uint32_t *gpus;
+        uint32_t n_gpus;
 };
 
 enum { INSPECT_STACK_MAX = 32 << 10 };
@@ -114,11 +118,12 @@ struct inspected {
         char *stack;
 };
 
-/* What a node tells of a failure. */
+/* What a node tells of a failure; what it does not know is 0 or "". */
 struct node_facts {
         uint32_t number; /* of the INSPECT */
-        /* Of the file system of the path: f_type and f_fsid of statfs(2); 0 = not known. */
+        /* Of the file system of the path: f_type and f_fsid of statfs(2). */
         uint64_t fs_type, fs_id;
+        char gpu[120]; /* "Xid 79 (fallen off the bus) of GPU 0000:18:00"; "" = no GPU is broken */
 };
 
 void node_facts_encode(struct buf *b, const struct node_facts *m);

@@ -258,9 +258,14 @@ static void seed_statuses(struct buf *b)
         write_message(b, "inspect-core");
         inspect_order_encode(b, &(struct inspect_order){ .number = 8,
                                                          .what = INSPECT_FACTS,
-                                                         .path = "/data/run/step-7.pt" });
+                                                         .path = "/data/run/step-7.pt",
+                                                         .gpus = (uint32_t[]){ 0, 1 },
+                                                         .n_gpus = 2 });
         write_message(b, "inspect-facts");
-        node_facts_encode(b, &(struct node_facts){ .number = 8, .fs_type = 0xEF53, .fs_id = 7 });
+        node_facts_encode(b, &(struct node_facts){ .number = 8,
+                                                   .fs_type = 0xEF53,
+                                                   .fs_id = 7,
+                                                   .gpu = "Xid 79 (fallen off the bus)" });
         write_message(b, "facts");
         inspected_encode(b, &(struct inspected){ .number = 5,
                                                  .left = 1,

@@ -103,7 +103,7 @@ class Order:
 
     def inspect(self):
         ranks = self.r.choice([[], [0], [0, 1], [0, 0, 7, 2**32 - 1]])
-        return INSPECT, u32(self.number()) + bytes([self.r.randrange(7)]) + u32(self.number(), len(ranks), *ranks, self.number()) + bytes([self.r.randrange(2)]) + text(self.r.choice(["", "/", "/tmp/x", "x"]))
+        return INSPECT, u32(self.number()) + bytes([self.r.randrange(7)]) + u32(self.number(), len(ranks), *ranks, self.number()) + bytes([self.r.randrange(2)]) + text(self.r.choice(["", "/", "/tmp/x", "x"])) + u32(*self.r.choice([[0], [1, 0], [2, 0, 2**32 - 1]]))
 
     def child(self):
         return CHILD_AGENT, (u32(self.r.randrange(1, 4), self.r.choice([0, 1, 9])) + bytes([self.r.randrange(2)]) +

@@ -183,21 +183,43 @@ static void read_gpu(struct gpu_list *to, const char *path, const char *nodes)
         free(text);
 }
 
-void inventory_read_gpus(struct gpu_list *to, const char *folder, const char *nodes)
+/* Returns the index of the GPU whose address begins with @address (NULL = none is looked for). */
+static uint32_t read_gpu_folder(struct gpu_list *to, const char *folder, const char *nodes,
+                                const char *address)
 {
         struct dirent **entries;
         int n = scandir(folder, &entries, NULL, alphasort);
+        uint32_t found = UINT32_MAX, before;
         char *path;
 
         for (int i = 0; i < n; i++) {
                 path = xasprintf("%s/%s/information", folder, entries[i]->d_name);
+                before = to->n;
                 if (entries[i]->d_name[0] != '.')
                         read_gpu(to, path, nodes);
+                if (to->n > before && address &&
+                    !strncmp(entries[i]->d_name, address, strlen(address)))
+                        found = before;
                 free(path);
                 free(entries[i]);
         }
         if (n >= 0)
                 free(entries);
+        return found;
+}
+
+void inventory_read_gpus(struct gpu_list *to, const char *folder, const char *nodes)
+{
+        read_gpu_folder(to, folder, nodes, NULL);
+}
+
+uint32_t inventory_find_gpu(const char *folder, const char *nodes, const char *address)
+{
+        struct gpu_list all = { 0 };
+        uint32_t found = read_gpu_folder(&all, folder, nodes, address);
+
+        free(all.v);
+        return found;
 }
 
 /* Splits the GPUs of the node into those that CUDA_VISIBLE_DEVICES shows and the others. */

@@ -19,5 +19,8 @@ void inventory_take(struct hello *h);
 
 /* Counts the devices in a folder like /sys/class/infiniband; 0 = there is none. */
 uint32_t inventory_count_devices(const char *folder);
+/* Returns the index of the GPU whose PCI address begins with @address; UINT32_MAX = there is none.
+ * Folder and nodes as below. */
+uint32_t inventory_find_gpu(const char *folder, const char *nodes, const char *address);
 /* Reads GPUs from a folder like /proc/driver/nvidia/gpus and device nodes named @nodes + minor. */
 void inventory_read_gpus(struct gpu_list *to, const char *folder, const char *nodes);

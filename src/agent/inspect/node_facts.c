@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A broken GPU is known from its configuration space, which reads as ones when the GPU has fallen
+ * off the bus, and from the Xid messages of NVIDIA's driver in the kernel log. /dev/kmsg is read
+ * where the user may; else a file of a syslog daemon, if the administrator lets the user read one.
+ * The time of a message is that of the kernel's log clock, which is CLOCK_MONOTONIC but for
+ * adjustments of the latter.
+ */
 #include "agent/inspect/node_facts.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
+#include "agent/core/inventory.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+
+enum {
+        LOG_TAIL = 1 << 20, /* read of a file */
+        READ = 8192,        /* a record of /dev/kmsg is not longer */
+};
+
+static const char driver_folder[] = "/proc/driver/nvidia/gpus", device_nodes[] = "/dev/nvidia";
+
+/* --- file systems ----------------------------------------------------------------------------- */
 
 void node_facts_read_path(struct node_facts *m, const char *path)
 {
@@ -25,12 +49,165 @@ void node_facts_read_path(struct node_facts *m, const char *path)
         m->fs_id = (uint64_t)id[1] << 32 | id[0];
 }
 
+/* --- the kernel log --------------------------------------------------------------------------- */
+
+/* Xids of broken hardware and firmware. Others follow from errors of programs (13, 31, 43, 45), or
+ * are no failures. Source: NVIDIA's Xid catalog. */
+static const char *explain_xid(unsigned number)
+{
+        static const struct {
+                unsigned number;
+                const char *words;
+        } table[] = {
+                { 48, "double-bit ECC error" },
+                { 62, "micro-controller halted" },
+                { 64, "row remapping failed" },
+                { 74, "NVLink error" },
+                { 79, "fallen off the bus" },
+                { 94, "contained ECC error" },
+                { 95, "uncontained ECC error" },
+                { 119, "GSP does not answer" },
+                { 120, "GSP error" },
+                { 121, "C2C link error" },
+                { 140, "unrecovered ECC error" },
+                { 143, "initialization failed" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (table[i].number == number)
+                        return table[i].words;
+        return NULL;
+}
+
+/* Returns the message of a line, and its time; NULL = the line is not the kernel's, or has none. */
+static const char *read_log_time(const char *line, uint64_t *ret_us)
+{
+        unsigned priority, seconds, micros;
+        unsigned long long us;
+        const char *at;
+        int len = 0;
+
+        if (sscanf(line, "%u,%*u,%llu,%*[^;];%n", &priority, &us, &len) == 2 && len) {
+                *ret_us = us;
+                return priority >> 3 ? NULL : line + len; /* the kernel's facility is 0 */
+        }
+        at = strstr(line, " kernel: [");
+        if (!at || sscanf(at, " kernel: [ %u.%6u] %n", &seconds, &micros, &len) != 2 || !len)
+                return NULL;
+        *ret_us = (uint64_t)seconds * 1000000 + micros;
+        return at + len;
+}
+
+bool node_facts_read_line(struct xid *ret, const char *line, uint64_t since_us)
+{
+        uint64_t us;
+        const char *text = read_log_time(line, &us);
+
+        if (!text || us < since_us || strncmp(text, "NVRM: Xid (", 11) != 0)
+                return false;
+        text += 11;
+        text += strncmp(text, "PCI:", 4) ? 0 : 4;
+        if (sscanf(text, "%15[0-9a-fA-F:.]): %u", ret->address, &ret->number) != 2)
+                return false;
+        ret->words = explain_xid(ret->number);
+        return ret->words;
+}
+
+static int open_log(void)
+{
+        static const char *const files[] = { "/var/log/kern.log", "/var/log/messages",
+                                             "/var/log/syslog" };
+        int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+        for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(files); i++) {
+                fd = open(files[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+                if (fd >= 0 && lseek(fd, -LOG_TAIL, SEEK_END) < 0)
+                        lseek(fd, 0, SEEK_SET);
+        }
+        return fd;
+}
+
+/* --- GPUs ------------------------------------------------------------------------------------- */
+
+static bool is_of_ranks(const struct inspect_order *o, const char *address)
+{
+        uint32_t gpu = inventory_find_gpu(driver_folder, device_nodes, address);
+
+        for (uint32_t i = 0; i < o->n_gpus; i++)
+                if (gpu != UINT32_MAX && o->gpus[i] == gpu)
+                        return true;
+        return false;
+}
+
+/* The newest message counts. */
+static void take_lines(struct node_facts *m, const struct inspect_order *o, struct buf *lines)
+{
+        uint64_t now_us = (uint64_t)clock_ns() / 1000, age_us = (uint64_t)o->limit_ms * 1000;
+        const unsigned char *begin, *end;
+        struct xid xid;
+
+        while ((begin = buf_data(lines)) && (end = memchr(begin, '\n', buf_len(lines)))) {
+                CLEANUP(free_textp) char *line = xasprintf("%.*s", (int)(end - begin), begin);
+
+                if (node_facts_read_line(&xid, line, now_us - MIN(age_us, now_us)) &&
+                    is_of_ranks(o, xid.address))
+                        snprintf(m->gpu, sizeof(m->gpu), "Xid %u (%s) of GPU %s", xid.number,
+                                 xid.words, xid.address);
+                buf_consume(lines, (size_t)(end + 1 - begin));
+        }
+}
+
+static void read_log(struct node_facts *m, const struct inspect_order *o)
+{
+        CLEANUP(buf_finish) struct buf lines = BUF_INIT;
+        CLEANUP(fd_closep) int fd = open_log();
+        ssize_t n;
+        void *room;
+
+        while (fd >= 0 && (room = buf_reserve(&lines, READ))) {
+                n = read(fd, room, READ);
+                if (!n || (n < 0 && errno != EPIPE && errno != EINTR))
+                        break; /* EPIPE: a record of /dev/kmsg was overwritten */
+                buf_advance(&lines, (size_t)MAX(n, (ssize_t)0));
+                take_lines(m, o, &lines);
+        }
+}
+
+static void look_at_gpu(struct node_facts *m, const struct inspect_order *o, const char *address)
+{
+        CLEANUP(free_textp) char *path = xasprintf("/sys/bus/pci/devices/%s/config", address);
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        uint32_t ids;
+
+        if (fd >= 0 && read(fd, &ids, sizeof(ids)) == sizeof(ids) && ids == UINT32_MAX &&
+            is_of_ranks(o, address))
+                snprintf(m->gpu, sizeof(m->gpu), "GPU %.15s has fallen off the bus", address);
+}
+
+static void look_at_gpus(struct node_facts *m, const struct inspect_order *o)
+{
+        DIR *folder = opendir(driver_folder);
+        struct dirent *entry;
+
+        while (folder && (entry = readdir(folder)) && !*m->gpu)
+                if (*entry->d_name != '.')
+                        look_at_gpu(m, o, entry->d_name);
+        if (folder)
+                closedir(folder);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
 void node_facts_run(const struct inspect_order *o, int to)
 {
         struct node_facts m = { .number = o->number };
         struct buf b = BUF_INIT;
 
         node_facts_read_path(&m, o->path);
+        if (o->n_gpus)
+                read_log(&m, o);
+        if (o->n_gpus && !*m.gpu)
+                look_at_gpus(&m, o);
         node_facts_encode(&b, &m);
         fd_write_all(to, buf_data(&b), buf_len(&b));
         buf_finish(&b);

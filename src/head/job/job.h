@@ -151,8 +151,9 @@ struct job_next {
 bool job_restart_as(struct job *j, struct plan *plan, const struct job_next *next);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
-/* Asks all nodes with an agent about the file system of @path, and waits for some seconds at most.
- * Fills @facts, by node; number 0 = no answer. Between two attempts. */
+/* Asks the nodes of the attempt about their GPUs, and, unless @path is "", all nodes with an agent
+ * about its file system. Waits for some seconds at most. Fills @facts, zeros before, by node. After
+ * job_wait(). */
 void job_ask_facts(struct job *j, const char *path, struct node_facts *facts);
 /* If the cause is a rank that crashed: waits for what its node finds in the core file, for some
  * seconds at most. A signal ends the wait. */

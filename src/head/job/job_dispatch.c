@@ -358,8 +358,10 @@ static int on_facts(struct job *j, struct node *n, const struct frame *f, struct
                 return -EPROTO;
         if (!m.number || m.number > j->orders.inspections)
                 return err_set(err, EPROTO, "message out of turn: FACTS without a request");
-        if (j->facts && m.number == j->orders.inspections)
+        if (j->facts && m.number == j->facts[n->index].number) {
                 j->facts[n->index] = m;
+                j->facts[n->index].number = 0;
+        }
         return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "head/job/job_private.h"
 #include "head/output/say.h"
 #include "head/pull/trace_fetch.h"
@@ -20,7 +21,7 @@ enum {
         TRACES_MS = 5000,     /* for the traces of all nodes */
         CORE_MS = 5000,       /* for a tool that reads a core file */
         CORE_SLACK_MS = 1000, /* for the answer besides */
-        FACTS_MS = 5000,      /* for the file systems of all nodes */
+        FACTS_MS = 5000,      /* of all nodes about a failure */
 };
 
 /* --- while the ranks run ---------------------------------------------------------------------- */
@@ -168,9 +169,37 @@ static bool has_agent(const struct node *n)
 static bool lacks_facts(const struct job *j)
 {
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                if (!j->facts[i].number && has_agent(&j->cluster.nodes[i]))
+                if (j->facts[i].number && has_agent(&j->cluster.nodes[i]))
                         return true;
         return false;
+}
+
+/* Adds the GPUs that the ranks of a node had: those of the plan, else all that they could see. */
+static void add_gpus(struct inspect_order *o, const struct job *j, const struct node *n)
+{
+        const struct plan_node *p = &j->attempt.plan->nodes[n->index];
+        size_t count = p->gpus.n ? p->gpus.n : n->hello.n_gpus;
+
+        if (!p->n_ranks || !count)
+                return;
+        o->gpus = xcalloc(count, sizeof(*o->gpus));
+        for (size_t i = 0; i < count; i++)
+                o->gpus[o->n_gpus++] = p->gpus.n ? (uint32_t)p->gpus.v[i] : n->hello.gpus[i].index;
+}
+
+static void ask_facts(struct job *j, struct node *n, uint32_t number, const char *path)
+{
+        struct inspect_order o = { .number = number, .what = INSPECT_FACTS };
+
+        snprintf(o.path, sizeof(o.path), "%s", path);
+        o.limit_ms = (uint32_t)MIN(attempt_age_ms(&j->attempt), (uint64_t)UINT32_MAX);
+        add_gpus(&o, j, n);
+        if (*o.path || o.n_gpus) {
+                j->facts[n->index].number = number;
+                inspect_order_encode(&n->out, &o);
+                node_flush(n);
+        }
+        inspect_order_finish(&o);
 }
 
 static void on_facts_over(uv_timer_t *t)
@@ -180,18 +209,12 @@ static void on_facts_over(uv_timer_t *t)
 
 void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
 {
-        struct inspect_order o = { .number = ++j->orders.inspections, .what = INSPECT_FACTS };
+        uint32_t number = ++j->orders.inspections;
 
-        snprintf(o.path, sizeof(o.path), "%s", path);
         j->facts = facts;
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
-
-                if (!has_agent(n))
-                        continue;
-                inspect_order_encode(&n->out, &o);
-                node_flush(n);
-        }
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (has_agent(&j->cluster.nodes[i]))
+                        ask_facts(j, &j->cluster.nodes[i], number, path);
         uv_timer_start(&j->timers.answer, on_facts_over, FACTS_MS, 0);
         uv_ref((uv_handle_t *)&j->timers.answer);
         while (lacks_facts(j) && uv_is_active((uv_handle_t *)&j->timers.answer))

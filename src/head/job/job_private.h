@@ -101,7 +101,8 @@ struct job {
         int stderr_error; /* errno of the first failed write of output to stderr */
         struct job_history history;
         job_stand_in *stand_in;   /* NULL = no host stands by unconnected */
-        struct node_facts *facts; /* by node, while job_ask_facts() waits; else NULL */
+        struct node_facts *facts; /* by node, while job_ask_facts() waits: .number is set until the
+                                   * answer is there; else NULL */
 };
 
 /* --- job.c --- */

@@ -25,27 +25,26 @@
 struct launch_restart {
         struct restart_past *past;
         size_t n, cap;
-        int64_t best_step;   /* of all attempts; 0 = none */
-        int64_t file_ns;     /* the newest file of --progress-file before the attempt */
-        int64_t began_us;    /* of the attempt */
-        struct strv retired; /* "gpu001: its agent was lost" */
-        bool exhausted;      /* no spare host was left */
+        int64_t best_step;        /* of all attempts; 0 = none */
+        int64_t file_ns;          /* the newest file of --progress-file before the attempt */
+        int64_t began_us;         /* of the attempt */
+        struct strv retired;      /* "gpu001: its agent was lost" */
+        bool exhausted;           /* no spare host was left */
+        struct node_facts *facts; /* of the last attempt, by node */
         json_t *attempts;
 };
 
 /* ---- facts ---- */
 
-/* Asks the nodes. */
-static enum path_owner find_path_owner(void *ctx, int node, const char *path)
+static const struct node_facts *ask_node_facts(void *ctx, const char *path)
 {
         struct launch *l = ctx;
-        struct node_facts *facts = xcalloc(l->hosts.n, sizeof(*facts));
-        enum path_owner owner;
+        struct launch_restart *r = l->end.restart;
 
-        job_ask_facts(l->run.job, path, facts);
-        owner = evidence_path_owner(facts, l->hosts.n, (size_t)node);
-        free(facts);
-        return owner;
+        free(r->facts);
+        r->facts = xcalloc(l->hosts.n, sizeof(*r->facts));
+        job_ask_facts(l->run.job, path, r->facts);
+        return r->facts;
 }
 
 /* Returns the time of the newest file of --progress-file; 0 = there is none. */
@@ -178,7 +177,7 @@ static bool decide_next(struct launch *l)
         struct evidence_facts facts = { .plan = &l->plan,
                                         .hosts = &l->hosts,
                                         .give_up = limits.give_up,
-                                        .find_owner = find_path_owner,
+                                        .ask = ask_node_facts,
                                         .ctx = l };
         CLEANUP(intlist_finish) struct intlist retired = { 0 };
         struct restart_decision d;
@@ -257,6 +256,7 @@ void launch_restart_free(struct launch *l)
         if (!r)
                 return;
         free(r->past);
+        free(r->facts);
         strv_finish(&r->retired);
         json_decref(r->attempts);
         free(r);

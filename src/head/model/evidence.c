@@ -2,7 +2,8 @@
 /*
  * The kind comes from the first cause. The text of a rank refines it: an errno of a full or
  * read-only file system, or the words of a GPU driver about a broken GPU. If ranks of several hosts
- * failed at once with that text, it points to none of them.
+ * failed at once with that text, it points to none of them. What the nodes tell of their GPUs goes
+ * before.
  */
 #include "head/model/evidence.h"
 
@@ -222,12 +223,45 @@ static void read_text(struct evidence *e, const struct outcome *o, const struct 
                 if (is_node_path(e->path))
                         e->owner = PATH_OF_NODE;
                 else if (*e->path && c->node >= 0)
-                        e->owner = f->find_owner(f->ctx, c->node, e->path);
+                        e->owner = evidence_path_owner(f->ask(f->ctx, e->path), f->hosts->n,
+                                                       (size_t)c->node);
                 if (e->owner == PATH_OF_NODE && !everywhere)
                         e->kind = EVIDENCE_NODE;
         } else if (tells_of_gpu(c->text) && !everywhere) {
                 e->kind = EVIDENCE_GPU;
         }
+}
+
+/* Whether a broken GPU may be the reason. */
+static bool may_be_gpu(enum evidence_kind kind)
+{
+        return kind == EVIDENCE_EXIT || kind == EVIDENCE_KILLED || kind == EVIDENCE_FAULT ||
+               kind == EVIDENCE_GPU || kind == EVIDENCE_HANG;
+}
+
+/* A broken GPU of the node that failed, or the only one of all nodes, is the reason: ranks on other
+ * nodes may be the first to fail. */
+static void read_broken_gpus(struct evidence *e, const struct evidence_facts *f)
+{
+        const struct node_facts *facts = f->ask(f->ctx, "");
+        size_t n = 0, node = 0;
+
+        for (size_t i = 0; i < f->hosts->n; i++)
+                if (*facts[i].gpu) {
+                        node = i;
+                        n++;
+                }
+        if (e->node >= 0 && *facts[e->node].gpu)
+                node = (size_t)e->node;
+        else if (n != 1)
+                return;
+        if ((int)node != e->node)
+                e->rank = -1;
+        e->kind = EVIDENCE_GPU;
+        e->node = (int)node;
+        e->signal = 0;
+        snprintf(e->host, sizeof(e->host), "%s", name_host(f, e->node));
+        snprintf(e->gpu, sizeof(e->gpu), "%s", facts[node].gpu);
 }
 
 static bool has_given_up(const struct outcome *o, int code)
@@ -257,6 +291,8 @@ void evidence_collect(struct evidence *ret, const struct outcome *o, const struc
                 if (c->quote && e.kind != EVIDENCE_OOM)
                         read_text(&e, o, c, f);
         }
+        if (may_be_gpu(e.kind))
+                read_broken_gpus(&e, f);
         /* Where there is no other host, nothing tells the host from the program. */
         if (f->hosts->n < 2 && (e.kind == EVIDENCE_FAULT || e.kind == EVIDENCE_HANG))
                 *e.host = '\0';

@@ -20,7 +20,7 @@ enum evidence_kind {
         EVIDENCE_EXIT,    /* a rank failed with @code */
         EVIDENCE_KILLED,  /* a rank was killed by a @signal that others send */
         EVIDENCE_FAULT,   /* by one of ILL, BUS, FPE, SEGV, ABRT, or its shell tells so */
-        EVIDENCE_GPU,     /* the driver of the GPU reports a broken one */
+        EVIDENCE_GPU,     /* the driver of the GPU, or the kernel, reports a broken one */
         EVIDENCE_HANG,    /* a hang; @host "" = it names none */
         EVIDENCE_LOST,    /* a host or its agent was lost */
         EVIDENCE_NODE,    /* what belongs to the node alone failed: push, spawn, its /tmp */
@@ -45,7 +45,8 @@ struct evidence {
         int code, signal, error;
         char host[256];        /* "" = none */
         char text[512];        /* of an exception or a report, masked; "" = none */
-        char path[256];        /* of EVIDENCE_FULL, as the rank wrote it; "" = unknown */
+        char gpu[120];         /* what the node tells of a broken GPU; "" = nothing */
+        char path[256];        /* that could not be written, as the rank wrote it; "" = unknown */
         enum path_owner owner; /* of it */
         bool echo;             /* the words tell of another's failure, or of waiting in vain */
         bool gave_up;          /* a rank exited with the code of --give-up */
@@ -60,15 +61,15 @@ struct evidence_facts {
         const struct hosts *hosts;
         int give_up; /* exit code */
         bool progress;
-        /* Whose file system @path of a rank on @node is on, for paths that are not a node's by
-         * name. */
-        enum path_owner (*find_owner)(void *ctx, int node, const char *path);
+        /* Returns what the nodes tell of a failure, by node, in which @path ("" = none) could not
+         * be written. Valid until the next call. */
+        const struct node_facts *(*ask)(void *ctx, const char *path);
         void *ctx;
 };
 
 /* Returns whose file system a path of @node is on, by what each node tells of the path: @facts, of
- * @n nodes, number 0 = none. It is shared if the type is a network's, or if another node has the
- * same id; the node's if the type is a local one, and another node has another id. */
+ * @n nodes. It is shared if the type is a network's, or if another node has the same id; the node's
+ * if the type is a local one, and another node has another id. */
 enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, size_t node);
 
 /* Reads the evidence from the outcome of an attempt, after outcome_finalize(). */

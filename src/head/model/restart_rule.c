@@ -155,6 +155,7 @@ static bool decide_node(const struct restart_trial *t)
 static bool decide_suspect(const struct restart_trial *t)
 {
         const struct evidence *now = t->now, *other = NULL;
+        char what[140] = "";
         bool again = false;
 
         if ((now->kind != EVIDENCE_FAULT && now->kind != EVIDENCE_GPU &&
@@ -173,12 +174,14 @@ static bool decide_suspect(const struct restart_trial *t)
                          (now->kind == EVIDENCE_FAULT || (now->kind == EVIDENCE_HANG && out)))
                         other = e;
         }
+        if (*now->gpu)
+                snprintf(what, sizeof(what), "%s: ", now->gpu);
         if (other && !now->progress)
                 return set_program_decision(t, other->host);
         if (again)
-                return set_decision(t, RESTART_HOST_OUT, "a second time on %s, without progress",
-                                    now->host);
-        return set_decision(t, RESTART_SAME, "the first time on %s", now->host);
+                return set_decision(t, RESTART_HOST_OUT, "%sa second time on %s, without progress",
+                                    what, now->host);
+        return set_decision(t, RESTART_SAME, "%sthe first time on %s", what, now->host);
 }
 
 static bool decide_resource(const struct restart_trial *t)
@@ -215,7 +218,8 @@ const struct restart_rule restart_rules[] = {
           "/dev/shm or own disk",
           "that host out, a spare host in; the same on a third host: stop, it is the program's",
           decide_node },
-        { "signal ILL, BUS, FPE, SEGV or ABRT; a GPU that its driver calls broken; a hang that "
+        { "signal ILL, BUS, FPE, SEGV or ABRT; a GPU that its driver or "
+          "the kernel calls broken (Xid, ECC, off the bus); a hang that "
           "names one host (not where there is one host only)",
           "the same hosts; a second time on the same host: that host out. The same signal on "
           "another "

@@ -101,7 +101,9 @@ TEST(an_inspection_comes_back_as_sent)
                                              .n_ranks = 2,
                                              .pid = 4194303,
                                              .dumped = true,
-                                             .path = "/data/x" };
+                                             .path = "/data/x",
+                                             .gpus = (uint32_t[]){ 7 },
+                                             .n_gpus = 1 };
         const struct inspected answer = { .number = 5,
                                           .left = 63,
                                           .rank = 70000,
@@ -131,6 +133,8 @@ TEST(an_inspection_comes_back_as_sent)
         assert_int_equal(o.pid, 4194303);
         assert_true(o.dumped);
         assert_string_equal(o.path, "/data/x");
+        assert_int_equal(o.n_gpus, 1);
+        assert_int_equal(o.gpus[0], 7);
         inspect_order_finish(&o);
         frame_consume(&b, &f);
 
@@ -247,7 +251,9 @@ TEST(a_request_comes_back_as_sent)
 
 TEST(facts_of_a_node_come_back_as_sent)
 {
-        const struct node_facts sent = { .number = 9, .fs_type = 0x9123683E, .fs_id = UINT64_MAX };
+        const struct node_facts sent = {
+                .number = 9, .fs_type = 0x9123683E, .fs_id = UINT64_MAX, .gpu = "Xid 79"
+        };
         struct node_facts m;
         struct buf b = BUF_INIT;
         struct frame f;
@@ -258,6 +264,7 @@ TEST(facts_of_a_node_come_back_as_sent)
         assert_int_equal(m.number, 9);
         assert_int_equal(m.fs_type, 0x9123683E);
         assert_int_equal(m.fs_id, UINT64_MAX);
+        assert_string_equal(m.gpu, "Xid 79");
         buf_finish(&b);
 }
 

@@ -43,3 +43,47 @@ TEST(of_a_folder_that_is_not_there_nothing_is_known)
         assert_int_equal(read_path("x").fs_type, 0);
         assert_int_equal(read_path("").fs_type, 0);
 }
+
+static void assert_xid(const char *line, unsigned number, const char *address)
+{
+        struct xid xid;
+
+        if (node_facts_read_line(&xid, line, 5000000) != !!number)
+                fail_msg("%s", line);
+        if (!number)
+                return;
+        assert_int_equal(xid.number, number);
+        assert_string_equal(xid.address, address);
+}
+
+TEST(the_kernel_log_tells_of_broken_gpus)
+{
+        /* Records of /dev/kmsg. */
+        assert_xid("3,812,5678901,-;NVRM: Xid (PCI:0000:18:00): 79, pid=7, GPU has fallen off the "
+                   "bus.",
+                   79, "0000:18:00");
+        assert_xid("4,812,5678901,c,caller=T7;NVRM: Xid (0000:3b:00): 48, DBE", 48, "0000:3b:00");
+        /* Files of rsyslog, with its two formats of the time. */
+        assert_xid("Nov  1 12:00:00 n1 kernel: [    5.678901] NVRM: Xid (PCI:0000:18:00): 95, x",
+                   95, "0000:18:00");
+        assert_xid("2026-11-01T12:00:00+00:00 n1 kernel: [12345.000001] NVRM: Xid "
+                   "(PCI:0000:af:00): 94, x",
+                   94, "0000:af:00");
+}
+
+TEST(other_lines_tell_nothing)
+{
+        /* An error of a program, an older message, another message. */
+        assert_xid("3,812,5678901,-;NVRM: Xid (PCI:0000:18:00): 31, pid=7, MMU Fault", 0, NULL);
+        assert_xid("3,812,4999999,-;NVRM: Xid (PCI:0000:18:00): 79, pid=7", 0, NULL);
+        assert_xid("Nov  1 12:00:00 n1 kernel: [    4.999999] NVRM: Xid (PCI:0000:18:00): 79, x", 0,
+                   NULL);
+        assert_xid("6,812,5678901,-;NVRM: loading NVIDIA UNIX x86_64 Kernel Module", 0, NULL);
+        /* A process has written it: /dev/kmsg with facility 1, a syslog without the kernel's time.
+         */
+        assert_xid("12,812,5678901,-;NVRM: Xid (PCI:0000:18:00): 79, pid=7", 0, NULL);
+        assert_xid("Nov  1 12:00:00 n1 sh: NVRM: Xid (PCI:0000:18:00): 79, x", 0, NULL);
+        assert_xid("Nov  1 12:00:00 n1 kernel: NVRM: Xid (PCI:0000:18:00): 79, x", 0, NULL);
+        assert_xid("3,812,5678901,-;NVRM: Xid (PCI:", 0, NULL);
+        assert_xid("", 0, NULL);
+}

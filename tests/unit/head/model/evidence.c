@@ -15,7 +15,7 @@ struct world {
         struct plan plan;
         struct outcome outcome;
         const char *words[NODES * PPN]; /* stderr of ranks; NULL = none */
-        enum path_owner owner;          /* of every path */
+        struct node_facts facts[NODES];
 };
 
 static int make_world(void **state)
@@ -56,12 +56,20 @@ static char *read_words(void *ctx, int rank, struct burst *ret)
         return strdup(w->words[rank] ? w->words[rank] : "");
 }
 
-static enum path_owner find_owner(void *ctx, int node, const char *path UNUSED)
+static const struct node_facts *ask(void *ctx, const char *path UNUSED)
 {
         struct world *w = ctx;
 
-        assert_int_equal(node, w->outcome.cause.node);
-        return w->owner;
+        return w->facts;
+}
+
+/* Lets every path of node 3 be of @owner. */
+static void set_owner(struct world *w, enum path_owner owner)
+{
+        for (int i = 0; i < NODES; i++) {
+                w->facts[i].fs_type = owner == PATH_UNKNOWN ? 0 : 0xEF53;
+                w->facts[i].fs_id = owner == PATH_SHARED ? 7 : 7 + (uint64_t)i;
+        }
 }
 
 static void end_rank(struct world *w, int rank, int status, const char *words)
@@ -74,7 +82,7 @@ static void end_rank(struct world *w, int rank, int status, const char *words)
 
 static struct evidence collect(struct world *w)
 {
-        struct evidence_facts f = { &w->plan, &w->hosts, 93, false, find_owner, w };
+        struct evidence_facts f = { &w->plan, &w->hosts, 93, false, ask, w };
         struct evidence e;
 
         outcome_finalize(&w->outcome, read_words, w);
@@ -207,7 +215,7 @@ TEST_WORLD(a_full_file_system_is_of_the_node_alone_by_its_path)
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 struct evidence e;
 
-                w->owner = table[i].owner;
+                set_owner(w, table[i].owner);
                 end_rank(w, 6, 1 << 8, table[i].words);
                 e = collect(w);
                 outcome_finish(&w->outcome);
@@ -220,7 +228,7 @@ TEST(a_file_system_is_shared_by_its_type_or_its_id)
 {
         enum { NFS = 0x6969, EXT4 = 0xEF53, FUSE = 0x65735546, TMPFS = 0x01021994, NODE = 1 };
         static const struct {
-                struct node_facts facts[3]; /* number, type, id */
+                struct node_facts facts[3]; /* number, type, id, GPU */
                 enum path_owner owner;
         } table[] = {
                 { { { 1, EXT4, 7 }, { 1, NFS, 8 }, { 0 } }, PATH_SHARED },
@@ -249,6 +257,42 @@ TEST_WORLD(what_fails_on_two_hosts_at_once_is_of_none)
         end_rank(w, 6, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
         end_rank(w, 0, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
         assert_int_equal(collect(w).kind, EVIDENCE_FULL);
+}
+
+TEST_WORLD(a_broken_gpu_is_the_reason)
+{
+        struct world *w = *state;
+        struct evidence e;
+
+        snprintf(w->facts[3].gpu, sizeof(w->facts[3].gpu), "Xid 79");
+        end_rank(w, 2, 1 << 8, TRACEBACK "RuntimeError: NCCL error: remote process exited\n");
+        e = collect(w);
+        assert_int_equal(e.kind, EVIDENCE_GPU);
+        assert_int_equal(e.node, 3);
+        assert_int_equal(e.rank, -1);
+        assert_string_equal(e.host, "n3");
+        assert_string_equal(e.gpu, "Xid 79");
+
+        snprintf(w->facts[1].gpu, sizeof(w->facts[1].gpu), "Xid 48");
+        e = collect(w);
+        assert_string_equal(e.host, "n1"); /* that of the rank goes before */
+        assert_int_equal(e.rank, 2);
+
+        *w->facts[1].gpu = '\0';
+        snprintf(w->facts[0].gpu, sizeof(w->facts[0].gpu), "Xid 48");
+        e = collect(w);
+        assert_int_equal(e.kind, EVIDENCE_EXIT); /* two others: it is of none */
+        assert_string_equal(e.gpu, "");
+}
+
+TEST_WORLD(a_broken_gpu_explains_no_lost_node)
+{
+        struct world *w = *state;
+        struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 5 };
+
+        snprintf(w->facts[3].gpu, sizeof(w->facts[3].gpu), "Xid 79");
+        outcome_happened(&w->outcome, &c);
+        assert_int_equal(collect(w).kind, EVIDENCE_LOST);
 }
 
 TEST_WORLD(the_word_of_a_driver_is_about_the_gpu)
