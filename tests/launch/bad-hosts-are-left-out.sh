@@ -35,12 +35,23 @@ hn "${nodes[@]}" --spares 1 sh -c 'echo "rank $RANK on $NODE"'
 has 'so does a run with --spares' "$ERR" 'hnlaunch: without b, put out by earlier runs'
 has 'which uses a spare host, too' "$OUT" 'rank 0 on a'
 lacks 'but not the bad one' "$OUT" 'on b'
+hn "${nodes[@]}" --min-nodes 1 sh -c 'echo "rank $RANK of $WORLD_SIZE on $NODE"'
+has 'so does a run with MIN:MAX' "$ERR" 'hnlaunch: without b, put out by earlier runs'
+has 'with a spare host' "$OUT" 'rank 1 of 2 on c'
+printf '%s slots=1\n' a b c >three
+hn -H three "${base[@]}" --nodes 1:2 sh -c 'echo "rank $RANK of $WORLD_SIZE on $NODE"'
+has 'of a longer list the next host is used' "$OUT" 'rank 1 of 2 on c'
+hn -H three "${base[@]}" --min-nodes 3 true
+exits 'fewer than MIN are left: 69' 69
+has 'is told' "$ERR" 'error[HN843]: 1 of 3 hosts was put out by earlier runs, and at least 3 are needed'
 hn "${nodes[@]}" sh -c 'echo "rank $RANK on $NODE"'
 has 'a plain run warns' "$ERR" 'warning[HN841]: 1 host was put out by an earlier run'
 has 'and uses it' "$OUT" 'rank 1 on b'
+has 'and tells what leaves it out' "$ERR" 'help: --restart auto, --spares and --nodes MIN:MAX leave such hosts out;'
 hn -w a,b "${base[@]}" --restart auto sh -c 'echo "rank $RANK on $NODE"'
 has 'so does one whose -w names it' "$ERR" 'warning[HN841]'
 has 'which uses it, too' "$OUT" 'rank 1 on b'
+has 'and tells why' "$ERR" 'help: -w names hosts to be used'
 hn "${nodes[@]}" --bad-hosts none true
 lacks '--bad-hosts none knows nothing of it' "$ERR" HN841
 hn plan --local 1 true

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another attempt keeps the agents and their links; everything else of the last attempt goes
- * (decision D20). Ranks keep their numbers; the ranks of a lost node move to a spare host.
+ * (decision D20). The ranks of a lost node move to a spare host, and ranks keep their numbers.
+ * Without one the node is left out where --nodes MIN:MAX allows it, and the other ranks close up.
  *
  * The order matters: orphans of the tree are connected again first, and need no replacement; lost
  * nodes are replaced in the plan, or come back within --node-timeout; the attempt is forgotten;
@@ -10,6 +11,7 @@
  * without a replacement becomes the new cause.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/strv.h"
@@ -204,9 +206,40 @@ static void let_stand_in(struct job *j, const struct plan *plan)
                 job_tell_logins(j);
 }
 
+/* Takes @missing nodes out of the plan. False: fewer than --nodes MIN:MAX allows would be left. */
+static bool go_on_smaller(struct job *j, struct plan *plan, size_t missing)
+{
+        size_t least = (size_t)options_min_nodes(j->config.options), *left_out, n = 0;
+        char *names;
+
+        if (!least || (size_t)plan->num_nodes < missing + least)
+                return false;
+        left_out = xcalloc(missing, sizeof(*left_out));
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (is_missing(j, plan, i)) {
+                        left_out[n++] = i;
+                        plan_leave_out(plan, i);
+                }
+        names = hosts_fold(j->config.hosts, left_out, n);
+        log_line(LOG_WARN,
+                 "no spare host is left: going on without %s, with %d rank%s on %d node%s", names,
+                 plan->world_size, plan->world_size == 1 ? "" : "s", plan->num_nodes,
+                 plan->num_nodes == 1 ? "" : "s");
+        free(names);
+        free(left_out);
+        events_emit(j->config.events, (struct event){ .kind = EVENT_RUN_SHRUNK,
+                                                      .node = -1,
+                                                      .rank = -1,
+                                                      .value = plan->world_size,
+                                                      .count = plan->num_nodes });
+        return true;
+}
+
+/* Gives lost nodes' ranks to spare hosts, waits for lost nodes, or leaves them out. False: there
+ * are too few nodes, or an order to end came meanwhile. */
 static bool replace_lost_nodes(struct job *j, struct plan *plan)
 {
-        size_t missing = 0, retired = 0;
+        size_t missing = 0, retired = 0, happened = outcome_count(&j->attempt.outcome);
 
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
                 if (is_missing(j, plan, lost))
@@ -217,7 +250,11 @@ static bool replace_lost_nodes(struct job *j, struct plan *plan)
                         missing++;
                         retired += j->cluster.nodes[lost].refusal == NODE_RETIRED;
                 }
-        if (!missing || (!retired && may_connect_again(j) && await_missing(j, plan, missing)))
+        if (missing && !retired && may_connect_again(j) && await_missing(j, plan, missing))
+                missing = 0;
+        if (outcome_count(&j->attempt.outcome) != happened)
+                return false;
+        if (!missing || go_on_smaller(j, plan, missing))
                 return true;
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
                 if (is_missing(j, plan, lost))

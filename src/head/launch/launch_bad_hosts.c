@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hosts are compared with the file by name, before the filters of the plan. A launch with
- * --restart auto or --spares leaves bad hosts out: a spare host with as many slots moves into the
- * place of each bad host, so that ranks keep their order, and then all bad hosts leave the list. If
- * every host is bad, the launch ends with an error. Any other launch only warns. Trouble with the
- * file is told once and never ends a launch.
+ * --restart auto, --spares or --nodes MIN:MAX leaves bad hosts out: a spare host with as many slots
+ * moves into the place of each bad host, so that ranks keep their order, and then all bad hosts
+ * leave the list. If too few are left, the launch ends with an error. Any other launch only warns.
+ * Trouble with the file is told once and never ends a launch.
  */
 #include "head/launch/launch_bad_hosts.h"
 
@@ -38,7 +38,7 @@ static void warn_of_bad_file(struct launch *l, const char *text, const char *eff
 
 static bool leaves_bad_out(const struct options *o)
 {
-        return (o->restart.automatic || o->spares) && !o->hostlists.n;
+        return (o->restart.automatic || options_replace_nodes(o)) && !o->hostlists.n;
 }
 
 /* Tells the hosts at @index in one line. */
@@ -55,6 +55,17 @@ static void tell_left_out(const struct launch *l, const struct bad_hosts *b, con
                  n == 1 ? reason : "", n == 1 ? ", " : "", run, n == 1 ? "it" : "them");
 }
 
+/* Tells the reason for the use, and the next step. */
+static void help_with_bad(const struct options *o, struct diag *d)
+{
+        if (o->restart.automatic || options_replace_nodes(o))
+                diag_help(d, "-w names hosts to be used: name others, or take one back with "
+                             "hnlaunch bad clear HOST");
+        else
+                diag_help(d, "--restart auto, --spares and --nodes MIN:MAX leave such hosts out; "
+                             "hnlaunch bad clear HOST takes one back");
+}
+
 static void warn_of_use(struct launch *l, const struct bad_hosts *b, const size_t *index, size_t n)
 {
         struct diag *d =
@@ -68,8 +79,7 @@ static void warn_of_use(struct launch *l, const struct bad_hosts *b, const size_
         }
         if (n > 8)
                 diag_row(d, "... and %zu more", n - 8);
-        diag_help(d, "--restart auto leaves such hosts out, but none that -w names; hnlaunch bad "
-                     "clear HOST takes one back");
+        help_with_bad(&l->o, d);
 }
 
 /* A spare host that is not bad takes the place of a bad one, which becomes spare. */
@@ -92,13 +102,22 @@ static void move_spare_in(struct hosts *hosts, const struct bad_hosts *b, size_t
 
 static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t *index, size_t n)
 {
+        size_t left = l->hosts.n - n;
+        int least = options_min_nodes(&l->o);
+        struct diag *d = NULL;
         bool *keep;
 
-        if (n == l->hosts.n) {
-                diag_help(diag_add(&l->diags, HN_ALL_HOSTS_BAD, EX_UNAVAILABLE,
-                                   "every host was put out by an earlier run"),
-                          "hnlaunch bad lists them with reasons, hnlaunch bad clear HOST takes one "
-                          "back, --bad-hosts none uses all");
+        if (!left)
+                d = diag_add(&l->diags, HN_ALL_HOSTS_BAD, EX_UNAVAILABLE,
+                             "every host was put out by an earlier run");
+        else if (left < (size_t)least)
+                d = diag_add(&l->diags, HN_ALL_HOSTS_BAD, EX_UNAVAILABLE,
+                             "%zu of %zu hosts %s put out by earlier runs, and at least %d are "
+                             "needed",
+                             n, l->hosts.n, n == 1 ? "was" : "were", least);
+        if (d) {
+                diag_help(d, "hnlaunch bad lists them with reasons, hnlaunch bad clear HOST takes "
+                             "one back, --bad-hosts none uses all");
                 return;
         }
         tell_left_out(l, b, index, n);

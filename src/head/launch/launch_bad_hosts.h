@@ -2,9 +2,9 @@
 /*
  * Launch_bad_hosts: the hosts that runs have put out (head/run/bad_hosts.h), in a launch
  *
- * A launch that has spare hosts to use (--restart auto, --spares) leaves them out, but none that -w
- * names, and spare hosts take their places; any other warns and uses them. A file that cannot be
- * read or written is one warning.
+ * A launch that replaces or leaves out nodes (--restart auto, --spares, --nodes MIN:MAX) leaves
+ * them out, but none that -w names, and spare hosts take their places; any other warns and uses
+ * them. A file that cannot be read or written is one warning.
  */
 #pragma once
 

@@ -226,6 +226,8 @@ int launch_restart_code(struct launch *l, int code)
                 return code;
         d = diag_warn(&l->diags, HN_NO_SPARE, "no spare host is left, and %zu host%s put out",
                       r->retired.n, r->retired.n == 1 ? " was" : "s were");
+        if (options_min_nodes(&l->o))
+                diag_note(d, "fewer than %d nodes would be left", options_min_nodes(&l->o));
         for (size_t i = 0; i < r->retired.n; i++)
                 diag_row(d, "%s", r->retired.v[i]);
         diag_help(d, "add hosts, with the word spare in the hostfile");

@@ -72,18 +72,19 @@ static size_t count_needed(const struct launch *l)
 void launch_spares_choose(struct launch *l)
 {
         const struct options *o = &l->o;
-        bool is_auto = o->spares == SPARES_AUTO;
+        /* Before the first hosts are chosen: a host of a list that is longer than needed is not
+         * missed. */
+        bool first = o->spares == SPARES_AUTO || (options_min_nodes(o) && !o->spares);
         struct spare_rule rule = { .spares = o->spares,
                                    .nodes = o->nodes,
                                    .min = options_min_nodes(o),
                                    /* agents that call are counted when the launch begins */
                                    .connect = program_link_calls(o->via) };
 
-        /* A host of a list that is longer than needed is not missed. */
-        if (is_auto)
+        if (first)
                 launch_bad_hosts_apply(l);
         rule.needed = count_needed(l);
-        if (spare_hosts_choose(&l->hosts, &rule, &l->diags) == 0 && !is_auto)
+        if (spare_hosts_choose(&l->hosts, &rule, &l->diags) == 0 && !first)
                 launch_bad_hosts_apply(l);
 }
 
@@ -416,7 +417,7 @@ bool launch_spares_refused(struct launch *l)
         const struct outcome *o = job_outcome(l->run.job);
         CLEANUP(intlist_finish) struct intlist nodes = { 0 };
         struct job_next next = { .retired = &nodes, .verb = "replaced", .extra = true };
-        size_t spares = hosts_aside(&l->hosts);
+        size_t spares = hosts_aside(&l->hosts), least = (size_t)options_min_nodes(&l->o);
 
         if (!options_replace_nodes(&l->o) || l->o.restart.automatic ||
             o->cause.kind != CAUSE_REFUSED || job_earlier(l->run.job)->n)
@@ -424,8 +425,12 @@ bool launch_spares_refused(struct launch *l)
         for (size_t i = 0; i < l->hosts.n; i++)
                 spares += is_ready(l, i) && !l->plan.nodes[i].n_ranks;
         find_refusing_nodes(l, &nodes);
-        if (!nodes.n || nodes.n > spares || nodes.n == (size_t)l->plan.num_nodes)
+        if (!nodes.n || nodes.n == (size_t)l->plan.num_nodes)
                 return false;
+        if (nodes.n > spares && (!least || l->plan.num_nodes + spares < nodes.n + least))
+                return false;
+        if (nodes.n > spares)
+                next.verb = "left out";
         next.reason = "the program runs on the other nodes";
         return job_restart_as(l->run.job, &l->plan, &next);
 }

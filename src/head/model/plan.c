@@ -431,6 +431,40 @@ bool plan_move(struct plan *p, size_t from, size_t to)
         return true;
 }
 
+void plan_leave_out(struct plan *p, size_t node)
+{
+        struct plan_node *gone = &p->nodes[node];
+        int *new_rank = xcalloc((size_t)p->world_size, sizeof(*new_rank)), left = 0;
+
+        for (int r = 0; r < p->world_size; r++) {
+                if (p->ranks[r].node == (int)node) {
+                        intlist_finish(&p->ranks[r].gpus);
+                        continue;
+                }
+                new_rank[r] = left;
+                p->ranks[left] = p->ranks[r];
+                p->ranks[left].rank = left;
+                left++;
+        }
+        memset(&p->ranks[left], 0, (size_t)(p->world_size - left) * sizeof(*p->ranks));
+        for (size_t i = 0; i < p->n_nodes; i++) {
+                struct plan_node *n = &p->nodes[i];
+
+                if (i == node || !n->n_ranks)
+                        continue;
+                n->node_rank -= n->node_rank > gone->node_rank;
+                for (size_t k = 0; k < n->ranks.n; k++)
+                        n->ranks.v[k] = new_rank[n->ranks.v[k]];
+                n->first_rank = n->ranks.v[0];
+        }
+        intlist_finish(&gone->ranks);
+        intlist_finish(&gone->gpus);
+        *gone = (struct plan_node){ .host = gone->host, .node_rank = -1, .slots = gone->slots };
+        p->num_nodes--;
+        p->world_size = left;
+        free(new_rank);
+}
+
 void plan_finish(struct plan *p)
 {
         for (size_t i = 0; i < p->n_nodes; i++) {

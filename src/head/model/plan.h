@@ -93,4 +93,7 @@ int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inve
 /* Moves all ranks of a node, with their numbers and devices, to an unused node. False: @to has
  * ranks, or too few slots. */
 bool plan_move(struct plan *p, size_t from, size_t to);
+/* Takes a node out, with its ranks. The others keep their order, and have no gaps: ranks and node
+ * ranks are numbered again. */
+void plan_leave_out(struct plan *p, size_t node);
 void plan_finish(struct plan *p);

@@ -53,6 +53,8 @@ static void on_board_event(void *ctx, const struct event *e)
         step_pace_take(&b->pace, e);
         if (e->kind == EVENT_RUN_START) {
                 make_board_rows(b);
+        } else if (e->kind == EVENT_RUN_SHRUNK) {
+                b->n = b->plan->world_size; /* rows have room for more */
         } else if (e->kind == EVENT_RESTART) {
                 begin_board_attempt(b, e->value);
         } else if (e->kind == EVENT_STOP) {

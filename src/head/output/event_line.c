@@ -116,12 +116,13 @@ static char *put_clock(struct event_clock *c, char *p)
 static char *put_values(char *p, const struct event *e)
 {
         static const char *const names[EVENT_KINDS] = {
-                [EVENT_RUN_START] = "ranks",    [EVENT_PUSH_START] = "bytes",
-                [EVENT_NODE_PUSHED] = "bytes",  [EVENT_RANK_STARTED] = "pid",
-                [EVENT_RANK_PROGRESS] = "step", [EVENT_RESTART] = "attempt",
-                [EVENT_STALLED] = "ms",         [EVENT_HANG] = "ms",
-                [EVENT_NODE_SILENT] = "ms",     [EVENT_NODE_HEARD] = "ms",
-                [EVENT_RUN_END] = "code",       [EVENT_DECISION] = "attempt",
+                [EVENT_RUN_START] = "ranks",  [EVENT_RUN_SHRUNK] = "ranks",
+                [EVENT_PUSH_START] = "bytes", [EVENT_NODE_PUSHED] = "bytes",
+                [EVENT_RANK_STARTED] = "pid", [EVENT_RANK_PROGRESS] = "step",
+                [EVENT_RESTART] = "attempt",  [EVENT_STALLED] = "ms",
+                [EVENT_HANG] = "ms",          [EVENT_NODE_SILENT] = "ms",
+                [EVENT_NODE_HEARD] = "ms",    [EVENT_RUN_END] = "code",
+                [EVENT_DECISION] = "attempt",
         };
 
         if (names[e->kind])
@@ -163,7 +164,8 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ev
         *p++ = '"';
         if (run.text)
                 p = put_quoted(PUT_LITERAL(p, ",\"run\":"), &run);
-        if (e->kind == EVENT_RUN_START || e->kind == EVENT_PUSH_START)
+        if (e->kind == EVENT_RUN_START || e->kind == EVENT_RUN_SHRUNK ||
+            e->kind == EVENT_PUSH_START)
                 p = put_number_member(p, "nodes", e->count);
         if (e->node >= 0)
                 p = put_number_member(p, "node", e->node);

@@ -284,6 +284,15 @@ static void on_event(void *ctx, const struct event *e)
                     e->count, e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s",
                     p->o.source);
                 break;
+        case EVENT_RUN_SHRUNK:
+        case EVENT_RESTART:
+                if (p->started < p->ranks) {
+                        p->started = 0;
+                        p->spawn_us = e->us;
+                }
+                if (e->kind == EVENT_RUN_SHRUNK)
+                        p->ranks = e->value;
+                break;
         case EVENT_NODE_PHASE:
         case EVENT_NODE_CONNECTED:
         case EVENT_NODE_UPLOAD:

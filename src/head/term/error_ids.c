@@ -495,7 +495,8 @@ const struct error_id error_ids[] = {
         { HN_NO_SPARE,
           "no spare host is left (warning)",
           "With --restart auto the evidence put a host out, and no unused host of the list has enough slots and GPUs "
-          "to take its place. The message lists the hosts that were put out, and why.",
+          "to take its place; with --nodes MIN:MAX, fewer than MIN nodes would be left. The message lists the hosts that "
+          "were put out, and why.",
           "Look at these hosts, and add others, marked spare in the hostfile." },
         { HN_NO_MASTER_ADDRESS,
           "no address for PyTorch's store can be chosen",
@@ -978,16 +979,17 @@ const struct error_id error_ids[] = {
           "The message names the file and the reason. Remove or mend it, or use --bad-hosts FILE." },
         { HN_BAD_HOST_USED,
           "a host was put out by an earlier run (warning)",
-          "The host is in the list of bad hosts, and this run uses it all the same: without --restart auto, or because -w "
-          "names it.",
+          "The host is in the list of bad hosts, and this run uses it all the same: without --restart auto, --spares "
+          "and --nodes MIN:MAX, or because -w names it.",
           "Look at the host; hnlaunch bad clear HOST takes it back, --exclude HOST leaves it out." },
         { HN_NOT_BAD,
           "the host is not in the list of bad hosts",
           "`hnlaunch bad clear` got a host that no run has put out, or whose entry has ended.",
           "hnlaunch bad lists the hosts." },
         { HN_ALL_HOSTS_BAD,
-          "every host was put out by an earlier run",
-          "With --restart auto bad hosts are left out, and no host would be left.",
+          "every host, or too many, were put out by earlier runs",
+          "With --restart auto, --spares and --nodes MIN:MAX bad hosts are left out, and no host would be left, or fewer "
+          "than MIN.",
           "hnlaunch bad lists them with reasons; hnlaunch bad clear HOST takes one back, --bad-hosts none uses all." },
         { HN_OUTPUT_LOST,
           "output of ranks is missing in the log folder",

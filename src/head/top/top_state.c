@@ -89,7 +89,7 @@ static void on_top_event(void *ctx, const struct event *e)
 {
         struct top_state *t = ctx;
 
-        if (e->kind == EVENT_RUN_START)
+        if (e->kind == EVENT_RUN_START || e->kind == EVENT_RUN_SHRUNK)
                 make_top_ranks(t);
         else if (e->kind == EVENT_RESTART)
                 top_state_forget(t);

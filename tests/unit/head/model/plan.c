@@ -156,6 +156,11 @@ static void assert_plan(const struct launch *l, const char *want)
                 .gpus_per_rank = 1, __VA_ARGS__                                                    \
         }
 
+#define G0(...)                                                                                    \
+        {                                                                                          \
+                .gpus_per_rank = 0, __VA_ARGS__                                                    \
+        }
+
 TEST(ranks_and_devices_are_assigned)
 {
         static const struct {
@@ -453,6 +458,38 @@ TEST(ranks_of_a_lost_node_move_to_a_spare_one)
         assert_int_equal(m.plan.nodes[1].n_ranks, 0);
         assert_false(plan_move(&m.plan, 0, 3)); /* taken */
         made_finish(&m);
+}
+
+TEST(without_a_node_the_other_ranks_close_up)
+{
+        static const struct {
+                struct launch l;
+                size_t gone[2];
+                const char *want;
+        } table[] = {
+                { { "a:2\nb:2\nc:2", NULL, G0(), NULL, NULL }, { 0, 0 }, "- / 0 1 / 2 3" },
+                { { "a:2\nb:2\nc:2", NULL, G0(), NULL, NULL }, { 1, 1 }, "0 1 / - / 2 3" },
+                { { "a:2\nb:2\nc:2", NULL, G0(), NULL, NULL }, { 2, 1 }, "0 1 / - / -" },
+                { { "a:1\nb:3\nc:2", NULL, G0(.map = PLAN_MAP_NODE), NULL, NULL },
+                  { 0, 0 },
+                  "- / 0 2 4 / 1 3" },
+                { { "a\nb\nc", "2 1 3", G1(), NULL, NULL }, { 1, 1 }, "0:0 1:1 / - / 2:0 3:1 4:2" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct made m = make(&table[i].l);
+                char *got;
+
+                assert_int_equal(m.r, 0);
+                plan_leave_out(&m.plan, table[i].gone[0]);
+                if (table[i].gone[1] != table[i].gone[0])
+                        plan_leave_out(&m.plan, table[i].gone[1]);
+                assert_sound(&m.plan);
+                got = described(&m.plan);
+                assert_string_equal(got, table[i].want);
+                free(got);
+                made_finish(&m);
+        }
 }
 
 TEST(the_largest_world_has_a_million_ranks)

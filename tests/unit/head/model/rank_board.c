@@ -11,7 +11,7 @@ static struct plan_node nodes[] = {
 static struct plan_rank ranks[] = { { .rank = 0, .node = 0 },
                                     { .rank = 1, .node = 0 },
                                     { .rank = 2, .node = 1 } };
-static const struct plan plan = { nodes, 2, ranks, 3, 2 };
+static struct plan plan = { nodes, 2, ranks, 3, 2 };
 
 static struct events events;
 static struct rank_board board;
@@ -81,6 +81,20 @@ TEST_WITH(start_all, finish_board, joins_are_those_of_the_attempt)
         emit(EVENT_RESTART, -1, -1, 1, 0);
         assert_false(board.rows[1].joined);
         assert_int_equal(board.rows[1].joined_ms, -1);
+}
+
+TEST_WITH(start_all, finish_board, a_job_that_shrinks_has_fewer_rows)
+{
+        emit(EVENT_NODE_LOST, 1, -1, 0, 0);
+        plan.world_size = 2;
+        emit(EVENT_RUN_SHRUNK, -1, -1, 2, 1);
+        emit(EVENT_RESTART, -1, 2, 1, 0);
+        assert_int_equal(board.n, 2);
+        emit(EVENT_RANK_STARTED, 0, 1, 100, 0);
+        emit(EVENT_RANK_PROGRESS, 1, 2, 5, 0);
+        assert_int_equal(board.alive, 1);
+        assert_int_equal(rank_board_steps(&board).told, 0);
+        plan.world_size = 3;
 }
 
 TEST_WITH(start_all, finish_board, steps_are_those_of_the_attempt)

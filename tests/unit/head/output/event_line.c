@@ -39,6 +39,9 @@ TEST(members_follow_the_kind)
         assert_line((struct event){ EVENT_RUN_START, .us = 1, .node = -1, .rank = -1, .value = 8,
                                     .count = 2 },
                     "\"us\":1,\"ev\":\"run.start\",\"run\":\"k3f9q\",\"nodes\":2,\"ranks\":8}\n");
+        assert_line((struct event){ EVENT_RUN_SHRUNK, .us = 1, .node = -1, .rank = -1, .value = 6,
+                                    .count = 2 },
+                    "\"us\":1,\"ev\":\"run.shrunk\",\"nodes\":2,\"ranks\":6}\n");
         assert_line((struct event){ EVENT_RANK_STARTED, .us = 0, .node = 0, .rank = 0,
                                     .value = 4194303, .host = "n0" },
                     "\"us\":0,\"ev\":\"rank.started\",\"node\":0,\"host\":\"n0\",\"rank\":0,"

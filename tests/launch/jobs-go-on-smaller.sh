@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016  # the ranks expand it
+#
+# --nodes MIN:MAX after a failure: without a spare host the job goes on with fewer nodes, from MIN on. Nodes are agents of this
+# machine with names of their own.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+printf '%s slots=2\n' a b c d >hosts
+# shellcheck disable=SC2054
+nodes=(--oversubscribe --start-with 'env NODE={host}' --label none --log-dir logs --grace 1s --node-timeout 3s)
+say='echo "$HN_RESTART: $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE $HN_NUM_NODES $NODE"'
+# In each attempt the last rank of the host named for it ends its agent, when all ranks have spoken; without a name the ranks
+# end well.
+deed() { # HOST... (by attempt)
+    rm -rf spoken
+    mkdir spoken
+    printf '%s\n' "$say" ": >$PWD/spoken/\$HN_RESTART.\$RANK" 'set -- '"$*" 'shift $HN_RESTART' '[ $# != 0 ] || exit 0' \
+        '[ $LOCAL_RANK = 1 ] && [ $NODE = $1 ] || exec sleep 60' \
+        "until [ \$(ls $PWD/spoken | grep -c ^\$HN_RESTART) = \$WORLD_SIZE ]; do sleep 0.05; done" 'kill -KILL $PPID' 'sleep 60'
+}
+attempt() { sed -n "s/^$1: //p" "$OUT" | sort -n | cut -d' ' -f1,4- | xargs; }
+
+hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --nodes 2:4 sh -c "$(deed b)"
+exits 'a host is lost, and three are enough: the job ends well' 0
+has 'one line tells it' "$ERR" 'no spare host is left: going on without b, with 6 ranks on 3 nodes'
+is 'the others keep their order, without gaps' "$(attempt 1)" \
+    '0/6 3 a 1/6 3 a 2/6 3 c 3/6 3 c 4/6 3 d 5/6 3 d'
+is 'so do node ranks and local ranks' "$(grep '^1:' "$OUT" | sort -n -t/ | cut -d' ' -f3,4 | sort | xargs)" \
+    '0/2 0/3 0/2 1/3 0/2 2/3 1/2 0/3 1/2 1/3 1/2 2/3'
+is 'it is an event' "$(grep -c '"ev":"run.shrunk","nodes":3,"ranks":6}' logs/latest/events.ndjson)" 1
+
+hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --nodes 2:4 --json=events sh -c "$(deed a d)"
+exits 'twice, and the host of rank 0 first: the job ends well' 0
+is 'down to two nodes' "$(attempt 2)" '0/4 2 b 1/4 2 b 2/4 2 c 3/4 2 c'
+is 'with an event each' "$(grep -o '"ev":"run.shrunk".*"ranks":[0-9]' events | cut -d: -f4 | xargs)" '6 4'
+
+hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --min-nodes 3 sh -c "$(deed b c d)"
+exits 'below MIN: 125' 125
+has 'with the hosts that were put out' "$ERR" 'warning[HN317]: no spare host is left, and 2 hosts were put out'
+has 'and the least number' "$ERR" 'note: fewer than 3 nodes would be left'
+has 'each host with its reason' "$ERR" '| c: c or its agent was lost'
+is 'and no attempt on two nodes' "$(attempt 2)" ''
+
+sed '$s/$/ spare/' hosts >spare
+hn -H spare "${nodes[@]}" --bad-hosts none --restart auto --min-nodes 2 sh -c "$(deed b c)"
+# The last lines of c go with its agent.
+has 'a spare host comes first' <(attempt 1) '0/6 3 a 1/6 3 a 2/6 3 d 3/6 3 d'
+is 'then the job goes on without one' "$(attempt 2)" '0/4 2 a 1/4 2 a 2/4 2 d 3/4 2 d'
+
+hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --nodes 2:4 --map node sh -c "$(deed b)"
+is 'ranks that go round the nodes still do' "$(attempt 1)" '0/6 3 a 1/6 3 c 2/6 3 d 3/6 3 a 4/6 3 c 5/6 3 d'
+nothing_left 'nothing is left of any attempt'
+done_testing
