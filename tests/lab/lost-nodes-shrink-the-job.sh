@@ -67,6 +67,22 @@ is 'with one node less' "$(tree_placed 3)" '0/3 node005 1/3 node006 2/3 node004'
 for i in 1 2 3; do lab boot "node00$i"; done
 rm "$bad"
 
+# The host that stands by does not answer.
+there=$(lab hosts etc | awk '$2 == "node004" { print $1 }')
+lab run ip neigh replace "$there" lladdr 02:00:00:00:00:99 dev br0 nud permanent
+lab_start -H four.txt --nodes 3 --spares auto --restart auto --bad-hosts none --node-timeout 3s --connect-timeout 60s --label none sh -c "$say"
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
+lab exec node001 pkill -KILL -x 'agent-.*' || true
+ok 'a host that stands by is connected' wait_for grep -q 'node004 takes the place of node001' "$ERR"
+kill -INT "$PID"
+begin=$SECONDS
+finish
+ok 'Ctrl-C ends that' test $((SECONDS - begin)) -lt "$(scaled 20)"
+exits 'the first cause stands' 125
+lacks 'no spare host is missed' "$ERR" HN317
+is 'there was no other attempt' "$(grep -c '^1 ' "$OUT")" 0
+lab run ip neigh del "$there" dev br0
+
 mkdir bin
 cp /bin/sh bin/prog
 lab exec node003 mount -t tmpfs lab "$PWD/bin"

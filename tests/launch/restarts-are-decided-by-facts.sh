@@ -104,6 +104,10 @@ has '--no-progress is the number of attempts in all' "$ERR" 'no attempt 3: 2 att
 auto --max-restarts 1 sh -c "$(rank_one 'kill -KILL $$')"
 is '--max-restarts is a limit beside' "$(grep -c 'attempt 2: same hosts' "$ERR")$(grep -c 'attempt 3' "$ERR")" 10
 
+auto --max-restarts 1 sh -c "$(rank_one 'kill -SEGV $$')"
+exits 'at that limit the code is that of the program, also when a host is put out' 139
+lacks 'and no spare host is missed' "$ERR" HN317
+
 auto --timeout 1s sleep 60
 exits 'a limit of time is no failure' 124
 lacks 'and nothing is decided' "$ERR" 'no attempt'

@@ -147,8 +147,9 @@ struct job_next {
         bool extra;                    /* it does not count for --max-restarts */
 };
 /* As job_restart() after a decision, which replaces the rules and the number of --max-restarts
- * there: retires hosts, and waits for none of them. */
-bool job_restart_as(struct job *j, struct plan *plan, const struct job_next *next);
+ * there: retires hosts, and waits for none of them. 1: the job is ready, 0: there is no other
+ * attempt, -EHOSTUNREACH: no spare host could take the place of a node. */
+int job_restart_as(struct job *j, struct plan *plan, const struct job_next *next);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
 /* Asks the nodes of the attempt about their GPUs, and, unless @path is "", all nodes with an agent

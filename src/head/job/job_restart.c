@@ -10,6 +10,7 @@
  * during this time is replaced as well. By then the cause of the last attempt is gone, so a node
  * without a replacement becomes the new cause.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -235,9 +236,9 @@ static bool go_on_smaller(struct job *j, struct plan *plan, size_t missing)
         return true;
 }
 
-/* Gives lost nodes' ranks to spare hosts, waits for lost nodes, or leaves them out. False: there
- * are too few nodes, or an order to end came meanwhile. */
-static bool replace_lost_nodes(struct job *j, struct plan *plan)
+/* Gives lost nodes' ranks to spare hosts, waits for lost nodes, or leaves them out. 1; 0: an order
+ * to end came meanwhile; -EHOSTUNREACH: there are too few nodes. */
+static int replace_lost_nodes(struct job *j, struct plan *plan)
 {
         size_t missing = 0, retired = 0, happened = outcome_count(&j->attempt.outcome);
 
@@ -253,16 +254,16 @@ static bool replace_lost_nodes(struct job *j, struct plan *plan)
         if (missing && !retired && may_connect_again(j) && await_missing(j, plan, missing))
                 missing = 0;
         if (outcome_count(&j->attempt.outcome) != happened)
-                return false;
+                return 0;
         if (!missing || go_on_smaller(j, plan, missing))
-                return true;
+                return 1;
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
                 if (is_missing(j, plan, lost))
                         log_line(LOG_WARN,
                                  "no spare host can take the place of %s: the job is not started "
                                  "again",
                                  j->cluster.nodes[lost].host->name);
-        return false;
+        return -EHOSTUNREACH;
 }
 
 /* Connects orphans of the tree again, and nodes that dial in. False: an order to end came
@@ -384,20 +385,22 @@ static void describe_next(const struct job *j, const struct job_next *next, cons
                          j->config.options->max_restarts, pause, why);
 }
 
-/* @next NULL: by the number of --max-restarts. */
-static bool begin_again(struct job *j, struct plan *plan, const struct job_next *next)
+/* @next NULL: by the number of --max-restarts. Returns as job_restart_as(). */
+static int begin_again(struct job *j, struct plan *plan, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
         char why[640], text[1400], pause[32] = "";
         uint64_t ms;
+        int r;
 
         job_sentence(j, c, why, sizeof(why)); /* a node that dials in again may have another name */
         ms = next_backoff_ms(j);
         drop_leaving(j);
         if (next)
                 retire_nodes(j, next->retired);
-        if (!rejoin_nodes(j) || !replace_lost_nodes(j, plan))
-                return false;
+        r = rejoin_nodes(j) ? replace_lost_nodes(j, plan) : 0;
+        if (r <= 0)
+                return r;
         ms = MAX(ms, ms_until_dead(j));
         j->attempt.number++;
         strv_pushf(&j->history.ends, "attempt %d ended: %s", j->attempt.number, why);
@@ -410,12 +413,11 @@ static bool begin_again(struct job *j, struct plan *plan, const struct job_next 
         if (ms)
                 sleep_restart(j, ms, 0, false);
         if (outcome_failed(&j->attempt.outcome) || !rejoin_nodes(j))
-                return false;
-        if (!replace_lost_nodes(j, plan)) {
+                return 0;
+        r = replace_lost_nodes(j, plan);
+        if (r < 0)
                 job_unreachable(j, "a node was lost between two attempts");
-                return false;
-        }
-        return true;
+        return r;
 }
 
 bool job_restart(struct job *j, struct plan *plan)
@@ -428,16 +430,16 @@ bool job_restart(struct job *j, struct plan *plan)
 
         return may_restart && j->attempt.state != JOB_ENDED &&
                j->attempt.number - j->history.extra < j->config.options->max_restarts &&
-               begin_again(j, plan, NULL);
+               begin_again(j, plan, NULL) > 0;
 }
 
-bool job_restart_as(struct job *j, struct plan *plan, const struct job_next *next)
+int job_restart_as(struct job *j, struct plan *plan, const struct job_next *next)
 {
         int most = j->config.options->max_restarts;
 
         if (j->attempt.state == JOB_ENDED ||
             (!next->extra && j->attempt.number - j->history.extra >= most))
-                return false;
+                return 0;
         j->history.extra += next->extra;
         return begin_again(j, plan, next);
 }

@@ -184,6 +184,7 @@ static bool decide_next(struct launch *l)
         struct job_next next = { .retired = &retired };
         struct evidence e;
         int64_t won = count_won(l, &facts.progress);
+        int rc;
 
         evidence_collect(&e, job_outcome(l->run.job), &facts);
         if (!outcome_failed(job_outcome(l->run.job))) {
@@ -204,12 +205,11 @@ static bool decide_next(struct launch *l)
         collect_retired(l, &e, &d, &retired);
         next.verb = restart_verb_name(d.verb);
         next.reason = d.reason;
-        if (job_restart_as(l->run.job, &l->plan, &next)) {
+        rc = job_restart_as(l->run.job, &l->plan, &next);
+        if (rc > 0)
                 begin_attempt(l);
-                return true;
-        }
-        r->exhausted = retired.n && job_outcome(l->run.job)->cause.kind != CAUSE_ORDER;
-        return false;
+        r->exhausted = retired.n && rc < 0;
+        return rc > 0;
 }
 
 bool launch_restart_again(struct launch *l)

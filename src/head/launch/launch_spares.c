@@ -432,7 +432,7 @@ bool launch_spares_refused(struct launch *l)
         if (nodes.n > spares)
                 next.verb = "left out";
         next.reason = "the program runs on the other nodes";
-        return job_restart_as(l->run.job, &l->plan, &next);
+        return job_restart_as(l->run.job, &l->plan, &next) > 0;
 }
 
 /* ---- no spare is left ---- */
