@@ -29,7 +29,7 @@ is 'the others keep their order, without gaps' "$(attempt 1)" \
     '0/6 3 a 1/6 3 a 2/6 3 c 3/6 3 c 4/6 3 d 5/6 3 d'
 is 'so do node ranks and local ranks' "$(grep '^1:' "$OUT" | sort -n -t/ | cut -d' ' -f3,4 | sort | xargs)" \
     '0/2 0/3 0/2 1/3 0/2 2/3 1/2 0/3 1/2 1/3 1/2 2/3'
-is 'it is an event' "$(grep -c '"ev":"run.shrunk","nodes":3,"ranks":6}' logs/latest/events.ndjson)" 1
+is 'it is an event' "$(grep -c '"ev":"run.shrunk","nodes":3,"ranks":6,"text":"without b"}' logs/latest/events.ndjson)" 1
 
 hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --nodes 2:4 --json=events sh -c "$(deed a d)"
 exits 'twice, and the host of rank 0 first: the job ends well' 0
@@ -48,6 +48,23 @@ hn -H spare "${nodes[@]}" --bad-hosts none --restart auto --min-nodes 2 sh -c "$
 # The last lines of c go with its agent.
 has 'a spare host comes first' <(attempt 1) '0/6 3 a 1/6 3 a 2/6 3 d 3/6 3 d'
 is 'then the job goes on without one' "$(attempt 2)" '0/4 2 a 1/4 2 a 2/4 2 d 3/4 2 d'
+
+hn report
+has 'the report has the ranks of the last attempt' "$OUT" ': 2 nodes, 4 ranks'
+has 'what ended each attempt' "$OUT" '  lost node b: its agent was ended'
+ok 'with the decision, its reason and the lost time' grep -qE '^ +host out: c or its agent was lost; [0-9.]+s lost$' "$OUT"
+has 'which host took a place' "$OUT" 'node.replaced b  d takes its place'
+has 'and which one has gone' "$OUT" 'run.shrunk    without c'
+hn report --json
+ok 'also as JSON' python3 -c '
+import json, sys
+a = json.load(open(sys.argv[1], encoding="utf-8"))["attempts"]
+assert [x.get("decision") for x in a] == ["host out", "host out", None]
+assert all(x["lost_us"] >= x["us"] for x in a[:2]) and "lost_us" not in a[2]' "$OUT"
+hn report --html page.html
+has 'and on the page' page.html 'host out: c or its agent was lost; '
+hn logs --ranks 5
+has 'logs have ranks that are gone' "$OUT" '0: 5/6'
 
 hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --nodes 2:4 --map node sh -c "$(deed b)"
 is 'ranks that go round the nodes still do' "$(attempt 1)" '0/6 3 a 1/6 3 c 2/6 3 d 3/6 3 a 4/6 3 c 5/6 3 d'

@@ -211,7 +211,7 @@ static void let_stand_in(struct job *j, const struct plan *plan)
 static bool go_on_smaller(struct job *j, struct plan *plan, size_t missing)
 {
         size_t least = (size_t)options_min_nodes(j->config.options), *left_out, n = 0;
-        char *names;
+        char *names, *text;
 
         if (!least || (size_t)plan->num_nodes < missing + least)
                 return false;
@@ -226,13 +226,16 @@ static bool go_on_smaller(struct job *j, struct plan *plan, size_t missing)
                  "no spare host is left: going on without %s, with %d rank%s on %d node%s", names,
                  plan->world_size, plan->world_size == 1 ? "" : "s", plan->num_nodes,
                  plan->num_nodes == 1 ? "" : "s");
-        free(names);
-        free(left_out);
+        text = xasprintf("without %s", names);
         events_emit(j->config.events, (struct event){ .kind = EVENT_RUN_SHRUNK,
                                                       .node = -1,
                                                       .rank = -1,
                                                       .value = plan->world_size,
-                                                      .count = plan->num_nodes });
+                                                      .count = plan->num_nodes,
+                                                      .text = text });
+        free(text);
+        free(names);
+        free(left_out);
         return true;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
@@ -28,6 +29,7 @@ struct launch_restart {
         int64_t best_step;        /* of all attempts; 0 = none */
         int64_t file_ns;          /* the newest file of --progress-file before the attempt */
         int64_t began_us;         /* of the attempt */
+        int64_t won_us;           /* of the last step or file won; begun = none */
         struct strv retired;      /* "gpu001: its agent was lost" */
         bool exhausted;           /* no spare host was left */
         struct node_facts *facts; /* of the last attempt, by node */
@@ -64,6 +66,16 @@ static int64_t find_newest_file(const char *pattern)
         return newest;
 }
 
+/* Returns the time of the run at which a file was written. */
+static int64_t find_run_time(const struct launch *l, int64_t file_ns)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        return events_now_us(&l->events) -
+               ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - file_ns) / 1000;
+}
+
 /* Returns how many steps the attempt has won, and sets whether there was any progress. */
 static int64_t count_won(struct launch *l, bool *ret_progress)
 {
@@ -73,12 +85,27 @@ static int64_t count_won(struct launch *l, bool *ret_progress)
         int64_t won = s.told ? MAX(s.most - r->best_step, INT64_C(0)) : 0;
 
         *ret_progress = won > 0 || newest > r->file_ns;
+        if (won)
+                r->won_us = MAX(r->won_us, l->ranks.pace.had_us);
+        if (newest > r->file_ns)
+                r->won_us = MAX(r->won_us, find_run_time(l, newest));
         r->best_step += won;
         r->file_ns = newest;
         return won;
 }
 
 /* ---- records ---- */
+
+/* Time is lost from the last step or file won to the begin of the next attempt. */
+static void record_lost_time(struct launch *l)
+{
+        struct launch_restart *r = l->end.restart;
+        size_t n = json_array_size(r->attempts);
+
+        if (n)
+                json_object_set_new(json_array_get(r->attempts, n - 1), "lost_us",
+                                    json_integer(events_now_us(&l->events) - r->won_us));
+}
 
 /* Appends the attempt to the list of summary.json. @d NULL: it ended well. */
 static void record_attempt(struct launch *l, const struct evidence *e, int64_t won,
@@ -100,6 +127,8 @@ static void record_attempt(struct launch *l, const struct evidence *e, int64_t w
         if (d && *e->host)
                 json_object_set_new(j, "host", json_text(e->host));
         json_array_append_new(r->attempts, j);
+        if (d)
+                record_lost_time(l);
 }
 
 static void tell_decision(struct launch *l, const struct evidence *e,
@@ -166,7 +195,10 @@ static void collect_retired(struct launch *l, const struct evidence *e,
 /* Begins the time of an attempt. */
 static void begin_attempt(struct launch *l)
 {
-        l->end.restart->began_us = events_now_us(&l->events);
+        struct launch_restart *r = l->end.restart;
+
+        record_lost_time(l);
+        r->began_us = r->won_us = events_now_us(&l->events);
 }
 
 static bool decide_next(struct launch *l)

@@ -46,7 +46,8 @@ enum event_kind {
         /* The ranks of a lost node move, or a node has failed before the start: text = new host;
          * value = 1: it is connected as the same node. */
         EVENT_NODE_REPLACED,
-        EVENT_RUN_SHRUNK, /* the job goes on without lost nodes: value = ranks, count = nodes */
+        EVENT_RUN_SHRUNK, /* the job goes on without lost nodes: value = ranks, count = nodes, text
+                           */
         EVENT_RUN_END, /* value = exit code, count = HN number, rank = first cause, text = verdict
                         */
         EVENT_KINDS,

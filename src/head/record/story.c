@@ -190,6 +190,10 @@ struct told_event {
 
 static void take_node_event(struct story_node *n, const struct told_event *e)
 {
+        if (!strcmp(e->ev, "node.ready") && *json_member(e->j, "host")) {
+                free(n->host); /* another host may have taken the place */
+                n->host = xstrdup(json_member(e->j, "host"));
+        }
         if (!strcmp(e->ev, "node.connected"))
                 n->connected_us = e->us;
         else if (!strcmp(e->ev, "node.ready"))
@@ -226,7 +230,7 @@ static bool is_worth_a_note(const char *ev)
         static const char *const evs[] = { "node.failed",  "node.lost",   "node.replaced",
                                            "rank.missing", "rank.report", "run.stalled",
                                            "run.hang",     "run.restart", "run.library",
-                                           "node.silent",  "node.heard" };
+                                           "run.shrunk",   "node.silent", "node.heard" };
 
         for (size_t i = 0; i < ARRAY_SIZE(evs); i++)
                 if (!strcmp(ev, evs[i]))
@@ -236,6 +240,8 @@ static bool is_worth_a_note(const char *ev)
 
 static void take_event_of_run(struct story *s, const struct told_event *e)
 {
+        bool decision;
+
         if (!strcmp(e->ev, "run.start"))
                 s->times.ordered_us = e->us;
         else if (!strcmp(e->ev, "run.stop") && s->times.stop_us < 0)
@@ -247,10 +253,16 @@ static void take_event_of_run(struct story *s, const struct told_event *e)
                 s->times.restarted_us = e->us;
                 s->times.stop_us = -1;
         }
-        if (is_worth_a_note(e->ev) && s->n_notes < NOTES_MAX)
-                s->notes[s->n_notes++] =
-                        (struct story_note){ e->us, e->ev, json_member(e->j, "text"), e->node,
-                                             e->rank };
+        if (!strcmp(e->ev, "run.shrunk"))
+                s->n_ranks = (size_t)MAX(
+                        MIN(read_json_number(e->j, "ranks", 0), (int64_t)s->n_ranks), INT64_C(0));
+        /* Of a run without a list of attempts; one that goes on has none yet. */
+        decision = !strcmp(e->ev, "run.decision") && !json_object_get(s->summary, "attempts");
+        if ((decision || is_worth_a_note(e->ev)) && s->n_notes < NOTES_MAX)
+                s->notes[s->n_notes++] = (struct story_note){
+                        e->us,   e->ev,  json_member(e->j, "text"), json_member(e->j, "host"),
+                        e->node, e->rank
+                };
 }
 
 static void take_events(struct story *s)

@@ -49,6 +49,7 @@ struct story_note {
         int64_t us;
         const char *what; /* name of the event, lent by .events */
         const char *text; /* lent, may be "" */
+        const char *host; /* lent, as the event names it, may be "" */
         int node, rank;   /* -1 = none */
 };
 

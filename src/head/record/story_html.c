@@ -325,13 +325,39 @@ static void put_place(struct buf *to, const char *place, const char *words)
         put_element(to, "", words, "</td>");
 }
 
+static void put_attempts(struct buf *to, const struct story *s)
+{
+        const json_t *all = json_object_get(s->summary, "attempts");
+        size_t n = json_array_size(all), hidden = story_attempts_hidden(s);
+
+        if (hidden == n)
+                return;
+        buf_appends(to, "<section><h2>Attempts</h2><table>");
+        for (size_t i = hidden; i < n; i++) {
+                const json_t *a = json_array_get(all, i);
+                CLEANUP(free_textp) char *text = story_attempt_text(a);
+
+                buf_printf(to, "<tr><td class=\"n\">%lld</td>",
+                           (long long)json_integer_value(json_object_get(a, "attempt")));
+                put_cell(to, "n", story_span(json_integer_value(json_object_get(a, "us"))).text);
+                put_cell(to, "", json_member(a, "cause"));
+                put_cell(to, "", text);
+                buf_appends(to, "</tr>\n");
+        }
+        buf_appends(to, "</table>");
+        if (hidden)
+                buf_printf(to, "<p class=\"dim\">%zu earlier ones</p>", hidden);
+        buf_appends(to, "</section>\n");
+}
+
 static void put_notes(struct buf *to, const struct story *s)
 {
         size_t shown = 0;
 
         for (size_t i = 0; i < s->n_notes; i++) {
                 const struct story_note *n = &s->notes[i];
-                CLEANUP(free_textp) char *place = story_place_text(s, n->node, n->rank);
+                CLEANUP(free_textp) char *place = story_note_place(s, n);
+                CLEANUP(free_textp) char *words = story_note_text(n);
 
                 /* The library is among the versions. */
                 if (!strcmp(n->what, "run.library") || story_is_why(s, n) || shown++ >= NOTES)
@@ -341,7 +367,7 @@ static void put_notes(struct buf *to, const struct story *s)
                 buf_appends(to, "<tr>");
                 put_cell(to, "n", story_span(n->us).text);
                 put_cell(to, "s", n->what + strcspn(n->what, ".") + 1);
-                put_place(to, place, n->text);
+                put_place(to, place, words);
                 buf_appends(to, "</tr>\n");
         }
         if (shown > NOTES)
@@ -410,6 +436,7 @@ void story_html(struct buf *to, const struct story *s, const char *no_verdict)
         put_top(to, s, no_verdict);
         put_explanations(to, s);
         put_failures(to, s);
+        put_attempts(to, s);
         put_notes(to, s);
         picture_steps(to, s);
         put_ranks(to, s);

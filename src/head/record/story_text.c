@@ -25,6 +25,7 @@ enum {
         ROWS = 16,         /* nodes whose start is drawn */
         HOST_COLUMNS = 20, /* columns of a host's name */
         FAILURES = 8,
+        ATTEMPTS = 20,
         NOTES = 12,
 };
 
@@ -46,6 +47,7 @@ char *story_headline(const struct story *s)
         const char *started = json_member(s->run, "started");
         struct tm tm = { 0 };
         char when[32] = "";
+        size_t n = 0;
         time_t t;
 
         if (strptime(started, "%Y-%m-%dT%H:%M:%S", &tm)) {
@@ -53,9 +55,11 @@ char *story_headline(const struct story *s)
                 localtime_r(&t, &tm);
                 strftime(when, sizeof(when), ", %Y-%m-%d %H:%M", &tm);
         }
-        return xasprintf("%zu node%s, %zu rank%s%s, from %s", s->n_nodes,
-                         s->n_nodes == 1 ? "" : "s", s->n_ranks, s->n_ranks == 1 ? "" : "s", when,
-                         json_member(s->run, "host"));
+        for (size_t i = 0; i < s->n_nodes; i++)
+                n += s->nodes[i].n_ranks > 0;
+        n = n ? n : s->n_nodes; /* spare hosts have no ranks */
+        return xasprintf("%zu node%s, %zu rank%s%s, from %s", n, n == 1 ? "" : "s", s->n_ranks,
+                         s->n_ranks == 1 ? "" : "s", when, json_member(s->run, "host"));
 }
 
 char *story_place_text(const struct story *s, int node, int rank)
@@ -153,6 +157,48 @@ char *story_end_text(const struct story_rank *r)
                                      story_span(r->exited_us - r->started_us).text)
                          : xasprintf("exited with code %d after %s", r->code,
                                      story_span(r->exited_us - r->started_us).text);
+}
+
+char *story_note_place(const struct story *s, const struct story_note *n)
+{
+        if (!*n->host)
+                return story_place_text(s, n->node, n->rank);
+        return n->rank < 0 ? xstrdup(n->host) : xasprintf("rank %d on %s", n->rank, n->host);
+}
+
+char *story_note_text(const struct story_note *n)
+{
+        return strcmp(n->what, "node.replaced") ? xstrdup(n->text)
+                                                : xasprintf("%s takes its place", n->text);
+}
+
+char *story_attempt_text(const json_t *attempt)
+{
+        const json_t *won = json_object_get(attempt, "steps_won"),
+                     *lost = json_object_get(attempt, "lost_us");
+        const char *decision = json_member(attempt, "decision");
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        const char *gap = "";
+
+        if (*decision) {
+                buf_printf(&b, "%s: %s", decision, json_member(attempt, "reason"));
+                gap = "; ";
+        }
+        if (json_integer_value(won)) {
+                buf_printf(&b, "%s%lld step%s won", gap, (long long)json_integer_value(won),
+                           json_integer_value(won) == 1 ? "" : "s");
+                gap = ", ";
+        }
+        if (lost)
+                buf_printf(&b, "%s%s lost", gap, story_span(json_integer_value(lost)).text);
+        return buf_steal(&b);
+}
+
+size_t story_attempts_hidden(const struct story *s)
+{
+        size_t n = json_array_size(json_object_get(s->summary, "attempts"));
+
+        return n < 2 ? n : n - MIN(n, (size_t)ATTEMPTS);
 }
 
 /* --- the start of each node ------------------------------------------------------------------- */
@@ -366,14 +412,39 @@ static void print_failures(struct buf *to, const struct story *s)
         }
 }
 
+static void print_attempts(struct buf *to, const struct story *s)
+{
+        const json_t *all = json_object_get(s->summary, "attempts");
+        size_t n = json_array_size(all), hidden = story_attempts_hidden(s);
+
+        if (hidden < n)
+                buf_appends(to, "\nattempts:\n");
+        if (hidden && hidden < n)
+                buf_printf(to, "  %zu earlier ones\n", hidden);
+        for (size_t i = hidden; i < n; i++) {
+                const json_t *a = json_array_get(all, i);
+                CLEANUP(free_textp) char *text = story_attempt_text(a);
+                const char *cause = json_member(a, "cause");
+
+                buf_printf(to, "  %3lld %8s  ",
+                           (long long)json_integer_value(json_object_get(a, "attempt")),
+                           story_span(json_integer_value(json_object_get(a, "us"))).text);
+                printable_put(to, cause, strlen(cause));
+                buf_appends(to, *text ? "\n                " : "");
+                printable_put(to, text, strlen(text));
+                buf_appends(to, "\n");
+        }
+}
+
 static void print_notes(struct buf *to, const struct story *s)
 {
         size_t shown = 0;
 
         for (size_t i = 0; i < s->n_notes; i++) {
                 const struct story_note *n = &s->notes[i];
-                CLEANUP(free_textp) char *place = story_place_text(s, n->node, n->rank);
-                CLEANUP(free_textp) char *text = xasprintf("%s  %.300s", place, n->text);
+                CLEANUP(free_textp) char *place = story_note_place(s, n);
+                CLEANUP(free_textp) char *words = story_note_text(n);
+                CLEANUP(free_textp) char *text = xasprintf("%s  %.300s", place, words);
 
                 if (story_is_why(s, n) || shown++ >= NOTES)
                         continue;
@@ -400,6 +471,7 @@ void story_print(struct buf *to, const struct story *s, const char *no_verdict, 
         print_sentence(to, "first divergence", story_divergence_text(s));
         print_sentence(to, s->slow.rank.node < 0 ? "slow node" : "slow rank", story_slow_text(s));
         print_failures(to, s);
+        print_attempts(to, s);
         print_notes(to, s);
         print_steps(to, s, columns);
         print_start(to, s, columns);
@@ -494,5 +566,7 @@ json_t *story_json(const struct story *s)
                 json_object_set_new(found, "steps", json_integer((json_int_t)s->slow.rank.steps));
         }
         json_object_set_new(j, "slow_rank", found);
+        if (json_object_get(s->summary, "attempts"))
+                json_object_set(j, "attempts", json_object_get(s->summary, "attempts"));
         return j;
 }

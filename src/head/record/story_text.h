@@ -38,5 +38,13 @@ char *story_slow_text(const struct story *s);
 char *story_traces_text(const struct story *s);
 /* "rank 3 on gpu001", "gpu001" or "" */
 char *story_place_text(const struct story *s, int node, int rank);
+/* Where a note happened, then: rank 3 may have been elsewhere; and what happened. */
+char *story_note_place(const struct story *s, const struct story_note *n);
+char *story_note_text(const struct story_note *n);
+/* Of an element of `attempts`: "host out: gpu001 or its agent was lost; 3 steps won, 4.1s lost" */
+char *story_attempt_text(const json_t *attempt);
+/* Returns how many of the attempts are not worth showing: all but the last ones, or all of a run
+ * without a restart. */
+size_t story_attempts_hidden(const struct story *s);
 /* "exited with code 1 after 2.1s" */
 char *story_end_text(const struct story_rank *r);
