@@ -16,7 +16,7 @@ say='echo "$HN_RESTART: $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_R
 deed() { # HOST... (by attempt)
     rm -rf spoken
     mkdir spoken
-    printf '%s\n' "$say" ": >$PWD/spoken/\$HN_RESTART.\$RANK" 'set -- '"$*" 'shift $HN_RESTART' '[ $# != 0 ] || exit 0' \
+    printf '%s\n' "$say" ": >$PWD/spoken/\$HN_RESTART.\$RANK" 'set -- '"$*" 'shift $HN_RESTART' '[ $# != 0 ] || '"${END-exit 0}" \
         '[ $LOCAL_RANK = 1 ] && [ $NODE = $1 ] || exec sleep 60' \
         "until [ \$(ls $PWD/spoken | grep -c ^\$HN_RESTART) = \$WORLD_SIZE ]; do sleep 0.05; done" 'kill -KILL $PPID' 'sleep 60'
 }
@@ -65,6 +65,21 @@ hn report --html page.html
 has 'and on the page' page.html 'host out: c or its agent was lost; '
 hn logs --ranks 5
 has 'logs have ranks that are gone' "$OUT" '0: 5/6'
+
+# ps while an attempt runs; the ranks of the second one wait for a file.
+printf 'e slots=2 spare\n' >>spare
+END="{ until [ -e $PWD/end ]; do sleep 0.1; done; exit 0; }"
+"$HNLAUNCH" -H spare "${nodes[@]}" --bad-hosts none --restart auto sh -c "$(deed b)" >ps.out 2>ps.err &
+PID=$!
+unset END
+second_is_up() { [[ $(grep -c '^1:' ps.out) == 6 ]]; }
+ok 'six ranks are up again' wait_for second_is_up
+hn ps
+has 'ps has the attempt, and how many spare hosts are left' "$OUT" 'running, attempt 2, 1 spare left'
+hn ps --json
+has 'also as JSON' <(tr -d '\n ' <"$OUT") '"attempt":2,"spares":1,'
+touch end
+wait "$PID"
 
 hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --nodes 2:4 --map node sh -c "$(deed b)"
 is 'ranks that go round the nodes still do' "$(attempt 1)" '0/6 3 a 1/6 3 c 2/6 3 d 3/6 3 a 4/6 3 c 5/6 3 d'

@@ -84,16 +84,23 @@ char *run_state_text(const struct run *r)
                          (long long)code);
 }
 
-/* The state, how many nodes are silent, and for how long the run stands still. */
+/* The state, the attempt with the spare hosts left, how many nodes are silent, and for how long the
+ * run stands still. */
 static char *describe_state_cell(const struct run *r)
 {
         json_int_t silent = json_integer_value(json_object_get(r->info, "silent_nodes"));
         json_int_t stalled_ms = json_integer_value(json_object_get(r->info, "stalled_ms"));
+        json_int_t attempt = json_integer_value(json_object_get(r->info, "attempt"));
+        json_int_t spares = json_integer_value(json_object_get(r->info, "spares"));
         CLEANUP(free_textp) char *state = run_state_text(r);
         struct buf b = BUF_INIT;
         char text[32];
 
         buf_appends(&b, state);
+        if (r->state == RUN_GOES_ON && attempt > 1)
+                buf_printf(&b, ", attempt %lld", (long long)attempt);
+        if (r->state == RUN_GOES_ON && attempt > 1 && spares)
+                buf_printf(&b, ", %lld spare%s left", (long long)spares, spares == 1 ? "" : "s");
         if (r->state == RUN_GOES_ON && silent)
                 buf_printf(&b, ", %lld node%s silent", (long long)silent, silent == 1 ? "" : "s");
         if (r->state == RUN_GOES_ON && stalled_ms) {
@@ -302,11 +309,12 @@ static void print_runs_json(const struct run_list *l)
                 const struct run *r = &l->v[i];
                 CLEANUP(free_textp) char *state = run_state_text(r);
                 static const char *const of_summary[] = { "us", "code", "hn", "verdict", "rank" };
-                static const char *const of_info[] = { "host",         "pid",       "started",
-                                                       "us",           "argv",      "cwd",
-                                                       "directory",    "num_nodes", "world_size",
-                                                       "silent_nodes", "step",      "total",
-                                                       "left_ms",      "stalled_ms" };
+                static const char *const of_info[] = { "host",      "pid",       "started",
+                                                       "us",        "argv",      "cwd",
+                                                       "directory", "num_nodes", "world_size",
+                                                       "attempt",   "spares",    "silent_nodes",
+                                                       "step",      "total",     "left_ms",
+                                                       "stalled_ms" };
                 json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
                                       r->state == RUN_GOES_ON);
 

@@ -59,6 +59,20 @@ size_t job_adopt_orphans(struct job *j)
         return n;
 }
 
+size_t job_spares(const struct job *j)
+{
+        const struct plan *plan = j->attempt.plan; /* NULL before the first attempt */
+        size_t n = hosts_aside(j->config.hosts);
+
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                const struct node *node = &j->cluster.nodes[i];
+
+                n += node->state == NODE_READY && !node->signals.leaves &&
+                     (plan ? !plan->nodes[i].n_ranks : node->host->spare);
+        }
+        return j->config.options->max_restarts ? n : 0;
+}
+
 static void replace_failed_nodes(struct job *j)
 {
         struct cluster *c = &j->cluster;
@@ -411,7 +425,14 @@ static int begin_again(struct job *j, struct plan *plan, const struct job_next *
                 snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
         describe_next(j, next, pause, why, text, sizeof(text));
         log_line(LOG_WARN, "%s", text);
-        cluster_emit(&j->cluster, EVENT_RESTART, c->node, c->rank, j->attempt.number, why);
+        events_emit(j->config.events,
+                    (struct event){ .kind = EVENT_RESTART,
+                                    .node = c->node,
+                                    .rank = c->rank,
+                                    .value = j->attempt.number,
+                                    .count = (int64_t)job_spares(j),
+                                    .host = c->node >= 0 ? j->config.hosts->v[c->node].name : NULL,
+                                    .text = why });
         forget_attempt(j);
         if (ms)
                 sleep_restart(j, ms, 0, false);

@@ -22,5 +22,8 @@ void job_give_up(struct job *j, size_t node, const char *why);
 void job_connect_anew(struct job *j, size_t node);
 /* Connects nodes directly whose parent in the tree has failed. Returns how many. */
 size_t job_adopt_orphans(struct job *j);
+/* Counts the hosts that could take the place of a node in another attempt: connected ones, and
+ * those that stand by. */
+size_t job_spares(const struct job *j);
 /* Waits until no node is being connected. 0, or JOB_INTERRUPTED. */
 int job_await_nodes(struct job *j);

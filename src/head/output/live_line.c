@@ -53,6 +53,7 @@ struct live_line {
         struct live_drawn drawn; /* on a terminal */
         bool again;              /* the next look only draws them again */
         bool *silent;            /* by node */
+        int64_t spares;          /* at the last restart */
         int64_t ticks;
         int64_t past[RATE_TICKS]; /* the least step at the last ticks; -1 = none */
         uint64_t bytes;           /* since the last tick */
@@ -133,6 +134,10 @@ char *live_line_text(const struct live_facts *f)
         if (f->slow && f->steps)
                 buf_printf(&b, "%s\n", f->slow);
         buf_printf(&b, "%s", text);
+        if (f->attempt)
+                buf_printf(&b, "  attempt %" PRId64, f->attempt + 1);
+        if (f->attempt && f->spares)
+                buf_printf(&b, ", %" PRId64 " spare%s left", f->spares, f->spares == 1 ? "" : "s");
         if (f->steps)
                 add_steps(&b, f);
         else
@@ -162,6 +167,8 @@ static struct live_facts collect_facts(struct live_line *l)
         const struct plan *plan = l->ranks->plan;
         struct live_facts f = { .us = events_now_us(l->es),
                                 .ranks = l->ranks->alive,
+                                .attempt = l->ranks->attempt,
+                                .spares = l->spares,
                                 .steps = steps.told,
                                 .least = steps.least,
                                 .most = steps.most,
@@ -202,6 +209,8 @@ static void on_live_event(void *ctx, const struct event *e)
 
         if (l->closed)
                 return;
+        if (e->kind == EVENT_RESTART)
+                l->spares = e->count;
         if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
             e->kind == EVENT_NODE_LOST)
                 l->silent[e->node] = e->kind == EVENT_NODE_SILENT;

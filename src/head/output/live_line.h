@@ -18,9 +18,10 @@
 
 /* What the line tells. */
 struct live_facts {
-        int64_t us; /* since the start of hnlaunch */
-        int ranks;  /* that run */
-        int steps;  /* ranks that have reported a step; 0: the next fields mean nothing */
+        int64_t us;              /* since the start of hnlaunch */
+        int ranks;               /* that run */
+        int64_t attempt, spares; /* attempt 0 = the first; spare hosts left after a restart */
+        int steps; /* ranks that have reported a step; 0: the next fields mean nothing */
         int64_t least, most, total; /* steps; total 0 = unknown */
         int slowest;                /* rank with the least step */
         const char *host;           /* of that rank */

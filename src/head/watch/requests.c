@@ -10,6 +10,7 @@
 #include "base/error_number.h"
 #include "base/memory.h"
 #include "head/job/job.h"
+#include "head/job/job_spares.h"
 #include "head/model/rank_board.h"
 #include "head/output/run_dir.h"
 #include "head/run/run_folders.h"
@@ -50,6 +51,8 @@ static json_t *describe_by_request(void *ctx)
                 j, "num_nodes",
                 json_integer(r->plan->n_nodes ? r->plan->num_nodes : (json_int_t)r->hosts->n));
         json_object_set_new(j, "world_size", json_integer(r->plan->world_size));
+        json_object_set_new(j, "attempt", json_integer((json_int_t)r->ranks->attempt + 1));
+        json_object_set_new(j, "spares", json_integer((json_int_t)job_spares(r->job)));
         json_object_set_new(j, "silent_nodes", json_integer((json_int_t)job_silent_nodes(r->job)));
         json_object_set_new(j, "detached", json_boolean(r->detached));
         if (stalled_ms)

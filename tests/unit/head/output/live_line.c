@@ -24,6 +24,12 @@ TEST(without_steps_the_output_is_told)
                 (struct live_facts){
                         .us = 90000000, .ranks = 8, .silent_nodes = 1, .silent_host = "gpu001" },
                 "1m30s  8 ranks  gpu001 is silent");
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .spares = 2 },
+                    "1m30s  8 ranks");
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .attempt = 1 },
+                    "1m30s  attempt 2  8 ranks");
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .attempt = 2, .spares = 1 },
+                    "1m30s  attempt 3, 1 spare left  8 ranks");
         expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .silent_nodes = 2 },
                     "1m30s  8 ranks  2 nodes are silent");
 }
