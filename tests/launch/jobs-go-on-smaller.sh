@@ -17,7 +17,7 @@ deed() { # HOST... (by attempt)
     rm -rf spoken
     mkdir spoken
     printf '%s\n' "$say" ": >$PWD/spoken/\$HN_RESTART.\$RANK" 'set -- '"$*" 'shift $HN_RESTART' '[ $# != 0 ] || '"${END-exit 0}" \
-        '[ $LOCAL_RANK = 1 ] && [ $NODE = $1 ] || exec sleep 60' \
+        '[ $LOCAL_RANK = 1 ] && [ $NODE = $1 ] || exec sleep ${NAP-60}' \
         "until [ \$(ls $PWD/spoken | grep -c ^\$HN_RESTART) = \$WORLD_SIZE ]; do sleep 0.05; done" 'kill -KILL $PPID' 'sleep 60'
 }
 attempt() { sed -n "s/^$1: //p" "$OUT" | sort -n | cut -d' ' -f1,4- | xargs; }
@@ -65,6 +65,12 @@ hn report --html page.html
 has 'and on the page' page.html 'host out: c or its agent was lost; '
 hn logs --ranks 5
 has 'logs have ranks that are gone' "$OUT" '0: 5/6'
+
+NAP=0 hn rerun --without-bad "$(readlink logs/latest)"
+has 'rerun --without-bad leaves out both hosts' "$ERR" 'hnlaunch -o run.leave_out=b -o run.leave_out=c -H spare'
+has 'in one line' "$ERR" 'hnlaunch: without b,c (run.leave_out)'
+exits 'and the job ends well' 0
+is 'the spare host has a place from the start' "$(attempt 0)" '0/4 2 a 1/4 2 a 2/4 2 d 3/4 2 d'
 
 # ps while an attempt runs; the ranks of the second one wait for a file.
 printf 'e slots=2 spare\n' >>spare

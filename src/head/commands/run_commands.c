@@ -34,6 +34,7 @@
 #include "head/core/shell_words.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
+#include "head/record/story.h"
 #include "head/run/run_list.h"
 #include "head/run/run_records.h"
 #include "head/term/diag.h"
@@ -345,6 +346,52 @@ static void push_options(struct strv *argv, const struct options *o)
         push_pty(argv, o->pty_rank);
 }
 
+/* Adds a host, unless it is there. */
+static void add_bad_host(struct strv *to, const char *host)
+{
+        if (*host && !strv_has(to, host))
+                strv_push(to, host);
+}
+
+/* Whether an event tells that its host is bad. A node that was not tried, since its parent in the
+ * tree could not be reached, is not. */
+static bool is_of_bad_host(const json_t *event)
+{
+        const char *ev = json_member(event, "ev"), *text = json_member(event, "text");
+
+        return !strcmp(ev, "node.retired") || !strcmp(ev, "node.replaced") ||
+               (!strcmp(ev, "node.failed") && strncmp(text, "not tried:", 10) != 0);
+}
+
+/* Collects the hosts that the run could not use or has put out or lost. Without decisions about
+ * hosts (--restart auto) the host of the cause is one of them. */
+static void find_bad_of(const struct run *r, struct strv *to)
+{
+        struct story s;
+        struct error err;
+        const json_t *j;
+        size_t i;
+
+        if (!json_object_get(r->summary, "attempts"))
+                add_bad_host(to, json_member(r->summary, "host"));
+        if (story_load(&s, r->id, &err) == 0) {
+                json_array_foreach(s.events, i, j) if (is_of_bad_host(j))
+                        add_bad_host(to, json_member(j, "host"));
+                json_array_foreach(s.failures, i, j) if (!json_object_get(j, "rank") &&
+                                                         !json_is_true(json_object_get(j, "echo")))
+                        add_bad_host(to, json_member(j, "host"));
+        }
+        story_finish(&s);
+}
+
+static void push_bad(struct strv *argv, const struct strv *bad)
+{
+        for (size_t i = 0; i < bad->n; i++) {
+                strv_push(argv, "-o");
+                strv_push_take(argv, xasprintf("run.leave_out=%s", bad->v[i]));
+        }
+}
+
 /* Returns how many words of the line at @i the options of rerun replace: an older --ranks. */
 static size_t count_replaced(const json_t *line, size_t i, size_t last, const struct options *o)
 {
@@ -358,9 +405,8 @@ static size_t count_replaced(const json_t *line, size_t i, size_t last, const st
 static int start_again(const struct options *o, const struct run *r, struct diags *d)
 {
         const json_t *line = json_object_get(r->info, "line"), *word;
-        const char *directory = json_member(r->info, "directory"),
-                   *bad = json_member(r->summary, "host");
-        CLEANUP(strv_finish) struct strv argv = STRV_INIT;
+        const char *directory = json_member(r->info, "directory");
+        CLEANUP(strv_finish) struct strv argv = STRV_INIT, bad = STRV_INIT;
         CLEANUP(buf_finish) struct buf shown = BUF_INIT;
         CLEANUP(free_textp) char *quoted = NULL;
         size_t i, last = find_last_option(r->info);
@@ -370,7 +416,9 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                          r->id);
                 return EX_NOINPUT;
         }
-        if (o->without_bad && !*bad) {
+        if (o->without_bad)
+                find_bad_of(r, &bad);
+        if (o->without_bad && !bad.n) {
                 diag_add(d, HN_NO_RERUN, EX_NOINPUT, "no host of run %s is known to have failed",
                          r->id);
                 return EX_NOINPUT;
@@ -392,10 +440,8 @@ static int start_again(const struct options *o, const struct run *r, struct diag
                         push_options(&argv, o);
                 if (is_run)
                         strv_push(&argv, "run");
-                if (!i && o->without_bad) {
-                        strv_push(&argv, "--exclude");
-                        strv_push(&argv, bad);
-                }
+                if (!i)
+                        push_bad(&argv, &bad);
                 if (replaced)
                         i += replaced - 1;
                 else if (!is_run)

@@ -66,6 +66,14 @@ static void help_with_bad(const struct options *o, struct diag *d)
                              "hnlaunch bad clear HOST takes one back");
 }
 
+/* The same for hosts of run.leave_out. */
+static void tell_given(const struct launch *l, const size_t *index, size_t n)
+{
+        CLEANUP(free_textp) char *names = hosts_fold(&l->hosts, index, n);
+
+        log_line(LOG_WARN, "without %s (run.leave_out)", names);
+}
+
 static void warn_of_use(struct launch *l, const struct bad_hosts *b, const size_t *index, size_t n)
 {
         struct diag *d =
@@ -120,7 +128,10 @@ static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t 
                              "one back, --bad-hosts none uses all");
                 return;
         }
-        tell_left_out(l, b, index, n);
+        if (b->v[0].run)
+                tell_left_out(l, b, index, n);
+        else
+                tell_given(l, index, n);
         for (size_t i = 0; i < n; i++)
                 move_spare_in(&l->hosts, b, index[i]);
         keep = xcalloc(l->hosts.n, sizeof(*keep));
@@ -130,14 +141,42 @@ static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t 
         free(keep);
 }
 
+/* Sets @index to the hosts that are in @b. Returns how many. */
+static size_t find_listed(const struct launch *l, const struct bad_hosts *b, size_t *index)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->hosts.n && b->n; i++)
+                if (bad_hosts_find(b, l->hosts.v[i].name))
+                        index[n++] = i;
+        return n;
+}
+
+/* Leaves hosts of run.leave_out out, as bad ones without a run. */
+static void leave_given_out(struct launch *l)
+{
+        const struct strv *names = &l->o.restart.leave_out;
+        struct bad_hosts b = { .v = xcalloc(names->n + 1, sizeof(*b.v)), .n = names->n };
+        size_t *index = xcalloc(l->hosts.n, sizeof(*index)), n;
+
+        for (size_t i = 0; i < b.n; i++)
+                b.v[i].host = names->v[i]; /* lent */
+        n = find_listed(l, &b, index);
+        if (n)
+                leave_out(l, &b, index, n);
+        free(index);
+        free(b.v);
+}
+
 void launch_bad_hosts_apply(struct launch *l)
 {
         CLEANUP(free_textp) char *path = find_bad_file(l);
         struct bad_hosts b;
         struct error err;
-        size_t *index, n = 0;
+        size_t *index, n;
 
-        if (!path)
+        leave_given_out(l);
+        if (!path || diags_errors(&l->diags))
                 return;
         if (bad_hosts_load(&b, path, time(NULL), &err) < 0) {
                 warn_of_bad_file(l, err.text, "hosts that earlier runs have put out are not known");
@@ -149,9 +188,7 @@ void launch_bad_hosts_apply(struct launch *l)
                 warn_of_bad_file(l, err.text, "the other lines are used");
         }
         index = xcalloc(l->hosts.n, sizeof(*index));
-        for (size_t i = 0; i < l->hosts.n && b.n; i++)
-                if (bad_hosts_find(&b, l->hosts.v[i].name))
-                        index[n++] = i;
+        n = find_listed(l, &b, index);
         if (n && leaves_bad_out(&l->o))
                 leave_out(l, &b, index, n);
         else if (n)

@@ -177,6 +177,9 @@ const struct option_def option_table[] = {
         { "progress-file", 0, "GLOB", "--restart auto: a newer file is progress, as 'ckpt/*.pt'",
           "run.progress_file", NULL, GROUP_WHEN, OPTION_PATH,
           .parse = value_text, FIELD(restart.progress_file) },
+        { "leave-out", 0, "HOST", "a spare host takes the place of this host, as of a bad one; may be repeated",
+          "run.leave_out", NULL, GROUP_WHEN, OPTION_KEY | OPTION_SPLIT,
+          .parse = value_list, FIELD(restart.leave_out) },
         { "bad-hosts", 0, "FILE|none", "hosts that runs have put out (default: hosts.bad in the state folder)",
           "run.bad_hosts", NULL, GROUP_WHEN, OPTION_PATH, .commands = ON_LAUNCH | ON(BAD),
           .parse = value_text, FIELD(restart.bad_hosts) },
@@ -275,7 +278,7 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(PS), .parse = value_switch, FIELD(ps.all) },
         { "watch", 0, NULL, "again every two seconds",
           NULL, NULL, GROUP_PLAN, .commands = ON(PS), .parse = value_switch, FIELD(ps.watch) },
-        { "without-bad", 0, NULL, "without the host that failed first",
+        { "without-bad", 0, NULL, "without the hosts that failed",
           NULL, NULL, GROUP_PLAN, .commands = ON(RERUN), .parse = value_switch, FIELD(without_bad) },
         { "html", 0, "FILE", "as one page for a browser, in FILE; - is standard output",
           NULL, NULL, GROUP_PLAN, .commands = ON(REPORT), .parse = value_text, FIELD(html) },
@@ -376,8 +379,8 @@ const struct option_command option_commands[] = {
                           "[list|clear HOST]", 0, 2,
                           "hnlaunch bad clear gpu017               a host that was repaired\n" },
         [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started", "[RUN]", 0, 1,
-                            "hnlaunch rerun --without-bad            without the host that failed "
-                            "first\n"
+                            "hnlaunch rerun --without-bad            without the hosts that "
+                            "failed\n"
                             "hnlaunch rerun k3f9q --ranks 3          the program as rank 3 "
                             "only\n" },
         [COMMAND_CONFIG] = { "config", "show every setting and its origin", "[KEY...]", 0, 0,

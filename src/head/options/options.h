@@ -68,11 +68,12 @@ struct log_options {
 };
 
 struct restart_options {
-        bool automatic;      /* --restart auto */
-        int give_up;         /* exit code */
-        int no_progress;     /* attempts */
-        char *progress_file; /* pattern of glob(7); NULL = none */
-        char *bad_hosts;     /* file, or "none"; NULL = that of the state folder */
+        bool automatic;        /* --restart auto */
+        int give_up;           /* exit code */
+        int no_progress;       /* attempts */
+        char *progress_file;   /* pattern of glob(7); NULL = none */
+        char *bad_hosts;       /* file, or "none"; NULL = that of the state folder */
+        struct strv leave_out; /* names of hosts that are bad in this run, run.leave_out */
 };
 
 struct options {
