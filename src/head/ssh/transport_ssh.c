@@ -17,6 +17,7 @@
 #include <openssl/crypto.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -516,6 +517,11 @@ struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options
         struct ssh_site *site;
         struct rlimit limit;
 
+        /* hnlaunch-ssh.so loads a libsodium; that of main() is a part of hnlaunch. */
+        if (sodium_init() < 0) {
+                err_set(err, ENOSYS, "cannot get random bytes from this system");
+                return NULL;
+        }
         if (check_libssh(err) < 0 || ssh_site_create(&site, o, err) < 0)
                 return NULL;
         /* Each session needs three descriptors: a socket and a pair. */
