@@ -7,7 +7,6 @@
  */
 #include "base/elf/elf_closure.h"
 
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -44,14 +43,14 @@ struct elf_walk {
 
 static bool is_of_glibc(const char *name)
 {
-        static const char *const patterns[] = { "libc.so.6",    "libm.so.6",     "libpthread.so.0",
-                                                "libdl.so.2",   "librt.so.1",    "libresolv.so.2",
-                                                "libmvec.so.1", "ld-linux*.so.*" };
+        static const char *const names[] = { "libc.so.6",   "libm.so.6",  "libpthread.so.0",
+                                             "libdl.so.2",  "librt.so.1", "libresolv.so.2",
+                                             "libmvec.so.1" };
 
-        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
-                if (fnmatch(patterns[i], name, 0) == 0)
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (!strcmp(names[i], name))
                         return true;
-        return false;
+        return !strncmp(name, "ld-linux", strlen("ld-linux"));
 }
 
 /* Reads @path, which is freed unless it is a library. */

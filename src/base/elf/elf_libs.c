@@ -131,7 +131,7 @@ int elf_libs_read(struct elf_libs *ret, const char *path)
         *ret = (struct elf_libs){ .needed = STRV_INIT };
         if (fd < 0)
                 return -errno;
-        e = xcalloc(1, sizeof(*e));
+        e = xrealloc(NULL, 1, sizeof(*e));
         e->fd = fd;
         good = read_headers(e);
         if (good)

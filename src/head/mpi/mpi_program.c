@@ -38,10 +38,16 @@ static char *const *find_python_script(char *const *argv)
         return *argv ? argv : NULL;
 }
 
-char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
+bool mpi_is_python(const char *path)
 {
         const char *slash = strrchr(path, '/');
-        bool python = !strncmp(slash ? slash + 1 : path, "python", 6);
+
+        return !strncmp(slash ? slash + 1 : path, "python", 6);
+}
+
+char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
+{
+        bool python = mpi_is_python(path);
         char *const *word = python ? find_python_script(argv) : argv;
         CLEANUP(free_textp) char *file = NULL, *real = NULL, *text = NULL;
 
@@ -60,12 +66,13 @@ char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
         return NULL;
 }
 
-void mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char *library_path)
+int mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char *library_path)
 {
         struct elf_closure c;
+        int r;
 
         *ret = (struct mpi_libraries){ 0 };
-        elf_closure_read(&c, path, library_path);
+        r = elf_closure_read(&c, path, library_path);
         for (size_t i = 0; i < c.n; i++) {
                 enum mpi_family family = mpi_library_family(c.v[i].name);
                 size_t k = family == MPI_FAMILY_MPICH;
@@ -82,6 +89,7 @@ void mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char 
         if (ret->name && !ret->family)
                 ret->family = MPI_FAMILY_MPICH;
         elf_closure_finish(&c);
+        return r;
 }
 
 void mpi_libraries_finish(struct mpi_libraries *l)

@@ -17,10 +17,12 @@ struct mpi_libraries {
 
 /* Looks for MPI among the libraries of the program at @path and those of its libraries, where the
  * loader of this machine would find them with LD_LIBRARY_PATH=@library_path (NULL = not set).
- * Everything in @ret is NULL if there is none, or @path is no ELF file of this machine's word
- * size. */
-void mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char *library_path);
+ * Everything in @ret is NULL if there is none. 0, or -errno: @path is no ELF file of this machine's
+ * word size with a dynamic section. */
+int mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char *library_path);
 void mpi_libraries_finish(struct mpi_libraries *l);
+
+bool mpi_is_python(const char *path);
 
 /* Returns the Python script run by @argv, or @path itself, if the script imports mpi4py at top
  * level (in a line without indentation); malloc'ed, as named in @argv. A relative script is looked

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each word is looked up as a program. The first one that is linked with MPI is the answer, then
- * the first Python script that imports mpi4py. A word with blanks, as behind `sh -c`, and the text
- * of a shell script are split into words again, without the rules of a shell: what follows a
- * variable ("$HERE/a.out") is looked up below the folder of the script, and "cd" counts. What is
- * found wrongly costs a job that does not use MPI nothing but the other way of MPI.
+ * Each word is looked up as a program. The first program linked with MPI is the answer, else the
+ * first Python script with an import of mpi4py. A word with blanks, as behind `sh -c`, and the text
+ * of a shell script are split into words again, without the rules of a shell: the rest of a word
+ * behind a variable ("$HERE/a.out") is looked up below the folder of the script, and "cd" counts. A
+ * wrong answer changes only how MPI is served, and a job without MPI does not ask.
  */
 #include "head/mpi/mpi_search.h"
 
@@ -92,18 +92,21 @@ static void search_program(struct mpi_hunt *h, char *const *argv, const char *be
                            const char *cwd, int depth)
 {
         CLEANUP(free_textp) char *path = find_word(argv[0], cwd);
+        bool elf;
 
         if (mpi_is_launcher(base_name(argv[0])))
                 h->launcher = true;
         if (!path || h->launcher || strv_has(&h->seen, path))
                 return;
         strv_push(&h->seen, path);
-        mpi_libraries_find(&h->found->libs, path, h->library_path);
+        elf = mpi_libraries_find(&h->found->libs, path, h->library_path) == 0;
         if (h->found->libs.name) {
                 h->found->program = xstrdup(argv[0]);
                 return;
         }
         mpi_libraries_finish(&h->found->libs);
+        if (elf && !mpi_is_python(path))
+                return; /* no script */
         if (!h->found->script)
                 h->found->script = mpi_script_of(path, argv, cwd);
         if (!h->found->script)

@@ -2,8 +2,8 @@
 /*
  * MPI search: the program of MPI that a command line leads to
  *
- * That is its program, or one behind other words: `env ./a.out`, `timeout 5 ./a.out`, `sh -c`, and
- * a script of a shell that starts one. Only files of this machine are read.
+ * The first word is the program, or other words lead to one: `env ./a.out`, `timeout 5 ./a.out`,
+ * `sh -c` and scripts of a shell. Only files of this machine are read.
  */
 #pragma once
 

@@ -116,7 +116,6 @@ static void check_pty(const struct options *o, struct diags *d)
                           "leave one of them out: the terminal belongs to the rank");
 }
 
-/* Refuses options that --dial-in leaves nothing to do, and those that need it. */
 /* Refuses spares where all nodes are given, and contradicting numbers of nodes. */
 static void check_spares(const struct options *o, struct diags *d)
 {
@@ -142,7 +141,8 @@ static void check_spares(const struct options *o, struct diags *d)
                           "--nodes %d:%d means from %d to %d nodes", o->nodes, min, o->nodes, min);
 }
 
-static void check_dial_in(const struct options *o, struct diags *d)
+/* Refuses options that --dial-in leaves nothing to do. */
+static void check_beside_dial_in(const struct options *o, struct diags *d)
 {
         const struct {
                 const char *name;
@@ -155,26 +155,32 @@ static void check_dial_in(const struct options *o, struct diags *d)
                        { "--tree", is_on_line(o, "tree") },
                        { "--start-with", is_on_line(o, "start-with") },
                        { "--scheduler", is_on_line(o, "scheduler") && o->from != ALLOC_NONE } };
-        static const char *const parts[] = { "node-rank", "dial-secret" };
 
-        for (size_t i = 0; o->dial_in && i < ARRAY_SIZE(others); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
                 if (others[i].given)
                         diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                            "--dial-in and %s exclude each other", others[i].name),
                                   "with --dial-in the platform has chosen the nodes and started "
                                   "hnlaunch on each");
-        for (size_t i = 0; !o->dial_in && i < ARRAY_SIZE(parts); i++)
+        if (o->command == COMMAND_PLAN)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--dial-in has no plan before the nodes are "
+                                   "there"),
+                          "give a hostfile to see a plan");
+}
+
+/* Refuses options that need --dial-in. */
+static void check_without_dial_in(const struct options *o, struct diags *d)
+{
+        static const char *const parts[] = { "node-rank", "dial-secret" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
                 if (is_on_line(o, parts[i]))
                         diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                            "--%s without --dial-in", parts[i]),
                                   "started on every node: add --dial-in HOST:PORT, the address of "
                                   "node 0; else "
                                   "one hnlaunch starts all nodes, with -H or -w");
-        if (o->dial_in && o->command == COMMAND_PLAN)
-                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
-                                   "--dial-in has no plan before the nodes are "
-                                   "there"),
-                          "give a hostfile to see a plan");
 }
 
 /* Refuses an expression of --progress-re that cannot find steps. */
@@ -409,7 +415,10 @@ int option_check(const struct options *o, struct diags *d)
 
         check_pairs(o, d);
         check_per_node(o, d);
-        check_dial_in(o, d);
+        if (o->dial_in)
+                check_beside_dial_in(o, d);
+        else
+                check_without_dial_in(o, d);
         check_spares(o, d);
         check_detach(o, d);
         check_pty(o, d);

@@ -72,12 +72,12 @@ static void add_line_program(const struct options *o)
 static int apply_settings(struct options *o, struct diags *d)
 {
         struct settings *s = o->settings;
+        struct error err = { 0 };
         int r = 0;
 
         for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
                 for (size_t i = 0; i < s->n; i++) {
                         struct setting *one = &s->v[i];
-                        struct error err = { 0 };
 
                         if ((int)one->level != level || !settings_counts(s, one) ||
                             is_line_program(one) ||
