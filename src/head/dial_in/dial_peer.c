@@ -343,14 +343,13 @@ int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct d
         r = uv_tcp_open(&p->tcp, fd);
         if (r < 0) {
                 fd_close(fd);
-        } else {
-                /* From now on the agent watches the head, for longer than keepalive would. */
-                uv_tcp_keepalive(&p->tcp, 0, 0);
-                r = uv_read_start((uv_stream_t *)&p->tcp, on_peer_alloc, on_peer_read);
-        }
-        if (r < 0)
                 dial_peer_close(p);
-        return r;
+                return r;
+        }
+        /* From now on the agent watches the head, for longer than keepalive would. */
+        uv_tcp_keepalive(&p->tcp, 0, 0);
+        resume_peer(p);
+        return 0;
 }
 
 int dial_peer_accept(struct dial_peer *p, uv_stream_t *listener)

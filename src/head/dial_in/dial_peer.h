@@ -69,8 +69,8 @@ struct dial_peer {
  * closing. */
 int dial_peer_accept(struct dial_peer *p, uv_stream_t *listener);
 /* Makes a FREE peer of the other end of a connection, JOINED: what a node has after its call. @fd
- * is taken over, and so are the bytes of @in; after the call, from the loop, records come. 0, or a
- * negative error of libuv: the peer is closing. */
+ * is taken over, and so are the bytes of @in, whose records come during the call; all others come
+ * from the loop. 0, or a negative error of libuv: the peer is closing. */
 int dial_peer_adopt(struct dial_peer *p, uv_loop_t *loop, int fd, const struct dial_stream *stream,
                     struct buf *in);
 /* Goes on with a PROVING peer, to which @credential is sent. */
