@@ -12,6 +12,7 @@ int err_set(struct error *err, int code, const char *fmt, ...)
         if (!err)
                 return -code;
         err->code = code;
+        err->number = 0;
         va_start(ap, fmt);
         vsnprintf(err->text, sizeof(err->text), fmt, ap);
         va_end(ap);
@@ -33,4 +34,30 @@ int err_wrap(struct error *err, const char *fmt, ...)
         strncat(err->text, ": ", most - strlen(err->text));
         strncat(err->text, inner, most - strlen(err->text));
         return -err->code;
+}
+
+int err_help(struct error *err, const char *fmt, ...)
+{
+        size_t len;
+        va_list ap;
+
+        if (!err)
+                return -1;
+        len = strlen(err->text);
+        len += (size_t)snprintf(err->text + len, sizeof(err->text) - len, "\n");
+        va_start(ap, fmt);
+        if (len < sizeof(err->text))
+                vsnprintf(err->text + len, sizeof(err->text) - len, fmt, ap);
+        va_end(ap);
+        return -err->code;
+}
+
+const char *err_cut_help(struct error *err)
+{
+        char *end = strchr(err->text, '\n');
+
+        if (!end)
+                return NULL;
+        *end = '\0';
+        return end + 1;
 }

@@ -69,32 +69,25 @@ static const char *help_with_limit(int error)
         }
 }
 
-/* Ends the launch: a transport cannot be made. A second line of @err is the next step. */
+/* Ends the launch: a transport cannot be made. */
 static int refuse_transport(struct launch *l, struct error *err)
 {
-        const char *limit = help_with_limit(err->code);
-        char *rest = err->text;
-        const char *fact = strsep(&rest, "\n");
-        struct diag *d =
-                limit ? diag_add(&l->diags, HN_LIMIT_TOO_LOW, EX_FAILED, "%s", fact)
-                : l->config.dial_in
-                        ? diag_add(&l->diags, HN_NO_DIAL_PORT, EX_UNAVAILABLE, "%s", fact)
-                : err->code == EPERM && rest
-                        ? diag_add(&l->diags, HN_SSH_CONFIG_WRITABLE, EX_CONFIG, "%s", fact)
-                : err->code == EBADMSG
-                        ? diag_add(&l->diags, HN_SSH_CONFIG_LINE, EX_CONFIG, "%s", fact)
-                : err->code == ELIBBAD
-                        ? diag_add(&l->diags, HN_LIBSSH_TOO_OLD, EX_UNAVAILABLE, "%s", fact)
-                        : diag_add(&l->diags, HN_NO_CONNECTIONS, EX_UNAVAILABLE, "%s", fact);
+        const char *help = err_cut_help(err), *limit = help_with_limit(err->code);
+        bool config = err->number == HN_SSH_CONFIG_WRITABLE || err->number == HN_SSH_CONFIG_LINE;
+        struct diag *d;
 
-        if (rest)
-                diag_help(d, "%s", rest);
-        if (limit)
-                diag_help(d, "%s", limit);
-        else if (l->config.dial_in)
-                diag_help(d, "the other nodes call this port: take another one on every node");
-        else if (err->code == ELIBACC && !l->o.ssh_command)
-                diag_help(d, "--ssh-command ssh goes without it");
+        if (limit) {
+                d = diag_add(&l->diags, HN_LIMIT_TOO_LOW, EX_FAILED, "%s", err->text);
+                help = limit;
+        } else if (l->config.dial_in) {
+                d = diag_add(&l->diags, HN_NO_DIAL_PORT, EX_UNAVAILABLE, "%s", err->text);
+                help = "the other nodes call this port: take another one on every node";
+        } else {
+                d = diag_add(&l->diags, err->number ? err->number : HN_NO_CONNECTIONS,
+                             config ? EX_CONFIG : EX_UNAVAILABLE, "%s", err->text);
+        }
+        if (help)
+                diag_help(d, "%s", help);
         return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
 

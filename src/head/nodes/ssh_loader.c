@@ -10,7 +10,10 @@ struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o
         struct transport *(*create)(uv_loop_t *, const struct ssh_options *, struct error *) = NULL;
 
         *(void **)&create = install_path_load(MODULE, "the ssh part", "transport_ssh_create", err);
-        return create ? create(loop, o, err) : NULL;
+        if (create)
+                return create(loop, o, err);
+        err_help(err, "--ssh-command ssh goes without it");
+        return NULL;
 }
 
 bool ssh_loader_leads_elsewhere(const struct ssh_options *o, const char *host, char **ret_name)

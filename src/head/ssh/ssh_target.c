@@ -63,6 +63,10 @@ int ssh_site_create(struct ssh_site **ret, const struct ssh_options *o, struct e
         struct ssh_site *site;
         int r = ssh_config_load(&config, o->config_file, err);
 
+        if (r == -EPERM)
+                err->number = HN_SSH_CONFIG_WRITABLE;
+        if (r == -EBADMSG)
+                err->number = HN_SSH_CONFIG_LINE;
         if (r < 0)
                 return r;
         site = xcalloc(1, sizeof(*site));
@@ -429,11 +433,11 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
         const struct ssh_host *h = &r->host;
         struct ssh_unobeyed unobeyed = { 0 };
         struct error err = { 0 };
-        int failed = 0;
+        int failed = ssh_config_lookup(site->config, request, &r->host, &unobeyed, &err);
 
         *why = (struct link_failure){ 0 };
-        if (ssh_config_lookup(site->config, request, &r->host, &unobeyed, &err) < 0) {
-                set_lookup_failure(why, err.code == EBADMSG ? LINK_CONFIG : LINK_OTHER, "", "");
+        if (failed < 0) {
+                set_lookup_failure(why, failed == -EBADMSG ? LINK_CONFIG : LINK_OTHER, "", "");
                 link_failure_set_text(why, err.text);
                 free(r);
                 return -1;

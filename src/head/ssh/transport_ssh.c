@@ -503,11 +503,11 @@ static int check_libssh(struct error *err)
 
         if (ssh_version(LIBSSH_OLDEST))
                 return 0;
-        return err_set(err, ELIBBAD,
-                       "cannot use libssh %.*s of this machine: it is older than 0.10.6\nupdate "
-                       "libssh, whose older versions have known holes; --ssh-command ssh goes "
-                       "without it",
-                       (int)strcspn(have, "/"), have);
+        err_set(err, ELIBBAD, "cannot use libssh %.*s of this machine: it is older than 0.10.6",
+                (int)strcspn(have, "/"), have);
+        err->number = HN_LIBSSH_TOO_OLD;
+        return err_help(err, "update libssh, whose older versions have known holes; --ssh-command "
+                             "ssh goes without it");
 }
 
 struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,

@@ -402,11 +402,13 @@ static int judge_unobeyed(const struct config_lookup *l, struct ssh_unobeyed *un
 
                 if (k->use < KEYWORD_ASIDE || changes_nothing(l, line))
                         continue;
-                if (k->use == KEYWORD_REFUSED)
-                        return err_set(err, EBADMSG,
-                                       "%s: line %d: %s is not obeyed: %s\n--ssh-command ssh obeys "
-                                       "it, or remove the line for this host",
-                                       line->file, line->number, k->name, k->why);
+                if (k->use == KEYWORD_REFUSED) {
+                        err_set(err, EBADMSG, "%s: line %d: %s is not obeyed: %s", line->file,
+                                line->number, k->name, k->why);
+                        return err_help(
+                                err,
+                                "--ssh-command ssh obeys it, or remove the line for this host");
+                }
                 if (unobeyed)
                         strv_pushf(k->use == KEYWORD_ASIDE ? &unobeyed->aside : &unobeyed->told,
                                    "%s: line %d: %s is not obeyed: %s", line->file, line->number,

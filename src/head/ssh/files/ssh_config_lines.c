@@ -111,11 +111,10 @@ static int expand_include(const struct ssh_config *c, const char *name, const st
         int r;
 
         for (const char *p = strchr(name, '%'); p && p[1]; p = strchr(p + 2, '%'))
-                if (p[1] != '%' && !strchr(TOKENS_LOCAL, p[1]))
-                        return err_set(err, EBADMSG,
-                                       "Include with %%%c is not obeyed\n--ssh-command ssh obeys "
-                                       "it",
-                                       p[1]);
+                if (p[1] != '%' && !strchr(TOKENS_LOCAL, p[1])) {
+                        err_set(err, EBADMSG, "Include with %%%c is not obeyed", p[1]);
+                        return err_help(err, "--ssh-command ssh obeys it");
+                }
         r = config_expand(&l, name, TOKENS_LOCAL, flags, &path, err);
         if (r < 0)
                 return r;
@@ -137,7 +136,7 @@ static int include_file(struct ssh_config *c, const char *path, const struct con
 
         if (r == 0 || r == -ENOENT)
                 return 0;
-        return err->code == EPERM ? r : -(err->code = EBADMSG);
+        return r == -EPERM ? r : -(err->code = EBADMSG);
 }
 
 static int include_files(struct ssh_config *c, const struct strv *args, const struct config_file *f,
@@ -181,13 +180,13 @@ static int check_config_line(const struct ssh_config *c, const struct config_lin
         if (!*line->rest)
                 return err_set(err, EBADMSG, "%s has no value",
                                line->keyword ? line->keyword->name : line->name);
-        if (!line->keyword)
-                return may_be_ignored(c, line->name)
-                               ? 0
-                               : err_set(err, EBADMSG,
-                                         "unknown keyword '%s'\nIgnoreUnknown %s, in a line "
-                                         "before, passes over it",
-                                         line->name, line->name);
+        if (!line->keyword && may_be_ignored(c, line->name))
+                return 0;
+        if (!line->keyword) {
+                err_set(err, EBADMSG, "unknown keyword '%s'", line->name);
+                return err_help(err, "IgnoreUnknown %s, in a line before, passes over it",
+                                line->name);
+        }
         if (strcmp(line->name, "match") == 0 && line->args.n)
                 return config_match_check(&line->args, err);
         return ssh_keyword_check(line->keyword, &line->args, err);
@@ -288,21 +287,24 @@ static bool is_group_of_one(gid_t gid, uid_t uid)
         return found && !others;
 }
 
-/* Returns 0 if only the user or root can write to the open file; else -EPERM with @err, whose
- * second line is the command to repair the mode. As in Debian's OpenSSH, write permission is
- * accepted for a group whose only member is the user. */
+/* Returns 0 if only the user or root can write to the open file; else -EPERM. As in Debian's
+ * OpenSSH, write permission is accepted for a group whose only member is the user. */
 static int check_config_owner(int fd, const char *path, struct error *err)
 {
         struct stat st;
 
         if (fstat(fd, &st) < 0)
                 return err_set(err, errno, "%s: %s", path, strerror(errno));
-        if (st.st_uid != 0 && st.st_uid != getuid())
-                return err_set(err, EPERM, "%s belongs to user %u\nas root: chown %u %s", path,
-                               (unsigned)st.st_uid, (unsigned)getuid(), path);
-        if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && !is_group_of_one(st.st_gid, getuid())))
-                return err_set(err, EPERM, "%s can be written by others (mode %04o)\nchmod go-w %s",
-                               path, (unsigned)st.st_mode & 07777, path);
+        if (st.st_uid != 0 && st.st_uid != getuid()) {
+                err_set(err, EPERM, "%s belongs to user %u", path, (unsigned)st.st_uid);
+                return err_help(err, "as root: chown %u %s", (unsigned)getuid(), path);
+        }
+        if (st.st_mode & S_IWOTH ||
+            (st.st_mode & S_IWGRP && !is_group_of_one(st.st_gid, getuid()))) {
+                err_set(err, EPERM, "%s can be written by others (mode %04o)", path,
+                        (unsigned)st.st_mode & 07777);
+                return err_help(err, "chmod go-w %s", path);
+        }
         return 0;
 }
 
