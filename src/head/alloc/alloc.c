@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each reader's file describes its manager: name, the variables that tell it, the file or command
- * that it needs. ALLOC_MANAGERS of alloc.h lists the descriptions, in the order of --scheduler.
+ * Each reader's file describes a manager: the name, the variables of an allocation, the file or
+ * command with the hosts. ALLOC_MANAGERS of alloc.h lists the descriptions, in the order of
+ * --scheduler.
  */
 #include "head/alloc/alloc.h"
 
@@ -37,7 +38,7 @@ static bool has_manager_mark(char *const *env, const char *mark)
         return value && (!want || !strcmp(value, want + 1));
 }
 
-/* Returns the first mark that is missing, NULL = this manager's variables are set. */
+/* Returns the first missing mark, NULL = the variables of this manager are set. */
 static const char *find_missing_mark(enum alloc_from from, char *const *env)
 {
         const struct alloc_manager *a = managers[from].manager;

@@ -2,16 +2,16 @@
 /*
  * Alloc: the allocation of a resource manager -> hosts with slots, in the manager's order
  *
- * A reader per manager takes variables and the text of a file, and adds hosts or errors; it opens
- * nothing. Slots of a node are its tasks; where no node has more than one task, the GPUs that the
- * manager counts; else not given, so that the node's own GPUs or 1 count. A host is local when it
- * is this machine.
+ * A reader per manager takes variables and the text of a file, adds hosts or errors, and opens
+ * nothing. Slots of a node are the tasks there; where no node has more than a task, the GPUs
+ * counted by the manager; else not given, and the node's own GPUs or 1 count. This machine is a
+ * local host.
  *
  * Messages point into the variable's text, or name the file's line. All errors exit with 65, but
- * for a manager that is asked for and not there, and a launch of several copies (64).
+ * for a manager asked for and not there, and a launch of several copies (64).
  *
- * Pure but for alloc_load(), alloc_claim() and alloc_check_given(). Not for two threads on one list
- * or @d.
+ * Pure but for alloc_load(), alloc_claim() and alloc_check_given(). Not for two threads on the same
+ * list or @d.
  */
 #pragma once
 
@@ -23,8 +23,7 @@
 #include "head/term/diag.h"
 
 /* MANAGER(NAME, word of --scheduler, description in the reader's file): the managers in the order
- * in which the help lists them, and in which alloc_find() tries them. A new reader is its file and
- * a row here. */
+ * of the help and of alloc_find(). A new reader is a file and a row here. */
 #define ALLOC_MANAGERS(MANAGER)                                                                    \
         MANAGER(SLURM, "slurm", alloc_slurm)                                                       \
         MANAGER(PBS, "pbs", alloc_pbs)                                                             \
@@ -46,7 +45,7 @@ struct alloc_input {
         char *const *env;
         const char *host;   /* name of this machine */
         const char *cgroup; /* text of /proc/self/cgroup; NULL = unknown */
-        /* The file of alloc_path() or output of alloc_command(), and a name for it; NULL = none.
+        /* The file of alloc_path() or output of alloc_command(), with a name; NULL = none.
          * The text ends with a NUL behind @len. */
         const char *path, *text;
         size_t len;
@@ -56,38 +55,40 @@ struct alloc_input {
                       * aside */
 };
 
-/* Returns the manager whose allocation @env describes, ALLOC_NONE without one. The innermost of
+/* Returns the manager of the allocation in @env, ALLOC_NONE without an allocation. The innermost of
  * several: a manager can run inside the allocation of another. Never ALLOC_RAY. */
 enum alloc_from alloc_find(char *const *env);
 
 /* Returns the manager's name for messages: "Slurm". @from is none of auto and none. */
 const char *alloc_title(enum alloc_from from);
 
-/* Returns the path of the file that alloc_read() needs, lent by @env; NULL = none, or @env is of no
- * such allocation. */
+/* Returns the path of the file for alloc_read(), lent by @env; NULL = none, or @env has no
+ * allocation of @from. */
 const char *alloc_path(enum alloc_from from, char *const *env);
-/* Returns the command whose output alloc_read() needs, ended by NULL; NULL as above. */
+/* Returns the command with the output for alloc_read(), ended by NULL; NULL as above. */
 const char *const *alloc_command(enum alloc_from from, char *const *env);
 
 /* Reads the allocation of @from into the empty list @h, with h->source and h->slots_source. 0, or
- * -EINVAL with errors in @d: this is no such allocation (HN153), a variable is missing (HN150), a
- * text is wrong (HN151, or the number of a list of hosts), counts contradict each other (HN152),
- * the variables are of another machine or of an allocation that has ended (HN155), or one of
- * several copies runs here (HN156). */
+ * -EINVAL with errors in @d: there is no allocation of @from (HN153), a variable is missing
+ * (HN150), a text is wrong (HN151, or the number of a list of hosts), counts contradict each other
+ * (HN152), the variables are of another machine or an ended allocation (HN155), or this process is
+ * a copy among several (HN156). */
 int alloc_read(enum alloc_from from, const struct alloc_input *in, struct hosts *h,
                struct diags *d);
 
-/* Reads the allocation around this process; @from ALLOC_AUTO takes that of alloc_find(), which must
- * be one. @ppn as in struct alloc_input. Returns as alloc_read(), also for a file that cannot be
- * read (HN150) and a command of the manager that fails or has not ended in time (HN157). */
+/* Reads the allocation around this process; with @from ALLOC_AUTO the manager of alloc_find(), and
+ * none is an error. @ppn as in struct alloc_input. Returns as alloc_read(), also for an unreadable
+ * file (HN150) and a command of the manager without success or without an end in time (HN157). */
 int alloc_load(enum alloc_from from, bool ppn, struct hosts *h, struct diags *d);
 
-/* Claims the allocation that alloc_load() read into @h until the process ends. Warns when another
- * hnlaunch of this user has it, on this machine (HN158). Nothing happens where that cannot be told.
+/* Claims the allocation of @h, from alloc_load(), until the process ends. Warns when another
+ * hnlaunch of this user holds the allocation on this machine (HN158). Does nothing where no claim
+ * is possible.
  */
 void alloc_claim(const struct hosts *h, struct diags *d);
 
-/* Warns of hosts in @given that the allocation around this process lacks (HN154). Names are
- * compared, not addresses. An allocation that cannot be read, or only by a command, is passed over.
+/* Warns of hosts in @given outside the allocation around this process (HN154). Names are compared,
+ * not addresses. An unreadable allocation is passed over, and a manager with a command, too: a
+ * warning is not worth a command.
  */
 void alloc_check_given(enum alloc_from from, const struct hosts *given, struct diags *d);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The managers that write their hosts into a file: PBS, LSF, Grid Engine, the MPI Operator
+ * Managers with a file of hosts: PBS, LSF, Grid Engine, the MPI Operator
  *
- * The files of PBS, LSF and the MPI Operator are read as hostfiles, whose repeated lines add up;
- * that of Grid Engine has columns of its own. LSF also has a variable with the same list, which
- * counts first.
+ * The files of PBS, LSF and the MPI Operator are read as hostfiles: repeated lines add up. The file
+ * of Grid Engine has other columns. LSF also has a variable with the same list, which counts first.
  */
 #include <errno.h>
 #include <string.h>
@@ -57,7 +56,7 @@ const struct alloc_manager alloc_pbs = {
         .read = read_pbs_allocation,
 };
 
-/* Reads a list of words: each is a host, followed by its slots if @counted. */
+/* Reads a list of words: each is a host, followed by the slots if @counted. */
 static int read_lsf_words(struct alloc_reader *r, const char *name, bool counted)
 {
         CLEANUP(alloc_text_finish) struct alloc_text t;
@@ -85,9 +84,9 @@ static int read_lsf_words(struct alloc_reader *r, const char *name, bool counted
         return -EINVAL;
 }
 
-/* LSF: "host count host count ..." in LSB_MCPU_HOSTS; without it a host per slot, in the file of
- * LSB_DJOB_HOSTFILE, else in LSB_HOSTS, which LSF leaves out in large jobs. The first host of the
- * job runs its script, so that this machine must be one of them. */
+/* LSF: "host count host count ..." in LSB_MCPU_HOSTS; else a host per slot, in the file of
+ * LSB_DJOB_HOSTFILE or in LSB_HOSTS, which LSF leaves out in large jobs. LSF runs the script of a
+ * job on the first host, so this machine must be in the list. */
 static int read_lsf_allocation(struct alloc_reader *r)
 {
         const struct alloc_input *in = r->in;
@@ -154,7 +153,7 @@ static int read_sge_line(struct alloc_reader *r, struct alloc_text *t)
         return 0;
 }
 
-/* PE_HOSTFILE has a line for each queue instance of the job: those of a host add up. */
+/* PE_HOSTFILE has a line for each queue instance of the job: the lines of a host add up. */
 static int read_sge_allocation(struct alloc_reader *r)
 {
         CLEANUP(alloc_text_finish) struct alloc_text t;
@@ -200,7 +199,7 @@ static int read_mpi_operator_allocation(struct alloc_reader *r)
         return 0;
 }
 
-/* Finds the hostfile of the launcher pod, wherever the operator mounts it. */
+/* Finds the hostfile of the launcher pod at each place where operators mount one. */
 static const char *find_operator_hostfile(char *const *env)
 {
         static const char *const names[] = { "OMPI_MCA_orte_default_hostfile",

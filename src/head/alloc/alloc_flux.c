@@ -6,9 +6,9 @@
  *       "R_lite": [ { "rank": "0-1", "children": { "core": "0-7", "gpu": "0-1" } } ],
  *       "nodelist": [ "n[1-2]" ] } }
  *
- * The hosts of "nodelist" are those of the ranks in R_lite by rising rank, each with as many cores
- * and GPUs as its idsets have. Slots are the GPUs of a node, in an instance without any its cores:
- * an instance has no tasks.
+ * The hosts of "nodelist" belong to the ranks in R_lite by rising rank; the idsets of a rank count
+ * the cores and GPUs of the host. Slots are the GPUs of a node, or the cores in an instance without
+ * GPUs: an instance has no tasks.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -19,7 +19,7 @@
 #include "base/exit_code.h"
 #include "head/alloc/alloc_reader.h"
 
-/* What a rank of the instance has. */
+/* The resources of a rank of the instance. */
 struct flux_rank {
         int rank, cores, gpus;
 };
@@ -101,7 +101,7 @@ static int read_flux_hosts(struct alloc_reader *r, const json_t *list, struct al
         return ret->names.n ? 0 : complain_flux(r, "nodelist has no hosts");
 }
 
-/* Refuses to be one of several tasks of a job. */
+/* Refuses to run as several tasks of a job. */
 static int check_flux_copies(struct alloc_reader *r)
 {
         const char *size = alloc_variable(r->in->env, "FLUX_JOB_SIZE");
@@ -116,7 +116,7 @@ static int check_flux_copies(struct alloc_reader *r)
         return -EINVAL;
 }
 
-/* Adds the hosts with their GPUs, or without any their cores. *ret_gpus: they are GPUs. */
+/* Adds the hosts with a slot per GPU, or per core if no host has GPUs. *ret_gpus tells which. */
 static int add_flux_hosts(struct alloc_reader *r, struct flux_ranks *ranks,
                           const struct strv *names, bool *ret_gpus)
 {

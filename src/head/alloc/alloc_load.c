@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The readers of head/alloc open nothing: read_surroundings() collects what they need, the
- * variables and the name of this machine, the cgroup of this process, and the file or the output of
- * the command that the manager has.
+ * The readers of head/alloc open nothing: read_surroundings() collects the variables and the name
+ * of this machine, the cgroup of this process, and the manager's file or the output of the
+ * manager's command. A test of a reader needs no manager then.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -23,15 +23,15 @@
 #include "head/alloc/alloc_reader.h"
 
 enum {
-        MANAGER_MS = 10000, /* for a command whose description has no time */
+        MANAGER_MS = 10000, /* for a command described without a time */
         FILE_MAX = 64 << 20,
 };
 
-/* What surrounds this process. */
+/* The surroundings of this process. */
 struct surroundings {
         struct alloc_input in;
         char host[256];
-        char *cgroup, *text, *command; /* @command: its words, for messages */
+        char *cgroup, *text, *command; /* words of @command, for messages */
 };
 
 static void surroundings_finish(struct surroundings *s)
@@ -56,8 +56,8 @@ static int run_manager(struct surroundings *s, const struct alloc_manager *a, st
                               FILE_MAX, &s->text, &s->in.len, err);
 }
 
-/* Reads the file, or runs the command, that @from needs, if it needs one. 0, or -errno; for a
- * command with a sentence in @err. */
+/* Reads the file of @from or runs the command, if there is any. 0, or -errno; for a command with a
+ * sentence in @err. */
 static int read_surroundings(struct surroundings *s, enum alloc_from from, bool asked,
                              struct error *err)
 {
@@ -119,7 +119,8 @@ int alloc_load(enum alloc_from from, bool ppn, struct hosts *h, struct diags *d)
         return alloc_read(from, &s.in, h, d);
 }
 
-/* The claim is a bound socket without a file, which ends with the process, however that ends. */
+/* The claim is a bound socket without a file: the kernel drops the claim with the process, also
+ * after SIGKILL. */
 void alloc_claim(const struct hosts *h, struct diags *d)
 {
         struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -143,7 +144,7 @@ static bool is_numeric(const char *name)
         return strchr(name, ':') || !name[strspn(name, "0123456789.")];
 }
 
-/* Adds the hosts once more without their domains, so that each look-up takes constant time. */
+/* Adds the hosts once more without domains: each look-up takes constant time then. */
 static void add_bare_names(struct hosts *h)
 {
         for (size_t i = 0, n = h->n; i < n; i++)
@@ -154,7 +155,7 @@ static void add_bare_names(struct hosts *h)
                 }
 }
 
-/* Whether @h, @n hosts and bare names behind them, has the host: one of the names may lack its
+/* Whether @h, @n hosts followed by as many bare names, has the host: either name may lack the
  * domain. */
 static bool is_host_inside(struct hosts *h, size_t n, const char *name)
 {

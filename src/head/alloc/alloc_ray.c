@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ray: the nodes of a running cluster, as `python3 -m hnlaunch._ray nodes` prints them
+ * Ray: the nodes of a running cluster, printed by `python3 -m hnlaunch._ray nodes`
  * (packaging/python/hnlaunch/_ray.py):
  *
  *   { "version": 1, "nodes": [
  *       { "name": "n1", "address": "10.0.0.1", "id": "24b7", "gpus": 2, "cpus": 8 } ] }
  *
- * Slots are the GPUs of a node, in a cluster without any its CPUs; nodes without slots are left
- * out, such as a head node with --num-cpus=0. No variable tells of a cluster: it is asked for by
- * name only.
+ * Slots are the GPUs of a node, or the CPUs in a cluster without GPUs. Nodes without slots are left
+ * out, for example a head node with --num-cpus=0. No variable tells of a cluster, so only
+ * --scheduler ray leads here.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -40,7 +40,7 @@ static int complain_no_slots(struct alloc_reader *r)
         return -EINVAL;
 }
 
-/* Reads a count of a node. 0 to SLOTS_MAX, -EINVAL: it is none. */
+/* Reads a count of a node. 0 to SLOTS_MAX, or -EINVAL. */
 static int read_ray_count(const json_t *node, const char *key)
 {
         const json_t *j = json_object_get(node, key);
@@ -50,7 +50,7 @@ static int read_ray_count(const json_t *node, const char *key)
         return (int)MIN(json_integer_value(j), SLOTS_MAX);
 }
 
-/* Adds a node with its slots, a node of several with the same name once more. */
+/* Adds a node with slots. Several nodes with the same name are added each. */
 static int add_ray_node(struct alloc_reader *r, const char *name, int slots)
 {
         CLEANUP(alloc_names_finish) struct alloc_names names = { 0 };
@@ -64,7 +64,7 @@ static int add_ray_node(struct alloc_reader *r, const char *name, int slots)
         return alloc_add_tasks(r, &t, names.at[0], names.names.v[0], slots);
 }
 
-/* Adds the nodes that have slots. *ret_gpus: they are GPUs. */
+/* Adds the nodes with slots. *ret_gpus: the slots are GPUs. */
 static int add_ray_nodes(struct alloc_reader *r, const json_t *nodes, bool *ret_gpus)
 {
         const json_t *node;
@@ -116,8 +116,9 @@ static int read_ray_allocation(struct alloc_reader *r)
 const struct alloc_manager alloc_ray = {
         .title = "Ray",
         .command = { "python3", "-c", RAY_MODULE_CODE, "nodes" },
-        .command_name = "$(python3 -m hnlaunch._ray nodes)", /* as a user would write it */
-        .command_ms = 60000, /* it imports Ray, and ends by itself before */
+        .command_name = "$(python3 -m hnlaunch._ray nodes)", /* in the words of a user */
+        .command_ms =
+                60000, /* the import of Ray is slow; the command has a shorter limit of its own */
         .nodes_of = "cluster",
         .read = read_ray_allocation,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SageMaker: a JSON list in SM_HOSTS, set by its training toolkit; without the toolkit "hosts" and
+ * SageMaker: a JSON list in SM_HOSTS, set by the training toolkit; without the toolkit "hosts" and
  * "current_host" of /opt/ml/input/config/resourceconfig.json. The platform starts the same command
- * on every host, so that only the first one may go on.
+ * on every host, so only the first host may go on.
  */
 #include <errno.h>
 #include <jansson.h>

@@ -4,14 +4,14 @@
  * heterogeneous job has both once per group, with _HET_GROUP_k behind the names (_PACK_GROUP_k
  * before Slurm 20.02), and the plain names may be missing or describe the first group only.
  *
- * In a step SLURM_TASKS_PER_NODE describes the step, and the list of nodes still the job. It counts
- * there when SLURM_STEP_TASKS_PER_NODE differs (srun --preserve-env, the interactive step of
- * salloc) or when it covers all nodes and has more than one task for some. Else the CPUs of the job
- * count, by SLURM_CPUS_PER_TASK, unless the job has GPUs.
+ * In a step SLURM_TASKS_PER_NODE describes the step, and the list of nodes still the job. There the
+ * variable counts when SLURM_STEP_TASKS_PER_NODE differs (srun --preserve-env, the interactive step
+ * of salloc), or covers all nodes with more than one task on some. Else the CPUs of the job count,
+ * by SLURM_CPUS_PER_TASK, unless the job has GPUs.
  *
- * Variables outlive their allocation in old shells, and travel with SendEnv of ssh. They are taken
- * as this session's own when this machine is a node of the job or the host that submitted it, or
- * when the cgroup of this process is the job's.
+ * Variables outlive an allocation in old shells, and travel with SendEnv of ssh. Three facts prove
+ * that this session owns the variables: this machine is a node of the job, this machine submitted
+ * the job, or the cgroup of this process is the job's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static int read_gpus_per_node(struct alloc_reader *r, int *ret)
         }
 }
 
-/* Finds the GPUs that each node of the job has; 0 = unknown. *from is the variable. */
+/* Finds the number of GPUs on each node of the job; 0 = unknown. *from is the variable. */
 static int read_slurm_gpus(struct alloc_reader *r, int *ret, const char **from)
 {
         struct alloc_count here = { 0 };
@@ -97,7 +97,7 @@ static int read_slurm_gpus(struct alloc_reader *r, int *ret, const char **from)
         *from = "SLURM_GPUS_PER_NODE";
         if (is_slurm_set(r, *from))
                 return read_gpus_per_node(r, ret);
-        /* GPUs in all may be spread unevenly, and this number is of one node. */
+        /* GPUs of the whole job may be spread unevenly: this number is of a single node. */
         *from = "SLURM_GPUS_ON_NODE";
         if (!is_slurm_set(r, *from) || (r->hosts->n > 1 && is_slurm_set(r, "SLURM_GPUS")) ||
             !strcmp(alloc_variable(r->in->env, *from), "0"))
@@ -131,7 +131,7 @@ static int check_node_number(struct alloc_reader *r, const struct slurm_names *n
         return -EINVAL;
 }
 
-/* Whether the tasks are the job's, not those of a step on a part of it. */
+/* Whether the tasks are the job's, not of a step on a part of the nodes. */
 static bool tasks_are_of_job(struct alloc_reader *r, const struct slurm_names *n,
                              const struct alloc_counts *tasks, size_t nodes)
 {
@@ -292,7 +292,7 @@ static int check_slurm_end(struct alloc_reader *r, const char *job)
         return -EINVAL;
 }
 
-/* Refuses to be one of several tasks of a step: each copy would start the whole job. With srun
+/* Refuses to run as several tasks of a step: each copy would start the whole job. With srun
  * --pty all tasks but the first have no terminal and end. */
 static int check_copies(struct alloc_reader *r)
 {

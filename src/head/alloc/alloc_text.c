@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A variable is a hostfile_text of one line without a number, so that messages show it with carets
- * like the argument of -w; only the exit code differs. Readers walk through its plain copy with an
- * offset. Numbers and their places are kept until the counts are compared with the nodes.
+ * A variable is a hostfile_text of a line without a number: messages show the line with carets, as
+ * for the argument of -w, and only the exit code differs. Readers walk through a plain copy with an
+ * offset. Numbers and places are kept until the counts are compared with the nodes.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -124,7 +124,7 @@ void alloc_counts_finish(struct alloc_counts *c)
         *c = (struct alloc_counts){ 0 };
 }
 
-/* Reads "(x3)" at text[*at], if it stands there: how often the count before it is meant. */
+/* Reads "(x3)" at text[*at], if there: how often the count before is meant. */
 static int take_repetition(struct alloc_text *t, size_t *at, struct alloc_count *ret)
 {
         const char *text = t->t.text;
