@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rank that was at work shortly before its failure has failed by itself. Otherwise it has waited
- * for another one, and each sign names a rank and a time; the earliest counts:
+ * A rank at work until shortly before the failure has failed by itself. Otherwise the failed rank
+ * was waiting for another rank, and each sign names a rank and a time; the earliest counts:
  *
- * - steps: the others have reached a step that this rank has not, and it has been still for longer
- *   than a few steps take
- * - waits: most ranks wait for others in the store, for longer than such a wait takes, and this
- * rank does not, or for what the fewest wait for
+ * - steps: the others have reached a step and this rank has not, and this rank has been still for
+ *   longer than a few steps take
+ * - waits: most ranks wait for others in the store, for longer than usual, and this rank waits for
+ *   nothing, or for the request with the fewest waiters
  * - output: the rank wrote as often as the others, and stopped
- * - stderr: the rank that failed began to write errors, after none
+ * - stderr: the failed rank began to write errors, after none
  * - exit: with a failure, or before the steps of the others were done
  * - processor: only when no rank has failed, and there is no other sign: for some seconds the rank
  *   computes, sleeps or is stopped, unlike the others and unlike before
@@ -26,9 +26,9 @@
 enum {
         WAITS = 5, /* times of a usual wait */
         WAIT_LEAST_US = 5000,
-        FRESH = 4,           /* a rank at work is silent for so many of its usual pauses at most */
-        LINES = 8,           /* outputs that show a rhythm */
-        TOGETHER_US = 20000, /* many ranks that write errors at once tell of none */
+        FRESH = 4,           /* a rank at work is silent for so many usual pauses at most */
+        LINES = 8,           /* fewer outputs have no rhythm */
+        TOGETHER_US = 20000, /* many ranks with errors at once tell of no rank */
 };
 
 int divergence_compare(const void *a, const void *b)
@@ -67,8 +67,8 @@ void divergence_offer(struct divergence_search *s, int rank, int64_t us, const c
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-/* Counts the ranks that wait, by what they wait for. Returns how many they are, and since when half
- * of them do. */
+/* Counts the waiting ranks by key. Returns the number of waiting ranks, and since when half of the
+ * waits last. */
 static size_t count_waits(const struct divergence_search *s, size_t *by_key, int64_t *ret_us)
 {
         size_t n = (size_t)s->in->n_ranks, waiting = 0;
@@ -87,8 +87,8 @@ static size_t count_waits(const struct divergence_search *s, size_t *by_key, int
         return waiting;
 }
 
-/* Of two ranks the one that waits for nothing is missing, then the one that waits where fewer do,
- * then the one that has ended, or has got something last, before the other. */
+/* Orders ranks, the most likely missing rank first: no wait, then a wait with fewer ranks, then the
+ * earlier end or last answer. */
 static bool is_more_missing(const struct rank_view *a, const struct rank_view *b,
                             const size_t *by_key)
 {
@@ -229,7 +229,7 @@ static void look_at_processors(struct divergence_search *s)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Whether the rank that failed was at work shortly before: it has not waited for another. */
+/* Whether the failed rank was at work shortly before the failure: not waiting for another rank. */
 static bool has_failed_by_itself(const struct divergence_search *s)
 {
         size_t n = s->n_acts;

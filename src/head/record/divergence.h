@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Divergence: the first moment at which a rank left what the others did, and never came back
+ * Divergence: the first moment at which a rank left the course of the others, for good
  *
- * The rank that fails first is often not the one that is to blame: the others wait for a rank that
- * sleeps, and one of them reaches its time limit. Only what lasts until the failure counts: a rank
- * that was late once and has come back has not diverged. Pure.
+ * The rank with the first failure is often not to blame: when a rank sleeps, all others wait for
+ * it, and the first of them to reach a time limit fails. A sign counts only if the sign lasts until
+ * the failure: a rank late once, and back since, has not diverged. Pure.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct divergence_input {
         const struct trace_log *log;
         int n_ranks;
         int64_t until_us;    /* of the first failure, or of the order to stop */
-        int cause_rank;      /* the rank that failed first; -1 = none, or not known */
-        const bool *follows; /* by rank: its end only follows from another; NULL = none does */
+        int cause_rank;      /* of the first failure; -1 = none, or not known */
+        const bool *follows; /* by rank: the end follows from another rank's; NULL = no end does */
 };
 
 struct divergence {

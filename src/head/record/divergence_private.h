@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Divergence private: what the three files of the search share
+ * Divergence private: shared by the three files of the search
  *
  *   divergence.c         the signs but for steps, and the choice
  *   divergence_view.c    the state of each rank at the end
- *   divergence_steps.c   who is behind
+ *   divergence_steps.c   ranks behind the others
  */
 #pragma once
 
@@ -12,15 +12,14 @@
 #include "head/record/divergence.h"
 
 enum {
-        DIVERGENCE_SECONDS = 3,        /* samples of a rank that must agree */
-        DIVERGENCE_BURST_US = 2000000, /* errors belong together when they are closer */
+        DIVERGENCE_SECONDS = 3,        /* a rank's samples in a row, all alike, that make a state */
+        DIVERGENCE_BURST_US = 2000000, /* errors closer than this belong together */
         DIVERGENCE_LEAST_US = 1000,    /* shorter delays mean nothing */
-        DIVERGENCE_STILL =
-                3, /* a rank is still when it takes longer than so many steps, or outputs */
-        DIVERGENCE_WINDOW = 64, /* steps that are compared */
+        DIVERGENCE_STILL = 3,   /* a rank is still after a pause of so many steps, or outputs */
+        DIVERGENCE_WINDOW = 64, /* steps compared */
 };
 
-/* Of waits: the newest request that waits for other ranks. */
+/* The newest request of a rank that waits for other ranks. */
 struct rank_wait {
         bool lasts;  /* without an answer at the end, or with a failure */
         bool failed; /* before the end */
@@ -34,33 +33,34 @@ struct rank_view {
         size_t outs;
         int64_t out_us, gap_us;    /* of the last output; the longest time between two */
         int64_t error_us, last_us; /* the first and last of the newest burst on stderr; -1 = none */
-        int64_t exit_us;           /* -1 = it had not ended */
+        int64_t exit_us;           /* -1 = not ended */
         int status;
-        char cpu[DIVERGENCE_SECONDS], before; /* class of the newest samples; of one before */
-        int64_t changed_us;                   /* of the first sample of its class now */
+        char cpu[DIVERGENCE_SECONDS],
+                before;     /* class of the newest samples; of the sample before */
+        int64_t changed_us; /* of the first sample of the class of now */
 };
 
 struct divergence_search {
         const struct divergence_input *in;
         struct rank_view *ranks;
         int64_t *times; /* by rank and step modulo DIVERGENCE_WINDOW; -1 = none */
-        int64_t top;    /* the last step that half of the ranks have reached; -1 = none */
-        int64_t *usual; /* durations of waits that ended well */
+        int64_t top;    /* the last step reached by half of the ranks; -1 = none */
+        int64_t *usual; /* durations of waits with a good end */
         size_t n_usual;
-        int64_t *acts; /* of the rank that failed: steps, ends of waits, output */
+        int64_t *acts; /* of the failed rank: steps, ends of waits, output */
         size_t n_acts;
         struct divergence best;
 };
 
-/* Takes all events of the log, those of a rank in its view. */
+/* Reads all events of the log into the views of the ranks. */
 void divergence_view(struct divergence_search *s);
-/* Offers the rank that has not reached a step of the others. */
+/* Offers the rank furthest behind the steps of the others. */
 void divergence_look_at_steps(struct divergence_search *s);
 
-/* Offers a rank that has diverged at @us: it counts when that is earlier than those before. */
+/* Offers a rank diverged at @us. The earliest offer counts. */
 void divergence_offer(struct divergence_search *s, int rank, int64_t us, const char *fmt, ...)
         PRINTF(4, 5);
-/* Whether @n ranks are half of them. */
+/* Whether @n ranks are half of all. */
 bool divergence_is_half(const struct divergence_search *s, size_t n);
 int divergence_compare(const void *a, const void *b); /* of int64_t, for qsort() */
 int64_t divergence_median(int64_t *v, size_t n);      /* sorts @v; 0 of nothing */

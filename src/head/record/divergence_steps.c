@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The step that half of the ranks have reached is the top. For each step of the window before it
- * the time of the median rank is known, and for each rank its usual delay against that: a rank that
- * has not reached the next step although it was due, and has been still, is behind.
+ * The top is the last step reached by half of the ranks. Each step of the window before the top has
+ * the time of the median rank, and each rank a usual delay behind the median rank. A rank is behind
+ * when the next step is overdue by this measure, and the rank has been still.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,13 +43,13 @@ static void fill_times(struct divergence_search *s)
         }
 }
 
-/* What the steps of most ranks are like. */
+/* The steps of most ranks. */
 struct step_norm {
         int64_t at[DIVERGENCE_WINDOW]; /* when half of the ranks had reached the step; -1 = not
                                           known */
         int64_t step_us;               /* of a step */
-        int64_t sigma_us;              /* of a rank, against its own usual delay */
-        int64_t *delay_us;             /* by rank: its usual delay */
+        int64_t sigma_us;              /* of a rank, against the rank's usual delay */
+        int64_t *delay_us;             /* by rank: the usual delay */
 };
 
 static void norm_each_step(const struct divergence_search *s, struct step_norm *norm, int64_t *room)
@@ -97,7 +97,7 @@ static void norm_each_rank(const struct divergence_search *s, struct step_norm *
         norm->sigma_us = divergence_median(room, all) * 3 / 2;
 }
 
-/* When a rank that is behind should have come, with its usual delay. */
+/* When the next step of a rank is due, with the rank's usual delay. */
 static int64_t due_time(const struct divergence_search *s, const struct step_norm *norm,
                         size_t rank)
 {

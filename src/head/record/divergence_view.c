@@ -44,7 +44,7 @@ static void take_output(struct rank_view *r, const struct trace_event *e)
         r->out_us = e->us;
 }
 
-/* A request counts by its beginning: the answer may come after the end. */
+/* A request counts from the beginning: the answer may come after the end. */
 static void take_wait(struct divergence_search *s, struct rank_view *r, const struct trace_event *e)
 {
         uint8_t status = (uint8_t)(e->number >> 8);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two numbers of each node are compared with those of all nodes: the median of its ranks' own parts
- * of the steps, and, when the ranks wait for each other, the median of their delays behind the
- * median rank. Without such waits a delay of one step stays for all later ones, and means nothing.
- * A node is slow when it is further from the median node than chance allows (by the median of all
- * distances), and by more than LEAST of a step.
+ * Two numbers of each node are compared between all nodes: the median of the ranks' own parts of
+ * the steps, and, when the ranks wait for each other, the median of the delays behind the median
+ * rank. Without waits a delay in one step stays for all later steps, and means nothing. A node is
+ * slow when the distance from the median node is larger than chance allows (by the median of all
+ * distances), and larger than LEAST of a step.
  */
 #include "head/record/slow_node.h"
 
@@ -81,8 +81,8 @@ static double find_delays(struct step_list *l, double *room)
         return n_room ? median_of(room, n_room) : 0;
 }
 
-/* Whether the ranks wait for each other: then a step that takes long is followed by one that seems
- * short, and the changes of the delay are correlated by -1/2, else by 0. @l is sorted by rank. */
+/* Whether the ranks wait for each other: then a long step is followed by a seemingly short step,
+ * and the changes of the delay are correlated by -1/2, else by 0. @l is sorted by rank. */
 static bool waits_for_others(const struct step_list *l)
 {
         double before = 0, product = 0, square = 0;
@@ -123,8 +123,8 @@ static void find_paces(struct step_list *l, struct node_pace *nodes, double *roo
         }
 }
 
-/* Offers the node that is furthest above the others, if that is no chance. @step_us: what a share
- * is of; @get reads the number of a node. */
+/* Offers the node furthest above the others, if the distance is no chance. Shares are of @step_us;
+ * @get reads the number of a node. */
 static void offer_slowest(const struct node_pace *nodes, size_t n_nodes, double step_us,
                           double (*get)(const struct node_pace *p), double *room,
                           struct slow_node *best)

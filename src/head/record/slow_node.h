@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slow node: the node whose ranks take longer for their part of each step than those of the others
+ * Slow node: the node with ranks slower than the ranks of other nodes in their part of each step
  *
  * In most programs all ranks take equally long for a step, because they wait for each other. So a
- * rank's own part counts: the step without its waits in the store, and how late it reports a step
- * compared to the others. Pure.
+ * rank's own part counts: the step without the waits in the store, and how late the rank reports a
+ * step compared to the others. Pure.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 struct slow_node {
         int node;
         double percent; /* longer than half of the nodes, of the time of a step */
-        size_t steps;   /* that were compared, on this node */
+        size_t steps;   /* compared, on this node */
 };
 
 /* Finds the slowest. False: none, or too few nodes or steps to tell. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A step counts only if the step before is known, too; its own time is the distance of both without
- * the waits in the store. The means of all ranks are sorted, the slowest get rows of their own and
- * the rest share the last row. A cell is the mean of the steps that ended in its column. A run has
- * at most as many columns as steps, because more would leave gaps.
+ * A step counts only if the step before is known, too: the own time of a step is the distance of
+ * both without the waits in the store. The means of all ranks are sorted, the slowest get a row
+ * each and the rest share the last row. A cell is the mean of the steps with an end in the column.
+ * A run has at most as many columns as steps, because more would leave gaps.
  */
 #include "head/record/step_times.h"
 
@@ -13,7 +13,7 @@
 
 enum { STEPS_LEAST = 20 };
 
-/* What the cells of a row are made of. */
+/* Sums for the cells of a row. */
 struct row_sums {
         double *us;
         size_t *n;

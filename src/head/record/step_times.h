@@ -3,7 +3,7 @@
  * Step times: how long the steps of each rank took by itself, over the time of a run, for a heat
  * map
  *
- * The slowest ranks have a row each, the others one together. The time between the first and the
+ * The slowest ranks have a row each, the others share a row. The time between the first and the
  * last step is divided into columns of equal length. Pure.
  */
 #pragma once
@@ -13,13 +13,13 @@
 
 #include "head/record/trace_log.h"
 
-enum { STEP_TIMES_ROWS = 8 }; /* at most, with that of the others */
+enum { STEP_TIMES_ROWS = 8 }; /* at most, with the row of the others */
 
 struct step_row {
         int rank;      /* -1 = the others */
         size_t n;      /* ranks of the row */
-        double own_us; /* mean of its steps */
-        double *cells; /* by column, mean of the steps that ended there; below 0 = none did */
+        double own_us; /* mean of the rank's steps */
+        double *cells; /* by column, mean of the steps with an end there; below 0 = no step */
 };
 
 struct step_times {
@@ -37,7 +37,7 @@ void step_times_finish(struct step_times *t);
 /* How dark the cell is, from 0 (as fast as the median) to 4 (three times as long); -1 = empty. */
 int step_times_shade(const struct step_times *t, double own_us);
 
-/* A step that a rank has reported, with the time that it took by itself. */
+/* A step reported by a rank, with the own time of the rank. */
 struct timed_step {
         int node;
         uint32_t rank;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files are read first, each on its own: one that is missing or cut leaves the rest usable.
- * Then one pass over the events fills nodes, ranks and notes, the traces of the nodes are merged,
- * and the questions that need both are answered at the end: which failure came first, which ranks
- * failed only because of others, which node or rank was slow. The time of a failure comes from the
- * agent's trace where there is one, since it is on the clock of the rank's other records.
+ * The files are read first, each separately: a missing or cut file leaves the rest usable. Then a
+ * pass over the events fills nodes, ranks and notes, the traces of the nodes are merged, and the
+ * last questions need both: which failure came first, which ranks failed only because of others,
+ * which node or rank was slow. The time of a failure comes from the agent's trace if possible: the
+ * other records of the rank have the same clock.
  */
 #include "head/record/story.h"
 
@@ -81,7 +81,7 @@ static json_t *load_object(int dir, const char *name)
         return j ? j : json_object();
 }
 
-/* Each line is an event; the last one may be cut. */
+/* Each line is an event; the last line may be cut. */
 static int load_events(struct story *s, int dir, struct error *err)
 {
         CLEANUP(free_textp) char *text = NULL;
@@ -180,7 +180,7 @@ static void make_places(struct story *s)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* An event with its place among nodes and ranks. */
+/* An event with the place among nodes and ranks. */
 struct told_event {
         const char *ev;
         int64_t us;
@@ -215,7 +215,7 @@ static void take_rank_event(struct story *s, const struct told_event *e)
         if (!strcmp(e->ev, "rank.started")) {
                 *r = (struct story_rank){ e->us, -1, -1, 0, 0 };
                 if (e->node >= 0)
-                        s->node_of[e->rank] = e->node; /* it may have moved to a spare host */
+                        s->node_of[e->rank] = e->node; /* a spare host may have taken the rank */
         } else if (!strcmp(e->ev, "rank.joined")) {
                 r->joined_us = e->us;
         } else if (!strcmp(e->ev, "rank.exited")) {
@@ -300,7 +300,7 @@ static void take_events(struct story *s)
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-/* Steps that agents have not recorded were read from lines of output by the head (--progress-re).
+/* Steps without a record of an agent were read from lines of output by the head (--progress-re).
  */
 static void add_steps_of_events(struct story *s)
 {
@@ -328,7 +328,7 @@ static void add_steps_of_events(struct story *s)
         trace_log_sort(&s->log);
 }
 
-/* Whether hnlaunch has decided the end: the rank that it names has not ended by itself. */
+/* Whether hnlaunch has decided the end: the named rank has not ended by itself. */
 static bool is_launchers(const struct story *s)
 {
         return !strcmp(json_member(s->summary, "origin"), "launcher");
@@ -412,7 +412,7 @@ static int compare_spans(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Adds a phase in which each of @n nodes or ranks went from @from() to @to(); below 0 = it did not.
+/* Adds a phase in which each of @n nodes or ranks went from @from() to @to(); below 0 = never.
  */
 static void add_phase(struct story *s, const char *name, char letter, size_t n, bool of_ranks,
                       int64_t (*from)(const struct story *s, size_t i),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Story: what the records of a run tell of it, from the first connection to the verdict
+ * Story: a run as told by the records, from the first connection to the verdict
  *
  * Read from run.json, events.ndjson, summary.json, hang.txt and trace in the run's folder; each may
- * be missing or cut, as of a run that goes on or was killed. Of a run with restarts the newest
+ * be missing or cut, as in a running or killed run. Of a run with restarts the newest
  * attempt is told. All times are microseconds since the start of hnlaunch; -1 = not known, or
  * never. Blocking, any thread.
  */
@@ -24,7 +24,7 @@ struct story_node {
         size_t n_ranks; /* in the newest attempt */
         bool uploaded, failed, lost;
         int64_t connected_us, ready_us, pushed_us;
-        int64_t started_us, joined_us, ended_us; /* of the last of its ranks */
+        int64_t started_us, joined_us, ended_us; /* of the last rank there */
 };
 
 struct story_rank {
@@ -32,19 +32,19 @@ struct story_rank {
         int code, signal; /* valid when exited_us is known */
 };
 
-/* A step of the start, which ends when the last node or rank has done it. */
+/* A step of the start, done with the last node or rank. */
 struct story_phase {
         const char *name; /* "connect", "join" ... */
         char letter;      /* 'C', 'J' ... */
         int64_t from_us, until_us;
         int node, rank;    /* the last; rank -1 = a node */
-        int64_t own_us;    /* how long it took there */
-        int64_t median_us; /* how long it took elsewhere */
+        int64_t own_us;    /* duration there */
+        int64_t median_us; /* duration elsewhere */
 };
 
 enum { STORY_PHASES = 5 };
 
-/* Something that happened, in words. */
+/* An event in words. */
 struct story_note {
         int64_t us;
         const char *what; /* name of the event, lent by .events */
@@ -60,7 +60,7 @@ struct story_times {
         int64_t failed_us; /* of the first failure, or the order to stop */
 };
 
-/* What takes longer than the others. */
+/* A node or rank slower than the others. */
 struct story_slow {
         struct slow_node node, rank; /* rank.node is the rank */
 };
@@ -68,8 +68,8 @@ struct story_slow {
 struct story {
         json_t *run, *summary; /* never NULL; the objects may be empty */
         json_t *events;        /* an array */
-        char *why;        /* what the ranks did when they hung, the first time; NULL = no hang */
-        json_t *failures; /* those of .summary that say something, the first one first */
+        char *why;             /* state of the ranks in the first hang; NULL = no hang */
+        json_t *failures;      /* from .summary, by time; without mere orders (Ctrl-C) */
         struct story_node *nodes;
         struct story_rank *ranks;
         int *node_of; /* by rank */
@@ -85,7 +85,7 @@ struct story {
         struct story_slow slow;
 };
 
-/* Reads the records of the run @id. -errno with @err: there are none, or they cannot be read; *s
+/* Reads the records of the run @id. -errno with @err: the records are missing or unreadable; *s
  * needs story_finish() in any case. */
 int story_load(struct story *s, const char *id, struct error *err);
 void story_finish(struct story *s);
@@ -96,7 +96,7 @@ bool story_is_why(const struct story *s, const struct story_note *n);
 int64_t story_failure_us(const json_t *f);
 /* Returns the host of a node or of a rank; "" if unknown. */
 const char *story_host(const struct story *s, int node, int rank);
-/* Returns whether a rank has left the others before the failure, or another one than the cause. */
+/* Returns whether a rank has left the others before the failure, or a rank other than the cause. */
 bool story_diverged_before(const struct story *s);
-/* Returns the end of the times that are worth showing. */
+/* Returns the end of the times worth showing. */
 int64_t story_last_us(const struct story *s);

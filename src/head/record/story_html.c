@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page is written from top to bottom in one pass: verdict, explanations, pictures, tables,
- * facts of the run. Text of others passes html_text(), and nothing else writes such text. Failures
- * that ended alike are folded into rows first, so that the page of a run with a thousand ranks
- * stays readable. A part without content is left out with its heading.
+ * The page is written from top to bottom in a single pass: verdict, explanations, pictures, tables,
+ * facts of the run. html_text() alone writes text of others. Failures with the same end are folded
+ * into rows first: the page of a run with a thousand ranks stays readable. A part without content
+ * is left out, heading included.
  */
 #include "head/record/story_html.h"
 
@@ -22,8 +22,8 @@
 enum {
         FAILURES = 40,
         NOTES = 200,
-        PLACE_SHORT = 44, /* characters on one line */
-        ZOOM_PART = 5,    /* the end is shown once more when it is a small part of the run */
+        PLACE_SHORT = 44, /* characters on a line */
+        ZOOM_PART = 5, /* an end smaller than this part of the run is shown once more, enlarged */
 };
 
 /* clang-format off */
@@ -110,7 +110,7 @@ static void put_sentence(struct buf *to, const char *open, char *text, const cha
         free(text);
 }
 
-/* The end of the run in one sentence, and the other sentences about it. */
+/* The end of the run in a sentence, and the other sentences about the end. */
 static void put_top(struct buf *to, const struct story *s, const char *no_verdict)
 {
         const char *verdict = json_member(s->summary, "verdict");
@@ -189,7 +189,7 @@ static void put_cell(struct buf *to, const char *class, const char *text)
         put_element(to, "", text, "</td>");
 }
 
-/* Failures that ended alike and say the same. */
+/* Failures with the same end and the same words. */
 struct failure_row {
         const json_t *first;
         struct intlist ranks;
@@ -200,7 +200,7 @@ static int compare_rank_numbers(const void *a, const void *b)
         return *(const int *)a - *(const int *)b;
 }
 
-/* Returns what a failure says, without the name that its rank gives itself. */
+/* Returns the words of a failure, without the rank's own name in front. */
 static const char *find_words(const json_t *f)
 {
         const char *text = json_member(f, "text"), *words = *text ? text : json_member(f, "said");
@@ -262,7 +262,7 @@ static void put_failure(struct buf *to, const struct story *s, struct failure_ro
                                 : "</td></tr>\n");
 }
 
-/* Returns how many rows the failures take; the last one may stand for more than it says. */
+/* Returns how many rows the failures take; the last row may stand for more failures than named. */
 static size_t fold_failures(const struct story *s, struct failure_row *rows, size_t *ret_more)
 {
         const json_t *f;
@@ -316,7 +316,7 @@ static void put_failures(struct buf *to, const struct story *s)
                 intlist_finish(&rows[i].ranks);
 }
 
-/* What happened, and where, if the words do not begin with that. */
+/* An event, with the place unless the words begin with the place. */
 static void put_place(struct buf *to, const char *place, const char *words)
 {
         bool has_place = *place && strncmp(words, place, strlen(place)) != 0;
@@ -377,7 +377,7 @@ static void put_notes(struct buf *to, const struct story *s)
                 buf_appends(to, "</table></section>\n");
 }
 
-/* Returns the words of an array as one line for a shell; malloc'ed. */
+/* Returns the words of an array as a line for a shell; malloc'ed. */
 static char *join_words(const json_t *words)
 {
         struct strv v = STRV_INIT;
@@ -400,7 +400,7 @@ static void put_fact(struct buf *to, const char *name, const char *text)
         put_element(to, "", text, "</code></td></tr>\n");
 }
 
-/* The command line, and the program where that does not end with it, as with --job. */
+/* The command line, and the program if not at the end of the line, as with --job. */
 static void put_command(struct buf *to, const struct story *s)
 {
         CLEANUP(free_textp) char *argv = join_words(json_object_get(s->run, "argv"));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Story HTML: the story of a run as one page that needs nothing else (`hnlaunch report --html`)
+ * Story HTML: the story of a run as a page, complete in a single file (`hnlaunch report --html`)
  *
- * No scripts, no network: pictures are SVG inside the page. Shapes and letters say what colours
- * say, so that the page can be printed. All text of others is escaped.
+ * No scripts, no network: pictures are SVG inside the page. Shapes and letters repeat the
+ * colours: the page can be printed. All text of others is escaped.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ void story_html(struct buf *to, const struct story *s, const char *no_verdict);
 /* --- story_picture.c: the pictures, also of thousands of ranks a bounded size --- */
 
 void picture_start(struct buf *to, const struct story *s); /* a bar for each node */
-/* Returns whether lanes tell more than that all ended with 0, or were stopped. */
+/* Returns whether lanes tell more than a common end with 0, or by a stop. */
 bool picture_has_lanes(const struct story *s);
 /* A lane for each of the most important ranks, between two times, which are counted from @zero_us.
  */

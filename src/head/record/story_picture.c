@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A picture is a grid: names on the left, one small SVG a row, values on the right. A row is as
- * wide as there is room, on a phone or on paper: what has a place in time is given in per cent, or
- * lies in an inner SVG that is stretched without its strokes. A page breaks between rows only.
- * Marks of a lane that would lie on one another become one, so that a picture has a bounded size
- * whatever the number of records.
+ * A picture is a grid: names on the left, a small SVG a row, values on the right. A row is as wide
+ * as there is room, on a phone or on paper: places in time are given in per cent, or lie in an
+ * inner SVG stretched without the strokes. A page breaks between rows only. Overlapping marks of a
+ * lane become a single mark: the size of a picture is bounded for any number of records.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -92,7 +91,7 @@ static void open_keys(struct buf *to)
         buf_appends(to, "</div><p class=\"keys\">");
 }
 
-/* Says what a mark means, which @shape draws from -7 to 7 and from 0 to ROW. */
+/* Explains a mark; @shape draws from -7 to 7 and from 0 to ROW. */
 static void put_key(struct buf *to, const char *shape, const char *words)
 {
         buf_printf(to, "<span><svg viewBox=\"-7 0 14 %d\">%s</svg>%s</span> ", ROW, shape, words);
@@ -100,7 +99,7 @@ static void put_key(struct buf *to, const char *shape, const char *words)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* A bar with its name, where there is room for it. */
+/* A bar, with the name where there is room. */
 static void put_bar(const struct picture *p, char letter, const char *name, int64_t from_us,
                     int64_t until_us)
 {
@@ -174,8 +173,8 @@ void picture_start(struct buf *to, const struct story *s)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* Returns the cell that tells of a column: a step that ended later was under way there; -1 = none.
- */
+/* Returns the cell for a column. Without an end of a step in the column the next cell counts: its
+ * step was under way. -1 = none. */
 static double find_step_cell(const struct step_times *t, size_t row, size_t column)
 {
         while (column < t->columns && t->rows[row].cells[column] < 0)
@@ -183,7 +182,7 @@ static double find_step_cell(const struct step_times *t, size_t row, size_t colu
         return column < t->columns ? t->rows[row].cells[column] : -1;
 }
 
-/* Draws neighbours of the same shade as one, with the longest time in it. */
+/* Draws neighbours of the same shade together, with the longest time among them. */
 static void put_step_cells(const struct picture *p, const struct step_times *t, size_t row)
 {
         double width = 100 / (double)t->columns, most;
@@ -279,7 +278,7 @@ static bool is_odd_rank(const struct story *s, int rank)
         return rank == s->cause_rank || rank == s->divergence.rank || rank == s->slow.rank.node;
 }
 
-/* Chooses the ranks that are shown: odd ones, those that failed, then the others in order. */
+/* Chooses the ranks shown: odd ranks, failed ranks, then the others in order. */
 static size_t choose_lanes(const struct story *s, int *lane_of)
 {
         size_t n = 0, failed = 0;
@@ -306,7 +305,7 @@ static size_t choose_lanes(const struct story *s, int *lane_of)
 
 enum { MARK_WAIT, MARK_STEP, MARK_OUT, MARK_ERR, MARK_KINDS };
 
-/* The marks of a rank: a path of each kind, and the end of its newest mark. */
+/* The marks of a rank: a path of each kind, and the end of the newest mark. */
 struct lane {
         struct buf paths[MARK_KINDS];
         double last[MARK_KINDS];
@@ -403,7 +402,7 @@ static void put_moment(const struct picture *p, int64_t us, const char *class)
                            ROW);
 }
 
-/* Draws the rank's life, and returns how it ended. */
+/* Draws the rank's life. Returns the kind of the end. */
 static int put_lane(const struct picture *p, const struct story *s, int rank, const struct lane *l)
 {
         const struct story_rank *r = &s->ranks[rank];
@@ -434,7 +433,7 @@ static int put_lane(const struct picture *p, const struct story *s, int rank, co
         return end;
 }
 
-/* Names the marks, ends and lines that the picture has. */
+/* Names the marks, ends and lines of the picture. */
 static void put_lane_keys(const struct picture *p, const struct story *s, const struct lane *lanes,
                           size_t n, unsigned ended)
 {
@@ -539,8 +538,8 @@ static const struct {
         { "power of GPUs", "W", NULL, true },
 };
 
-/* One line from the first sample to the last, and from 0 to its largest value, which the caption
- * tells. An amount that is always 0 has none. */
+/* A line from the first sample to the last, scaled to the largest value, with this value in the
+ * caption. An amount of 0 all the time has no line. */
 static void put_series(struct buf *to, const struct story *s, int node, int which)
 {
         CLEANUP(buf_finish) struct buf path = BUF_INIT;

@@ -22,7 +22,7 @@
 #include "head/term/columns.h"
 
 enum {
-        ROWS = 16,         /* nodes whose start is drawn */
+        ROWS = 16,         /* nodes with a drawn start */
         HOST_COLUMNS = 20, /* columns of a host's name */
         FAILURES = 8,
         ATTEMPTS = 20,
@@ -244,7 +244,7 @@ static void draw_node(const struct story *s, const struct story_node *n, char *r
                 row[i] = ' ';
 }
 
-/* What the node has to do with a phase that ended last there, "" = nothing. */
+/* The part of the node in a phase, "" unless the phase ended last there. */
 static void append_last_phases(struct buf *to, const struct story *s, size_t node)
 {
         const char *sep = "   <- ";
@@ -259,7 +259,8 @@ static void append_last_phases(struct buf *to, const struct story *s, size_t nod
                 buf_printf(to, "%s%s", sep, s->nodes[node].lost ? "lost" : "not reached");
 }
 
-/* Whether a row of the picture is the node's: the first ones, and those of the critical path. */
+/* Whether the picture has a row for the node: the first nodes, and the nodes of the critical path.
+ */
 static bool has_row(const struct story *s, size_t node, size_t shown)
 {
         bool is_last = s->nodes[node].failed || s->nodes[node].lost;
@@ -392,7 +393,8 @@ static void print_failures(struct buf *to, const struct story *s)
                         break;
                 }
                 buf_printf(&line, "%8s  ", story_span(story_failure_us(f)).text);
-                if (strncmp(json_member(f, "text"), "rank ", 5)) { /* which names it */
+                if (strncmp(json_member(f, "text"), "rank ",
+                            5)) { /* else the text names the rank */
                         if (rank)
                                 buf_printf(&line, "rank %lld on ",
                                            (long long)json_integer_value(rank));

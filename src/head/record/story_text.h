@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "head/record/story.h"
 
-/* Appends the report, @columns wide where it can be; text of others is made harmless.
+/* Appends the report, @columns wide where possible; text of others is made harmless.
  * @no_verdict stands in the place of the verdict of a run without one. */
 void story_print(struct buf *to, const struct story *s, const char *no_verdict, size_t columns);
 /* Returns the same as JSON, a new reference. The names are a promise (CHANGELOG.md). */

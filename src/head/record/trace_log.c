@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is read twice: for the newest request of each node, then for the records of those
- * requests. A record's time is moved by the node's offset. Keys are interned by name_key(), so
- * that an event has a number in place of a text. Records of ranks that the plan places on another
- * node are left out.
+ * The file is read twice: for the newest request of each node, then for the records of these
+ * requests. A record's time is moved by the node's offset. name_key() interns keys: an event has a
+ * number in place of a text. A node's records of ranks planned elsewhere are left out.
  */
 #include "head/record/trace_log.h"
 
@@ -49,7 +48,7 @@ struct log_piece {
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-/* Returns what follows the piece at @at, or NULL: there is no whole one. */
+/* Returns the end of the piece at @at, or NULL: the piece is cut. */
 static const char *read_piece_line(struct log_piece *p, const char *at, const char *end)
 {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
@@ -100,7 +99,7 @@ static bool is_of_node(const struct log_reader *r, uint64_t rank, int node)
         return rank < r->places->n_ranks && r->places->node_of[rank] == node;
 }
 
-/* Keeps a sample of a node, and what it tells of each rank as an event. */
+/* Keeps a sample of a node, and the state of each rank in the sample as an event. */
 static void add_sample(struct log_reader *r, int node, int64_t us, const struct trace_record *rec)
 {
         const struct frame f = { .type = MSG_SAMPLED,
