@@ -30,12 +30,12 @@
 enum {
         SECRET_LEN = 52, /* characters of 5 random bits */
         COPY_LEN = 12,
-        ADDRESSES = 8, /* of this machine that agents try */
+        ADDRESSES = 8, /* of this machine, tried by agents */
 };
 
 /* --- addresses of this machine ---------------------------------------------------------------- */
 
-/* Appends the address, unless it is there or nodes cannot use it. */
+/* Appends the address, unless listed already or useless to other nodes. */
 static void offer_address(struct strv *to, const struct sockaddr *a)
 {
         char text[INET6_ADDRSTRLEN];
@@ -67,7 +67,7 @@ static void offer_route_to(struct strv *to, const char *host)
         freeaddrinfo(all);
 }
 
-/* Lists addresses of this machine, the one that @host reaches best first. */
+/* Lists addresses of this machine, the best for @host first. */
 static void list_addresses(struct strv *to, const char *host)
 {
         struct ifaddrs *all = NULL;
@@ -209,7 +209,7 @@ int call_command_start(struct call_command *c, uv_loop_t *loop, const struct cal
 
 void call_command_kill(struct call_command *c)
 {
-        if (!c->exited) /* a group of its own: UV_PROCESS_DETACHED */
+        if (!c->exited) /* leads a process group: UV_PROCESS_DETACHED */
                 kill(-c->process.pid, c->killed ? SIGKILL : SIGTERM);
         c->killed = true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call_command: the process that starts agents on many nodes, such as srun
+ * Call_command: the process of a manager's command, for example srun, with agents on many nodes
  *
- * It gets a group of its own, nothing on its standard input, and the variables that tell agents
- * where to call (agent/core/call_home.h).
+ * The process leads a group, without the signals of the terminal, has an empty standard input, and
+ * hands the variables for the call to the agents (agent/core/call_home.h).
  */
 #pragma once
 
@@ -21,12 +21,12 @@ struct call_command {
         const char *name; /* for messages */
         bool exited, stderr_ended, killed;
         int status, signal;
-        char words[1024]; /* the end of its stderr */
+        char words[1024]; /* the end of stderr */
         char text[4096];
         void *owner;
-        /* More of its stderr is in @words. */
+        /* More of stderr is in @words. */
         void (*said)(struct call_command *c);
-        /* The process has exited, and its stderr was read. */
+        /* The process has exited, and stderr was read. */
         void (*ended)(struct call_command *c, const char *fact);
 };
 
@@ -36,18 +36,17 @@ struct call_start {
         const char *container; /* container_order_encode(); NULL = none */
         const char *hosts;     /* names, with commas between */
         size_t count;          /* ... their number */
-        const char *first;     /* one of them: the way to it decides which address comes first */
-        int port;              /* that is open for the agents */
+        const char *first;     /* a node: the way there decides which address comes first */
+        int port;              /* open for the agents */
 };
 
 /* Starts the process. The secret for the agents becomes @ret_psk. Returns the number of handles
- * that call_command_close() closes. A process that cannot be started has exited, with the reason in
- * c->words. */
+ * for call_command_close(). A process without a start has exited, with the reason in c->words. */
 int call_command_start(struct call_command *c, uv_loop_t *loop, const struct call_start *start,
                        uint8_t ret_psk[NOISE_KEY]);
-/* Ends it by SIGTERM, the second time by SIGKILL. */
+/* Ends the process by SIGTERM, the second time by SIGKILL. */
 void call_command_kill(struct call_command *c);
-/* Writes how the process ended, when it has: "srun was killed by signal 9 (Killed)". */
+/* Writes how an ended process ended: "srun was killed by signal 9 (Killed)". */
 void call_command_describe(const struct call_command *c, char *to, size_t size);
-/* Closes the handles, when ended; @closed is called for each, whose data is the owner. */
+/* Closes the handles, when ended; @closed is called for each, with the owner as data. */
 void call_command_close(struct call_command *c, uv_close_cb closed);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A try resolves the name, connects to one address after the other, exchanges greetings and sends
- * JOIN. What fails before is tried again, RETRY_MS later: node 0 may start minutes after this node,
- * and its name may not resolve before. After JOIN the node waits for WELCOME without a deadline of
- * its own: node 0 has one. A connection that ends while the node waits begins another try, because
- * node 0 may have been started again.
+ * JOIN. A failure before JOIN leads to another try, RETRY_MS later: node 0 may start minutes after
+ * this node, and the name of node 0 may not resolve before. After JOIN the node waits for WELCOME
+ * without a deadline, for node 0 has a deadline. The end of a connection during the wait leads to
+ * another try, too, because node 0 may have been started again.
  */
 #include "head/dial_in/dial_call.h"
 
@@ -26,7 +26,7 @@
 enum {
         ANSWER_MS = 10000, /* for node 0's greeting */
         RETRY_MS = 1000,
-        SAY_AFTER_MS = 10000, /* what keeps the node is told after this time, then each minute */
+        SAY_AFTER_MS = 10000, /* the obstacle is told after this time, then each minute */
         SAY_AGAIN_MS = 60000,
 };
 
@@ -84,7 +84,7 @@ static int send_join(struct caller *c, const struct dial_place *p)
         return caller_join(c, &m);
 }
 
-/* Proves by munge that this is a process of the user, if the nodes know each other by munge. 0, or
+/* Proves by munge the user of this process, if the nodes know each other by munge. 0, or
  * -errno with @err. */
 static int send_proof(struct caller *c, const struct dial_secret *s, struct error *err)
 {
@@ -101,7 +101,7 @@ static int send_proof(struct caller *c, const struct dial_secret *s, struct erro
         return r < 0 ? err_set(err, -r, "%s", strerror(-r)) : 0;
 }
 
-/* Judges the first record of node 0, before which nothing that it says is believed. -EAGAIN, or
+/* Judges the first record of node 0: without a proof no other record is believed. -EAGAIN, or
  * CALL_AGAIN with @err. */
 static int judge_proof(struct dial_call *c, const struct dial_secret *s,
                        const struct dial_record *r, struct error *err)
@@ -118,7 +118,7 @@ static int judge_proof(struct dial_call *c, const struct dial_secret *s,
         return CALL_AGAIN;
 }
 
-/* Acts on a record that comes before WELCOME, and WELCOME. -EAGAIN: there is nothing to do. */
+/* Acts on a record up to WELCOME. -EAGAIN: there is nothing to do. */
 static int judge_record(struct dial_in *d, const struct dial_record *r, struct error *err)
 {
         if (r->type == DIAL_WELCOME)
@@ -186,7 +186,7 @@ int dial_call(struct dial_call *c, struct dial_in *d, struct error *err)
                         return r;
                 now = clock_ms();
                 if (err->code == ECONNRESET && now - tried > RETRY_MS)
-                        begin = now; /* it was in; the time begins anew */
+                        begin = now; /* the node was in; the time begins anew */
                 if (d->timeout_ms >= 0 && now - begin >= d->timeout_ms)
                         return -ETIMEDOUT;
                 if (now - said >= SAY_AGAIN_MS && !d->quiet) {

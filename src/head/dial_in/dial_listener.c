@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * New peers stand at the front of a list. A new connection first makes room: the oldest silent
- * peers of the same address go down to the share of an address, then those of all addresses, then
- * the oldest that has greeted but not joined. Bytes of a silent peer are read before the peer is
- * dropped, because in a burst of nodes the greeting may be there unread. A tick drops peers older
- * than GREETING_MS.
+ * peers of the same address go down to the share of an address, then the silent peers of all
+ * addresses, then the oldest peer between greeting and JOIN. Bytes of a silent peer are read before
+ * the peer is dropped, because in a burst of nodes the greeting may be there unread. A tick drops
+ * peers older than GREETING_MS.
  */
 #include "head/dial_in/dial_listener.h"
 
@@ -39,8 +39,8 @@ static bool has_greeted(const struct dial_peer *p)
         return p->state == PEER_PROVING || p->state == PEER_JOINING;
 }
 
-/* Finds the oldest peer that has greeted, or has not, of an address unless @address is NULL, and
- * counts them. */
+/* Finds the oldest peer with a greeting, or without, and counts these peers; of an address unless
+ * @address is NULL. */
 static struct dial_peer *find_oldest(struct dial_listener *l, bool greeted, const char *address,
                                      size_t *ret_n)
 {
@@ -62,8 +62,8 @@ static void drop_peer(struct dial_listener *l, struct dial_peer *p)
         dial_peer_close(p);
 }
 
-/* Drops peers until there is room for others. Of a burst of nodes the greetings may have come but
- * not been read: those are no silent ones. */
+/* Drops peers until there is room for others. In a burst of nodes greetings may have
+ * come unread: these peers are not silent. */
 static void drop_silent_peers(struct dial_listener *l, const char *address)
 {
         struct dial_peer *p;
@@ -105,7 +105,7 @@ void dial_listener_tick(struct dial_listener *l)
                 drop_peer(l, p);
 }
 
-/* Opens a socket that listens at an address, at "::" for IPv4, too; -errno. */
+/* Opens a listening socket at an address, at "::" for IPv4, too; -errno. */
 static int listen_at(const struct sockaddr *a, socklen_t len)
 {
         int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
@@ -132,8 +132,8 @@ static bool is_loopback(const struct sockaddr *a)
         return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* Opens the port at the first address of @host that this machine has and others reach. -errno;
- * -EADDRNOTAVAIL: it has none, or the name does not resolve. */
+/* Opens the port at the first address of @host on this machine and within reach of others. -errno;
+ * -EADDRNOTAVAIL: there is none, or the name does not resolve. */
 static int listen_on(const char *host, int port)
 {
         const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dial_listener: the port of node 0, and the connections that have not joined
+ * Dial_listener: the port of node 0, and the connections before JOIN
  *
- * A connection is always accepted. When too many have proved nothing, the oldest of them goes, of
- * the same address where that has more than its share: silent connections keep no node out. Peers
- * that have joined stay in a list of their own until they are closed.
+ * A connection is always accepted. Among too many connections without a proof the oldest goes, of
+ * the same address when the address has more than a fair share: silent connections keep no node
+ * out. Joined peers are in another list until the close.
  */
 #pragma once
 
@@ -17,9 +17,9 @@
 
 enum {
         DIAL_SILENT_MAX = 256,  /* connections without a greeting */
-        DIAL_SHARE = 64,        /* ... of one address */
-        DIAL_JOINING_MAX = 512, /* with a greeting, which may be a repeated one */
-        DIAL_LINGER_MS = 5000,  /* for a peer to close after its end */
+        DIAL_SHARE = 64,        /* ... of an address */
+        DIAL_JOINING_MAX = 512, /* with a greeting, possibly a replay */
+        DIAL_LINGER_MS = 5000,  /* for a peer to close after END */
 };
 
 struct dial_listener {
@@ -32,25 +32,25 @@ struct dial_listener {
         void *owner;                     /* of the peers */
 };
 
-/* Opens the port at the first address of @host that this machine has and other machines reach; at
+/* Opens the port at the first address of @host on this machine and within reach of others; at
  * all addresses if there is none, as behind a translated address or where node 0 knows itself as
  * localhost, or if @host is NULL. The other fields of @l are set. -errno with @err: in use, for
  * example; no handle is left open. */
 int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *host, int port,
                        struct error *err);
-/* Drops connections that have not joined in time; to be called several times a second. */
+/* Drops connections without JOIN in time; to be called several times a second. */
 void dial_listener_tick(struct dial_listener *l);
-/* Counts a connection that was no node's. */
+/* Counts a connection of no node. */
 void dial_listener_reject(struct dial_listener *l, const struct dial_peer *p,
                           enum dial_peer_fault fault);
 /* A peer has joined. */
 void dial_listener_join(struct dial_listener *l, struct dial_peer *p);
-/* Closes peers that were sent their end 5 s ago. Returns whether others are ending. */
+/* Closes peers 5 s after END. Returns whether others are ending. */
 bool dial_listener_linger(struct dial_listener *l);
-/* Frees a peer that was closed. Returns whether it had joined. */
+/* Frees a closed peer. Returns whether the peer had joined. */
 bool dial_listener_closed(struct dial_listener *l, struct dial_peer *p);
 
-/* Closes the port, with @closed, and the peers that have not joined. */
+/* Closes the port, with @closed, and the peers before JOIN. */
 void dial_listener_close(struct dial_listener *l, uv_close_cb closed);
 /* Whether there is no peer any more. */
 bool dial_listener_idle(const struct dial_listener *l);

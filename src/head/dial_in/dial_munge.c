@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of libmunge.so.2 are declared here, so that its headers are not needed to build.
- * A credential is restricted to be opened by the own user, and says which side made it: what a node
- * has shown to a false node 0 cannot be opened there, or be shown back to the node. What is signed
- * names the job, so that a node of one job is not led to node 0 of another one of the same user.
+ * The functions of libmunge.so.2 are declared here: a build needs no headers of munge. Only the own
+ * user can open a credential, and the credential names the side of the maker: a false node 0 can
+ * neither open the credential of a node nor show the same credential back to the node. The signed
+ * text names the job: a node is not led to node 0 of another job of the same user.
  *
- * munged answers in less than a millisecond, or not at all when it hangs; so node 0, whose loop
- * serves the job, has a thread for it.
+ * munged answers in less than a millisecond, or hangs. The loop of node 0 serves the job and must
+ * not wait, so node 0 asks munged in a thread.
  */
 #include "head/dial_in/dial_munge.h"
 
@@ -36,7 +36,7 @@ static struct {
         int (*ctx_set)(struct munge_ctx *ctx, int option, ...);
 } lib;
 
-/* What a credential signs. */
+/* The signed text of a credential. */
 struct munge_claim {
         char text[CLAIM_TEXT];
         uint8_t hash[NOISE_HASH];
@@ -136,7 +136,7 @@ struct dial_munge {
 
 struct munge_check {
         struct thread_pool_work work;
-        struct dial_peer *peer; /* NULL: it is closed */
+        struct dial_peer *peer; /* NULL: closed */
         char job[CLAIM_TEXT];
         uint8_t hash[NOISE_HASH];
         char *credential, *answer;

@@ -2,9 +2,9 @@
 /*
  * Dial_munge: munge credentials in place of a secret, in steps of Slurm
  *
- * The munged of each node tells who has made a credential. Both sides of a connection make one over
- * the hash of its handshake, which no other connection has, with their part in it and the name of
- * the job; each takes one of its own user only. libmunge is loaded when it is needed.
+ * The munged of each node tells the maker of a credential. Both sides of a connection make a
+ * credential over the hash of the handshake, unique to the connection, with the side and the name
+ * of the job; each side accepts only credentials of the own user. libmunge is loaded on need.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct dial_munge *dial_munge_create(uv_loop_t *loop, const char *job, struct er
 /* Checks the credential of a PROVING peer in a thread, and ends in dial_peer_prove() or
  * dial_peer_refute(). */
 void dial_munge_begin(struct dial_munge *m, struct dial_peer *p, const struct dial_record *r);
-/* A peer was closed: its check is of no use. */
+/* A peer was closed: the check is of no use. */
 void dial_munge_forget(struct dial_peer *p);
 /* Frees @m when the last check is done; the loop turns until then. NULL does nothing. */
 void dial_munge_destroy(struct dial_munge *m);

@@ -3,12 +3,12 @@
  * Another node than node 0: an agent of this machine, and bytes between it and node 0. Each side is
  * read no further while too many bytes wait for the other.
  *
- * The agent ends when its input does. When it has ended, and its output is at the end, node 0 is
- * told (EXIT), and may start another one (WELCOME) or end this node (END). Without node 0 the
- * agent's input is closed, and this node ends behind the agent.
+ * The end of the input ends the agent. After the end of the agent and of all output node 0 is told
+ * (EXIT), and may start another agent (WELCOME) or end this node (END). Without node 0 the agent's
+ * input is closed, and this node ends after the agent.
  *
- * A platform that ends a job sends TERM to every node. Node 0 then stops all ranks in order, so
- * this node waits for that as long as it takes; only then, or at the second signal, its agent is
+ * A platform ends a job with TERM to every node. Node 0 then stops all ranks in order, so this node
+ * waits for the grace time and a little more; only then, or at the second signal, the agent is
  * ended.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 enum {
         NODE_SIGNALS = 3,
-        WAITING_MAX = 1 << 20,  /* bytes that wait for a side, above which the other is not read */
+        WAITING_MAX = 1 << 20,  /* bytes waiting for a side; above, the other side is not read */
         ORDERLY_MORE_MS = 1000, /* beside the grace time: for node 0 to stop all ranks */
         PIPE_READ = 64 << 10,
 };
@@ -49,7 +49,7 @@ struct dial_node {
         uv_signal_t signals[NODE_SIGNALS];
         struct {
                 struct stop_orders orders;
-                int signo; /* that ends this node, 0 = none */
+                int signo; /* of the end of this node, 0 = none */
         } stop;
         bool over; /* node 0 has said the end, or is lost */
         bool has_end;
@@ -60,7 +60,7 @@ static void start_node_agent(struct dial_node *n);
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Closes the agent's input, which ends it, or this node if there is no agent. */
+/* Closes the agent's input to end the agent, or ends this node if there is no agent. */
 static void end_node(struct dial_node *n)
 {
         n->over = true;
@@ -70,7 +70,7 @@ static void end_node(struct dial_node *n)
                 uv_close((uv_handle_t *)&n->pipe, NULL);
 }
 
-/* Tells node 0 of the agent's end, when no byte of it is left. */
+/* Tells node 0 of the agent's end, after the last byte of output. */
 static void finish_node_agent(struct dial_node *n)
 {
         bool drained = !n->piped || uv_is_closing((uv_handle_t *)&n->pipe);
@@ -99,7 +99,7 @@ static void on_pipe_written(uv_write_t *req, int status)
         n->writing = false;
         buf_finish(&n->in_flight);
         if (status < 0)
-                return; /* the agent has ended: its output is read to the end */
+                return; /* the agent has ended: the output is read to the end */
         flush_node_pipe(n);
         if (buf_len(&n->out) < WAITING_MAX)
                 dial_peer_pause(&n->peer, false);
@@ -266,7 +266,7 @@ static void watch_signals(struct dial_node *n)
                 uv_signal_start(&n->signals[i], on_node_signal, watched[i]);
                 uv_unref((uv_handle_t *)&n->signals[i]);
         }
-        signal(SIGUSR1, SIG_IGN); /* node 0 gets them, too, and passes them on to all ranks */
+        signal(SIGUSR1, SIG_IGN); /* node 0 gets both, too, and passes both on to all ranks */
         signal(SIGUSR2, SIG_IGN);
 }
 
@@ -325,7 +325,7 @@ static bool is_own_name(const char *host)
         return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
 }
 
-/* Reports a call that did not succeed. Returns the exit code. */
+/* Reports a call without success. Returns the exit code. */
 static int report_call(const struct dial_in *d, int r, const struct error *err, struct diags *diags)
 {
         const struct dial_place *p = &d->place;
@@ -361,7 +361,7 @@ static int report_call(const struct dial_in *d, int r, const struct error *err, 
 
 int dial_node_run(struct dial_in *d, const char *agent, const char *container, struct diags *diags)
 {
-        static struct dial_node n; /* with a buffer that is large for a stack */
+        static struct dial_node n; /* with a buffer too large for a stack */
         struct dial_call call;
         struct error err = { 0 };
         int r = dial_call(&call, d, &err);

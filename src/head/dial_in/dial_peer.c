@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A peer reads its greeting into an array of its own. With the right greeting it gets buffers, and
- * the next bytes are records. Records to the node gather in @out; one write is with libuv at a
- * time, from @in_flight. A peer that breaks any rule is closed at once, without an answer.
+ * A peer has an array for the greeting. After the right greeting the peer gets buffers, and the
+ * next bytes are records. Records to the node gather in @out; libuv has a single write at a time,
+ * from
+ * @in_flight. Any violation closes the peer at once, without an answer.
  */
 #include "head/dial_in/dial_peer.h"
 
@@ -20,8 +21,8 @@
 
 enum {
         DIAL_READ_SIZE = 64 << 10,
-        OUT_MAX = 1 << 20, /* bytes that wait in a connection; more stay with the node */
-        KEEPALIVE_S = 5,   /* a node whose machine vanished while it waits is noticed in 20 s */
+        OUT_MAX = 1 << 20, /* bytes waiting in a connection; more stay with the node */
+        KEEPALIVE_S = 5,   /* the loss of a waiting node's machine is noticed in 20 s */
         KEEPALIVE_PROBES = 3,
 };
 
@@ -73,7 +74,7 @@ static void on_peer_written(uv_write_t *req, int status)
                 p->ops->writable(p);
 }
 
-/* An error of the first try is left to uv_write(), which reports it from the loop. */
+/* An error of the first try is left to uv_write(), for a report from the loop. */
 static void flush_peer(struct dial_peer *p)
 {
         struct buf empty = p->in_flight;
@@ -81,7 +82,7 @@ static void flush_peer(struct dial_peer *p)
         uv_os_fd_t fd;
         int r;
 
-        if (buf_failed(&p->out)) { /* the node would miss bytes: its reading ends the peer */
+        if (buf_failed(&p->out)) { /* the node would miss bytes: the next read ends the peer */
                 if (uv_fileno((uv_handle_t *)&p->tcp, &fd) == 0)
                         shutdown(fd, SHUT_RDWR);
                 return;
@@ -264,7 +265,7 @@ static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf UNUSED)
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-/* Writes the peer's address, that of IPv4 in its own form. */
+/* Writes the peer's address, an address of IPv4 without "::ffff:". */
 static void read_peer_address(struct dial_peer *p)
 {
         static const char mapped[] = "::ffff:";

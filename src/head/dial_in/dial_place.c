@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Place of a node that was started with --dial-in: what the options or the platform say; and what
- * node 0 keeps of the dial-in for the launch.
+ * Place of a node started with --dial-in, by the options or by the platform, and the state of the
+ * dial-in that node 0 keeps for the launch.
  */
 #include <errno.h>
 #include <sodium.h>
@@ -40,7 +40,7 @@ int dial_place_read(struct dial_place *p, const char *text, struct error *err)
         return 0;
 }
 
-/* Takes the place from what the platform says. */
+/* Takes the place from the variables of the platform. */
 static int load_auto_place(struct dial_place *p, struct diags *d)
 {
         struct error err = { 0 };
@@ -112,7 +112,7 @@ void dial_in_add_hosts(struct dial_in *in, struct hosts *hosts)
         for (int i = 0; i < in->place.nodes; i++) {
                 struct host *h = hosts_add(hosts);
 
-                h->name = xcalloc(1, DIAL_NAME_MAX + 16); /* a node tells its name later */
+                h->name = xcalloc(1, DIAL_NAME_MAX + 16); /* a node tells the name later */
                 h->file = xstrdup(in->place.source);
                 h->line = i + 1;
                 h->local = i == 0;

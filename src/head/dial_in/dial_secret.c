@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A secret that people have made is stretched by Argon2id before it becomes the psk: a greeting
- * that was overheard can be tried against guesses, and each guess costs as much memory and time as
- * it does here. What is read is wiped, and the variable is overwritten before any process is
- * started, so that neither ranks nor their /proc/PID/environ have it.
+ * A secret made by people is stretched by Argon2id to become the psk: an eavesdropper can try
+ * guesses against a greeting, and each guess costs as much memory and time as here. Texts are wiped
+ * after reading, and the variable is overwritten before the first start of a process: neither ranks
+ * nor /proc/PID/environ show the secret.
  *
- * The file in the home is named by job and port. Node 0 makes it when its port is open, so that a
- * second start on the same port does not replace the file of the first. The others read it before
- * each call, so that one which an earlier start of the job has left costs a call only. They open
- * the folder each time, because NFS then asks its server for names that were missing before.
+ * The file in the home is named by job and port. Node 0 makes the file after opening the port: a
+ * second start on the same port fails before, and does not replace the file of the first. The other
+ * nodes read the file before each call: a file left by an earlier start of the job costs a call
+ * only. Each reading opens the folder anew, because NFS asks the server for names missing before
+ * only then.
  */
 #include "head/dial_in/dial_secret.h"
 
@@ -40,7 +41,7 @@ static char published[PATH_MAX]; /* "": no file */
 
 /* --- a given secret --------------------------------------------------------------------------- */
 
-/* Judges who else may know the secret of a file. */
+/* Judges the readers and writers of a file with a secret. */
 static int check_secret_file(const struct stat *st, const char *path, bool mounted, struct diags *d)
 {
         if (!S_ISREG(st->st_mode))
@@ -128,7 +129,7 @@ static int stretch_secret(uint8_t psk[NOISE_KEY], char *text, struct diags *d)
 
 /* --- the file in the home --------------------------------------------------------------------- */
 
-/* Whether there is a home for the file, whose folder is noted. */
+/* Whether there is a home for the file. Notes the folder. */
 static bool find_home_folder(struct dial_secret *s)
 {
         CLEANUP(free_textp) char *folder = run_folders_dial_in();
@@ -198,7 +199,7 @@ int dial_secret_publish(struct dial_secret *s, struct error *err)
                      : 0;
 }
 
-/* Reads the file into s->text. 0; -ENOENT: it is not complete; another -errno: it is not node 0's.
+/* Reads the file into s->text. 0; -ENOENT: incomplete; another -errno: not a file of node 0.
  */
 static int read_home_file(struct dial_secret *s, int folder)
 {
@@ -243,7 +244,8 @@ void dial_secret_remove(void)
         *published = '\0';
 }
 
-/* --- which one -------------------------------------------------------------------------------- */
+/* --- the choice --------------------------------------------------------------------------------
+ */
 
 static int refuse_no_secret(struct diags *d)
 {
@@ -274,7 +276,7 @@ static void warn_no_secret(const struct dial_place *p, struct diags *d)
                   " or --dial-secret FILE: openssl rand -hex 32");
 }
 
-/* Chooses what a resource manager makes possible. */
+/* Chooses the kind for a job of a resource manager. */
 static int find_job_secret(struct dial_secret *s, int port, struct diags *d)
 {
         char job[DIAL_JOB_MAX];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A link waits in its transport until the settle timer makes a round of all that wait. A round has
- * the handles of its listener and its command, and a timer, which ticks while the port is open or a
- * connection is ending. Connections that joined belong to the round, too; the last of all that is
- * closed frees it.
+ * A link waits in the transport until the settle timer makes a round of all waiting links. A round
+ * has the handles of a listener and a command, and a timer, which ticks while the port is open or a
+ * connection is ending. Joined connections belong to the round, too; the last closed handle frees
+ * the round.
  *
- * A link that is closed ends its connection with END, behind which the agent leaves. The command
- * ends behind the last agent. One whose agents have not called is ended by SIGTERM, as is one that
- * is still there DIAL_LINGER_MS after the transport was destroyed.
+ * To close a link, END is sent, and the agent leaves. The command ends after the last agent.
+ * SIGTERM ends a command without calls of agents, and a command still there DIAL_LINGER_MS after
+ * the destruction of the transport.
  *
- * Why an agent failed, or was ended by the manager, is on the command's stderr, often a moment
- * after the agent's end. So the loss is held back until the command has told the reason or ended,
- * LOSS_MS at most.
+ * The command's stderr tells why an agent failed or was ended by the manager, often a moment after
+ * the agent's end. So the loss is held back until the command has told the reason or
+ * ended, LOSS_MS at most.
  */
 #include "head/dial_in/transport_call.h"
 
@@ -64,9 +64,9 @@ struct call_round {
         struct dial_rejects rejects;
         struct call_command command;
         uv_timer_t timer;
-        size_t absent; /* links whose node has not called */
+        size_t absent; /* links without a call of the node */
         int64_t since_ns;
-        int handles; /* and links, and connections that joined; the last frees the round */
+        int handles; /* and links, and joined connections; the last frees the round */
         LIST_ENTRY(call_round) entry;
 };
 
@@ -142,7 +142,7 @@ static void schedule_settle(struct call_transport *t)
                 uv_timer_start(&t->settle, on_call_settle, 0, 0);
 }
 
-/* Closes what has nothing left to do. The timer is the last: it watches the others. */
+/* Closes idle handles. The timer is the last, for the timer watches the others. */
 static void settle_round(struct call_round *r)
 {
         if (r->absent == 0) {
@@ -167,7 +167,7 @@ static struct call_link *find_round_link(const struct call_round *r, size_t numb
         return NULL;
 }
 
-/* Fails the links whose nodes have not called. */
+/* Fails the links without a call of the node. */
 static void fail_absent_links(struct call_round *r, const char *fact)
 {
         struct link_failure why = { .phase = LINK_EXEC, .cause = LINK_SPAWN };
@@ -186,7 +186,7 @@ static void fail_absent_links(struct call_round *r, const char *fact)
         settle_round(r);
 }
 
-/* Adds that the command was killed: a manager may then end the agents. */
+/* Adds a note on a killed command: the manager may then end the agents. */
 static void blame_command(const struct call_command *c, struct link_failure *why)
 {
         size_t n = strlen(why->fact);
@@ -228,7 +228,7 @@ static bool has_told_reason(const struct call_round *r)
         return program_link_classify(&r->t->program, &why);
 }
 
-/* Ends a link whose agent is lost, now or when the command has told the reason. */
+/* Ends the link of a lost agent, now or after the command has told the reason. */
 static void lose_call_link(struct call_link *l, const char *text)
 {
         struct call_round *r = l->round;
@@ -244,7 +244,7 @@ static void lose_call_link(struct call_link *l, const char *text)
         start_ticking(r);
 }
 
-/* Ends the links that were lost @ms ago or earlier. Returns whether one is still held back. */
+/* Ends the links lost @ms ago or earlier. Returns whether a loss is still held back. */
 static bool end_lost_links(struct call_round *r, int64_t ms)
 {
         int64_t last_ns = clock_ns() - ms * 1000000;
@@ -334,7 +334,7 @@ static void close_call_link(struct link *link)
         release_round(r);
 }
 
-/* The command serves all links of the round: it ends with the last that waits for it. */
+/* The command serves all links of the round, and ends with the last waiting link. */
 static void abandon_call_link(struct link *link)
 {
         struct call_link *l = container_of(link, struct call_link, link);
@@ -351,7 +351,7 @@ static void abandon_call_link(struct link *link)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* The link of a name that a node says: as in the host list, or without its domain. */
+/* The link for the name of a node: as in the host list, or without the domain. */
 static struct call_link *find_called_link(const struct call_round *r, const char *name)
 {
         size_t bare = strcspn(name, ".");
@@ -388,7 +388,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
         settle_round(r);
 }
 
-/* The link of a connection; NULL: it has none any more. */
+/* The link of a connection; NULL = none any more. */
 static struct call_link *find_peer_link(const struct dial_peer *p)
 {
         const struct call_round *r = p->owner;
@@ -524,7 +524,7 @@ static void start_round(struct call_round *r)
         }
 }
 
-/* Makes a round of all links that wait. */
+/* Makes a round of all waiting links. */
 static void make_round(struct call_transport *t)
 {
         struct call_round *r = xcalloc(1, sizeof(*r));
@@ -550,7 +550,7 @@ static void make_round(struct call_transport *t)
 }
 
 /* Opens the links of a round, of which every node has called or failed. Until then no agent goes
- * on: all have been started from one copy, which the first removes. */
+ * on: all have been started from the same copy, and the first agent removes the copy. */
 static void open_round_links(struct call_round *r)
 {
         struct call_link *l;

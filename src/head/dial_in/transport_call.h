@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transport_call: one command of a manager starts all agents, and they connect to the head
+ * Transport_call: a command of a manager starts all agents, and the agents connect to the head
  *
- * Links that are opened in one turn of the loop make a round: a listener on a port of its own, a
- * secret of its own, and one process of the command (--start-with srun). Each agent calls the
- * listener (agent/core/call_home.h), says its node's name, and is joined to that node's link. The
- * port closes when all have called. A link fails when its node has not called in time, or the
+ * Links opened in the same turn of the loop make a round, with a listener on a port, a secret, and
+ * a process of the command (--start-with srun) for this round alone. Each agent calls the listener
+ * (agent/core/call_home.h), says the name of the node, and is joined to the link of the node. The
+ * port closes when all have called. A link fails when the node has not called in time, or the
  * command has ended before; the last lines of the command's stderr say why.
  */
 #pragma once
@@ -17,13 +17,13 @@
 #include "head/nodes/transport.h"
 
 struct call_options {
-        const char *via;       /* a value of --start-with that program_link_calls() */
+        const char *via;       /* a value of --start-with with program_link_calls() */
         const char *agent;     /* path of the agent, also on this machine */
         const char *container; /* for the agents, container_order_encode(); NULL = none */
         size_t hosts;          /* numbers of links are below */
         int64_t deadline_ms;   /* for a node to call; DURATION_NEVER */
 };
 
-/* @o and its texts are borrowed for the transport's life. NULL with @err. */
+/* @o and all texts there are borrowed for the transport's life. NULL with @err. */
 struct transport *transport_call_create(uv_loop_t *loop, const struct call_options *o,
                                         struct error *err);

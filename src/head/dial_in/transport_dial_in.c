@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each node has a seat: its connection, and the link that the job has opened to it. A link opens
- * when every link that waits has its connection; until then nodes may come, go and come again, and
- * no agent runs. A node whose agent has ended keeps its seat, and the next link to it starts
- * another agent there. A node that dials in while its old connection still counts waits beside it.
+ * Each node has a seat: the connection of the node, and the job's link to the node. All waiting
+ * links open together, when each has a connection; until then nodes may come, go and come again,
+ * and no agent runs. A node keeps the seat after the end of the agent, and the next link starts
+ * another agent there. A second connection of a node waits beside the first while the first counts.
  *
  * The destruction tells each node the end of the job, and waits until the nodes have closed their
  * connections, DIAL_LINGER_MS at most. The last closed handle frees the transport.
@@ -30,7 +30,7 @@ enum {
         TICK_MS = 250,
         SAY_FIRST_MS = 10000, /* waiting nodes are told after this time, and then each minute */
         SAY_EVERY_MS = 60000,
-        EXIT_MS = 5000, /* for an agent to end that the job has given up */
+        EXIT_MS = 5000, /* for the end of an agent given up by the job */
 };
 
 struct dial_transport;
@@ -50,7 +50,7 @@ struct dial_seat {
         struct dial_peer *waiting; /* dialed in while @peer still counts */
         struct dial_link *link;    /* NULL = none is open */
         bool running;              /* an agent was started there and has not ended */
-        bool told;                 /* that another node waits for it */
+        bool told;                 /* of another node's wait for the seat */
 };
 
 struct dial_transport {
@@ -61,14 +61,14 @@ struct dial_transport {
         bool listening;
         struct dial_munge *munge; /* NULL: there is a secret, or none */
         uv_timer_t ticker, settle;
-        struct dial_seat *seats; /* by node rank; that of node 0 is not used */
+        struct dial_seat *seats; /* by node rank; not used for node 0 */
         bool destroying;
         int64_t begun_ns, said_ns;
         int handles; /* listener, timers */
 };
 
-/* Whether a seat whose link waits lacks a connection that can start an agent. A connection of which
- * the job has given the agent up becomes one when that agent has ended. */
+/* Whether a seat with a waiting link lacks a connection free for an agent. After the job has given
+ * up an agent, the connection is free from the end of the agent on. */
 static bool is_seat_empty(const struct dial_seat *s)
 {
         return !s->peer || s->running;
@@ -86,7 +86,7 @@ static size_t count_pending(const struct dial_transport *t, bool missing)
         return n;
 }
 
-/* --- what users are told ---------------------------------------------------------------------- */
+/* --- messages to users ------------------------------------------------------------------------ */
 
 /* Writes "node 2", or "nodes 1, 3-5". */
 static void name_missing(const struct dial_transport *t, char *to, size_t size)
@@ -156,8 +156,8 @@ static bool is_host_name(const struct hosts *hosts, const char *name, size_t but
         return false;
 }
 
-/* Names the host as the node says that runs now; with a number, from its rank on, where another
- * host has the name. */
+/* Names the host as the running node says; with a number, from the node rank on, where another host
+ * has the name. */
 static void rename_host(struct dial_transport *t, const struct dial_peer *p)
 {
         struct hosts *hosts = t->d->hosts;
@@ -169,8 +169,8 @@ static void rename_host(struct dial_transport *t, const struct dial_peer *p)
         memcpy(hosts->v[p->join.rank].name, name, sizeof(name));
 }
 
-/* Opens all links that wait, when each has its connection. Only now a host has the name of its
- * node: until then it is that of the one whose end may still be told. */
+/* Opens all waiting links, when each has a connection. Hosts take the names of the nodes only now:
+ * until then the end of an earlier node may still be told, under the earlier name. */
 static void settle_links(struct dial_transport *t)
 {
         size_t pending = count_pending(t, false);
@@ -208,8 +208,7 @@ static void end_dial_link(struct dial_link *l, const char *text)
         l->cb->ended(l->ctx, &why);
 }
 
-/* Ends the node's connection, of which the job has given the agent up; the one that waits takes its
- * place. */
+/* Ends the node's connection with a given-up agent; the waiting connection takes the place. */
 static void give_seat_up(struct dial_seat *s)
 {
         static const struct dial_end lost = { .code = EX_FAILED,
@@ -222,7 +221,7 @@ static void give_seat_up(struct dial_seat *s)
         s->running = false;
 }
 
-/* Gives up connections whose agents have not ended in time. */
+/* Gives up connections with agents still there after the time. */
 static void give_up_late_seats(struct dial_transport *t)
 {
         int64_t limit = clock_ns() - (int64_t)EXIT_MS * 1000000;
@@ -281,7 +280,7 @@ static void send_dial_link(struct link *link, struct buf *out)
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
-/* Lets a node wait whose seat is taken, and says so on both sides. */
+/* Lets a node wait for a taken seat, and says so on both sides. */
 static void let_peer_wait(struct dial_seat *s, struct dial_peer *p)
 {
         struct dial_end m = { .code = DIAL_RETRY };
@@ -383,7 +382,7 @@ static void on_peer_broken(struct dial_peer *p, enum dial_peer_fault fault, cons
         end_dial_link(s->link, why);
 }
 
-/* Frees the transport after its last handle. */
+/* Frees the transport after the last handle. */
 static void free_dial_transport(struct dial_transport *t)
 {
         free(t->seats);
@@ -407,7 +406,7 @@ static void on_dial_listener_closed(uv_handle_t *h)
                 free_dial_transport(t);
 }
 
-/* Closes the timers when no peer is left: the end of a transport that is destroyed. */
+/* Closes the timers when no peer is left: the end of a destroyed transport. */
 static void close_when_idle(struct dial_transport *t)
 {
         if (!t->destroying || !dial_listener_idle(&t->listener) ||
