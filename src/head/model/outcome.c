@@ -192,8 +192,9 @@ void outcome_blame(struct outcome *o, int rank, int node, const char *text)
         bool is_cause;
 
         if (c && o->cause.waited && rank >= 0) {
-                o->stuck = (struct cause){ .kind = CAUSE_STUCK, .rank = rank, .node = node };
-                snprintf(o->stuck.text, sizeof(o->stuck.text), "%.300s", text);
+                o->stuck.rank = rank;
+                o->stuck.node = node;
+                snprintf(o->stuck.text, sizeof(o->stuck.text), "%s", text);
         }
         if (!c || cause_weight(o, c) != OURS)
                 return;

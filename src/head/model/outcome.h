@@ -102,8 +102,11 @@ struct outcome {
         struct rank_report *said;
         size_t n_said;
         struct cause_list left, halted; /* ended with 0; on our order. Of very many the first */
-        struct cause stuck; /* a rank that keeps the others waiting; CAUSE_NONE = not known */
-        int *same;          /* other ranks with the cause's reason; see outcome_finalize() */
+        struct {
+                int rank, node;
+                char text[301]; /* "" = not known */
+        } stuck;                /* a rank that keeps the others waiting */
+        int *same;              /* other ranks with the cause's reason; see outcome_finalize() */
         size_t n_same;
         size_t exited, failed;     /* ranks: ended; not 0 by themselves */
         size_t behind;             /* nodes lost only with their parent in the tree */

@@ -217,13 +217,12 @@ static const struct cause *find_missed_rank(const struct outcome *o, const struc
 static void blame_missed_rank(struct outcome *o, outcome_words_fn *last_words, void *ctx)
 {
         const struct cause *failed = outcome_first_failed(o), *left;
-        struct cause c = o->stuck;
-        size_t n = strlen(c.text);
+        struct cause c = { .kind = CAUSE_STUCK, .rank = o->stuck.rank, .node = o->stuck.node };
 
         if (!o->cause.echo)
                 return;
         left = find_missed_rank(o, failed, last_words, ctx);
-        if (!left && !c.kind)
+        if (!left && !*o->stuck.text)
                 return;
         if (left) {
                 c = *left;
@@ -232,8 +231,8 @@ static void blame_missed_rank(struct outcome *o, outcome_words_fn *last_words, v
         } else {
                 c.at_ns = failed->at_ns;
                 c.after_ms = failed->after_ms;
-                snprintf(c.text + n, sizeof(c.text) - n, "; rank %d failed%s%.180s", failed->rank,
-                         *failed->text ? ": " : "", failed->text);
+                snprintf(c.text, sizeof(c.text), "%s; rank %d failed%s%.180s", o->stuck.text,
+                         failed->rank, *failed->text ? ": " : "", failed->text);
         }
         c.quote = failed->quote;
         c.code = code_of_end(failed);
