@@ -65,7 +65,7 @@ struct agent {
         struct store_access *store;
         struct child_nodes *children;
         struct push_receiver *push;
-        struct pull_sender pull;
+        struct pull_sender *pull;
         struct node_trace *trace;
         struct rank_samples *samples;
         bool bye;       /* leave when idle */
@@ -305,7 +305,7 @@ static void on_bye(void *agent, const struct frame *f UNUSED)
         struct agent *a = agent;
 
         a->bye = true;
-        pull_sender_stop(&a->pull);
+        pull_sender_stop(a->pull);
         if (node_attempt_is_idle(a->attempt))
                 close_push(a);
 }
@@ -320,7 +320,7 @@ static void on_pull(void *agent, const struct frame *f)
         if (pull_order_decode(&m, f, &err) < 0)
                 log_line(LOG_WARN, "%s", err.text);
         else if (node_attempt_is_idle(a->attempt)) {
-                pull_sender_begin(&a->pull, &m, node_attempt_cwd(a->attempt));
+                pull_sender_begin(a->pull, &m, node_attempt_cwd(a->attempt));
                 push_receiver_mark_pulled(a->push);
         }
         pull_order_finish(&m);
@@ -445,7 +445,7 @@ static void on_turn(void *ctx)
 
         store_access_turn(a->store);
         node_attempt_turn(a->attempt);
-        pull_sender_turn(&a->pull, &a->up);
+        pull_sender_turn(a->pull, &a->up);
         node_trace_turn(a->trace, &a->up);
 }
 
@@ -502,7 +502,6 @@ static void init_handles(struct agent *a)
         uv_timer_init(a->loop, &a->heartbeat);
         uv_signal_init(a->loop, &a->child_signal);
         a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
-        pull_sender_init(&a->pull, a->loop);
         if (a->notes) {
                 a->up.unsent = &a->notes->unsent;
                 uv_timer_start(&a->heartbeat, on_heartbeat, a->notes->beat_ms, a->notes->beat_ms);
@@ -537,6 +536,7 @@ static void create_parts(struct agent *a)
                                                                      .is_other = is_part_process,
                                                                      .other_reaped = on_part_reaped,
                                                                      .ctx = a });
+        a->pull = pull_sender_create(a->loop);
         a->samples = rank_samples_create(a->loop, &a->up, a->attempt, a->store, a->trace);
 }
 
@@ -575,7 +575,7 @@ void agent_destroy(struct agent *a)
         child_nodes_close(a->children);
         store_access_close(a->store);
         close_push(a);
-        pull_sender_close(&a->pull);
+        pull_sender_destroy(a->pull);
         rank_samples_close(a->samples);
         uv_close((uv_handle_t *)&a->head.timer, NULL);
         uv_close((uv_handle_t *)&a->heartbeat, NULL);

@@ -258,7 +258,7 @@ void node_attempt_on_inspect(void *attempt, const struct frame *f)
                 if (w)
                         ranks[n++] = (struct inspector_rank){ w->rank, living_pid(w) };
         }
-        inspection_start(&t->inspection, &o, ranks, n, &paths);
+        inspection_start(t->inspection, &o, ranks, n, &paths);
         free(ranks);
         inspect_order_finish(&o);
 }

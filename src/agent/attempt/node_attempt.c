@@ -72,7 +72,7 @@ void node_attempt_stop(struct node_attempt *t, uint32_t grace_ms)
 {
         if (t->phase == IDLE || t->phase >= KILLING)
                 return;
-        inspection_stop(&t->inspection);
+        inspection_stop(t->inspection);
         pmix_wait_cancel(t);
         if (t->phase < TERMINATING)
                 mark_leaving(t);
@@ -210,7 +210,7 @@ void node_attempt_reap(struct node_attempt *t)
                         w = find_worker(t, pid);
                 }
                 if (!w) {
-                        inspection_reaped(&t->inspection, pid);
+                        inspection_reaped(t->inspection, pid);
                         t->ops.other_reaped(t->ops.ctx, pid, status);
                         continue;
                 }
@@ -257,16 +257,16 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
                                        &t->timers.starting, &t->stop.step };
 
         *t = (struct node_attempt){
-                .deps = *deps, .ops = *ops, .contain = CONTAIN_INIT, .dumps.file = DUMP_FILE_INIT
+                .deps = *deps, .ops = *ops, .contain = CONTAIN_INIT, .dumps = dump_sender_create()
         };
         t->contain.others = (struct contain_others){ any_other_process, is_other_process, t };
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
                 uv_timer_init(deps->loop, timers[i]);
                 timers[i]->data = t;
         }
-        library_watch_init(&t->loaded.libraries, deps->loop, deps->up);
-        world_watch_init(&t->loaded.worlds, deps->loop, is_mpi_unused, t);
-        inspection_init(&t->inspection, deps->loop, deps->up);
+        t->libraries = library_watch_create(deps->loop, deps->up);
+        t->worlds = world_watch_create(deps->loop, is_mpi_unused, t);
+        t->inspection = inspection_create(deps->loop, deps->up);
         return t;
 }
 
@@ -303,10 +303,10 @@ void node_attempt_close(struct node_attempt *t)
 
         node_attempt_drop_workers(t);
         rank_stop_end(t);
-        library_watch_close(&t->loaded.libraries);
-        world_watch_close(&t->loaded.worlds);
-        inspection_close(&t->inspection);
-        dump_sender_close(&t->dumps);
+        library_watch_destroy(t->libraries);
+        world_watch_destroy(t->worlds);
+        inspection_close(t->inspection);
+        dump_sender_close(t->dumps);
         pmi_link_destroy(t->pmi);
         t->pmi = NULL;
         pmix_wait_end(t);
@@ -317,6 +317,8 @@ void node_attempt_close(struct node_attempt *t)
 void node_attempt_destroy(struct node_attempt *t)
 {
         contain_close(&t->contain);
+        inspection_destroy(t->inspection);
+        dump_sender_destroy(t->dumps);
         free(t->cwd);
         free(t);
 }

@@ -61,10 +61,10 @@ static void send_error_file(const struct node_attempt *t, uint32_t rank)
 }
 
 /* Returns the MPI that the rank has loaded, but did not use. */
-static enum rank_mpi mpi_left_unused(const struct library_watch *w)
+static enum rank_mpi mpi_left_unused(enum mpi_family loaded)
 {
-        return w->mpi == MPI_FAMILY_OPEN_MPI ? RANK_MPI_UNUSED_OPEN_MPI
-               : w->mpi == MPI_FAMILY_MPICH  ? RANK_MPI_UNUSED_MPICH
+        return loaded == MPI_FAMILY_OPEN_MPI ? RANK_MPI_UNUSED_OPEN_MPI
+               : loaded == MPI_FAMILY_MPICH  ? RANK_MPI_UNUSED_MPICH
                                              : RANK_MPI_UNUSED;
 }
 
@@ -84,11 +84,11 @@ void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int stat
         else
                 m.mpi = pmix_wait_state(t, w->rank);
         if (m.mpi == RANK_MPI_UNUSED)
-                m.mpi = world_watch_end(&t->loaded.worlds, w->pid);
+                m.mpi = world_watch_end(t->worlds, w->pid);
         else
-                world_watch_end(&t->loaded.worlds, w->pid);
-        if (m.mpi == RANK_MPI_UNUSED && w->pid == t->loaded.libraries.pid)
-                m.mpi = mpi_left_unused(&t->loaded.libraries);
+                world_watch_end(t->worlds, w->pid);
+        if (m.mpi == RANK_MPI_UNUSED)
+                m.mpi = mpi_left_unused(library_watch_mpi(t->libraries, w->pid));
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(t, &m);
         if (status && w->started)
@@ -96,8 +96,7 @@ void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int stat
         send_error_file(t, w->rank);
         exited_encode(&t->deps.up->out, &m);
         node_trace_exit(t->deps.trace, w->rank, m.status);
-        if (w->pid == t->loaded.libraries.pid)
-                library_watch_stop(&t->loaded.libraries);
+        library_watch_end(t->libraries, w->pid);
 }
 
 /* --- the end of an attempt -------------------------------------------------------------------- */
@@ -141,9 +140,9 @@ static void finish_attempt(struct node_attempt *t)
 {
         rank_stop_end(t);
         node_attempt_drop_workers(t);
-        library_watch_stop(&t->loaded.libraries);
-        world_watch_stop(&t->loaded.worlds);
-        dump_sender_close(&t->dumps);
+        library_watch_stop(t->libraries);
+        world_watch_stop(t->worlds);
+        dump_sender_close(t->dumps);
         pmi_link_destroy(t->pmi);
         t->pmi = NULL;
         pmix_wait_end(t);
@@ -159,7 +158,7 @@ void node_attempt_turn(struct node_attempt *t)
         if (t->phase == IDLE || t->n_alive || t->pmix.order ||
             uv_is_active((uv_handle_t *)&t->timers.recheck))
                 return;
-        inspection_stop(&t->inspection);
+        inspection_stop(t->inspection);
         if (t->phase != DRAINING) {
                 bool any = contain_any(&t->contain), marked = !any && contain_sweep(&t->contain);
 
@@ -175,12 +174,12 @@ void node_attempt_turn(struct node_attempt *t)
                 uv_timer_stop(&t->timers.grace);
                 for (size_t i = 0; i < t->n_workers; i++)
                         worker_each_output(t->workers[i], stream_drain);
-                dump_sender_find(&t->dumps, t->deps.dir->path);
+                dump_sender_find(t->dumps, t->deps.dir->path);
         }
         for (size_t i = 0; i < t->n_workers && !t->deps.up->lost; i++)
                 if (t->workers[i]->out[0] || t->workers[i]->out[1])
                         return;
-        if (t->deps.up->lost || dump_sender_run(&t->dumps, t->deps.up))
+        if (t->deps.up->lost || dump_sender_run(t->dumps, t->deps.up))
                 finish_attempt(t);
         else
                 uv_timer_start(&t->timers.recheck, on_recheck, RECHECK_MS, 0);

@@ -37,12 +37,6 @@ struct rank_stop {
         struct pids told;  /* of those that are no rank's */
 };
 
-/* What ranks load of NCCL and MPI. */
-struct loaded_watch {
-        struct library_watch libraries; /* of the first worker */
-        struct world_watch worlds;      /* of the first workers */
-};
-
 /* Ranks that wait for PMIx: with MPI_PMIX the environment of each comes from the helper
  * (agent/pmix/pmix_service.h), which takes as long as the node needs to load its libpmix. */
 struct pmix_wait {
@@ -74,9 +68,10 @@ struct node_attempt {
         struct rank_stop stop;
         struct contain contain;
         struct oom oom; /* when the ranks started */
-        struct dump_sender dumps;
-        struct loaded_watch loaded;
-        struct inspection inspection;
+        struct dump_sender *dumps;
+        struct library_watch *libraries; /* of NCCL and MPI in the first worker */
+        struct world_watch *worlds;      /* of MPI, by the first workers */
+        struct inspection *inspection;
         struct pmi_link *pmi; /* NULL = none */
         struct pmix_wait pmix;
 };

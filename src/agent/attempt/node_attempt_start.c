@@ -251,9 +251,9 @@ static void start_processes(struct node_attempt *t, const struct launch_order *l
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);
         if (t->n_workers && (t->node.has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
-                library_watch_start(&t->loaded.libraries, t->workers[0]->pid, t->workers[0]->rank);
+                library_watch_start(t->libraries, t->workers[0]->pid, t->workers[0]->rank);
         for (size_t i = 0; i < t->n_workers && l->mpi.kind != MPI_NONE && l->world_size > 1; i++)
-                world_watch_add(&t->loaded.worlds, t->workers[i]->pid, t->workers[i]->rank);
+                world_watch_add(t->worlds, t->workers[i]->pid, t->workers[i]->rank);
         if (!t->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
@@ -379,7 +379,7 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l)
                 snprintf(t->deps.notes->cgroup, sizeof(t->deps.notes->cgroup), "%s",
                          t->contain.cgroup.path);
         oom_read(&t->oom, t->contain.cgroup.path);
-        t->dumps = (struct dump_sender){ .keep = l->keep_dumps, .file = DUMP_FILE_INIT };
+        dump_sender_begin(t->dumps, l->keep_dumps);
         free(t->cwd);
         t->cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);

@@ -13,19 +13,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "wire/msg.h"
 
 enum {
         MODE_BITS = 0777,
-        AGAIN_MS = 1, /* nothing else tells that the uplink has room after its turn */
+        AGAIN_MS = 1,    /* nothing else tells that the uplink has room after its turn */
+        PULL_DEPTH = 64, /* folders within folders */
 };
 
-void pull_sender_init(struct pull_sender *s, uv_loop_t *loop)
+struct pull_sender {
+        struct pull_order order;
+        const char *cwd;   /* of the ranks, borrowed; NULL = no rank was started */
+        bool busy, inside; /* inside: of path number @item */
+        uint32_t item, entries;
+        struct {
+                DIR *dir;
+                size_t len; /* of @path at this folder */
+        } levels[PULL_DEPTH];
+        size_t n_levels;
+        struct buf path; /* below the item's, of what is sent, without a NUL */
+        int fd;          /* the file that is sent, -1 = none */
+        uint64_t left;   /* bytes of that file */
+        unsigned char *part;
+        uv_timer_t again; /* turns the loop while there is more to send */
+};
+
+struct pull_sender *pull_sender_create(uv_loop_t *loop)
 {
-        *s = (struct pull_sender){ .fd = -1 };
+        struct pull_sender *s = xcalloc(1, sizeof(*s));
+
+        s->fd = -1;
         uv_timer_init(loop, &s->again);
+        s->again.data = s;
+        return s;
 }
 
 static void leave_level(struct pull_sender *s)
@@ -58,10 +81,15 @@ void pull_sender_begin(struct pull_sender *s, struct pull_order *order, const ch
         s->busy = true;
 }
 
-void pull_sender_close(struct pull_sender *s)
+static void free_pull_sender(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+void pull_sender_destroy(struct pull_sender *s)
 {
         pull_sender_stop(s);
-        uv_close((uv_handle_t *)&s->again, NULL);
+        uv_close((uv_handle_t *)&s->again, free_pull_sender);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */

@@ -15,11 +15,25 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/spawn.h"
 
-enum { LOOK_MS = 10 };
+enum { LOOK_MS = 10, INSPECTION_KINDS = 3 };
+
+struct inspection_child {
+        uv_timer_t timer; /* looks at the pipe while a child runs */
+        struct uplink *up;
+        struct buf in; /* the beginning of an answer */
+        pid_t pid;     /* 0 = no child runs */
+        int fd;        /* of the answers, -1 = at the end */
+};
+
+struct inspection {
+        struct inspection_child child[INSPECTION_KINDS];
+};
 
 /* --- in the child ----------------------------------------------------------------------------- */
 
@@ -100,8 +114,10 @@ static void on_inspection_look(uv_timer_t *timer)
                 uv_timer_stop(timer);
 }
 
-void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up)
+struct inspection *inspection_create(uv_loop_t *loop, struct uplink *up)
 {
+        struct inspection *s = xcalloc(1, sizeof(*s));
+
         for (int i = 0; i < INSPECTION_KINDS; i++) {
                 struct inspection_child *c = &s->child[i];
 
@@ -109,6 +125,7 @@ void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up)
                 uv_timer_init(loop, &c->timer);
                 c->timer.data = c;
         }
+        return s;
 }
 
 static void stop_inspector(struct inspection_child *c)
@@ -164,4 +181,9 @@ void inspection_close(struct inspection *s)
         inspection_stop(s);
         for (int i = 0; i < INSPECTION_KINDS; i++)
                 uv_close((uv_handle_t *)&s->child[i].timer, NULL);
+}
+
+void inspection_destroy(struct inspection *s)
+{
+        free(s);
 }

@@ -13,21 +13,10 @@
 
 #include "agent/core/uplink.h"
 #include "agent/inspect/inspector.h"
-#include "base/buf.h"
 
-enum { INSPECTION_KINDS = 3 };
+struct inspection;
 
-struct inspection {
-        struct inspection_child {
-                uv_timer_t timer; /* looks at the pipe while a child runs */
-                struct uplink *up;
-                struct buf in; /* the beginning of an answer */
-                pid_t pid;     /* 0 = no child runs */
-                int fd;        /* its answers, -1 = at the end */
-        } child[INSPECTION_KINDS];
-};
-
-void inspection_init(struct inspection *s, uv_loop_t *loop, struct uplink *up);
+struct inspection *inspection_create(uv_loop_t *loop, struct uplink *up);
 /* Copies what it needs. Without a process more the ranks are not answered. */
 void inspection_start(struct inspection *s, const struct inspect_order *o,
                       const struct inspector_rank *ranks, size_t n,
@@ -37,3 +26,4 @@ void inspection_stop(struct inspection *s);
 /* The child @pid was reaped; another child is ignored. */
 void inspection_reaped(struct inspection *s, pid_t pid);
 void inspection_close(struct inspection *s); /* let the loop turn once more */
+void inspection_destroy(struct inspection *s);

@@ -6,10 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/nccl/dump_file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "wire/env/nccl_env.h"
 #include "wire/msg.h"
+
+struct dump_sender {
+        bool keep;  /* send the content, too */
+        char *path; /* of the folder; NULL = nothing was found */
+        uint32_t *ranks;
+        size_t n, next; /* of ranks; the dump that is being sent */
+        struct dump_file file;
+};
+
+struct dump_sender *dump_sender_create(void)
+{
+        struct dump_sender *s = xcalloc(1, sizeof(*s));
+
+        s->file = (struct dump_file)DUMP_FILE_INIT;
+        return s;
+}
+
+void dump_sender_begin(struct dump_sender *s, bool keep)
+{
+        s->keep = keep;
+}
 
 void dump_sender_find(struct dump_sender *s, const char *dir)
 {
@@ -90,4 +112,10 @@ void dump_sender_close(struct dump_sender *s)
         free(s->path);
         free(s->ranks);
         *s = (struct dump_sender){ .file = DUMP_FILE_INIT };
+}
+
+void dump_sender_destroy(struct dump_sender *s)
+{
+        dump_sender_close(s);
+        free(s);
 }

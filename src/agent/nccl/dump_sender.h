@@ -13,16 +13,13 @@
 #include <stdint.h>
 
 #include "agent/core/uplink.h"
-#include "agent/nccl/dump_file.h"
 
-/* .file DUMP_FILE_INIT and zeros: no dumps. */
-struct dump_sender {
-        bool keep;  /* send the content, too */
-        char *path; /* of the folder; NULL = nothing was found */
-        uint32_t *ranks;
-        size_t n, next; /* of ranks; the dump that is being sent */
-        struct dump_file file;
-};
+struct dump_sender;
+
+struct dump_sender *dump_sender_create(void);
+void dump_sender_destroy(struct dump_sender *s);
+/* An attempt begins. @keep: send the content of dumps, too. */
+void dump_sender_begin(struct dump_sender *s, bool keep);
 
 /* Looks for dumps in @dir, NULL = there is no folder. Beyond MSG_MAX_DUMPS they are left out, which
  * is logged. */

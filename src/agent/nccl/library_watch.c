@@ -30,6 +30,17 @@ enum {
         PATH_SIZE = 256,
 };
 
+struct library_watch {
+        uv_timer_t timer;
+        struct uplink *up;
+        pid_t pid;
+        uint32_t rank;
+        int fd;    /* answer of the child process, -1 = none runs */
+        int looks; /* taken */
+        bool told_nccl, told_two;
+        enum mpi_family mpi; /* of the library seen last; MPI_FAMILY_NONE = none was seen */
+};
+
 struct found_libraries {
         uint32_t nccl_version; /* 0 = none */
         char nccl[PATH_SIZE];
@@ -203,11 +214,26 @@ static void on_library_watch(uv_timer_t *timer)
                        w->fd >= 0 ? ANSWER_MS : (uint64_t)FIRST_LOOK_MS << (w->looks - 1), 0);
 }
 
-void library_watch_init(struct library_watch *w, uv_loop_t *loop, struct uplink *up)
+struct library_watch *library_watch_create(uv_loop_t *loop, struct uplink *up)
 {
-        *w = (struct library_watch){ .up = up, .fd = -1 };
+        struct library_watch *w = xcalloc(1, sizeof(*w));
+
+        w->up = up;
+        w->fd = -1;
         uv_timer_init(loop, &w->timer);
         w->timer.data = w;
+        return w;
+}
+
+static void free_library_watch(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+void library_watch_destroy(struct library_watch *w)
+{
+        library_watch_stop(w);
+        uv_close((uv_handle_t *)&w->timer, free_library_watch);
 }
 
 void library_watch_start(struct library_watch *w, pid_t pid, uint32_t rank)
@@ -226,8 +252,13 @@ void library_watch_stop(struct library_watch *w)
         w->fd = fd_close(w->fd);
 }
 
-void library_watch_close(struct library_watch *w)
+enum mpi_family library_watch_mpi(const struct library_watch *w, pid_t pid)
 {
-        library_watch_stop(w);
-        uv_close((uv_handle_t *)&w->timer, NULL);
+        return w->pid == pid ? w->mpi : MPI_FAMILY_NONE;
+}
+
+void library_watch_end(struct library_watch *w, pid_t pid)
+{
+        if (w->pid == pid)
+                library_watch_stop(w);
 }

@@ -17,23 +17,20 @@
 #include "agent/core/uplink.h"
 #include "base/elf/elf_libs.h"
 
-struct library_watch {
-        uv_timer_t timer;
-        struct uplink *up;
-        pid_t pid;
-        uint32_t rank;
-        int fd;    /* answer of the child process, -1 = none runs */
-        int looks; /* taken */
-        bool told_nccl, told_two;
-        enum mpi_family mpi; /* of the library seen last; MPI_FAMILY_NONE = none was seen */
-};
+struct library_watch;
 
-void library_watch_init(struct library_watch *w, uv_loop_t *loop, struct uplink *up);
+struct library_watch *library_watch_create(uv_loop_t *loop, struct uplink *up);
+/* Stops, and frees @w in the next turn of the loop. */
+void library_watch_destroy(struct library_watch *w);
 /* @pid: of @rank. Sends NCCL when that library is found, and warns of two MPIs in one process, if
  * @rank is 0. */
 void library_watch_start(struct library_watch *w, pid_t pid, uint32_t rank);
-void library_watch_stop(struct library_watch *w);  /* keeps what is known */
-void library_watch_close(struct library_watch *w); /* let the loop turn once more */
+void library_watch_stop(struct library_watch *w); /* keeps the findings */
+/* Returns the MPI loaded by the rank with @pid; MPI_FAMILY_NONE = none was seen, or another rank is
+ * watched. */
+enum mpi_family library_watch_mpi(const struct library_watch *w, pid_t pid);
+/* Stops if @pid is of the watched rank. */
+void library_watch_end(struct library_watch *w, pid_t pid);
 
 /* Finds libraries of MPI in the text of a maps file: the path of the first of Open MPI in
  * @open_mpi, that of the first of MPICH's ABI in @mpich, "" = none. Each has @size bytes; longer

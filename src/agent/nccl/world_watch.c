@@ -9,12 +9,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/core/proc.h"
 #include "base/error_number.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 enum {
         OFTEN_MS = 25, /* between looks in the first OFTEN_FOR_MS, and so on */
@@ -25,6 +27,24 @@ enum {
         LONG_MS = 20000, /* a rank that is alone as long will not use PMI any more */
         FILES_MAX = 1024,
         PROCESSES_MAX = 16,
+        WORLD_RANKS = 2,
+};
+
+struct watched_world {
+        pid_t pid;
+        uint32_t rank;
+        enum mpi_family family; /* whose trace was seen; MPI_FAMILY_NONE = none was */
+        uint64_t seen_ms;       /* when it was seen first, by the clock of the loop */
+};
+
+struct world_watch {
+        uv_timer_t timer;
+        struct watched_world ranks[WORLD_RANKS];
+        size_t n;
+        uint64_t start_ms;
+        bool told;
+        bool (*is_unused)(void *ctx, uint32_t rank);
+        void *ctx;
 };
 
 enum mpi_family world_watch_family(const char *file)
@@ -122,12 +142,16 @@ static void on_world_watch(uv_timer_t *timer)
                        0);
 }
 
-void world_watch_init(struct world_watch *w, uv_loop_t *loop,
-                      bool (*is_unused)(void *ctx, uint32_t rank), void *ctx)
+struct world_watch *world_watch_create(uv_loop_t *loop, bool (*is_unused)(void *ctx, uint32_t rank),
+                                       void *ctx)
 {
-        *w = (struct world_watch){ .is_unused = is_unused, .ctx = ctx };
+        struct world_watch *w = xcalloc(1, sizeof(*w));
+
+        w->is_unused = is_unused;
+        w->ctx = ctx;
         uv_timer_init(loop, &w->timer);
         w->timer.data = w;
+        return w;
 }
 
 void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank)
@@ -165,8 +189,13 @@ void world_watch_stop(struct world_watch *w)
         w->told = false;
 }
 
-void world_watch_close(struct world_watch *w)
+static void free_world_watch(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+void world_watch_destroy(struct world_watch *w)
 {
         world_watch_stop(w);
-        uv_close((uv_handle_t *)&w->timer, NULL);
+        uv_close((uv_handle_t *)&w->timer, free_world_watch);
 }

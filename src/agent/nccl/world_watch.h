@@ -17,36 +17,20 @@
 #include "base/elf/elf_libs.h"
 #include "wire/msg.h"
 
-enum { WORLD_RANKS = 2 };
+struct world_watch;
 
-struct watched_world {
-        pid_t pid;
-        uint32_t rank;
-        enum mpi_family family; /* whose trace was seen; MPI_FAMILY_NONE = none was */
-        uint64_t seen_ms;       /* when it was seen first, by the clock of the loop */
-};
-
-struct world_watch {
-        uv_timer_t timer;
-        struct watched_world ranks[WORLD_RANKS];
-        size_t n;
-        uint64_t start_ms;
-        bool told;
-        /* Whether a rank has not used PMI or PMIx so far. */
-        bool (*is_unused)(void *ctx, uint32_t rank);
-        void *ctx;
-};
-
-void world_watch_init(struct world_watch *w, uv_loop_t *loop,
-                      bool (*is_unused)(void *ctx, uint32_t rank), void *ctx);
-/* Watches one more rank until it ends; more than WORLD_RANKS are ignored. Warns (HN511) when one is
- * alone for long. */
+/* @is_unused tells whether a rank has not used PMI or PMIx so far. */
+struct world_watch *world_watch_create(uv_loop_t *loop, bool (*is_unused)(void *ctx, uint32_t rank),
+                                       void *ctx);
+/* Stops, and frees @w in the next turn of the loop. */
+void world_watch_destroy(struct world_watch *w);
+/* Watches one more rank until the rank ends; more than two are ignored. Warns (HN511) when a rank
+ * is alone for long. */
 void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank);
 /* Ends the watch of a rank that has not used PMI or PMIx. Returns RANK_MPI_ALONE_OPEN_MPI,
  * RANK_MPI_ALONE_MPICH, or RANK_MPI_UNUSED if no trace of MPI_Init() was seen. */
 enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid);
 void world_watch_stop(struct world_watch *w);
-void world_watch_close(struct world_watch *w); /* let the loop turn once more */
 
 /* Returns the MPI whose MPI_Init() has opened a file, by the path of the file. */
 enum mpi_family world_watch_family(const char *file);
