@@ -117,13 +117,7 @@ def options():
 NESTED_MOST = 60
 NESTED = {
     "launch": 259,  # the state that the steps of a launch pass on, with the configuration of the job
-    "job": 218,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
-    "node_attempt": 88,  # the same on a node
-    "attempt": 80,  # with the outcome, 64
-    "dial_node": 78,  # both ends of a link and its Noise session
-    "agent": 72,  # the loop, the link and each part
-    "printer": 67,  # two terminals and the options
-    "outcome": 65,  # a cause with all that can be told of it
+    "job": 199,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
 }
 
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "base/memory.h"
 #include "head/dial_in/dial_call.h"
 #include "head/dial_in/dial_peer.h"
 #include "head/model/stop_orders.h"
@@ -36,7 +38,7 @@ enum {
 struct dial_node {
         uv_loop_t loop;
         struct dial_in *d;
-        struct dial_peer peer;
+        struct dial_peer *peer; /* node 0; stays when closed, for the agent's last output */
         struct transport *local;
         struct link *agent; /* NULL: none was started */
         uv_pipe_t pipe;     /* to the agent */
@@ -85,7 +87,7 @@ static void finish_node_agent(struct dial_node *n)
                 uv_stop(&n->loop);
                 return;
         }
-        dial_peer_send(&n->peer, DIAL_EXIT, n->exit_text, strlen(n->exit_text));
+        dial_peer_send(n->peer, DIAL_EXIT, n->exit_text, strlen(n->exit_text));
 }
 
 /* --- from node 0 to the agent ----------------------------------------------------------------- */
@@ -102,7 +104,7 @@ static void on_pipe_written(uv_write_t *req, int status)
                 return; /* the agent has ended: the output is read to the end */
         flush_node_pipe(n);
         if (buf_len(&n->out) < WAITING_MAX)
-                dial_peer_pause(&n->peer, false);
+                dial_peer_pause(n->peer, false);
 }
 
 static void flush_node_pipe(struct dial_node *n)
@@ -162,8 +164,8 @@ static void on_pipe_read(uv_stream_t *s, ssize_t got, const uv_buf_t *buf)
                 uv_close((uv_handle_t *)s, NULL);
                 finish_node_agent(n);
         } else if (got > 0) {
-                dial_peer_send(&n->peer, DIAL_DATA, buf->base, (size_t)got);
-                if (dial_peer_waiting(&n->peer) >= WAITING_MAX)
+                dial_peer_send(n->peer, DIAL_DATA, buf->base, (size_t)got);
+                if (dial_peer_waiting(n->peer) >= WAITING_MAX)
                         uv_read_stop(s);
         }
 }
@@ -278,7 +280,7 @@ static void on_head_closed(struct dial_peer *p UNUSED)
 
 static void close_dial_node(struct dial_node *n)
 {
-        dial_peer_close(&n->peer);
+        dial_peer_close(n->peer);
         for (size_t i = 0; i < NODE_SIGNALS; i++)
                 uv_close((uv_handle_t *)&n->signals[i], NULL);
         uv_close((uv_handle_t *)&n->orderly, NULL);
@@ -288,6 +290,7 @@ static void close_dial_node(struct dial_node *n)
         transport_destroy(n->local);
         uv_run(&n->loop, UV_RUN_DEFAULT);
         uv_loop_close(&n->loop);
+        free(n->peer);
         buf_finish(&n->out);
         buf_finish(&n->in_flight);
 }
@@ -302,12 +305,14 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         const struct dial_place *p = &n->d->place;
         int code;
 
-        n->peer = (struct dial_peer){ .ops = &ops, .owner = n };
+        n->peer = xcalloc(1, sizeof(*n->peer));
+        n->peer->ops = &ops;
+        n->peer->owner = n;
         uv_timer_init(&n->loop, &n->orderly);
         n->orderly.data = n;
         watch_signals(n);
         start_node_agent(n);
-        if (dial_peer_adopt(&n->peer, &n->loop, call->c.fd, &call->c.stream, &call->c.in) == 0)
+        if (dial_peer_adopt(n->peer, &n->loop, call->c.fd, &call->c.stream, &call->c.in) == 0)
                 uv_run(&n->loop, UV_RUN_DEFAULT);
         call->c.fd = -1; /* the peer's */
         code = n->has_end ? n->d->end.code : n->stop.signo ? EX_SIGNAL + n->stop.signo : EX_FAILED;

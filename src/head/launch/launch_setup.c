@@ -479,7 +479,7 @@ void launch_setup_describe_terminal(struct launch *l)
                      !l->o.detach && !run_dir_path(l->run.dir);
         size_t columns = columns_of_terminal(STDOUT_FILENO);
         CLEANUP(free_textp) char *text = NULL;
-        struct label label;
+        struct label *label;
         size_t width;
 
         if (!shown)
@@ -489,10 +489,10 @@ void launch_setup_describe_terminal(struct launch *l)
                 strv_env_set(&l->env, "FORCE_COLOR", "1");
         if ((template && label_needs_network(template)) || is_variable_chosen(l, "COLUMNS"))
                 return;
-        label_init(&label, template, &l->plan, &l->hosts, (struct label_network){ 0 });
-        text = label_make(&label, 0, MSG_STDOUT);
+        label = label_create(template, &l->plan, &l->hosts, (struct label_network){ 0 });
+        text = label_make(label, 0, MSG_STDOUT);
         width = columns_count(text, strlen(text));
-        label_finish(&label);
+        label_destroy(label);
         if (columns > width + COLUMNS_LEAST)
                 strv_env_setf(&l->env, "COLUMNS", "%zu", columns - width - 1);
 }

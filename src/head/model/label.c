@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * label_init() goes over all ranks once and keeps the width of the longest label. label_make()
+ * label_create() goes over all ranks once and keeps the width of the longest label. label_make()
  * fills in the fields and pads before the last bar. A field is either text or a number, so that the
  * width of numbers is counted without writing them.
  */
@@ -14,6 +14,14 @@
 #include "wire/env/subst.h"
 
 enum { LABEL_STREAM = SUBST_KINDS, LABEL_KINDS };
+
+struct label {
+        const char *label; /* template; NULL = none */
+        const struct plan *plan;
+        const struct hosts *hosts;
+        struct label_network net;
+        size_t width;
+};
 
 static struct subst_piece read_label_field(const char *at)
 {
@@ -170,9 +178,10 @@ static size_t count_digits(uint32_t n)
         return d;
 }
 
-void label_init(struct label *p, const char *label, const struct plan *plan,
-                const struct hosts *hosts, struct label_network net)
+struct label *label_create(const char *label, const struct plan *plan, const struct hosts *hosts,
+                           struct label_network net)
 {
+        struct label *p = xcalloc(1, sizeof(*p));
         size_t times[LABEL_KINDS] = { 0 }, fixed = 0;
         struct subst_piece f;
 
@@ -199,11 +208,12 @@ void label_init(struct label *p, const char *label, const struct plan *plan,
                 }
                 p->width = MAX(p->width, n);
         }
+        return p;
 }
 
-void label_finish(struct label *p)
+void label_destroy(struct label *p)
 {
         free(p->net.master_ports);
         free(p->net.first.ports);
-        p->net = (struct label_network){ 0 };
+        free(p);
 }

@@ -24,24 +24,18 @@ struct label_network {
         struct launch_first_node first;
 };
 
-struct label {
-        const char *label; /* template; NULL = none */
-        const struct plan *plan;
-        const struct hosts *hosts;
-        struct label_network net;
-        size_t width;
-};
+struct label;
 
 /* Returns the template of --label auto, lent; NULL = no prefix. */
 const char *label_default(const struct plan *plan);
 /* Whether the template has a field of struct label_network. */
 bool label_needs_network(const char *label);
-/* Borrows the arguments for the life of @p, and takes over the content of @net, which may be zeroed
- * unless label_needs_network(). Computes the width without making the labels, of which there may be
- * very many. */
-void label_init(struct label *p, const char *label, const struct plan *plan,
-                const struct hosts *hosts, struct label_network net);
-void label_finish(struct label *p);
+/* Borrows the arguments for the life of the label, and takes over the content of @net, which may be
+ * zeroed unless label_needs_network(). Computes the width without making the labels, of which there
+ * may be very many. */
+struct label *label_create(const char *label, const struct plan *plan, const struct hosts *hosts,
+                           struct label_network net);
+void label_destroy(struct label *p);
 /* Finds the first {word} at or behind *at with an unknown name, sets *at to it and returns the
  * length; 0 = none. */
 size_t label_bad_field(const char **at);

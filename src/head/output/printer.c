@@ -270,7 +270,7 @@ static void show_folded(void *ctx, const struct folded_line *line)
         const struct stream_line own = st->line;
         CLEANUP(free_textp)
         char *prefix = line->ranks.n > 1
-                               ? label_make_folded(&t->o->prefix, &line->ranks, printer_paints(t))
+                               ? label_make_folded(t->o->prefix, &line->ranks, printer_paints(t))
                                : NULL;
 
         st->line.us = line->us;
@@ -490,8 +490,8 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
         *st = (struct printer_stream){ .o = o, .rank = rank, .number = number };
         st->line.prefix = rank == o->opt.bare ? xstrdup("")
                           : printer_paints(o->terminals[number])
-                                  ? label_paint(&o->prefix, rank, number)
-                                  : label_make(&o->prefix, rank, number);
+                                  ? label_paint(o->prefix, rank, number)
+                                  : label_make(o->prefix, rank, number);
         st->line.prefix_len = strlen(st->line.prefix);
         st->line.timed = o->opt.timestamps && rank != o->opt.bare;
         st->line.raw = o->opt.raw || rank == o->opt.bare;
@@ -728,7 +728,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
 
         *o = (struct printer){ .loop = loop, .opt = *opt, .ops = ops, .ctx = ctx };
         o->n_ranks = plan->world_size;
-        label_init(&o->prefix, opt->label, plan, hosts, opt->net);
+        o->prefix = label_create(opt->label, plan, hosts, opt->net);
         uv_timer_init(loop, &o->timer);
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);
@@ -781,7 +781,7 @@ void printer_destroy(struct printer *o)
                 }
                 free(o->streams[s]);
         }
-        label_finish(&o->prefix);
+        label_destroy(o->prefix);
         line_fold_destroy(o->out.fold);
         line_fold_destroy(o->err.fold);
         sink_destroy(o->out.sink);

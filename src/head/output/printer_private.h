@@ -64,7 +64,7 @@ struct printer {
         struct terminal out, err;
         struct terminal
                 *terminals[STREAMS]; /* both are @out when stdout and stderr are the same file */
-        struct label prefix;
+        struct label *prefix;
         struct printer_stream *
                 *streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
         int n_ranks;
