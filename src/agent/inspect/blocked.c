@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blocked_find() goes from the most exact answer to the least: a mutex and the thread that owns
- * it, a FIFO without the other end, then the descriptor of the system call with its file, the peer
- * of a socket, the processes at the other end of a pipe, and the holder of a file lock. Words of
+ * blocked_find() goes from the most exact answer to the least: a mutex and the owning thread, a
+ * FIFO without the other end, then the file behind the descriptor of the system call, the peer of a
+ * socket, the processes at the other end of a pipe, and the holder of a file lock. Words of
  * /proc/PID/syscall are parsed by pure functions, which have the unit tests.
  */
 #include "agent/inspect/blocked.h"
@@ -27,7 +27,7 @@
 
 enum { LOCKS_MAX = 1 << 20 };
 
-/* Calls whose first argument is the descriptor, and calls of which only the name is known. */
+/* Calls with the descriptor as first argument, and calls known by name only. */
 static const struct {
         long number;
         const char *name;
@@ -122,14 +122,14 @@ static size_t read_memory(pid_t pid, uint64_t address, void *to, size_t size)
         return (size_t)MAX(n, (ssize_t)0);
 }
 
-/* Reads the text at @address of the process, as far as it fits: "" = not allowed. */
+/* Reads the text at @address of the process, cut to the room: "" = not allowed. */
 static void read_memory_text(pid_t pid, uint64_t address, char *to, size_t size)
 {
         to[read_memory(pid, address, to, size - 1)] = '\0';
         printable_mask(to);
 }
 
-/* A mutex of glibc has its owner behind the word that is waited for: pthread_mutex_t. */
+/* In a mutex of glibc the owner follows the lock word: pthread_mutex_t. */
 static bool find_owner(pid_t pid, const char *call, char *to, size_t size)
 {
         struct {
@@ -166,7 +166,7 @@ static bool find_partner(pid_t pid, const char *call, char *to, size_t size)
         return true;
 }
 
-/* "1: POSIX ADVISORY WRITE 4711 fd:01:9 0 EOF" has a lock, "1: -> ..." waits for that. */
+/* "1: POSIX ADVISORY WRITE 4711 fd:01:9 0 EOF" has a lock, "1: -> ..." waits for lock 1. */
 pid_t blocked_holder(const char *locks, pid_t waiter)
 {
         int holder = 0;
@@ -192,7 +192,7 @@ pid_t blocked_holder(const char *locks, pid_t waiter)
         return 0;
 }
 
-/* Appends who has the lock that the process waits for. */
+/* Appends the holder of the lock that the process waits for. */
 static void add_holder(pid_t pid, char *to, size_t size)
 {
         CLEANUP(free_textp) char *locks = NULL;
@@ -208,7 +208,7 @@ static void add_holder(pid_t pid, char *to, size_t size)
                  *program ? ", " : "", program);
 }
 
-/* Tells of a pipe who has its other end, and of a socket of this machine who is at the other end.
+/* Names the processes at the other end of a pipe, or of a socket of this machine.
  */
 static void tell_other_end(pid_t pid, const char *call, char *target, size_t size)
 {

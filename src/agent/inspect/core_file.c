@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file belongs to the process if its notes have the pid: with the pattern "core" each process of
- * a folder overwrites the file of the one before. The kernel writes the notes in front of the
+ * A file belongs to the process if the notes have the pid: with the pattern "core" each process of
+ * a folder overwrites the earlier file. The kernel writes the notes in front of the
  * memory, so the first bytes of a large file are enough. Other users may put files into the folder:
  * only regular files of our own user are read.
  */
@@ -141,7 +141,7 @@ bool core_file_read_notes(const void *notes, size_t len, pid_t *ret_pid, char *p
         return found;
 }
 
-/* Reads the notes of an open file, malloc'ed; NULL = it is no core file. */
+/* Reads the notes of an open file, malloc'ed; NULL = no core file. */
 static char *read_notes(int fd, size_t *ret_len)
 {
         Elf64_Ehdr e;
@@ -165,7 +165,7 @@ static char *read_notes(int fd, size_t *ret_len)
         return NULL;
 }
 
-/* Reads whose core the file is, 0 = no process, and when it was written. */
+/* Reads the process of a core file, 0 = none, and the time of writing. */
 static pid_t read_owner(int dir, const char *name, char *program, size_t size, int64_t *ret_written)
 {
         CLEANUP(fd_closep)
@@ -182,11 +182,11 @@ static pid_t read_owner(int dir, const char *name, char *program, size_t size, i
         return notes && core_file_read_notes(notes, len, &of, program, size) ? of : 0;
 }
 
-/* What a search has seen. */
+/* Findings of a search. */
 struct core_search {
         struct core_file *file;
         int64_t newest; /* when the found file was written; -1 = none is found */
-        pid_t other;    /* a process that left another file; 0 = none */
+        pid_t other;    /* another process with a file there; 0 = none */
 };
 
 static void take_file(struct core_search *s, int dir, const char *folder, const char *name)

@@ -18,7 +18,7 @@ struct fd_search {
         mode_t mode;
 };
 
-/* Whether an entry of /proc/PID/fd, opened as @folder, is what is looked for. */
+/* Whether an entry of /proc/PID/fd, opened as @folder, is the wanted file. */
 static bool entry_matches(const struct fd_search *s, int folder, const char *name)
 {
         char target[64];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fd owners: the processes that have a pipe or socket open, by the links in /proc/PID/fd
+ * Fd owners: the processes with a pipe or socket open, by the links in /proc/PID/fd
  *
- * Of processes that this one may look into. Source: proc_pid_fd(5): the mode of a link tells how
- * the file was opened.
+ * Only processes readable for this process are seen. Source: proc_pid_fd(5): the mode of a link
+ * tells how the file was opened.
  */
 #pragma once
 
@@ -12,12 +12,12 @@
 #include <sys/types.h>
 
 struct fd_owners {
-        pid_t other;     /* the lowest that is not @self; 0 = none */
+        pid_t other;     /* the lowest except @self; 0 = none */
         size_t n_others; /* processes */
         bool self;
 };
 
-/* @link: "pipe:[4711]"; @mode: S_IRUSR, S_IWUSR, or 0 = any. When the calling process has it open,
- * it is the only other one: many ranks may wait for their agent, and each search reads all of
- * /proc. */
+/* @link: "pipe:[4711]"; @mode: S_IRUSR, S_IWUSR, or 0 = any. When the calling process has the
+ * file open, no other owner is looked for: many ranks may wait for the agent, and each search reads
+ * all of /proc. */
 void fd_owners_find(struct fd_owners *o, pid_t self, const char *link, mode_t mode);

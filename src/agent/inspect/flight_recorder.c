@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch writes a dump with one stream, without a name of its own for an incomplete one. It is
- * complete when it is newer than the order, has not grown between two looks, and ends with the last
- * byte of a pickle.
+ * PyTorch writes a dump with a single stream, and an incomplete dump has the final name. A dump is
+ * complete when newer than the order, of the same size in two looks, and with the last byte of a
+ * pickle at the end.
  */
 #include "agent/inspect/flight_recorder.h"
 
@@ -92,7 +92,7 @@ static char *name_live_dump(const struct flights *r, const struct flight *f)
         return xasprintf("%s%u", r->paths->dumps, f->rank);
 }
 
-/* Writes a byte into the FIFO of a recorder. False: it was told why that did not work. */
+/* Writes a byte into the FIFO of a recorder. False: the reason was told. */
 static bool order_dump(struct flights *r, struct flight *f)
 {
         CLEANUP(free_textp) char *pipe = xasprintf("%s%u.pipe", r->paths->pipes, f->rank);
@@ -114,7 +114,7 @@ static bool order_dump(struct flights *r, struct flight *f)
 
 /* --- the dump --------------------------------------------------------------------------------- */
 
-/* Opens the dump if it is complete. */
+/* Opens the dump if complete. */
 static bool open_live_dump(struct flight *f, const char *path, struct dump_file *file)
 {
         struct stat st;
@@ -126,7 +126,7 @@ static bool open_live_dump(struct flight *f, const char *path, struct dump_file 
         if (st.st_ino == f->before.st_ino && st.st_size == f->before.st_size &&
             st.st_mtim.tv_sec == f->before.st_mtim.tv_sec &&
             st.st_mtim.tv_nsec == f->before.st_mtim.tv_nsec)
-                return false; /* an older one */
+                return false; /* an older dump */
         f->size = st.st_size;
         if (st.st_size != before || !dump_file_open(file, path))
                 return false;
@@ -137,7 +137,7 @@ static bool open_live_dump(struct flight *f, const char *path, struct dump_file 
         return false;
 }
 
-/* Sends an open dump and removes it, or tells why it cannot be sent. */
+/* Sends an open dump and removes the file, or tells why sending failed. */
 static void send_live_dump(struct flights *r, struct flight *f, const char *path,
                            struct dump_file *file)
 {
@@ -159,7 +159,7 @@ static void send_live_dump(struct flights *r, struct flight *f, const char *path
         tell_flight_problem(r, f, "its dump cannot be read");
 }
 
-/* Looks once at the dump of a recorder that was given an order; @late: for the last time. */
+/* Looks once at the dump of an ordered recorder; @late: for the last time. */
 static void look_at_dump(struct flights *r, struct flight *f, bool late)
 {
         CLEANUP(free_textp) char *path = name_live_dump(r, f);

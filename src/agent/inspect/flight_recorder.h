@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flight_recorder: orders dumps of PyTorch's flight recorder from ranks that live
+ * Flight_recorder: orders dumps of PyTorch's flight recorder from living ranks
  *
- * The monitor thread of a rank's default group makes the FIFO PIPES<rank>.pipe, looks at it about
+ * The monitor thread of a rank's default group makes the FIFO PIPES<rank>.pipe, looks there about
  * once a second, and writes a dump to DUMPS<rank> when there is a byte (PyTorch 2.4 and newer;
  * ProcessGroupNCCL.cpp, FlightRecorder.cpp). Ranks may put anything there: links, devices and long
- * files are not read. A dump that was read is removed, so that the end of the job does not take it
- * for one of a failure.
+ * files are not read. A dump is removed after reading, or the end of the job would take the dump
+ * for a sign of a failure.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pipe is read when a sample is taken, so that the helper never wakes the agent. A helper whose
- * driver hangs in the kernel cannot be killed: until it is reaped there is no other.
+ * The pipe is read with each sample: the helper never wakes the agent. A helper in a hanging driver
+ * cannot be killed: until the helper is reaped there is no other.
  */
 #include "agent/inspect/gpu_sampler.h"
 
@@ -20,7 +20,7 @@
 
 enum {
         FRESH_MS = GPU_RECORD_PAUSE_MAX_MS + 2000,
-        HANG_MS = 60000, /* without a record; a driver may need half of it to begin */
+        HANG_MS = 60000, /* without a record; a driver may need half of this time to begin */
         RETRY_MS = 60000,
         READS_MAX = 64, /* of the pipe, which holds fewer records */
         CELSIUS_MAX = 200,
@@ -101,7 +101,7 @@ void gpu_sampler_stop(struct gpu_sampler *s)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* Reads what is there. The end is nothing: gpu_sampler_reaped() follows. False: no record. */
+/* Reads all available bytes. The end is nothing: gpu_sampler_reaped() follows. False: no record. */
 static bool read_gpu_records(struct gpu_sampler *s, uint64_t now_ms)
 {
         for (int i = 0; i < READS_MAX; i++) {

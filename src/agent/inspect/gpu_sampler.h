@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gpu_sampler: what the node's NVIDIA GPUs do
+ * Gpu_sampler: use of the node's NVIDIA GPUs
  *
  * The helper hnlaunch-nvml asks the driver, which may take seconds, or never answer; the agent only
- * takes what the helper has written. Without figures a sample has no GPUs.
+ * reads the helper's records. Without figures a sample has no GPUs.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 #include "wire/status_msg.h"
 
 struct gpu_sampler {
-        pid_t pid;         /* of the helper, until it is reaped; 0 = none */
-        int fd;            /* of its records; -1 = none are expected */
+        pid_t pid;         /* of the helper, until reaped; 0 = none */
+        int fd;            /* of the records; -1 = none are expected */
         uint64_t begin_ms; /* when the helper may be started, or was */
         uint64_t heard_ms; /* when a record came; 0 = none yet */
         struct gpu_record in, newest;
@@ -30,8 +30,8 @@ struct gpu_sampler {
                 .fd = -1                                                                           \
         }
 
-/* Adds to @m what the helper has told last, if that is fresh. Starts the helper unless it runs; one
- * that fails is started again after a minute. Never waits for the helper. */
+/* Adds the helper's last record to @m, if fresh. Starts the helper unless running; a failed helper
+ * is started again after a minute. Never waits for the helper. */
 void gpu_sampler_take(struct gpu_sampler *s, struct sample *m);
 /* Ends the helper. */
 void gpu_sampler_stop(struct gpu_sampler *s);

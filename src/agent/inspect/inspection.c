@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An inspector runs in a forked child, because stack tools and /proc may take seconds or hang. The
- * child replaces all descriptors but its pipe by /dev/null, so that the links of the agent end
- * with the agent, and dies with it. The agent looks at the pipes by a timer, every LOOK_MS, and
- * hands whole frames on as they are; a full uplink leaves the rest in the pipe, which stops the
+ * child replaces all descriptors but the pipe by /dev/null, so that the links of the agent end
+ * with the agent, and dies with the agent. The agent looks at the pipes by a timer, every LOOK_MS,
+ * and hands whole frames on unchanged; a full uplink leaves the rest in the pipe, which stops the
  * child.
  */
 #include "agent/inspect/inspection.h"

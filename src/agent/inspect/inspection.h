@@ -2,9 +2,9 @@
 /*
  * Inspection: runs inspectors in child processes and hands their answers to the head
  *
- * The children are no part of an attempt, and must not hold up the end of one: inspection_stop()
- * before that. Orders of another kind run side by side: processes, RAS, flight recorders. A new
- * order ends the one of its kind.
+ * The children are no part of an attempt, and must not hold up the end of an attempt:
+ * inspection_stop() before the end. Orders of different kinds run side by side: processes, RAS,
+ * flight recorders. A new order ends the running order of the same kind.
  */
 #pragma once
 
@@ -17,11 +17,11 @@
 struct inspection;
 
 struct inspection *inspection_create(uv_loop_t *loop, struct uplink *up);
-/* Copies what it needs. Without a process more the ranks are not answered. */
+/* Copies the arguments. Without a process for the child there is no answer. */
 void inspection_start(struct inspection *s, const struct inspect_order *o,
                       const struct inspector_rank *ranks, size_t n,
                       const struct inspector_paths *paths);
-/* Tells the children to kill their tools and to end; SIGCHLD reports that. */
+/* Tells the children to kill their tools and to end; SIGCHLD reports the ends. */
 void inspection_stop(struct inspection *s);
 /* The child @pid was reaped; another child is ignored. */
 void inspection_reaped(struct inspection *s, pid_t pid);

@@ -3,13 +3,13 @@
  * Processor time, and bytes read and written: two walks over /proc, a second apart; a rank is a
  * whole session.
  *
- * Stacks: RUNS_MAX ranks are looked at at once, in the order of the order. Each takes the tools one
- * after another until one prints a stack. A process that is stopped, traced or in an
- * uninterruptible wait is left to py-spy, which needs no ptrace stop: another tool would change its
- * state or hang. The kernel's stack (/proc/PID/stack), which only root may read, is the last
- * resort.
+ * Stacks: RUNS_MAX ranks are looked at at once, in the sequence of the order. Each takes the tools
+ * in turn until a tool prints a stack. A stopped or traced process, or a process in an
+ * uninterruptible wait, is left to py-spy, which needs no ptrace stop: another tool would change
+ * the state of the process or hang. The kernel's stack (/proc/PID/stack), which only root may read,
+ * is the last resort.
  *
- * Core files: the same tools read that of one rank.
+ * Core files: the same tools read the file of a rank.
  */
 #include "agent/inspect/inspector.h"
 
@@ -61,7 +61,7 @@ static void send_inspected(int to, struct inspected *m)
         inspected_finish(m);
 }
 
-/* Fills what /proc tells of the process that the rank works in. */
+/* Fills the facts of /proc about the working process of the rank. */
 static void look_at_rank(const struct rank_status_scan *s, const struct inspector_rank *r,
                          struct inspected *m)
 {
@@ -83,7 +83,7 @@ static void look_at_rank(const struct rank_status_scan *s, const struct inspecto
 
 /* --- processor time --------------------------------------------------------------------------- */
 
-/* Adds what the processes have used since the first scan; processes that have come count whole. */
+/* Adds the use of the processes since the first scan; new processes count whole. */
 static uint64_t session_ticks(const struct rank_status_scan *before,
                               const struct rank_status_scan *after, pid_t worker)
 {
@@ -103,8 +103,8 @@ static uint64_t session_ticks(const struct rank_status_scan *before,
         return sum;
 }
 
-/* Returns the bytes that the living processes have read and written so far: by system calls, which
- * count when they return, and from and to disks, which counts meanwhile. Source: proc(5). */
+/* Returns the bytes read and written so far by the living processes: by system calls, counted on
+ * return, and from and to disks, counted meanwhile. Source: proc(5). */
 static uint64_t session_bytes(const struct rank_status_scan *s, pid_t worker)
 {
         static const char *const names[] = { "rchar: ", "wchar: ", "\nread_bytes: ",
@@ -130,7 +130,7 @@ static uint64_t session_bytes(const struct rank_status_scan *s, pid_t worker)
 struct delay {
         uint64_t waited_ns; /* for a processor, as far as the waits have ended */
         uint64_t turns;     /* on a processor */
-        unsigned runnable;  /* threads that run or wait for a processor */
+        unsigned runnable;  /* threads running or waiting for a processor */
 };
 
 /* Source: proc_pid_schedstat(5), Documentation/scheduler/sched-stats.rst. */
@@ -169,8 +169,8 @@ static struct delay session_delay(const struct rank_status_scan *s, pid_t worker
         return sum;
 }
 
-/* Thousandths of a processor that a rank waited for between two looks. A wait that has not ended is
- * in no sum: without a turn it took all the time. */
+/* Thousandths of a processor that a rank waited for between two looks. An unfinished wait is in no
+ * sum: a rank without a turn waited all the time. */
 static uint64_t permille_waited(const struct delay *before, const struct delay *after)
 {
         if (before->runnable && after->runnable && before->turns == after->turns)
@@ -220,14 +220,14 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-/* A rank whose stack is being taken. */
+/* A rank during the reading of the stack. */
 struct stack_job {
         struct inspected m;
         enum stack_tool tool;
         struct stack_target of;
         struct stack_run run; /* .pid 0 = the place is free */
         bool is_python, may_stop;
-        char missing[64]; /* names of tools that are not installed */
+        char missing[64]; /* names of tools not installed */
 };
 
 static void add_problem(struct inspected *m, const char *text)
@@ -300,7 +300,8 @@ static void take_kernel_stack(struct inspected *m)
 
 static void finish_stack_job(struct stack_job *j)
 {
-        if (*j->m.source) { /* a missing py-spy is told, because C is not what the rank is in */
+        if (*j->m.source) { /* a missing py-spy is told: frames of C say little about a rank in
+                               Python */
                 bool is_native = j->is_python && !strcmp(j->missing, "py-spy");
 
                 snprintf(j->m.problem, sizeof(j->m.problem), "%s",
@@ -314,7 +315,7 @@ static void finish_stack_job(struct stack_job *j)
         take_kernel_stack(&j->m);
 }
 
-/* Takes the output of a tool that has ended. True: the rank is done. */
+/* Takes the output of an ended tool. True: the rank is done. */
 static bool take_tool_output(struct stack_job *j, int64_t until)
 {
         char why[160];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inspector: answers an INSPECT, in a process of its own
+ * Inspector: answers an INSPECT, in a separate process
  *
  * Tools and files of ranks may hang, and the agent must not.
  */
@@ -13,14 +13,14 @@
 
 struct inspector_rank {
         uint32_t rank;
-        pid_t pid; /* of the worker; 0 = it has ended */
+        pid_t pid; /* of the worker; 0 = ended */
 };
 
 struct inspector_paths {
-        /* Where PyTorch's flight recorder makes its FIFOs and dumps: before the rank; NULL =
+        /* Where PyTorch's flight recorder makes FIFOs and dumps: before the rank; NULL =
          * nowhere. */
         const char *pipes, *dumps;
-        const char *cwd; /* of the ranks; NULL, "" = that of the agent */
+        const char *cwd; /* of the ranks; NULL, "" = as of the agent */
 };
 
 /* Writes an INSPECTED for each rank to @to, the last with .left 0, or the answers of RAS or of

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel spreads connections over the processes that listen at the address, by a hash of the
- * ports. A process that is stopped accepts none, so another connection is tried when one stays
- * silent, and each waits longer than the one before.
+ * The kernel spreads connections over the processes listening at the address, by a hash of the
+ * ports. A stopped process accepts none, so after a silent connection another is tried, with a
+ * longer wait each time.
  *
- * NCCL 2.28.7 and newer answers in JSON. A long answer is asked for once more as text, which names
- * only ranks that differ. Older releases answer in text alone, and those before 2.27.3 are not
- * asked at all: they may crash while a communicator is being made (release notes of 2.27.3).
+ * NCCL 2.28.7 and newer answers in JSON. A long answer is asked for once more as text, with the
+ * differing ranks only. Older releases answer in text alone, and releases before 2.27.3 are not
+ * asked at all: a question may crash the process while a communicator is being made (release notes
+ * of 2.27.3).
  */
 #include "agent/inspect/ras_client.h"
 
@@ -35,7 +36,7 @@ enum {
         GREETING_MAX = 512,
         ENVIRON_MAX = 4 << 20,
         MAPS_MAX = 16 << 20,
-        TEXT_IS_SAFE = 22703, /* first NCCL that may be asked at any time */
+        TEXT_IS_SAFE = 22703, /* first NCCL safe to ask at any time */
 };
 
 /* --- the ranks -------------------------------------------------------------------------------- */
@@ -69,7 +70,7 @@ static uint32_t find_version_of(pid_t pid)
         return version;
 }
 
-/* Returns the version of NCCL in the first rank that has one; 0 = not known. */
+/* Returns the version of NCCL in the first rank with a known version; 0 = not known. */
 static uint32_t find_version(const struct inspector_rank *ranks, size_t n)
 {
         struct rank_status_scan scan;
@@ -124,14 +125,14 @@ static int connect_ras(uint16_t port, int64_t until)
         return -code;
 }
 
-/* Few bytes: they fit into the buffer of a new connection. */
+/* Few bytes: the buffer of a new connection has room. */
 static bool send_to_ras(int fd, const char *text)
 {
         return send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
 }
 
-/* Reads until there are @lines (0 = to the end of the connection), more than @max bytes, or it is
- * too late. False: it is, or the connection ended early. */
+/* Reads until there are @lines (0 = to the end of the connection), more than @max bytes, or the
+ * time is over. False: too late, or the connection ended early. */
 static bool receive_ras(int fd, struct buf *to, size_t lines, size_t max, int64_t until)
 {
         char data[4096];
@@ -162,8 +163,8 @@ struct ras_question {
         char problem[200];
 };
 
-/* Opens a connection and reads what RAS says to the first commands. Returns it, or -1 with a
- * problem, or without one: nothing listens. */
+/* Opens a connection and reads the answers of RAS to the first commands. Returns the connection; -1
+ * with a problem, or without: nothing listens. */
 static int greet_ras(struct ras_question *q, struct buf *ret)
 {
         for (int i = 1; i <= TRIES; i++) {
@@ -233,7 +234,7 @@ static bool ask_ras(struct ras_question *q)
         return false;
 }
 
-/* Fills the answer of a question; a long one is asked for once more as text. */
+/* Fills the answer of a question; a long answer is asked for once more as text. */
 static void answer_ras(struct ras_question *q, struct ras_reply *m)
 {
         bool good = ask_ras(q);

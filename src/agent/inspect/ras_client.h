@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ras_client: asks NCCL's RAS what it knows of the communicators of the job
+ * Ras_client: asks NCCL's RAS about the communicators of the job
  *
- * Each process with NCCL serves RAS at the address in NCCL_RAS_ADDR, which all of a node share; any
- * of them answers for the whole job. Sources: NCCL's src/ras/client.cc and client_support.cc. Any
- * process may listen there: its answer is bounded in time and size, and the head judges it.
+ * Each process with NCCL serves RAS at the address in NCCL_RAS_ADDR, shared by a node; any process
+ * answers for the whole job. Sources: NCCL's src/ras/client.cc and client_support.cc. Any
+ * program may listen there: time and size of an answer are bounded, and the head judges the
+ * content.
  */
 #pragma once
 

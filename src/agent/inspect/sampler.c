@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sampler_take() reads the stat file of each known process. A session's use of the processor is the
- * sum of what its processes have used since the sample before. The search for new processes takes a
- * thousandth of the time at most: it is repeated after a thousand times what the last one took, but
- * not within SEARCH_MS. Source of all files and fields: proc(5).
+ * sum over the processes since the sample before. The search for new processes takes a thousandth
+ * of the time at most: the pause after a search is a thousand times the search, and at least
+ * SEARCH_MS. Source of all files and fields: proc(5).
  */
 #include "agent/inspect/sampler.h"
 
@@ -19,7 +19,7 @@
 
 enum {
         SEARCH_MS = 5000,
-        SEARCH_SHARE = 1000, /* the time between two searches, in times of one */
+        SEARCH_SHARE = 1000, /* the time between two searches, in times of a search */
         FILE_MAX = 1 << 20,
         NET_IN = 1, /* words of a line of /proc/net/dev, behind the name */
         NET_OUT = 9,
@@ -99,7 +99,7 @@ static void sample_machine(struct sampler *s, struct sample *m)
                 if (now.all > before->all && now.busy >= before->busy)
                         m->cpu_permille =
                                 (now.busy - before->busy) * 1000 / (now.all - before->all);
-                /* An interface that is gone takes its bytes along. */
+                /* The bytes of a removed interface are gone with the interface. */
                 m->in_kib = (now.in - MIN(before->in, now.in)) * 1000 / m->interval_ms >> 10;
                 m->out_kib = (now.out - MIN(before->out, now.out)) * 1000 / m->interval_ms >> 10;
         }
@@ -108,7 +108,7 @@ static void sample_machine(struct sampler *s, struct sample *m)
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-/* Reads all of /proc for the processes of the sessions. What is known of a process stays. */
+/* Reads all of /proc for the processes of the sessions. Facts about known processes stay. */
 static void search_processes(struct sampler *s, const pid_t *pids, size_t n, uint64_t now_ns)
 {
         struct rank_status_scan scan;
@@ -140,7 +140,7 @@ static void search_processes(struct sampler *s, const pid_t *pids, size_t n, uin
         s->search_ns = now_ns + MAX(took_ns * SEARCH_SHARE, (uint64_t)SEARCH_MS * 1000000);
 }
 
-/* Adds the processes of a session, and forgets those that have ended. */
+/* Adds the processes of a session, and forgets ended processes. */
 static void sample_session(struct sampler *s, pid_t pid, struct sample_rank *to, uint64_t *ticks)
 {
         uint64_t pages = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampler: what a node and its ranks use: processor, memory, network
+ * Sampler: use of a node by machine and ranks: processor, memory, network
  *
  * A rank is a whole session (agent/rank/rank_status.h). To find the processes of the sessions all
- * of /proc is read, which costs milliseconds on a node with thousands of processes; so that is done
- * rarely, and a sample between reads the processes that are known. Of a process found later counts
- * what it uses from then on.
+ * of /proc is read, which costs milliseconds on a node with thousands of processes; so such
+ * a search is rare, and samples between read the known processes only. A process found later counts
+ * from then on.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "agent/core/proc.h"
 #include "wire/status_msg.h"
 
-/* Counters of the machine since its boot. */
+/* Counters of the machine since the boot. */
 struct sampler_counters {
         uint64_t busy, all; /* processor time in ticks, of all processors */
         uint64_t in, out;   /* bytes of the network */
@@ -33,7 +33,7 @@ struct sampler {
 /* Returns the process of the session of @pid that has used the processor most; @pid itself when
  * none is known. */
 pid_t sampler_busiest(const struct sampler *s, pid_t pid);
-/* Starts anew: the next sample is the first. Frees what it has. */
+/* Starts anew: the next sample is the first. Frees all memory. */
 void sampler_reset(struct sampler *s);
 /* Fills the time, the counters and, in ranks[i], state, cpu_percent and memory_mib of the session
  * of @pids[i]; 0 = the rank has ended. @m->ranks has @n elements. */

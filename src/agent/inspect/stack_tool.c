@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * py-spy is searched for where the user has installed it: the virtual environment and PATH of the
- * process, the folder of its program, PATH of the agent. The first two are used only if the process
- * has the agent's user and no other, because the environment of a rank names what is started with
- * the rights of the agent. A tool writes into two pipes, which are read at each step and never
- * waited for; beyond a limit bytes are dropped. At the time limit the whole group is killed, and
- * the traced process gets SIGCONT unless it was stopped before.
+ * py-spy is searched for where users install programs: the virtual environment and PATH of the
+ * process, the folder of the program, PATH of the agent. The first two are used only if the process
+ * has the agent's user and no other, because the environment of a rank would choose a program
+ * started with the rights of the agent. A tool writes into two pipes, which are read at each step
+ * and never waited for; beyond a limit bytes are dropped. At the time limit the whole group is
+ * killed, and the traced process gets SIGCONT unless it was stopped before.
  */
 #include "agent/inspect/stack_tool.h"
 
@@ -59,7 +59,7 @@ bool stack_tool_is_python(pid_t pid)
         return is;
 }
 
-/* Returns DIR/name if that is a program; DIR ends at a colon. */
+/* Returns DIR/name if there is a program; DIR ends at a colon. */
 static char *try_tool_folder(const char *dir, size_t len, const char *below, const char *name)
 {
         char *path = xasprintf("%.*s%s/%s", (int)len, dir, below, name);
@@ -103,7 +103,7 @@ static char *find_with_environ(pid_t pid, const char *name)
         return found;
 }
 
-/* Looks beside the program that the process was started as: /venv/bin/python. */
+/* Looks beside the program at the start of the process: /venv/bin/python. */
 static char *find_beside_program(pid_t pid, const char *name)
 {
         char line[512];
@@ -114,8 +114,8 @@ static char *find_beside_program(pid_t pid, const char *name)
         return try_tool_folder(line, (size_t)(slash - line), "", name);
 }
 
-/* Whether the process has our user and no other: what its environment names may be started as ours
- * then. A rank of an agent of root may have given its rights up. */
+/* Whether the process has our user and no other: only then programs from its environment may run
+ * with our rights. A rank of an agent of root may have given up root. */
 static bool is_own_process(pid_t pid)
 {
         char text[4096], *line;
@@ -146,7 +146,7 @@ char *stack_tool_find(enum stack_tool tool, pid_t pid)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* The thread that crashed is the first of a core file, and gdb's current one. */
+/* The crashed thread is the first of a core file, and gdb's current thread. */
 static void fill_core_argv(struct strv *argv, enum stack_tool tool, const struct stack_target *of)
 {
         if (tool == STACK_TOOL_EU_STACK) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stack_tool: programs of the node that print the stacks of a process
+ * Stack_tool: programs of the node to print the stacks of a process
  *
  * - py-spy, for Python: reads memory and never stops the process
- * - eu-stack, gdb: stop it for the time of the reading, by ptrace; or read its core file
+ * - eu-stack, gdb: stop the process for the time of the reading, by ptrace; or read a core file
  *
- * They run with a time limit and bounded output, and are killed with their group at its end. The
- * kernel lets a process go on whose tracer dies. A stop signal that the tracer has sent may be left
- * over, so SIGCONT follows a kill.
+ * Tools run with a time limit and bounded output; at the limit the whole group is killed. The
+ * kernel lets a process go on after the death of the tracer. A stop signal of the tracer may be
+ * left over, so SIGCONT follows a kill.
  */
 #pragma once
 
@@ -22,17 +22,17 @@ enum stack_tool { STACK_TOOL_PY_SPY, STACK_TOOL_EU_STACK, STACK_TOOL_GDB, STACK_
 
 const char *stack_tool_name(enum stack_tool tool);
 
-/* What a tool reads. */
+/* The object of a tool. */
 struct stack_target {
         pid_t pid;                  /* a running process */
-        const char *core, *program; /* else a core file, and its program ("" = not known) */
+        const char *core, *program; /* else a core file, and the program ("" = not known) */
 };
 
 struct stack_run {
         pid_t pid;        /* of the tool; 0 = none runs */
-        pid_t traced;     /* the process that it looks at; 0 = none */
+        pid_t traced;     /* the process under inspection; 0 = none */
         bool was_stopped; /* before the tool began */
-        int out, err;     /* its streams, -1 = at the end */
+        int out, err;     /* streams of the tool, -1 = at the end */
         int64_t until;    /* clock_ms() */
         struct buf text, errors;
 };
@@ -40,19 +40,19 @@ struct stack_run {
 /* Whether the process is an interpreter of Python. */
 bool stack_tool_is_python(pid_t pid);
 
-/* Finds @tool for the process: py-spy in the PATH and the virtual environment that a process of our
- * user was started with, too. Returns the path, malloc'ed; NULL = it is not installed. */
+/* Finds @tool for the process: py-spy also in PATH and virtual environment from the start of a
+ * process of our user. Returns the path, malloc'ed; NULL = not installed. */
 char *stack_tool_find(enum stack_tool tool, pid_t pid);
 
-/* Starts the tool at @path. False: it cannot be started, and the reason is in .errors. */
+/* Starts the tool at @path. False: the start failed, with the reason in .errors. */
 bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path,
                      const struct stack_target *of, int64_t until);
-/* Reads what is there. True: the tool has ended, or was killed at its time limit, which .errors
- * tells. */
+/* Reads all available output. True: the tool has ended, or was killed at the time limit, told in
+ * .errors. */
 bool stack_run_step(struct stack_run *r);
-/* Kills the tool, if it runs, and frees all. */
+/* Kills a running tool, and frees all. */
 void stack_run_finish(struct stack_run *r);
 
-/* Why there is no stack: writes a sentence without numbers of processes, so that equal reasons of
- * many ranks are equal texts. */
+/* Why there is no stack: writes a sentence without numbers of processes: equal reasons of many
+ * ranks are equal texts. */
 void stack_run_explain(const struct stack_run *r, enum stack_tool tool, char *to, size_t size);
