@@ -12,7 +12,7 @@
 
 enum { CONNECT_MS = 5000, CALL_READ = 64 << 10 };
 
-/* Waits until @fd is ready; -1 ms: as long as it takes. 0, or -ETIMEDOUT. */
+/* Waits until @fd is ready; -1 ms: without a limit. 0, or -ETIMEDOUT. */
 static int await_ready(int fd, short events, int ms)
 {
         struct pollfd p = { .fd = fd, .events = events };
@@ -52,8 +52,8 @@ int caller_connect(struct caller *c, const struct sockaddr *to, socklen_t len)
         }
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        /* While the node waits for the other nodes, only this tells it that the head's machine is
-         * gone. */
+        /* While the node waits for the other nodes, nothing else tells of the loss of the head's
+         * machine. */
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
@@ -62,7 +62,7 @@ int caller_connect(struct caller *c, const struct sockaddr *to, socklen_t len)
         return 0;
 }
 
-/* Appends what comes within @ms to c->in. 0, or -errno. */
+/* Appends bytes that come within @ms to c->in. 0, or -errno. */
 static int read_sealed(struct caller *c, int ms)
 {
         char *to = buf_reserve(&c->in, CALL_READ);
@@ -95,7 +95,7 @@ int caller_greet(struct caller *c, const uint8_t psk[NOISE_KEY], int answer_ms)
         return r;
 }
 
-/* Writes all of @out and frees it. */
+/* Writes all of @out and frees @out. */
 static int send_records(struct caller *c, struct buf *out)
 {
         int r = fd_write_all(c->fd, buf_data(out), buf_len(out));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Caller: a node's connection to a head that listens, over Noise, up to WELCOME
+ * Caller: a node's connection to a listening head, over Noise, up to WELCOME
  *
- * A node of --dial-in calls node 0, and an agent that a manager has started calls the head. All
- * functions block, with deadlines; what carries the bytes of the agent afterwards takes over
- * @fd, @stream and @in. The stream is that of wire/noise/dial.h.
+ * A node of --dial-in calls node 0, and an agent started by a manager calls the head. All functions
+ * block, with deadlines. After WELCOME the carrier of the agent's bytes takes over @fd, @stream and
+ * @in, and first of all the records in @in: the head may have sent more in the same packet. The
+ * stream is of wire/noise/dial.h.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 struct caller {
         int fd; /* blocking; -1 = closed */
         struct dial_stream stream;
-        struct buf in; /* sealed bytes that have come */
+        struct buf in; /* sealed bytes from the head */
 };
 
 #define CALLER_INIT                                                                                \
@@ -41,5 +42,5 @@ int caller_join(struct caller *c, const struct dial_join *m);
  * -ECONNRESET: the connection was closed; -EBADMSG: the record is damaged; or another -errno. */
 int caller_take(struct caller *c, struct dial_record *ret);
 
-/* Closes the connection; @c may be used for another one. */
+/* Closes the connection; @c may be used for another connection. */
 void caller_finish(struct caller *c);

@@ -199,8 +199,8 @@ PRONOUNS = set("who whom whoever whose those it its that what such one ones them
 # Rooms of before the rule; a number may only fall.
 PRONOUNS_MOST = {
     "agent/attempt": 47, "agent/container": 50, "agent/core": 47, "agent/files": 46,
-    "agent/nccl": 58, "agent/pmi": 51, "agent/pmix": 42, "agent/rank": 52, "agent/record": 55, "base": 45,
-    "base/elf": 45, "call": 58,
+    "agent/pmi": 51, "agent/pmix": 42, "agent/rank": 52, "agent/record": 55, "base": 45,
+    "base/elf": 45,
     "head/launch": 53, "head/metrics": 54, "head/model": 55, "head/mpi": 42, "head/output": 42,
     "head/reason": 77, "head/report": 44, "head/run": 65, "head/top": 59, "head/top/screen": 59,
     "head/watch": 56, "head/why": 66, "pmix": 59, "wire/env": 51, "wire/trace": 44,

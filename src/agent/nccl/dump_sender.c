@@ -16,7 +16,7 @@ struct dump_sender {
         bool keep;  /* send the content, too */
         char *path; /* of the folder; NULL = nothing was found */
         uint32_t *ranks;
-        size_t n, next; /* of ranks; the dump that is being sent */
+        size_t n, next; /* of ranks; the dump under way */
         struct dump_file file;
 };
 
@@ -68,7 +68,7 @@ static void end_dump(struct dump_sender *s)
         s->next++;
 }
 
-/* Opens the next dump. False: it is passed over. */
+/* Opens the next dump. False: passed over. */
 static bool open_dump(struct dump_sender *s)
 {
         CLEANUP(free_textp)
@@ -80,7 +80,7 @@ static bool open_dump(struct dump_sender *s)
         return false;
 }
 
-/* A file that is shorter than it was said to be is left incomplete; the head drops it. */
+/* A file shorter than told is left incomplete; the head drops such a dump. */
 static void send_part(struct dump_sender *s, struct uplink *up)
 {
         unsigned char part[MSG_DUMP_PART];

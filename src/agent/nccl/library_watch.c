@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The child process inherits nothing but a pipe: another open end of the link to the head would
- * keep the link open. It writes the whole answer at once and ends; no caller waits for it, and the
- * timer finds the answer. The end of the attempt kills it as any other child.
+ * keep the link open. The child writes the whole answer at once and ends; no caller waits, and the
+ * timer finds the answer. The end of the attempt kills the child as any other.
  */
 #include "agent/nccl/library_watch.h"
 
@@ -44,7 +44,7 @@ struct library_watch {
 struct found_libraries {
         uint32_t nccl_version; /* 0 = none */
         char nccl[PATH_SIZE];
-        char open_mpi[PATH_SIZE], mpich[PATH_SIZE]; /* of one process; "" = none */
+        char open_mpi[PATH_SIZE], mpich[PATH_SIZE]; /* of a process; "" = none */
 };
 
 void library_watch_find_mpi(const char *maps, char *open_mpi, char *mpich, size_t size)
@@ -89,7 +89,7 @@ static void find_loaded_nccl(pid_t pid, const char *maps, struct found_libraries
         free(path);
 }
 
-/* A process with both MPIs wins over one with a single one. */
+/* A process with both MPIs wins over a process with one. */
 static void find_loaded_mpi(const char *maps, struct found_libraries *to)
 {
         char open_mpi[PATH_SIZE], mpich[PATH_SIZE];

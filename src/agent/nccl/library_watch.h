@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Library_watch: the libraries of NCCL and MPI that a rank has loaded
+ * Library_watch: the libraries of NCCL and MPI loaded by a rank
  *
- * The rank is not asked: /proc/PID/maps names them. A child process looks at it and its
- * descendants, because files of a rank may be on a file system that hangs: 2 s after the start,
- * then after twice the time, until all is known or LOOKS have been taken.
+ * The rank is not asked: /proc/PID/maps names the libraries. A child process reads the maps of the
+ * rank and of all descendants, because files of a rank may be on a hanging file system: 2 s after
+ * the start, then after twice the time, until all is known or LOOKS have been taken.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct library_watch;
 struct library_watch *library_watch_create(uv_loop_t *loop, struct uplink *up);
 /* Stops, and frees @w in the next turn of the loop. */
 void library_watch_destroy(struct library_watch *w);
-/* @pid: of @rank. Sends NCCL when that library is found, and warns of two MPIs in one process, if
+/* @pid: of @rank. Sends NCCL when the library is found, and warns of two MPIs in a process, if
  * @rank is 0. */
 void library_watch_start(struct library_watch *w, pid_t pid, uint32_t rank);
 void library_watch_stop(struct library_watch *w); /* keeps the findings */

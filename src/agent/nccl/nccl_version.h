@@ -2,9 +2,9 @@
 /*
  * Nccl_version: which NCCL a rank has loaded
  *
- * The rank is not asked: /proc/PID/maps names the library, and the file has its version in the name
+ * The rank is not asked: /proc/PID/maps names the library, and the file has the version in the name
  * (libnccl.so.2.28.9) or as the text "NCCL version 2.28.9+cuda13.0" (NCCL's src/init.cc), which
- * stands before the kernels, in the first MiB. A library that is linked statically is not found.
+ * stands before the kernels, in the first MiB. A statically linked library is not found.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look reads the links in /proc/PID/fd of the rank and of its descendants, which needs no file
- * system but that one. Processes below a launcher, such as mpirun, belong to the launcher. Memory
- * maps would tell more, but reading them holds up a process that maps memory.
+ * A look reads the links in /proc/PID/fd of the rank and of all descendants, and no other file
+ * system. Processes below a launcher, for example mpirun, belong to the launcher. Memory maps would
+ * tell more, but a reader of the maps holds up a process at mapping memory.
  */
 #include "agent/nccl/world_watch.h"
 
@@ -24,7 +24,7 @@ enum {
         SOMETIMES_MS = 250,
         SOMETIMES_FOR_MS = 60000,
         SELDOM_MS = 2500,
-        LONG_MS = 20000, /* a rank that is alone as long will not use PMI any more */
+        LONG_MS = 20000, /* a rank alone for as long will not use PMI any more */
         FILES_MAX = 1024,
         PROCESSES_MAX = 16,
         WORLD_RANKS = 2,
@@ -33,8 +33,8 @@ enum {
 struct watched_world {
         pid_t pid;
         uint32_t rank;
-        enum mpi_family family; /* whose trace was seen; MPI_FAMILY_NONE = none was */
-        uint64_t seen_ms;       /* when it was seen first, by the clock of the loop */
+        enum mpi_family family; /* of the seen trace; MPI_FAMILY_NONE = none */
+        uint64_t seen_ms;       /* of the first sight, by the clock of the loop */
 };
 
 struct world_watch {
@@ -106,7 +106,7 @@ static enum mpi_family find_world(pid_t rank)
         return family;
 }
 
-/* Warns once of a rank that is alone for long. */
+/* Warns once of a rank alone for long. */
 static void tell_world(struct world_watch *w, const struct watched_world *r, uint64_t now)
 {
         if (w->told || !r->family || now - r->seen_ms < LONG_MS || !w->is_unused(w->ctx, r->rank))

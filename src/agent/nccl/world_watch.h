@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * World_watch: ranks whose MPI has made a world of one
+ * World_watch: ranks in MPI worlds of one
  *
- * MPI_Init() that finds no launcher makes a world of one without a word. It leaves a trace among
- * the open files of its process, which is in a rank or below it. A rank with such a trace that has
- * not used the agent's PMI or PMIx is alone. The first two ranks of a node are watched: often in
- * the first seconds, as such a program may live only a moment, and seldom later.
+ * Without a launcher MPI_Init() makes a world of one, without a word, and leaves a trace among the
+ * open files of the process, which is the rank or a descendant. A rank with this trace and without
+ * use of the agent's PMI or PMIx is alone. The first two ranks of a node are watched: often in the
+ * first seconds, as a program may live only a moment, and seldom later.
  */
 #pragma once
 
@@ -27,10 +27,10 @@ void world_watch_destroy(struct world_watch *w);
 /* Watches one more rank until the rank ends; more than two are ignored. Warns (HN511) when a rank
  * is alone for long. */
 void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank);
-/* Ends the watch of a rank that has not used PMI or PMIx. Returns RANK_MPI_ALONE_OPEN_MPI,
+/* Ends the watch of a rank without use of PMI or PMIx. Returns RANK_MPI_ALONE_OPEN_MPI,
  * RANK_MPI_ALONE_MPICH, or RANK_MPI_UNUSED if no trace of MPI_Init() was seen. */
 enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid);
 void world_watch_stop(struct world_watch *w);
 
-/* Returns the MPI whose MPI_Init() has opened a file, by the path of the file. */
+/* Returns the MPI with this file open since MPI_Init(), by the path of the file. */
 enum mpi_family world_watch_family(const char *file);
