@@ -12,6 +12,7 @@ export MEET_IN=$TMP # those who come do so in the same moment
 hn --local 4 --start-timeout 2s --log-dir runs --label none "$waiting" 1 3
 exits 'ranks that do not join in the time that was given: 75' 75
 verdict_has 'the verdict names them' 'ranks 1,3 on localhost did not join within 2s' '(exit 75)'
+told_once 'and only the verdict' 'ranks 1,3 on localhost did not join'
 has 'the message has a number' "$ERR" 'error[HN402]: 2 of 4 ranks did not join within 2s'
 ok 'the missing ranks are listed' grep -qE '\| +1 +localhost .*not joined' "$ERR"
 lacks "the others are not" <(grep -E "\| +[02] +localhost " "$ERR") localhost

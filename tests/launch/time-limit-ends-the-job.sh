@@ -10,6 +10,8 @@ hn --local 2 --timeout 500ms sleep 600
 exits 'time is over: 124' 124
 ok 'soon' test $((SECONDS - begin)) -lt "$(scaled 20)"
 verdict_has 'the verdict says so' 'time limit of 500ms reached (--timeout)  (exit 124)'
+told_once 'and only the verdict' 'time limit of 500ms'
+has 'the line about stopping names the option' "$ERR" 'hnlaunch: stopping all ranks: --timeout'
 has 'before it the ranks are shown' "$ERR" 'note: 2 ranks on 1 node'
 has 'then it is told where they are' "$ERR" 'note: where the ranks are'
 hn report --html page.html

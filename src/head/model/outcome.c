@@ -594,12 +594,30 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
         printable_end(to, size);
 }
 
+/* Writes the option that ended the job, where the sentence tells nothing else: the sentence stands
+ * in the last line. */
+static bool write_limit(const struct cause *c, const char *sentence, char *to, size_t size)
+{
+        const char *option = strrchr(sentence, '(');
+
+        if (c->kind == CAUSE_JOIN)
+                snprintf(to, size, "--start-timeout");
+        else if ((c->kind == CAUSE_TIMEOUT || c->kind == CAUSE_HANG) && option &&
+                 !strchr(sentence, ';'))
+                snprintf(to, size, "%.*s", (int)strcspn(option + 1, ")"), option + 1);
+        else
+                return false;
+        return true;
+}
+
 void outcome_brief(const struct cause *c, const char *host, const char *sentence, char *to,
                    size_t size)
 {
         size_t n = strcspn(sentence, ":;");
         char end[128];
 
+        if (write_limit(c, sentence, to, size))
+                return;
         while (sentence[n] && sentence[n + 1] != ' ') /* part of a name */
                 n += 1 + strcspn(sentence + n + 1, ":;");
         outcome_describe(c, end, sizeof(end));

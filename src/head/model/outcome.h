@@ -194,7 +194,8 @@ bool outcome_is_workers(const struct outcome *o); /* decided by a rank, not by t
  * empty". Texts of ranks and nodes are escaped and cut. */
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size);
 /* Writes what is known when the job is stopped, in a few words, "rank 3 on gpu002 exited with code
- * 1": @sentence, which is that of @c, without quoted text. */
+ * 1": @sentence, which is that of @c, without quoted text. Of a limit that the user has set it is
+ * the option. */
 void outcome_brief(const struct cause *c, const char *host, const char *sentence, char *to,
                    size_t size);
 /* Sets kind, and code or signal, from the status of a rank that did not exit with 0; of

@@ -439,6 +439,30 @@ TEST(the_sentence_says_why)
         outcome_finish(&o);
 }
 
+static void expect_brief(enum cause_kind kind, const char *words, const char *want)
+{
+        struct cause c = { .kind = kind, .rank = -1, .node = -1 };
+        char sentence[640], text[320];
+
+        snprintf(c.text, sizeof(c.text), "%s", words);
+        outcome_sentence(&c, "n", sentence, sizeof(sentence));
+        outcome_brief(&c, "n", sentence, text, sizeof(text));
+        assert_string_equal(text, want);
+}
+
+TEST(few_words_tell_less_than_the_sentence)
+{
+        expect_brief(CAUSE_TIMEOUT, "time limit of 3s reached (--timeout)", "--timeout");
+        expect_brief(CAUSE_TIMEOUT,
+                     "rank 2 on n sleeps in f(); 3 ranks wait; time limit of 3s reached "
+                     "(--timeout)",
+                     "rank 2 on n sleeps in f()");
+        expect_brief(CAUSE_HANG, "the ranks hang (--on-hang stop)", "--on-hang stop");
+        expect_brief(CAUSE_JOIN, "rank 3 on n did not join within 2s", "--start-timeout");
+        expect_brief(CAUSE_STDOUT, "cannot write to standard output: No space left on device",
+                     "cannot write to standard output");
+}
+
 TEST(texts_of_ranks_are_escaped_in_the_sentence)
 {
         struct cause c = { .kind = CAUSE_ABORT, .rank = 0, .code = 3 };
