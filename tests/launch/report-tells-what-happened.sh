@@ -37,7 +37,10 @@ crashed=$id
 hn --local 2 sh -c 'sleep 1; [ $RANK = 0 ] && exec sleep 60; exit 3'
 times=$(sed -nE 's/^error.* after ([0-9.]+m?s).*/\1/p; s/^hnlaunch: failed after ([0-9.]+m?s):.*/\1/p' "$ERR" | sort -u)
 hn report
-is 'a failure has one time in message, last line and report' "$times" "$(sed -nE 's/^ +([0-9.]+m?s)  rank 1 on .*/\1/p' "$OUT")"
+is 'the report tells its words once' "$(grep -c 'exited with code 3' "$OUT")" 1
+hn report --json
+is 'a failure has one time in message, last line and report' "$times" \
+    "$(field "'%d.%ds' % (r['failed_us'] // 1000000, r['failed_us'] // 100000 % 10)")"
 names stop 9 'rank 2 '
 ok 'the rank that waited in vain is blamed only later' test "$(field "r['failed_us'] - d['us'] > 2000000")" = True
 

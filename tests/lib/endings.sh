@@ -93,7 +93,8 @@ endings_start() { # FOLDER RANKS COMMAND
 }
 
 # Prints one line "RANK CODE VERDICT" for the summary.json in a folder, then what else tells something else: report as
-# text, JSON and page, ps, logs, metrics. None of them may name a rank as the first to diverge that only followed.
+# text, JSON and page, ps, logs, metrics. None of them may name a rank as the first to diverge that only followed, and
+# none may tell a reason twice.
 endings_records() { # FOLDER
     "$python" - "$1" "$HNLAUNCH" <<'END'
 import glob, html, json, os, re, subprocess, sys
@@ -110,6 +111,10 @@ def ask(*words):
         print("%s ends with %d: %s" % (words, p.returncode, p.stderr))
     return p.stdout, p.stderr
 
+def find_reason():
+    of = re.match(r"(?:failed|stopped) after [^:]*: (.*)  \(exit \d+\)$", verdict, re.S)
+    return of and re.sub(r"; \d+ ranks? had to be killed \(SIGKILL\)$", "", of[1])
+
 def compare_metrics(report):
     told = {"stop": None, "hang": None}
     with open(folder + "/metrics", encoding="utf-8") as f:
@@ -118,8 +123,7 @@ def compare_metrics(report):
         hung = any(json.loads(line)["ev"] == "run.hang" for line in f)
     for what, reason in re.findall(r'^hnlaunch_(stop|hang)_info{reason="(.*)"} 1$', text, re.M):
         told[what] = re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], reason)
-    of = re.match(r"(?:failed|stopped) after [^:]*: (.*)  \(exit \d+\)$", verdict, re.S)
-    reason = of and re.sub(r"; \d+ ranks? had to be killed \(SIGKILL\)$", "", of[1])
+    reason = find_reason()
     if "hnlaunch_info" not in text or told["stop"] != reason:
         print("the metrics have another reason:", told["stop"], "not", reason)
     if told["hang"] != (report["why"] if hung else None):
@@ -129,6 +133,13 @@ if run:
     text = ask("report", run)[0]
     if verdict not in text.splitlines()[1]:
         print("report has another verdict:", text)
+    reason = find_reason()
+    if reason and text.count(reason) > 1:
+        print("report tells the reason twice:", text)
+    with open(folder + "/err", encoding="utf-8", errors="replace") as f:
+        screen = f.read()
+    if reason and s["origin"] == "launcher" and screen.count(reason) > 1:
+        print("the screen tells the reason twice:", screen)
     report = json.loads(ask("report", "--json", run)[0])
     if (report["verdict"], report["code"]) != (verdict, code):
         print("report --json has another verdict:", report)

@@ -71,6 +71,23 @@ int64_t story_failure_us(const json_t *f)
         return us >= 0 ? us : read_json_number(f, "ms", 0) * 1000;
 }
 
+const char *story_failure_words(const json_t *f)
+{
+        const char *text = json_member(f, "text"), *words = *text ? text : json_member(f, "said");
+        char own[32];
+        size_t len = (size_t)snprintf(own, sizeof(own), "rank %lld: ",
+                                      (long long)json_integer_value(json_object_get(f, "rank")));
+
+        return json_object_get(f, "rank") && !strncmp(words, own, len) ? words + len : words;
+}
+
+bool story_verdict_has_all(const struct story *s)
+{
+        return json_array_size(s->failures) == 1 &&
+               strstr(json_member(s->summary, "verdict"),
+                      story_failure_words(json_array_get(s->failures, 0)));
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Returns an object, empty if the file is missing or no JSON. */

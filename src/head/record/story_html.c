@@ -200,17 +200,6 @@ static int compare_rank_numbers(const void *a, const void *b)
         return *(const int *)a - *(const int *)b;
 }
 
-/* Returns the words of a failure, without the rank's own name in front. */
-static const char *find_words(const json_t *f)
-{
-        const char *text = json_member(f, "text"), *words = *text ? text : json_member(f, "said");
-        char own[32];
-        size_t len = (size_t)snprintf(own, sizeof(own), "rank %lld: ",
-                                      (long long)json_integer_value(json_object_get(f, "rank")));
-
-        return json_object_get(f, "rank") && !strncmp(words, own, len) ? words + len : words;
-}
-
 static bool is_same_failure(const json_t *a, const json_t *b)
 {
         static const char *const members[] = { "signal", "code", "echo" };
@@ -223,7 +212,7 @@ static bool is_same_failure(const json_t *a, const json_t *b)
                         return false;
         }
         return json_object_get(a, "rank") && json_object_get(b, "rank") &&
-               !strcmp(find_words(a), find_words(b));
+               !strcmp(story_failure_words(a), story_failure_words(b));
 }
 
 /* Returns where a row's failures were; malloc'ed. */
@@ -256,7 +245,7 @@ static void put_failure(struct buf *to, const struct story *s, struct failure_ro
         put_cell(to, "n", story_span(story_failure_us(r->first)).text);
         put_cell(to, strlen(place) > PLACE_SHORT ? "p" : "s", place);
         put_cell(to, "s", end);
-        put_element(to, "<td>", find_words(r->first), "");
+        put_element(to, "<td>", story_failure_words(r->first), "");
         buf_appends(to, json_is_true(json_object_get(r->first, "echo"))
                                 ? " <span class=\"dim\">(a consequence)</span></td></tr>\n"
                                 : "</td></tr>\n");
@@ -286,20 +275,12 @@ static size_t fold_failures(const struct story *s, struct failure_row *rows, siz
         return n;
 }
 
-/* Whether the verdict says all of the only failure. */
-static bool is_in_verdict(const struct story *s)
-{
-        return json_array_size(s->failures) == 1 &&
-               strstr(json_member(s->summary, "verdict"),
-                      find_words(json_array_get(s->failures, 0)));
-}
-
 static void put_failures(struct buf *to, const struct story *s)
 {
         struct failure_row rows[FAILURES];
         size_t more, n = fold_failures(s, rows, &more);
 
-        if (n && !is_in_verdict(s)) {
+        if (n && !story_verdict_has_all(s)) {
                 buf_appends(
                         to,
                         "<section><h2>Failures, the first one first</h2><table>"

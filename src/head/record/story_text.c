@@ -381,6 +381,8 @@ static void print_failures(struct buf *to, const struct story *s)
         const json_t *f;
         size_t i;
 
+        if (story_verdict_has_all(s))
+                return;
         json_array_foreach(s->failures, i, f)
         {
                 json_t *rank = json_object_get(f, "rank"), *j;
