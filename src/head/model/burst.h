@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Times of clock_ns(); 0 = nothing was written. */
+/* Times of one clock, in nanoseconds; 0 = nothing was written. */
 struct burst {
         int64_t began_ns, newest_ns;
 };
@@ -20,7 +20,7 @@ static inline void burst_add(struct burst *b, int64_t now_ns)
 {
         enum { PAUSE_MS = 500 };
 
-        if (now_ns - b->newest_ns > PAUSE_MS * INT64_C(1000000))
+        if (!b->newest_ns || now_ns - b->newest_ns > PAUSE_MS * INT64_C(1000000))
                 b->began_ns = now_ns;
         b->newest_ns = now_ns;
 }

@@ -29,6 +29,7 @@ enum {
         FRESH = 4,           /* a rank at work is silent for so many usual pauses at most */
         LINES = 8,           /* fewer outputs have no rhythm */
         TOGETHER_US = 20000, /* many ranks with errors at once tell of no rank */
+        ERRORS_US = 2000000, /* older errors do not belong to the failure */
 };
 
 int divergence_compare(const void *a, const void *b)
@@ -163,19 +164,26 @@ static void look_at_output(struct divergence_search *s)
                                  "rank %d writes nothing any longer, the others do", worst);
 }
 
+/* Returns when a rank began to write its newest errors; -1 = it wrote none. */
+static int64_t find_errors_us(const struct rank_view *r)
+{
+        return r->errors.newest_ns ? burst_words_ns(&r->errors) / 1000 : -1;
+}
+
 static void look_at_errors(struct divergence_search *s)
 {
         const struct rank_view *c = &s->ranks[MAX(s->in->cause_rank, 0)];
         size_t together = 0, n = (size_t)s->in->n_ranks;
+        int64_t since_us = find_errors_us(c);
 
-        if (s->in->cause_rank < 0 || c->error_us < 0 ||
-            s->in->until_us - c->last_us > DIVERGENCE_BURST_US)
+        if (s->in->cause_rank < 0 || since_us < 0 ||
+            s->in->until_us - c->errors.newest_ns / 1000 > ERRORS_US)
                 return;
         for (size_t i = 0; i < n; i++)
-                together += s->ranks[i].error_us >= 0 &&
-                            llabs(s->ranks[i].error_us - c->error_us) <= TOGETHER_US;
+                together += find_errors_us(&s->ranks[i]) >= 0 &&
+                            llabs(find_errors_us(&s->ranks[i]) - since_us) <= TOGETHER_US;
         if (together <= MAX(n / 4, (size_t)1))
-                divergence_offer(s, s->in->cause_rank, c->error_us,
+                divergence_offer(s, s->in->cause_rank, since_us,
                                  "rank %d begins to write to stderr", s->in->cause_rank);
 }
 
@@ -261,7 +269,7 @@ void divergence_find(const struct divergence_input *in, struct divergence *ret)
         s.usual = xcalloc(in->log->n + 1, sizeof(*s.usual));
         s.acts = xcalloc(in->log->n + 1, sizeof(*s.acts));
         for (size_t i = 0; i < n; i++)
-                s.ranks[i] = (struct rank_view){ .step = -1, .error_us = -1, .exit_us = -1 };
+                s.ranks[i] = (struct rank_view){ .step = -1, .exit_us = -1 };
         for (size_t i = 0; i < n * DIVERGENCE_WINDOW; i++)
                 s.times[i] = -1;
         divergence_view(&s);

@@ -9,14 +9,14 @@
 #pragma once
 
 #include "base/macros.h"
+#include "head/model/burst.h"
 #include "head/record/divergence.h"
 
 enum {
-        DIVERGENCE_SECONDS = 3,        /* a rank's samples in a row, all alike, that make a state */
-        DIVERGENCE_BURST_US = 2000000, /* errors closer than this belong together */
-        DIVERGENCE_LEAST_US = 1000,    /* shorter delays mean nothing */
-        DIVERGENCE_STILL = 3,   /* a rank is still after a pause of so many steps, or outputs */
-        DIVERGENCE_WINDOW = 64, /* steps compared */
+        DIVERGENCE_SECONDS = 3,     /* a rank's samples in a row, all alike, that make a state */
+        DIVERGENCE_LEAST_US = 1000, /* shorter delays mean nothing */
+        DIVERGENCE_STILL = 3,       /* a rank is still after a pause of so many steps, or outputs */
+        DIVERGENCE_WINDOW = 64,     /* steps compared */
 };
 
 /* The newest request of a rank that waits for other ranks. */
@@ -31,9 +31,9 @@ struct rank_view {
         int64_t step, step_us; /* the newest; -1 = none */
         struct rank_wait wait;
         size_t outs;
-        int64_t out_us, gap_us;    /* of the last output; the longest time between two */
-        int64_t error_us, last_us; /* the first and last of the newest burst on stderr; -1 = none */
-        int64_t exit_us;           /* -1 = not ended */
+        int64_t out_us, gap_us; /* of the last output; the longest time between two */
+        struct burst errors;    /* the newest stderr, in time since the start of hnlaunch */
+        int64_t exit_us;        /* -1 = not ended */
         int status;
         char cpu[DIVERGENCE_SECONDS],
                 before;     /* class of the newest samples; of the sample before */

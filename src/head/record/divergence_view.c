@@ -34,9 +34,7 @@ static void take_act(struct divergence_search *s, const struct trace_event *e)
 static void take_output(struct rank_view *r, const struct trace_event *e)
 {
         if (e->more & 1) {
-                if (r->error_us < 0 || e->us - r->last_us > DIVERGENCE_BURST_US)
-                        r->error_us = e->us;
-                r->last_us = e->us;
+                burst_add(&r->errors, e->us * 1000);
                 return;
         }
         if (r->outs++)
