@@ -153,7 +153,7 @@ hn --local 2 true
 id=$(run_id)
 ok 'a run that does not fail keeps no trace' not has_trace "$id"
 hn report "$id"
-has 'which is told' "$OUT" 'traces: none: kept when a run fails or hangs, or with --trace'
+has 'which is told' "$OUT" 'traces: none: kept when a run fails or hangs, or with --trace, which tells whether a rank is slow'
 hn report --html page.html "$id"
 has 'also on the page' page.html 'none: kept when a run fails or hangs, or with --trace'
 lacks 'which has no lanes where they would be empty' page.html '<h2>The ranks</h2>'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# hnlaunch top names the rank for which the others wait: one that computes or sleeps longer in each step than they do, in a job that meets in
-# the store of hnlaunch, and in one of PyTorch with Gloo.
+# hnlaunch top, and afterwards the report, name the rank for which the others wait: one that computes or sleeps longer in each step
+# than they do, in a job that meets in the store of hnlaunch, and in one of PyTorch with Gloo.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -49,8 +49,9 @@ stands_out() { # RANK
 names_it() { # RANK
     tmux -L slow capture-pane -p >screen && grep -qE "^localhost .* rank $1 is slow: others wait ~?[0-9]+ %" screen
 }
+looks_on() { (($(wc -l <lines) >= shown + 10)); } # the head checks each fifth line
 try() { # NAME RANK COMMAND...
-    local looker
+    local looker shown
     rm -f end
     start --label none --local 4 "${@:3}"
     ok "$1: it runs" wait_for grep -q "run .....:" "$ERR"
@@ -64,9 +65,16 @@ try() { # NAME RANK COMMAND...
     else
         skip "$1: rank $2 is named" 'needs tmux'
     fi
+    shown=$(wc -l <lines)
+    ok "$1: top looks on" wait_for looks_on
     touch end
     finish
     wait "$looker"
+    exits "$1: the run ends well" 0
+    hn report
+    ok "$1: the report names rank $2, without a trace" \
+        grep -qE "^slow rank: the others wait for rank $2 on localhost for [0-9]+ % of the time$" "$OUT"
+    ok "$1: and does not ask for one" grep -qx 'traces: none: kept when a run fails or hangs, or with --trace' "$OUT"
 }
 export TMUX_TMPDIR=$TMP
 at_end() { tmux -L slow kill-server 2>/dev/null; }

@@ -21,6 +21,7 @@ static const char *const event_names[EVENT_KINDS] = {
         [EVENT_RANK_STARTED] = "rank.started",
         [EVENT_RANK_JOINED] = "rank.joined",
         [EVENT_RANK_PROGRESS] = "rank.progress",
+        [EVENT_RANK_SLOW] = "rank.slow",
         [EVENT_RANK_MISSING] = "rank.missing",
         [EVENT_STALLED] = "run.stalled",
         [EVENT_HANG] = "run.hang",

@@ -32,6 +32,7 @@ enum event_kind {
          * the launch, -1 = not known */
         EVENT_RANK_JOINED,
         EVENT_RANK_PROGRESS, /* hn_progress(): value = step, count = total or 0, text = note */
+        EVENT_RANK_SLOW,     /* at the end: the others waited for it; value = percent of the time */
         EVENT_RANK_MISSING,  /* has not joined in time */
         EVENT_STALLED,       /* ranks wait for long: value = milliseconds, text */
         EVENT_HANG,    /* a hang was found: rank = the first odd one, value = milliseconds, text */

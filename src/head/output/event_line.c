@@ -122,7 +122,7 @@ static char *put_values(char *p, const struct event *e)
                 [EVENT_RESTART] = "attempt",  [EVENT_STALLED] = "ms",
                 [EVENT_HANG] = "ms",          [EVENT_NODE_SILENT] = "ms",
                 [EVENT_NODE_HEARD] = "ms",    [EVENT_RUN_END] = "code",
-                [EVENT_DECISION] = "attempt",
+                [EVENT_DECISION] = "attempt", [EVENT_RANK_SLOW] = "percent",
         };
 
         if (names[e->kind])

@@ -389,6 +389,24 @@ static bool *mark_followers(const struct story *s)
         return follows;
 }
 
+/* Takes the rank that was slow in the samples of a live line or of top. */
+static void find_sampled_slow_rank(struct story *s)
+{
+        const json_t *j;
+        size_t i;
+
+        json_array_foreach(s->events, i, j)
+        {
+                int64_t rank = read_json_number(j, "rank", -1);
+
+                if (!strcmp(json_member(j, "ev"), "rank.slow") && rank >= 0 &&
+                    (size_t)rank < s->n_ranks)
+                        s->slow.rank =
+                                (struct slow_node){ (int)rank,
+                                                    (double)read_json_number(j, "percent", 0), 0 };
+        }
+}
+
 /* Compares ranks as slow_node_find() does nodes. */
 static void find_slow_rank(struct story *s)
 {
@@ -417,6 +435,8 @@ static void find_explanations(struct story *s)
                 divergence_find(&in, &s->divergence);
         slow_node_find(&s->log, &places, &s->slow.node);
         find_slow_rank(s);
+        if (s->slow.node.node < 0 && s->slow.rank.node < 0)
+                find_sampled_slow_rank(s);
         free(follows);
 }
 

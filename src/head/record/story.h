@@ -60,7 +60,7 @@ struct story_times {
         int64_t failed_us; /* of the first failure, or the order to stop */
 };
 
-/* A node or rank slower than the others. */
+/* A node or rank slower than the others. Of a rank of which only samples tell, steps is 0. */
 struct story_slow {
         struct slow_node node, rank; /* rank.node is the rank */
 };

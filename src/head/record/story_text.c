@@ -109,6 +109,10 @@ char *story_divergence_text(const struct story *s)
 
 char *story_slow_text(const struct story *s)
 {
+        if (s->slow.rank.node >= 0 && !s->slow.rank.steps)
+                return xasprintf("the others wait for rank %d on %s for %.0f %% of the time",
+                                 s->slow.rank.node, story_host(s, -1, s->slow.rank.node),
+                                 s->slow.rank.percent);
         if (s->slow.rank.node >= 0)
                 return xasprintf(
                         "the others wait for rank %d on %s for %.0f %% of each step (%zu steps)",
@@ -123,6 +127,7 @@ char *story_slow_text(const struct story *s)
 
 char *story_traces_text(const struct story *s)
 {
+        bool asks_slow = s->n_ranks > 1 && s->slow.rank.node < 0 && s->slow.node.node < 0;
         int64_t error = 0;
         size_t there = 0, known = 0;
         CLEANUP(free_textp) char *nodes = NULL;
@@ -136,10 +141,11 @@ char *story_traces_text(const struct story *s)
                         error = MAX(error, n->error_us);
                 }
         }
+        if (!there && s->times.failed_us >= 0)
+                return xstrdup("none: they could not be fetched or kept");
         if (!there)
-                return xstrdup(s->times.failed_us < 0
-                                       ? "none: kept when a run fails or hangs, or with --trace"
-                                       : "none: they could not be fetched or kept");
+                return xasprintf("none: kept when a run fails or hangs, or with --trace%s",
+                                 asks_slow ? ", which tells whether a rank is slow" : "");
         if (there == s->n_nodes)
                 nodes = there == 1 ? xstrdup("the node") : xasprintf("all %zu nodes", there);
         else

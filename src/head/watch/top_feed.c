@@ -2,7 +2,8 @@
 /*
  * While at least one client of the run's socket watches, the nodes take a sample a second, and all
  * those clients get a line a second. The live line on a terminal watches, too, from the first step
- * of a rank on: it names a slow rank.
+ * of a rank on: it names a slow rank. The head counts the slow ranks of these samples, and
+ * the rank that was slow most often has an event at the end.
  */
 #include "head/watch/top_feed.h"
 
@@ -21,7 +22,18 @@
 enum {
         TOP_MS = 1000,
         FIRST_MS = 200, /* samples of that second have come by then */
-        LIVE_TICKS = 5, /* between two checks for a slow rank */
+        SLOW_TICKS = 5, /* between two checks for a slow rank */
+};
+
+/* Checks in which a rank was slow, and the sum of its costs for the others. */
+struct slow_checks {
+        size_t n;
+        int64_t percents;
+};
+
+struct slow_total {
+        struct slow_checks *v; /* by rank; NULL = none was slow */
+        size_t checks;
 };
 
 struct top_feed {
@@ -31,6 +43,7 @@ struct top_feed {
         bool has_timer;
         bool clients, live; /* watch */
         unsigned ticks;
+        struct slow_total slow; /* of the attempt */
 };
 
 /* --- facts ------------------------------------------------------------------------------------ */
@@ -92,28 +105,47 @@ static char *write_top_line(const struct top_feed *t)
         return buf_steal(&b);
 }
 
-static void tell_live_line(const struct top_feed *t, const char *line)
+static void count_slow_ranks(struct top_feed *t, const struct top_frame *f)
+{
+        t->slow.checks += f->knows_busy;
+        for (size_t i = 0; i < f->n_hosts; i++)
+                for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
+                        const struct top_frame_rank *r = &f->hosts[i].ranks[k];
+
+                        if (r->odd != ODD_SLOW)
+                                continue;
+                        if (!t->slow.v)
+                                t->slow.v =
+                                        xcalloc((size_t)t->r->plan->world_size, sizeof(*t->slow.v));
+                        t->slow.v[r->rank].n++;
+                        t->slow.v[r->rank].percents += f->slow.cost;
+                }
+}
+
+static void check_slow_ranks(struct top_feed *t, const char *line)
 {
         struct top_frame f;
         char note[128];
 
         if (!top_frame_read(&f, json_loads(line, 0, NULL)))
                 return;
+        count_slow_ranks(t, &f);
         top_frame_slow_note(&f, note, sizeof(note));
-        progress_slow(t->r->progress, *note ? note : NULL);
+        if (t->live)
+                progress_slow(t->r->progress, *note ? note : NULL);
         top_frame_finish(&f);
 }
 
 static void on_top_tick(uv_timer_t *timer)
 {
         struct top_feed *t = timer->data;
-        bool live = t->live && t->ticks++ % LIVE_TICKS == LIVE_TICKS - 1;
-        CLEANUP(free_textp) char *line = t->clients || live ? write_top_line(t) : NULL;
+        bool check = t->ticks++ % SLOW_TICKS == SLOW_TICKS - 1;
+        CLEANUP(free_textp) char *line = t->clients || check ? write_top_line(t) : NULL;
 
         if (t->clients)
                 run_socket_tell_top(t->r->socket, line);
-        if (live)
-                tell_live_line(t, line);
+        if (check)
+                check_slow_ranks(t, line);
 }
 
 static void begin_top_samples(struct top_feed *t)
@@ -151,12 +183,41 @@ void top_feed_rest(const struct run_view *r)
         job_sample(r->job, 0);
 }
 
+/* --- the records ------------------------------------------------------------------------------ */
+
+static void forget_slow_ranks(struct top_feed *t)
+{
+        free(t->slow.v);
+        t->slow = (struct slow_total){ 0 };
+}
+
+/* Fewer than half of the checks tell of chance, or of a short time. */
+static void record_slow_rank(void *self)
+{
+        struct top_feed *t = self;
+        const struct slow_checks *v = t->slow.v, *most = v;
+        struct event e = { .kind = EVENT_RANK_SLOW };
+
+        for (int i = 1; v && i < t->r->plan->world_size; i++)
+                if (v[i].percents > most->percents)
+                        most = &v[i];
+        if (!v || 2 * most->n < t->slow.checks)
+                return;
+        e.rank = (int)(most - v);
+        e.node = t->r->plan->ranks[e.rank].node;
+        e.host = t->r->hosts->v[t->r->plan->nodes[e.node].host].name;
+        e.value = most->percents / (int64_t)most->n;
+        events_emit(t->r->events, e);
+}
+
 /* --- the live line ---------------------------------------------------------------------------- */
 
 static void on_top_event(void *ctx, const struct event *e)
 {
         struct top_feed *t = ctx;
 
+        if (e->kind == EVENT_RESTART)
+                forget_slow_ranks(t);
         if (e->kind != EVENT_RANK_PROGRESS || t->live || t->r->plan->world_size < 2 ||
             !progress_draws_live(t->r->progress))
                 return;
@@ -203,11 +264,13 @@ static void destroy_top_feed(void *self)
         struct top_feed *t = self;
 
         top_state_destroy(t->state);
+        free(t->slow.v);
         free(t);
 }
 
 const struct watcher top_feed_watcher = {
         .create = create_top_feed,
+        .ending = record_slow_rank,
         .close = close_top_feed,
         .destroy = destroy_top_feed,
 };
