@@ -29,6 +29,8 @@ exits 'a directory: 126' 126
 has 'the line about stopping says what happened' "$ERR" 'hnlaunch: stopping all ranks: localhost cannot start its ranks'
 verdict_has 'is told' "cannot execute './folder': it is a directory"
 lacks 'and chmod is no help' "$ERR" chmod
+hn report
+has 'the report lacks no trace' "$OUT" 'traces: none: no rank was started'
 
 # --- what a program needs is missing ----------------------------------------------------------------
 ln -s /opt/none/python3.11 py

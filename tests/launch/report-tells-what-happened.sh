@@ -184,8 +184,11 @@ ok 'and is well-formed' check_page page.html
 # shellcheck disable=SC2016
 hn --max-restarts 1 --local 4 --label none sh -c '[ "$HN_RESTART" = 1 ] && exec "$1" crash 3 5 2; exec "$1" crash 1 40 2' sh "$failing"
 exits 'two failed attempts' 139
-hn report --json "$(run_id)"
+id=$(run_id)
+hn report --json "$id"
 is 'the report is of the newest' "$(field "d['rank'], r['restarts']")" '(3, 1)'
+hn report "$id"
+is 'and names the rank of the restart once' "$(sed -n 's/.*run.restart//p' "$OUT" | grep -o 'rank 1 on' | wc -l)" 1
 
 start --local 4 --hang-after 1s --label none "$failing" sleep 2 5 5
 hang_is_told() { grep -q 'HN811\|failed after' "$ERR"; }

@@ -14,6 +14,11 @@ told_once 'and only the verdict' 'time limit of 500ms'
 has 'the line about stopping names the option' "$ERR" 'hnlaunch: stopping all ranks: --timeout'
 has 'before it the ranks are shown' "$ERR" 'note: 2 ranks on 1 node'
 has 'then it is told where they are' "$ERR" 'note: where the ranks are'
+hn report
+has 'the report says where the ranks were' "$OUT" 'where the ranks were: '
+lacks 'which is no hang' "$OUT" 'why: '
+hn report --json
+has 'nor is there one for programs' "$OUT" '"why": null'
 hn report --html page.html
 has 'the page shows the ranks' page.html '<h2>The ranks</h2>'
 lacks 'ranks that do not wait for each other are no hang' "$ERR" 'wait in'

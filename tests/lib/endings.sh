@@ -86,7 +86,7 @@ endings_start() { # FOLDER RANKS COMMAND
         trap - EXIT
         cd "$folder/work" || exit
         code=0
-        env XDG_STATE_HOME="$folder/state" timeout -k 5 "$(scaled 60)" "${endings_hn[@]}" --log-dir "$folder/logs" \
+        env --default-signal=INT XDG_STATE_HOME="$folder/state" timeout -k 5 "$(scaled 60)" "${endings_hn[@]}" --log-dir "$folder/logs" \
             "${words[@]}" "${command[@]}" >"$folder/out" 2>"$folder/err" || code=$?
         echo "$code" >"$folder/code"
     ) &
@@ -113,7 +113,7 @@ def ask(*words):
 
 def find_reason():
     of = re.match(r"(?:failed|stopped) after [^:]*: (.*)  \(exit \d+\)$", verdict, re.S)
-    return of and re.sub(r"; \d+ ranks? had to be killed \(SIGKILL\)$", "", of[1])
+    return of and re.sub(r"; \d+ ranks? (had to be killed \(SIGKILL\)|killed at once by another SIGINT)$", "", of[1])
 
 def compare_metrics(report):
     told = {"stop": None, "hang": None}
@@ -133,9 +133,12 @@ if run:
     text = ask("report", run)[0]
     if verdict not in text.splitlines()[1]:
         print("report has another verdict:", text)
-    reason = find_reason()
+    reason = find_reason() if verdict.startswith("failed") else None  # of an order it is a word, as SIGINT
     if reason and text.count(reason) > 1:
         print("report tells the reason twice:", text)
+    first = re.search(r"^failures, the cause first:\n(.*)", text, re.M)
+    if first and rank is not None and "rank %d on " % rank not in first[1]:
+        print("report has another failure first:", first[0])
     with open(folder + "/err", encoding="utf-8", errors="replace") as f:
         screen = f.read()
     if reason and s["origin"] == "launcher" and screen.count(reason) > 1:

@@ -135,9 +135,12 @@ static char *load_why(int dir)
 
 static int compare_failures(const void *a, const void *b)
 {
-        int64_t x = story_failure_us(*(json_t *const *)a),
-                y = story_failure_us(*(json_t *const *)b);
+        const json_t *f = *(json_t *const *)a, *g = *(json_t *const *)b;
+        int64_t x = story_failure_us(f), y = story_failure_us(g);
+        bool follows = json_is_true(json_object_get(f, "echo"));
 
+        if (follows != json_is_true(json_object_get(g, "echo")))
+                return follows ? 1 : -1;
         return (x > y) - (x < y);
 }
 
@@ -147,17 +150,32 @@ static bool is_failure(const json_t *f)
         return json_object_get(f, "rank") || *json_member(f, "host") || *json_member(f, "text");
 }
 
+/* Whether the verdict is about this failure. */
+static bool is_cause(const struct story *s, const json_t *f)
+{
+        int64_t rank = read_json_number(s->summary, "rank", -1);
+
+        return read_json_number(f, "rank", -1) == rank &&
+               !strcmp(json_member(f, "host"), json_member(s->summary, "host"));
+}
+
+/* Puts the cause first, then what failed of its own, then what followed. */
 static void sort_failures(struct story *s)
 {
         const json_t *all = json_object_get(s->summary, "failures");
         json_t **v = xcalloc(json_array_size(all), sizeof(json_t *)), *f;
-        size_t i, n = 0;
+        size_t i, n = 0, cause = 0;
 
         json_array_foreach(all, i, f) if (is_failure(f)) v[n++] = f;
         qsort(v, n, sizeof(json_t *), compare_failures);
         s->failures = json_array();
+        while (cause < n && !is_cause(s, v[cause]))
+                cause++;
+        if (cause < n)
+                json_array_append(s->failures, v[cause]);
         for (i = 0; i < n; i++)
-                json_array_append(s->failures, v[i]);
+                if (i != cause)
+                        json_array_append(s->failures, v[i]);
         free(v);
 }
 

@@ -68,8 +68,8 @@ struct story_slow {
 struct story {
         json_t *run, *summary; /* never NULL; the objects may be empty */
         json_t *events;        /* an array */
-        char *why;             /* state of the ranks in the first hang; NULL = no hang */
-        json_t *failures;      /* from .summary, by time; without mere orders (Ctrl-C) */
+        char *why;             /* what was found when the ranks were looked at; NULL = no look */
+        json_t *failures;      /* those of .summary that say something, the cause first */
         struct story_node *nodes;
         struct story_rank *ranks;
         int *node_of; /* by rank */

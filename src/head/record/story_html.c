@@ -135,7 +135,8 @@ static void put_explanations(struct buf *to, const struct story *s)
 {
         CLEANUP(buf_finish) struct buf box = BUF_INIT;
 
-        put_sentence(&box, "<p><b>Why:</b> ", s->why ? xstrdup(s->why) : NULL, "</p>");
+        put_sentence(&box, "<p><b>Why:</b> ", story_hang_text(s), "</p>");
+        put_sentence(&box, "<p><b>Where the ranks were:</b> ", story_where_text(s), "</p>");
         put_sentence(&box, "<p><b>First divergence:</b> ", story_divergence_text(s), "</p>");
         put_sentence(&box,
                      s->slow.rank.node < 0 ? "<p><b>Slow node:</b> " : "<p><b>Slow rank:</b> ",
@@ -283,7 +284,7 @@ static void put_failures(struct buf *to, const struct story *s)
         if (n && !story_verdict_has_all(s)) {
                 buf_appends(
                         to,
-                        "<section><h2>Failures, the first one first</h2><table>"
+                        "<section><h2>Failures, the cause first</h2><table>"
                         "<tr class=\"head\"><th class=\"n\">After</th><th class=\"s\">Where</th>"
                         "<th class=\"s\">End</th><th>Words</th></tr>\n");
                 for (size_t i = 0; i < n; i++)

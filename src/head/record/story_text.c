@@ -71,6 +71,21 @@ char *story_place_text(const struct story *s, int node, int rank)
         return xstrdup(host);
 }
 
+/* head/why/why.c begins so when ranks do not keep each other waiting. */
+static const char no_hang[] = "no hang is visible: ";
+
+char *story_hang_text(const struct story *s)
+{
+        return s->why && strncmp(s->why, no_hang, sizeof(no_hang) - 1) ? xstrdup(s->why) : NULL;
+}
+
+char *story_where_text(const struct story *s)
+{
+        if (!s->why || strncmp(s->why, no_hang, sizeof(no_hang) - 1))
+                return NULL;
+        return xstrdup(s->why + sizeof(no_hang) - 1);
+}
+
 char *story_phases_text(const struct story *s)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
@@ -129,7 +144,7 @@ char *story_traces_text(const struct story *s)
 {
         bool asks_slow = s->n_ranks > 1 && s->slow.rank.node < 0 && s->slow.node.node < 0;
         int64_t error = 0;
-        size_t there = 0, known = 0;
+        size_t there = 0, known = 0, started = 0;
         CLEANUP(free_textp) char *nodes = NULL;
 
         for (size_t i = 0; i < s->log.n_nodes; i++) {
@@ -141,6 +156,10 @@ char *story_traces_text(const struct story *s)
                         error = MAX(error, n->error_us);
                 }
         }
+        for (size_t i = 0; i < s->n_ranks; i++)
+                started += s->ranks[i].started_us >= 0;
+        if (!there && !started)
+                return xstrdup("none: no rank was started");
         if (!there && s->times.failed_us >= 0)
                 return xstrdup("none: they could not be fetched or kept");
         if (!there)
@@ -395,7 +414,7 @@ static void print_failures(struct buf *to, const struct story *s)
                 CLEANUP(buf_finish) struct buf line = BUF_INIT;
 
                 if (!i)
-                        buf_appends(to, "\nfailures, the first one first:\n");
+                        buf_appends(to, "\nfailures, the cause first:\n");
                 if (i == FAILURES) {
                         buf_printf(to, "  and %zu more\n", json_array_size(s->failures) - i);
                         break;
@@ -454,14 +473,17 @@ static void print_notes(struct buf *to, const struct story *s)
                 const struct story_note *n = &s->notes[i];
                 CLEANUP(free_textp) char *place = story_note_place(s, n);
                 CLEANUP(free_textp) char *words = story_note_text(n);
-                CLEANUP(free_textp) char *text = xasprintf("%s  %.300s", place, words);
+                bool names_it = !strncmp(words, place, strlen(place));
+                CLEANUP(free_textp)
+                char *text = xasprintf("%s%s%.300s", names_it ? "" : place,
+                                       names_it || !*words ? "" : "  ", words);
 
                 if (story_is_why(s, n) || shown++ >= NOTES)
                         continue;
                 if (shown == 1)
                         buf_appends(to, "\nwhat happened:\n");
                 buf_printf(to, "  %8s  %-13s ", story_span(n->us).text, n->what);
-                printable_put(to, *place ? text : text + 2, strlen(*place ? text : text + 2));
+                printable_put(to, text, strlen(text));
                 buf_appends(to, "\n");
         }
         if (shown > NOTES)
@@ -477,7 +499,8 @@ void story_print(struct buf *to, const struct story *s, const char *no_verdict, 
         verdict = *verdict ? verdict : no_verdict;
         printable_put(to, verdict, strlen(verdict));
         buf_appends(to, "\n");
-        print_sentence(to, "why", s->why ? xstrdup(s->why) : NULL);
+        print_sentence(to, "why", story_hang_text(s));
+        print_sentence(to, "where the ranks were", story_where_text(s));
         print_sentence(to, "first divergence", story_divergence_text(s));
         print_sentence(to, s->slow.rank.node < 0 ? "slow node" : "slow rank", story_slow_text(s));
         print_failures(to, s);
@@ -550,6 +573,7 @@ static json_t *json_nodes(const struct story *s)
 
 json_t *story_json(const struct story *s)
 {
+        CLEANUP(free_textp) char *why = story_hang_text(s);
         json_t *j = json_pack(
                 "{s:i, s:s, s:s, s:O?, s:o, s:o, s:i, s:o}", "v", 1, "run",
                 json_member(s->run, "run"), "verdict", json_member(s->summary, "verdict"), "code",
@@ -563,7 +587,7 @@ json_t *story_json(const struct story *s)
                 json_object_set_new(found, "text", json_text(s->divergence.text));
         }
         json_object_set_new(j, "divergence", found);
-        json_object_set_new(j, "why", json_text(s->why));
+        json_object_set_new(j, "why", json_text(why));
         found = s->slow.node.node < 0 ? json_null() : json_place(s, s->slow.node.node, -1);
         if (s->slow.node.node >= 0) {
                 json_object_set_new(found, "percent", json_real(s->slow.node.percent));

@@ -25,6 +25,10 @@ struct story_span story_span(int64_t us); /* "3.1ms", "2m10s" */
 
 /* "4 nodes, 32 ranks, 2026-11-25 08:13, on login1" */
 char *story_headline(const struct story *s);
+/* "ranks 0-1,3 wait in hn_barrier ..."; NULL = no hang was found */
+char *story_hang_text(const struct story *s);
+/* "ranks 0-1: each sleeps in nanosleep"; NULL = no look at the ranks, or a hang */
+char *story_where_text(const struct story *s);
 /* "connect 1.1s | agent 0.4s | join 2.3s"; "" without phases */
 char *story_phases_text(const struct story *s);
 /* "connect gpu031 0.9s -> agent gpu031 0.4s -> join rank 207 2.2s" */
