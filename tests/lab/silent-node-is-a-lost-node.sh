@@ -48,6 +48,8 @@ finish
 exits 'a node that hangs: 125' 125
 verdict_has 'the verdict names it' node004
 lab thaw node004
+hn report "$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")"
+is 'the report tells the reason once' "$(grep -c 'no heartbeat for' "$OUT")" 1
 
 # As when this machine's own cable is out.
 lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 100'

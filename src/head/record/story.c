@@ -58,12 +58,17 @@ bool story_diverged_before(const struct story *s)
                (d->rank != s->cause_rank || s->times.failed_us - d->us >= SAME_MOMENT_US);
 }
 
-/* Records of older versions have milliseconds since the launch of the attempt. */
-bool story_is_why(const struct story *s, const struct story_note *n)
+bool story_is_told(const struct story *s, const struct story_note *n)
 {
+        const char *verdict = json_member(s->summary, "verdict");
+
+        if (!strcmp(n->what, "node.lost"))
+                return !strcmp(story_host(s, n->node, -1), json_member(s->summary, "host")) &&
+                       *n->text && strstr(verdict, n->text);
         return !strcmp(n->what, "run.hang") && s->why && !strcmp(n->text, s->why);
 }
 
+/* Records of older versions have milliseconds since the launch of the attempt. */
 int64_t story_failure_us(const json_t *f)
 {
         int64_t us = read_json_number(f, "us", -1);

@@ -90,8 +90,8 @@ struct story {
 int story_load(struct story *s, const char *id, struct error *err);
 void story_finish(struct story *s);
 
-/* Whether @n is the hang of the sentence `why`. */
-bool story_is_why(const struct story *s, const struct story_note *n);
+/* Whether @n is the hang of the sentence `why`, or the loss of which the verdict tells. */
+bool story_is_told(const struct story *s, const struct story_note *n);
 /* Returns when an element of .failures happened. */
 int64_t story_failure_us(const json_t *f);
 /* Returns what a failure says, without the name that its rank gives itself. */

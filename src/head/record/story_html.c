@@ -342,7 +342,7 @@ static void put_notes(struct buf *to, const struct story *s)
                 CLEANUP(free_textp) char *words = story_note_text(n);
 
                 /* The library is among the versions. */
-                if (!strcmp(n->what, "run.library") || story_is_why(s, n) || shown++ >= NOTES)
+                if (!strcmp(n->what, "run.library") || story_is_told(s, n) || shown++ >= NOTES)
                         continue;
                 if (shown == 1)
                         buf_appends(to, "<section><h2>What happened</h2><table>\n");

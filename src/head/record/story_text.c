@@ -478,7 +478,7 @@ static void print_notes(struct buf *to, const struct story *s)
                 char *text = xasprintf("%s%s%.300s", names_it ? "" : place,
                                        names_it || !*words ? "" : "  ", words);
 
-                if (story_is_why(s, n) || shown++ >= NOTES)
+                if (story_is_told(s, n) || shown++ >= NOTES)
                         continue;
                 if (shown == 1)
                         buf_appends(to, "\nwhat happened:\n");
