@@ -139,6 +139,9 @@ if run:
     first = re.search(r"^failures, the cause first:\n(.*)", text, re.M)
     if first and rank is not None and "rank %d on " % rank not in first[1]:
         print("report has another failure first:", first[0])
+    others = re.search(r"^other failures:\n((?:  .*\n)+)", text, re.M)
+    if others and rank is not None and " rank %d on " % rank in others[1]:
+        print("report has the cause among the others:", others[0])
     with open(folder + "/err", encoding="utf-8", errors="replace") as f:
         screen = f.read()
     if reason and s["origin"] == "launcher" and screen.count(reason) > 1:

@@ -86,11 +86,21 @@ const char *story_failure_words(const json_t *f)
         return json_object_get(f, "rank") && !strncmp(words, own, len) ? words + len : words;
 }
 
-bool story_verdict_has_all(const struct story *s)
+/* Whether the verdict is about this failure. */
+static bool is_cause(const struct story *s, const json_t *f)
 {
-        return json_array_size(s->failures) == 1 &&
-               strstr(json_member(s->summary, "verdict"),
-                      story_failure_words(json_array_get(s->failures, 0)));
+        int64_t rank = read_json_number(s->summary, "rank", -1);
+
+        return read_json_number(f, "rank", -1) == rank &&
+               !strcmp(json_member(f, "host"), json_member(s->summary, "host"));
+}
+
+bool story_verdict_has_first(const struct story *s)
+{
+        const json_t *first = json_array_get(s->failures, 0);
+
+        return first && is_cause(s, first) &&
+               strstr(json_member(s->summary, "verdict"), story_failure_words(first));
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -153,15 +163,6 @@ static int compare_failures(const void *a, const void *b)
 static bool is_failure(const json_t *f)
 {
         return json_object_get(f, "rank") || *json_member(f, "host") || *json_member(f, "text");
-}
-
-/* Whether the verdict is about this failure. */
-static bool is_cause(const struct story *s, const json_t *f)
-{
-        int64_t rank = read_json_number(s->summary, "rank", -1);
-
-        return read_json_number(f, "rank", -1) == rank &&
-               !strcmp(json_member(f, "host"), json_member(s->summary, "host"));
 }
 
 /* Puts the cause first, then what failed of its own, then what followed. */

@@ -96,8 +96,8 @@ bool story_is_told(const struct story *s, const struct story_note *n);
 int64_t story_failure_us(const json_t *f);
 /* Returns what a failure says, without the name that its rank gives itself. */
 const char *story_failure_words(const json_t *f);
-/* Returns whether the verdict says all of the only failure. */
-bool story_verdict_has_all(const struct story *s);
+/* Returns whether the first failure is the cause, and the verdict says all of it. */
+bool story_verdict_has_first(const struct story *s);
 /* Returns the host of a node or of a rank; "" if unknown. */
 const char *story_host(const struct story *s, int node, int rank);
 /* Returns whether a rank has left the others before the failure, or a rank other than the cause. */

@@ -252,7 +252,8 @@ static void put_failure(struct buf *to, const struct story *s, struct failure_ro
                                 : "</td></tr>\n");
 }
 
-/* Returns how many rows the failures take; the last row may stand for more failures than named. */
+/* Returns how many rows the failures take that the verdict does not tell; the last row may stand
+ * for more failures than named. */
 static size_t fold_failures(const struct story *s, struct failure_row *rows, size_t *ret_more)
 {
         const json_t *f;
@@ -261,6 +262,8 @@ static size_t fold_failures(const struct story *s, struct failure_row *rows, siz
         *ret_more = 0;
         json_array_foreach(s->failures, i, f)
         {
+                if (!i && story_verdict_has_first(s))
+                        continue;
                 for (k = 0; k < n && !is_same_failure(rows[k].first, f); k++)
                         ;
                 if (k == FAILURES) {
@@ -281,12 +284,13 @@ static void put_failures(struct buf *to, const struct story *s)
         struct failure_row rows[FAILURES];
         size_t more, n = fold_failures(s, rows, &more);
 
-        if (n && !story_verdict_has_all(s)) {
-                buf_appends(
-                        to,
-                        "<section><h2>Failures, the cause first</h2><table>"
-                        "<tr class=\"head\"><th class=\"n\">After</th><th class=\"s\">Where</th>"
-                        "<th class=\"s\">End</th><th>Words</th></tr>\n");
+        if (n) {
+                buf_appends(to, story_verdict_has_first(s)
+                                        ? "<section><h2>Other failures</h2>"
+                                        : "<section><h2>Failures, the cause first</h2>");
+                buf_appends(to, "<table><tr class=\"head\"><th class=\"n\">After</th><th "
+                                "class=\"s\">Where</th>"
+                                "<th class=\"s\">End</th><th>Words</th></tr>\n");
                 for (size_t i = 0; i < n; i++)
                         put_failure(to, s, &rows[i]);
                 buf_appends(to, "</table>");

@@ -404,18 +404,19 @@ static void put_row_text(struct buf *to, const char *text)
 static void print_failures(struct buf *to, const struct story *s)
 {
         const json_t *f;
-        size_t i;
+        size_t i, first = story_verdict_has_first(s);
 
-        if (story_verdict_has_all(s))
-                return;
         json_array_foreach(s->failures, i, f)
         {
                 json_t *rank = json_object_get(f, "rank"), *j;
                 CLEANUP(buf_finish) struct buf line = BUF_INIT;
 
-                if (!i)
-                        buf_appends(to, "\nfailures, the cause first:\n");
-                if (i == FAILURES) {
+                if (i < first)
+                        continue;
+                if (i == first)
+                        buf_appends(to, first ? "\nother failures:\n"
+                                              : "\nfailures, the cause first:\n");
+                if (i == FAILURES + first) {
                         buf_printf(to, "  and %zu more\n", json_array_size(s->failures) - i);
                         break;
                 }
