@@ -37,8 +37,8 @@ class Option:
 # Commands that start ranks, or show what would be started: their options stand before a program.
 LAUNCH = ["run", "plan", "config"]
 # Commands of a run, and of one that goes on.
-RUNS = ["stop", "signal", "wait", "attach", "logs", "why", "top", "report", "rerun"]
-RUNNING = ["stop", "signal", "wait", "attach", "why", "top"]
+RUNS = ["stop", "signal", "drain", "wait", "attach", "logs", "why", "top", "report", "rerun"]
+RUNNING = ["stop", "signal", "drain", "wait", "attach", "why", "top"]
 STATES = "connecting|running|stopping|ending|silent|on [^ ]*"
 
 

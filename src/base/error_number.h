@@ -197,6 +197,7 @@ enum error_number {
         HN_HANG = 811,
         HN_ENDLESS_PATTERN = 812,
         HN_UNWRITTEN = 813,
+        HN_ORDER_REFUSED = 814,
         HN_DETACH_IN_ALLOCATION = 820,
         HN_LOGIND = 821,
         HN_NO_PLACE = 822,

@@ -117,8 +117,8 @@ lacks 'without a list of attempts' logs/latest/summary.json attempts
 
 hn explain restart
 exits 'the table of decisions is printed' 0
-is 'each row with what is seen and what is done' "$(grep -c '^  seen:' "$OUT")$(grep -c '^  decision:' "$OUT")" 99
+is 'each row with what is seen and what is done' "$(grep -c '^  seen:' "$OUT")$(grep -c '^  decision:' "$OUT")" 1010
 hn explain --json restart
-ok 'also as JSON' python3 -c 'import json; r = json.load(open("'"$OUT"'"))["restart"]; assert len(r) == 9 and all(x["seen"] and x["decision"] for x in r)'
+ok 'also as JSON' python3 -c 'import json; r = json.load(open("'"$OUT"'"))["restart"]; assert len(r) == 10 and all(x["seen"] and x["decision"] for x in r)'
 nothing_left 'nothing is left of any attempt'
 done_testing

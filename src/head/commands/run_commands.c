@@ -33,6 +33,7 @@
 #include "head/core/json_text.h"
 #include "head/core/shell_words.h"
 #include "head/options/config.h"
+#include "head/options/option_parse.h"
 #include "head/options/option_table.h"
 #include "head/record/story.h"
 #include "head/run/run_list.h"
@@ -188,8 +189,10 @@ static json_t *await_summary(const struct run *r)
 /* Sends an order. 0, or the exit code. */
 static int order_run(const struct run *r, json_t *request, struct diags *d)
 {
+        const char *refusal;
         struct error err;
         json_t *answer;
+        int rc;
 
         if (r->state != RUN_GOES_ON && r->state != RUN_SILENT) {
                 json_decref(request);
@@ -198,8 +201,12 @@ static int order_run(const struct run *r, json_t *request, struct diags *d)
         answer = run_ask(r->socket, request, ANSWER_MS, &err);
         if (!answer)
                 return refuse_answer(r, &err, d);
+        refusal = json_string_value(json_object_get(answer, "error"));
+        if (refusal)
+                diag_add(d, HN_ORDER_REFUSED, EX_UNAVAILABLE, "run %s: %s", r->id, refusal);
+        rc = refusal ? EX_UNAVAILABLE : 0;
         json_decref(answer);
-        return 0;
+        return rc;
 }
 
 /* Waits for the end of a run. Returns the exit code, with the verdict in @d. */
@@ -249,21 +256,6 @@ static int stop_run(const struct options *o, const struct run *r, struct diags *
         return rc;
 }
 
-/* Returns the number of "USR1", "SIGUSR1" or "10"; 0 = none. */
-static int signal_number(const char *text)
-{
-        char *end;
-        long n = strtol(text, &end, 10);
-
-        if (*text && !*end)
-                return n > 0 && n < NSIG ? (int)n : 0;
-        text += !strncasecmp(text, "SIG", 3) ? 3 : 0;
-        for (int i = 1; i < NSIG; i++)
-                if (sigabbrev_np(i) && !strcasecmp(text, sigabbrev_np(i)))
-                        return i;
-        return 0;
-}
-
 static int signal_run(const struct options *o, const struct run *r, struct diags *d)
 {
         int signo = signal_number(o->argv.v[1]);
@@ -275,6 +267,14 @@ static int signal_run(const struct options *o, const struct run *r, struct diags
                 return EX_USAGE;
         }
         return order_run(r, json_pack("{s:s, s:i}", "do", "signal", "signal", signo), d);
+}
+
+static int drain_host(const struct options *o, const struct run *r, struct diags *d)
+{
+        json_t *request = json_pack("{s:s, s:s, s:I}", "do", "drain", "host", o->argv.v[1], "in_ms",
+                                    (json_int_t)o->drain.in_ms);
+
+        return order_run(r, request, d);
 }
 
 /* --- why, top --------------------------------------------------------------------------------- */
@@ -476,7 +476,9 @@ static int check_words(const struct options *o, struct diags *d)
                               c->name, o->argv.n, o->argv.n == 1 ? "" : "s");
         else
                 di = diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`%s` needs %s", c->name,
-                              o->argv.n ? "a signal" : "the id of a run");
+                              !o->argv.n                    ? "the id of a run"
+                              : o->command == COMMAND_DRAIN ? "a host"
+                                                            : "a signal");
         diag_note(di, "usage: hnlaunch %s [OPTION...]%s%s; hnlaunch ps lists your runs", c->name,
                   *c->words ? " " : "", c->words);
         diag_help(di, "to start a program of this name: hnlaunch run %s", c->name);
@@ -517,6 +519,8 @@ int run_commands_do(const struct options *o, struct diags *d)
                 rc = stop_run(o, r, d);
         else if (o->command == COMMAND_SIGNAL)
                 rc = signal_run(o, r, d);
+        else if (o->command == COMMAND_DRAIN)
+                rc = drain_host(o, r, d);
         else if (o->command == COMMAND_LOGS)
                 rc = run_logs_print(o, r, d);
         else if (o->command == COMMAND_ATTACH)

@@ -121,6 +121,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
                 job_endpoint_create(&j->cluster, &j->attempt, &j->heartbeat, &j->config.ports);
         j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);
         j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
+        j->orders.drain = job_drain_create(&j->cluster, &j->attempt, job_stop_for, j);
         j->pool = thread_pool_create(&j->loop, WRITERS, err);
         if (!j->pool || cluster_open(&j->cluster, &j->config, err) < 0) {
                 job_destroy(j);
@@ -327,12 +328,14 @@ void job_destroy(struct job *j)
         job_endpoint_close(j->endpoint);
         job_push_close(j->push);
         job_status_close(j->status);
+        job_drain_close(j->orders.drain);
         thread_pool_close(j->pool);
         uv_run(&j->loop, UV_RUN_DEFAULT);
         uv_loop_close(&j->loop);
         job_endpoint_free(j->endpoint);
         job_push_free(j->push);
         job_status_free(j->status);
+        job_drain_free(j->orders.drain);
         cluster_finish(&j->cluster);
         outcome_finish(&j->attempt.outcome);
         strv_finish(&j->history.ends);

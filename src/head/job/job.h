@@ -173,6 +173,12 @@ void job_leave(struct job *j);
  * all ranks. */
 void job_order_stop(struct job *j, int64_t grace_ms, int pid);
 void job_signal_ranks(struct job *j, int signo);
+/* Drains a host while its ranks run: they have @in_ms to save and end, then the next attempt begins
+ * without it. @by, for people, has ordered it. A second order can only shorten the time. -errno
+ * with @err, the end of a sentence about the run. */
+int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, struct error *err);
+/* Returns what has ordered that the host is drained in this attempt; NULL = it is not. */
+const char *job_drained_by(const struct job *j, size_t node);
 void job_show_status(struct job *j); /* as Ctrl-\ */
 /* A line of output has told a step of the rank (--progress-re). While the ranks run. */
 void job_line_step(struct job *j, int rank, int64_t step, int64_t total);

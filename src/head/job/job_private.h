@@ -19,6 +19,7 @@
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
+#include "head/job/job_drain.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/job/job_spares.h"
@@ -65,6 +66,7 @@ struct job_orders {
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
         bool held;     /* the stop waits for the rank from which the failures follow */
         struct culprit culprit;
+        struct job_drain *drain; /* hosts that are to leave */
 };
 
 /* What is told once. */
@@ -137,6 +139,8 @@ void job_failed(void *ctx, bool is_cause);
 /* Follows the exit of @rank with 0. With --ends-with rank0, that of rank 0 decides the outcome and
  * stops the ranks that are left, unless the job is stopping already. */
 void job_rank_succeeded(struct job *j, int rank);
+/* Records the cause @c, and stops the ranks of the job @ctx. */
+void job_stop_for(void *ctx, const struct cause *c);
 /* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout
  * (@number is the errno). @text may be NULL. A hang that still stands is named first. */
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);

@@ -313,6 +313,7 @@ static bool rejoin_nodes(struct job *j)
 static void forget_attempt(struct job *j)
 {
         uv_timer_stop(&j->timers.stop);
+        job_drain_forget(j->orders.drain);
         j->orders.held = false;
         outcome_finish(&j->attempt.outcome);
         j->history.lost_bytes = job_lost_bytes(j);

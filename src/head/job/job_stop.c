@@ -236,7 +236,7 @@ void job_failed(void *ctx, bool is_cause)
              job_state_runs(j->attempt.state) &&
              (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_SIGNAL)))
                 return;
-        if ((c->waited && look_before_stop(j)) || hold_stop(j))
+        if (job_drain_failed(j->orders.drain) || (c->waited && look_before_stop(j)) || hold_stop(j))
                 return;
         job_sentence(j, c, why, sizeof(why));
         stop_job(j, c, why);
@@ -246,7 +246,8 @@ void job_rank_succeeded(struct job *j, int rank)
 {
         struct attempt *a = &j->attempt;
 
-        if (rank || j->config.options->success != SUCCESS_RANK0 || a->state != JOB_RUNNING)
+        if (rank || j->config.options->success != SUCCESS_RANK0 || a->state != JOB_RUNNING ||
+            job_drain_any(j->orders.drain))
                 return;
         outcome_decide(&a->outcome);
         if (a->outcome.exited < (size_t)a->plan->world_size)
@@ -264,11 +265,20 @@ void job_blame(struct job *j, int rank, const char *text)
         outcome_blame(&j->attempt.outcome, rank, c->node, text);
 }
 
+void job_stop_for(void *ctx, const struct cause *c)
+{
+        struct job *j = ctx;
+        char why[640];
+
+        attempt_fail(&j->attempt, c);
+        job_sentence(j, c, why, sizeof(why)); /* is no cause if ranks have failed before */
+        stop_job(j, c, why);
+}
+
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
         const struct culprit *culprit = &j->orders.culprit;
         struct cause c = attempt_cause(&j->attempt, kind);
-        char why[640];
 
         if (kind == CAUSE_ORDER)
                 c.signal = number;
@@ -279,9 +289,7 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         if (*culprit->text && culprit->attempt == j->attempt.number &&
             job_status_still_hangs(j->status))
                 cause_blame(&c, culprit->rank, culprit->node, culprit->text);
-        attempt_fail(&j->attempt, &c);
-        job_sentence(j, &c, why, sizeof(why)); /* is no cause if ranks have failed before */
-        stop_job(j, &c, why);
+        job_stop_for(j, &c);
 }
 
 void job_signal_caught(uv_signal_t *s, int signo)
@@ -310,6 +318,16 @@ void job_order_stop(struct job *j, int64_t grace_ms, int pid)
         j->orders.stop = (struct stop_orders){ 0 }; /* no signal of the same cause */
         j->orders.command_pid = pid > 0 ? pid : -1;
         job_signal(j, SIGTERM);
+}
+
+int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, struct error *err)
+{
+        return job_drain_order(j->orders.drain, node, in_ms, by, err);
+}
+
+const char *job_drained_by(const struct job *j, size_t node)
+{
+        return job_drain_by(j->orders.drain, node);
 }
 
 bool job_outlive_terminal(struct job *j)

@@ -64,6 +64,8 @@ struct store_server {
         struct buf out;
 };
 
+#define OWNER_HEAD UINT64_MAX /* of requests of the head itself, whose answers nothing reads */
+
 static uint64_t make_owner(int node, uint32_t client)
 {
         return (uint64_t)node << 32 | client;
@@ -138,6 +140,8 @@ static void send_reply(void *ctx, uint64_t owner, const struct store_reply *repl
         struct store_reply addressed = *reply;
         struct bytes rest = { 0 };
 
+        if (owner == OWNER_HEAD)
+                return;
         addressed.client = (uint32_t)owner;
         if (!reply->n_parts && reply->value.len >= LONG_VALUE) {
                 rest = reply->value;
@@ -334,6 +338,15 @@ bool store_server_has_joined(const struct store_server *r, int rank)
 void store_server_rank_exited(struct store_server *r, int rank)
 {
         store_rank_exited(r->store, rank);
+}
+
+void store_server_set(struct store_server *r, const char *key, const char *value)
+{
+        struct store_request req = { .op = STORE_SET,
+                                     .key = bytes_of(key),
+                                     .value = bytes_of(value) };
+
+        store_request(r->store, OWNER_HEAD, -1, &req);
 }
 
 void store_server_node_lost(struct store_server *r, int node)

@@ -67,6 +67,9 @@ bool store_server_has_joined(const struct store_server *r, int rank);
  * failed" and the name of the rank instead of hanging. */
 void store_server_rank_exited(struct store_server *r, int rank);
 
+/* Writes a key, as hn_store_set() of a rank. */
+void store_server_set(struct store_server *r, const char *key, const char *value);
+
 /* The link to the agent is lost: all ranks of the node count as failed; nothing is sent there any
  * more. */
 void store_server_node_lost(struct store_server *r, int node);

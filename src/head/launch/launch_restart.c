@@ -158,12 +158,15 @@ static void retire_host(struct launch *l, struct intlist *retired, int node, con
         if (intlist_has(retired, node))
                 return;
         intlist_add(retired, node);
-        strv_pushf(&l->end.restart->retired, "%s: %s", host, reason);
-        events_emit(&l->events, (struct event){ .kind = EVENT_NODE_RETIRED,
-                                                .node = node,
-                                                .rank = -1,
-                                                .host = host,
-                                                .text = reason });
+        if (l->end.restart)
+                strv_pushf(&l->end.restart->retired, "%s: %s", host, reason);
+        events_emit(&l->events,
+                    (struct event){ .kind = kind == EVIDENCE_DRAINED ? EVENT_NODE_DRAINED
+                                                                     : EVENT_NODE_RETIRED,
+                                    .node = node,
+                                    .rank = -1,
+                                    .host = host,
+                                    .text = reason });
         launch_bad_hosts_add(l, host, reason, evidence_name(kind));
 }
 
@@ -177,11 +180,20 @@ static void acquit_hosts(struct launch *l, const struct evidence *now)
                         launch_bad_hosts_acquit(l, r->past[i].evidence.host);
 }
 
+static void collect_drained(struct launch *l, struct intlist *retired)
+{
+        for (size_t i = 0; i < l->hosts.n; i++)
+                if (job_drained_by(l->run.job, i))
+                        retire_host(l, retired, (int)i, job_drained_by(l->run.job, i),
+                                    EVIDENCE_DRAINED);
+}
+
 static void collect_retired(struct launch *l, const struct evidence *e,
                             const struct restart_decision *d, struct intlist *retired)
 {
         const struct outcome *o = job_outcome(l->run.job);
 
+        collect_drained(l, retired);
         if (d->verb == RESTART_HOST_OUT)
                 retire_host(l, retired, e->node, d->reason, e->kind);
         for (size_t i = 0; i < o->n_seen; i++)
@@ -237,6 +249,7 @@ static bool decide_next(struct launch *l)
         collect_retired(l, &e, &d, &retired);
         next.verb = restart_verb_name(d.verb);
         next.reason = d.reason;
+        next.extra = e.kind == EVIDENCE_DRAINED;
         rc = job_restart_as(l->run.job, &l->plan, &next);
         if (rc > 0)
                 begin_attempt(l);
@@ -244,9 +257,25 @@ static bool decide_next(struct launch *l)
         return rc > 0;
 }
 
+/* Without --restart auto: the next attempt is no failure, and does not count as one. */
+static bool leave_drained(struct launch *l)
+{
+        CLEANUP(intlist_finish) struct intlist retired = { 0 };
+        struct job_next next = {
+                .retired = &retired, .verb = "host out", .reason = "drained", .extra = true
+        };
+
+        collect_drained(l, &retired);
+        return job_restart_as(l->run.job, &l->plan, &next) > 0;
+}
+
 bool launch_restart_again(struct launch *l)
 {
-        return l->end.restart ? decide_next(l) : job_restart(l->run.job, &l->plan);
+        if (l->end.restart)
+                return decide_next(l);
+        return job_outcome(l->run.job)->cause.kind == CAUSE_DRAIN
+                       ? leave_drained(l)
+                       : job_restart(l->run.job, &l->plan);
 }
 
 int launch_restart_code(struct launch *l, int code)

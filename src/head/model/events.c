@@ -29,6 +29,7 @@ static const char *const event_names[EVENT_KINDS] = {
         [EVENT_RESTART] = "run.restart",
         [EVENT_DECISION] = "run.decision",
         [EVENT_NODE_RETIRED] = "node.retired",
+        [EVENT_NODE_DRAINED] = "node.drained",
         [EVENT_NODE_REPLACED] = "node.replaced",
         [EVENT_RUN_SHRUNK] = "run.shrunk",
         [EVENT_RANK_EXITED] = "rank.exited",

@@ -44,6 +44,7 @@ enum event_kind {
         EVENT_RESTART,      /* value = next attempt, count = spare hosts left, text = reason */
         EVENT_DECISION,     /* --restart auto: value = the attempt that has ended, from 1, text */
         EVENT_NODE_RETIRED, /* the job uses the host no longer: text = reason */
+        EVENT_NODE_DRAINED, /* the same after a drain: text = the order */
         /* The ranks of a lost node move, or a node has failed before the start: text = new host;
          * value = 1: it is connected as the same node. */
         EVENT_NODE_REPLACED,

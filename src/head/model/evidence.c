@@ -43,6 +43,7 @@ const char *evidence_name(enum evidence_kind kind)
                 [EVIDENCE_LOST] = "lost",       [EVIDENCE_NODE] = "node",
                 [EVIDENCE_MISSING] = "missing", [EVIDENCE_OOM] = "oom",
                 [EVIDENCE_PREPARE] = "prepare", [EVIDENCE_FULL] = "full",
+                [EVIDENCE_DRAINED] = "drained",
         };
 
         return names[kind];
@@ -281,6 +282,8 @@ void evidence_collect(struct evidence *ret, const struct outcome *o, const struc
         snprintf(e.host, sizeof(e.host), "%s", name_host(f, c->node));
         if (c->kind == CAUSE_NODE) {
                 e.kind = EVIDENCE_LOST;
+        } else if (c->kind == CAUSE_DRAIN) {
+                e.kind = EVIDENCE_DRAINED;
         } else if (c->kind == CAUSE_HANG || c->kind == CAUSE_STUCK) {
                 e.kind = EVIDENCE_HANG;
                 e.code = c->code;

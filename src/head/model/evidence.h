@@ -22,6 +22,7 @@ enum evidence_kind {
         EVIDENCE_FAULT,   /* by one of ILL, BUS, FPE, SEGV, ABRT, or its shell tells so */
         EVIDENCE_GPU,     /* the driver of the GPU, or the kernel, reports a broken one */
         EVIDENCE_HANG,    /* a hang; @host "" = it names none */
+        EVIDENCE_DRAINED, /* a host was drained */
         EVIDENCE_LOST,    /* a host or its agent was lost */
         EVIDENCE_NODE,    /* what belongs to the node alone failed: push, spawn, its /tmp */
         EVIDENCE_MISSING, /* the program, its folder or a library of it: on no node */

@@ -65,7 +65,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
                 [CAUSE_REFUSED] = 1,     [CAUSE_NETWORK] = 2,  [CAUSE_NODE] = 2,
                 [CAUSE_SIGNAL] = 3,      [CAUSE_ABORT] = 4,    [CAUSE_EXIT] = 6,
                 [CAUSE_UNFINALIZED] = 6, [CAUSE_LATE] = 6,     [CAUSE_LEFT] = 6,
-                [CAUSE_WORLDS] = OURS,   [CAUSE_STUCK] = 6,
+                [CAUSE_WORLDS] = OURS,   [CAUSE_STUCK] = 6,    [CAUSE_DRAIN] = 1,
         };
 
         if (c->echo)
@@ -500,6 +500,7 @@ int outcome_exit_code(const struct outcome *o)
         case CAUSE_WORLDS:
                 return EX_CONFIG;
         case CAUSE_NODE:
+        case CAUSE_DRAIN:
         case CAUSE_NETWORK:
                 return EX_FAILED;
         case CAUSE_STDOUT:
@@ -582,9 +583,9 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                          c->kind == CAUSE_LEFT ? ", and others failed without it" : "",
                          c->kind == CAUSE_LEFT && *text ? ", the first with" : "",
                          *text ? ": " : "", text);
-        } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED) {
-                snprintf(to, size, "%s%s: %s", c->kind == CAUSE_NODE ? "lost node " : "", host,
-                         text);
+        } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED || c->kind == CAUSE_DRAIN) {
+                snprintf(to, size, "%s%s%s: %s", c->kind == CAUSE_NODE ? "lost node " : "", host,
+                         c->kind == CAUSE_DRAIN ? " was drained" : "", text);
         } else if (c->kind == CAUSE_NONE) {
                 snprintf(to, size, "all ranks exited 0");
         } else {

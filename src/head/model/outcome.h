@@ -27,6 +27,7 @@ enum cause_kind {
         CAUSE_WORLDS,  /* ranks were worlds of one, each in its own MPI: @text is the sentence */
         CAUSE_REFUSED, /* a program could not be started; @error */
         CAUSE_NODE,    /* a node was lost */
+        CAUSE_DRAIN,   /* a node was drained: the job goes on without it; @text: by what */
         CAUSE_NETWORK, /* all nodes at once: probably the network of this machine */
         CAUSE_SIGNAL,  /* a rank was killed by @signal */
         CAUSE_ABORT,   /* hn_abort(): @code, @text */

@@ -131,6 +131,12 @@ static bool decide_lost(const struct restart_trial *t)
                set_decision(t, RESTART_HOST_OUT, "%s or its agent was lost", t->now->host);
 }
 
+static bool decide_drained(const struct restart_trial *t)
+{
+        return t->now->kind == EVIDENCE_DRAINED &&
+               set_decision(t, RESTART_HOST_OUT, "%s was drained", t->now->host);
+}
+
 static bool decide_node(const struct restart_trial *t)
 {
         const char *other = NULL;
@@ -213,6 +219,8 @@ const struct restart_rule restart_rules[] = {
           decide_own },
         { "exit 93 (--give-up)", "stop: the program wants no other attempt", decide_given_up },
         { "the program is missing on all nodes (on one alone: see below)", "stop", decide_missing },
+        { "a host was drained (hnlaunch drain)", "that host out, a spare host in; no failure",
+          decide_drained },
         { "a host or its agent was lost", "that host out, a spare host in", decide_lost },
         { "what belongs to the node alone failed: push, start of a process, its /tmp, "
           "/dev/shm or own disk",

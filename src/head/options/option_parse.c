@@ -43,6 +43,7 @@ const char *value_noun(const struct option_def *def)
                 { "N", "a number" },
                 { "K", "a number" },
                 { "TIME", "a time such as 10s" },
+                { "SIG", "a signal" },
                 { "SIZE", "a size such as 512M" },
                 { "NAME", "a name" },
                 { "PORT", "a port" },
@@ -331,6 +332,31 @@ OPTION_PARSER(value_limit)
         else if (read_span(field, text, def->min, 3660 * DAY_MS) < 0)
                 return err_set(err, EINVAL,
                                "must be a time such as 10s, 2m or 1h, or never, got `%s`", text);
+        return 0;
+}
+
+int signal_number(const char *text)
+{
+        char *end;
+        long n = strtol(text, &end, 10);
+
+        if (*text && !*end)
+                return n > 0 && n < NSIG ? (int)n : 0;
+        text += !strncasecmp(text, "SIG", 3) ? 3 : 0;
+        for (int i = 1; i < NSIG; i++)
+                if (sigabbrev_np(i) && !strcasecmp(text, sigabbrev_np(i)))
+                        return i;
+        return 0;
+}
+
+OPTION_PARSER(value_signal)
+{
+        int signo = signal_number(text);
+
+        if (!signo)
+                return err_set(err, EINVAL, "needs %s of kill -l, for example USR1, not `%s`",
+                               value_noun(def), text);
+        *(int *)field = signo;
         return 0;
 }
 

@@ -32,6 +32,7 @@ OPTION_PARSER(value_ppn);         /* int: number, PLAN_PPN_GPU or PLAN_PPN_CPU *
 OPTION_PARSER(value_local);       /* sets o->local and o->local_n; the field is o->local_n */
 OPTION_PARSER(value_span);        /* int64_t milliseconds: 10s 2m 500ms 1h, bare = seconds */
 OPTION_PARSER(value_limit);       /* as value_span, or never */
+OPTION_PARSER(value_signal);      /* int: USR1, SIGUSR1 or 10 */
 OPTION_PARSER(value_moment);      /* int64_t microseconds: 7.5s 1m07s, of a run; or failure */
 OPTION_PARSER(value_size);        /* int64_t bytes: 512M, 2G; K, M, G, T are powers of 1024 */
 OPTION_PARSER(value_label);       /* enum label_mode and the template */
@@ -42,5 +43,7 @@ OPTION_PARSER(value_export);      /* char *: ALL is NULL */
 OPTION_PARSER(value_ranks);       /* struct intlist */
 OPTION_PARSER(value_more);        /* int: "" adds 1, else a number */
 
+/* Returns the number of "USR1", "SIGUSR1" or "10"; 0 = there is no such signal. */
+int signal_number(const char *text);
 /* Returns the kind of argument for messages: "a file", "slot|node". */
 const char *value_noun(const struct option_def *def);

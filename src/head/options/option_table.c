@@ -183,6 +183,10 @@ const struct option_def option_table[] = {
         { "bad-hosts", 0, "FILE|none", "hosts that runs have put out (default: hosts.bad in the state folder)",
           "run.bad_hosts", NULL, GROUP_WHEN, OPTION_PATH, .commands = ON_LAUNCH | ON(BAD),
           .parse = value_text, FIELD(restart.bad_hosts) },
+        { "drain-signal", 0, "SIG", "a host is drained: send its ranks this signal at once, as USR1",
+          "run.drain_signal", NULL, GROUP_WHEN, .parse = value_signal, FIELD(drain.signal) },
+        { "in", 0, "TIME", "drain: time for the ranks to save and end, then SIGTERM",
+          NULL, "2m", GROUP_WHEN, .commands = ON(DRAIN), .parse = value_span, FIELD(drain.in_ms) },
         { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, OPTION_KEY, .parse = value_choice, FIELD(contain) },
         /* ssh */
@@ -357,6 +361,10 @@ const struct option_command option_commands[] = {
                            "hnlaunch stop k3f9q --grace 0           SIGKILL at once\n" },
         [COMMAND_SIGNAL] = { "signal", "send a signal to all ranks of a run", "RUN SIGNAL", 2, 2,
                              "hnlaunch signal k3f9q USR1\n" },
+        [COMMAND_DRAIN] = { "drain", "let a run go on without a host, when its ranks have saved",
+                            "RUN HOST", 2, 2,
+                            "hnlaunch drain k3f9q gpu017             for maintenance\n"
+                            "hnlaunch drain k3f9q gpu017 --in 30s    the host ends soon\n" },
         [COMMAND_WAIT] = { "wait", "wait for the end of a run, and exit with its code", "RUN", 1,
                            1 },
         [COMMAND_ATTACH] = { "attach", "show the output of a run from where it was left", "[RUN]",

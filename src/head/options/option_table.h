@@ -54,8 +54,8 @@ enum {
 
 enum {
         ON_LAUNCH = ON(RUN) | ON(PLAN) | ON(CONFIG),
-        ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(WAIT) | ON(ATTACH) | ON(RERUN) | ON(LOGS) |
-                  ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
+        ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(DRAIN) | ON(WAIT) | ON(ATTACH) | ON(RERUN) |
+                  ON(LOGS) | ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
         ON_ALL = ON_LAUNCH | ON_RUNS | ON(BAD) | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
 };
 

@@ -25,6 +25,7 @@ enum command {
         COMMAND_PS,
         COMMAND_STOP,
         COMMAND_SIGNAL,
+        COMMAND_DRAIN,
         COMMAND_WAIT,
         COMMAND_ATTACH,
         COMMAND_RERUN,
@@ -74,6 +75,11 @@ struct restart_options {
         char *progress_file;   /* pattern of glob(7); NULL = none */
         char *bad_hosts;       /* file, or "none"; NULL = that of the state folder */
         struct strv leave_out; /* names of hosts that are bad in this run, run.leave_out */
+};
+
+struct drain_options {
+        int signal;    /* --drain-signal; 0 = none */
+        int64_t in_ms; /* drain --in */
 };
 
 struct options {
@@ -127,6 +133,7 @@ struct options {
         enum success success;
         int max_restarts; /* with --restart auto and without --max-restarts the highest number */
         struct restart_options restart;
+        struct drain_options drain;
         int64_t node_timeout_ms;
         unsigned contain; /* enum contain_level of wire/msg.h */
         /* ssh */

@@ -151,6 +151,20 @@ static void begin_to_look(struct run_client *c)
         send_run_line(c, c->server->ops.top(c->server->ctx));
 }
 
+static void drain_by_request(struct run_client *c, const json_t *request)
+{
+        const char *host = json_string_value(json_object_get(request, "host"));
+        const json_t *in_ms = json_object_get(request, "in_ms");
+        struct error err;
+
+        if (!host || json_integer_value(in_ms) < 0 || (in_ms && !json_is_integer(in_ms)))
+                refuse_run_request(c, "a malformed request");
+        else if (c->server->ops.drain(c->server->ctx, host, json_integer_value(in_ms), &err) < 0)
+                refuse_run_request(c, err.text);
+        else
+                answer_client(c, json_pack("{s:b}", "ok", 1));
+}
+
 static void obey_request(struct run_client *c, const json_t *request)
 {
         struct run_socket *s = c->server;
@@ -184,6 +198,8 @@ static void obey_request(struct run_client *c, const json_t *request)
                 answer_client(c, json_pack("{s:b}", "ok", 1));
                 s->ops.stop(s->ctx, json_is_integer(grace) ? json_integer_value(grace) : -1,
                             c->pid);
+        } else if (!strcmp(what, "drain")) {
+                drain_by_request(c, request);
         } else if (!strcmp(what, "signal") && json_integer_value(number) > 0 &&
                    json_integer_value(number) < NSIG) {
                 s->ops.signal(s->ctx, (int)json_integer_value(number));

@@ -23,6 +23,9 @@ struct run_socket_ops {
         void (*stop)(void *ctx, int64_t grace_ms, int pid);
         void (*signal)(void *ctx, int signo); /* to all ranks */
         void (*status)(void *ctx);            /* as Ctrl-\ */
+        /* The ranks of a host have @in_ms to save; then the run goes on without it. -errno with
+         * @err. */
+        int (*drain)(void *ctx, const char *host, int64_t in_ms, struct error *err);
         /* What comes from the stream socket @fd, which is taken over, is standard input of the
          * ranks; then its end. -errno with @err. */
         int (*lend_stdin)(void *ctx, int fd, struct error *err);

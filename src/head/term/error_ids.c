@@ -927,6 +927,11 @@ const struct error_id error_ids[] = {
           "count the bytes of ranks that the reader did not get.",
           "hnlaunch logs RUN has the recorded output of the run, the files of --log-dir have all of it. Without an order to end "
           "hnlaunch waits for its readers." },
+        { HN_ORDER_REFUSED,
+          "the run does not follow the order",
+          "The message has the reason. hnlaunch drain needs a host of the run with ranks that run now, and a run that can go on "
+          "without it: with --restart auto, --max-restarts, --spares or --min-nodes.",
+          "hnlaunch top RUN shows the hosts; hnlaunch stop RUN ends the run." },
         { HN_DETACH_IN_ALLOCATION,
           "--detach inside an allocation",
           "The resource manager ends the allocation, with all that runs in it, when the script or shell of the allocation "

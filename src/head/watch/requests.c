@@ -6,6 +6,7 @@
 #include "head/watch/requests.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/error_number.h"
 #include "base/memory.h"
@@ -82,6 +83,18 @@ static void show_status(void *ctx)
         job_show_status(r->job);
 }
 
+static int order_drain(void *ctx, const char *host, int64_t in_ms, struct error *err)
+{
+        struct run_view *r = ctx;
+        size_t i = 0;
+
+        while (i < r->hosts->n && strcmp(r->hosts->v[i].name, host))
+                i++;
+        if (i == r->hosts->n)
+                return err_set(err, ENOENT, "%s is not one of its hosts", host);
+        return job_drain_host(r->job, i, in_ms, "hnlaunch drain", err);
+}
+
 static int lend_stdin(void *ctx, int fd, struct error *err)
 {
         struct run_view *r = ctx;
@@ -113,10 +126,11 @@ static void end_watch(void *ctx)
 
 void requests_open(struct run_view *r, struct diags *d)
 {
-        static const struct run_socket_ops ops = {
-                describe_by_request, stop_by_request, signal_by_request, show_status, lend_stdin,
-                end_stdin,           look_by_request, watch_by_request,  end_watch
-        };
+        static const struct run_socket_ops ops = { describe_by_request, stop_by_request,
+                                                   signal_by_request,   show_status,
+                                                   order_drain,         lend_stdin,
+                                                   end_stdin,           look_by_request,
+                                                   watch_by_request,    end_watch };
         struct error err = { 0 };
 
         /* Another run that ends may remove the folder in between, which libuv calls EACCES. */

@@ -124,6 +124,20 @@ TEST(a_lost_host_goes)
         SAYS(s, "b or its agent was lost");
 }
 
+TEST(a_drained_host_goes_and_no_attempt_was_in_vain)
+{
+        struct series s = { 0 };
+
+        for (int i = 0; i < 8; i++) {
+                char name[16];
+
+                snprintf(name, sizeof(name), "n%d", i);
+                IS(add(&s, of(EVIDENCE_DRAINED, name)), HOST_OUT);
+        }
+        SAYS(s, "n7 was drained");
+        IS(add(&s, exits(1, "", "a")), SAME);
+}
+
 TEST(lost_hosts_are_no_attempts_in_vain)
 {
         struct series s = { 0 };
@@ -276,7 +290,7 @@ TEST(attempts_with_progress_never_end)
 
 TEST(every_row_is_told)
 {
-        assert_int_equal(restart_rule_count, 9);
+        assert_int_equal(restart_rule_count, 10);
         for (size_t i = 0; i < restart_rule_count; i++) {
                 assert_true(*restart_rules[i].seen && *restart_rules[i].decision);
                 assert_non_null(restart_rules[i].decide);

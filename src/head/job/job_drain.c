@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several hosts may be drained at once: the attempt ends at the earliest of their times, and the
+ * next one begins without all of them. A failure of a rank or node meanwhile follows from the
+ * drain: ranks that have saved leave the others. Orders to end, limits of time and hn_abort() do
+ * not, and end the run as ever.
+ */
+#include "head/job/job_drain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "head/job/attempt.h"
+#include "head/job/cluster.h"
+#include "head/job/store_server.h"
+#include "head/status/rank_table_text.h"
+
+struct job_drain {
+        struct cluster *cluster;
+        struct attempt *attempt;
+        void (*end)(void *ctx, const struct cause *c);
+        void *ctx;
+        uv_timer_t timer;     /* the time of the ranks */
+        struct intlist nodes; /* in the order in which they were ordered */
+        struct strv orders;   /* what has ordered each, for people */
+        int64_t began_ns;     /* clock_ns() of the first order */
+        int64_t until_ms;     /* clock_ms() at which the first time is over */
+        bool ended;           /* the attempt ends because of them */
+};
+
+static bool is_draining(const struct job_drain *d)
+{
+        return d->nodes.n && !d->ended && d->attempt->state == JOB_RUNNING;
+}
+
+/* @how: the reason why now. */
+static void end_drained(struct job_drain *d, const char *how)
+{
+        struct cause c = attempt_cause(d->attempt, CAUSE_DRAIN);
+
+        d->ended = true;
+        c.node = d->nodes.v[0];
+        c.at_ns = d->began_ns; /* before all that follows from it */
+        snprintf(c.text, sizeof(c.text), "%s, %s", d->orders.v[0], how);
+        d->end(d->ctx, &c);
+}
+
+static void on_drain_time_over(uv_timer_t *t)
+{
+        struct job_drain *d = t->data;
+
+        if (is_draining(d))
+                end_drained(d, "the time for its ranks is over");
+}
+
+/* ---- orders ---- */
+
+static void tell_ranks(struct job_drain *d, struct node *n, int64_t in_ms)
+{
+        CLEANUP(free_textp) char *key = xasprintf("hn/drain/%s", n->host->name);
+        CLEANUP(free_textp) char *value = xasprintf("%lld", (long long)in_ms);
+
+        store_server_set(d->attempt->store, key, value);
+        if (!d->cluster->options->drain.signal)
+                return;
+        number_encode(&n->out, MSG_SIGNAL, (uint32_t)d->cluster->options->drain.signal);
+        node_flush(n);
+}
+
+static int check_order(const struct job_drain *d, const struct node *n, struct error *err)
+{
+        const struct options *o = d->cluster->options;
+
+        if (!o->max_restarts && !options_replace_nodes(o))
+                return err_set(err, EPERM,
+                               "it cannot go on without a host: it has none of --restart auto, "
+                               "--max-restarts, --spares and --min-nodes");
+        if (d->attempt->state != JOB_RUNNING)
+                return err_set(err, EAGAIN, "its ranks do not run, or are being stopped");
+        if (n->state != NODE_RUNNING)
+                return err_set(err, ENOENT, "no rank runs on %s", n->host->name);
+        return 0;
+}
+
+int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char *by,
+                    struct error *err)
+{
+        struct node *n = &d->cluster->nodes[node];
+        int64_t until_ms = clock_ms() + in_ms;
+        int r = check_order(d, n, err);
+
+        if (r < 0)
+                return r;
+        log_line(LOG_WARN, "%s is drained (%s): the ranks have %s to save and end", n->host->name,
+                 by, rank_span((uint64_t)in_ms).text);
+        if (!d->nodes.n)
+                d->began_ns = clock_ns();
+        if (!d->nodes.n || until_ms < d->until_ms) {
+                d->until_ms = until_ms;
+                uv_timer_start(&d->timer, on_drain_time_over, (uint64_t)in_ms, 0);
+        }
+        if (!intlist_has(&d->nodes, n->index)) {
+                intlist_add(&d->nodes, n->index);
+                strv_push(&d->orders, by);
+        }
+        tell_ranks(d, n, in_ms);
+        return 0;
+}
+
+const char *job_drain_by(const struct job_drain *d, size_t node)
+{
+        for (size_t i = 0; i < d->nodes.n; i++)
+                if (d->nodes.v[i] == (int)node)
+                        return d->orders.v[i];
+        return NULL;
+}
+
+bool job_drain_any(const struct job_drain *d)
+{
+        return d->nodes.n;
+}
+
+/* ---- answers ---- */
+
+void job_drain_rank_ended(struct job_drain *d)
+{
+        const struct attempt *a = d->attempt;
+
+        if (is_draining(d) && a->outcome.exited == (size_t)a->plan->world_size)
+                end_drained(d, "all ranks have ended");
+}
+
+bool job_drain_failed(struct job_drain *d)
+{
+        const struct outcome *o = &d->attempt->outcome;
+
+        if (!is_draining(d) || o->cause.kind == CAUSE_ABORT ||
+            (!outcome_is_workers(o) && o->cause.kind != CAUSE_NODE))
+                return false;
+        end_drained(d, "and ranks have left");
+        return true;
+}
+
+/* ---- life ---- */
+
+struct job_drain *job_drain_create(struct cluster *c, struct attempt *a,
+                                   void (*end)(void *ctx, const struct cause *c), void *ctx)
+{
+        struct job_drain *d = xcalloc(1, sizeof(*d));
+
+        d->cluster = c;
+        d->attempt = a;
+        d->end = end;
+        d->ctx = ctx;
+        cluster_init_timer(c, &d->timer, d);
+        return d;
+}
+
+void job_drain_forget(struct job_drain *d)
+{
+        uv_timer_stop(&d->timer);
+        intlist_finish(&d->nodes);
+        strv_finish(&d->orders);
+        d->ended = false;
+}
+
+void job_drain_close(struct job_drain *d)
+{
+        job_drain_forget(d);
+        uv_close((uv_handle_t *)&d->timer, NULL);
+}
+
+void job_drain_free(struct job_drain *d)
+{
+        free(d);
+}

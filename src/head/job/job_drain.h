@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job drain: a run goes on without a host, when its ranks have saved
+ *
+ * All ranks are told at once, by the key hn/drain/HOST of the store; those of the host also by
+ * --drain-signal. They answer by exiting with 0. The attempt ends when all ranks have answered,
+ * when a rank or node fails, or when the time is over; its cause is CAUSE_DRAIN, and the next
+ * attempt begins without the host. Main loop's thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct attempt;
+struct cause;
+struct cluster;
+struct job_drain;
+
+/* @end(@ctx) records the cause, and stops the ranks that are left. All pointers are borrowed. */
+struct job_drain *job_drain_create(struct cluster *c, struct attempt *a,
+                                   void (*end)(void *ctx, const struct cause *c), void *ctx);
+/* Closes the timer; job_drain_free() after the loop has turned. */
+void job_drain_close(struct job_drain *d);
+void job_drain_free(struct job_drain *d);
+
+/* job_drain_host() and job_drained_by() of job.h. */
+int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char *by,
+                    struct error *err);
+const char *job_drain_by(const struct job_drain *d, size_t node);
+/* Whether a host is drained in this attempt. */
+bool job_drain_any(const struct job_drain *d);
+/* A rank has ended: ends the attempt if a host is drained and all have ended. */
+void job_drain_rank_ended(struct job_drain *d);
+/* A rank or node has failed. True: a host is drained, and the attempt ends for that. */
+bool job_drain_failed(struct job_drain *d);
+void job_drain_forget(struct job_drain *d); /* the attempt is over */

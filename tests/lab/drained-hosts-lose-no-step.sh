@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch drain: all ranks learn of it, save and end, and go on without the host; not a step is done twice. A program
+# that does not answer gets SIGTERM when the time is over.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+command -v python3 >/dev/null || skip_all 'needs python3'
+lab_up 5 2
+sed 's/^\(node00[45].*\)/\1 spare/' "$TMP/hosts.txt" >spare.txt
+export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONPATH=$ROOT/packaging/python
+train() { lab_start -H spare.txt --restart auto --bad-hosts "$PWD/bad" -x HNLAUNCH_LIBRARY --label none --log-dir logs "$@" \
+    python3 "$ROOT/tests/lab/training.py" 60; }
+run_id() { sed -n 's/^hnlaunch: run \([a-z0-9]*\):.*/\1/p' "$ERR"; }
+six() { [[ $(grep -c "$1" "$OUT") == 6 ]]; }
+begin() { # ARG...: starts, and waits until steps are done
+    rm -rf steps saved bad
+    train "$@"
+    wait_for test -s steps || fail 'the training is at work' "$(cat "$ERR")"
+    ID=$(run_id)
+}
+drain() { # ARG...: beside the run, whose output stays in $OUT and $ERR
+    "$LAB" run "$LAB_HNLAUNCH" drain "$@" >drain.out 2>&1
+    RC=$?
+}
+all_steps() { diff <(seq 60) steps; }
+
+for saves in store signal; do
+    export SAVES=$saves
+    begin --drain-signal USR1
+    drain "$ID" node002
+    exits "$saves: the order is taken" 0
+    finish
+    exits "$saves: the run ends well" 0
+    ok "$saves: all six ranks have saved" six 'saved step'
+    ok "$saves: no step is lost, and none is done twice" all_steps
+    has "$saves: the head tells of the drain" "$ERR" 'node002 is drained (hnlaunch drain): the ranks have 120s to save and end'
+    has "$saves: a spare host comes in" "$ERR" 'node004 takes the place of node002'
+    is "$saves: it has the ranks of the host" "$(grep -c 'rank [23] on node004 attempt 1' "$OUT")" 2
+    is "$saves: the others stay" "$(grep -c 'rank [0145] on node00[13] attempt 1' "$OUT")" 4
+done
+
+has 'the event is that of a drain' logs/latest/events.ndjson '"ev":"node.drained","node":1,"host":"node002","text":"hnlaunch drain"'
+lacks 'and no host was put out for a failure' logs/latest/events.ndjson node.retired
+ok 'the host is noted for later runs' grep -q '"host": *"node002", *"reason": *"hnlaunch drain"' bad
+ok 'the summary has the attempt' python3 -c 'import json
+a = json.load(open("logs/latest/summary.json"))["attempts"][0]
+assert (a["evidence"], a["decision"], a["host"]) == ("drained", "host out", "node002"), a'
+
+# Two hosts at once, of which one has rank 0; the program answers to neither the key nor the signal: its time is over.
+export HANGS=1 SAVES=store
+begin --grace 5s
+drain "$ID" node001 --in 1m
+exits 'the first of two hosts' 0
+drain "$ID" node003 --in 1s
+exits 'the second ends sooner' 0
+begun() { grep -q 'rank 0 on node00[45] attempt 1 begins' "$OUT"; }
+ok 'when the shorter time is over, the next attempt begins' wait_for begun
+drain "$ID" node002
+exits 'a drain of a later attempt' 0
+has 'the reason of the first' "$ERR" 'node001 was drained: hnlaunch drain, the time for its ranks is over'
+ok 'both hosts are replaced' test "$(grep -c 'rank [0145] on node00[45] attempt 1' "$OUT")" = 4
+is 'the third stays' "$(grep -c 'rank [23] on node002 attempt 1' "$OUT")" 2
+drain "$ID" node001
+exits 'a host that is gone cannot be drained: 69' 69
+has 'it is HN814' drain.out "error[HN814]: run $ID: no rank runs on node001"
+drain "$ID" node009
+exits 'nor can a stranger' 69
+has 'that is told' drain.out "run $ID: node009 is not one of its hosts"
+kill -TERM "$PID"
+finish
+exits 'an order to end is no drain: 143' 143
+lacks 'and retires no host' bad node002
+
+head -n 3 "$TMP/hosts.txt" >three.txt
+rm bad
+lab_start -H three.txt --label none sh -c 'echo up; exec sleep 60'
+wait_for six up || fail 'six ranks are up'
+drain "$(run_id)" node001
+exits 'a run without restarts refuses it: 69' 69
+has 'and says why' drain.out 'it cannot go on without a host'
+kill -TERM "$PID"
+finish
+
+head -n 2 "$TMP/hosts.txt" >two.txt
+lab_start -H two.txt --restart auto --bad-hosts "$PWD/bad" --drain-signal USR1 --label none --grace 1s \
+    sh -c 'trap "exit 0" USR1; echo up; while :; do sleep 0.1; done'
+four() { [[ $(grep -c up "$OUT") == 4 ]]; }
+wait_for four || fail 'four ranks are up'
+drain "$(run_id)" node002 --in 1s
+finish
+exits 'without a spare host the job ends: 125' 125
+has 'with the reason' "$ERR" '| node002: hnlaunch drain'
+lab_nothing_left 'nothing is left'
+done_testing
