@@ -28,6 +28,8 @@ PURPOSE = {
     "hn_comm_barrier": "wait until all ranks of a communicator have arrived",
     "hn_comm_create": "make a communicator for collectives over arrays (Gloo, NCCL)",
     "hn_comm_free": "free a communicator, ask for its rank and size",
+    "hn_drained": "tell the launcher that this rank has saved",
+    "hn_draining": "ask whether a host of the job is to leave",
     "hn_dtype_size": "size of a data type of the collectives",
     "hn_event_poll": "read the next event of the job: failed ranks, lost nodes",
     "hn_finalize": "disconnect this rank from its job",

@@ -283,6 +283,19 @@ HN_API hn_status hn_report_error(const char *kind, const char *fmt, ...) HN_PRIN
  * under torchrun. */
 HN_API hn_status hn_progress(int64_t step, int64_t total, const char *note);
 
+/* --- hosts that leave --------------------------------------------------------------------------
+ */
+
+/* 1 when a host of the job is to leave (hnlaunch drain), also that of another rank: save, and exit
+ * with 0 or call hn_drained(). 0 = none is; below 0: an hn_status. One request to the store; ranks
+ * do not see it in the same moment, so those that save together agree first, for example by
+ * hn_broadcast_bytes(). Always 0 under torchrun. */
+HN_API int hn_draining(void);
+/* Tells the launcher that this rank has saved. When all ranks have, or have exited, the launcher
+ * ends them by SIGTERM, and starts the job again without the host. Nothing happens while no host
+ * is to leave. */
+HN_API hn_status hn_drained(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -73,6 +73,25 @@ hn_status hn_report_error(const char *kind, const char *fmt, ...)
         return conn_post(s->conn, &req);
 }
 
+int hn_draining(void)
+{
+        const char *key = STORE_DRAIN_KEY;
+        int present = 0;
+        hn_status status = hn_store_check(hn_store_default(), &key, 1, &present);
+
+        return status == HN_OK ? present : (int)status;
+}
+
+hn_status hn_drained(void)
+{
+        struct process *s = process_get();
+        struct store_request req = { .op = STORE_DRAINED };
+
+        if (!s)
+                return HN_ERR_NOT_LAUNCHED;
+        return s->singleton ? HN_OK : conn_call(s->conn, &req, HN_DEFAULT_TIMEOUT, NULL);
+}
+
 hn_status hn_progress(int64_t step, int64_t total, const char *note)
 {
         struct process *s = process_get();

@@ -57,6 +57,7 @@ static const struct {
         [STORE_CANCEL] = { "CANCEL", F_KNOWN | F_SILENT },
         [STORE_REPORT_ERROR] = { "REPORT_ERROR", F_KNOWN | F_SILENT | F_KEY | F_TEXT },
         [STORE_PROGRESS] = { "PROGRESS", F_KNOWN | F_SILENT | F_NUMBER | F_TOTAL | F_TEXT },
+        [STORE_DRAINED] = { "DRAINED", F_KNOWN },
         [STORE_FETCH] = { "FETCH", F_KNOWN | F_KEYS },
         [STORE_SET_MANY] = { "SET_MANY", F_KNOWN | F_KEYS | F_VALUES },
         [STORE_PUSH] = { "PUSH", F_KNOWN | F_KEY | F_VALUE },

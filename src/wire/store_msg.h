@@ -42,6 +42,10 @@ enum {
 #define STORE_OWN_PREFIX     "\0hn:"
 #define STORE_OWN_PREFIX_LEN (sizeof(STORE_OWN_PREFIX) - 1)
 
+/* Exists when a host is drained, with the name of the newest. The same with a / and the name of a
+ * host has the milliseconds that its ranks have. */
+#define STORE_DRAIN_KEY "hn/drain"
+
 enum store_op {
         /* answered at once */
         STORE_HELLO = 1, /* number = my rank; first on every connection */
@@ -66,6 +70,8 @@ enum store_op {
         STORE_CANCEL,       /* tag = the request to give up */
         STORE_REPORT_ERROR, /* key = kind, text */
         STORE_PROGRESS,     /* number = step, total, text */
+        /* answered at once: this rank has saved, and may be ended */
+        STORE_DRAINED,
         STORE_OPS,
         /* endpoint -> head only: additions for PyTorch's TCPStore */
         STORE_FETCH = 32, /* keys; never waits. reply.value = per key a u64 length and the bytes, 0

@@ -183,6 +183,8 @@ def main():
     assert hn.event() is None
     hn.health()
     hn.progress(3, 10, "half an epoch")
+    assert not hn.draining()
+    hn.drained()
     hn.barrier()
     if hn.rank() == 0:
         print("ok")

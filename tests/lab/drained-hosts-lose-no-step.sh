@@ -28,9 +28,9 @@ drain() { # ARG...: beside the run, whose output stays in $OUT and $ERR
 }
 all_steps() { diff <(seq 60) steps; }
 
-for saves in store signal; do
+for saves in store signal call; do
     export SAVES=$saves
-    begin --drain-signal USR1
+    begin --drain-signal USR1 --grace 1m
     drain "$ID" node002
     exits "$saves: the order is taken" 0
     finish
@@ -43,6 +43,8 @@ for saves in store signal; do
     is "$saves: the others stay" "$(grep -c 'rank [0145] on node00[13] attempt 1' "$OUT")" 4
 done
 
+is 'each rank sees the keys' "$(grep -c 'sees node002 120000 node002 120000$' "$OUT")" 6
+has 'and hn_drained() is the answer' "$ERR" 'node002 was drained: hnlaunch drain, all ranks have saved'
 has 'the event is that of a drain' logs/latest/events.ndjson '"ev":"node.drained","node":1,"host":"node002","text":"hnlaunch drain"'
 lacks 'and no host was put out for a failure' logs/latest/events.ndjson node.retired
 ok 'the host is noted for later runs' grep -q '"host": *"node002", *"reason": *"hnlaunch drain"' bad

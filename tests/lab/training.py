@@ -2,7 +2,8 @@
 """training.py STEPS: a training that saves when a host is drained, for drained-hosts-lose-no-step.sh.
 
 Each step is a line in the file steps, and all ranks agree in each step whether they save. SAVES chooses how the ranks
-learn of it: store (the keys below hn/drain), or signal (USR1 to ranks of the host).
+learn of it, and how they answer: store (hn_draining() and exit), call (hn_draining() and hn_drained()), or signal (USR1 to
+ranks of the host, and exit).
 """
 
 import os
@@ -28,14 +29,13 @@ def main() -> int:
     rank, attempt, host = hnlaunch.rank(), hnlaunch.restart_count(), os.uname().nodename
     step = int(open("saved", encoding="utf-8").read()) if os.path.exists("saved") else 0
     print(f"rank {rank} on {host} attempt {attempt} begins behind step {step}", flush=True)
-    drain = hnlaunch.store.prefix("hn").prefix("drain")
     while step < int(sys.argv[1]):
         step += 1
         hnlaunch.barrier()
         if rank == 0:
             with open("steps", "a", encoding="utf-8") as steps:
                 print(step, file=steps)
-        mine = told if os.environ.get("SAVES") == "signal" else rank == 0 and drain.num_keys() > 0
+        mine = told if os.environ.get("SAVES") == "signal" else rank == 0 and hnlaunch.draining()
         if any(flag == b"1" for flag in hnlaunch.all_gather(b"1" if mine else b"0")) and "HANGS" not in os.environ:
             hnlaunch.barrier()
             if rank == 0:
@@ -43,7 +43,12 @@ def main() -> int:
                     saved.write(str(step))
             print(f"rank {rank} saved step {step}", flush=True)
             hnlaunch.barrier()
-            return 0
+            if os.environ.get("SAVES") != "call":
+                return 0
+            keys = [f"{before}hn/drain{behind}" for before in ("", "/") for behind in ("", "/node002")]
+            print(f"rank {rank} sees", *(hnlaunch.store.get(key).decode() for key in keys), flush=True)
+            hnlaunch.drained()
+            time.sleep(1000)
         time.sleep(0.05)
     return 0
 

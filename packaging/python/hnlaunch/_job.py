@@ -119,6 +119,19 @@ def progress(step: int, total: int = 0, note: Optional[Text] = None) -> None:
     check(lib.hn_progress(step, total, as_bytes(note) if note else None))
 
 
+def draining() -> bool:
+    """Tells whether a host of the job is to leave (hnlaunch drain): save, and exit with 0 or call drained().
+
+    Ranks do not see it in the same moment: those that save together agree first, for example by broadcast().
+    """
+    return check(lib.hn_draining()) > 0
+
+
+def drained() -> None:
+    """Tells hnlaunch that this rank has saved. When all ranks have, hnlaunch ends them, and starts the job again."""
+    check(lib.hn_drained())
+
+
 def report_error(kind: Text, text: Text) -> None:
     """Sets what hnlaunch shows as the reason when this rank fails. kind: a short word ("cuda", "data")."""
     check(lib.hn_report_error(as_bytes(kind), b"%s", c_char_p(as_bytes(text))))

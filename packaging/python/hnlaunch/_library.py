@@ -106,6 +106,8 @@ PROTOTYPES: Any = {  # name: result, arguments
     "hn_all_gather_bytes": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p, c_int64]),
     "hn_event_poll": (c_int, [POINTER(EventRecord), c_int64]),
     "hn_health": (c_int, [c_int64]),
+    "hn_draining": (c_int, []),
+    "hn_drained": (c_int, []),
     "hn_progress": (c_int, [c_int64, c_int64, c_char_p]),
     "hn_report_error": (c_int, [c_char_p, c_char_p]),  # these two have more arguments
     "hn_abort": (c_int, [c_int, c_char_p]),

@@ -256,6 +256,8 @@ static hn_status dispatch_torch_request(struct torch_store *s, const struct stor
         case STORE_CHECK:
         case STORE_WAIT:
                 return call_torch_keys(s, req, timeout_ms, ret);
+        case STORE_DRAINED:
+                return HN_OK; /* torchrun drains no host */
         case STORE_ABORT:
                 return write_report(s, (struct bytes){ 0 }, req->text);
         default:

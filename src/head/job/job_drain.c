@@ -29,6 +29,8 @@ struct job_drain {
         struct strv orders;   /* what has ordered each, for people */
         int64_t began_ns;     /* clock_ns() of the first order */
         int64_t until_ms;     /* clock_ms() at which the first time is over */
+        bool *answered;       /* by rank: hn_drained(); NULL = none has */
+        int n_answered;       /* of these, the ranks that have not ended */
         bool ended;           /* the attempt ends because of them */
 };
 
@@ -59,12 +61,19 @@ static void on_drain_time_over(uv_timer_t *t)
 
 /* ---- orders ---- */
 
+/* The key of the host comes first: it is there when the other one is seen. */
 static void tell_ranks(struct job_drain *d, struct node *n, int64_t in_ms)
 {
-        CLEANUP(free_textp) char *key = xasprintf("hn/drain/%s", n->host->name);
-        CLEANUP(free_textp) char *value = xasprintf("%lld", (long long)in_ms);
+        CLEANUP(free_textp) char *time = xasprintf("%lld", (long long)in_ms);
 
-        store_server_set(d->attempt->store, key, value);
+        for (size_t i = 0; i < 2; i++) {
+                const char *before = i ? "/" : ""; /* PyTorch's clients put it there */
+                CLEANUP(free_textp) char *key = xasprintf("%s" STORE_DRAIN_KEY, before);
+                CLEANUP(free_textp) char *of_host = xasprintf("%s/%s", key, n->host->name);
+
+                store_server_set(d->attempt->store, of_host, time);
+                store_server_set(d->attempt->store, key, n->host->name);
+        }
         if (!d->cluster->options->drain.signal)
                 return;
         number_encode(&n->out, MSG_SIGNAL, (uint32_t)d->cluster->options->drain.signal);
@@ -126,12 +135,32 @@ bool job_drain_any(const struct job_drain *d)
 
 /* ---- answers ---- */
 
-void job_drain_rank_ended(struct job_drain *d)
+static void end_if_all_answered(struct job_drain *d)
 {
         const struct attempt *a = d->attempt;
 
-        if (is_draining(d) && a->outcome.exited == (size_t)a->plan->world_size)
-                end_drained(d, "all ranks have ended");
+        if (is_draining(d) &&
+            a->outcome.exited + (size_t)d->n_answered == (size_t)a->plan->world_size)
+                end_drained(d, d->n_answered ? "all ranks have saved" : "all ranks have ended");
+}
+
+void job_drain_rank_ended(struct job_drain *d, int rank)
+{
+        if (d->answered && d->answered[rank])
+                d->n_answered--;
+        end_if_all_answered(d);
+}
+
+/* An answer before the question does not count. */
+void job_drain_answered(struct job_drain *d, int rank)
+{
+        if (!is_draining(d))
+                return;
+        if (!d->answered)
+                d->answered = xcalloc((size_t)d->attempt->plan->world_size, sizeof(*d->answered));
+        d->n_answered += !d->answered[rank];
+        d->answered[rank] = true;
+        end_if_all_answered(d);
 }
 
 bool job_drain_failed(struct job_drain *d)
@@ -165,6 +194,9 @@ void job_drain_forget(struct job_drain *d)
         uv_timer_stop(&d->timer);
         intlist_finish(&d->nodes);
         strv_finish(&d->orders);
+        free(d->answered);
+        d->answered = NULL;
+        d->n_answered = 0;
         d->ended = false;
 }
 

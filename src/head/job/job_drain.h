@@ -3,7 +3,8 @@
  * Job drain: a run goes on without a host, when its ranks have saved
  *
  * All ranks are told at once, by the key hn/drain/HOST of the store; those of the host also by
- * --drain-signal. They answer by exiting with 0. The attempt ends when all ranks have answered,
+ * --drain-signal. They answer by exiting with 0, or by
+ * hn_drained(). The attempt ends when all ranks have answered,
  * when a rank or node fails, or when the time is over; its cause is CAUSE_DRAIN, and the next
  * attempt begins without the host. Main loop's thread only.
  */
@@ -33,8 +34,10 @@ int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char 
 const char *job_drain_by(const struct job_drain *d, size_t node);
 /* Whether a host is drained in this attempt. */
 bool job_drain_any(const struct job_drain *d);
-/* A rank has ended: ends the attempt if a host is drained and all have ended. */
-void job_drain_rank_ended(struct job_drain *d);
+/* A rank has ended, or called hn_drained(): ends the attempt if a host is drained, and each rank
+ * has done one of both. */
+void job_drain_rank_ended(struct job_drain *d, int rank);
+void job_drain_answered(struct job_drain *d, int rank);
 /* A rank or node has failed. True: a host is drained, and the attempt ends for that. */
 bool job_drain_failed(struct job_drain *d);
 void job_drain_forget(struct job_drain *d); /* the attempt is over */

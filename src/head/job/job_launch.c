@@ -174,6 +174,13 @@ static bool is_descendant(void *ctx, int node, int other)
         return n != NULL;
 }
 
+static void on_rank_drained(void *ctx, int rank)
+{
+        struct job *j = ctx;
+
+        job_drain_answered(j->orders.drain, rank);
+}
+
 static void on_store_full(void *ctx, int node, int rank, const char *text)
 {
         struct job *j = ctx;
@@ -204,6 +211,7 @@ static void create_store(struct job *j)
                 .report_error = on_rank_report,
                 .progress = on_rank_progress,
                 .abort = on_rank_abort,
+                .drained = on_rank_drained,
                 .relays = is_descendant,
                 .full = on_store_full,
         };

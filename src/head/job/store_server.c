@@ -234,7 +234,7 @@ static void serve_store_request(struct store_server *r, int node, const struct s
         struct store_client *c = is_relay ? NULL : find_store_client(r, node, req->client, false);
         bool only_ranks = req->op == STORE_HELLO || req->op == STORE_TOPOLOGY ||
                           req->op == STORE_ABORT || req->op == STORE_REPORT_ERROR ||
-                          req->op == STORE_PROGRESS;
+                          req->op == STORE_PROGRESS || req->op == STORE_DRAINED;
 
         if (is_relay ? only_ranks : !c && req->op != STORE_HELLO) {
                 if (store_op_has_answer(req->op))
@@ -260,6 +260,11 @@ static void serve_store_request(struct store_server *r, int node, const struct s
                 /* The reply goes first: the abort may end the rank's node. */
                 send_reply(r, owner, &(struct store_reply){ .tag = req->tag });
                 on_report(r, c->rank, req);
+                break;
+        case STORE_DRAINED:
+                send_reply(r, owner, &(struct store_reply){ .tag = req->tag });
+                if (r->ops.drained)
+                        r->ops.drained(r->ctx, c->rank);
                 break;
         case STORE_REPORT_ERROR:
         case STORE_PROGRESS:

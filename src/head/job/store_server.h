@@ -34,6 +34,7 @@ struct store_server_ops {
         void (*abort)(void *ctx, int rank, int code, const char *text);
         /* hn_progress(); @total 0 = unknown. */
         void (*progress)(void *ctx, int rank, int64_t step, int64_t total, const char *note);
+        void (*drained)(void *ctx, int rank); /* hn_drained() */
         /* Whether the relay of @node may name a rank of node @other: a parent in the tree. NULL:
          * only ranks of its own. */
         bool (*relays)(void *ctx, int node, int other);

@@ -36,8 +36,9 @@
  * answered as by the head. Forwarded requests and GONE travel beside, because they carry numbers of
  * the other relay's clients.
  *
- * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about a single rank: they are forwarded
- * under the client's number and tag; so is a collective of a client before the answer to HELLO.
+ * HELLO, TOPOLOGY, ABORT, REPORT_ERROR, PROGRESS and DRAINED are about a single rank: they are
+ * forwarded under the client's number and tag; so is a collective of a client before the answer to
+ * HELLO.
  */
 #pragma once
 

@@ -53,6 +53,7 @@ bool op_is(uint8_t op, enum op_trait trait)
                 [STORE_BROADCAST] = OP_COLLECTIVE,
                 [STORE_REPORT_ERROR] = OP_FORWARDED,
                 [STORE_PROGRESS] = OP_FORWARDED,
+                [STORE_DRAINED] = OP_FORWARDED,
                 [STORE_FETCH] = OP_SHARED,
                 [STORE_COUNT] = OP_SHARED | OP_SUMMED,
         };

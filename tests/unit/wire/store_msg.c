@@ -72,6 +72,7 @@ static const struct store_request requests[] = {
         { .op = STORE_CANCEL },
         { .op = STORE_REPORT_ERROR, .key = { "cuda", 4 }, .text = { "bad", 3 } },
         { .op = STORE_PROGRESS, .number = 3, .total = 9, .text = { "n", 1 } },
+        { .op = STORE_DRAINED },
         { .op = STORE_FETCH, .keys = two_keys, .n_keys = 2 },
         { .op = STORE_FETCH, .keys = two_keys, .n_keys = 1 },
         { .op = STORE_SET_MANY, .keys = two_keys, .values = two_values, .n_keys = 2 },
