@@ -300,6 +300,15 @@ static void on_ping(void *agent, const struct frame *f)
         }
 }
 
+/* After SIGTERM to this agent: the head drains the node, and says when the agent leaves. */
+static void on_signal(void *agent, const struct frame *f)
+{
+        struct agent *a = agent;
+
+        a->bye = a->bye && !a->signalled;
+        node_attempt_on_signal(a->attempt, f);
+}
+
 static void on_bye(void *agent, const struct frame *f UNUSED)
 {
         struct agent *a = agent;
@@ -363,7 +372,7 @@ static const struct {
         size_t part;
 } orders[256] = {
         [MSG_LAUNCH] = OF_AGENT(on_launch),
-        [MSG_SIGNAL] = OF(attempt, node_attempt_on_signal),
+        [MSG_SIGNAL] = OF_AGENT(on_signal),
         [MSG_STOP] = OF(attempt, node_attempt_on_stop),
         [MSG_CREDIT] = OF(attempt, node_attempt_on_credit),
         [MSG_STDIN] = OF(attempt, node_attempt_on_stdin),

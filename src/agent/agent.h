@@ -29,5 +29,6 @@ void agent_destroy(struct agent *a);
 void agent_quit(struct agent *a, const char *why);
 /* A signal came from the node. While ranks run the head is told, which stops them with the grace
  * time of the job: with a manager (HNLAUNCH_MANAGED) it decides for all nodes, else the agent
- * leaves when they have ended. Without ranks the agent quits. */
+ * leaves when they have ended. The head may also drain the node, and orders SIGNAL then: the ranks
+ * and the agent go on. Without ranks the agent quits. */
 void agent_signalled(struct agent *a, int signo);

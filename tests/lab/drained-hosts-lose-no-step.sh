@@ -11,9 +11,10 @@
 command -v python3 >/dev/null || skip_all 'needs python3'
 lab_up 5 2
 sed 's/^\(node00[45].*\)/\1 spare/' "$TMP/hosts.txt" >spare.txt
+STEPS=60
 export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONPATH=$ROOT/packaging/python
 train() { lab_start -H spare.txt --restart auto --bad-hosts "$PWD/bad" -x HNLAUNCH_LIBRARY --label none --log-dir logs "$@" \
-    python3 "$ROOT/tests/lab/training.py" 60; }
+    python3 "$ROOT/tests/lab/training.py" "$STEPS"; }
 run_id() { sed -n 's/^hnlaunch: run \([a-z0-9]*\):.*/\1/p' "$ERR"; }
 six() { [[ $(grep -c "$1" "$OUT") == 6 ]]; }
 begin() { # ARG...: starts, and waits until steps are done
@@ -54,6 +55,7 @@ assert (a["evidence"], a["decision"], a["host"]) == ("drained", "host out", "nod
 
 # Two hosts at once, of which one has rank 0; the program answers to neither the key nor the signal: its time is over.
 export HANGS=1 SAVES=store
+STEPS=1000000
 begin --grace 5s
 drain "$ID" node001 --in 1m
 exits 'the first of two hosts' 0

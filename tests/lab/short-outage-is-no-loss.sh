@@ -148,7 +148,7 @@ a_leave() { # as systemd ends the sessions of a node that goes down
     finish
     exits 'a node that ends the agent is replaced' 0
     is 'all ranks had the grace time' "$(grep -c saved "$OUT")" 2
-    has 'the reason is told' "$ERR" "lost node $3: its agent was ended (Terminated)"
+    has 'the reason is told' "$ERR" "$3 was drained: SIGTERM to its agent"
     has 'a spare host takes the place' "$ERR" "$4 takes the place of $3"
 }
 

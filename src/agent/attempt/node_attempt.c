@@ -136,10 +136,15 @@ void node_attempt_stop_unless_ordered(struct node_attempt *t)
 
 void node_attempt_on_signal(void *attempt, const struct frame *f)
 {
+        struct node_attempt *t = attempt;
         uint32_t signo;
 
-        if (number_decode(&signo, f, NULL) == 0 && signo < NSIG)
-                node_attempt_signal(attempt, (int)signo);
+        if (number_decode(&signo, f, NULL) < 0 || signo >= NSIG)
+                return;
+        if (t->phase == RUNNING) /* node_attempt_stop_unless_ordered() */
+                uv_timer_stop(&t->timers.grace);
+        if (signo)
+                node_attempt_signal(t, (int)signo);
 }
 
 void node_attempt_on_stop(void *attempt, const struct frame *f)

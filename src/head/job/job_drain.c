@@ -4,6 +4,10 @@
  * next one begins without all of them. A failure of a rank or node meanwhile follows from the
  * drain: ranks that have saved leave the others. Orders to end, limits of time and hn_abort() do
  * not, and end the run as ever.
+ *
+ * SIGTERM to one agent drains its host, and to all of them within SAME_ORDER_MS it is the end of
+ * the run. Until then it is not known which of both it is, and failures of ranks, which may have
+ * got it, too, end nothing.
  */
 #include "head/job/job_drain.h"
 
@@ -19,19 +23,23 @@
 #include "head/job/store_server.h"
 #include "head/status/rank_table_text.h"
 
+enum { SAME_ORDER_MS = 2000 };
+
 struct job_drain {
         struct cluster *cluster;
         struct attempt *attempt;
         void (*end)(void *ctx, const struct cause *c);
         void *ctx;
-        uv_timer_t timer;     /* the time of the ranks */
-        struct intlist nodes; /* in the order in which they were ordered */
-        struct strv orders;   /* what has ordered each, for people */
-        int64_t began_ns;     /* clock_ns() of the first order */
-        int64_t until_ms;     /* clock_ms() at which the first time is over */
-        bool *answered;       /* by rank: hn_drained(); NULL = none has */
-        int n_answered;       /* of these, the ranks that have not ended */
-        bool ended;           /* the attempt ends because of them */
+        uv_timer_t timer;         /* the time of the ranks */
+        struct intlist nodes;     /* in the order in which they were ordered */
+        struct strv orders;       /* what has ordered each, for people */
+        int64_t began_ns;         /* clock_ns() of the first order */
+        int64_t until_ms;         /* clock_ms() at which the first time is over */
+        struct intlist signalled; /* nodes, since the time below */
+        int64_t signalled_ms;     /* clock_ms(); 0 = never */
+        bool *answered;           /* by rank: hn_drained(); NULL = none has */
+        int n_answered;           /* of these, the ranks that have not ended */
+        bool ended;               /* the attempt ends because of them */
 };
 
 static bool is_draining(const struct job_drain *d)
@@ -56,13 +64,15 @@ static void on_drain_time_over(uv_timer_t *t)
         struct job_drain *d = t->data;
 
         if (is_draining(d))
-                end_drained(d, "the time for its ranks is over");
+                end_drained(d, outcome_failed(&d->attempt->outcome)
+                                       ? "and ranks have left"
+                                       : "the time for its ranks is over");
 }
 
 /* ---- orders ---- */
 
 /* The key of the host comes first: it is there when the other one is seen. */
-static void tell_ranks(struct job_drain *d, struct node *n, int64_t in_ms)
+static void tell_ranks(const struct job_drain *d, struct node *n, int64_t in_ms)
 {
         CLEANUP(free_textp) char *time = xasprintf("%lld", (long long)in_ms);
 
@@ -74,8 +84,8 @@ static void tell_ranks(struct job_drain *d, struct node *n, int64_t in_ms)
                 store_server_set(d->attempt->store, of_host, time);
                 store_server_set(d->attempt->store, key, n->host->name);
         }
-        if (!d->cluster->options->drain.signal)
-                return;
+        if (!d->cluster->options->drain.signal && !intlist_has(&d->signalled, n->index))
+                return; /* an agent that was signalled waits for an order: 0 is no signal */
         number_encode(&n->out, MSG_SIGNAL, (uint32_t)d->cluster->options->drain.signal);
         node_flush(n);
 }
@@ -118,6 +128,33 @@ int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char 
         }
         tell_ranks(d, n, in_ms);
         return 0;
+}
+
+/* Whether it may still be the end of the run. */
+static bool is_undecided(const struct job_drain *d)
+{
+        return d->signalled_ms && clock_ms() < d->signalled_ms + SAME_ORDER_MS;
+}
+
+enum drain_signal job_drain_signalled(struct job_drain *d, size_t node)
+{
+        struct error err;
+
+        if (!d->cluster->options->max_restarts ||
+            check_order(d, &d->cluster->nodes[node], &err) < 0)
+                return DRAIN_NO;
+        if (!is_undecided(d)) {
+                intlist_finish(&d->signalled);
+                d->signalled_ms = clock_ms();
+        }
+        if (!intlist_has(&d->signalled, (int)node))
+                intlist_add(&d->signalled, (int)node);
+        if (d->signalled.n >= d->cluster->running) {
+                outcome_excuse(&d->attempt->outcome);
+                return DRAIN_ALL;
+        }
+        job_drain_order(d, node, d->cluster->options->drain.time_ms, "SIGTERM to its agent", &err);
+        return DRAIN_ONE;
 }
 
 const char *job_drain_by(const struct job_drain *d, size_t node)
@@ -170,7 +207,11 @@ bool job_drain_failed(struct job_drain *d)
         if (!is_draining(d) || o->cause.kind == CAUSE_ABORT ||
             (!outcome_is_workers(o) && o->cause.kind != CAUSE_NODE))
                 return false;
-        end_drained(d, "and ranks have left");
+        if (is_undecided(d))
+                uv_timer_start(&d->timer, on_drain_time_over,
+                               (uint64_t)(d->signalled_ms + SAME_ORDER_MS - clock_ms()), 0);
+        else
+                end_drained(d, "and ranks have left");
         return true;
 }
 
@@ -194,6 +235,8 @@ void job_drain_forget(struct job_drain *d)
         uv_timer_stop(&d->timer);
         intlist_finish(&d->nodes);
         strv_finish(&d->orders);
+        intlist_finish(&d->signalled);
+        d->signalled_ms = 0;
         free(d->answered);
         d->answered = NULL;
         d->n_answered = 0;

@@ -31,6 +31,14 @@ void job_drain_free(struct job_drain *d);
 /* job_drain_host() and job_drained_by() of job.h. */
 int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char *by,
                     struct error *err);
+/* What SIGTERM to agents means. */
+enum drain_signal {
+        DRAIN_NO,  /* the run cannot go on without the host */
+        DRAIN_ONE, /* the host is drained */
+        DRAIN_ALL, /* all agents got it: it is the end of the run */
+};
+/* The agent of @node got SIGTERM. */
+enum drain_signal job_drain_signalled(struct job_drain *d, size_t node);
 const char *job_drain_by(const struct job_drain *d, size_t node);
 /* Whether a host is drained in this attempt. */
 bool job_drain_any(const struct job_drain *d);

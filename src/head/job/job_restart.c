@@ -412,7 +412,7 @@ static int begin_again(struct job *j, struct plan *plan, const struct job_next *
         int r;
 
         job_sentence(j, c, why, sizeof(why)); /* a node that dials in again may have another name */
-        ms = next_backoff_ms(j);
+        ms = c->kind == CAUSE_DRAIN ? 0 : next_backoff_ms(j);
         drop_leaving(j);
         if (next)
                 retire_nodes(j, next->retired);

@@ -438,7 +438,16 @@ static void take_leave(struct job *j, struct node *n, int signo)
  * signalled this hnlaunch, too, or, of a node that has dialled in, the hnlaunch there. */
 static void take_end_signal(struct job *j, struct node *n, int signo)
 {
-        if (!program_link_is_managed(j->config.options->via) && !n->host->local) {
+        bool managed = program_link_is_managed(j->config.options->via);
+        enum drain_signal drain = DRAIN_NO;
+
+        if (signo == SIGTERM && (managed || (!n->host->local && !j->config.dial_in)))
+                drain = job_drain_signalled(j->orders.drain, (size_t)n->index);
+        if (drain == DRAIN_ALL)
+                job_signal(j, signo);
+        if (drain != DRAIN_NO)
+                return;
+        if (!managed && !n->host->local) {
                 if (!j->config.dial_in)
                         take_leave(j, n, signo);
         } else if (j->attempt.state == JOB_RUNNING) {

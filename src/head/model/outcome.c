@@ -177,6 +177,12 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
         return is_cause;
 }
 
+void outcome_excuse(struct outcome *o)
+{
+        o->n_seen = o->unseen = o->failed = 0;
+        o->cause = (struct cause){ .rank = -1, .node = -1 };
+}
+
 void cause_blame(struct cause *c, int rank, int node, const char *text)
 {
         CLEANUP(free_textp) char *own = xstrdup(c->text);

@@ -142,6 +142,8 @@ void cause_blame(struct cause *c, int rank, int node, const char *text);
  * @rank becomes the cause, unless another one tells a reason. */
 void outcome_blame(struct outcome *o, int rank, int node, const char *text);
 
+/* Drops the failures so far as results of an order to end. */
+void outcome_excuse(struct outcome *o);
 /* The job has what it was started for: later failures do not count, and ranks that have not exited
  * with 0 are counted as stopped. An earlier cause stays. */
 void outcome_decide(struct outcome *o);

@@ -219,8 +219,8 @@ const struct restart_rule restart_rules[] = {
           decide_own },
         { "exit 93 (--give-up)", "stop: the program wants no other attempt", decide_given_up },
         { "the program is missing on all nodes (on one alone: see below)", "stop", decide_missing },
-        { "a host was drained (hnlaunch drain)", "that host out, a spare host in; no failure",
-          decide_drained },
+        { "a host was drained (hnlaunch drain, SIGTERM to its agent)",
+          "that host out, a spare host in; no failure", decide_drained },
         { "a host or its agent was lost", "that host out, a spare host in", decide_lost },
         { "what belongs to the node alone failed: push, start of a process, its /tmp, "
           "/dev/shm or own disk",

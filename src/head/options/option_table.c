@@ -185,6 +185,8 @@ const struct option_def option_table[] = {
           .parse = value_text, FIELD(restart.bad_hosts) },
         { "drain-signal", 0, "SIG", "a host is drained: send its ranks this signal at once, as USR1",
           "run.drain_signal", NULL, GROUP_WHEN, .parse = value_signal, FIELD(drain.signal) },
+        { "drain-time", 0, "TIME", "SIGTERM to an agent drains its host: time for the ranks to save and end",
+          "run.drain_time", "2s", GROUP_WHEN, OPTION_KEY, .parse = value_span, FIELD(drain.time_ms), .min = 2000 },
         { "in", 0, "TIME", "drain: time for the ranks to save and end, then SIGTERM",
           NULL, "2m", GROUP_WHEN, .commands = ON(DRAIN), .parse = value_span, FIELD(drain.in_ms) },
         { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
