@@ -40,7 +40,9 @@ exits 'its ranks get SIGTERM, too: the run ends well' 0
 has 'by the spare host' "$ERR" 'node004 takes the place of node002'
 has 'as a drain' "$ERR" 'node002 was drained: SIGTERM to its agent, all ranks have ended'
 
+export HANGS=1
 begin -o run.drain_time=1m
+unset HANGS
 for node in node001 node002 node003; do
     end_agent $node &
 done
@@ -56,5 +58,29 @@ end_agent node002
 finish
 exits 'without restarts the node is lost: 125' 125
 has 'as ever' "$ERR" 'lost node node002: its agent was ended (Terminated)'
+# --requeue-exit: the ranks save, and no other attempt follows.
+requeue() { # SCRIPT: starts it on three hosts
+    lab_start -H three.txt --bad-hosts none --requeue-exit 99 --grace 20s --label none sh -c "$1"
+    wait_for six up || fail 'six ranks are up' "$(cat "$ERR")"
+}
+head -n 3 "$TMP/hosts.txt" >three.txt
+saves='trap "echo saved; exit 0" TERM; echo up; while :; do sleep 0.1; done'
+requeue "$saves"
+kill -TERM "$PID"
+finish
+exits 'SIGTERM to hnlaunch, and all ranks have saved: the code of --requeue-exit' 99
+requeue "$saves"
+end_agent node002
+finish
+exits 'one node goes, and all have saved: the same' 99
+ok 'six ranks have' six saved
+requeue 'echo up; [ $RANK = 3 ] || trap "exit 0" TERM; while :; do sleep 0.1; done'
+kill -TERM "$PID"
+finish
+exits 'a rank that has not saved: 143' 143
+requeue "$saves"
+"$LAB" run "$LAB_HNLAUNCH" stop "$(sed -n 's/^hnlaunch: run \([a-z0-9]*\):.*/\1/p' "$ERR")" >stop.out 2>&1
+finish
+exits 'hnlaunch stop is no preemption: 143' 143
 lab_nothing_left 'nothing is left'
 done_testing

@@ -177,6 +177,9 @@ void job_signal_ranks(struct job *j, int signo);
  * without it. @by, for people, has ordered it. A second order can only shorten the time. -errno
  * with @err, the end of a sentence about the run. */
 int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, struct error *err);
+/* Whether SIGTERM or a drain has ended the last attempt, and each rank had saved: has exited with
+ * 0, or called hn_drained(). */
+bool job_saved(const struct job *j);
 /* Returns what has ordered that the host is drained in this attempt; NULL = it is not. */
 const char *job_drained_by(const struct job *j, size_t node);
 void job_show_status(struct job *j); /* as Ctrl-\ */

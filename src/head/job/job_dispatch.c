@@ -124,7 +124,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         job_failed(j, is_cause);
         if (!status && c.kind != CAUSE_UNFINALIZED)
                 job_rank_succeeded(j, c.rank);
-        job_drain_rank_ended(j->orders.drain, c.rank);
+        job_drain_rank_ended(j->orders.drain, c.rank, !status && c.kind != CAUSE_UNFINALIZED);
         return 0;
 }
 

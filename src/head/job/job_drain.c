@@ -21,6 +21,7 @@
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/store_server.h"
+#include "head/nodes/program_link.h"
 #include "head/status/rank_table_text.h"
 
 enum { SAME_ORDER_MS = 2000 };
@@ -39,6 +40,7 @@ struct job_drain {
         int64_t signalled_ms;     /* clock_ms(); 0 = never */
         bool *answered;           /* by rank: hn_drained(); NULL = none has */
         int n_answered;           /* of these, the ranks that have not ended */
+        int n_saved;              /* ranks that have answered or exited with 0, and have ended */
         bool ended;               /* the attempt ends because of them */
 };
 
@@ -94,10 +96,10 @@ static int check_order(const struct job_drain *d, const struct node *n, struct e
 {
         const struct options *o = d->cluster->options;
 
-        if (!o->max_restarts && !options_replace_nodes(o))
+        if (!o->max_restarts && !options_replace_nodes(o) && !o->drain.requeue_exit)
                 return err_set(err, EPERM,
                                "it cannot go on without a host: it has none of --restart auto, "
-                               "--max-restarts, --spares and --min-nodes");
+                               "--max-restarts, --spares, --min-nodes and --requeue-exit");
         if (d->attempt->state != JOB_RUNNING)
                 return err_set(err, EAGAIN, "its ranks do not run, or are being stopped");
         if (n->state != NODE_RUNNING)
@@ -136,24 +138,38 @@ static bool is_undecided(const struct job_drain *d)
         return d->signalled_ms && clock_ms() < d->signalled_ms + SAME_ORDER_MS;
 }
 
+/* Whether each agent got it that a manager or a cloud can signal: a manager has not started those
+ * of this machine. */
+static bool are_all_signalled(const struct job_drain *d)
+{
+        bool managed = program_link_is_managed(d->cluster->options->via);
+
+        for (struct node *n = NULL; (n = cluster_each_running(d->cluster, n));)
+                if (!(managed && n->host->local) && !intlist_has(&d->signalled, n->index))
+                        return false;
+        return true;
+}
+
 enum drain_signal job_drain_signalled(struct job_drain *d, size_t node)
 {
+        const struct options *o = d->cluster->options;
         struct error err;
 
-        if (!d->cluster->options->max_restarts ||
+        if ((!o->max_restarts && !o->drain.requeue_exit) ||
             check_order(d, &d->cluster->nodes[node], &err) < 0)
                 return DRAIN_NO;
         if (!is_undecided(d)) {
                 intlist_finish(&d->signalled);
                 d->signalled_ms = clock_ms();
         }
-        if (!intlist_has(&d->signalled, (int)node))
-                intlist_add(&d->signalled, (int)node);
-        if (d->signalled.n >= d->cluster->running) {
+        if (intlist_has(&d->signalled, (int)node))
+                return DRAIN_ONE; /* one cause may send several */
+        intlist_add(&d->signalled, (int)node);
+        if (are_all_signalled(d)) {
                 outcome_excuse(&d->attempt->outcome);
                 return DRAIN_ALL;
         }
-        job_drain_order(d, node, d->cluster->options->drain.time_ms, "SIGTERM to its agent", &err);
+        job_drain_order(d, node, o->drain.time_ms, "SIGTERM to its agent", &err);
         return DRAIN_ONE;
 }
 
@@ -177,21 +193,23 @@ static void end_if_all_answered(struct job_drain *d)
         const struct attempt *a = d->attempt;
 
         if (is_draining(d) &&
-            a->outcome.exited + (size_t)d->n_answered == (size_t)a->plan->world_size)
+            a->outcome.exited + (size_t)d->n_answered >= (size_t)a->plan->world_size)
                 end_drained(d, d->n_answered ? "all ranks have saved" : "all ranks have ended");
 }
 
-void job_drain_rank_ended(struct job_drain *d, int rank)
+void job_drain_rank_ended(struct job_drain *d, int rank, bool well)
 {
-        if (d->answered && d->answered[rank])
-                d->n_answered--;
+        bool answered = d->answered && d->answered[rank];
+
+        d->n_answered -= answered;
+        d->n_saved += answered || well;
         end_if_all_answered(d);
 }
 
 /* An answer before the question does not count. */
 void job_drain_answered(struct job_drain *d, int rank)
 {
-        if (!is_draining(d))
+        if (!d->nodes.n && d->attempt->state == JOB_RUNNING)
                 return;
         if (!d->answered)
                 d->answered = xcalloc((size_t)d->attempt->plan->world_size, sizeof(*d->answered));
@@ -213,6 +231,11 @@ bool job_drain_failed(struct job_drain *d)
         else
                 end_drained(d, "and ranks have left");
         return true;
+}
+
+bool job_drain_all_saved(const struct job_drain *d)
+{
+        return d->attempt->plan && d->n_saved == d->attempt->plan->world_size;
 }
 
 /* ---- life ---- */
@@ -239,7 +262,7 @@ void job_drain_forget(struct job_drain *d)
         d->signalled_ms = 0;
         free(d->answered);
         d->answered = NULL;
-        d->n_answered = 0;
+        d->n_answered = d->n_saved = 0;
         d->ended = false;
 }
 

@@ -44,8 +44,10 @@ const char *job_drain_by(const struct job_drain *d, size_t node);
 bool job_drain_any(const struct job_drain *d);
 /* A rank has ended, or called hn_drained(): ends the attempt if a host is drained, and each rank
  * has done one of both. */
-void job_drain_rank_ended(struct job_drain *d, int rank);
+void job_drain_rank_ended(struct job_drain *d, int rank, bool well);
 void job_drain_answered(struct job_drain *d, int rank);
 /* A rank or node has failed. True: a host is drained, and the attempt ends for that. */
 bool job_drain_failed(struct job_drain *d);
+/* Whether each rank has exited with 0 in this attempt, or called hn_drained() before its end. */
+bool job_drain_all_saved(const struct job_drain *d);
 void job_drain_forget(struct job_drain *d); /* the attempt is over */

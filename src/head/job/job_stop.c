@@ -325,6 +325,14 @@ int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, st
         return job_drain_order(j->orders.drain, node, in_ms, by, err);
 }
 
+bool job_saved(const struct job *j)
+{
+        const struct cause *c = &j->attempt.outcome.cause;
+        bool ordered = c->kind == CAUSE_ORDER && c->signal == SIGTERM && !j->orders.command_pid;
+
+        return (ordered || c->kind == CAUSE_DRAIN) && job_drain_all_saved(j->orders.drain);
+}
+
 const char *job_drained_by(const struct job *j, size_t node)
 {
         return job_drain_by(j->orders.drain, node);

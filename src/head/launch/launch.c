@@ -257,7 +257,7 @@ int launch_run(struct options *o, struct diags *d, int *ret_signal)
         init_launch(&l, o, d);
         code = run_steps(&l);
         c = l.run.job ? &job_outcome(l.run.job)->cause : NULL;
-        *ret_signal = c && c->kind == CAUSE_ORDER ? c->signal : 0;
+        *ret_signal = c && c->kind == CAUSE_ORDER && code == EX_SIGNAL + c->signal ? c->signal : 0;
         code = verdict_close_stdout(&l, code);
         finish_launch(&l);
         return code;

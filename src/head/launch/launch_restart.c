@@ -283,6 +283,8 @@ int launch_restart_code(struct launch *l, int code)
         struct launch_restart *r = l->end.restart;
         struct diag *d;
 
+        if (l->o.drain.requeue_exit && job_saved(l->run.job))
+                return l->o.drain.requeue_exit;
         if (!r || !r->exhausted)
                 return code;
         d = diag_warn(&l->diags, HN_NO_SPARE, "no spare host is left, and %zu host%s put out",

@@ -78,9 +78,10 @@ struct restart_options {
 };
 
 struct drain_options {
-        int signal;      /* --drain-signal; 0 = none */
-        int64_t in_ms;   /* drain --in */
-        int64_t time_ms; /* of the ranks of a host whose agent gets SIGTERM */
+        int signal;       /* --drain-signal; 0 = none */
+        int requeue_exit; /* exit code; 0 = none */
+        int64_t in_ms;    /* drain --in */
+        int64_t time_ms;  /* of the ranks of a host whose agent gets SIGTERM */
 };
 
 struct options {

@@ -930,7 +930,7 @@ const struct error_id error_ids[] = {
         { HN_ORDER_REFUSED,
           "the run does not follow the order",
           "The message has the reason. hnlaunch drain needs a host of the run with ranks that run now, and a run that can go on "
-          "without it: with --restart auto, --max-restarts, --spares or --min-nodes.",
+          "without it: with --restart auto, --max-restarts, --spares, --min-nodes or --requeue-exit.",
           "hnlaunch top RUN shows the hosts; hnlaunch stop RUN ends the run." },
         { HN_DETACH_IN_ALLOCATION,
           "--detach inside an allocation",
