@@ -189,6 +189,20 @@ touch go
 finish
 wait $follower
 is 'and what comes, until the run has ended' "$? $(grep -c '| first$' followed) $(grep -c '| second$' followed)" '0 2 2'
+if [[ $(id -u) == 0 ]] && unshare --uts true 2>/dev/null; then
+    start --local 1 --label none sh -c 'echo first; until [ -e later ]; do sleep 0.05; done; echo second'
+    ok 'a rank of this machine has written' wait_for lines_are "$OUT" 1
+    : >followed
+    unshare --uts sh -c 'hostname container && exec "$0" logs -f' "$HNLAUNCH" >followed 2>&1 &
+    follower=$!
+    ok 'a container that reaches its socket shows it' wait_for lines_are followed 1
+    touch later
+    finish
+    wait $follower
+    is 'and goes on to the end, too' "$? $(head -n 2 followed | xargs)" '0 first second'
+else
+    skip 'a container that reaches the socket follows' 'needs root (a namespace for the host name)'
+fi
 start --local 1 sh -c 'echo up; exec sleep 600'
 ok 'a rank is up' wait_for lines_are "$OUT" 1
 : >followed

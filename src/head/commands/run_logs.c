@@ -143,10 +143,12 @@ static void print_pieces(struct logs *g)
         fflush(stdout);
 }
 
+/* The process of a run of another machine or container cannot be seen, even if its socket answers.
+ */
 static bool has_ended(const struct logs *g, const struct run *r)
 {
         return faccessat(g->dir, "summary.json", F_OK, 0) == 0 ||
-               (r->state != RUN_ELSEWHERE && !run_process_lives(r->info));
+               (run_is_of_here(r->info) && !run_process_lives(r->info));
 }
 
 /* Whether a run of another machine must be dead by the age of the records: a living hnlaunch renews
@@ -155,7 +157,7 @@ static bool is_abandoned(const struct logs *g, const struct run *r)
 {
         struct stat st;
 
-        return r->state == RUN_ELSEWHERE && fstat(g->dir, &st) == 0 &&
+        return !run_is_of_here(r->info) && fstat(g->dir, &st) == 0 &&
                time(NULL) - st.st_mtime > ABANDONED_S;
 }
 

@@ -105,17 +105,13 @@ static bool is_safe_name(const char *name)
 static bool may_go_on(int run)
 {
         json_t *j = run_records_load(run, record_names[RECORD_RUN]);
-        const char *host = json_string_value(json_object_get(j, "host"));
         const char *socket = json_string_value(json_object_get(j, "socket"));
-        char here[256] = "";
         struct stat st = { 0 };
         bool may;
 
-        gethostname(here, sizeof(here) - 1);
         fstat(run, &st);
-        may = host && !strcmp(host, here)
-                      ? run_process_lives(j) || (socket && access(socket, F_OK) == 0)
-                      : time(NULL) - st.st_mtime < ELSEWHERE_DAYS * INT64_C(86400);
+        may = run_is_of_here(j) ? run_process_lives(j) || (socket && access(socket, F_OK) == 0)
+                                : time(NULL) - st.st_mtime < ELSEWHERE_DAYS * INT64_C(86400);
         json_decref(j);
         return may;
 }

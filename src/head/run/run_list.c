@@ -216,15 +216,21 @@ int64_t run_process_start(int pid)
         return c && !strchr("ZX", state) ? strtoll(c, NULL, 10) : 0;
 }
 
-bool run_process_lives(const json_t *info)
+bool run_is_of_here(const json_t *info)
 {
         const char *host = json_string_value(json_object_get(info, "host"));
-        int pid = (int)json_integer_value(json_object_get(info, "pid"));
         char here[256] = "";
-        int64_t ticks;
 
         gethostname(here, sizeof(here) - 1);
-        if (pid <= 0 || !host || strcmp(host, here) != 0 || kill(pid, 0) < 0)
+        return host && !strcmp(host, here);
+}
+
+bool run_process_lives(const json_t *info)
+{
+        int pid = (int)json_integer_value(json_object_get(info, "pid"));
+        int64_t ticks;
+
+        if (pid <= 0 || !run_is_of_here(info) || kill(pid, 0) < 0)
                 return false;
         /* Another process can have the number by now. */
         ticks = run_process_start(pid);
@@ -268,12 +274,10 @@ static enum run_state find_run_state(struct run *r)
 {
         const char *host = json_string_value(json_object_get(r->info, "host"));
         const char *path = json_string_value(json_object_get(r->info, "socket"));
-        char here[256] = "";
 
-        gethostname(here, sizeof(here) - 1);
         if (r->summary)
                 return RUN_ENDED;
-        if (host && strcmp(host, here) != 0)
+        if (host && !run_is_of_here(r->info))
                 return RUN_ELSEWHERE;
         r->socket = path ? xstrdup(path) : NULL;
         return r->socket && is_run_there(r) ? r->state

@@ -44,6 +44,9 @@ const struct run *run_list_find(const struct run_list *l, const char *id, size_t
 
 /* Returns when a process was started, in clock ticks since the boot; 0: it does not live. */
 int64_t run_process_start(int pid);
+/* Whether the host name of a run, as in run_process_lives(), is that of this machine or container.
+ */
+bool run_is_of_here(const json_t *info);
 /* Whether the process of a run, by its socket's answer or run.json, lives on this machine. */
 bool run_process_lives(const json_t *info);
 
