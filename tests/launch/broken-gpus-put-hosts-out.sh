@@ -79,6 +79,9 @@ mkdir -p b/log b/devices/0000:10:00.0
 printf 'Nov  1 12:00:00 n1 kernel: [%d.000000] %s\n' "$(($(now_us) / 1000000))" "$fell" >b/log/messages
 auto 1
 is 'a file of syslog where /dev/kmsg cannot be read' "$(decisions)" '1:gpu:same hosts:b 2:-:-:-'
+echo 'Nov  2 08:00:00 n1 kernel: [    0.000000] Linux version 6.1.0' >>b/log/messages
+auto 1
+is 'its lines of an earlier boot do not count' "$(decisions)" '1:exit:same hosts:a 2:-:-:-'
 rm -r b/log
 printf '\377\377\377\377' >b/devices/0000:10:00.0/config
 auto 1

@@ -24,8 +24,9 @@
 #include "base/memory.h"
 
 enum {
-        LOG_TAIL = 1 << 20, /* read of a file */
-        READ = 8192,        /* a record of /dev/kmsg is not longer */
+        LOG_TAIL = 1 << 20,        /* read of a file */
+        READ = 8192,               /* a record of /dev/kmsg is not longer */
+        OUT_OF_ORDER_US = 1000000, /* lines of several processors */
 };
 
 static const char driver_folder[] = "/proc/driver/nvidia/gpus", device_nodes[] = "/dev/nvidia";
@@ -139,8 +140,22 @@ static bool is_of_ranks(const struct inspect_order *o, const char *address)
         return false;
 }
 
-/* The newest message counts. */
-static void take_lines(struct node_facts *m, const struct inspect_order *o, struct buf *lines)
+/* A file has lines of earlier boots, too, whose clock began anew: what follows the last of them
+ * counts. */
+static void forget_earlier_boot(struct node_facts *m, const char *line, uint64_t *last_us)
+{
+        uint64_t us;
+
+        if (!read_log_time(line, &us))
+                return;
+        if (us + OUT_OF_ORDER_US < *last_us)
+                *m->gpu = '\0';
+        *last_us = us;
+}
+
+/* The newest message counts. @last_us: the time of the line before. */
+static void take_lines(struct node_facts *m, const struct inspect_order *o, struct buf *lines,
+                       uint64_t *last_us)
 {
         uint64_t now_us = (uint64_t)clock_ns() / 1000, age_us = (uint64_t)o->limit_ms * 1000;
         const unsigned char *begin, *end;
@@ -149,6 +164,7 @@ static void take_lines(struct node_facts *m, const struct inspect_order *o, stru
         while ((begin = buf_data(lines)) && (end = memchr(begin, '\n', buf_len(lines)))) {
                 CLEANUP(free_textp) char *line = xasprintf("%.*s", (int)(end - begin), begin);
 
+                forget_earlier_boot(m, line, last_us);
                 if (node_facts_read_line(&xid, line, now_us - MIN(age_us, now_us)) &&
                     is_of_ranks(o, xid.address))
                         snprintf(m->gpu, sizeof(m->gpu), "Xid %u (%s) of GPU %s", xid.number,
@@ -161,6 +177,7 @@ static void read_log(struct node_facts *m, const struct inspect_order *o)
 {
         CLEANUP(buf_finish) struct buf lines = BUF_INIT;
         CLEANUP(fd_closep) int fd = open_log();
+        uint64_t last_us = 0;
         ssize_t n;
         void *room;
 
@@ -169,7 +186,7 @@ static void read_log(struct node_facts *m, const struct inspect_order *o)
                 if (!n || (n < 0 && errno != EPIPE && errno != EINTR))
                         break; /* EPIPE: a record of /dev/kmsg was overwritten */
                 buf_advance(&lines, (size_t)MAX(n, (ssize_t)0));
-                take_lines(m, o, &lines);
+                take_lines(m, o, &lines, &last_us);
         }
 }
 
