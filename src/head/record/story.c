@@ -448,14 +448,15 @@ static void find_explanations(struct story *s)
         bool *follows = mark_followers(s);
         struct divergence_input in = { .log = &s->log, .n_ranks = (int)s->n_ranks };
         struct trace_places places = { s->node_of, s->n_ranks, s->n_nodes };
+        int64_t rank = read_json_number(s->summary, "rank", -1);
 
         s->divergence = (struct divergence){ .rank = -1 };
-        s->cause_rank = (int)read_json_number(s->summary, "rank", -1);
+        s->cause_rank = rank >= 0 && rank < (int64_t)s->n_ranks ? (int)rank : -1;
         s->times.failed_us = find_failure(s);
         in.until_us = s->times.failed_us;
         in.cause_rank = is_launchers(s) ? -1 : s->cause_rank;
         in.follows = follows;
-        if (s->times.failed_us >= 0 && s->log.n)
+        if (s->times.failed_us >= 0 && s->log.n && s->n_ranks)
                 divergence_find(&in, &s->divergence);
         slow_node_find(&s->log, &places, &s->slow.node);
         find_slow_rank(s);

@@ -474,7 +474,8 @@ static void print_notes(struct buf *to, const struct story *s)
                 const struct story_note *n = &s->notes[i];
                 CLEANUP(free_textp) char *place = story_note_place(s, n);
                 CLEANUP(free_textp) char *words = story_note_text(n);
-                bool names_it = !strncmp(words, place, strlen(place));
+                size_t len = strlen(place);
+                bool names_it = !len || (!strncmp(words, place, len) && strchr(" :,", words[len]));
                 CLEANUP(free_textp)
                 char *text = xasprintf("%s%s%.300s", names_it ? "" : place,
                                        names_it || !*words ? "" : "  ", words);
