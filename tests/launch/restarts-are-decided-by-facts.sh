@@ -51,10 +51,11 @@ lacks 'the other host stays' "$ERR" 'the place of a'
 
 mv hosts all
 head -n 2 all >hosts
-auto sh -c "$(rank_one 'kill -SEGV $$')"
+auto --bad-hosts "$PWD/bad" sh -c "$(rank_one 'kill -SEGV $$')"
 exits 'no spare host is left: 125' 125
 has 'with the hosts that were put out, and why' "$ERR" 'warning[HN317]: no spare host is left, and 1 host was put out'
-has 'each in a row' "$ERR" '| b: a second time on b, without progress'
+has 'each in a row' "$ERR" '| b: SIGSEGV of rank 1, a second time on b, without progress'
+is 'it is not noted for later runs: no other host has shown whose fault it is' "$(grep -s '"b"' bad)" ''
 mv all hosts
 
 full='echo "Traceback (most recent call last):

@@ -193,9 +193,15 @@ static void collect_retired(struct launch *l, const struct evidence *e,
 {
         const struct outcome *o = job_outcome(l->run.job);
 
+        char reason[sizeof(d->reason) + 40];
+
         collect_drained(l, retired);
+        snprintf(reason, sizeof(reason), "%s", d->reason);
+        if (e->kind == EVIDENCE_FAULT)
+                snprintf(reason, sizeof(reason), "%s of rank %d, %s",
+                         outcome_signal_name(e->signal), e->rank, d->reason);
         if (d->verb == RESTART_HOST_OUT)
-                retire_host(l, retired, e->node, d->reason, e->kind);
+                retire_host(l, retired, e->node, reason, e->kind);
         for (size_t i = 0; i < o->n_seen; i++)
                 if (o->seen[i].kind == CAUSE_NODE)
                         retire_host(l, retired, o->seen[i].node, "it or its agent was lost",
@@ -254,6 +260,9 @@ static bool decide_next(struct launch *l)
         if (rc > 0)
                 begin_attempt(l);
         r->exhausted = retired.n && rc < 0;
+        if (r->exhausted &&
+            e.kind == EVIDENCE_FAULT) /* no other host could show whose fault it is */
+                launch_bad_hosts_acquit(l, e.host);
         return rc > 0;
 }
 

@@ -230,6 +230,7 @@ static void read_text(struct evidence *e, const struct outcome *o, const struct 
                         e->kind = EVIDENCE_NODE;
         } else if (tells_of_gpu(c->text) && !everywhere) {
                 e->kind = EVIDENCE_GPU;
+                e->signal = 0;
         }
 }
 

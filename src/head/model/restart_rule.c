@@ -269,7 +269,8 @@ void restart_decide(struct restart_decision *ret, const struct restart_history *
 bool restart_acquits(const struct restart_past *past, const struct evidence *now)
 {
         return past->verb == RESTART_HOST_OUT && past->evidence.kind == now->kind &&
-               past->evidence.signal == now->signal;
+               past->evidence.signal == now->signal &&
+               (now->kind != EVIDENCE_NODE || is_same_sort(&past->evidence, now));
 }
 
 const char *restart_verb_name(enum restart_verb verb)
