@@ -116,8 +116,8 @@ def options():
 # Structs that cannot be cut without passing the parts one by one; a number may only fall.
 NESTED_MOST = 60
 NESTED = {
-    "launch": 263,  # the state that the steps of a launch pass on, with the configuration of the job
-    "job": 200,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
+    "launch": 264,  # the state that the steps of a launch pass on, with the configuration of the job
+    "job": 201,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
 }
 
 

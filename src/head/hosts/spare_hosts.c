@@ -131,12 +131,29 @@ static size_t assign_spares(const struct hosts *h, const bool *failed, size_t *b
         return missing;
 }
 
-size_t spare_hosts_replace(struct hosts *h, const bool *failed, int min, size_t *by)
+/* Returns how many hosts are missing: 0, too, when --min-nodes does without them. */
+static size_t assign_or_leave_out(const struct hosts *h, const bool *failed, int min, size_t *by)
 {
         size_t missing = assign_spares(h, failed, by), working = count_working(h) - missing;
+
+        return min && working && working >= (size_t)min ? 0 : missing;
+}
+
+bool spare_hosts_suffice(const struct hosts *h, const bool *failed, int min)
+{
+        size_t *by = xcalloc(h->n, sizeof(*by));
+        bool suffice = !assign_or_leave_out(h, failed, min, by);
+
+        free(by);
+        return suffice;
+}
+
+size_t spare_hosts_replace(struct hosts *h, const bool *failed, int min, size_t *by)
+{
+        size_t missing = assign_or_leave_out(h, failed, min, by);
         bool *was_spare;
 
-        if (missing && (!min || !working || working < (size_t)min))
+        if (missing)
                 return missing;
         was_spare = xcalloc(h->n, sizeof(*was_spare));
         for (size_t i = 0; i < h->n; i++)

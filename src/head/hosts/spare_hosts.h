@@ -36,3 +36,5 @@ enum { SPARE_NONE, SPARE_STOOD_IN, SPARE_FIRST };
  * places have no host: 0, unless there are too few, and then @h is as it was. by[i] tells what
  * became of a failed host: SPARE_STOOD_IN, SPARE_FIRST + the host in the place, or SPARE_NONE. */
 size_t spare_hosts_replace(struct hosts *h, const bool *failed, int min, size_t *by);
+/* Whether spare_hosts_replace() would return 0. */
+bool spare_hosts_suffice(const struct hosts *h, const bool *failed, int min);

@@ -130,6 +130,7 @@ int launch_run_attempts(struct launch *l)
 
         if (rc)
                 return rc;
+        l->end.started = true;
         events_emit(&l->events, (struct event){ .kind = EVENT_RUN_START,
                                                 .node = -1,
                                                 .rank = -1,

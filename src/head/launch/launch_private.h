@@ -51,6 +51,7 @@ struct launch_streams {
 /* How a launch ends. */
 struct launch_end {
         const char *where;  /* the only hostfile, for messages about its errors; else NULL */
+        bool started;       /* the first attempt is prepared */
         bool bad_file_told; /* that the list of bad hosts cannot be read or written */
         bool record_told;   /* that files of --log-dir are incomplete */
         struct launch_restart *restart; /* NULL = no --restart auto */

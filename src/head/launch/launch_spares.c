@@ -132,8 +132,8 @@ static bool on_node_failed(void *ctx, size_t node)
         struct launch *l = ctx;
         size_t failed = 0, spares = 0;
 
-        if (l->plan.world_size && l->plan.nodes[node].n_ranks) /* a restart */
-                return stand_in_for(l, node);
+        if (l->end.started) /* a restart */
+                return l->plan.nodes[node].n_ranks && stand_in_for(l, node);
         if (l->hosts.v[node].spare)
                 return false;
         for (size_t i = 0; i < l->hosts.n; i++) {
@@ -201,11 +201,12 @@ static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool
                 names[i] = l->hosts.v[i].name;
         }
         if (!is_fault_of_all(l, u) &&
-            !spare_hosts_replace(&l->hosts, failed, options_min_nodes(&l->o), by)) {
+            spare_hosts_suffice(&l->hosts, failed, options_min_nodes(&l->o))) {
                 r = 0;
-                for (size_t i = 0; i < n; i++)
+                for (size_t i = 0; i < n; i++) /* under the names of before */
                         if (bad[i] && !has_failed(l, i))
                                 job_give_up(l->run.job, i, u->why[i]);
+                spare_hosts_replace(&l->hosts, failed, options_min_nodes(&l->o), by);
                 for (size_t i = 0; i < n; i++)
                         r += bad[i] && follow_decision(l, i, names[i], by[i]);
         }
