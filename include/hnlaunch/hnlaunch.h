@@ -292,8 +292,8 @@ HN_API hn_status hn_progress(int64_t step, int64_t total, const char *note);
  * hn_broadcast_bytes(). Always 0 under torchrun. */
 HN_API int hn_draining(void);
 /* Tells the launcher that this rank has saved. When all ranks have, or have exited, the launcher
- * ends them by SIGTERM, and starts the job again without the host. Nothing happens while no host
- * is to leave. */
+ * ends them by SIGTERM, and starts the job again without the host. A call before a host
+ * is to leave does not count. */
 HN_API hn_status hn_drained(void);
 
 #ifdef __cplusplus

@@ -53,6 +53,18 @@ ok 'the summary has the attempt' python3 -c 'import json
 a = json.load(open("logs/latest/summary.json"))["attempts"][0]
 assert (a["evidence"], a["decision"], a["host"]) == ("drained", "host out", "node002"), a'
 
+# With fewer nodes.
+rm -rf steps saved bad
+export SAVES=store
+lab_start -H "$TMP/hosts.txt" --nodes 2:3 --restart auto --bad-hosts "$PWD/bad" -x HNLAUNCH_LIBRARY --label none --log-dir logs \
+    python3 "$ROOT/tests/lab/training.py" "$STEPS"
+wait_for test -s steps || fail 'the training is at work' "$(cat "$ERR")"
+drain "$(run_id)" node001
+finish
+exits 'no spare host, with --nodes MIN:MAX: the run ends well' 0
+has 'without the host' "$ERR" 'no spare host is left: going on without node001, with 4 ranks on 2 nodes'
+ok 'no step is lost here either' all_steps
+
 # Two hosts at once, of which one has rank 0; the program answers to neither the key nor the signal: its time is over.
 export HANGS=1 SAVES=store
 STEPS=1000000

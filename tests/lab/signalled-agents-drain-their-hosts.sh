@@ -52,6 +52,18 @@ has 'by the signal' "$ERR" 'SIGTERM  (exit 143)'
 lacks 'there is no other attempt' "$ERR" 'attempt 2'
 ok 'no host is put out' test ! -s bad
 
+# All ranks have ended before the others get the signal.
+begin -o run.drain_time=1m
+end_agent node001
+ok 'the ranks save and end' wait_for six 'saved step'
+end_agent node002 &
+end_agent node003
+finish
+exits 'all agents, one after the other: 143' 143
+has 'it is told' "$ERR" 'all agents got SIGTERM: the run ends, and no host is drained'
+lacks 'there is no other attempt either' "$ERR" 'attempt 2'
+ok 'no host is put out here either' test ! -s bad
+
 lab_start -H spare.txt --bad-hosts "$PWD/bad" --label none sh -c 'echo up; exec sleep 60'
 wait_for six up || fail 'six ranks are up' "$(cat "$ERR")"
 end_agent node002

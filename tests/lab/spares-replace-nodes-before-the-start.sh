@@ -55,6 +55,17 @@ exits 'a host that stands by unconnected replaces a lost node, too' 0
 has 'on the next host' "$OUT" 'on node003'
 lab boot node001
 
+# Of the hosts that stand by the first one cannot be reached, either.
+lab sshd node003 stop
+lab_start -H "$hosts" --max-restarts 1 --node-timeout 3s --nodes 1 --exclude node002 --spares auto --label none sh -c "$say; [ \$HN_RESTART = 1 ] || exec sleep 60"
+ok 'two ranks are up once more' wait_for lines_are "$OUT" 2
+lab crash node001
+finish
+exits 'the next host that stands by is tried' 0
+has 'on that one' "$OUT" 'on node004'
+lab boot node001
+lab sshd node003 start
+
 lab sshd node001 stop
 launch -H "$hosts" --spares 1
 exits 'two fail, with one spare host: 68' 68

@@ -71,6 +71,14 @@ is 'standard input goes to the first attempt' "$(tr '\n' ' ' <"$OUT")" '2 0 '
 hn --json --local 2 --max-restarts 1 sh -c '[ $HN_RESTART = 1 ] || exit 3'
 exits 'a pause without a store' 0
 
+# The failure came before the order, and decides what is told.
+start --json --local 2 --on-failure continue --max-restarts 3 sh -c '[ $RANK = 0 ] || exit 3; exec sleep 60'
+ok 'a rank has failed, and the other goes on' wait_for grep -q '"ev":"rank.exited"' "$OUT"
+kill -TERM "$PID"
+finish
+exits 'an order to end after a failure: the code of the failure' 3
+lacks 'and no other attempt begins then' "$OUT" '"ev":"run.restart"'
+
 wait "$pause"
 cp pause.out "$OUT"
 cp pause.err "$ERR"

@@ -220,6 +220,7 @@ void job_wait(struct job *j)
         uv_ref((uv_handle_t *)&j->heartbeat.timer);
         while (j->cluster.running)
                 uv_run(&j->loop, UV_RUN_ONCE);
+        job_settle_drain(j);
         stdin_pump_destroy(j->stdin_pump);
         j->stdin_pump = NULL;
         outcome_finalize(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);

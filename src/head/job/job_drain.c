@@ -7,7 +7,8 @@
  *
  * SIGTERM to one agent drains its host, and to all of them within SAME_ORDER_MS it is the end of
  * the run. Until then it is not known which of both it is, and failures of ranks, which may have
- * got it, too, end nothing.
+ * got it, too, end nothing. When all ranks end meanwhile, job_drain_was_end() waits: an agent
+ * without ranks leaves at SIGTERM.
  */
 #include "head/job/job_drain.h"
 
@@ -55,6 +56,8 @@ static void end_drained(struct job_drain *d, const char *how)
         struct cause c = attempt_cause(d->attempt, CAUSE_DRAIN);
 
         d->ended = true;
+        if (d->cluster->options->on_failure == FAILURE_CONTINUE)
+                outcome_excuse(&d->attempt->outcome); /* the attempt went on in spite of them */
         c.node = d->nodes.v[0];
         c.at_ns = d->began_ns; /* before all that follows from it */
         snprintf(c.text, sizeof(c.text), "%s, %s", d->orders.v[0], how);
@@ -138,15 +141,27 @@ static bool is_undecided(const struct job_drain *d)
         return d->signalled_ms && clock_ms() < d->signalled_ms + SAME_ORDER_MS;
 }
 
+/* Whether its agent has ended, and not only the way to the node. */
+static bool has_left(const struct node *n)
+{
+        return n->signals.leaves || ((n->ended || n->state == NODE_FAILED) && n->failure &&
+                                     n->failure->cause == LINK_ENDED);
+}
+
 /* Whether each agent got it that a manager or a cloud can signal: a manager has not started those
  * of this machine. */
 static bool are_all_signalled(const struct job_drain *d)
 {
         bool managed = program_link_is_managed(d->cluster->options->via);
 
-        for (struct node *n = NULL; (n = cluster_each_running(d->cluster, n));)
-                if (!(managed && n->host->local) && !intlist_has(&d->signalled, n->index))
+        for (size_t i = 0; i < d->cluster->n_nodes; i++) {
+                const struct node *n = &d->cluster->nodes[i];
+
+                if (d->attempt->plan->nodes[i].n_ranks && n->state != NODE_FAILED &&
+                    !(managed && n->host->local) && !has_left(n) &&
+                    !intlist_has(&d->signalled, n->index))
                         return false;
+        }
         return true;
 }
 
@@ -154,23 +169,55 @@ enum drain_signal job_drain_signalled(struct job_drain *d, size_t node)
 {
         const struct options *o = d->cluster->options;
         struct error err;
+        bool refused = (!o->max_restarts && !o->drain.requeue_exit) ||
+                       check_order(d, &d->cluster->nodes[node], &err) < 0;
+        bool again;
 
-        if ((!o->max_restarts && !o->drain.requeue_exit) ||
-            check_order(d, &d->cluster->nodes[node], &err) < 0)
+        if (refused && !is_undecided(d))
                 return DRAIN_NO;
         if (!is_undecided(d)) {
                 intlist_finish(&d->signalled);
                 d->signalled_ms = clock_ms();
         }
-        if (intlist_has(&d->signalled, (int)node))
-                return DRAIN_ONE; /* one cause may send several */
-        intlist_add(&d->signalled, (int)node);
+        again = intlist_has(&d->signalled, (int)node); /* one cause may send several */
+        if (!again)
+                intlist_add(&d->signalled, (int)node);
+        if (refused || again)
+                return refused ? DRAIN_NO : DRAIN_ONE;
         if (are_all_signalled(d)) {
                 outcome_excuse(&d->attempt->outcome);
                 return DRAIN_ALL;
         }
         job_drain_order(d, node, o->drain.time_ms, "SIGTERM to its agent", &err);
         return DRAIN_ONE;
+}
+
+/* Whether each agent that are_all_signalled() wants got it, or has left. */
+static bool have_all_left(const struct job_drain *d)
+{
+        bool managed = program_link_is_managed(d->cluster->options->via);
+
+        for (size_t i = 0; i < d->cluster->n_nodes; i++) {
+                const struct node *n = &d->cluster->nodes[i];
+
+                if (d->attempt->plan->nodes[i].n_ranks && !(managed && n->host->local) &&
+                    !has_left(n) && !intlist_has(&d->signalled, n->index))
+                        return false;
+        }
+        return true;
+}
+
+bool job_drain_was_end(struct job_drain *d)
+{
+        bool undecided = d->ended && is_undecided(d);
+
+        while (d->ended && is_undecided(d) && !have_all_left(d) && d->attempt->state != JOB_ENDED) {
+                uv_timer_start(
+                        &d->timer, on_drain_time_over,
+                        (uint64_t)MAX(d->signalled_ms + SAME_ORDER_MS - clock_ms(), INT64_C(1)), 0);
+                uv_run(d->timer.loop, UV_RUN_ONCE);
+        }
+        return undecided && have_all_left(d);
 }
 
 const char *job_drain_by(const struct job_drain *d, size_t node)
@@ -225,11 +272,13 @@ bool job_drain_failed(struct job_drain *d)
         if (!is_draining(d) || o->cause.kind == CAUSE_ABORT ||
             (!outcome_is_workers(o) && o->cause.kind != CAUSE_NODE))
                 return false;
-        if (is_undecided(d))
+        if (is_undecided(d)) {
+                d->until_ms = MIN(d->until_ms, d->signalled_ms + SAME_ORDER_MS);
                 uv_timer_start(&d->timer, on_drain_time_over,
-                               (uint64_t)(d->signalled_ms + SAME_ORDER_MS - clock_ms()), 0);
-        else
+                               (uint64_t)MAX(d->until_ms - clock_ms(), INT64_C(1)), 0);
+        } else {
                 end_drained(d, "and ranks have left");
+        }
         return true;
 }
 

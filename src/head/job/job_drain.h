@@ -3,10 +3,9 @@
  * Job drain: a run goes on without a host, when its ranks have saved
  *
  * All ranks are told at once, by the key hn/drain/HOST of the store; those of the host also by
- * --drain-signal. They answer by exiting with 0, or by
- * hn_drained(). The attempt ends when all ranks have answered,
- * when a rank or node fails, or when the time is over; its cause is CAUSE_DRAIN, and the next
- * attempt begins without the host. Main loop's thread only.
+ * --drain-signal. They answer by exiting with 0, or by hn_drained(). The attempt ends when all
+ * ranks have answered, when a rank or node fails, or when the time is over; its cause is
+ * CAUSE_DRAIN, and the next attempt begins without the host. Main loop's thread only.
  */
 #pragma once
 
@@ -39,6 +38,8 @@ enum drain_signal {
 };
 /* The agent of @node got SIGTERM. */
 enum drain_signal job_drain_signalled(struct job_drain *d, size_t node);
+/* All ranks have ended: waits until it is known whether all agents got SIGTERM. Returns whether. */
+bool job_drain_was_end(struct job_drain *d);
 const char *job_drain_by(const struct job_drain *d, size_t node);
 /* Whether a host is drained in this attempt. */
 bool job_drain_any(const struct job_drain *d);

@@ -54,6 +54,7 @@ struct job_orders {
         bool has_grace;
         uint32_t grace_ms; /* in place of --grace */
         bool hung_up;      /* the terminal is gone, and the job goes on */
+        int ended_by;      /* an order to end the run: its signal, -1 = another one; 0 = none */
         int command_pid; /* of a `hnlaunch stop` that has ordered the end; 0 = none, -1 = unknown */
         struct stop_orders stop;
         uint32_t inspections; /* the newest number of job_inspect() */
@@ -151,5 +152,8 @@ bool job_outlive_terminal(struct job *j);
 /* Takes SIGNAL of an agent: its node ends, or the manager, such as Slurm, has sent a signal to it,
  * and as a rule to the agents of all nodes. */
 int job_agent_signal(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* All ranks have ended: if a drain turns out to be SIGTERM to all agents, the order to end becomes
+ * the cause. */
+void job_settle_drain(struct job *j);
 /* --timeout: shows and looks where the ranks are, then stops them. */
 void job_time_is_over(uv_timer_t *t);

@@ -70,7 +70,7 @@ size_t job_spares(const struct job *j)
                 n += node->state == NODE_READY && !node->signals.leaves &&
                      (plan ? !plan->nodes[i].n_ranks : node->host->spare);
         }
-        return j->config.options->max_restarts ? n : 0;
+        return j->config.options->max_restarts || options_replace_nodes(j->config.options) ? n : 0;
 }
 
 static void replace_failed_nodes(struct job *j)
@@ -205,20 +205,42 @@ static bool may_connect_again(const struct job *j)
         return !j->config.dial_in && !program_link_calls(j->config.options->via);
 }
 
-/* Connects hosts that stand by unconnected in place of lost nodes. */
+/* Gives up hosts that lack GPUs of the ranks that they are to have. */
+static void refuse_unequal(struct job *j, const struct plan *plan, const bool *stood_in)
+{
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (!stood_in[i] || n->state != NODE_READY || has_devices(n, &plan->nodes[i].gpus))
+                        continue;
+                node_break(n, LINK_OTHER, "it lacks GPUs of the host in whose place it is");
+                n->refusal = NODE_RETIRED;
+        }
+}
+
+/* Connects hosts that stand by unconnected in place of lost nodes, until one can be reached for
+ * each or none is left. */
 static void let_stand_in(struct job *j, const struct plan *plan)
 {
-        size_t happened = outcome_count(&j->attempt.outcome), n = 0;
+        size_t happened = outcome_count(&j->attempt.outcome), n = 1;
+        bool *stood_in = xcalloc(j->cluster.n_nodes, sizeof(*stood_in)), any = false;
 
-        for (size_t i = 0; i < j->cluster.n_nodes && j->stand_in; i++)
-                if (is_missing(j, plan, i) && j->stand_in(j->config.say_ctx, i)) {
-                        job_connect_anew(j, i);
-                        n++;
-                }
-        while (n && j->cluster.unresolved && outcome_count(&j->attempt.outcome) == happened)
-                uv_run(&j->loop, UV_RUN_ONCE);
-        if (n)
+        while (n && j->stand_in && outcome_count(&j->attempt.outcome) == happened) {
+                n = 0;
+                for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                        if (is_missing(j, plan, i) && j->stand_in(j->config.say_ctx, i)) {
+                                job_connect_anew(j, i);
+                                stood_in[i] = true;
+                                n++;
+                        }
+                any |= n > 0;
+                while (n && j->cluster.unresolved && outcome_count(&j->attempt.outcome) == happened)
+                        uv_run(&j->loop, UV_RUN_ONCE);
+                refuse_unequal(j, plan, stood_in);
+        }
+        if (any)
                 job_tell_logins(j);
+        free(stood_in);
 }
 
 /* Takes @missing nodes out of the plan. False: fewer than --nodes MIN:MAX allows would be left. */
@@ -453,7 +475,7 @@ bool job_restart(struct job *j, struct plan *plan)
         bool may_restart = of_rank || c->kind == CAUSE_NODE ||
                            (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
 
-        return may_restart && j->attempt.state != JOB_ENDED &&
+        return may_restart && j->attempt.state != JOB_ENDED && !j->orders.ended_by &&
                j->attempt.number - j->history.extra < j->config.options->max_restarts &&
                begin_again(j, plan, NULL) > 0;
 }
@@ -462,7 +484,7 @@ int job_restart_as(struct job *j, struct plan *plan, const struct job_next *next
 {
         int most = j->config.options->max_restarts;
 
-        if (j->attempt.state == JOB_ENDED ||
+        if (j->attempt.state == JOB_ENDED || j->orders.ended_by ||
             (!next->extra && j->attempt.number - j->history.extra >= most))
                 return 0;
         j->history.extra += next->extra;

@@ -280,6 +280,8 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         const struct culprit *culprit = &j->orders.culprit;
         struct cause c = attempt_cause(&j->attempt, kind);
 
+        if (kind != CAUSE_HANG || j->config.options->on_hang != HANG_RESTART)
+                j->orders.ended_by = kind == CAUSE_ORDER && !j->orders.command_pid ? number : -1;
         if (kind == CAUSE_ORDER)
                 c.signal = number;
         else
@@ -311,6 +313,7 @@ void job_order_stop(struct job *j, int64_t grace_ms, int pid)
                 j->orders.has_grace = true;
                 j->orders.grace_ms = (uint32_t)MIN(grace_ms, INT64_C(1) << 31);
         }
+        j->orders.ended_by = -1;
         if (job_state_stops(j->attempt.state)) {
                 kill_now(j);
                 return;
@@ -325,12 +328,26 @@ int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, st
         return job_drain_order(j->orders.drain, node, in_ms, by, err);
 }
 
+void job_settle_drain(struct job *j)
+{
+        struct cause c = attempt_cause(&j->attempt, CAUSE_ORDER);
+
+        if (!job_drain_was_end(j->orders.drain))
+                return;
+        log_line(LOG_WARN, "all agents got SIGTERM: the run ends, and no host is drained");
+        outcome_excuse(&j->attempt.outcome);
+        c.signal = SIGTERM;
+        outcome_happened(&j->attempt.outcome, &c);
+}
+
 bool job_saved(const struct job *j)
 {
         const struct cause *c = &j->attempt.outcome.cause;
         bool ordered = c->kind == CAUSE_ORDER && c->signal == SIGTERM && !j->orders.command_pid;
+        bool drained =
+                c->kind == CAUSE_DRAIN && (!j->orders.ended_by || j->orders.ended_by == SIGTERM);
 
-        return (ordered || c->kind == CAUSE_DRAIN) && job_drain_all_saved(j->orders.drain);
+        return (ordered || drained) && job_drain_all_saved(j->orders.drain);
 }
 
 const char *job_drained_by(const struct job *j, size_t node)
@@ -348,13 +365,14 @@ bool job_outlive_terminal(struct job *j)
         return true;
 }
 
-/* The ranks are being stopped already. If by a failure, the first TERM or HUP may be of the same
- * cause, but TERM ends a wait for readers alone. A manager sends TERM to hnlaunch and to the
- * agents, and KILL later. */
+/* The ranks are being stopped already, and no other attempt follows. If by a failure, the first
+ * TERM or HUP may be of the same cause, but TERM ends a wait for readers alone. A manager sends
+ * TERM to hnlaunch and to the agents, and KILL later. */
 static void signal_again(struct job *j, int signo, enum stop_order order)
 {
         bool managed = program_link_is_managed(j->config.options->via);
 
+        j->orders.ended_by = signo;
         if (signo == SIGINT || (order == STOP_ORDER_AGAIN && !managed) ||
             (signo == SIGTERM && all_ranks_ended(j))) {
                 if (!all_ranks_ended(j) && !j->orders.hurry_signal)
@@ -532,6 +550,7 @@ void job_time_is_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
+        j->orders.ended_by = -1;
         if (all_ranks_ended(j))
                 return; /* a reader may take its time */
         if (j->attempt.state == JOB_RUNNING && !j->config.options->quiet)
