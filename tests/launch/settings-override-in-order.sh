@@ -80,6 +80,31 @@ has 'is told with the key' "$ERR" 'error[HN711]: unknown key `run.hots`'
 has 'which is near' "$ERR" 'help: did you mean `run.hosts`?'
 hn config run.ppn true
 ok 'other words are a program' test "$(wc -l <"$OUT")" -gt 50
+for words in 'set run.timeout 5' 'set run.timeout=5'; do
+    # shellcheck disable=SC2086
+    hn config $words
+    exits "config $words: 64" 64
+    is 'no table' "$(cat "$OUT")" ''
+    has 'config only shows' "$ERR" 'error[HN808]: `config` only shows settings: no `set`'
+    has 'the line and the file' "$ERR" "help: write to $user, below [run]: timeout = 5"
+    has 'and the variable' "$ERR" 'help: or for this shell: export HNLAUNCH_RUN_TIMEOUT=5'
+done
+printf '[run]\ntimeout = 5\n' >"$user"
+hn config run.timeout
+has 'that line is taken' "$OUT" 'config.ini:2'
+HNLAUNCH_RUN_TIMEOUT=6 hn config run.timeout
+has 'and that variable' "$OUT" '$HNLAUNCH_RUN_TIMEOUT'
+hn config set env.set.Path 'a b'
+has 'the case of a variable of the ranks stays, and blanks are quoted' "$ERR" "export 'HNLAUNCH_ENV_SET_Path=a b'"
+hn config set
+has 'without words the form is shown' "$ERR" 'below [SECTION]: KEY = VALUE'
+hn config get run.timeout
+exits 'config get: 64' 64
+has 'the line without it' "$ERR" 'help: hnlaunch config run.timeout'
+printf '#!/bin/sh\n' >get
+hn config get run.timeout
+exits 'a program of that name is one' 0
+rm get
 hn config -h
 has 'the help has it' "$OUT" 'hnlaunch config [KEY...] shows the keys named'
 

@@ -19,10 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "head/core/program.h"
-
 #include "base/error_number.h"
 #include "base/exit_code.h"
+#include "head/core/program.h"
+#include "head/core/shell_words.h"
 
 struct ini_reader {
         struct settings *s;
@@ -346,6 +346,56 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         return 1;
 }
 
+/* "run.ppn", "8" -> "HNLAUNCH_RUN_PPN=8"; malloc'ed. */
+static char *write_variable(const char *key, const char *value)
+{
+        char *name = xasprintf("HNLAUNCH_%s=%s", key, value);
+        /* The rest is the name of a variable of the ranks. */
+        size_t len = strncmp(key, "env.set.", 8) ? strlen(key) : 8;
+
+        for (char *c = name + strlen("HNLAUNCH_"); len--; c++)
+                *c = *c == '.' ? '_' : (char)toupper((unsigned char)*c);
+        return name;
+}
+
+/* Says how to set @key. */
+static void help_with_setting(struct diag *diag, const char *key, const char *value)
+{
+        CLEANUP(free_textp) char *user = config_user_path();
+        CLEANUP(strv_finish) struct strv variable = STRV_INIT;
+        CLEANUP(free_textp) char *quoted = NULL;
+        int section = (int)strcspn(key, ".");
+
+        strv_push_take(&variable, write_variable(key, value));
+        quoted = shell_words_join(&variable);
+        diag_help(diag, "write to %s, below [%.*s]: %s = %s",
+                  user ? user : "/etc/hnlaunch/config.ini", section, key, key + section + 1, value);
+        diag_help(diag, "or for this shell: export %s", quoted);
+}
+
+/* Refuses `get KEY` and `set KEY VALUE` of other tools, unless such a program exists. */
+static int refuse_verb(const struct strv *words, struct diags *d)
+{
+        const char *verb = words->v[0], *word = words->n > 1 ? words->v[1] : "";
+        CLEANUP(free_textp) char *given = xstrndup(word, strcspn(word, "="));
+        const char *value = word[strlen(given)] ? word + strlen(given) + 1
+                            : words->n > 2      ? words->v[2]
+                                                : "VALUE";
+        const char *key = option_by_key(given) ? given : suggest_key(given, false);
+        bool sets = !strcmp(verb, "set");
+        struct diag *diag;
+
+        if ((!sets && strcmp(verb, "get") != 0) || program_exists(verb, NULL))
+                return 0;
+        diag = diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`config` only shows settings: no `%s`",
+                        verb);
+        if (sets)
+                help_with_setting(diag, key ? key : "SECTION.KEY", value);
+        else
+                diag_help(diag, "hnlaunch config %s", key ? key : "KEY");
+        return -EINVAL;
+}
+
 int config_take_keys(struct settings *s, struct strv *words, struct diags *d)
 {
         const char *near = NULL;
@@ -360,6 +410,8 @@ int config_take_keys(struct settings *s, struct strv *words, struct diags *d)
                 *words = (struct strv){ 0 };
                 return 0;
         }
+        if (refuse_verb(words, d) < 0)
+                return -EINVAL;
         if (words->n == 1 && access(words->v[0], F_OK) != 0 && !program_in_path(words->v[0]))
                 near = suggest_key(words->v[0], false);
         if (!near)

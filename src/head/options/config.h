@@ -66,6 +66,8 @@ bool settings_counts(const struct settings *s, const struct setting *one);
  * with errors in @d (exit 78; 66: no job file). HNLAUNCH_SYSTEM_CONFIG names another system file.
  */
 int config_load(struct settings *s, struct diags *d);
+/* Returns the path of the user's file, malloc'ed; NULL: there is no home. */
+char *config_user_path(void);
 /* Makes errors of the warnings of unknown keys and variables. 0, or -EINVAL if there are any. */
 int config_refuse_unknown(struct diags *d);
 
@@ -82,7 +84,8 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
 int config_assign(struct settings *s, const char *assignment, struct diags *d);
 
 /* Takes the words of `hnlaunch config` if all are keys; others are a program. -EINVAL with an error
- * in @d (exit 64): the only word is nearly a key, and no program. */
+ * in @d (exit 64): the only word is nearly a key, or the first one is get or set, and no program.
+ */
 int config_take_keys(struct settings *s, struct strv *words, struct diags *d);
 
 /* Prints the keys that were taken, or every key: value, origin and, but as @json, overridden

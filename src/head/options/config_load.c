@@ -186,19 +186,23 @@ int config_refuse_unknown(struct diags *d)
         return r;
 }
 
+char *config_user_path(void)
+{
+        const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+        if (xdg && *xdg == '/')
+                return xasprintf("%s/hnlaunch/config.ini", xdg);
+        return home && *home ? xasprintf("%s/.config/hnlaunch/config.ini", home) : NULL;
+}
+
 int config_load(struct settings *s, struct diags *d)
 {
         const struct load l = { s, d };
         const char *system = getenv("HNLAUNCH_SYSTEM_CONFIG");
-        const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-        CLEANUP(free_textp) char *user = NULL;
+        CLEANUP(free_textp) char *user = config_user_path();
         size_t before = diags_errors(d);
 
         load_file(&l, LEVEL_SYSTEM, system ? system : "/etc/hnlaunch/config.ini");
-        if (xdg && *xdg == '/')
-                user = xasprintf("%s/hnlaunch/config.ini", xdg);
-        else if (home && *home)
-                user = xasprintf("%s/.config/hnlaunch/config.ini", home);
         if (user)
                 load_file(&l, LEVEL_USER, user);
         if (s->job)
