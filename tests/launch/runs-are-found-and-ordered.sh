@@ -72,6 +72,14 @@ END
 hn_of signal "${id:0:3}" nonsense
 is 'a signal that does not exist' "$RC_OF" 64
 matches 'is told' "$TMP/of.err" 'error\[HN808\]: there is no signal nonsense'
+for words in USR1 'USR1 '"$id" "SIGUSR1 ${id:0:3}"; do
+    # shellcheck disable=SC2086
+    hn_of signal $words
+    is "signal $words: wrong words" "$RC_OF" 64
+    signal=${words%% *} run=${words#"${words%% *}"}
+    matches 'the run is missing' "$TMP/of.err" "error\[HN808\]: .signal. needs a run in front of $signal"
+    matches 'and the line has it' "$TMP/of.err" "help: hnlaunch signal${run:- $id} $signal\$"
+done
 "$HNLAUNCH" wait "$id" >/dev/null 2>"$TMP/wait.err" &
 waiting=$!
 hn_of stop "$id"
@@ -258,6 +266,8 @@ cp "$RUNS/$id"/* "$RUNS/${id}x"
 hn_of stop "${id:0:4}"
 matches 'several runs begin so' "$TMP/of.err" "error\[HN801\]: 2 runs begin with ${id:0:4}"
 rm -r "$RUNS/${id}x"
+hn_of signal TERM
+matches 'no run goes on that could be named' "$TMP/of.err" 'help: hnlaunch signal RUN TERM; hnlaunch ps lists your runs'
 for words in stop signal "signal $id" wait "wait a b" "ps $id" "rerun a b"; do
     # shellcheck disable=SC2086
     hn_of $words

@@ -463,6 +463,33 @@ static int start_again(const struct options *o, const struct run *r, struct diag
 
 /* ---------------------------------------------------------------------------------------------- */
 
+/* Refuses a signal in the place of the run. 0, or 64 with a message. */
+static int check_signal_place(const struct options *o, struct diags *d)
+{
+        const char *signal = o->argv.n ? o->argv.v[0] : "", *id = NULL;
+        struct run_list l;
+        size_t n = 0;
+        int rc = 0;
+
+        if (o->command != COMMAND_SIGNAL || !o->argv.n || o->argv.n > 2 || !signal_number(signal))
+                return 0;
+        run_list_load(&l);
+        run_list_find(&l, signal, &n);
+        if (o->argv.n == 1)
+                id = newest_running(&l);
+        else if (run_list_find(&l, o->argv.v[1], &(size_t){ 0 }) || !signal_number(o->argv.v[1]))
+                id = o->argv.v[1];
+        if (!n && (id || o->argv.n == 1)) {
+                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE,
+                                   "`signal` needs a run in front of %s", signal),
+                          "hnlaunch signal %s %s%s", id ? id : "RUN", signal,
+                          id ? "" : "; hnlaunch ps lists your runs");
+                rc = EX_USAGE;
+        }
+        run_list_finish(&l);
+        return rc;
+}
+
 /* Checks the number of words. 0, or 64 with a message. */
 static int check_words(const struct options *o, struct diags *d)
 {
@@ -508,7 +535,8 @@ int run_commands_do(const struct options *o, struct diags *d)
 
         if (o->command == COMMAND_BAD)
                 return run_bad_do(o, d);
-        rc = check_words(o, d);
+        rc = check_signal_place(o, d);
+        rc = rc ? rc : check_words(o, d);
         if (rc || o->command == COMMAND_PS)
                 return rc ? rc : run_ps_print(o, d);
         run_list_load(&l);
