@@ -158,7 +158,15 @@ hn help hang-after
 has 'and so does the help' "$OUT" 'look whether they hang; or never'
 hn rerun -h
 is 'one default of --pty is told' "$(grep -A 1 -e --pty "$OUT" | grep -o '(default' | xargs)" '(default'
-for word in kill cancel status list tail; do
+hn doctor
+has 'a first word that is no program' "$ERR" 'note: `doctor` is taken as the program; hnlaunch has no such command (hnlaunch -h lists them)'
+for words in true ./doctor '-n 1 doctor' 'run doctor'; do
+    # shellcheck disable=SC2086
+    hn $words
+    has "$words: no hosts" "$ERR" 'error[HN708]'
+    lacks 'a program, a path, and words behind options or run are none' "$ERR" 'taken as the program'
+done
+for word in kill cancel status list tail rm man docs nodes info; do
     hn $word k3f9q
     exits "$word, a command of other tools: 64" 64
     has 'it leads to that of hnlaunch' "$ERR" "unknown command \`$word\`; it is \`hnlaunch "

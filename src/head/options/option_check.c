@@ -247,9 +247,12 @@ static int check_foreign_command(const char *word, struct diags *d)
 {
         static const struct {
                 const char *word, *command;
-        } commands[] = { { "kill", "stop" },    { "cancel", "stop" }, { "status", "ps" },
-                         { "list", "ps" },      { "log", "logs" },    { "tail", "logs -f" },
-                         { "restart", "rerun" } };
+        } commands[] = { { "kill", "stop" },          { "cancel", "stop" },
+                         { "status", "ps" },          { "list", "ps" },
+                         { "log", "logs" },           { "tail", "logs -f" },
+                         { "restart", "rerun" },      { "rm", "stop" },
+                         { "man", "help" },           { "docs", "help" },
+                         { "nodes", "plan --probe" }, { "info", "plan --probe" } };
 
         if (!strcmp(word, "completion") || !strcmp(word, "completions")) {
                 diag_help(diag_add(d, HN_UNKNOWN_COMMAND, EX_USAGE, "unknown command `%s`", word),
@@ -382,6 +385,12 @@ static void check_hosts(const struct options *o, struct diags *d)
         if (stray)
                 diag_note(diag, "`%.*s` after `%s` was passed to %s", (int)strcspn(stray, "="),
                           stray, o->argv.v[0], o->argv.v[0]);
+        if (o->program_first && !strchr(o->argv.v[0], '/') &&
+            !program_exists(o->argv.v[0], o->chdir))
+                diag_note(diag,
+                          "`%s` is taken as the program; hnlaunch has no such command (hnlaunch -h "
+                          "lists them)",
+                          o->argv.v[0]);
         diag_help(diag,
                   "say where to run: --local 4 on this machine, -H FILE, or -w 'gpu[001-004]'%s",
                   stray ? "; options stand before the program" : "");

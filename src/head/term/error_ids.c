@@ -785,7 +785,7 @@ const struct error_id error_ids[] = {
         { HN_UNKNOWN_COMMAND,
           "unknown or misplaced command",
           "The first word nearly is a command of hnlaunch, or a command stands behind options, and there is no "
-          "program of that name. Or the first word is a command of other tools, such as kill or status.",
+          "program of that name. Or the first word is a command of other tools, such as kill, status or nodes.",
           "Write the command as the first word. hnlaunch run WORD starts a program whose name is that of a command." },
         { HN_AMBIGUOUS_LETTER,
           "an ambiguous letter",

@@ -241,11 +241,12 @@ TEST(help_finds_what_is_asked)
 
 TEST(commands_of_other_tools_lead_here)
 {
-        static const char *const words[][2] = { { "kill", "stop" },
-                                                { "cancel", "stop" },
-                                                { "status", "ps" },
-                                                { "list", "ps" },
-                                                { "tail", "logs -f" } };
+        static const char *const words[][2] = {
+                { "kill", "stop" },        { "cancel", "stop" },  { "status", "ps" },
+                { "list", "ps" },          { "tail", "logs -f" }, { "rm", "stop" },
+                { "man", "help" },         { "docs", "help" },    { "nodes", "plan --probe" },
+                { "info", "plan --probe" }
+        };
         struct options o;
         struct diags d;
 
