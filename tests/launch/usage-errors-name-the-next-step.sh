@@ -12,6 +12,10 @@ has 'no hosts: -H is offered' "$ERR" -H
 has 'no hosts: -w is offered' "$ERR" -w
 lacks 'no hosts: the error stands once' "$ERR" 'nothing was started'
 
+hn --standalone --nproc_per_node=2 true
+exits 'the first line of torchrun: 64' 64
+has 'its number is in the help' "$ERR" 'help: say where to run: --local 2 on this machine'
+
 hn
 exits 'nothing at all: 64' 64
 

@@ -373,6 +373,14 @@ static int check_hostfiles(const struct options *o, struct diags *d)
         return 0;
 }
 
+/* Returns a number of ranks for this machine: as asked for, unless on several nodes. */
+static int suggest_local(const struct options *o)
+{
+        int n = o->plan.np ? o->plan.np : o->plan.ppn;
+
+        return n > 0 && o->nodes < 2 ? n : 4;
+}
+
 static void check_hosts(const struct options *o, struct diags *d)
 {
         const char *stray = stray_option(o);
@@ -392,8 +400,8 @@ static void check_hosts(const struct options *o, struct diags *d)
                           "lists them)",
                           o->argv.v[0]);
         diag_help(diag,
-                  "say where to run: --local 4 on this machine, -H FILE, or -w 'gpu[001-004]'%s",
-                  stray ? "; options stand before the program" : "");
+                  "say where to run: --local %d on this machine, -H FILE, or -w 'gpu[001-004]'%s",
+                  suggest_local(o), stray ? "; options stand before the program" : "");
 }
 
 /* Refuses a launch of its own on each of several nodes. Without hosts in an allocation, its reader
