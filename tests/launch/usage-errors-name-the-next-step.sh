@@ -183,6 +183,20 @@ for topic in 'help foo' '--help=foo' '--help foo'; do
     has 'it tells where the topics are' "$ERR" 'hnlaunch -h shows commands and topics'
 done
 
+hn plan -w a,b --spares auto
+exits '--spares auto with all hosts in use: a warning' 0
+has 'it tells what the option takes' "$ERR" 'warning[HN704]: --spares auto takes the hosts behind --nodes N or -n N, and neither is given'
+has 'and what to write' "$ERR" 'help: --spares N takes the last N hosts'
+printf 'a slots=1\nb slots=1 spare\n' >spare
+for words in '-w a,b --nodes 1 --spares auto' '-w a:1,b:1 -n 1 --spares auto' '-H spare --spares auto' '-w a,b -o run.spares=1'; do
+    # shellcheck disable=SC2086
+    hn plan $words
+    exits "plan $words" 0
+    lacks 'hosts stand by' "$ERR" 'spares auto'
+done
+HNLAUNCH_RUN_SPARES=auto hn plan -w a,b
+lacks 'a setting for all runs does not warn' "$ERR" 'spares auto'
+
 # --- commands -----------------------------------------------------------------------------------
 echo 'localhost slots=1' >one
 mkdir -p set

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
 #include "base/log.h"
 #include "head/hosts/spare_hosts.h"
 #include "head/job/job_endpoint.h"
@@ -27,6 +28,7 @@
 #include "head/launch/launch_bad_hosts.h"
 #include "head/launch/launch_private.h"
 #include "head/nodes/program_link.h"
+#include "head/options/config.h"
 #include "head/report/report.h"
 
 /* Connected nodes with a fault. */
@@ -69,6 +71,23 @@ static size_t count_needed(const struct launch *l)
         return n;
 }
 
+/* Warns of --spares auto on the line when the run needs all hosts. */
+static void warn_no_spares(struct launch *l)
+{
+        const struct options *o = &l->o;
+
+        if (o->spares != SPARES_AUTO || o->nodes || o->plan.np ||
+            settings_level(o->settings, option_by_name("spares")) != LEVEL_LINE)
+                return;
+        for (size_t i = 0; i < l->hosts.n; i++)
+                if (l->hosts.v[i].spare)
+                        return;
+        diag_help(diag_warn(&l->diags, HN_OPTION_CONFLICT,
+                            "--spares auto takes the hosts behind --nodes N or -n N, and neither "
+                            "is given"),
+                  "--spares N takes the last N hosts");
+}
+
 void launch_spares_choose(struct launch *l)
 {
         const struct options *o = &l->o;
@@ -83,6 +102,7 @@ void launch_spares_choose(struct launch *l)
 
         if (first)
                 launch_bad_hosts_apply(l);
+        warn_no_spares(l);
         rule.needed = count_needed(l);
         if (spare_hosts_choose(&l->hosts, &rule, &l->diags) == 0 && !first)
                 launch_bad_hosts_apply(l);

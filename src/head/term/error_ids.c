@@ -774,7 +774,7 @@ const struct error_id error_ids[] = {
         { HN_OPTION_CONFLICT,
           "options that do not fit together",
           "Two options exclude each other, or one needs another: --local beside -H or -w, --push-keep without --push, "
-          "ssh.tree_auth without --tree. Or the command does not have the option: --probe without plan, --ppn with logs.",
+          "ssh.tree_auth without --tree. Or the command does not have the option: --probe without plan, --ppn with logs. As a warning: --spares auto without --nodes and -n.",
           "Leave one of them out, or add the one that is missing. hnlaunch COMMAND -h lists the options of a command." },
         { HN_NO_PROGRAM,
           "no program to start",
