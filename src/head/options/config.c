@@ -471,5 +471,7 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
                         eq ? "-o: unknown key `%s`" : "-o wants SECTION.KEY=VALUE, not `%s`", key);
         if (near)
                 diag_help(diag, "did you mean `%s`?", near);
+        else if (!eq)
+                diag_help(diag, "--log-dir DIR keeps the output in one file per rank");
         return -EINVAL;
 }

@@ -62,6 +62,7 @@
 #define BY_LINES    "output is passed on line by line: leave it out"
 #define RUN_NAME    "every run has a name, see hnlaunch ps"
 #define WAIT        "--ends-with rank0 ends the job with rank 0, --timeout TIME after a time"
+#define TERMINAL    "--pty gives the terminal to rank 0"
 #define TOOL        "--wrap CMD puts a tool in front of the program"
 
 /* clang-format off */
@@ -448,6 +449,9 @@ const struct option_foreign option_foreigns[] = {
         { "max-threads", 1, false, "-o ssh.fanout=N, or --tree K" },
         { "treewidth", 1, false, "-o ssh.fanout=N, or --tree K" },
         { "msg-timeout", 1, false, "--node-timeout TIME" },
+        /* docker and kubectl */
+        { "it", 0, false, TERMINAL },
+        { "ti", 0, false, TERMINAL },
         /* letters with one meaning elsewhere */
         { "-O", 0, false, "--oversubscribe" },
         { "-K", 0, false, FIRST_FAILS },
@@ -459,7 +463,7 @@ const struct option_foreign option_foreigns[] = {
         { "-C", 1, false, ASK_FOR_IT },
         { "-L", 1, false, ASK_FOR_IT },
         { "-M", 1, false, ASK_FOR_IT },
-        { "-d", 1, false, ASK_FOR_IT },
+        { "-d", 1, false, "--detach leaves the run without a terminal; a dependency of Slurm: " ASK_FOR_IT },
         { "-G", 1, false, GPUS },
         { "-W", 1, false, WAIT },
 };

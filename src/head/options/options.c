@@ -30,6 +30,56 @@
 
 /* ---- values ---- */
 
+/* Reads H:MM:SS or MM:SS of Slurm as a number with a unit; malloc'ed. NULL: it is none. */
+static char *respell_clock(const char *text)
+{
+        int n[3] = { 0 }, end[2] = { 0 }, fields, s;
+
+        fields = sscanf(text, "%4d:%2d%n:%2d%n", &n[0], &n[1], &end[0], &n[2], &end[1]);
+        if (fields < 2 || text[end[fields - 2]] || strspn(text, "0123456789:") != strlen(text))
+                return NULL;
+        s = fields == 3 ? n[0] * 3600 + n[1] * 60 + n[2] : n[0] * 60 + n[1];
+        return s % 60     ? xasprintf("%ds", s)
+               : s % 3600 ? xasprintf("%dm", s / 60)
+               : s        ? xasprintf("%dh", s / 3600)
+                          : NULL;
+}
+
+/* Reads the number of restarts from a value of --restart as other tools have it; 0: it is none. */
+static int read_restarts(const char *value)
+{
+        static const char *const policies[] = { "always", "on-failure", "unless-stopped" };
+        size_t len = strspn(value, "0123456789");
+
+        if (len && !value[len])
+                return atoi(value);
+        for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
+                len = strlen(policies[i]);
+                if (!strncmp(value, policies[i], len) && (!value[len] || value[len] == ':'))
+                        return value[len] ? atoi(value + len + 1) : 3;
+        }
+        return 0;
+}
+
+/* Adds what to write in place of a wrong value. */
+static void help_with_value(struct diag *diag, const struct setting *one)
+{
+        const struct option_def *def = one->def;
+        bool is_time = def->parse == value_span || def->parse == value_limit;
+        CLEANUP(free_textp) char *span = is_time ? respell_clock(one->value) : NULL;
+        int restarts = def->name && !strcmp(def->name, "restart") ? read_restarts(one->value) : 0;
+
+        if (!strcmp(one->origin, "-p"))
+                diag_help(diag, "-p is the port of ssh; a partition of Slurm is chosen by "
+                                "salloc -p or sbatch -p");
+        else if (span)
+                diag_help(diag, "write %s", span);
+        else if (restarts > 0)
+                diag_help(diag, "--max-restarts %d starts the job again after a failure", restarts);
+        else if (def->name)
+                diag_help(diag, "hnlaunch help %s tells what it takes", def->name);
+}
+
 static void tell_bad_value(struct diags *d, const struct setting *one, const struct error *err)
 {
         struct diag *diag;
@@ -37,11 +87,7 @@ static void tell_bad_value(struct diags *d, const struct setting *one, const str
         if (!one->text) {
                 diag = diag_add(d, HN_OPTION_VALUE, one->level == LEVEL_LINE ? EX_USAGE : EX_CONFIG,
                                 "%s %s", one->origin, err->text);
-                if (!strcmp(one->origin, "-p"))
-                        diag_help(diag, "-p is the port of ssh; a partition of Slurm is chosen by "
-                                        "salloc -p or sbatch -p");
-                else if (one->def->name)
-                        diag_help(diag, "hnlaunch help %s tells what it takes", one->def->name);
+                help_with_value(diag, one);
                 return;
         }
         diag = diag_add(d, HN_CONFIG_VALUE, EX_CONFIG, "%s %s", one->key, err->text);

@@ -440,6 +440,21 @@ TEST(mistakes_name_the_next_step)
                 { "-w a -o run.pn=3 p", "did you mean `run.np`?" },
                 { "-w a -o nothing p", "SECTION.KEY=VALUE" },
                 { "-w a -x =v p", "NAME=VALUE" },
+                { "-w a -o out.txt p", "--log-dir DIR keeps the output in one file per rank" },
+                { "-w a -it p", "unknown option `-it`" },
+                { "-w a -it p", "--pty gives the terminal to rank 0" },
+                { "-w a -d p", "--detach leaves the run without a terminal" },
+                { "-w a -d afterok:7 p", "salloc or sbatch" },
+                { "-w a --restart 5 p", "help: --max-restarts 5 starts the job again" },
+                { "-w a --restart always p", "help: --max-restarts 3 starts the job again" },
+                { "-w a --restart on-failure:4 p", "help: --max-restarts 4 starts" },
+                { "-w a --restart some p", "hnlaunch help restart tells what it takes" },
+                { "-w a --restart 5x p", "hnlaunch help restart tells what it takes" },
+                { "-w a --timeout 1:00:00 p", "help: write 1h" },
+                { "-w a --timeout 00:90 p", "help: write 90s" },
+                { "-w a --grace 2:00 p", "help: write 2m" },
+                { "-w a --timeout 0:00 p", "hnlaunch help timeout tells what it takes" },
+                { "-w a --timeout 1:0x p", "hnlaunch help timeout tells what it takes" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
