@@ -91,8 +91,23 @@ finish
 exits 'an order to end is no drain: 143' 143
 lacks 'and retires no host' bad node002
 
+# The ranks get SIGTERM for the drain, and do not end.
+rm -f bad
+lab_start -H spare.txt --restart auto --bad-hosts "$PWD/bad" --grace 1m --label none sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
+wait_for six up || fail 'six ranks are up'
+drain "$(run_id)" node001 --in 1s
+ok 'the time is over' wait_for grep -q 'stopping all ranks: node001 was drained' "$ERR"
+kill -INT "$PID"
+ok 'Ctrl-C then is the end of the run' wait_for grep -q 'SIGINT: no other attempt follows the drain' "$ERR"
+sleep 0.1 # within 50 ms both would be one
+kill -INT "$PID"
+finish
+exits 'a second one ends it at once: 130' 130
+verdict_has 'the last line has the order' ': SIGINT; 6 ranks killed at once by another SIGINT  (exit 130)'
+lab_nothing_left 'no rank is left'
+
 head -n 3 "$TMP/hosts.txt" >three.txt
-rm bad
+rm -f bad
 lab_start -H three.txt --label none sh -c 'echo up; exec sleep 60'
 wait_for six up || fail 'six ranks are up'
 drain "$(run_id)" node001

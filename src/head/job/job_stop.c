@@ -280,8 +280,11 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         const struct culprit *culprit = &j->orders.culprit;
         struct cause c = attempt_cause(&j->attempt, kind);
 
-        if (kind != CAUSE_HANG || j->config.options->on_hang != HANG_RESTART)
+        if (kind != CAUSE_HANG || j->config.options->on_hang != HANG_RESTART) {
                 j->orders.ended_by = kind == CAUSE_ORDER && !j->orders.command_pid ? number : -1;
+                if (j->attempt.outcome.cause.kind == CAUSE_DRAIN)
+                        outcome_excuse(&j->attempt.outcome); /* the order ends the run */
+        }
         if (kind == CAUSE_ORDER)
                 c.signal = number;
         else
@@ -307,6 +310,12 @@ void job_signal_ranks(struct job *j, int signo)
         }
 }
 
+/* Whether the ranks are being stopped for another attempt without a host. */
+static bool is_drained(const struct job *j)
+{
+        return j->attempt.outcome.cause.kind == CAUSE_DRAIN;
+}
+
 void job_order_stop(struct job *j, int64_t grace_ms, int pid)
 {
         if (grace_ms >= 0) {
@@ -314,7 +323,7 @@ void job_order_stop(struct job *j, int64_t grace_ms, int pid)
                 j->orders.grace_ms = (uint32_t)MIN(grace_ms, INT64_C(1) << 31);
         }
         j->orders.ended_by = -1;
-        if (job_state_stops(j->attempt.state)) {
+        if (job_state_stops(j->attempt.state) && !is_drained(j)) {
                 kill_now(j);
                 return;
         }
@@ -386,6 +395,9 @@ static void stop_by_signal(struct job *j, int signo)
 {
         bool ended = all_ranks_ended(j);
 
+        if (is_drained(j))
+                log_line(LOG_WARN, "SIG%s: no other attempt follows the drain",
+                         sigabbrev_np(signo));
         job_ordered(j, CAUSE_ORDER, signo, NULL);
         if (ended)
                 kill_now(j);
@@ -407,7 +419,8 @@ static void order_end(struct job *j, int signo)
                 pull_cancel(j->config.pull, "interrupted");
         else if (j->attempt.state == JOB_LEAVING)
                 attempt_step(&j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
-        else if (j->attempt.outcome.cause.kind == CAUSE_ORDER || job_state_stops(j->attempt.state))
+        else if (j->attempt.outcome.cause.kind == CAUSE_ORDER ||
+                 (job_state_stops(j->attempt.state) && !is_drained(j)))
                 signal_again(j, signo, order);
         else
                 stop_by_signal(j, signo);
