@@ -106,6 +106,15 @@ exits 'a second one ends it at once: 130' 130
 verdict_has 'the last line has the order' ': SIGINT; 6 ranks killed at once by another SIGINT  (exit 130)'
 lab_nothing_left 'no rank is left'
 
+lab_start -H spare.txt --restart auto --bad-hosts none --requeue-exit 99 --grace 1m --label none \
+    sh -c 'trap "sleep 2; exit 0" TERM; echo up; while :; do sleep 0.1; done'
+wait_for six up || fail 'six ranks are up'
+drain "$(run_id)" node001 --in 1s
+ok 'the time is over again' wait_for grep -q 'stopping all ranks: node001 was drained' "$ERR"
+kill -INT "$PID"
+finish
+exits 'Ctrl-C, and all ranks save: not the code of --requeue-exit' 130
+
 head -n 3 "$TMP/hosts.txt" >three.txt
 rm -f bad
 lab_start -H three.txt --label none sh -c 'echo up; exec sleep 60'

@@ -118,6 +118,9 @@ for place in "$TMP/cache" /var/tmp /dev/shm /run/user/0; do
 done
 launch -H "$hosts" --spares 2 --push file
 replaced 'no room for the files' node002 node005 'cannot store the pushed files' 'node001 node005 node003 node004'
+launch -H "$hosts" --nodes 4 --spares auto --push file --json
+is 'by a host that stands by, too, and the node that failed has the event' \
+    "$RC $(grep -o '"ev":"node.failed","node":[0-9]*,"host":"[^"]*"' "$OUT" | cut -d'"' -f10 | xargs)" '0 node002'
 launch -w node001,node002 --min-nodes 1 --push file
 exits 'no room: left out' 0
 is 'one node runs' "$(on_hosts)" node001

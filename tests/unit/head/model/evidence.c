@@ -298,10 +298,13 @@ TEST_WORLD(a_broken_gpu_explains_no_lost_node)
 TEST_WORLD(the_word_of_a_driver_is_about_the_gpu)
 {
         struct world *w = *state;
+        struct evidence e;
 
-        end_rank(w, 2, 1 << 8,
+        end_rank(w, 2, SIGABRT,
                  TRACEBACK "RuntimeError: CUDA error: uncorrectable ECC error encountered\n");
-        assert_int_equal(collect(w).kind, EVIDENCE_GPU);
+        e = collect(w);
+        assert_int_equal(e.kind, EVIDENCE_GPU);
+        assert_int_equal(e.signal, 0); /* as when the kernel tells of it */
 }
 
 static void happen(struct world *w, struct cause c)

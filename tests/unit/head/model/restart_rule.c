@@ -161,6 +161,9 @@ TEST(what_belongs_to_the_node_alone_puts_it_out)
         IS(add(&s, of(EVIDENCE_NODE, "c")), STOP);
         assert_true(s.d.acquits);
         SAYS(s, "it is the program's");
+        assert_true(restart_acquits(&s.past[0], &s.past[2].evidence));
+        s.past[0].evidence.error = ENOSPC; /* it was out for something else */
+        assert_false(restart_acquits(&s.past[0], &s.past[2].evidence));
 }
 
 TEST(a_program_that_no_node_can_start_stops)
