@@ -64,6 +64,10 @@ finish
 exits 'no spare host, with --nodes MIN:MAX: the run ends well' 0
 has 'without the host' "$ERR" 'no spare host is left: going on without node001, with 4 ranks on 2 nodes'
 ok 'no step is lost here either' all_steps
+rm -rf steps saved bad
+lab_hn rerun --without-bad "$(readlink logs/latest)"
+exits 'rerun --without-bad does it once more' 0
+has 'without the drained host' "$ERR" 'hnlaunch -o run.leave_out=node001 -H '
 
 # Two hosts at once, of which one has rank 0; the program answers to neither the key nor the signal: its time is over.
 export HANGS=1 SAVES=store

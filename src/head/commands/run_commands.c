@@ -359,7 +359,8 @@ static bool is_of_bad_host(const json_t *event)
 {
         const char *ev = json_member(event, "ev"), *text = json_member(event, "text");
 
-        return !strcmp(ev, "node.retired") || !strcmp(ev, "node.replaced") ||
+        return !strcmp(ev, "node.retired") || !strcmp(ev, "node.drained") ||
+               !strcmp(ev, "node.replaced") ||
                (!strcmp(ev, "node.failed") && strncmp(text, "not tried:", 10) != 0);
 }
 

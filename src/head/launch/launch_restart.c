@@ -196,10 +196,11 @@ static void collect_retired(struct launch *l, const struct evidence *e,
         char reason[sizeof(d->reason) + 40];
 
         collect_drained(l, retired);
-        snprintf(reason, sizeof(reason), "%s", d->reason);
         if (e->kind == EVIDENCE_FAULT)
                 snprintf(reason, sizeof(reason), "%s of rank %d, %s",
                          outcome_signal_name(e->signal), e->rank, d->reason);
+        else
+                snprintf(reason, sizeof(reason), "%s", d->reason);
         if (d->verb == RESTART_HOST_OUT)
                 retire_host(l, retired, e->node, reason, e->kind);
         for (size_t i = 0; i < o->n_seen; i++)
@@ -260,8 +261,8 @@ static bool decide_next(struct launch *l)
         if (rc > 0)
                 begin_attempt(l);
         r->exhausted = retired.n && rc < 0;
-        if (r->exhausted &&
-            e.kind == EVIDENCE_FAULT) /* no other host could show whose fault it is */
+        /* No other host could show whose fault it is. */
+        if (r->exhausted && e.kind == EVIDENCE_FAULT)
                 launch_bad_hosts_acquit(l, e.host);
         return rc > 0;
 }
