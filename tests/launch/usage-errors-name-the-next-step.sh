@@ -82,6 +82,15 @@ has 'a next step is named' "$ERR" 'help: check the name with `getent hosts nosuc
 
 hn -w 'localhost,nosuch[1-2].invalid' true
 has 'brackets are quoted for a shell' "$ERR" "start without them: --exclude 'nosuch[1-2].invalid'"
+has 'ways to start with fewer or other nodes are named' "$ERR" 'help: --nodes 1:3 starts without nodes that fail, --spares N keeps N hosts to replace them'
+hn -w 'localhost,nosuch[1-2].invalid' -n 3 true
+has '-n goes with one of them' "$ERR" 'help: --spares N keeps N hosts to replace nodes that fail'
+hn -w 'localhost,nosuch[1-2].invalid' --nodes 2:3 true
+lacks 'a line that has one gets none' "$ERR" 'starts without nodes that fail'
+hn -w 'nosuch[1-2].invalid' true
+lacks 'nor do nodes that all fail' "$ERR" '--spares'
+hn -w 'localhost,nosuch.invalid' --nodes 1:2 true
+exits 'with --nodes MIN:MAX it starts' 0
 
 hn help nproc_per_node
 exits 'help on an option with underscores' 0

@@ -458,6 +458,26 @@ bool launch_spares_refused(struct launch *l)
 
 /* ---- no spare is left ---- */
 
+/* Names the options with which a run starts although nodes cannot be reached. */
+static void help_with_replacing(const struct launch *l, struct diag *d)
+{
+        size_t working = 0, failed = 0;
+
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                working += !l->hosts.v[i].spare;
+                failed += !l->hosts.v[i].spare && has_failed(l, i);
+        }
+        if (d->id != HN_UNREACHABLE || l->o.dial_in || !failed || failed == working)
+                return;
+        if (l->o.plan.np)
+                diag_help(d, "--spares N keeps N hosts to replace nodes that fail");
+        else
+                diag_help(d,
+                          "--nodes %zu:%zu starts without nodes that fail, --spares N keeps N "
+                          "hosts to replace them",
+                          working - failed, working);
+}
+
 void launch_spares_note(struct launch *l)
 {
         const struct hosts *h = &l->hosts;
@@ -466,8 +486,12 @@ void launch_spares_note(struct launch *l)
         size_t *index, working = 0, lost = h->stood_in, spares = 0;
         struct diag *d = l->diags.n ? &l->diags.v[l->diags.n - 1] : NULL;
 
-        if (!options_replace_nodes(&l->o) || !d)
+        if (!d)
                 return;
+        if (!options_replace_nodes(&l->o)) {
+                help_with_replacing(l, d);
+                return;
+        }
         for (size_t i = 0; i < h->stood_in; i++)
                 hosts_add(&failed)->name = h->aside->v[i].name;
         for (size_t i = 0; i < h->n; i++) {

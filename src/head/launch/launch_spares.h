@@ -29,5 +29,6 @@ bool launch_spares_prepare(struct launch *l, int *rc, bool pushed);
 /* The same after the first attempt for nodes where the program could not be started. True: the job
  * is ready for another attempt. */
 bool launch_spares_refused(struct launch *l);
-/* Notes at the last error how many spare hosts answered, and how to leave out all that failed. */
+/* Notes at the last error how many spare hosts answered, and how to leave out all that failed;
+ * without spare hosts, which options would replace failed nodes. */
 void launch_spares_note(struct launch *l);
