@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts are compared in small letters, line by line. A line is an echo if it has a phrase of the
- * tables below (of the C library, Gloo, NCCL, PyTorch's store, MPI libraries, gRPC, Horovod, Ray),
- * or if it says of a peer or of another rank that it is gone (tells_of_loss()). A line that names a
- * service, such as a database, is the rank's own failure: peers do not speak HTTP or SQL.
+ * Texts are compared in small letters, line by line. A line is an echo if a phrase of the tables
+ * below is in it (of the C library, Gloo, NCCL, PyTorch's store, MPI libraries, gRPC, Horovod,
+ * Ray), or if it reports the loss of a peer or of another rank (tells_of_loss()). A line with the
+ * name of a service, such as a database, is the rank's own failure: peers do not speak HTTP or SQL.
  *
  * A chain of Python's tracebacks ("During handling of the above exception") is judged by its first
- * exception, the root: what was raised while that one was handled follows from it.
+ * exception, the root: the later exceptions follow from the root.
  */
 #include "head/reason/echo.h"
 
@@ -62,7 +62,7 @@ static bool tells_of_timeout(const char *line)
 static bool tells_of_connection(const char *line)
 {
         static const char *const phrases[] = {
-                /* the C library and what wraps it */
+                /* the C library and its wrappers */
                 "connection reset",
                 "connection closed",
                 "connection refused",
@@ -179,7 +179,7 @@ static const char *skip_other_rank(const char *p, int rank)
         return isdigit((unsigned char)*p) && strtol(p, &end, 10) != rank ? end : NULL;
 }
 
-/* Whether a line says of another rank that it is gone: "peer 3 has left", "lost rank 2". */
+/* Whether a line reports the loss of another rank: "peer 3 has left", "lost rank 2". */
 static bool tells_of_loss(const char *line, int rank)
 {
         static const char *const after[] = {
@@ -228,7 +228,7 @@ static enum echo echo_of_line(const char *line, int rank)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Returns the next line of *@text in small letters, without "[rank3]: " and the blanks around it,
+/* Returns the next line of *@text in small letters, without "[rank3]: " and blanks at both ends,
  * and sets *@ret_indented; NULL at the end. malloc'ed. */
 static char *take_small_line(const char **text, bool *ret_indented)
 {
@@ -267,7 +267,7 @@ enum echo echo_of_text(const char *text, int rank)
         return found;
 }
 
-/* Warnings, and frames of a stack: they do not explain an end. */
+/* Whether a line is a warning or a frame of a stack: neither explains an end. */
 static bool is_beside(const char *line)
 {
         static const char *const phrases[] = { "warn", "retry", "exception ignored", "(w " };
@@ -277,7 +277,7 @@ static bool is_beside(const char *line)
                !strncmp(line, "[w", 2) || !strncmp(line, "frame #", 7) || *line == '#';
 }
 
-/* Judges the last lines; the newest that tells anything decides. */
+/* Judges the last lines; the newest echo among them decides. */
 static enum echo echo_of_last_lines(const char *words, int rank)
 {
         enum echo last[LAST_LINES] = { ECHO_NONE }, found = ECHO_NONE;

@@ -2,8 +2,8 @@
 /*
  * Echo: whether the words of a rank tell of another's failure
  *
- * Pure. Words are the newest stderr of a rank, or its own report. Only what explains its end is
- * judged: the exceptions of the last traceback, else the last lines, without warnings.
+ * Pure. Words are the newest stderr of a rank, or its own report. Only the explanation of the end
+ * is judged: the exceptions of the last traceback, else the last lines, without warnings.
  */
 #pragma once
 
@@ -16,12 +16,12 @@ enum echo {
         ECHO_STOP, /* the rank was told to end: SIGTERM, KeyboardInterrupt */
 };
 
-/* What a single text of rank @rank tells, such as an exception or a report; may have lines. */
+/* Judges a single text of rank @rank, such as an exception or a report; may have lines. */
 enum echo echo_of_text(const char *text, int rank);
 
-/* What the newest stderr of @rank tells. @reason is the exception that was found there, or NULL.
- * *@ret_root is set to an exception of the rank's own (malloc'ed) if @reason was raised while that
- * one was handled and is an echo itself: then it is the reason, and the words are no echo. */
+/* Judges the newest stderr of @rank. @reason is the exception found there, or NULL. If @reason is
+ * an echo, raised while an exception of the rank's own was handled, that exception is the reason:
+ * *@ret_root is set to it (malloc'ed), else to NULL. */
 enum echo echo_of_words(const char *words, const char *reason, int rank, char **ret_root);
 
 /* Whether a line looks like the report of an error: "fatal", "cannot", "failed". */

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass over the lines. Each line has a form (reason_forms.c), is the head of a traceback of
- * Python, is a frame below a message (Java, JavaScript, Julia), or is plain. A form that tells why
- * the program ends makes a candidate, whose text may take in lines below it. The newest candidate
- * stays, but
+ * Python, is a frame below a message (Java, JavaScript, Julia), or is plain. A form for the reason
+ * of an end makes a candidate, whose text may take in lines below. The newest candidate stays, but
  *
- *   - a weak one never replaces another: "terminate called without an active exception" behind a
- *     traceback, torchrun's ChildFailedError behind that of its child;
- *   - one that tells of a lost peer replaces another only if plain lines stand between them: the
- *     program had gone on.
+ *   - a weak candidate replaces only another weak one: "terminate called without an active
+ *     exception" behind a traceback, torchrun's ChildFailedError behind the traceback of its child;
+ *   - a report of a lost peer replaces any other reason only if plain lines stand between the two:
+ *     the program had gone on.
  *
- * At the end a candidate counts if only chatter and frames follow it, if a launcher has told of its
- * process, or if the exit code is one of its form: 1 for an exception of Python. Else the last
- * plain line does, as a traceback may have been survived.
+ * At the end a candidate counts if only chatter and frames follow, if a launcher has reported the
+ * failure of its process, or if the exit code fits the form: 1 for an exception of Python. Else the
+ * last plain line counts, as the program may have survived a traceback.
  */
 #include "head/reason/reason.h"
 
@@ -26,22 +25,22 @@
 #include "head/term/columns.h"
 
 enum {
-        SHORT = 118, /* bytes of a reason that the last line shows whole */
-        HEAD = 60,   /* of its first part, if both together are longer */
-        BELOW = 64,  /* lines in which the second part is looked for */
+        SHORT = 118, /* bytes of both parts, above which the first is cut */
+        HEAD = 60,   /* bytes of the first part then */
+        BELOW = 64,  /* lines searched for the second part */
 };
 
 #define PYTHON_HEAD "Traceback (most recent call last)"
 
 struct reason_search {
         struct reason_lines lines;
-        size_t at;                       /* the next line */
-        struct reason best;              /* the candidate; source REASON_NONE = none */
-        enum reason_kind kind;           /* of it */
-        unsigned ends;                   /* of it */
-        bool followed, confirmed;        /* by plain lines; by a launcher */
-        size_t weak_end;                 /* a traceback that begins before this line is weak */
-        struct reason cause;             /* the exception that Python calls the cause of the next */
+        size_t at;                /* the next line */
+        struct reason best;       /* the candidate; source REASON_NONE = none */
+        enum reason_kind kind;    /* of the candidate */
+        unsigned ends;            /* exit codes of its form */
+        bool followed, confirmed; /* by plain lines; by a launcher */
+        size_t weak_end;          /* a traceback is weak if its head is above this line */
+        struct reason cause;      /* the direct cause, as Python prints, of the next exception */
         size_t plain, chatter, launcher; /* the last such line, lines.n = none */
 };
 
@@ -55,8 +54,8 @@ static bool begins_with(const char *line, const char *text)
         return !strncmp(line, text, strlen(text));
 }
 
-/* Sets the text to @n bytes of @head, and @more behind @between. A long head is cut, so that the
- * last line shows both. */
+/* Sets the text to @n bytes of @head, and @more behind @between. A long head is cut, so that both
+ * fit on the last line. */
 static void join_text(struct reason *r, const char *head, size_t n, const char *between,
                       const char *more)
 {
@@ -76,7 +75,7 @@ static void join_text(struct reason *r, const char *head, size_t n, const char *
 
 /* --- candidates ------------------------------------------------------------------------------- */
 
-/* Takes a reason for the candidate, or leaves the one that is there; see above. */
+/* Makes a reason the candidate unless the present one is better; see above. */
 static void offer_reason(struct reason_search *s, const struct reason *r, enum reason_kind kind,
                          unsigned ends)
 {
@@ -105,7 +104,7 @@ static bool is_exception(const char *line)
         return n && !isdigit((unsigned char)*line) && (!line[n] || line[n] == ':');
 }
 
-/* Returns the text of a line of a group of exceptions, behind its box; NULL = no such line. */
+/* Returns the text behind the box of a line in a group of exceptions; NULL = not in a group. */
 static const char *open_box(const char *line)
 {
         line += strspn(line, " ");
@@ -116,7 +115,7 @@ static const char *open_box(const char *line)
         return line + 1 + (line[1] == ' ');
 }
 
-/* Offers the first exception of a group that is no group itself. */
+/* Offers the first single exception of a group, else the outermost group. */
 static void read_exception_group(struct reason_search *s)
 {
         const char *text, *group = NULL, *first = NULL;
@@ -141,7 +140,7 @@ static void read_exception_group(struct reason_search *s)
         }
 }
 
-/* Whether a line belongs to the frames of a traceback that is indented by @indent, also in a box of
+/* Whether a line belongs to the frames of a traceback indented by @indent, also in a box of
  * rich. */
 static bool is_framed(const char *line, size_t indent)
 {
@@ -160,7 +159,7 @@ static void skip_frames(struct reason_search *s, size_t indent)
                 s->at++;
 }
 
-/* Returns the text that follows a line which ends in ":", "" = none. */
+/* Returns the text below a line that ends in ":", "" = none. */
 static const char *read_rest(struct reason_search *s, const char *line)
 {
         size_t n = strlen(line), next;
@@ -175,7 +174,7 @@ static const char *read_rest(struct reason_search *s, const char *line)
         return line_at(s, next) + reason_lines_indent(line_at(s, next));
 }
 
-/* Returns what an exception shows: its first line, and those that belong to its text. */
+/* Returns the kind of an exception, from its first line and a few more lines of its text. */
 static enum reason_kind weigh_exception(const struct reason_search *s, const struct reason *r)
 {
         enum { ROWS = 4 };
@@ -192,7 +191,7 @@ static enum reason_kind weigh_exception(const struct reason_search *s, const str
         return s->at < s->weak_end ? LINE_THREAD : kind;
 }
 
-/* Offers the exception behind the frames of a traceback that is indented by @indent. */
+/* Offers the exception behind the frames of a traceback indented by @indent. */
 static void read_traceback(struct reason_search *s, size_t indent)
 {
         size_t weak_end = s->weak_end > s->at ? s->lines.n : 0;
@@ -217,8 +216,8 @@ static void read_traceback(struct reason_search *s, size_t indent)
                 s->cause = r;
 }
 
-/* Reads a traceback of Python if the line is its head, or its first frame: the head may be lost.
- * False = it is not. */
+/* Reads a traceback of Python if the line is the head, or the first frame of a traceback without a
+ * head. False = neither. */
 static bool take_traceback(struct reason_search *s, const char *line)
 {
         size_t indent = reason_lines_indent(line);
@@ -255,7 +254,7 @@ static const char *find_frame_text(const char *line)
         return line[n] == ':' ? line + n + 1 + strspn(line + n + 1, " ") : NULL;
 }
 
-/* Returns the text that the last line of MPICH's error stack has, "" = there is none. */
+/* Returns the last text in MPICH's error stack, "" = none. */
 static const char *read_error_stack(struct reason_search *s)
 {
         const char *last = "", *text;
@@ -267,7 +266,7 @@ static const char *read_error_stack(struct reason_search *s)
         return last;
 }
 
-/* Returns what a line below adds to a reason of this form, "" = nothing. */
+/* Returns the addition of a line below to a reason of this form, "" = nothing. */
 static const char *find_more(struct reason_search *s, const struct reason_form *f)
 {
         size_t end = f->make & LAST ? s->lines.n : s->at + BELOW;
@@ -288,7 +287,7 @@ static const char *find_more(struct reason_search *s, const struct reason_form *
 }
 
 /* Cuts a line down to the name of an exception: in quotation marks ("after throwing an instance of
- * 'X'"), or behind them ("Exception in thread "main" X: text"). */
+ * 'X'"), or behind a quoted name ("Exception in thread "main" X: text"). */
 static void cut_to_name(const char **head, size_t *n)
 {
         const char *from = strpbrk(*head, "'\""), *to = from ? strchr(from + 1, *from) : NULL;
@@ -299,7 +298,7 @@ static void cut_to_name(const char **head, size_t *n)
         *n = *from == '"' ? strlen(*head) : (size_t)(to - *head);
 }
 
-/* Sets the text of a reason to the lines of a paragraph that begins with @head. */
+/* Sets the text of a reason to the first lines of a paragraph, of which @head is the first. */
 static void join_paragraph(struct reason_search *s, struct reason *r, const char *head)
 {
         enum { ROWS = 3 };
@@ -313,7 +312,7 @@ static void join_paragraph(struct reason_search *s, struct reason *r, const char
         }
 }
 
-/* Returns the text behind the words with which PyTorch's watchdog begins its own. */
+/* Returns the text behind the opening words of PyTorch's watchdog. */
 static const char *skip_watchdog(const char *text)
 {
         static const char words[] = "watchdog thread terminated with exception: ";
@@ -322,7 +321,7 @@ static const char *skip_watchdog(const char *text)
         return at ? at + strlen(words) : text;
 }
 
-/* Makes the text of a reason that a line of this form begins. */
+/* Makes the text of a reason from a line of this form and the lines below. */
 static void read_form(struct reason_search *s, const struct reason_form *f, const char *line,
                       struct reason *r)
 {
@@ -353,8 +352,8 @@ static void read_form(struct reason_search *s, const struct reason_form *f, cons
 
 /* --- the pass --------------------------------------------------------------------------------- */
 
-/* Returns the first line of the message above a frame of Java, JavaScript or Julia, lines.n = the
- * line is no such frame. */
+/* Returns the first line of the message above a frame of Java, JavaScript or Julia; lines.n = none,
+ * or the line is no such frame. */
 static size_t find_message_above(const struct reason_search *s, const char *frame)
 {
         enum { ROWS = 10 }; /* of a message of Julia */
@@ -381,7 +380,7 @@ static void read_message_above(struct reason_search *s, const char *frame)
         offer_reason(s, &r, reason_forms_weigh(r.text), END_1);
 }
 
-/* Moves behind a traceback that was not fatal. */
+/* Moves behind a traceback of a program that went on. */
 static void skip_traceback(struct reason_search *s)
 {
         s->at++;
@@ -392,8 +391,8 @@ static void skip_traceback(struct reason_search *s)
 
 static void read_line(struct reason_search *s);
 
-/* Reads a box of Open MPI, which is drawn with dashes: its first lines tell, the others explain.
- * False = the line begins none. */
+/* Reads a box of Open MPI, drawn with dashes: its first lines have the reason, the others explain.
+ * False = no box begins here. */
 static bool take_box(struct reason_search *s, const char *line)
 {
         enum { DASHES = 70, ROWS = 40 };

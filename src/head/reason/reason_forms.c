@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first row that fits a line counts, so that exceptions to a row stand above it. Rows have the
- * words that the tools themselves print. A row for a line that is only no reason needs a text that
- * no message of a program begins with.
+ * The first matching row counts, so exceptions to a row stand above it. Rows have the words printed
+ * by the tools themselves. The text of a row without a reason must not begin any error message of a
+ * program.
  */
 #include "head/reason/reason_forms.h"
 
@@ -212,7 +212,7 @@ static const struct reason_form forms[] = {
         CHATTER("WARNING:"),
         CHATTER_WITH("[INFO]"),
         CHATTER_WITH("[WARNING]"),
-        { ": ", " (ignored)", LINE_CHATTER, 0, ANYWHERE, NULL, NULL }, /* Open MPI, of parts it can do without */
+        { ": ", " (ignored)", LINE_CHATTER, 0, ANYWHERE, NULL, NULL }, /* Open MPI, about parts not needed */
         CHATTER_WITH(" INFO "),
         CHATTER_WITH(" DEBUG "),
         CHATTER_WITH(" WARNING "),
@@ -285,7 +285,7 @@ enum reason_kind reason_forms_weigh(const char *text)
                 "HN_ERR_PEER",
                 "failed to recv, got 0 bytes",
         };
-        /* A process or thread of the program has failed, and has told of it. */
+        /* A process or thread of the program has failed, and has printed the reason above. */
         static const char *const weak[] = {
                 "ChildFailedError",       "CalledProcessError: Command ",
                 "value: Any { .. }",      "PoisonError",

@@ -20,8 +20,8 @@ static char *trim_line(char *line)
         return cr ? cr + 1 : line;
 }
 
-/* Returns the end of the prefix of a line that matches @form, NULL = it has none. In @form, "#" is
- * a number, "*" some characters without blanks; all else is itself. */
+/* Returns the end of a line's prefix of this form, NULL = the line has none. In @form, "#" is a
+ * number, "*" some characters without blanks; other characters match themselves. */
 static char *match_prefix(char *line, const char *form)
 {
         for (; *form; form++) {
