@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hang watch: how long nothing has been seen to go on, and when that is worth a look
+ * Hang watch: the time without a sign of life, and when a look is due
  *
- * Signs of life are output, steps, ranks that join or end, and requests to the store that were
- * answered because of another rank. Without them a look is due after a time, and again after twice
- * the time, because a look costs and ranks may compute for long in silence. Pure.
+ * Signs of life are output, steps, ranks that join or end, and requests to the store answered
+ * because of another rank. Without a sign a look is due after a time, and again after twice the
+ * time: a look costs, and ranks may compute for long in silence. Pure.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ void hang_watch_begin(struct hang_watch *w, int64_t after_ms, int64_t now_ms);
 void hang_watch_alive(struct hang_watch *w);
 /* Called every so often: whether a look is due. @met never falls. */
 bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met);
-/* A look has found a hang. True: it is to be told, nothing has gone on meanwhile. */
+/* Records that a look has found a hang. True = report the hang: no sign of life came meanwhile. */
 bool hang_watch_found(struct hang_watch *w, uint64_t met);
-/* Whether the hang that was told last goes on. */
+/* Whether the last reported hang goes on. */
 bool hang_watch_stands(const struct hang_watch *w, uint64_t met);

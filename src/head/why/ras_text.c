@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Both readers add one rank, or one group of ranks, at a time to the communicator. What is the same
- * in all ranks is dropped at the end of it.
+ * Both readers add one rank, or one group of ranks, at a time to the communicator. At the end of
+ * the answer, close_comms() drops operations and communicators without a difference between ranks.
  */
 #include "head/why/ras_text.h"
 
@@ -40,7 +40,8 @@ void ras_finish(struct ras_answer *a)
 
 /* --- a communicator --------------------------------------------------------------------------- */
 
-/* Returns the communicator, a new one if it is not there. */
+/* Returns the communicator @name, added if missing. Lists of one communicator stand together, so
+ * only the last is compared. */
 static struct ras_comm *open_comm(struct ras_answer *a, const char *name, size_t len)
 {
         char text[sizeof(a->comms->name)];
@@ -56,7 +57,7 @@ static struct ras_comm *open_comm(struct ras_answer *a, const char *name, size_t
         return c;
 }
 
-/* Returns the place of the ranks that have launched so many; NULL: there are too many kinds. */
+/* Returns the group of ranks with @launched operations; NULL = too many groups. */
 static struct ras_count *open_count(struct ras_comm *c, const char *operation, uint64_t launched)
 {
         struct ras_count *k;
@@ -170,7 +171,8 @@ static void read_json_counts(struct ras_comm *c, json_t *rank)
         }
 }
 
-/* A rank that has answered, but is not in the communicator, has left it or not entered it yet. */
+/* Reads a communicator of the JSON. A missing rank counts only if unresponsive or dead: another one
+ * has left the communicator, or not entered yet. */
 static void read_json_comm(struct ras_answer *a, const json_t *j)
 {
         const char *name = json_string_value(json_object_get(j, "hash"));
@@ -220,12 +222,12 @@ static bool read_ras_json(struct ras_answer *a, const char *text, size_t len)
 struct ras_lines {
         struct ras_answer *a;
         struct ras_comm *comm; /* NULL = in none */
-        bool missing;          /* its list of ranks that have not answered */
+        bool missing;          /* in the list of ranks without an answer */
         char operation[24];    /* "" = the list is of something else */
-        size_t count;          /* place of the group whose ranks are listed, and 1; 0 = none */
+        size_t count;          /* 1 and the index of the group in the list below; 0 = none */
 };
 
-/* Moves *at past @word, if that is there. */
+/* Moves *at past @word if the text begins so. */
 static bool skip_word(const char **at, const char *word)
 {
         size_t n = strlen(word);
@@ -357,7 +359,7 @@ static void read_ras_lines(struct ras_answer *a, const char *text, size_t len)
         for (size_t i = 0; i < a->n_comms; i++) {
                 struct ras_comm *c = &a->comms[i];
 
-                /* The groups of one operation are all ranks that have answered. */
+                /* Together, the groups of one operation have all ranks with an answer. */
                 for (size_t k = 0; k < c->n_counts; k++)
                         if (!strcmp(c->counts[k].operation, c->counts[0].operation))
                                 c->size += c->counts[k].n_ranks;
@@ -396,7 +398,7 @@ static int compare_comms(const void *a, const void *b)
                       (*(const struct ras_comm *const *)b)->name);
 }
 
-/* Whether @before has the same ranks of @k, as far as they are named. */
+/* Whether @before has the same group, as far as ranks are named. */
 static bool has_same_count(const struct ras_comm *before, const struct ras_count *k)
 {
         for (size_t i = 0; i < before->n_counts; i++) {

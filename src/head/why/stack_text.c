@@ -2,8 +2,8 @@
 /*
  * Each line of the output is tried as a frame of py-spy, as a frame of eu-stack or gdb, as a source
  * line, or as the heading of a thread; other lines are ignored. Only the main thread's frames are
- * kept. Names lose arguments, versions and underscores, and frames that every program has are
- * dropped, so that two ranks at the same place have equal text whichever tool has read them.
+ * kept. Names lose arguments, versions and underscores, and frames common to all programs are
+ * dropped, so that two ranks at the same place have equal text whichever tool has read the stack.
  */
 #include "head/why/stack_text.h"
 
@@ -61,7 +61,7 @@ static char *tidy_place(const char *text, size_t len)
         return place;
 }
 
-/* Calls of the C library that wait, and their insides: the caller says more. */
+/* Waiting calls of the C library, and their insides: the caller says more. */
 static bool is_system_call(const char *function)
 {
         static const char *const starts[] = {
@@ -84,7 +84,7 @@ static bool is_system_call(const char *function)
         return false;
 }
 
-/* Removes the underscores of another name of such a call: debug information has __flock and
+/* Removes the underscores before the name of a system call: debug information has __flock and
  * ___pthread_mutex_lock where the symbols have flock and pthread_mutex_lock. */
 static void drop_underscores(char *name)
 {
@@ -184,9 +184,9 @@ static void take_source_line(struct stack *s, const char *line, size_t len)
         f->place = tidy_place(line, len);
 }
 
-/* Whether a heading begins the main thread. eu-stack and py-spy begin with it; gdb ends with it,
- * and calls threads processes where it does not know their C library. py-spy knows names of threads
- * only in programs that have imported threading. */
+/* Whether a heading begins the main thread. eu-stack and py-spy begin with the main thread. gdb
+ * ends with the main thread, and writes "process" for a thread of an unknown C library. py-spy
+ * knows names of threads only in programs that import threading. */
 static bool is_main_heading(const char *line, size_t len, bool is_first)
 {
         if (has_start(line, "Thread ") &&
@@ -211,7 +211,7 @@ void stack_parse(struct stack *ret, const char *text)
                 } else if (in_main && *text == '#') {
                         size_t before;
 
-                        if (has_start(text, "#0 ")) /* gdb shows that of a core file twice */
+                        if (has_start(text, "#0 ")) /* gdb prints frame 0 of a core file twice */
                                 stack_finish(ret);
                         before = ret->n;
                         take_native_line(ret, text, len);
@@ -275,8 +275,8 @@ char *stack_where(const struct stack *s, size_t from)
         return buf_steal(&b);
 }
 
-/* Whether a frame belongs to the end of a process that has ended itself: abort(), assert(), an
- * exception of C++ without a handler, raise(). */
+/* Whether a frame belongs to a process ending itself: abort(), assert(), an exception of C++
+ * without a handler, raise(). */
 static bool is_of_abort(const char *function)
 {
         static const char *const starts[] = {
@@ -292,7 +292,8 @@ static bool is_of_abort(const char *function)
         return false;
 }
 
-/* Below a handler of the signal, and the functions that have raised it. */
+/* Returns the frame of the crash: below a signal handler, and below functions that raise the
+ * signal. */
 static size_t find_crash(const struct stack *s)
 {
         size_t at = 0;

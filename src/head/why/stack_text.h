@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stack text: the main thread's frames from what a tool has printed
+ * Stack text: the main thread's frames from the output of a tool
  *
  * Reads the output of `py-spy dump`, eu-stack, gdb (`thread apply all bt`) and /proc/PID/stack,
  * told apart by their lines. Untrusted text: any bytes are fine. Pure.
@@ -31,17 +31,17 @@ char *stack_line(const struct stack *s, size_t from, size_t most);
  * place outside of PyTorch, else the first that is no system call; "" = there is none. */
 char *stack_where(const struct stack *s, size_t from);
 
-/* Returns "load (w.c:8), called in main (w.c:20)" of a stack that a crash has left, malloc'ed: the
- * frame that crashed, and up to two frames in all with a known place. "" = there is none. */
+/* Returns "load (w.c:8), called in main (w.c:20)" from the stack of a crash, malloc'ed: the frame
+ * of the crash, and up to two frames in all with a known place. "" = there is none. */
 char *stack_crash(const struct stack *s);
 
 /* A call that waits for other ranks. */
 struct stack_wait {
         char operation[64];  /* "all_reduce" */
         const char *library; /* "torch.distributed" */
-        size_t frame;        /* its place in the stack; the caller is the next */
+        size_t frame;        /* index in the stack; the caller is the next */
         bool weak;           /* the call computes, too */
 };
 
-/* Finds the outermost such call. */
+/* Finds the outermost call that waits. */
 bool stack_find_wait(const struct stack *s, struct stack_wait *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * why_find() derives from each rank's evidence whether it waits, groups the waiting ranks by what
- * they wait for, and looks for outliers in this order:
+ * why_find() derives from the evidence which ranks wait, groups the waiting ranks by operation, and
+ * looks for outliers in this order:
  *
  * 1. ranks that are stopped, gone, silent, or sleep outside of any known wait
  * 2. ranks that compute: then no hang is visible, only a slow rank
@@ -23,9 +23,9 @@ enum {
         BUSY_PERMILLE = 100, /* of a core */
         WEAK_PERMILLE = 200,
         TOLD_MAX = 3,    /* outliers of different kinds in the sentence */
-        YOUNG_MS = 1000, /* waits that are no sign of anything yet */
-        PATH_FRAMES = 6, /* callers that tell two calls of one function apart */
-        IO_KIB = 64,     /* in a second: more than a thread that only keeps in touch */
+        YOUNG_MS = 1000, /* a younger wait is no sign of a hang */
+        PATH_FRAMES = 6, /* callers compared to tell two calls of one function apart */
+        IO_KIB = 64,     /* in a second: more than a thread needs to keep in touch */
 };
 
 /* --- one rank --------------------------------------------------------------------------------- */
@@ -65,14 +65,15 @@ static bool is_busy(const struct why_rank *r)
 {
         if (r->moved || moves_data(r))
                 return true;
-        /* State R: it would, if the processor were free. Waiting for a processor counts up to
-         * BUSY_PERMILLE: that is no computing of a rank that is known to wait. */
+        /* A rank in state R would compute if the processor were free. The agent raises the time of
+         * a rank that has waited for the processor to BUSY_PERMILLE: a rank in a known wait is busy
+         * only above that. */
         return r->seen.pid &&
                (r->seen.state == 'R' ||
                 (is_measured(r) && r->seen.cpu_permille >= BUSY_PERMILLE + (unsigned)r->waits));
 }
 
-/* Derives what follows from the evidence. */
+/* Derives the operation, its caller and .waits from the evidence. */
 static void settle_rank(struct why_rank *r)
 {
         struct stack_wait w;
@@ -94,7 +95,8 @@ static void settle_rank(struct why_rank *r)
         r->waits = r->life == WHY_ALIVE && !is_halted(r) && (known || *r->wait);
 }
 
-/* Where the rank is, without what changes while it polls: the call that waits, or the function. */
+/* Returns the position of a rank without parts that change while the rank polls: the waiting call,
+ * or the function. */
 static char *describe_position(const struct why_rank *r)
 {
         char *where;
@@ -115,7 +117,7 @@ void why_rank_take(struct why_rank *r, struct inspected *seen)
 
         if (!seen->stack || !*seen->stack) {
                 free(seen->stack);
-                seen->stack = r->seen.stack; /* one stack is better than none */
+                seen->stack = r->seen.stack; /* an older stack is better than none */
                 r->seen.stack = NULL;
                 if (seen->stack)
                         memcpy(seen->source, r->seen.source, sizeof(seen->source));
@@ -199,8 +201,8 @@ static void group_waits(struct why_rank *ranks, size_t n, struct why_groups *to)
                 qsort(to->v, to->n, sizeof(*to->v), compare_groups);
 }
 
-/* Ranks may wait in one call, but have come to it on different ways, as through a function that
- * waits in the group that it is given. True: then their callers have become these ways. */
+/* Ranks may wait in one call and have come by different ways, for example through a function that
+ * waits in a given group. True = the callers of all ranks are now these ways. */
 static bool tell_ways_apart(struct why_rank *ranks, size_t n)
 {
         bool differ = false;
@@ -247,8 +249,8 @@ static char *describe_wait(const struct why_rank *r)
         return xstrdup(r->wait);
 }
 
-/* What a call of the C library waits for, by its name among the innermost frames, with the frame in
- * *@ret; NULL = not known. */
+/* Returns the object that a call of the C library waits for, by a name among the innermost frames,
+ * and its frame in *@ret; NULL = not known. */
 static const char *awaited_thing(const struct stack *s, size_t *ret)
 {
         static const struct {
@@ -288,7 +290,7 @@ static void describe_sleep(const struct why_rank *r, const char *where, struct b
                 buf_printf(to, "sleeps%s, in the kernel's %s", where, channel);
 }
 
-/* What a rank does, as the end of "rank 3 ...". */
+/* Returns what a rank does, as the end of a sentence: "rank 3 ...". */
 static char *describe_doing(const struct why_rank *r)
 {
         CLEANUP(free_textp) char *inner = stack_where(&r->stack, 0);
@@ -327,7 +329,7 @@ static char *describe_doing(const struct why_rank *r)
         return buf_steal(&b);
 }
 
-/* "rank 3 (gpu001, pid 4711)", or with several ranks without that. */
+/* "rank 3 (gpu001, pid 4711)", or "ranks 3,4" without host and pid. */
 static char *name_outliers(const struct intlist *ranks, const struct why_rank *first)
 {
         CLEANUP(free_textp) char *names = name_why_ranks(ranks);
@@ -339,7 +341,8 @@ static char *name_outliers(const struct intlist *ranks, const struct why_rank *f
         return xasprintf("%s (%s)", names, first->host);
 }
 
-/* Puts one group of outliers: those that do the same as rank @i. Clears their texts. */
+/* Puts one group of outliers: rank @i and all ranks with the same text in @doing. Clears the
+ * texts. */
 static void put_outlier(const struct why_rank *ranks, size_t n, char **doing, size_t i,
                         bool does_not, struct buf *to)
 {
@@ -363,8 +366,8 @@ static void put_outlier(const struct why_rank *ranks, size_t n, char **doing, si
         free(text);
 }
 
-/* Puts "rank 3 (gpu001, pid 7) sleeps in f; ranks 4,5 ..." for the outliers; with @does_not, the
- * first begins with "does not: it". */
+/* Puts "rank 3 (gpu001, pid 7) sleeps in f; ranks 4,5 ..." for the outliers; with @does_not, "rank
+ * 3 (gpu001, pid 7) does not: it sleeps in f". */
 static void put_outliers(const struct why_rank *ranks, size_t n, const struct intlist *outliers,
                          bool does_not, struct buf *to)
 {
@@ -455,8 +458,8 @@ static bool some_miss_a_partner(const struct why_rank *ranks, size_t n)
         return missing && missing < living;
 }
 
-/* No rank waits for another. Only a stopped or silent rank, and one without the other end of its
- * FIFO, is worth a name then. */
+/* Writes the finding if no rank waits for another. Only a stopped or silent rank, or one without
+ * the other end of a FIFO, is then named. */
 static void find_without_waits(const struct why_rank *ranks, size_t n, struct why_finding *f,
                                struct buf *to)
 {
@@ -482,7 +485,7 @@ static void find_without_waits(const struct why_rank *ranks, size_t n, struct wh
         intlist_finish(&living);
 }
 
-/* Some ranks wait, and others do not. */
+/* Writes the finding if some ranks wait and others do not. */
 static void find_beside_waits(const struct why_rank *ranks, size_t n, const struct why_groups *g,
                               struct why_finding *f, struct buf *to)
 {
@@ -503,7 +506,7 @@ static void find_beside_waits(const struct why_rank *ranks, size_t n, const stru
         intlist_finish(&busy);
 }
 
-/* Calls of libhnlaunch that wait in the store only. */
+/* Whether a call of libhnlaunch waits in the store only. */
 static bool is_store_call(const char *operation)
 {
         return !strncmp(operation, "hn_barrier", 10) || !strncmp(operation, "hn_store_", 9);
@@ -515,7 +518,7 @@ static bool may_spin(const struct why_rank *r)
         return strstr(r->operation, "MPI)") || strstr(r->operation, "NCCL)");
 }
 
-/* Whether all ranks wait in such loops: then they may have met between two looks. */
+/* Whether all ranks wait in such loops: ranks may then have met between two looks. */
 static bool all_spin(const struct why_rank *ranks, size_t n)
 {
         for (size_t i = 0; i < n; i++)
@@ -524,8 +527,8 @@ static bool all_spin(const struct why_rank *ranks, size_t n)
         return true;
 }
 
-/* Whether a rank goes on: it was elsewhere before, or it has used the processor in a wait that does
- * not, or the store knows of no such wait. */
+/* Whether a rank goes on: the rank has moved, or the rank has used the processor in a wait without
+ * a loop, or the store does not know of the rank's wait. */
 static bool goes_on(const struct why_rank *r)
 {
         if (is_store_call(r->operation) && !*r->wait)
@@ -533,7 +536,7 @@ static bool goes_on(const struct why_rank *r)
         return r->moved || (r->waits && !may_spin(r) && is_measured(r) && is_busy(r));
 }
 
-/* Every living rank waits. */
+/* Writes the finding if every rank waits. */
 static void find_among_waits(const struct why_rank *ranks, size_t n, const struct why_groups *g,
                              struct why_finding *f, struct buf *to)
 {
@@ -562,7 +565,7 @@ static void find_among_waits(const struct why_rank *ranks, size_t n, const struc
                                 "may also go on");
 }
 
-/* Sets .brief: the outliers with what they do, and how many wait for them. */
+/* Sets .brief: the outliers with what they do, and the number of ranks that wait. */
 static void tell_briefly(const struct why_rank *ranks, size_t n, const struct intlist *outliers,
                          const struct why_groups *g, struct why_finding *f)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why: which rank keeps the others waiting, from what is known of each rank
+ * Why: which rank keeps the others waiting, by the evidence of each rank
  *
  * Evidence is the store (a rank's open request), the kernel (state, processor time, wait channel),
- * stacks, and NCCL's RAS (why_ras.h). A rank waits for others if its request to the store is open
- * or its stack is in a call that waits. Most ranks of a hang wait in one operation; the others are
- * the outliers. Nothing is called a hang while the outliers compute. Pure.
+ * stacks, and NCCL's RAS (why_ras.h). A rank waits for others if the rank has an open request to
+ * the store or a stack in a waiting call. Most ranks of a hang wait in one operation; the others
+ * are the outliers. While the outliers compute there is no hang. Pure.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "head/why/stack_text.h"
 #include "wire/status_msg.h"
 
-/* In a problem of why_describe(): a rank of Python without a stack of it. */
+/* In a problem of why_describe(): a rank of Python without a Python stack. */
 #define WHY_C_ONLY "functions of C only, as py-spy is not installed"
 
 enum why_life { WHY_ALIVE, WHY_ENDED, WHY_SILENT, WHY_NOT_STARTED, WHY_LOST };
@@ -31,11 +31,11 @@ struct why_rank {
         char wait[128]; /* "in barrier `x`"; "" = no request to the store is open */
         uint32_t wait_ms;
         struct inspected seen; /* .pid 0 = not looked at; .cpu_permille as in status_msg.h */
-        bool moved;            /* two looks found it at different places */
+        bool moved;            /* two looks found different places */
         bool changed;          /* ... or in different states */
         /* From the stack: */
         struct stack stack;
-        char operation[128]; /* "all_reduce (torch.distributed)"; "" = none that waits */
+        char operation[128]; /* "all_reduce (torch.distributed)"; "" = no waiting call */
         char *caller;        /* the place of the call; NULL = none */
         size_t callers;      /* frame of the caller */
         bool waits;          /* for other ranks */
@@ -52,23 +52,22 @@ struct why_finding {
         enum why_kind kind;
         bool is_sure; /* a rank waits for others or a FIFO, all were seen, not all may go on */
         struct intlist outliers; /* by rank */
-        char *text;              /* one paragraph */
+        char *text;              /* a paragraph */
         /* "rank 2 on gpu001 sleeps in f (x.py:3); 3 ranks wait in g", for a last line. Without a
-         * hang the only living rank, if it does not wait: others may have failed without it. NULL =
-         * none.
-         */
+         * hang: the only living rank unless it waits, as others may have failed without it. NULL =
+         * none. */
         char *brief;
         int culprit;       /* the rank of .brief; -1 = several, or none */
-        bool uses_ras;     /* NCCL's RAS is evidence of it */
-        struct strv notes; /* what else is known, and which source has failed */
+        bool uses_ras;     /* NCCL's RAS is among the evidence */
+        struct strv notes; /* further facts, and sources that failed */
 };
 
-/* Whether nothing is seen of the rank, which may live: its node is silent, or lost. */
+/* Whether the rank may live but cannot be seen: its node is silent or lost. */
 bool why_is_unseen(const struct why_rank *r);
 void why_rank_finish(struct why_rank *r);
 
-/* Takes a stack, and where the rank was before into account. A silent rank lives again. Takes @seen
- * over. */
+/* Replaces .seen with @seen, and keeps the old stack if @seen has none. Sets .moved and .changed. A
+ * silent rank lives again. */
 void why_rank_take(struct why_rank *r, struct inspected *seen);
 /* Counts the rank as silent, unless its node has answered the order @number. */
 void why_rank_miss(struct why_rank *r, uint32_t number);
@@ -85,7 +84,7 @@ char *why_tell_ranks(const struct why_rank *ranks, size_t n, const struct intlis
 /* --- the answer of `hnlaunch why` (docs/protocol.md) --- */
 
 /* Returns a new reference: the finding, rows for people with equal stacks folded and the outliers
- * first, what could not be seen, and each rank. */
+ * first, missing stacks with reasons, and each rank. */
 json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, size_t n);
 /* Returns the text of a report with all stacks as the tools printed them, malloc'ed. */
 char *why_report(const struct why_finding *f, const struct why_rank *ranks, size_t n);

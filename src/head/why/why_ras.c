@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks that RAS shows behind the others are marked first. If the ranks that another source calls
- * stuck are among them, the finding names RAS as a second witness; if no other source has a culprit
- * but ranks are stuck, the ranks behind are named as the cause; otherwise the differences become a
+ * Ranks that RAS shows behind the others are marked first. If another source has an outlier among
+ * the marked ranks, the finding names RAS as a second witness. If no other source has an outlier
+ * but marked ranks are stuck, these ranks become the outliers. Otherwise the differences become a
  * note, or a note says that RAS sees none.
  */
 #include "head/why/why_ras.h"
@@ -108,7 +108,7 @@ static void mark_processes(const struct ras_process *v, size_t n_processes, bool
                         behind[v[i].world] = true;
 }
 
-/* Marks the ranks that have launched fewer operations than others, or do not answer. */
+/* Marks ranks with fewer launched operations than others, and ranks without an answer. */
 static void mark_behind(const struct ras_answer *a, bool *behind, size_t n)
 {
         for (size_t i = 0; i < a->n_comms; i++) {
@@ -123,7 +123,7 @@ static void mark_behind(const struct ras_answer *a, bool *behind, size_t n)
         }
 }
 
-/* RAS names ranks that no other source has found, but that are stuck: the others wait for these. */
+/* Makes @stuck the outliers: stuck ranks that RAS names, and no other source. */
 static void name_stuck_ranks(const struct why_rank *ranks, size_t n, const struct intlist *stuck,
                              const char *differences, struct why_finding *f)
 {

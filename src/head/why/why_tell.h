@@ -2,7 +2,7 @@
 /*
  * Why tell: the answer of a run to `why`, as a message for people
  *
- * The answer may come from another version of hnlaunch: what is missing is left out. Pure.
+ * The answer may come from another version of hnlaunch: missing members are left out. Pure.
  */
 #pragma once
 
@@ -10,8 +10,7 @@
 
 #include "head/term/diag.h"
 
-/* Adds the finding as a note, with a row for each group of ranks, what could not be seen, and help
- * for that. */
+/* Adds the finding as a note, with a row for each group of ranks, the missing stacks, and help. */
 struct diag *why_tell(const json_t *answer, struct diags *d);
 /* The same without the finding. */
 struct diag *why_tell_rows(const json_t *answer, struct diags *d);

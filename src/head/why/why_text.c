@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks that do the same share a row of the table: the text of the row is its key, and beyond
- * ROWS_MAX the rest is a number. The JSON has the rows, each rank, the sources that contribute to
- * the finding, and the reasons for missing stacks, folded by reason. The report for the log has the
- * stacks in full, up to REPORT_MAX.
+ * Ranks that do the same share a row of the table: the text of the row is its key, and the ranks
+ * beyond ROWS_MAX rows become a number. The JSON has the rows, each rank, the sources that
+ * contribute to the finding, and the reasons for missing stacks, folded by reason. The report for
+ * the log has the stacks in full, up to REPORT_MAX.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static const char *describe_life(const struct why_rank *r, char state[4])
         return state;
 }
 
-/* What makes two ranks the same row. */
+/* Returns the text that ranks of one row have in common. */
 static char *describe_row(const struct why_rank *r)
 {
         CLEANUP(free_textp) char *line = stack_line(&r->stack, 0, ROW_FRAMES);
@@ -64,7 +64,7 @@ struct why_rows {
         size_t n_made;
 };
 
-/* Makes the row of the ranks that do the same as rank @i, and marks them as told. */
+/* Makes the row of rank @i and all ranks with the same text, and marks these ranks as told. */
 static void add_row(struct why_rows *w, size_t i)
 {
         struct why_row *r = &w->made[w->n_made++];
@@ -245,7 +245,7 @@ static json_t *describe_why_rank(const struct why_rank *r)
         return j;
 }
 
-/* The sources that have something to say of a rank, or of what is found. */
+/* Lists the sources with evidence of a rank or of the finding. */
 static json_t *describe_sources(const struct why_finding *f, const struct why_rank *ranks, size_t n)
 {
         json_t *sources = json_array();
