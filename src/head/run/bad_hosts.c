@@ -2,9 +2,8 @@
 /*
  * Reading takes no lock, because a change renames a complete new file into place. A change locks
  * FILE.lock, reads the file again, drops ended entries and the entries of the same host, appends
- * the new one, and keeps lines that are no entries as they are: a newer hnlaunch may have written
- * them. The lock is tried with pauses until LOCK_MS are over, since a run must not hang because of
- * another.
+ * the new entry, and keeps all other lines as written: a newer hnlaunch may have added them. The
+ * lock is tried with pauses for LOCK_MS at most, so that one run cannot hang another.
  */
 #include "head/run/bad_hosts.h"
 
@@ -92,7 +91,7 @@ char *bad_hosts_path(const char *given)
         return given ? xstrdup(given) : run_folders_bad_hosts();
 }
 
-/* Reads the whole file; a missing one is empty. */
+/* Reads the whole file; a missing file is empty. */
 static int read_bad_file(const char *path, char **ret_text, struct error *err)
 {
         size_t len;
@@ -132,7 +131,7 @@ int bad_hosts_load(struct bad_hosts *b, const char *path, int64_t now, struct er
         return 0;
 }
 
-/* Opens and locks FILE.lock; its folder is made if needed. Returns the descriptor, or -errno. */
+/* Opens and locks FILE.lock; makes the folder if needed. Returns the descriptor, or -errno. */
 static int lock_bad_file(const char *path, struct error *err)
 {
         CLEANUP(free_textp) char *name = xasprintf("%s.lock", path);
@@ -157,7 +156,7 @@ static int lock_bad_file(const char *path, struct error *err)
         return fd;
 }
 
-/* Puts @text in place of the file, with its mode. */
+/* Replaces the file with @text, and keeps the mode. */
 static int replace_bad_file(const char *path, const struct buf *text, struct error *err)
 {
         CLEANUP(free_textp) char *name = xasprintf("%s.XXXXXX", path);
@@ -180,8 +179,8 @@ static int replace_bad_file(const char *path, const struct buf *text, struct err
         return rc ? err_set(err, -rc, "cannot write %s: %s", path, strerror(-rc)) : 0;
 }
 
-/* Writes the file without entries that have ended, and without those of @host and @run (NULL = any
- * run), and with @add at the end. Returns how many of @host were left out, or -errno. */
+/* Writes the file without ended entries, without the entries of @host and @run (NULL = any run),
+ * and with @add at the end. Returns the number of entries of @host left out, or -errno. */
 static int change_bad_file(const char *path, const char *host, const char *run,
                            const struct bad_host *add, int64_t now, struct error *err)
 {

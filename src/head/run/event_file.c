@@ -21,8 +21,8 @@ static bool is_progress(const char *line)
         return strstr(line, "\"ev\":\"rank.progress\"") != NULL;
 }
 
-/* Copies the lines of @from that begin at @first or later, and those of rank.progress only from
- * @progress on; @to NULL: counts only. Returns the bytes, or -errno. */
+/* Copies the lines of @from that begin at @first or later, but lines of rank.progress only from
+ * @progress on; @to NULL = only count. Returns the bytes, or -errno. */
 static int64_t copy_events(FILE *from, FILE *to, int64_t first, int64_t progress)
 {
         char *line = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Later files override earlier ones: the main file, then the parts of each folder in the order of
- * their names. A process that systemd-run --user has started is not in the session.
+ * Later files override earlier files: first the main files, then the parts of each folder in the
+ * order of their names. A process started by systemd-run --user is not in the session.
  */
 #include "head/run/logind.h"
 

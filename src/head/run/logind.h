@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logind: whether systemd-logind ends the processes of a user who logs out
+ * Logind: whether systemd-logind ends a user's processes at logout
  *
  * Source: logind.conf(5), KillUserProcesses, KillOnlyUsers and KillExcludeUsers. Blocking; any
  * thread.
@@ -9,5 +9,6 @@
 
 #include <stdbool.h>
 
-/* Whether this process belongs to a login session, and logind is told to end what is left of it. */
+/* Whether this process belongs to a login session, and logind ends a session's processes at
+ * logout. */
 bool logind_ends_processes(void);

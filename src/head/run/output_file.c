@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder turns `output` into `output.old` and begins another one. A reader at the end of its
- * file looks whether that has happened, reads what came before it, and goes on in the next file.
+ * The recorder renames a full `output` to `output.old` and begins a new `output`. At the end of a
+ * file, a reader checks for the renaming, reads the bytes written just before, and goes on in the
+ * new file.
  */
 #include "head/run/output_file.h"
 
@@ -38,7 +39,8 @@ static ino_t number_of_open(const struct output_file *f)
         return f->file && fstat(fileno(f->file), &st) == 0 ? st.st_ino : 0;
 }
 
-/* What a place keeps of the open file: the number of a file that is gone is soon another one's. */
+/* Returns the name of the open file in a place. The inode is no name: the inode of a removed file
+ * is soon reused. */
 static int64_t name_of_open(const struct output_file *f)
 {
         char head[32] = "";
@@ -77,7 +79,7 @@ bool output_file_is_cut(struct output_file *f)
         return c != EOF && ungetc(c, f->file) != EOF;
 }
 
-/* Reads the bytes of a piece and the newline behind them. */
+/* Reads the bytes of a piece and the newline behind. */
 static bool read_piece_bytes(struct output_file *f, struct output_piece *p)
 {
         char *bytes = p->len <= PIECE_MAX ? realloc(f->bytes, p->len + 1) : NULL;
@@ -91,7 +93,8 @@ static bool read_piece_bytes(struct output_file *f, struct output_piece *p)
         return true;
 }
 
-/* False: the file ends here or within the piece, and the place is where that began. */
+/* Reads a piece. False = the file ends here or within the piece; the position is at the piece's
+ * start. */
 static bool read_output_piece(struct output_file *f, struct output_piece *p)
 {
         off_t at = ftello(f->file);
@@ -131,12 +134,12 @@ bool output_file_next(struct output_file *f, struct output_piece *p)
                 return true;
         mine = number_of_open(f);
         turned = number_of(f, "output") != mine;
-        /* What was written between the end that was read and the turn. */
+        /* Bytes may have been written after the first read and before the renaming. */
         if (!turned || read_output_piece(f, p))
                 return turned;
         if (number_of(f, "output.old") == mine)
                 return open_output_part(f, "output") && read_output_piece(f, p);
-        /* A whole file has come and gone. */
+        /* A whole file was renamed and replaced meanwhile: its bytes are lost. */
         if (!open_output_part(f, "output.old") && !open_output_part(f, "output"))
                 return false;
         *p = (struct output_piece){ .kind = OUTPUT_GAP, .rank = -1 };

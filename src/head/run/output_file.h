@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output file: reads what the recorder has written (head/run/recorder.h), also while it writes
+ * Output file: reads the output kept by the recorder (head/run/recorder.h), also during a run
  *
  * Not for two threads on one file.
  */
@@ -26,9 +26,9 @@ struct output_piece {
         const char *bytes; /* lent until the next piece; a NUL follows */
 };
 
-/* Where a reader stands. */
+/* A reader's position. */
 struct output_place {
-        int64_t file; /* 1 + the time of its first piece; 0 = at the beginning of what there is */
+        int64_t file; /* 1 + the time of its first piece; 0 = the beginning */
         off_t at;
 };
 
@@ -39,13 +39,13 @@ struct output_file {
 };
 
 /* Opens the output in the folder @dir (head/run/run_records.h) at @from, or at the beginning if
- * that place is gone; no file may be there yet. */
+ * that place is gone. The file may still be missing. */
 void output_file_open(struct output_file *f, int dir, struct output_place from);
 void output_file_finish(struct output_file *f);
 
 /* Reads the next piece. False: there is no more now. */
 bool output_file_next(struct output_file *f, struct output_piece *p);
-/* Whether part of a piece is left: it is being written; or the run has ended, and its disk was full
+/* Whether part of a piece is left: the recorder is writing it, the disk of an ended run was full,
  * or hnlaunch was killed. */
 bool output_file_is_cut(struct output_file *f);
 struct output_place output_file_tell(const struct output_file *f);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callers append to the pending buffer of a file under the lock. The thread takes all of them at
+ * Callers append to the pending buffer of a file under the lock. The thread takes all buffers at
  * once, in the order of enum record, and writes without the lock: at any time the summary on disk
- * is younger than the output. After the first error it only counts, but writes the summary.
+ * is younger than the output. After the first error the thread only counts bytes, but still writes
+ * the summary.
  */
 #include "head/run/recorder.h"
 
@@ -31,14 +32,14 @@
 #include "wire/msg.h"
 
 enum {
-        QUEUE_MAX = 2 << 20,    /* bytes of output that wait */
-        EVENTS_MAX = 64 << 20,  /* of events that wait from the start of hnlaunch on */
-        TOUCH_MS = 60000,       /* the folder's time tells other machines that the run goes on */
-        ELSEWHERE_DAYS = 30,    /* after which a run of another machine counts as killed */
-        OUTPUT_MAX = 128 << 20, /* of a file of output; the file before is kept, too */
+        QUEUE_MAX = 2 << 20,    /* bytes of pending output */
+        EVENTS_MAX = 64 << 20,  /* of pending events, which wait from the start on */
+        TOUCH_MS = 60000,       /* the folder's time shows other machines a running run */
+        ELSEWHERE_DAYS = 30,    /* then a run of another machine counts as killed */
+        OUTPUT_MAX = 128 << 20, /* of a file of output; the file before is kept as well */
         BURST = 16 << 20,       /* bytes of output at any rate */
         RATE = 8 << 20,         /* then so many in a second: faster ranks need the processors */
-        SUMMARY_ROOM = 16384,   /* what the file system may need beside its bytes */
+        SUMMARY_ROOM = 16384,   /* needed by the file system beside the bytes of the summary */
 };
 
 /* By enum record; then the file of output before, and the place of `hnlaunch attach`. */
@@ -48,7 +49,7 @@ static const char *const record_names[] = {
         "summary.json", "hang.txt",      "output.old", "shown"
 };
 
-/* Of the thread, until it is done. */
+/* Owned by the thread while it runs. */
 struct record_files {
         int dir; /* -1 = there is none: with recorder.elsewhere, not yet */
         int fd[RECORDS];
@@ -65,7 +66,7 @@ struct recorder_alone {
         struct recorder_room room;
 };
 
-/* What recorder_await() waits for. */
+/* Awaited by recorder_await(). */
 struct recorder_begin {
         bool over;
         struct error err; /* code 0 = none */
@@ -77,14 +78,14 @@ struct recorder {
         pthread_mutex_t lock;
         pthread_cond_t wake, ended;
         pthread_t thread;
-        bool started, finishing, done, left_behind; /* without a thread it is done */
+        bool started, finishing, done, left_behind; /* done = no thread writes */
         struct recorder_begin begin;
         bool asleep; /* the thread waits for bytes */
         struct recorder_alone alone;
         struct buf pending[RECORDS];
-        uint64_t gap;     /* bytes of output that were left out, and are not marked yet */
+        uint64_t gap;     /* bytes of output left out and not yet marked */
         bool has_gap;     /* at any time, because a write took SLOW_MS */
-        int64_t taken_ns; /* when the thread took what it writes; 0 = nothing */
+        int64_t taken_ns; /* when the thread took the present batch; 0 = no batch */
         struct record_files files;
 };
 
@@ -92,7 +93,7 @@ struct recorder {
 
 struct old_run {
         char name[64];
-        struct timespec changed; /* the folder: its last file was made */
+        struct timespec changed; /* modification time of the folder */
 };
 
 static bool is_safe_name(const char *name)
@@ -100,8 +101,8 @@ static bool is_safe_name(const char *name)
         return name[0] && name[0] != '.' && strlen(name) < sizeof(((struct old_run *)NULL)->name);
 }
 
-/* Whether a run without a summary may go on: its process lives or its socket is there, or it is of
- * another machine, where it has touched its folder within some weeks. */
+/* Whether a run without a summary may go on. On this machine, the process lives or the socket is
+ * there; on another machine, the run has touched its folder within some weeks. */
 static bool may_go_on(int run)
 {
         json_t *j = run_records_load(run, record_names[RECORD_RUN]);
@@ -124,8 +125,8 @@ static int open_run(int dir, const char *name)
         return run_records_open_at(dir, name, &err);
 }
 
-/* Whether hnlaunch has made the entry, and the run has ended. So has that of a link that leads
- * nowhere; files and folders of the user are no runs. */
+/* Whether the entry is a run that has ended. A link to nowhere is one as well; files and folders of
+ * the user are no runs. */
 static bool has_run_ended(int dir, const struct old_run *old, bool is_link)
 {
         CLEANUP(fd_closep) int fd = open_run(dir, old->name);
@@ -138,8 +139,8 @@ static bool has_run_ended(int dir, const struct old_run *old, bool is_link)
                (faccessat(fd, record_names[RECORD_SUMMARY], F_OK, 0) == 0 || !may_go_on(fd));
 }
 
-/* Counts the bytes of the dumps that came with the @number-th look, and removes them if @remove.
- * -1: there is no such folder. */
+/* Counts the bytes of the dumps of look @number, and removes the dumps if @remove. -1 = no such
+ * folder. */
 static int64_t scan_dumps(int run, int number, bool remove)
 {
         CLEANUP(fd_closep) int fd = -1;
@@ -199,8 +200,8 @@ static bool remove_answer(int run, int number)
         return unlinkat(run, name, 0) == 0;
 }
 
-/* Removes what hnlaunch has made and nothing else, so that a folder with files of the user
- * stays. A link goes, and what it leads to stays. */
+/* Removes only files made by hnlaunch, so that a folder with files of the user stays. A link is
+ * removed, its target stays. */
 static void remove_run(int dir, const char *name)
 {
         CLEANUP(fd_closep) int fd = -1;
@@ -220,7 +221,7 @@ static void remove_run(int dir, const char *name)
         unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* Lists the runs that have ended, the newest first; malloc'ed. */
+/* Lists the ended runs, the newest first; malloc'ed. */
 static struct old_run *list_old_runs(const struct recorder *r, int dir, size_t *ret_n)
 {
         DIR *entries = dir < 0 ? NULL : fdopendir(dup(dir));
@@ -250,8 +251,8 @@ static struct old_run *list_old_runs(const struct recorder *r, int dir, size_t *
         return runs;
 }
 
-/* Keeps the newest runs, this one of @bytes among them; @bytes -1: whatever their size, which costs
- * less. */
+/* Keeps the newest runs, including this run with @bytes; @bytes -1 = of any size, which saves
+ * measuring. */
 static void remove_oldest(const struct recorder *r, int64_t bytes)
 {
         CLEANUP(fd_closep) int fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -283,7 +284,7 @@ static int make_run_folder(struct recorder *r)
         return 0;
 }
 
-/* Tells commands on other machines that the run goes on. */
+/* Shows commands on other machines that the run goes on. */
 static void touch_folder(struct recorder *r)
 {
         if (clock_ns() - r->files.touched_ns < TOUCH_MS * INT64_C(1000000))
@@ -292,7 +293,7 @@ static void touch_folder(struct recorder *r)
         futimens(r->files.dir, NULL);
 }
 
-/* Keeps a full file of output beside the next one. */
+/* Keeps a full file of output as the old file. */
 static void turn_output(struct recorder *r)
 {
         int dir = r->files.dir;
@@ -303,7 +304,7 @@ static void turn_output(struct recorder *r)
                 unlinkat(dir, record_names[RECORD_OUTPUT], 0);
 }
 
-/* Removes old lines of a file of events that has become too long. */
+/* Removes old lines of an events file that has become too long. */
 static int shorten_events(struct recorder *r)
 {
         int fd;
@@ -318,7 +319,7 @@ static int shorten_events(struct recorder *r)
         return 0;
 }
 
-/* Takes bytes off the end of the output. A last piece that is cut tells readers that more is
+/* Cuts bytes off the end of the output. A last piece without its end tells readers that output is
  * missing. */
 static int cut_output(struct recorder *r, off_t bytes)
 {
@@ -328,7 +329,7 @@ static int cut_output(struct recorder *r, off_t bytes)
         return fd < 0 || fstat(fd, &st) < 0 ? -1 : ftruncate(fd, MAX(st.st_size - bytes, 0));
 }
 
-/* Whether the record is written in the folder of --log-dir, too, which has the others already. */
+/* Whether the record is written even with --log-dir, which has the other records already. */
 static bool goes_elsewhere(enum record record)
 {
         return record == RECORD_OUTPUT || record == RECORD_HANG || record == RECORD_TRACE;
@@ -366,8 +367,8 @@ static int write_record(struct recorder *r, enum record record, const struct buf
                        strerror(-ret));
 }
 
-/* Without a summary the run would seem to have been killed. On a full disk it takes the place of
- * the end of the output. */
+/* Writes the summary. A run without one would seem to have been killed, so on a full disk the
+ * summary takes the place of the last output. */
 static void keep_summary(struct recorder *r, const struct buf *b)
 {
         int ret = write_record(r, RECORD_SUMMARY, b), fd = r->files.fd[RECORD_SUMMARY];
@@ -388,7 +389,7 @@ static void write_batch(struct recorder *r, struct buf batch[RECORDS])
                         keep_summary(r, &batch[i]);
                 else if (!r->files.err.code)
                         write_record(r, (enum record)i, &batch[i]);
-                buf_clear(&batch[i]); /* its memory is used again */
+                buf_clear(&batch[i]); /* keeps the memory for the next batch */
         }
 }
 
@@ -406,7 +407,7 @@ static struct timespec make_deadline(int ms)
         return t;
 }
 
-/* Waits for bytes and takes them, or for TOUCH_MS. False: no more will come. */
+/* Takes pending bytes, waiting for TOUCH_MS at most. False = no more will come. */
 static bool take_batch(struct recorder *r, struct buf batch[RECORDS])
 {
         struct timespec until = make_deadline(TOUCH_MS);
@@ -435,8 +436,7 @@ static bool take_batch(struct recorder *r, struct buf batch[RECORDS])
         return any || over;
 }
 
-/* Waits while the output is ahead of the rate, unless the run is over, or nothing may be left out.
- */
+/* Waits while the output is ahead of the rate, unless the run is over or must leave nothing out. */
 static void keep_rate(struct recorder *r)
 {
         int64_t ns = r->files.output <= BURST
@@ -455,7 +455,7 @@ static void keep_rate(struct recorder *r)
         pthread_mutex_unlock(&r->lock);
 }
 
-/* Tells recorder_await() that the run has records, or has none. */
+/* Tells recorder_await() that the run has records, or has failed to make records. */
 static void set_begun(struct recorder *r)
 {
         pthread_mutex_lock(&r->lock);
@@ -487,7 +487,7 @@ static void *run_recorder(void *arg)
                 buf_finish(&batch[i]);
         }
         fd_close(r->files.dir);
-        /* A run without much output does not make all of them too large. */
+        /* A run with little output cannot make the sum of all runs too large. */
         if (r->files.bytes > r->keep.bytes / 1024)
                 remove_oldest(r, r->files.bytes);
         pthread_mutex_lock(&r->lock);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recorder: writes the records of a run, without ever holding the run up
+ * Recorder: writes the records of a run without ever holding up the run
  *
  *   RUN/run.json, events.ndjson, summary.json    as in --log-dir (head/output/run_dir.h)
- *   RUN/trace                                    what the agents have recorded: a line "NUMBER NODE
- *                                                OFFSET ERROR BYTES" before each piece
+ *   RUN/trace                                    records of the agents: a line "NUMBER NODE OFFSET
+ *                                                ERROR BYTES" before each piece
  *                                                (head/record/trace_log.h)
- *   RUN/hang.txt                                 the stacks of a hang that --hang-after has found
- *   RUN/output                                   what all ranks have written, in pieces: a line
+ *   RUN/hang.txt                                 the stacks of a hang found by --hang-after
+ *   RUN/output                                   the output of all ranks, in pieces: a line
  *                                                "MICROSECONDS RANK out|err BYTES" (since the start
  *                                                of hnlaunch), then the bytes and a newline
  *
- * A thread makes the folder and writes; the caller only copies bytes. Output that comes faster than
- * it is written, or than 8 MiB in a second, is left out, and the gap is marked by a line
- * "MICROSECONDS - gap BYTES". Rank -1 is hnlaunch itself. When the run has no terminal, nothing is
- * left out, and ranks wait for the disk: a line "MICROSECONDS - detached" marks the beginning. Of
- * long output the newest 128 MiB at least are kept, in output.old and output, and of events 64 MiB
- * (head/run/event_file.h). Once a minute the folder is touched. When a write has
- * failed, the output ends within a piece, and only the summary is still written. The thread also
- * removes the oldest records. Main thread only.
+ * A thread makes the folder and writes; the caller only copies bytes. Output faster than the disk,
+ * or than 8 MiB in a second, is left out, and a line "MICROSECONDS - gap BYTES" marks the gap. Rank
+ * -1 is hnlaunch itself. When the run has no terminal, nothing is left out, and ranks wait for the
+ * disk: a line "MICROSECONDS - detached" marks the beginning.
+ *
+ * Of long output at least the newest 128 MiB are kept, in output.old and output, and of events 64
+ * MiB (head/run/event_file.h). Once a minute the folder is touched. After a failed write the output
+ * ends within a piece, and only the summary is still written. The thread also removes the oldest
+ * records. Main thread only.
  */
 #pragma once
 
@@ -38,7 +39,7 @@ enum record {
         RECORDS
 };
 
-enum { RECORDER_SLOW_MS = 10000 }; /* a write that takes longer is a fault of the file system */
+enum { RECORDER_SLOW_MS = 10000 }; /* a slower write is a fault of the file system */
 
 struct recorder;
 
@@ -48,28 +49,27 @@ struct recorder_room {
         void *ctx;
 };
 
-/* How many runs, and how many bytes of them, are kept. */
+/* The number of runs to keep, and the bytes of all of them. */
 struct recorder_keep {
         int runs;
         int64_t bytes;
 };
 
-/* Records the run @run below @folder from recorder_open() on; what is put before waits in memory.
- * @elsewhere: the records are in that folder already, but for output, traces and hangs, and only a
- * link to it is made; NULL = no. */
+/* Records the run @run below @folder from recorder_open() on; earlier records wait in memory. If
+ * @elsewhere is a folder (of --log-dir) with the records already, the new folder is a link to
+ * @elsewhere, and only output, traces and hangs are written; NULL = no. */
 struct recorder *recorder_create(const char *folder, const char *run, const char *elsewhere,
                                  struct recorder_keep keep);
 /* Begins to write. Nothing is written, and nothing is made, before. */
 void recorder_open(struct recorder *r);
-/* Waits until what was put before recorder_open() is written, for RECORDER_SLOW_MS at most. 0; or
+/* Waits until everything put before recorder_open() is written, for RECORDER_SLOW_MS at most. 0; or
  * -errno with @err: the run cannot be recorded. */
 int recorder_await(struct recorder *r, struct error *err);
 
 /* Copies bytes of a file; not RECORD_OUTPUT. */
 void recorder_put(struct recorder *r, enum record record, const void *data, size_t len);
-/* Copies bytes that a rank has written (MSG_STDOUT, MSG_STDERR). False, after
- * recorder_stand_alone() only: let no more come, for RECORDER_SLOW_MS at most, until room is
- * called. NULL does nothing. */
+/* Copies output of a rank (MSG_STDOUT, MSG_STDERR). False, after recorder_stand_alone() only: put
+ * no more until room is called, for RECORDER_SLOW_MS at most. NULL does nothing. */
 bool recorder_put_output(struct recorder *r, int64_t us, int rank, uint8_t stream, const void *data,
                          size_t len);
 

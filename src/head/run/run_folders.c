@@ -13,7 +13,7 @@
 
 enum { RUN_NAME_ROOM = 24 }; /* "/RUN.sock" */
 
-/* Finds @path, or makes it; links are not followed, since /tmp is everybody's. */
+/* Finds @path, or makes the folder; follows no link, since anybody may write in /tmp. */
 static int own_folder(const char *path, bool make, struct error *err)
 {
         struct stat st;
@@ -38,8 +38,8 @@ char *run_folders_sockets(bool make, struct error *err)
         char *path = NULL;
         struct stat st;
 
-        /* A path of a socket has few bytes, and a login without a session may have a name only,
-         * or that of another user (su). */
+        /* XDG_RUNTIME_DIR may be too long for the path of a socket, missing from the file system in
+         * a login without a session, or another user's (su). */
         if (runtime && *runtime == '/' && stat(runtime, &st) == 0 && st.st_uid == geteuid() &&
             strlen(runtime) + sizeof("/hnlaunch") + RUN_NAME_ROOM <=
                     sizeof(((struct sockaddr_un *)NULL)->sun_path))

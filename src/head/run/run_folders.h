@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run folders: where runs are found, while they last and afterwards
+ * Run folders: the folders of runs, during a run and afterwards
  *
- *   $XDG_RUNTIME_DIR/hnlaunch, else /tmp/hnlaunch-UID       a socket RUN.sock for each run that
- * goes on
- *   ${XDG_STATE_HOME:-~/.local/state}/hnlaunch/runs         a folder RUN for each of the newest
- * runs
- *   ${XDG_STATE_HOME:-~/.local/state}/hnlaunch/dial-in      secrets of jobs that go on (--dial-in)
+ *   $XDG_RUNTIME_DIR/hnlaunch, else /tmp/hnlaunch-UID     a socket RUN.sock for each run that goes
+ * on
+ *   ${XDG_STATE_HOME:-~/.local/state}/hnlaunch/runs       a folder RUN for each of the newest runs
+ *   ${XDG_STATE_HOME:-~/.local/state}/hnlaunch/dial-in    secrets of jobs that go on (--dial-in)
  *
- * All are made with mode 0700. In the first, whose parent may be everybody's, the owner is
- * checked. Any thread.
+ * All folders are made with mode 0700. The owner of the first is checked, since anybody may write
+ * in its parent /tmp. Any thread.
  */
 #pragma once
 
@@ -17,20 +16,20 @@
 
 #include "base/error.h"
 
-/* Returns the folder of the sockets, malloc'ed; with @make it is made if needed. NULL with @err: it
- * is not there, cannot be made, is no folder, or is another user's. */
+/* Returns the folder of the sockets, malloc'ed, and makes it with @make. NULL with @err: the folder
+ * is missing, cannot be made, is no folder, or belongs to another user. */
 char *run_folders_sockets(bool make, struct error *err);
 /* Returns the path of the socket of @run in @folder, malloc'ed. */
 char *run_folders_socket(const char *folder, const char *run);
 
-/* Returns the folder of the records, malloc'ed; it may not exist. NULL: there is no home, whose
- * folder is never made. */
+/* Returns the folder of the records, malloc'ed; the folder may not exist. NULL = the home does not
+ * exist; a home is never made. */
 char *run_folders_records(void);
-/* Returns the folder of the secrets of dial-ins, malloc'ed; it may not exist. NULL: there is no
+/* Returns the folder of the secrets of dial-ins, malloc'ed; the folder may not exist. NULL = no
  * home. */
 char *run_folders_dial_in(void);
-/* Returns the path of hosts.bad (head/run/bad_hosts.h), malloc'ed; it may not exist. NULL: there is
+/* Returns the path of hosts.bad (head/run/bad_hosts.h), malloc'ed; the file may not exist. NULL =
  * no home. */
 char *run_folders_bad_hosts(void);
-/* Makes a folder with those above it, mode 0700. 0, or -errno with @err. */
+/* Makes a folder and its parents, mode 0700. 0, or -errno with @err. */
 int run_folders_make(const char *path, struct error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs are found in two folders: sockets of the runs that go on, and records. A run found in both
- * is listed once. A socket is asked for its description within INFO_MS, and is removed if nobody
- * listens any more. A run of the records without a summary is elsewhere, silent or lost, by its
- * host, its socket and its process. The start time of a process guards against a pid in use again.
+ * Runs are found in two folders: sockets of running runs, and records. A run found in both is
+ * listed once. Each run is asked for its description within INFO_MS; a socket without a listener is
+ * removed. A recorded run without a summary is elsewhere, silent or lost, by host, socket and
+ * process. The start time of a process guards against a reused pid.
  */
 #include "head/run/run_list.h"
 
@@ -45,8 +45,8 @@ static bool is_own_socket(const char *path, const struct stat *st)
                S_ISDIR(at.st_mode) && at.st_uid == geteuid() && !(at.st_mode & 077);
 }
 
-/* Removes the socket of a hnlaunch that was killed, but none that is just being made: it refuses
- * connections until its process listens. So does whatever else a path leads to. */
+/* Removes the socket of a killed hnlaunch. Spares a young socket, which refuses connections until
+ * its process listens, and anything else at the path. */
 static void remove_stale_socket(const char *path)
 {
         struct stat st;
@@ -65,7 +65,8 @@ static int connect_run(const char *path, struct error *err)
         if (strlen(path) >= sizeof(to.sun_path))
                 return err_set(err, ENOENT, "the path of the socket is too long: %s", path);
         memcpy(to.sun_path, path, strlen(path));
-        /* A run that is suspended takes few connections, and the next would wait for it. */
+        /* A suspended run accepts no connection: with a full backlog a blocking connect() would
+         * hang. */
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
                 return fd;
@@ -115,7 +116,7 @@ int run_request(const char *socket, json_t *request, struct error *err)
         return err_set(err, ECONNRESET, "it ended without an answer");
 }
 
-/* Reads the next line, with @buf for bytes behind it. A new reference, or NULL with @err. */
+/* Reads the next line; later bytes stay in @buf. A new reference, or NULL with @err. */
 static json_t *take_answer_line(int fd, int ms, struct buf *buf, struct error *err)
 {
         const char *end;
@@ -237,7 +238,7 @@ bool run_process_lives(const json_t *info)
         return ticks && ticks == json_integer_value(json_object_get(info, "pid_start"));
 }
 
-/* Asks the run for its description. False: its socket has no listener. */
+/* Asks the run for its description. False = the socket has no listener. */
 static bool is_run_there(struct run *r)
 {
         struct error err = { .code = ECONNRESET };
@@ -269,7 +270,8 @@ static void add_from_socket(struct run_list *l, const char *folder, const char *
                 drop_last_run(l);
 }
 
-/* The state of a run by its records. Its socket may be in the runtime folder of another session. */
+/* Returns the state of a run by its records. The socket may be in the runtime folder of another
+ * session. */
 static enum run_state find_run_state(struct run *r)
 {
         const char *host = json_string_value(json_object_get(r->info, "host"));
@@ -317,7 +319,8 @@ static int compare_runs(const void *a, const void *b)
         return strcmp(started_at(b), started_at(a));
 }
 
-/* Calls add_from_socket() for the entries of @sockets, or without it add_from_records(). */
+/* Calls add_from_socket() for the entries of @sockets; @sockets NULL = add_from_records() for the
+ * entries of @records. */
 static void add_entries(struct run_list *l, const char *sockets, const char *records)
 {
         const char *folder = sockets ? sockets : records;

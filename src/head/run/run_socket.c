@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that wait for the end of the run stay in the list, the newest first, and so do those that
- * ask why or look on. One that says nothing keeps its place until another one needs it.
+ * The list has the newest client first. Clients that wait for the end of the run, ask why or watch
+ * (top) stay for their answers, and a client without a request stays until another needs its place.
  */
 #include "head/run/run_socket.h"
 
@@ -30,7 +30,7 @@ struct run_client {
         bool asks;  /* why */
         bool looks; /* on (top) */
         bool spoke; /* has made a request */
-        int pid;    /* 0 = it is in another namespace */
+        int pid;    /* 0 = in another namespace */
         size_t len;
         char line[REQUEST_MAX];
 };
@@ -40,13 +40,12 @@ struct run_socket {
         struct run_socket_ops ops;
         void *ctx;
         struct run_client *clients;
-        struct run_client *owner; /* the `attach` that may give input; NULL = none */
+        struct run_client *owner; /* the `attach` with the right to standard input; NULL = none */
         int n_clients, n_looking;
-        int open; /* handles that are not closed */
+        int open; /* handles not yet closed */
 };
 
-static char
-        abandoned[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* the path while it is open */
+static char abandoned[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of the open socket */
 
 static void unref_run_socket(struct run_socket *s)
 {
@@ -79,7 +78,7 @@ static void drop_run_client(struct run_client *c)
                 c->server->ops.top_rest(c->server->ctx);
 }
 
-/* An answer on its way. */
+/* An answer being sent. */
 struct run_write {
         uv_write_t request;
         char *line;
@@ -93,7 +92,7 @@ static void on_run_written(uv_write_t *request, int status UNUSED)
         free(w);
 }
 
-/* Takes @line. A client that does not read loses its connection. */
+/* Takes @line. A client that leaves too much unread loses its connection. */
 static void send_run_line(struct run_client *c, char *line)
 {
         struct run_write *w = xcalloc(1, sizeof(*w));
@@ -124,7 +123,7 @@ static void refuse_run_request(struct run_client *c, const char *why)
         answer_client(c, json_pack("{s:s}", "error", why));
 }
 
-/* The bytes that follow on this connection are standard input of the ranks. */
+/* Further bytes on this connection are standard input of the ranks. */
 static void take_stdin(struct run_client *c)
 {
         struct error err;
@@ -247,8 +246,8 @@ static bool is_silent_client(const struct run_client *c)
         return !c->spoke && uv_fileno((const uv_handle_t *)&c->pipe, &fd) == 0 && !fd_unread(fd);
 }
 
-/* Makes room for the newest client: of those that have asked nothing the oldest goes; without one
- * the newest. */
+/* Makes room for the newest client: drops the oldest client without a request, or else the
+ * newest. */
 static void drop_run_surplus(struct run_socket *s)
 {
         struct run_client *drop = s->clients;
@@ -259,7 +258,7 @@ static void drop_run_surplus(struct run_socket *s)
         drop_run_client(drop);
 }
 
-/* Whether the client is of the user. Sets its process number. */
+/* Whether the client has the user's uid. Sets its process number. */
 static bool is_own_peer(struct run_client *c)
 {
         struct ucred peer;

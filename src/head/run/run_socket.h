@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run socket: how other commands of the same user reach a run that goes on
+ * Run socket: serves other commands of the same user during the run
  *
- * A request is a line of JSON, the answer another (docs/protocol.md). The socket lies in a folder
- * that only the user can enter, and the peer's uid is compared as well. On the job's loop; it does
- * not keep the loop alive.
+ * A request is a line of JSON, and so is the answer (docs/protocol.md). The socket lies in a folder
+ * that only the user can enter, and the peer's uid is compared as well. On the job's loop, without
+ * keeping the loop alive.
  */
 #pragma once
 
@@ -18,39 +18,40 @@
 struct run_socket;
 
 struct run_socket_ops {
-        json_t *(*info)(void *ctx); /* what `ps` shows; a new reference */
+        json_t *(*info)(void *ctx); /* the run as `ps` shows it; a new reference */
         /* @grace_ms -1: the grace time of the run. @pid has asked; 0 = of another namespace. */
         void (*stop)(void *ctx, int64_t grace_ms, int pid);
         void (*signal)(void *ctx, int signo); /* to all ranks */
         void (*status)(void *ctx);            /* as Ctrl-\ */
-        /* The ranks of a host have @in_ms to save; then the run goes on without it. -errno with
-         * @err. */
+        /* Gives the ranks of a host @in_ms to save; then the run goes on without the host. -errno
+         * with @err. */
         int (*drain)(void *ctx, const char *host, int64_t in_ms, struct error *err);
-        /* What comes from the stream socket @fd, which is taken over, is standard input of the
-         * ranks; then its end. -errno with @err. */
+        /* Takes the stream socket @fd over and passes its bytes, then its end, to the ranks as
+         * standard input. -errno with @err. */
         int (*lend_stdin)(void *ctx, int fd, struct error *err);
         void (*end_stdin)(void *ctx);
         void (*why)(void *ctx); /* run_socket_tell_why() follows */
-        /* Another client looks on, for run_socket_tell_top(): returns its first line, malloc'ed. */
+        /* Another client watches, for run_socket_tell_top(): returns the client's first line,
+         * malloc'ed. */
         char *(*top)(void *ctx);
-        void (*top_rest)(void *ctx); /* no client looks on any longer */
+        void (*top_rest)(void *ctx); /* no client watches any longer */
 };
 
 /* Listens at @path, of run_folders_socket(). NULL with @err. */
 struct run_socket *run_socket_open(uv_loop_t *loop, const char *path, struct run_socket_ops ops,
                                    void *ctx, struct error *err);
-/* The run has ended: answers those who wait for that, or for the answer to why. @incomplete: what
- * its records lack, NULL = nothing. NULL @s does nothing. */
+/* The run has ended: answers all clients that wait, ask why or watch. @incomplete says what the
+ * records lack, NULL = nothing. NULL @s does nothing. */
 void run_socket_tell_end(struct run_socket *s, int code, const char *verdict,
                          const char *incomplete);
-/* Answers the clients that ask why; unless it is the @last answer, they get more. Borrows @answer.
+/* Answers the clients that ask why; unless the answer is the @last, more follow. Borrows @answer.
  * NULL does nothing. */
 void run_socket_tell_why(struct run_socket *s, const json_t *answer, bool last);
-/* Sends a line to the clients that look on. One that has not read the line before is left out. NULL
+/* Sends a line to the watching clients, except clients that have not read the line before. NULL
  * does nothing. */
 void run_socket_tell_top(struct run_socket *s, const char *line);
-/* Removes the socket, and its folder if that is empty then, and closes the connections; let the
- * loop turn once more. NULL is fine. */
+/* Removes the socket, and the folder if empty, and closes the connections; let the loop turn once
+ * more. NULL is fine. */
 void run_socket_close(struct run_socket *s);
-/* Removes the socket of a process that cannot go on; async-signal-safe. */
+/* Removes the socket when the process must end at once; async-signal-safe. */
 void run_socket_abandon(void);
