@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One loop waits for lines of the run, an answer to why, keys and signals, and paints the screen
- * anew after each. Signals come only within ppoll(): none is missed, and none meets ncurses at
- * work. ncurses itself notes SIGWINCH, and tells it as a key.
+ * anew after each. Signals come only within ppoll(): none is missed, and none interrupts ncurses.
+ * ncurses itself handles SIGWINCH, and returns a key for the signal.
  */
 #include "head/top/screen/top_screen.h"
 
@@ -35,7 +35,7 @@ enum {
 
 enum top_mode { MODE_ROWS, MODE_FILTER, MODE_HELP, MODE_WHY, MODE_STOP };
 
-static volatile sig_atomic_t ending; /* the signal that asks to end */
+static volatile sig_atomic_t ending; /* number of a signal to end */
 
 struct top_paint {
         const struct top_screen *s;
@@ -109,7 +109,7 @@ static void paint_text(const struct top_paint *p, int y, const char *text, int a
 }
 
 /* Paints a paragraph, broken at blanks, from line @y on; later lines begin behind @indent blanks.
- * Returns the line behind it. */
+ * Returns the next line. */
 static int paint_paragraph(const struct top_paint *p, int y, size_t indent, const char *text)
 {
         CLEANUP(free_textp) char *plain = printable_text(text, PRINTABLE_LINE);
@@ -134,7 +134,7 @@ static int paint_paragraph(const struct top_paint *p, int y, size_t indent, cons
         return y;
 }
 
-/* Paints the keys and columns; a text goes on behind the names on its left. */
+/* Paints the keys and columns; a long text goes on below its own beginning, not below the key. */
 static void paint_help(const struct top_paint *p)
 {
         int y = 2;
@@ -408,7 +408,7 @@ static void take_why_lines(struct top_paint *p)
         json_decref(j);
 }
 
-/* Waits for something, and takes it. Returns as take_run_lines(). */
+/* Waits for an event, and handles all events. Returns as take_run_lines(). */
 static int turn_screen(struct top_paint *p, const sigset_t *mask, json_t **ret_end)
 {
         struct pollfd v[] = { { .fd = STDIN_FILENO, .events = POLLIN },

@@ -3,7 +3,7 @@
  * Top screen: `hnlaunch top` on the whole terminal, with ncurses
  *
  * A shared object of its own, hnlaunch-top.so, so that no other command loads ncurses. Takes the
- * terminal over until it returns, and gives it back as it was.
+ * terminal over during top_screen_show(), and restores the terminal afterwards.
  */
 #pragma once
 
@@ -19,14 +19,13 @@ struct top_screen {
         int (*ask_why)(void *ctx, struct error *err);
         /* Orders the end of the run. 0, or -errno with @err. */
         int (*stop)(void *ctx, struct error *err);
-        /* Shows what these ranks write on the terminal, which is as it was, until the user has seen
-         * enough. */
+        /* Shows the output of these ranks on the restored terminal, until the user returns. */
         void (*show_logs)(void *ctx, const char *ranks);
         void *ctx;
 };
 
-/* Returns 0: the user has quit; a signal that asks to end; -ENOTSUP: the terminal cannot move its
- * cursor; -ECONNRESET: @fd is at its end, with *ret_end, its last line if that was another than
- * those of hosts and ranks, a new reference, else NULL. */
+/* Returns 0: the user has quit; the number of a signal to end; -ENOTSUP: the terminal cannot move
+ * its cursor; -ECONNRESET: @fd is at the end. *ret_end is then the last line of the run if this
+ * line is not about hosts and ranks, a new reference, else NULL. */
 typedef int top_screen_fn(const struct top_screen *s, json_t **ret_end);
 PUBLIC top_screen_fn top_screen_show;
