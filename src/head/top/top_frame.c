@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rank is odd when it has failed or is stopped, when it is behind the middle of the steps, and
- * when it has waited for long; but while most ranks wait for long, those that do not are odd. While
- * no rank goes on, none is slow, and waits are long earlier: it may be a hang.
+ * A rank is odd after a failure, when stopped, when behind the middle of the steps, and after a
+ * long wait; but while most ranks wait for long, the others are odd. While no rank makes steps, no
+ * rank is slow, and a shorter wait counts as long: the run may hang.
  */
 #include "head/top/top_frame.h"
 
@@ -21,8 +21,8 @@ enum {
         SILENT_MS = 4000, /* a sample comes each second */
         STILL_MS = 10000,
         WORKS_PERCENT = 5,  /* of a core */
-        BEHIND_STEPS = 2,   /* reports of the same step come one after the other */
-        SPINS_PERCENT = 95, /* above: a rank that waits may be one that spins */
+        BEHIND_STEPS = 2,   /* reports of one step do not come at once */
+        SPINS_PERCENT = 95, /* if all ranks are busier, waiting ranks may spin */
         SLOW_PERCENT = 10,  /* of the time, in which the others wait */
 };
 
@@ -63,7 +63,7 @@ static void read_frame_rank(struct top_frame_rank *r, const json_t *j)
         r->busy_guessed = strcmp(read_frame_word(j, "busy_by"), "store") != 0;
 }
 
-/* Adds a number of a GPU to those of others, if it is known. Returns whether it is. */
+/* Adds a known number of a GPU to the sum. Returns whether the number is known. */
 static bool add_gpu_number(int64_t *sum, const json_t *gpu, const char *name)
 {
         int64_t n = read_frame_number(gpu, name);
@@ -158,7 +158,7 @@ static int compare_percents(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Calls @fn for each living rank of which it is known for how long it waits. */
+/* Calls @fn for each living rank with a known busy_percent. */
 static void each_busy_rank(const struct top_frame *f,
                            void (*fn)(void *ctx, const struct top_frame_host *h,
                                       const struct top_frame_rank *r),
@@ -209,7 +209,8 @@ static void count_slow(void *ctx, const struct top_frame_host *h, const struct t
         c->n++;
 }
 
-/* Slow is who hardly waits while the others do: one rank, or a few ranks of one host. */
+/* Finds the slow ranks: one rank, or a few ranks of one host, that hardly wait while the others
+ * do. */
 static void find_slow(struct top_frame *f)
 {
         struct busy_list l = { 0 };

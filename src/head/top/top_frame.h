@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Top frame: a line of JSON of top_state.h, read, with what is odd about each host and rank
+ * Top frame: a line of JSON of top_state.h, read, with the oddities of each host and rank
  *
- * Numbers that the line does not have are -1. Pure.
+ * Numbers missing from the line are -1. Pure.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is odd, the worst first. */
+/* Oddities, the worst first. */
 enum top_oddity {
         ODD_LOST,
         ODD_SILENT,
@@ -19,7 +19,7 @@ enum top_oddity {
         ODD_STOPPED,
         ODD_ALONE, /* does not wait, but most ranks do */
         ODD_BEHIND,
-        ODD_SLOW, /* the others wait for it */
+        ODD_SLOW, /* the others wait for this rank */
         ODD_WAITS,
         ODD_NOT_STARTED,
         ODD_NOT,
@@ -30,7 +30,7 @@ struct top_frame_rank {
         bool alive, ended, silent;
         char state; /* the letter of /proc/pid/stat; '\0' = unknown */
         int64_t exit, step, lag, cpu_percent, memory_mib, quiet_ms, wait_ms;
-        int64_t busy_percent; /* of the last 10 s, in which it did not wait for others */
+        int64_t busy_percent; /* of the last 10 s, without waits for others */
         bool busy_guessed;
         const char *wait; /* "barrier"; NULL = does not wait */
         enum top_oddity odd;
@@ -38,14 +38,14 @@ struct top_frame_rank {
 
 /* All GPUs of a host: mean use, sums, the hottest. */
 struct top_frame_gpus {
-        /* -1 = no driver tells; memory_mib: there are none */
+        /* -1 = no driver reports the number; memory_mib: no GPUs */
         int64_t percent, memory_mib, total_mib, celsius, watts;
 };
 
 struct top_odd {
         enum top_oddity worst; /* of the host and its ranks */
-        size_t first;          /* of the ranks with it */
-        size_t n;              /* ranks with it; 0 = it is the host's own */
+        size_t first;          /* first rank with this oddity */
+        size_t n;              /* ranks with this oddity; 0 = only the host has it */
 };
 
 struct top_frame_host {
@@ -64,10 +64,10 @@ struct top_frame_host {
         struct top_odd odd;
 };
 
-/* A rank, or ranks of one host, for which the others wait. */
+/* The slow ranks of one host, for which the others wait. */
 struct top_slow {
-        int64_t above; /* slow are ranks that are more percent busy; -1 = none is */
-        int64_t cost;  /* percent of the time in which the others wait and it does not */
+        int64_t above; /* a rank with more percent busy is slow; -1 = none is */
+        int64_t cost;  /* percent of the time in which only the others wait */
         bool guessed;
 };
 
@@ -75,7 +75,7 @@ struct top_frame_pace {
         int64_t since_step_ms; /* since the last step of any rank */
         int64_t step_ms;       /* mean time of a step */
         int64_t stalled_ms;    /* the run stands still (step_pace.h) */
-        int64_t long_wait_ms;  /* a wait of that time is long */
+        int64_t long_wait_ms;  /* from this time on a wait is long */
 };
 
 struct top_frame {
@@ -87,23 +87,23 @@ struct top_frame {
         struct top_frame_host *hosts;
         size_t n_hosts;
         size_t name_width; /* of the longest name of a host */
-        size_t waiting;    /* ranks that have waited for long */
+        size_t waiting;    /* ranks in a long wait */
         bool knows_busy;   /* a rank has busy_percent */
-        bool some_wait;    /* busy_percent tells something: ranks that spin never wait */
-        bool one_is_alone; /* most ranks have waited for long, and a rank does not wait */
+        bool some_wait;    /* busy_percent has a meaning: spinning ranks would never wait */
+        bool one_is_alone; /* most ranks are in a long wait, and a rank does not wait */
         struct top_slow slow;
 };
 
-/* Reads a line, taking over @json. False: it is none of hosts and ranks, and @f is empty. */
+/* Reads a line, and takes over @json. False = a line without hosts and ranks, and @f is empty. */
 bool top_frame_read(struct top_frame *f, json_t *json);
 void top_frame_finish(struct top_frame *f);
 
-/* Writes what is odd about a host or a rank, "" = nothing. */
+/* Writes the oddity of a host or a rank, "" = none. */
 void top_frame_host_note(const struct top_frame *f, const struct top_frame_host *h, char *to,
                          size_t size);
 void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank *r, char *to,
                          size_t size);
-/* Writes who is slow: "rank 5 on gpu026 is slow: others wait 19 %"; "" = no rank. */
+/* Writes which rank is slow: "rank 5 on gpu026 is slow: others wait 19 %"; "" = none. */
 void top_frame_slow_note(const struct top_frame *f, char *to, size_t size);
 /* Returns for how long no rank has written while none works: perhaps a hang. -1 = some do. */
 int64_t top_frame_still_ms(const struct top_frame *f);

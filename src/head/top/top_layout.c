@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns are chosen by rank: the most important come first as long as the width lasts, and columns
- * without any value take no part. The note column gets the width that remains. Titles, hosts and
- * ranks are rows of the same cells, so cells stand below each other without a second pass. The head
- * line and the lines for several hosts alike are written freely and cut at the width.
+ * without any value are left out. The note column gets the remaining width. Titles, hosts and ranks
+ * are rows of the same cells, so cells stand below each other without a second pass. The head line
+ * and the lines for several hosts alike are written freely and cut at the width.
  */
 #include "head/top/top_layout.h"
 
@@ -180,7 +180,7 @@ static void write_wait_cell(const struct top_frame_rank *r, char *to, size_t siz
         snprintf(to, size, "%s %s", r->wait, age);
 }
 
-/* What is not known is "-": ranks that never wait may be spinning. */
+/* Writes "-" while no rank is seen to wait: all ranks may be spinning in their waits. */
 static void write_busy(const struct top_frame *f, const struct top_frame_rank *r, char *to,
                        size_t size)
 {
@@ -312,7 +312,7 @@ static void write_rank_cell(const struct top_frame *f, const struct top_frame_ra
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Whether a column has what is measured: nothing of a lost node is. */
+/* Whether a column has measured values, which a lost node has not. */
 static bool is_a_value(enum top_column c)
 {
         return c != TOP_HOST && c != TOP_RANKS && c != TOP_UP && c != TOP_NOTE;
@@ -372,7 +372,7 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
         buf_appends(to, " (Enter opens) ...");
 }
 
-/* The state of the run, or what may be a hang, then *@alarm. malloc'ed. */
+/* Returns the state of the run, or words about a possible hang with *@alarm set. malloc'ed. */
 static char *describe_state(const struct top_frame *f, const struct top_rate *rate, bool *alarm)
 {
         bool stalled = f->pace.stalled_ms > 0, no_step = stalled && f->step >= 0;
@@ -460,7 +460,7 @@ void top_layout_head(const struct top_frame *f, const struct top_rate *rate, siz
                 }
 }
 
-/* Appends the line without blanks at its end, and a newline. */
+/* Ends the line: drops blanks, and appends a newline. */
 static void end_table_line(struct buf *to, size_t start)
 {
         size_t len = buf_len(to);

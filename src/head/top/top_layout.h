@@ -2,7 +2,7 @@
 /*
  * Top layout: the lines of `hnlaunch top` at a width
  *
- * Columns drop out in the order of their importance, those without any value first; no line is
+ * Columns drop out in the order of their importance, columns without any value first; no line is
  * wider than the width. Lines are printable text without a newline. Pure.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Top lines: the newest line of JSON that has come on a descriptor
+ * Top lines: the newest line of JSON on a descriptor
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct top_lines {
 /* Reads once, without waiting if the descriptor does not wait. Returns the number of bytes, 0 at
  * the end, -errno: -EAGAIN, -EINTR; -EMSGSIZE: a line is too long. */
 ssize_t top_lines_read(struct top_lines *l, int fd);
-/* Returns the newest whole line, a new reference, and drops all before it. NULL: none has come, or
- * it is no object. */
+/* Returns the newest whole line, a new reference, and drops all earlier lines. NULL = no whole line
+ * yet, or the line is no object. */
 json_t *top_lines_take(struct top_lines *l);
 void top_lines_finish(struct top_lines *l);

@@ -12,7 +12,7 @@ static size_t count_frames(const struct top_rate *r)
         return MIN(r->n, (size_t)TOP_RATE_FRAMES);
 }
 
-/* The place of the frame that came @back frames before the newest. */
+/* Returns the index of the frame that came @back frames before the newest. */
 static size_t find_frame(const struct top_rate *r, size_t back)
 {
         return (r->n - 1 - back) % TOP_RATE_FRAMES;

@@ -13,11 +13,10 @@ enum { TOP_RATE_FRAMES = 64, TOP_SPARK_BARS = 8 };
 
 struct top_rate {
         int64_t us[TOP_RATE_FRAMES], step[TOP_RATE_FRAMES]; /* a ring */
-        size_t n;                                           /* all that came */
+        size_t n;                                           /* frames so far */
 };
 
-/* Takes the least step of a frame, below 0 = none. A step that goes back (a restart) begins anew.
- */
+/* Takes the least step of a frame, below 0 = none. A step back (a restart) begins anew. */
 void top_rate_add(struct top_rate *r, int64_t us, int64_t step);
 /* Returns steps in a second: over the last 10 s, or longer where steps take longer; 0 = not known.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line is written without a tree of JSON values: with ten thousand hosts it has megabytes, each
- * second. A sample is kept as it came, and says of its ranks what the node's own order is.
+ * The line is written without a tree of JSON values: for ten thousand hosts the line has megabytes,
+ * each second. A sample is kept as received, and its entries are found by rank.
  */
 #include "head/top/top_state.h"
 
@@ -20,7 +20,7 @@ enum { BUSY_SAMPLES = 10, BUSY_LEAST = 3 }; /* a sample comes each second */
 struct top_busy {
         uint8_t percent[BUSY_SAMPLES];
         bool guessed[BUSY_SAMPLES];
-        size_t n; /* all that came */
+        size_t n; /* samples so far */
 };
 
 struct top_state_node {
@@ -41,7 +41,7 @@ struct top_state {
 /* Of the living ranks, but for @most. */
 struct top_steps {
         int64_t least, most, total;
-        int told; /* ranks that have told a step */
+        int told; /* ranks with a reported step */
 };
 
 /* --- what happens ----------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static void on_top_event(void *ctx, const struct event *e)
         else if (e->kind == EVENT_RESTART)
                 top_state_forget(t);
         else if (e->kind == EVENT_NODE_LOST && (size_t)e->node < t->n_nodes)
-                forget_sample(t, &t->nodes[e->node]); /* it says nothing of now */
+                forget_sample(t, &t->nodes[e->node]); /* the sample is outdated */
         else if (e->kind == EVENT_RANK_EXITED && e->rank >= 0 && e->rank < t->n_ranks)
                 t->busy[e->rank].n = 0;
 }
@@ -171,7 +171,7 @@ static void add_json_word(struct buf *b, const char *name, const char *text)
         buf_printf(b, ",\"%s\":%s", name, quoted);
 }
 
-/* What a request without an answer waits for. */
+/* Names the wait of an open request. */
 static const char *name_wait(uint8_t op)
 {
         switch (op) {
@@ -244,7 +244,7 @@ static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
         buf_appends(b, "}");
 }
 
-/* What the driver does not tell is left out. */
+/* Numbers that the driver does not report are left out. */
 static void add_sampled_gpu(struct buf *b, const struct sample_gpu *g)
 {
         buf_printf(b, "{\"memory_mib\":%" PRId64, bound_number(g->memory_mib));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Top state: what each host and rank of a run does, as a line of JSON for `hnlaunch top`
+ * Top state: the activity of each host and rank of a run, as a line of JSON for `hnlaunch top`
  *
- * Takes the life of ranks from the rank board and the samples of the nodes while a client
- * looks on, and asks its source for the rest. Names and units of the JSON are a promise
- * (hnlaunch(1), RUNS). Pure, main thread only.
+ * Takes the life of ranks from the rank board and, while a client watches, the samples of the
+ * nodes, and asks its source for the rest. Names and units of the JSON are a promise (hnlaunch(1),
+ * RUNS). Pure, main thread only.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct sample;
 struct top_node {
         const char *state; /* "connecting", "ready", "running", "ended", "lost" */
         uint64_t memory;   /* bytes of RAM, 0 = unknown */
-        int64_t silent_ms; /* 0 = it is not silent */
+        int64_t silent_ms; /* 0 = not silent */
 };
 
 struct top_source {
@@ -30,9 +30,9 @@ struct top_source {
         const struct rank_board *ranks;
         const struct hosts *hosts;
         const char *(*doing)(void *ctx); /* "running", "stopping" */
-        int64_t (*hang_ms)(void *ctx);   /* of a hang that was found; 0 = none */
+        int64_t (*hang_ms)(void *ctx);   /* of a known hang; 0 = none */
         struct top_node (*node)(void *ctx, size_t host);
-        /* The newest step that a rank has told, and its total, 0 = unknown. False: none. */
+        /* The newest step reported by a rank, and the total, 0 = unknown. False = no step. */
         bool (*step)(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total);
         void *ctx;
 };
@@ -41,7 +41,7 @@ struct top_state;
 
 /* All pointers are borrowed, and must live as long as the event stream. */
 struct top_state *top_state_create(const struct top_source *s);
-/* Takes over the arrays of a sample of @node, whose ranks are the node's. */
+/* Takes over the arrays of a sample of @node; the sample has ranks of that node only. */
 void top_state_take(struct top_state *t, int node, struct sample *m);
 /* Forgets all samples: no more will come for some time. */
 void top_state_forget(struct top_state *t);

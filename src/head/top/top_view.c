@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each update sorts the hosts and lists the rows anew: hosts, ranks of open hosts, and a row for a
- * stretch of hosts with nothing odd. Open hosts are kept by the number of the node, and the cursor
- * moves with its row, so both stay with the same host when the order changes. Keys change the state
- * only; the next update moves the page so that the cursor stands on it.
+ * Each update sorts the hosts and lists the rows anew: hosts, ranks of open hosts, and one row for
+ * successive hosts with nothing odd. Open hosts are kept by node number, and the cursor by node and
+ * rank, so both stay with the same host when the order changes. Keys change only the state; the
+ * next update moves the page to the cursor.
  */
 #include "head/top/top_view.h"
 
@@ -35,7 +35,7 @@ static double find_sort_value(const struct top_frame_host *h, enum top_sort by)
         case TOP_BY_MEM:
                 return -(double)h->memory_mib;
         case TOP_BY_GPU:
-                return h->gpus.percent < 0 ? 101 : (double)h->gpus.percent; /* idle ones first */
+                return h->gpus.percent < 0 ? 101 : (double)h->gpus.percent; /* idle GPUs first */
         case TOP_BY_NET:
                 return -(double)(h->in_kib + h->out_kib);
         case TOP_BY_OUT:
@@ -97,8 +97,8 @@ static void add_top_row(struct top_view *v, size_t host, ssize_t rank)
         v->rows[v->n_rows++] = (struct top_row){ host, rank, 0 };
 }
 
-/* Counts the hosts that one row may stand for: those from place @at of the order on. The first host
- * with nothing odd has a row of its own, which shows what the others are like. */
+/* Counts the hosts that one row may stand for, from place @at of the order on. The first host with
+ * nothing odd keeps a row of its own, as an example of the others. */
 static size_t count_alike(struct top_view *v, const struct top_frame *f, size_t at)
 {
         size_t n = 0;
@@ -111,7 +111,7 @@ static size_t count_alike(struct top_view *v, const struct top_frame *f, size_t 
         return n < ALIKE_LEAST ? 0 : n;
 }
 
-/* Adds the ranks of an open host; odd ones come first where odd hosts do. */
+/* Adds the ranks of an open host; odd ranks come first if odd hosts do. */
 static void add_rank_rows_of(struct top_view *v, const struct top_frame_host *h, size_t host)
 {
         for (int odd = 0; odd <= ODD_NOT; odd++)
@@ -121,7 +121,7 @@ static void add_rank_rows_of(struct top_view *v, const struct top_frame_host *h,
                                 add_top_row(v, host, (ssize_t)k);
 }
 
-/* Moves the cursor with the row that it is on, and the page with the cursor. */
+/* Moves the cursor with its row, and the page with the cursor. */
 static void place_cursor(struct top_view *v, const struct top_frame *f, size_t page)
 {
         size_t host = v->n_rows;
@@ -197,7 +197,7 @@ static void open_host(struct top_view *v, const struct top_frame *f, bool open)
                 v->at_rank = TOP_ROW_HOST;
                 return;
         }
-        if (!open && !*is_open) /* closed already: folds hosts that are alike */
+        if (!open && !*is_open) /* closed already: folds hosts with nothing odd */
                 v->unfolded = false;
         *is_open = open;
         while (!open && v->rows[at].rank >= 0) /* the host stays */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Top view: which rows of a frame `hnlaunch top` shows, in which order, and what the keys change
+ * Top view: the rows of a frame as `hnlaunch top` shows them, their order, and the effect of keys
  *
- * A row is a host or, below one that is open, a rank. Pure.
+ * A row is a host or, below an open host, a rank. Pure.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ enum {
 struct top_row {
         size_t host;
         ssize_t rank; /* index in the host, or TOP_ROW_ */
-        size_t alike; /* hosts of TOP_ROW_ALIKE, @host and those behind it in the order */
+        size_t alike; /* hosts of TOP_ROW_ALIKE: @host and the next ones in the order */
 };
 
 struct top_view {
@@ -61,15 +61,15 @@ struct top_view {
         struct top_row *rows;
         size_t n_rows, cap_rows;
         size_t first, selected; /* row at the top of the page; row of the cursor */
-        /* What the cursor is on, once it was moved; at_node -1 = the first row, at_rank: as the
-         * rank of a row. */
+        /* Host and rank of the cursor, once moved; at_node -1 = the first row, at_rank: as the rank
+         * of a row. */
         int64_t at_node, at_rank;
 };
 
 void top_view_init(struct top_view *v);
 void top_view_finish(struct top_view *v);
 
-/* Sorts the hosts of a frame: @order has room for all of them. */
+/* Sorts the hosts of a frame; @order has room for all hosts. */
 void top_view_order(const struct top_frame *f, enum top_sort by, size_t *order);
 const char *top_view_sort_name(enum top_sort by);
 
