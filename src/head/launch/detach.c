@@ -89,6 +89,7 @@ static void leave_streams(bool all)
         CLEANUP(fd_closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
         for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+                /* isatty() fails with EIO at a terminal that has hung up. */
                 if (all || isatty(fd) || errno == EIO)
                         dup2(null, fd);
 }
@@ -99,6 +100,7 @@ bool detach_waits_for_room(struct launch *l)
 
         if (!a || !a->has_room)
                 return false;
+        /* A disk that stays full or stuck must not hold the ranks for ever. */
         if (!uv_is_active((uv_handle_t *)&a->limit))
                 uv_timer_start(&a->limit, on_room_limit, RECORDER_SLOW_MS, 0);
         return true;
@@ -143,6 +145,7 @@ static int await_start(struct launch *l, pid_t child, int report)
                 n = read(report, id, sizeof(id) - 1);
         while (n < 0 && errno == EINTR);
         if (n > 0) {
+                /* A script reads the id from standard output. */
                 if (!isatty(STDOUT_FILENO))
                         printf("%s\n", id);
                 if (!l->o.quiet)
@@ -152,6 +155,7 @@ static int await_start(struct launch *l, pid_t child, int report)
         }
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
                 ;
+        /* The child has ended before all ranks were started: end in the same way, for the shell. */
         if (!WIFSIGNALED(status))
                 return WEXITSTATUS(status);
         signal(WTERMSIG(status), SIG_DFL);
@@ -168,6 +172,7 @@ static void on_launch_event(void *ctx, const struct event *e)
                 a->to_start = (int)e->value;
         if (e->kind != EVENT_RANK_STARTED || a->report < 0 || --a->to_start > 0)
                 return;
+        /* All ranks are started: from here on the run outlives parent and terminal. */
         prctl(PR_SET_PDEATHSIG, 0);
         setsid();
         if (write(a->report, l->config.run_id, strlen(l->config.run_id)) < 0)
@@ -207,6 +212,7 @@ bool detach_begin(struct launch *l, int *ret_code)
         }
         warn_of_logind(l);
         if (l->o.detach) {
+                /* Otherwise both processes would write what stdio still holds. */
                 fflush(NULL);
                 pid = pipe2(report, O_CLOEXEC) < 0 ? -1 : fork();
         }
@@ -230,6 +236,8 @@ bool detach_begin(struct launch *l, int *ret_code)
         l->streams.detach = a;
         l->config.hung_up = on_hang_up;
         if (l->o.detach) {
+                /* A killed parent takes a launch along until all ranks are started: see
+                 * on_launch_event(). */
                 prctl(PR_SET_PDEATHSIG, SIGTERM);
                 events_listen(&l->events, on_launch_event, l);
         }

@@ -147,6 +147,7 @@ static void setup_output(struct launch *l)
         struct progress_options po = { .quiet = l->o.quiet || l->o.progress == PROGRESS_NONE ||
                                                 l->o.command != COMMAND_RUN };
 
+        /* The terminal belongs to the program of the rank. */
         po.quiet |= l->o.pty_rank != PTY_NONE && l->o.command == COMMAND_RUN;
 
         log_set_sink(say_log, &l->run.color);
@@ -187,6 +188,8 @@ static void init_launch(struct launch *l, struct options *o, struct diags *d)
 
 static void finish_launch(struct launch *l)
 {
+        /* First everything that uses the job's loop closes its handles, for job_destroy() turns the
+         * loop until all handles are closed. Memory for callbacks of the job goes after the job. */
         requests_close(&l->run);
         progress_rest(l->run.progress);
         detach_finish(l);
@@ -216,6 +219,7 @@ static void finish_launch(struct launch *l)
         free(l->here);
         free(l->agent);
         free(l->streams.shown);
+        /* The sink has a pointer into @l. */
         log_set_sink(NULL, NULL);
 }
 
@@ -223,6 +227,7 @@ static int run_steps(struct launch *l)
 {
         int rc;
 
+        /* The fork of --detach comes first, as threads do not survive a fork. */
         if (detach_begin(l, &rc) || (l->o.dial_in && other_node_dial_in(l, &rc)))
                 return rc;
         rc = records_begin(l);
@@ -257,6 +262,8 @@ int launch_run(struct options *o, struct diags *d, int *ret_signal)
         init_launch(&l, o, d);
         code = run_steps(&l);
         c = l.run.job ? &job_outcome(l.run.job)->cause : NULL;
+        /* Only if the order has decided the exit code: a failure found later is the result
+         * instead. */
         *ret_signal = c && c->kind == CAUSE_ORDER && code == EX_SIGNAL + c->signal ? c->signal : 0;
         code = verdict_close_stdout(&l, code);
         finish_launch(&l);

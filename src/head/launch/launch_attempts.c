@@ -57,12 +57,14 @@ static int prepare_first(struct launch *l)
         report_unprepared(l, rc, pushed);
         if (rc == JOB_INTERRUPTED || rc == -EHOSTUNREACH)
                 return launch_end_early(l, rc);
+        /* Nodes are the reason, and report_unprepared() has named each. */
         if (rc == (pushed ? -ENETUNREACH : -EIO)) {
                 launch_spares_note(l);
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         }
         if (pushed)
                 return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, EX_UNAVAILABLE, &err);
+        /* ESTALE: a file has changed since the hash was taken, or is gone. */
         if (err.code != ESTALE && err.code != ENOENT)
                 return verdict_nothing_because(l, HN_PUSH_UNREADABLE, EX_NOINPUT, &err);
         diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, EX_NOINPUT, "--push: %s", err.text),
@@ -142,7 +144,9 @@ int launch_run_attempts(struct launch *l)
         while (launch_spares_refused(l) || launch_restart_again(l))
                 if (!prepare_again(l))
                         run_attempt(l);
+        /* No rank is left to read keys: with the terminal restored, Ctrl-C is a signal again. */
         launch_pty_close(l);
+        /* Core files, traces and pulled files come from the agents: all before job_leave(). */
         job_read_core(l->run.job);
         watchers_ending(l->run.watchers);
         if (l->config.pull) {

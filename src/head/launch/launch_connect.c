@@ -163,8 +163,10 @@ int launch_connect(struct launch *l)
         l->run.job = job_create(&l->config, &err);
         if (!l->run.job)
                 return refuse_transport(l, &err);
+        /* The port listens since job_create(): a node calls as soon as it has the secret. */
         if (l->config.dial_in && dial_secret_publish(&l->config.dial_in->secret, &err) < 0)
                 return verdict_nothing_because(l, HN_SECRET_UNREAD, EX_NOPERM, &err);
+        /* A plan with --probe connects as well, but is no run for other commands. */
         if (l->o.command == COMMAND_RUN)
                 requests_open(&l->run, &l->diags);
         rc = watchers_open(l->run.watchers, &l->diags);

@@ -198,19 +198,24 @@ int launch_hosts_load(struct launch *l)
                 load_allocation(l);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
                 hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
+        /* Beside a hostfile, a host list only chooses among the hosts of the file. */
         if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))
                 filter_choose(&l->hosts, &o->hostlists, &l->diags);
         if (!l->hosts.source && !o->local && !l->config.dial_in && o->from != ALLOC_NONE &&
             !diags_errors(&l->diags))
                 alloc_check_given(o->from, &l->hosts, &l->diags);
+        /* Several runs may divide an allocation: only a run on all its hosts claims it. */
         if (l->hosts.source && o->command == COMMAND_RUN && !o->include.n && !o->exclude.n &&
             !o->nodes)
                 alloc_claim(&l->hosts, &l->diags);
         if (!o->local && !l->config.dial_in && program_link_is_ssh(o->via))
                 mark_own_hosts(l);
+        /* With spares, launch_spares_choose() applies the list, as a spare host may replace a bad
+         * one. */
         if (!diags_errors(&l->diags) && !replaces)
                 launch_bad_hosts_apply(l);
         if (!diags_errors(&l->diags))
+                /* With spares, --nodes counts working hosts and drops none here. */
                 filter_apply(&l->hosts, &o->include, &o->exclude, replaces ? 0 : o->nodes,
                              &l->diags);
         if (!diags_errors(&l->diags) && replaces)

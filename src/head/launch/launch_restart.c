@@ -237,6 +237,7 @@ static bool decide_next(struct launch *l)
         int64_t won = count_won(l, &facts.progress);
         int rc;
 
+        /* Before job_restart_as(), which forgets the attempt. */
         evidence_collect(&e, job_outcome(l->run.job), &facts);
         if (!outcome_failed(job_outcome(l->run.job))) {
                 record_attempt(l, &e, won, NULL);
@@ -246,6 +247,7 @@ static bool decide_next(struct launch *l)
         record_attempt(l, &e, won, &d);
         r->past = xgrow(r->past, r->n, &r->cap, sizeof(*r->past));
         r->past[r->n++] = (struct restart_past){ e, d.verb };
+        /* No failure to restart after: an order, a limit, an error of hnlaunch. */
         if (e.kind == EVIDENCE_NONE)
                 return false;
         tell_decision(l, &e, &d);
@@ -256,6 +258,7 @@ static bool decide_next(struct launch *l)
         collect_retired(l, &e, &d, &retired);
         next.verb = restart_verb_name(d.verb);
         next.reason = d.reason;
+        /* A drain is planned: it uses up no restart. */
         next.extra = e.kind == EVIDENCE_DRAINED;
         rc = job_restart_as(l->run.job, &l->plan, &next);
         if (rc > 0)

@@ -424,6 +424,8 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err)
                 break;
         case STDIN_FILE:
                 fd = open(l->o.stdin_file, O_RDONLY | O_CLOEXEC);
+                /* open() accepts a folder, and only read() would fail, after the ranks have
+                 * started. */
                 if (fd >= 0 && (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))) {
                         close(fd);
                         fd = -1;
@@ -439,6 +441,7 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err)
                         l->streams.stdin_fd = STDIN_FILENO;
                 break;
         default:
+                /* A detached run gets input from `hnlaunch attach`. */
                 l->streams.stdin_fd = l->o.detach ? JOB_STDIN_LATER : STDIN_FILENO;
         }
         return 0;
@@ -484,6 +487,7 @@ void launch_setup_describe_terminal(struct launch *l)
 
         if (!shown)
                 return;
+        /* The ranks write to pipes, so programs would turn colours off. */
         if (l->run.color && !is_variable_chosen(l, "FORCE_COLOR") &&
             !is_variable_chosen(l, "NO_COLOR"))
                 strv_env_set(&l->env, "FORCE_COLOR", "1");

@@ -262,6 +262,8 @@ static int replace_nodes(struct launch *l, const struct unfit *unfit)
                 else if (r > 0)
                         r = job_await_nodes(l->run.job);
                 changed = true;
+                /* The faults are settled; a further round replaces only nodes that failed
+                 * meanwhile. The caller owns the texts. */
                 u = (struct unfit){ 0 };
         }
         free(bad);
@@ -444,10 +446,13 @@ bool launch_spares_refused(struct launch *l)
             o->cause.kind != CAUSE_REFUSED || job_earlier(l->run.job)->n)
                 return false;
         for (size_t i = 0; i < l->hosts.n; i++)
+                /* Also a connected host without ranks can stand in. */
                 spares += is_ready(l, i) && !l->plan.nodes[i].n_ranks;
         find_refusing_nodes(l, &nodes);
+        /* Where all nodes refuse the program, another host would, too. */
         if (!nodes.n || nodes.n == (size_t)l->plan.num_nodes)
                 return false;
+        /* The refusing nodes are neither all replaced nor all left out: keep the failure. */
         if (nodes.n > spares && (!least || l->plan.num_nodes + spares < nodes.n + least))
                 return false;
         if (nodes.n > spares)

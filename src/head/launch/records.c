@@ -87,6 +87,8 @@ int records_prove(struct launch *l)
         struct recorder *r = run_dir_recorder(l->run.dir);
         struct error err;
 
+        /* Without a terminal the records have the only copy of the output: ranks start only after
+         * the first record is on disk. */
         if (!l->streams.detach || !l->o.detach || !r)
                 return 0;
         recorder_open(r);

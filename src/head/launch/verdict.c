@@ -443,9 +443,12 @@ int verdict_tell(struct launch *l)
         warn_of_steps(l);
         report_failure(&l->diags, l->run.job, &l->hosts, &l->plan, &l->o);
         report_dumps(&l->diags, l->run.job);
+        /* Twice: the records have the exit code, and writing them may fail on stdout itself
+         * (--json). */
         code = check_streams(l, record_verdict(l, check_streams(l, code)));
         tell_dialed_in(l, l->end.verdict, code);
         verdict_say(l);
+        /* No message after this line is recorded, and a failure to record is one more message. */
         records_end(l, code);
         verdict_say(l);
         if (!l->o.quiet || code)
