@@ -223,6 +223,7 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         if (launch_order_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
                 return -err->code;
         child_nodes_drop_common(a->children);
+        /* Among pushed files the program has a path of its own on this node. */
         if (l->argv.n && *l->program) {
                 free(l->argv.v[0]);
                 l->argv.v[0] = l->program;
@@ -315,6 +316,7 @@ static void on_bye(void *agent, const struct frame *f UNUSED)
 
         a->bye = true;
         pull_sender_stop(a->pull);
+        /* Running ranks still use the pushed files: then agent_destroy() closes the cache. */
         if (node_attempt_is_idle(a->attempt))
                 close_push(a);
 }
@@ -342,6 +344,7 @@ static void on_record(void *agent, const struct frame *f)
 
         if (number_decode(&max, f, NULL) < 0)
                 return;
+        /* Requests without an answer are part of the trace: often they show the cause of a hang. */
         store_access_trace_open(a->store);
         node_trace_send(a->trace, max);
 }
@@ -590,6 +593,7 @@ void agent_destroy(struct agent *a)
         uv_close((uv_handle_t *)&a->heartbeat, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
         uplink_close(&a->up);
+        /* Close callbacks run before the memory of their handles goes. */
         uv_run(a->loop, UV_RUN_NOWAIT);
         rank_samples_destroy(a->samples);
         node_attempt_destroy(a->attempt);
@@ -622,6 +626,7 @@ void agent_signalled(struct agent *a, int signo)
         if (a->signalled) /* one cause may send several */
                 return;
         number_encode(&a->up.out, MSG_SIGNAL, (uint32_t)signo);
+        /* The manager signals hnlaunch or all agents as well, so the head decides for all nodes. */
         if (managed)
                 return;
         a->signalled = a->bye = true;

@@ -204,6 +204,8 @@ void node_attempt_on_status_request(void *attempt, const struct frame *f)
                 endpoint_tcp_each(tcp, add_tcp_peer, &to);
                 to.m.rejected = endpoint_tcp_rejected(tcp);
         }
+        /* Ranks without a connection to the job's store may have reached the store of another
+         * job. */
         if (t->n_alive && master && !has_any_joined(&to.m))
                 other_store_find(&to.m.other, t->contain.mark, sockdiag_port(master));
         node_status_encode(&t->deps.up->out, &to.m);
@@ -248,6 +250,7 @@ void node_attempt_on_inspect(void *attempt, const struct frame *f)
         }
         ranks = xcalloc(MAX(t->n_workers, (size_t)o.n_ranks), sizeof(*ranks));
         if (o.what == INSPECT_CORE && o.n_ranks)
+                /* The rank has ended: its pid comes from the order, not from a worker. */
                 ranks[n++] = (struct inspector_rank){ o.ranks[0], (pid_t)o.pid };
         for (size_t i = 0; is_of_all_ranks(&o) && i < t->n_workers; i++)
                 ranks[n++] =

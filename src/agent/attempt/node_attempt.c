@@ -51,6 +51,8 @@ static void on_grace_over(uv_timer_t *timer);
 void node_attempt_kill(struct node_attempt *t)
 {
         t->phase = KILLING;
+        /* A tracer can keep a killed rank from being reaped: drop_held_workers() gives such ranks
+         * up. */
         uv_timer_start(&t->timers.grace, on_grace_over, HELD_MS, HELD_MS);
         for (size_t i = 0; i < t->n_workers; i++)
                 worker_signal(t->workers[i], SIGKILL);
@@ -72,6 +74,7 @@ void node_attempt_stop(struct node_attempt *t, uint32_t grace_ms)
 {
         if (t->phase == IDLE || t->phase >= KILLING)
                 return;
+        /* A tool that reads a stack keeps the rank stopped. */
         inspection_stop(t->inspection);
         pmix_wait_cancel(t);
         if (t->phase < TERMINATING)
@@ -87,6 +90,7 @@ void node_attempt_stop(struct node_attempt *t, uint32_t grace_ms)
                 rank_stop_begin(t, grace_ms);
                 uv_timer_start(&t->timers.grace, on_grace_over, grace_ms, 0);
         } else if (uv_timer_get_due_in(&t->timers.grace) > grace_ms) {
+                /* A later order may shorten the grace time, never extend it. */
                 rank_stop_within(t, grace_ms);
                 uv_timer_start(&t->timers.grace, on_grace_over, grace_ms, 0);
         }
@@ -113,6 +117,7 @@ static void on_grace_over(uv_timer_t *timer)
         struct node_attempt *t = timer->data;
 
         if (t->phase < TERMINATING)
+                /* The time for leftovers to end, or for an order of the head, is over. */
                 node_attempt_stop(t, MIN(t->stop.grace_ms, (uint32_t)LEFTOVER_GRACE_MS));
         else if (t->phase == TERMINATING)
                 node_attempt_kill(t);
@@ -211,6 +216,7 @@ void node_attempt_reap(struct node_attempt *t)
                 left--;
                 w = find_worker(t, pid);
                 if (w && !w->started) {
+                        /* A failed exec ends the child as well, and then destroys the worker. */
                         node_attempt_confirm_starts(t, 0);
                         w = find_worker(t, pid);
                 }
@@ -227,6 +233,7 @@ void node_attempt_reap(struct node_attempt *t)
         if (!left) /* with 0 some versions of libuv fire before the loop turns */
                 uv_timer_start(&t->timers.reaping, on_reaping, 1, 0);
         if (t->phase == KILLING)
+                /* Processes may have forked since the last kill. */
                 contain_kill(&t->contain);
 }
 

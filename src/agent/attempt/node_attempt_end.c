@@ -89,8 +89,10 @@ void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int stat
                 world_watch_end(t->worlds, w->pid);
         if (m.mpi == RANK_MPI_UNUSED)
                 m.mpi = mpi_left_unused(library_watch_mpi(t->libraries, w->pid));
+        /* A SIGKILL not sent by the agent may come from the OOM killer. */
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(t, &m);
+        /* The head looks for the reason in the last lines, so these go before EXITED. */
         if (status && w->started)
                 worker_each_output(w, stream_catch_up);
         send_error_file(t, w->rank);
@@ -150,6 +152,7 @@ static void finish_attempt(struct node_attempt *t)
         clear_job_dir_of_ranks(t->deps.dir);
         t->phase = IDLE;
         t->ops.ended(t->ops.ctx);
+        /* Behind all other messages of the attempt, as the head may then begin the next one. */
         empty_encode(&t->deps.up->out, MSG_GONE);
 }
 
@@ -177,8 +180,10 @@ void node_attempt_turn(struct node_attempt *t)
                 dump_sender_find(t->dumps, t->deps.dir->path);
         }
         for (size_t i = 0; i < t->n_workers && !t->deps.up->lost; i++)
+                /* The end of this output turns the loop again. */
                 if (t->workers[i]->out[0] || t->workers[i]->out[1])
                         return;
+        /* Without a head there is no receiver for dumps. */
         if (t->deps.up->lost || dump_sender_run(t->dumps, t->deps.up))
                 finish_attempt(t);
         else

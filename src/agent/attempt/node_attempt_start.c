@@ -86,6 +86,7 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
                 t->n_starting--;
                 if (r > 0) {
                         if (i == 0)
+                                /* All ranks search the same PATH: one note is enough. */
                                 note_skipped(w);
                         started_encode(
                                 &t->deps.up->out,
@@ -93,6 +94,7 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
                         continue;
                 }
                 t->n_alive--;
+                /* Only the first refusal is sent: most often all ranks have the same reason. */
                 if (!t->refused)
                         node_attempt_refuse(t, w->rank, why[step], err.code, err.text);
                 t->refused = true;
@@ -102,6 +104,7 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
         if (t->n_starting)
                 return;
         uv_timer_stop(&t->timers.starting);
+        /* The other ranks are of no use without the refused one. */
         if (t->refused && t->phase != KILLING)
                 node_attempt_kill(t);
 }
@@ -239,6 +242,7 @@ static void start_processes(struct node_attempt *t, const struct launch_order *l
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
+        /* The first rank finds out PyTorch's version, and the others read the result. */
         if (common.older_names && l->n_ranks > 1 && is_program_shared(l))
                 common.torch = torch_note_map();
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++) {
@@ -275,6 +279,7 @@ static void on_pmix_ready(void *ctx)
         struct node_attempt *t = ctx;
         struct pmix_wait *p = &t->pmix;
 
+        /* Cancelled meanwhile by an order to stop. */
         if (!p->order)
                 return;
         start_processes(t, p->order, &p->base);
@@ -378,9 +383,11 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l)
         if (t->deps.notes && t->contain.cgroup.path)
                 snprintf(t->deps.notes->cgroup, sizeof(t->deps.notes->cgroup), "%s",
                          t->contain.cgroup.path);
+        /* Kills counted from here on are kills of this attempt. */
         oom_read(&t->oom, t->contain.cgroup.path);
         dump_sender_begin(t->dumps, l->keep_dumps);
         free(t->cwd);
+        /* A container may lack the folder: ranks then start in the agent's own. */
         t->cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);
         t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));

@@ -153,6 +153,7 @@ static void take_sample(struct rank_samples *s, struct sample *m)
                 m->ranks[i].rank = w->rank;
                 m->ranks[i].busy =
                         i < s->n_counts ? wait_looks_take(&s->counts[i]) : SAMPLE_USE_UNKNOWN;
+                /* 0 stands for a rank without any output. */
                 m->ranks[i].quiet_ds = heard_ns ? get_tenths(heard_ns, waits.now_ns) + 1 : 0;
         }
         sampler_take(&s->sampler, pids, ranks.n, m);
@@ -177,6 +178,8 @@ static void on_sample_due(uv_timer_t *timer)
                 sample_encode(&s->up->out, &m);
         if (now_ms >= s->recorded_ms) {
                 node_trace_sample(s->trace, &m);
+                /* A tenth less, so that a timer of RECORD_MS that comes a bit early is not
+                 * skipped. */
                 s->recorded_ms = now_ms + RECORD_MS - RECORD_MS / 10;
         }
         sample_finish(&m);
@@ -203,6 +206,7 @@ static void schedule_samples(struct rank_samples *s)
 
 void rank_samples_begin(struct rank_samples *s)
 {
+        /* A short run pays for no samples in its trace. */
         s->recorded_ms = uv_now(s->timer.loop) + RECORD_AFTER_MS;
         schedule_samples(s);
 }

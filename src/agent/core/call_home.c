@@ -264,6 +264,8 @@ static void tell_end(struct call *c)
 
 static void carry_bytes(struct call *c)
 {
+        /* Ends when the agent has ended, and the head has answered EXIT, is lost, or is silent for
+         * END_MS. */
         while (!c->ended || (!c->over && (!c->told || clock_ms() - c->told_ms < END_MS))) {
                 struct pollfd p[] = {
                         { .fd = c->signals, .events = POLLIN },
@@ -358,6 +360,7 @@ static int run_called_agent(struct call *c, int (*agent)(void))
         }
         /* From now on the agent watches the head, for longer than keepalive would. */
         setsockopt(c->head.fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
+        /* Records may have come together with WELCOME. */
         take_head_records(c);
         carry_bytes(c);
         return 0;

@@ -69,6 +69,8 @@ uint32_t inventory_count_devices(const char *folder)
 
 static void read_machine(struct hello *h)
 {
+        /* A plain cpu_set_t has room for 1024 processors, and sched_getaffinity() fails on larger
+         * machines. */
         cpu_set_t *cpus = CPU_ALLOC(MAX_CPUS);
         size_t size = CPU_ALLOC_SIZE(MAX_CPUS);
         struct utsname name;
@@ -82,6 +84,7 @@ static void read_machine(struct hello *h)
         if (sysinfo(&memory) == 0)
                 h->memory = (uint64_t)memory.totalram * memory.mem_unit;
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                /* The hard limit: the agent raises its own soft limit. */
                 h->nofile = limit.rlim_max;
         h->locking.memlock = UINT64_MAX;
         if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max != RLIM_INFINITY)
@@ -177,6 +180,7 @@ static void read_gpu(struct gpu_list *to, const char *path, const char *nodes)
         if (strchr(gpu.uuid, '?')) /* the driver has not woken the device up yet */
                 gpu.uuid[0] = '\0';
         node = xasprintf("%s%s", nodes, minor);
+        /* A container may have only some of the devices that the driver lists. */
         if (access(node, F_OK) == 0)
                 gpu_list_push(to, &gpu);
         free(node);

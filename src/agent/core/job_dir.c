@@ -123,6 +123,7 @@ static void clear_entry(struct clearing *c, int dir, const char *name, int depth
                 c->removed++;
                 return;
         }
+        /* A folder: EISDIR on Linux, EPERM by POSIX. */
         if (errno != EISDIR && errno != EPERM) {
                 count_left(c, errno);
                 return;

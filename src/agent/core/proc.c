@@ -280,6 +280,7 @@ bool proc_any_child(void)
         if (!any || info.si_pid)
                 return any; /* no child, or a child ready to be reaped */
         proc_children(getpid(), &pids);
+        /* A zombie held by a tracer cannot be reaped and counts as gone. */
         while (held < pids.n && proc_is_held(pids.v[held]))
                 held++;
         any = !pids.n || held < pids.n;
@@ -386,6 +387,7 @@ void proc_marked(struct pids *to, const char *name, const char *value, pid_t sin
 
         s.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         s.pair = xasprintf("%s=%s", name, value);
+        /* Numbers began anew, or there are too many to try: walk through all of /proc. */
         if (last < since || last - since > FEW || !since)
                 proc_each(search_process, &s);
         else

@@ -228,6 +228,7 @@ static int ask_netlink(struct sockdiag *d, const struct socket_query *w, int fam
         while (r == 0) {
                 n = recv(d->fd, answer, ANSWER_SIZE, 0);
                 r = n < 0 ? -errno : decode_answer(answer, (size_t)n, w, ret);
+                /* The answer for one socket has no NLMSG_DONE behind. */
                 if (flags != NLM_F_DUMP)
                         break;
         }
@@ -423,6 +424,7 @@ int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockd
                 r = ask_netlink(d, &w, AF_INET6, NLM_F_DUMP, ret);
         }
         if (d->fd < 0 || r < 0) {
+                /* A dump may fail half-way. */
                 ret->n = before;
                 r = read_tables(&w, ret);
         }

@@ -54,6 +54,7 @@ void uplink_lose(struct uplink *u, const char *why)
 static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
 {
         struct uplink *u = poll->data;
+        /* A long frame needs fewer reads with room for all of it. */
         size_t want = MAX((size_t)READ_SIZE, frame_missing(&u->in));
         void *to = buf_reserve(&u->in, want);
         ssize_t n = to ? read(u->in_fd, to, want) : 0;
@@ -78,6 +79,7 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
         }
         if (r < 0)
                 uplink_lose(u, err.text);
+        /* One long message must not keep its memory for the life of the job. */
         if (!buf_len(&u->in) && u->in.cap > KEEP)
                 buf_finish(&u->in);
 }

@@ -34,6 +34,8 @@ void limits_raise_worker(void)
         if (known_files)
                 setrlimit(RLIMIT_NOFILE, &own);
         own = (struct rlimit){ memory.rlim_max, memory.rlim_max };
+        /* InfiniBand and pinned memory of GPUs need locked pages, and the soft limit of a login is
+         * often small. */
         if (known_memory && memory.rlim_cur != memory.rlim_max)
                 setrlimit(RLIMIT_MEMLOCK, &own);
 }

@@ -145,6 +145,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 r = spawn_begin(&w->spawning, &spawn, err);
         }
         w->pid = w->spawning.pid;
+        /* spawn_confirm() needs these texts after those of @s are gone. */
         w->spawning.program = w->program;
         w->spawning.cwd = w->cwd;
         w->spawning.path = w->path = w->spawning.path ? xstrdup(w->spawning.path) : NULL;
@@ -190,6 +191,7 @@ void worker_destroy(struct worker *w)
 void worker_signal(const struct worker *w, int signo)
 {
         if (!w->reaped)
+                /* Before exec() the process may not lead its group yet. */
                 kill(w->started ? -w->pid : w->pid, signo);
 }
 
