@@ -60,6 +60,7 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                         c->local = transport_local_create(c->loop, config->agent_path,
                                                           config->container);
         }
+        /* Hosts that stand by unconnected may need a transport that no other host needs. */
         for (size_t i = 0; c->hosts->aside && i < c->hosts->aside->n; i++) {
                 if (!c->hosts->aside->v[i].local)
                         any_remote = true;

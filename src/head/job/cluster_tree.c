@@ -93,6 +93,7 @@ void cluster_reconnect_node(struct cluster *c, struct node *n)
         node_hang_up(n);
         while (!node_hung_up(n))
                 uv_run(c->loop, UV_RUN_ONCE);
+        /* node_renew() makes the node a child of the head. */
         c->n_carried -= n->parent != NULL;
         node_renew(n);
         c->failed--;

@@ -47,6 +47,7 @@ static const int caught_signals[JOB_SIGNALS] = { SIGINT,  SIGTERM, SIGHUP, SIGUS
 
 void job_raise_limit(size_t n_nodes, int world_size)
 {
+        /* A link needs a few descriptors; with a log folder each rank has two files. */
         rlim_t want = 256 + n_nodes * 5 + (rlim_t)world_size * 2;
         struct rlimit l;
 
@@ -99,6 +100,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
                 r = uv_signal_init(&j->loop, &j->signals[i]);
         if (r < 0) {
                 err_set(err, -r, "cannot start the event loop: %s", strerror(-r));
+                /* job_destroy() needs the handles that are made below. */
                 free(j->late_looks);
                 free(j);
                 return NULL;
@@ -223,6 +225,7 @@ void job_wait(struct job *j)
         job_settle_drain(j);
         stdin_pump_destroy(j->stdin_pump);
         j->stdin_pump = NULL;
+        /* All output has come, so the last lines of each rank are final. */
         outcome_finalize(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
         printer_flush(j->attempt.printer);
         while (printer_pending(j->attempt.printer) && !j->orders.hurried)
@@ -438,6 +441,7 @@ void job_order_name(const struct job *j, const struct cause *c, char *to, size_t
 
 int64_t job_cause_us(const struct job *j, const struct cause *c)
 {
+        /* The last byte of a lost node came long before the loss was noticed: the notice counts. */
         bool silence = c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK;
         int64_t at_ns =
                 silence ? j->attempt.launched_ns + (int64_t)c->after_ms * 1000000 : c->at_ns;

@@ -106,6 +106,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         c.rank = (int)e.rank;
         c.pid = e.pid;
         c.at_ns = (int64_t)(e.mono_ns - (uint64_t)n->clock.offset_ns);
+        /* The clock offset has an error: no rank ends before the launch, or in the future. */
         c.at_ns = MAX(MIN(c.at_ns, now), j->attempt.launched_ns);
         c.error_ns = clock_offset_error(&n->clock, now);
         c.after_ms = (uint64_t)MAX(c.at_ns - j->attempt.launched_ns, 0) / 1000000;
@@ -114,6 +115,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         c.oom.before = e.oom_before;
         c.oom.after = e.oom_after;
         memcpy(c.oom.file, e.oom, sizeof(c.oom.file));
+        /* A rank without interest must not hold back the input of the others. */
         stdin_pump_left(j->stdin_pump, c.rank);
         job_status_ended(j->status, c.rank);
         cluster_emit(&j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);
@@ -121,6 +123,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         free(words);
         tell_lone_rank(j, &e, n->host->name);
         tell_peers(j, &c, n->host->name, status);
+        /* Behind tell_peers(): clients learn of the failed rank before the order to stop. */
         job_failed(j, is_cause);
         if (!status && c.kind != CAUSE_UNFINALIZED)
                 job_rank_succeeded(j, c.rank);
@@ -600,6 +603,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 c->running--;
                 break;
         case NODE_FAILED:
+                /* The node stays unresolved, and the wait for nodes goes on. */
                 if (j->attempt.state == JOB_CONNECTING && cluster_try_again(c, n))
                         return;
                 c->failed++;
@@ -613,7 +617,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 } else if (was != NODE_READY || j->attempt.state < JOB_RUNNING) {
                         c->unresolved -= was != NODE_READY;
                         cluster_emit(c, EVENT_NODE_FAILED, n->index, -1, 0, n->failure->fact);
-                }
+                } /* else an idle node was lost while ranks run: the attempt does not need it */
                 break;
         default:
                 break;

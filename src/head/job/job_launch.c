@@ -261,6 +261,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->world_size = (uint32_t)plan->world_size;
         m->num_nodes = (uint32_t)plan->num_nodes;
         m->grace_ms = (uint32_t)o->grace_ms;
+        /* Credit is memory of the head when a reader is slow: more streams get less each. */
         m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / plan->world_size / 2, WINDOW_MIN),
                                   MSG_WINDOW);
         m->contain = (uint8_t)o->contain;
@@ -269,6 +270,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->env = *l->env;
         m->unset = *l->unset;
         fill_mpi(j, &m->mpi);
+        /* The first attempt has read standard input. */
         m->stdin_rank = l->stdin_fd == -1 || j->attempt.number ? MSG_NO_RANK
                         : l->stdin_rank < 0                    ? MSG_EVERY_RANK
                                                                : (uint32_t)l->stdin_rank;
@@ -310,6 +312,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
                 r->n_gpus = (uint32_t)k->gpus.n;
                 r->gpus = (uint32_t *)k->gpus.v; /* lent; devices are not negative */
         }
+        /* A node connected after job_sample() has not got this order yet. */
         if (j->orders.samples_ms)
                 number_encode(&n->out, MSG_SAMPLE, j->orders.samples_ms);
         launch_order_encode(&n->out, m);
@@ -393,6 +396,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         j->attempt.turns = turns_create(l->plan);
         j->attempt.dumps = dump_files_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
+        /* Before the orders, as no rank may end before the launch. */
         j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);
         node_map_finish(&m.mpi.map);
@@ -400,6 +404,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         strv_finish(&m.arguments.wrap);
         launch_compat_finish(&m.compat);
         free(m.first_node.ports);
+        /* --timeout counts from the first attempt on. */
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->timers.limit))
                 uv_timer_start(&j->timers.limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
         j->attempt.outcome.ran = o->ranks.n ? &o->ranks : NULL;

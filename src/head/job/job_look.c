@@ -140,6 +140,7 @@ void job_read_core(struct job *j)
         if (c->kind != CAUSE_SIGNAL || !dumps_core(c->signal) || j->attempt.state == JOB_ENDED ||
             !n || n->ended || (n->state != NODE_GONE && n->state != NODE_READY))
                 return;
+        /* With a stack from faulthandler only the path of the core file is worth a question. */
         o.limit_ms = has_told_stack(j, c->rank) ? 0 : CORE_MS;
         if (!o.limit_ms && !c->core)
                 return;

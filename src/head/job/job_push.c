@@ -166,6 +166,7 @@ static bool send_next_chunk(struct job_push *p, struct node *n, struct job_push_
         enum supply from = supply_of(p, n, entry, s->offset + len);
 
         if (from == FROM_PARENT) {
+                /* tick() tries again after a refusal. */
                 if (!transport_tree_give(p->cluster->tree, n, entry, s->offset, len))
                         return false;
                 s->given += len;

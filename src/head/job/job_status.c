@@ -298,6 +298,7 @@ static void ask_nodes(struct job_status *s, unsigned reason)
                 r->asked[i] = s->cluster->nodes[i].state == NODE_RUNNING;
                 r->n_asked += r->asked[i];
         }
+        /* Without a node to ask the round ends in the next turn, never inside this call. */
         uv_timer_start(&r->timer, finish_round, r->n_asked ? ANSWER_MS : 0, 0);
         for (struct node *n = NULL; (n = cluster_each_running(s->cluster, n));) {
                 number_encode(&n->out, MSG_STATUS_REQUEST, r->number);
@@ -311,6 +312,7 @@ bool job_status_take(struct job_status *s, int node, const struct node_status *a
 
         if (!answer->number || answer->number > r->number)
                 return false;
+        /* An answer to an earlier round is late, but no fault of the node. */
         if (!r->reasons || answer->number != r->number || !r->asked[node])
                 return true;
         r->asked[node] = false;

@@ -120,6 +120,7 @@ static void on_hurry_tick(uv_timer_t *t)
 
         if (++o->hurry_ticks < HURRY_TICKS)
                 return;
+        /* No reader holds output back, so the nodes have had their time. */
         if (o->hurry_ticks == HURRY_TICKS && !printer_pending(j->attempt.printer))
                 o->hurry_ticks = 2 * HURRY_TICKS;
         if (o->hurry_ticks >= 2 * HURRY_TICKS)
@@ -231,6 +232,7 @@ void job_failed(void *ctx, bool is_cause)
         const struct cause *c = &j->attempt.outcome.cause;
         char why[640];
 
+        /* With --on-failure continue the end of a rank stops no other rank. */
         if ((!is_cause && !j->orders.held) ||
             (j->config.options->on_failure == FAILURE_CONTINUE &&
              job_state_runs(j->attempt.state) &&
@@ -280,6 +282,7 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         const struct culprit *culprit = &j->orders.culprit;
         struct cause c = attempt_cause(&j->attempt, kind);
 
+        /* After an order no other attempt begins, except after a hang with --on-hang restart. */
         if (kind != CAUSE_HANG || j->config.options->on_hang != HANG_RESTART) {
                 j->orders.ended_by = kind == CAUSE_ORDER && !j->orders.command_pid ? number : -1;
                 if (j->attempt.outcome.cause.kind == CAUSE_DRAIN)

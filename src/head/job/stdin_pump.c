@@ -148,6 +148,8 @@ static bool has_hung_up(int fd)
 static void end_source(struct stdin_pump *p)
 {
         struct stdin_source *s = p->source;
+        /* Another `hnlaunch attach` may bring more input; with --on-hup detach the loss of the
+         * terminal is no end of input. */
         bool stays = s->lent ? !p->ending : p->outlives_terminal && has_hung_up(s->fd);
 
         leave_source(p);
@@ -155,6 +157,7 @@ static void end_source(struct stdin_pump *p)
                 pump_piece(p, NULL, 0);
 }
 
+/* A rank with a terminal gets Ctrl-C as a key. Several within a second are meant for hnlaunch. */
 static void count_interrupts(struct interrupts *i, const char *data, size_t len)
 {
         int64_t now = clock_ms();
@@ -223,10 +226,12 @@ static int open_source(struct stdin_source *s, uv_loop_t *loop, int fd)
         case UV_TTY:
                 return uv_tty_init(loop, &s->h.tty, fd, 1);
         case UV_NAMED_PIPE:
+                /* libuv closes the descriptor with the handle, but standard input stays open. */
                 own = s->lent ? fd : dup(fd);
                 if (own < 0)
                         return -errno;
                 uv_pipe_init(loop, &s->h.pipe, 0);
+                /* For begin_source(): the handle is to be closed even if uv_pipe_open() fails. */
                 s->h.handle.data = s;
                 return uv_pipe_open(&s->h.pipe, own);
         default:
