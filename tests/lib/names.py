@@ -203,7 +203,7 @@ PRONOUNS_MOST = {
     "base/elf": 45,
     "head/launch": 53, "head/metrics": 54, "head/model": 55, "head/mpi": 42, "head/output": 42,
     "head/report": 44,
-    "head/watch": 56, "pmix": 59, "wire/env": 51, "wire/trace": 44,
+    "pmix": 59, "wire/env": 51, "wire/trace": 44,
 }
 
 

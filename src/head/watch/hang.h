@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hang: hangs that are reported unasked (--hang-after, --timeout)
+ * Hang: hangs reported unasked (--hang-after, --timeout)
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 struct why_finding;
 
-/* A look that --hang-after has begun is over: reports a hang, keeps the stacks, and does as
- * --on-hang says. */
+/* A look begun by --hang-after is over: reports a hang, keeps the stacks, and does as --on-hang
+ * says. */
 void hang_found(const struct run_view *r, const struct why_finding *f, const json_t *answer);
 /* The last look before the ranks are stopped is over: keeps the stacks, and reports a hang, or
  * where the ranks are. */

@@ -4,18 +4,18 @@
  *
  * 1. the table of all ranks (store, state) and, at once, their processor time of a second
  * 2. the stacks of the outliers, and of two ranks that wait; of all ranks of a small world
- * 3. a second later, all stacks, those of step 2 once more, and the table once more: a rank that is
- * elsewhere by then, or has begun to wait anew, goes on
+ * 3. a second later, all stacks, those of step 2 once more, and the table once more: a rank goes on
+ * if its place has changed or a new wait has begun
  *
  * Beside these steps NCCL's RAS is asked twice (look_ras.c), and PyTorch's flight recorders are
- * told to dump (look_flight.c): when no one has asked, only if step 2 has shown a hang.
+ * ordered to dump (look_flight.c): in an unasked look, only if step 2 has shown a hang.
  *
- * Before ranks are stopped because the time of the job is over, or because one has waited for the
- * others in vain, step 1 is followed by the stacks of all ranks, in 3 s altogether.
+ * Before ranks are stopped at the time limit of the job, or after a rank has waited for the others
+ * in vain, step 1 is followed by the stacks of all ranks, in 3 s altogether.
  *
- * After the first step the clients at the socket get what is known so far, if that is a hang, after
- * the third the answer. A node that does not answer in time ends no step early and holds none up
- * for long.
+ * After the first step the clients at the socket get a first answer if a hang is visible, after the
+ * third the last. A node without an answer in time ends no step early and holds no step up for
+ * long.
  */
 #include "head/watch/look.h"
 
@@ -97,7 +97,7 @@ static void drop_why_ranks(struct look *w)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* Hands an answer to all that wait. Takes @answer. */
+/* Hands an answer to the clients and the terminal. Takes @answer. */
 static void tell_why(struct look *w, json_t *answer, bool last)
 {
         struct diags d = DIAGS_INIT;
@@ -126,7 +126,7 @@ static char *make_report(const struct look *w, const struct why_finding *f)
         return buf_steal(&b);
 }
 
-/* Notes how ranks ended that have left with 0. */
+/* Notes the ends of ranks that left with 0. */
 static void note_ends(struct look *w)
 {
         const struct outcome *o = job_outcome(w->r->job);
@@ -221,8 +221,10 @@ static void take_table(void *ctx, const struct rank_table *t);
 static void begin_stacks(struct look *w, enum why_step step, const bool *chosen, int limit_ms)
 {
         w->step = step;
+        /* The second step needs no table, and without running ranks none will come. */
         w->has_table = step == WHY_FIRST_STACKS || !job_take_table(w->r->job, take_table, w);
         order_look(w, INSPECT_STACKS, chosen, (uint32_t)limit_ms);
+        /* Ranks about to be stopped get no extra time. */
         if (!w->last)
                 limit_ms += ANSWER_MS;
         uv_timer_start(&w->timer, on_step_over, w->n_asked ? (uint64_t)limit_ms : 0, 0);
@@ -345,8 +347,8 @@ static void take_row(struct why_rank *to, const struct rank_row *r, uint32_t num
         to->wait_ms = r->k.wait.ms;
 }
 
-/* Whether a rank has got ahead since the first table, @before_ms ago: it waited for @wait then and
- * does not now, or it has begun to wait since. */
+/* Whether a rank has got ahead since the first table, @before_ms ago: the wait for @wait is over,
+ * or the present wait has begun since. */
 static bool has_come_through(const char *wait, const struct why_rank *now, int64_t before_ms)
 {
         if (now->life != WHY_ALIVE)
@@ -362,6 +364,7 @@ static void take_table(void *ctx, const struct rank_table *t)
         bool again = w->step == WHY_ALL_STACKS;
         int64_t before_ms = clock_ms() - w->table_ms;
 
+        /* A table may come late, after the end of its step. */
         if (w->has_table || (!again && w->step != WHY_LOOKING))
                 return;
         for (size_t i = 0; i < t->n && i < w->n; i++) {
@@ -453,7 +456,7 @@ static void request_look(struct look *w, bool here)
 {
         w->here |= here;
         if (w->step != WHY_IDLE)
-                return; /* the answer is on its way */
+                return; /* the present look answers */
         if (w->r->job && job_take_table(w->r->job, take_table, w))
                 begin_steps(w);
         else

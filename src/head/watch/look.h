@@ -8,6 +8,6 @@
 
 extern const struct watcher look_watcher;
 
-/* Begins a look, unless one goes on: which rank keeps the others waiting. Clients of the run's
- * socket get the answer. */
+/* Begins a look for the rank that keeps the others waiting, unless a look goes on. Clients of the
+ * run's socket get the answer. */
 void look_begin(const struct run_view *r);

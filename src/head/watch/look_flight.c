@@ -18,7 +18,7 @@
 #include "wire/env/nccl_env.h"
 
 enum {
-        DUMPS_MS = 5000,       /* a monitor thread looks at its FIFO about once a second */
+        DUMPS_MS = 5000,       /* a monitor thread reads its FIFO about once a second */
         DUMPS_MARGIN_MS = 500, /* before the end of the look: the way home */
         LOOKS_MAX = 1000,
         FLIGHT_PROBLEMS_MAX = 8,
@@ -27,7 +27,7 @@ enum {
 
 #define DUMPS_MAX (UINT64_C(256) << 20) /* bytes of a look */
 
-/* Returns the name of a folder that is not there, malloc'ed; NULL = there are no records. */
+/* Returns the name of a new folder, malloc'ed; NULL = no records. */
 static char *name_dump_folder(const struct run_view *r)
 {
         CLEANUP(free_textp) char *records = run_folders_records();

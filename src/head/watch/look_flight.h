@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look_flight: dumps of PyTorch's flight recorder of ranks that live, during a look at them
+ * Look_flight: dumps of PyTorch's flight recorder of living ranks, during a look
  *
- * They go to the folder flight-recorder-why-N in the records of the run, as they come: a dump is a
- * pickle, which hnlaunch never reads. Without records none are ordered.
+ * Dumps go to the folder flight-recorder-why-N in the records of the run, as received: a dump is a
+ * pickle, which hnlaunch never reads. Without records no dumps are ordered.
  */
 #pragma once
 
@@ -36,8 +36,8 @@ struct look_flight {
 /* Begins a look that ends at @until. */
 void look_flight_begin(struct look_flight *f, const struct run_view *r, uint32_t number,
                        int64_t until);
-/* Takes a part. -EPROTO with @err: it is out of turn. */
+/* Takes a part. -EPROTO with @err: out of turn. */
 int look_flight_take(struct look_flight *f, int node, const struct dump *m, struct error *err);
-/* Adds what has come to the notes. Returns the folder, lent; NULL = no dump has come. */
+/* Adds the received dumps to the notes. Returns the folder, lent; NULL = no dump was received. */
 const char *look_flight_use(struct look_flight *f, struct why_finding *finding);
 void look_flight_finish(struct look_flight *f); /* also after all zeros */

@@ -17,7 +17,7 @@
 #include "head/nodes/node.h"
 #include "head/why/why_ras.h"
 
-enum { NODES_MAX = 3 /* that are asked in turn */ };
+enum { NODES_MAX = 3 /* asked in turn */ };
 
 static const struct node *node_at(const struct look_ras *r, size_t node)
 {
@@ -49,7 +49,7 @@ bool look_ras_is_asked(const struct look_ras *r)
         return r->number && r->node >= 0;
 }
 
-/* True: it is an answer of RAS. */
+/* Takes a text. True = an answer of RAS. */
 static bool take_ras_text(struct look_ras *r, struct ras_reply *m)
 {
         struct ras_answer a;
@@ -88,6 +88,7 @@ void look_ras_take(struct look_ras *r, int node, struct ras_reply *m)
                 r->problem = xasprintf("NCCL's RAS on %s: %s", node_at(r, (size_t)node)->host->name,
                                        *m->problem ? m->problem : "the answer cannot be read");
         }
+        /* The next node begins with a first answer of its own. */
         ras_finish(&r->first);
         free_textp(&r->texts[0]);
         r->texts[0] = NULL;
@@ -110,7 +111,7 @@ static bool node_has_address(const struct node *n, const char *addr)
         return false;
 }
 
-/* Numbers of processes may be equal on two nodes: the address decides, if any node has it. */
+/* Pids may be equal on two nodes: the address decides, if any node has this address. */
 static int find_ras_rank(void *ctx, const struct ras_process *p)
 {
         const struct ras_ranks *x = ctx;

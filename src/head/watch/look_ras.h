@@ -3,7 +3,7 @@
  * Look_ras: asks NCCL's RAS during a look at the ranks
  *
  * RAS of one node answers for the whole job: the first nodes are asked in turn until one has
- * answered twice, or all or the time are used up.
+ * answered twice, or no node or no time is left.
  */
 #pragma once
 
@@ -21,21 +21,21 @@ struct look_ras {
         const struct run_view *run;
         uint32_t number; /* of the orders; 0 = none was given */
         int64_t until;   /* clock_ms() */
-        int node;        /* that is asked, -1 = none: all is known */
+        int node;        /* the asked node, -1 = none: all is known */
         bool answered;   /* twice */
         struct ras_answer first, lasting;
-        char *texts[2];   /* as they came; NULL = none */
-        char *problem;    /* of the last node that had one; NULL = none */
-        const char *host; /* that has answered */
+        char *texts[2];   /* as received; NULL = none */
+        char *problem;    /* of the last node with a problem; NULL = none */
+        const char *host; /* the node with the answers */
 };
 
 /* Begins a look that ends at @until. */
 void look_ras_begin(struct look_ras *r, const struct run_view *run, uint32_t number, int64_t until);
 void look_ras_take(struct look_ras *r, int node, struct ras_reply *m);
 bool look_ras_is_asked(const struct look_ras *r); /* an answer is still to come */
-/* Joins what is known with the finding. */
+/* Joins the lasting differences with the finding, or notes the problem. */
 void look_ras_use(struct look_ras *r, const struct why_rank *ranks, size_t n,
                   struct why_finding *f);
-/* Adds the answers as they came to a report. */
+/* Adds the texts of the answers to a report. */
 void look_ras_report(const struct look_ras *r, struct buf *to);
 void look_ras_finish(struct look_ras *r); /* also after all zeros */

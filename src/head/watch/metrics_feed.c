@@ -85,6 +85,7 @@ static int open_metrics_feed(void *self, struct diags *d)
         struct error err;
 
         clock_gettime(CLOCK_REALTIME, &now);
+        /* Metrics have the start in wall-clock time, while events count from the start. */
         source.start_us =
                 (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - events_now_us(r->events);
         f->metrics = metrics_create(&source);

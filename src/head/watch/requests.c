@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each run has a socket while it lasts. It may not harm the run: that it cannot be opened is a
+ * Each run has a socket while it lasts. The socket must not harm the run: a failure to open is a
  * warning.
  */
 #include "head/watch/requests.h"
@@ -19,8 +19,8 @@
 #include "head/watch/look.h"
 #include "head/watch/top_feed.h"
 
-/* Adds the step of the slowest rank, if ranks tell steps, and unless they stand still the time for
- * those that are left at the mean pace. */
+/* Adds the step of the slowest rank, if ranks report steps, and the time left at the mean pace,
+ * unless the steps stand still. */
 static void add_step(const struct run_view *r, json_t *j, bool still)
 {
         const struct step_pace *p = &r->ranks->pace;

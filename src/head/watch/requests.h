@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests: what `hnlaunch ps`, `stop`, `why` and other commands ask of a run at its socket
+ * Requests: the run's socket for `hnlaunch ps`, `stop`, `why` and other commands
  */
 #pragma once
 
@@ -8,7 +8,6 @@
 
 struct diags;
 
-/* Sets .socket of a run whose job there is and whose watchers have been created. A failure is a
- * warning. */
+/* Sets .socket of a run after its job and its watchers were created. A failure is a warning. */
 void requests_open(struct run_view *r, struct diags *d);
 void requests_close(struct run_view *r); /* before watchers_close() */

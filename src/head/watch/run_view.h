@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run view: a run, for the parts that look on at it
+ * Run view: a run as its watchers see it
  *
  * Filled in by the launch, step by step (.socket by requests_open()), and const to the watchers
  * (head/watch/watchers.h).

@@ -26,6 +26,7 @@ static void on_step_feed_event(void *ctx, const struct event *e)
 
         if (e->kind == EVENT_RUN_START || e->kind == EVENT_RESTART)
                 f->again = true;
+        /* Not at the restart itself: the plan may still change the number of ranks. */
         if (e->kind != EVENT_RANK_STARTED || !f->again)
                 return;
         step_lines_destroy(f->lines);

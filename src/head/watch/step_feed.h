@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Step feed: steps that ranks print, for the job (--progress-re)
+ * Step feed: steps printed by ranks, for the job (--progress-re)
  */
 #pragma once
 

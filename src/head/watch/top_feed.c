@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * While at least one client of the run's socket watches, the nodes take a sample a second, and all
- * those clients get a line a second. The live line on a terminal watches, too, from the first step
- * of a rank on: it names a slow rank. The head counts the slow ranks of these samples, and
- * the rank that was slow most often has an event at the end.
+ * watching clients get a line a second. The live line on a terminal watches as well, from the first
+ * step of a rank on, to name a slow rank. The head counts the slow ranks of these samples, and the
+ * rank that was slow most often has an event at the end.
  */
 #include "head/watch/top_feed.h"
 
@@ -21,11 +21,11 @@
 
 enum {
         TOP_MS = 1000,
-        FIRST_MS = 200, /* samples of that second have come by then */
+        FIRST_MS = 200, /* by then the first samples have come */
         SLOW_TICKS = 5, /* between two checks for a slow rank */
 };
 
-/* Checks in which a rank was slow, and the sum of its costs for the others. */
+/* Checks with this rank slow, and the sum of its costs for the others. */
 struct slow_checks {
         size_t n;
         int64_t percents;
@@ -91,6 +91,7 @@ static void on_top_sample(void *ctx, int node, struct sample *m)
 {
         struct top_feed *t = ctx;
 
+        /* Samples ordered before top_feed_rest() may still come. */
         if (t->has_timer && uv_is_active((uv_handle_t *)&t->timer))
                 top_state_take(t->state, node, m);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Top feed: what hosts and ranks do, for `hnlaunch top` and the live line
+ * Top feed: the activity of hosts and ranks, for `hnlaunch top` and the live line
  */
 #pragma once
 

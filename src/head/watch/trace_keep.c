@@ -15,8 +15,7 @@ struct trace_keep {
         struct trace_fetch *fetch;
 };
 
-/* Notes how the node's clock becomes time since the start of hnlaunch. That of this machine is the
- * same. */
+/* Notes the difference of the node's clock to the start of hnlaunch. This machine has one clock. */
 static void keep_piece(void *ctx, const struct node *n, uint32_t number, const void *piece,
                        size_t len)
 {

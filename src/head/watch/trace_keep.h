@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace keep: what the agents have recorded of their ranks, for the records of the run
+ * Trace keep: the agents' records of their ranks, for the records of the run
  *
- * The traces are fetched at the end of a run that has failed, or with --trace.
+ * The traces are fetched at the end of a failed run, or with --trace.
  */
 #pragma once
 

@@ -3,9 +3,9 @@
  * Watchers: the parts that look on at a run
  *
  * A watcher has one file and one row in the table of watchers.c. The launch calls each function
- * below at the moment that it names, and the function calls that of each watcher in the order of
- * the table; watchers_close() and watchers_destroy() go backwards, since later watchers may use
- * earlier ones. Main thread only.
+ * below at the named moment, and the function calls all watchers in the order of the table;
+ * watchers_close() and watchers_destroy() go backwards, since later watchers may use earlier ones.
+ * Main thread only.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 struct diags;
 struct job_config;
 
-/* Functions that are NULL do nothing; all but create() are called only if that made a watcher. */
+/* NULL functions do nothing; all but create() are called only if create() has made a watcher. */
 struct watcher {
         /* Before job_create(), for which it may set members of @c. Returns the watcher; NULL = the
          * run needs none. @r is lent until destroy(). */
@@ -29,7 +29,7 @@ struct watcher {
         /* All attempts are over, and the agents are there. */
         void (*ending)(void *self);
         void (*close)(void *self);   /* before job_destroy() */
-        void (*destroy)(void *self); /* after it */
+        void (*destroy)(void *self); /* after job_destroy() */
 };
 
 struct watchers *watchers_create(const struct run_view *r, struct job_config *c);
@@ -40,5 +40,5 @@ void watchers_ending(struct watchers *w);
 void watchers_close(struct watchers *w);
 void watchers_destroy(struct watchers *w);
 
-/* Returns what the watcher of a row has created; NULL = nothing. */
+/* Returns the watcher of a row; NULL = none was created. */
 void *watchers_find(const struct watchers *w, const struct watcher *row);
