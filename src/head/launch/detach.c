@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run may live without its terminal: from its start (--detach), or when the terminal hangs up
- * (--on-hup detach). Then the records have the only copy of its output: no part is left out, and
- * ranks that write faster than the disk wait. `hnlaunch attach` shows it.
+ * (--on-hup detach). Then the records have the only copy of the output: no part is left out, and
+ * ranks that write faster than the disk wait. `hnlaunch attach` shows the output.
  *
- * With --detach a child is the hnlaunch that launches. It stays in the terminal's session while it
- * connects, so that questions for passwords and Ctrl-C reach it, and leaves it when all ranks have
- * been started. The parent waits for that, or for the child's end.
+ * With --detach a child process does the launch. While connecting, the child stays in the
+ * terminal's session, so that questions for passwords and Ctrl-C reach it, and leaves the session
+ * when all ranks are started. The parent waits for the start, or for the end of the child.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,15 +28,15 @@
 #include "head/run/logind.h"
 #include "head/run/recorder.h"
 
-/* The streams of a run that has no terminal, or may lose it. */
+/* The streams of a run without a terminal, or with one that may be lost. */
 struct detach {
         struct launch *launch;
         int report;      /* --detach: a byte to the parent when all ranks have been started; -1 */
-        int to_start;    /* ranks that have not been started */
+        int to_start;    /* ranks not started yet */
         bool has_room;   /* @room and @limit are open handles */
         uv_async_t room; /* the recorder has room again */
         uv_timer_t limit;
-        int open; /* handles that are not closed */
+        int open; /* handles not yet closed */
 };
 
 /* --- output without a terminal ---------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void stand_alone(struct detach *a)
                              (struct recorder_room){ tell_room, a });
 }
 
-/* Puts /dev/null in the place of descriptors: of all, or of those that are the terminal. */
+/* Puts /dev/null in the place of all standard streams, or only of the terminal. */
 static void leave_streams(bool all)
 {
         CLEANUP(fd_closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -225,7 +225,7 @@ bool detach_begin(struct launch *l, int *ret_code)
         }
         if (pid) {
                 fd_close(report[1]);
-                diags_finish(&l->diags); /* the child tells them */
+                diags_finish(&l->diags); /* the child prints the messages */
                 *ret_code = await_start(l, pid, report[0]);
                 fd_close(report[0]);
                 return true;

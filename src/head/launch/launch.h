@@ -10,9 +10,9 @@
 struct diags;
 struct options;
 
-/* Launches, or shows the plan of a launch. *ret_signal is the signal that has ended it, 0 = none;
- * the caller shall die of it. */
+/* Launches, or shows the plan of a launch. If a signal has ended the launch, *ret_signal is its
+ * number, else 0; the caller must then die of the same signal. */
 int launch_run(struct options *o, struct diags *d, int *ret_signal);
-/* Ends a launch that cannot begin: @d has errors. The exit code is that of the first error; @code,
- * if it has none. */
+/* Ends a launch that cannot begin because of the errors in @d. Returns the exit code of the first
+ * error; @code, if the error has none. */
 int launch_refuse(struct options *o, struct diags *d, int code);

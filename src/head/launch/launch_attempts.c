@@ -20,8 +20,8 @@
 #include "head/report/report.h"
 
 /* Brings the files of --push to the nodes, then opens the store's endpoint, reached by all nodes
- * (head/job/job_endpoint.h). Returns 0, JOB_INTERRUPTED or -errno with @err; *ret_pushed: it came
- * to the endpoint. */
+ * (head/job/job_endpoint.h). Returns 0, JOB_INTERRUPTED or -errno with @err; *ret_pushed = the
+ * files are pushed, and the endpoint was begun. */
 static int prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
 {
         int rc = l->o.push.n ? job_push(l->run.job, &l->plan, &l->manifest, err) : 0;

@@ -90,7 +90,7 @@ static void warn_of_use(struct launch *l, const struct bad_hosts *b, const size_
         help_with_bad(&l->o, d);
 }
 
-/* A spare host that is not bad takes the place of a bad one, which becomes spare. */
+/* Gives the place of a bad host to a good spare host; the bad host becomes spare. */
 static void move_spare_in(struct hosts *hosts, const struct bad_hosts *b, size_t bad)
 {
         struct host was = hosts->v[bad];
@@ -141,7 +141,7 @@ static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t 
         free(keep);
 }
 
-/* Sets @index to the hosts that are in @b. Returns how many. */
+/* Sets @index to the hosts listed in @b. Returns their number. */
 static size_t find_listed(const struct launch *l, const struct bad_hosts *b, size_t *index)
 {
         size_t n = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch_connect() makes the job, connects its nodes and hands the inventories of the agents to the
- * planner. What is said while the job runs goes through say_now(). A transport that cannot be made
- * ends the launch with a next step (refuse_transport()); nodes that cannot be reached are told by
- * report_nodes().
+ * planner. Messages of the running job go through say_now(). A failure to make a transport ends the
+ * launch with a next step (refuse_transport()); report_nodes() names unreachable nodes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +90,7 @@ static int refuse_transport(struct launch *l, struct error *err)
         return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
 
-/* Tells that no node has come because none has the secret. */
+/* Reports that no node has come with the secret. */
 static void report_unread_secret(struct launch *l)
 {
         const struct dial_in *d = l->config.dial_in;

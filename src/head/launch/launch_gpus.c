@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA_VISIBLE_DEVICES of -x, --env-file or --export is an inventory: the planner counts the GPUs
- * that it leaves of those of a node, which HELLO lists with those that the node's own variable
- * hides. Without --probe the words of the list are counted. The devices of other makers are not
- * known; their lists are compared with the number of ranks.
+ * CUDA_VISIBLE_DEVICES of -x, --env-file or --export is an inventory: the planner counts the listed
+ * GPUs among all GPUs of a node, which HELLO has, including GPUs hidden by the node's own variable.
+ * Without --probe the words of the list are counted. Devices of other makers are not known; their
+ * lists are compared with the number of ranks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 static const char cuda_list[] = "CUDA_VISIBLE_DEVICES";
 
-/* What the ranks get of the variables of this shell and the options. */
+/* The variables for the ranks, from this shell and the options. */
 struct rank_variables {
         struct strv env, unset;
 };
@@ -135,7 +135,7 @@ void launch_gpus_free(struct plan_inventory *inv, size_t n)
 
 /* --- more ranks than devices ------------------------------------------------------------------ */
 
-/* Counts the devices of a list: words, and ranges like 0-3. It ends at a negative number. */
+/* Counts the devices of a list: words, and ranges like 0-3. A negative number ends the list. */
 static long count_devices(const char *list)
 {
         CLEANUP(free_textp) char *words = xstrdup(list);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hosts come from --local, from --dial-in, from host files, from host lists, or else from the
- * allocation of a resource manager; --include, --exclude and --nodes choose among them. What starts
- * their agents (--start-with) depends on the kind of allocation.
+ * allocation of a resource manager; --include, --exclude and --nodes choose among the hosts. The
+ * way agents are started (--start-with) depends on the kind of allocation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static bool is_about_ssh(const struct options *o)
         return o->tree;
 }
 
-/* Has this machine's node, too, get its agent from Ray, which else knows nothing of its GPUs' use.
- */
+/* Has Ray start the agent of this machine's node as well: Ray must know that its GPUs are in
+ * use. */
 static void leave_none_local(struct launch *l)
 {
         for (size_t i = 0; i < l->hosts.n; i++)
@@ -142,7 +142,7 @@ void launch_hosts_via_check(struct launch *l)
 /* The pods of an MPIJob start in any order, and their names resolve late. */
 enum { OPERATOR_RETRY_MS = 5 * 60 * 1000 };
 
-/* Takes the hosts of the allocation, and what else depends on its kind. */
+/* Takes the hosts of the allocation, and settings that depend on its kind. */
 static void load_allocation(struct launch *l)
 {
         enum alloc_from from = l->o.from == ALLOC_AUTO ? alloc_find(environ) : l->o.from;
@@ -154,8 +154,8 @@ static void load_allocation(struct launch *l)
                 l->o.connect_retry_ms = OPERATOR_RETRY_MS;
 }
 
-/* Marks hosts that are this machine under any of its names: they need no ssh, unless the line or
- * the ssh config has a login of its own for them. */
+/* Marks hosts that are this machine under any name: a local host needs no ssh, unless the line or
+ * the ssh config gives it a login. */
 static void mark_own_hosts(struct launch *l)
 {
         const struct options *o = &l->o;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan gives the ranks to the nodes, with the inventories of the agents if they are connected;
- * `hnlaunch plan` prints it. Only then it is known whether a program has several ranks, and what
- * its MPI needs.
+ * The plan gives the ranks to the nodes, by the inventories of connected agents if there are any;
+ * `hnlaunch plan` prints the plan. Only the plan shows whether a program has several ranks, and
+ * needs MPI.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static char *find_library_path(const struct launch *l)
         return path;
 }
 
-/* Looks for the MPI of a program of several ranks: chooses PMIx for --mpi auto and Open MPI. Warns
- * of one with --mpi none, and of two that exclude each other. */
+/* Finds the MPI of a program with several ranks: chooses PMIx for --mpi auto and Open MPI. Warns of
+ * an MPI with --mpi none, and of two MPIs that exclude each other. */
 static void choose_mpi(struct launch *l)
 {
         CLEANUP(free_textp) char *library_path = find_library_path(l);

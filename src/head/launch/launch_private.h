@@ -88,12 +88,12 @@ int launch_pack_files(struct launch *l);
 
 /* Returns 0, or the exit code with messages in diags. */
 int launch_hosts_load(struct launch *l);
-/* Checks --start-with, unless it is ssh: its text, its program, that it fits to the hosts. Errors
- * and warnings are in diags. */
+/* Checks --start-with other than ssh: the text, the program, and the hosts. Errors and warnings are
+ * in diags. */
 void launch_hosts_via_check(struct launch *l);
 
-/* Makes the plan once more, and what follows from it: other nodes are there. Returns 0, or the exit
- * code. launch.c. */
+/* Makes the plan once more for other nodes, and everything that follows from the plan. Returns 0,
+ * or the exit code. launch.c. */
 int launch_plan_again(struct launch *l);
 
 /* --- launch_plan.c --- */
@@ -105,7 +105,7 @@ int launch_plan_print(struct launch *l); /* `hnlaunch plan`; returns the exit co
 
 /* --- launch_connect.c --- */
 
-/* Whether a node is to be reached from here: it is not this machine, and does not dial in. */
+/* Whether any node is reached from here: neither on this machine, nor dialing in. */
 bool launch_any_remote(const struct launch *l);
 /* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
  * code. */
@@ -120,12 +120,11 @@ int launch_end_early(struct launch *l, int rc);
 
 /* --- launch_gpus.c --- */
 
-/* Sets the GPUs of the inventories, which are empty: those of HELLO, or of them those that the
- * ranks' CUDA_VISIBLE_DEVICES names. */
+/* Sets the GPUs of the inventories, empty before: the GPUs of HELLO, or the part named by
+ * CUDA_VISIBLE_DEVICES of the ranks. */
 void launch_gpus_choose(struct launch *l);
-/* Returns inventories with the GPUs that CUDA_VISIBLE_DEVICES of the ranks names, for a plan
- * without
- * --probe; NULL = it is not set here. */
+/* Returns inventories with the GPUs named by CUDA_VISIBLE_DEVICES of the ranks, for a plan without
+ * --probe; NULL = not set here. */
 struct plan_inventory *launch_gpus_guess(const struct launch *l);
 void launch_gpus_free(struct plan_inventory *inv, size_t n); /* of all hosts */
 /* Warns of more ranks on a node than a list of devices names. After the plan. */
@@ -140,10 +139,10 @@ int launch_run_attempts(struct launch *l);
 
 /* Returns 0, or the exit code: --pty without a terminal on standard input. */
 int launch_pty_open(struct launch *l);
-/* The same for a rank that the job does not have. After the plan. */
+/* The same for a rank outside the job. After the plan. */
 int launch_pty_choose_rank(struct launch *l);
 int launch_pty_rank(const struct launch *l); /* -1 = none has a terminal */
-/* What the order to start says of the terminal. */
+/* Returns the terminal's part of the order to start. */
 struct launch_terminal launch_pty_describe(const struct launch *l);
 void launch_pty_close(struct launch *l); /* gives the terminal back; let the loop turn once more */
 void launch_pty_free(struct launch *l);
@@ -155,18 +154,18 @@ int records_begin(struct launch *l);
 /* With --detach: waits until run.json is written, since the output will be nowhere else. 0, or the
  * exit code. */
 int records_prove(struct launch *l);
-/* Keeps what a rank has written, and shows it the watchers; @ctx is the launch. False: there is no
- * room for more. */
+/* Keeps output of a rank, and hands it to the watchers; @ctx is the launch. False = no room for
+ * more. */
 bool records_put_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len);
 /* Begins to write the records: the ranks have been ordered to start. */
 void records_open(struct launch *l);
-/* Waits for the records, and answers those who wait for the end. */
+/* Waits for the records, and answers the clients that wait for the end. */
 void records_end(struct launch *l, int code);
 
 /* --- detach.c --- */
 
-/* Prepares for --detach and --on-hup. True: this is the process that the user has started, the run
- * goes on in another one or could not be launched, and *ret_code is the exit code. */
+/* Prepares for --detach and --on-hup. True = the user's own process is done: the run goes on in a
+ * child or could not be launched, and *ret_code is the exit code. */
 bool detach_begin(struct launch *l, int *ret_code);
 /* The recorder has no room. True: the output waits, and goes on when there is room or a limit of
  * time is over. False: a run with a terminal does not wait. */
@@ -185,7 +184,7 @@ int launch_setup_find_cwd(struct launch *l);
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
  * mpirun does, unless the ranks are in containers. After launch_setup_find_cwd(). */
 void launch_setup_find_program(struct launch *l);
-/* Sets l->config.container, which agents enter before they start ranks (--container). After
+/* Sets l->config.container, entered by agents before the start of ranks (--container). After
  * launch_setup_find_cwd(). */
 void launch_setup_container(struct launch *l);
 /* Has the job keep a free TCP port of rank 0's node for the ranks, which find its number in
@@ -210,12 +209,12 @@ int launch_setup_choose_ranks(struct launch *l);
 const char *launch_setup_choose_label(const struct launch *l);
 /* Whether equal lines of several ranks are printed once. */
 bool launch_setup_folds(const struct launch *l);
-/* Tells ranks whose output goes to a terminal its width (COLUMNS) and that it has colours
- * (FORCE_COLOR): their own output is a pipe. */
+/* Gives ranks the width (COLUMNS) and colours (FORCE_COLOR) of the terminal that shows their
+ * output, as the ranks themselves see a pipe. */
 void launch_setup_describe_terminal(struct launch *l);
 /* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */
 int launch_setup_choose_stdin(struct launch *l, struct error *err);
-/* Returns the rank that reads it: the first that runs the program; -1 = every rank. */
+/* Returns the rank with standard input: the first with the program; -1 = every rank. */
 int launch_setup_stdin_rank(const struct options *o);
 int launch_setup_first_rank(const struct options *o); /* of --ranks, else 0 */
 

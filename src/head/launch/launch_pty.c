@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --pty: a rank has a terminal of its own on its node, and the terminal of hnlaunch is its window
+ * --pty: a rank has a terminal of its own on its node, and the terminal of hnlaunch is a window to
+ * it
  *
- * While the rank lives every key goes there, Ctrl-C, Ctrl-Z and Ctrl-\ too, and its output comes as
- * it is. Before and after, and for the messages of hnlaunch, the terminal is as it was: only its
- * input is raw.
+ * While the rank lives every key goes to the rank, Ctrl-C, Ctrl-Z and Ctrl-\ included, and output
+ * is shown unchanged. Before and after, and for the messages of hnlaunch, the terminal is in its
+ * usual mode: only the input is raw.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decide_next() collects the evidence when an attempt has ended, before the job forgets it, and
- * asks restart_decide(). Progress is a step above all steps of earlier attempts, or a file of
- * --progress-file that is newer than all were before the attempt. Every lost node is retired, not
- * only that of the first cause: it was lost, whatever came first.
+ * decide_next() collects the evidence at the end of an attempt, before the job forgets the attempt,
+ * and asks restart_decide(). Progress is a step above all steps of earlier attempts, or a file of
+ * --progress-file newer than all files before the attempt. Every lost node is retired, not only the
+ * node of the first cause.
  */
 #include "head/launch/launch_restart.h"
 
@@ -107,7 +107,7 @@ static void record_lost_time(struct launch *l)
                                     json_integer(events_now_us(&l->events) - r->won_us));
 }
 
-/* Appends the attempt to the list of summary.json. @d NULL: it ended well. */
+/* Appends the attempt to the list of summary.json. @d NULL = the attempt ended well. */
 static void record_attempt(struct launch *l, const struct evidence *e, int64_t won,
                            const struct restart_decision *d)
 {
@@ -170,7 +170,7 @@ static void retire_host(struct launch *l, struct intlist *retired, int node, con
         launch_bad_hosts_add(l, host, reason, evidence_name(kind));
 }
 
-/* The failure is the program's: takes hosts back that were put out for it. */
+/* The failure is the program's: takes back hosts put out for the same failure. */
 static void acquit_hosts(struct launch *l, const struct evidence *now)
 {
         const struct launch_restart *r = l->end.restart;
@@ -258,19 +258,19 @@ static bool decide_next(struct launch *l)
         collect_retired(l, &e, &d, &retired);
         next.verb = restart_verb_name(d.verb);
         next.reason = d.reason;
-        /* A drain is planned: it uses up no restart. */
+        /* A planned drain uses up no restart. */
         next.extra = e.kind == EVIDENCE_DRAINED;
         rc = job_restart_as(l->run.job, &l->plan, &next);
         if (rc > 0)
                 begin_attempt(l);
         r->exhausted = retired.n && rc < 0;
-        /* No other host could show whose fault it is. */
+        /* No other host can show whether the host or the program is at fault. */
         if (r->exhausted && e.kind == EVIDENCE_FAULT)
                 launch_bad_hosts_acquit(l, e.host);
         return rc > 0;
 }
 
-/* Without --restart auto: the next attempt is no failure, and does not count as one. */
+/* Without --restart auto: the next attempt follows no failure, and counts as no restart. */
 static bool leave_drained(struct launch *l)
 {
         CLEANUP(intlist_finish) struct intlist retired = { 0 };

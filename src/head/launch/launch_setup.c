@@ -34,7 +34,7 @@
 
 enum {
         UNFOLDED_RANKS = 8, /* on a terminal */
-        COLUMNS_LEAST = 20, /* that programs can use */
+        COLUMNS_LEAST = 20, /* usable by programs */
 };
 
 void launch_setup_find_program(struct launch *l)
@@ -124,11 +124,11 @@ static int find_ports_in(struct launch *l, const char *text, const char *place,
         return 0;
 }
 
-/* Returns what @word in braces stands for: "{host}", or a variable of the ranks; NULL = it is close
- * to no name. */
+/* Returns the meaning of @word in braces: "{host}", or a variable of the ranks; NULL = close to no
+ * name. */
 static const char *find_meant_placeholder(const char *word)
 {
-        enum { SHORT_WORD = 4 }; /* is close to words that mean nothing here */
+        enum { SHORT_WORD = 4 }; /* close to words without a meaning here */
         static const struct {
                 const char *word, *meant;
         } known[] = { { "rank", "{rank}" },
@@ -157,8 +157,8 @@ static const char *find_meant_placeholder(const char *word)
         return NULL;
 }
 
-/* Warns of words in braces that stay as they are, but were meant as place-holders. @told has those
- * of earlier texts. "${x}" is the shell's. */
+/* Warns of words in braces that stay unchanged, but were meant as place-holders. @told has the
+ * words of earlier texts. "${x}" is the shell's. */
 static void warn_of_placeholders(struct launch *l, const char *text, const char *place,
                                  struct strv *told)
 {
@@ -278,8 +278,8 @@ static int refuse_cwd(struct launch *l, int error)
         return verdict_nothing_started(l, EX_NOINPUT);
 }
 
-/* Returns the folder of the shell as the shell names it, links and all: other machines may have the
- * folder under that name only. $PWD is believed when it names the current folder; malloc'ed. */
+/* Returns the current folder as the shell names it, with links: other machines may know the folder
+ * only by that name. $PWD counts if it names the current folder; malloc'ed. */
 static char *find_folder_of_shell(const char *here)
 {
         const char *pwd = getenv("PWD");
@@ -468,7 +468,8 @@ bool launch_setup_understands_escapes(void)
         return term && *term && strcmp(term, "dumb") != 0;
 }
 
-/* Whether the user has set a variable for the ranks, here or for them, or keeps it from them. */
+/* Whether the user has set the variable here or for the ranks, or keeps the variable from the
+ * ranks. */
 static bool is_variable_chosen(const struct launch *l, const char *name)
 {
         return getenv(name) || strv_env_get(&l->env, name) || strv_has(&l->unset, name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node has failed when the link has, or when plan, push or the proof of the store's endpoint say
- * so (struct unfit); then the agent is let go. replace_nodes() gives each failed node another host:
+ * A node has failed when its link has, or by the plan, the push or the proof of the store's
+ * endpoint (struct unfit); then the agent is let go. replace_nodes() gives each failed node another
+ * host:
  *
  * - a host that is connected already: both stay in the list, and the plan puts ranks of the new one
  *   where ranks of the old one would be (host.place)
@@ -174,7 +175,7 @@ static bool is_bad(const struct launch *l, const struct unfit *u, size_t node)
         return !l->hosts.v[node].spare && (has_failed(l, node) || (u->why && u->why[node]));
 }
 
-/* Whether all nodes that run have a fault: then other nodes would have the fault, too. */
+/* Whether all running nodes have a fault: other nodes would then have the same fault. */
 static bool is_fault_of_all(const struct launch *l, const struct unfit *u)
 {
         size_t running = 0;
@@ -184,7 +185,7 @@ static bool is_fault_of_all(const struct launch *l, const struct unfit *u)
         return u->n > 0 && u->n == running && running > 1;
 }
 
-/* Lets the agents of nodes go that cannot be replaced, for launch_spares_note(). */
+/* Lets the agents of irreplaceable nodes go, for launch_spares_note(). */
 static void give_up_unfit(struct launch *l, const struct unfit *u)
 {
         for (size_t i = 0; i < l->hosts.n && u->n && !is_fault_of_all(l, u); i++)
@@ -208,7 +209,7 @@ static bool follow_decision(struct launch *l, size_t node, const char *old, size
         return by == SPARE_STOOD_IN;
 }
 
-/* One round for the @bad nodes. Returns how many nodes are being connected, or -EHOSTUNREACH. */
+/* One round for the @bad nodes. Returns the number of nodes being connected, or -EHOSTUNREACH. */
 static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool *bad)
 {
         size_t n = l->hosts.n, *by = xcalloc(n, sizeof(*by));
@@ -236,9 +237,9 @@ static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool
         return r;
 }
 
-/* Replaces nodes that have failed, or are in @unfit, or leaves them out. 0, JOB_INTERRUPTED,
- * -ENOENT: there are too few hosts, and nothing is changed. -EHOSTUNREACH: hosts that stood in have
- * failed, too, and there are too few others. */
+/* Replaces nodes that failed, or are in @unfit, or leaves them out. 0, JOB_INTERRUPTED, -ENOENT:
+ * too few hosts, nothing is changed. -EHOSTUNREACH: replacements failed as well, and too few hosts
+ * are left. */
 static int replace_nodes(struct launch *l, const struct unfit *unfit)
 {
         bool *bad = xcalloc(l->hosts.n, sizeof(*bad));
@@ -347,8 +348,8 @@ static void find_push_faults(const struct launch *l, struct unfit *u)
         }
 }
 
-/* Adds the nodes that do not reach the store at the address which most nodes reach; if more than
- * half of the nodes do not, the node of the store instead. */
+/* Adds the nodes that cannot reach the store at the address reached by most nodes; or, if more than
+ * half of the nodes cannot, the node of the store instead. */
 static void find_probe_faults(const struct launch *l, struct unfit *u)
 {
         const struct job_endpoint *e = job_endpoint(l->run.job);
@@ -424,7 +425,7 @@ bool launch_spares_prepare(struct launch *l, int *rc, bool pushed)
 
 /* ---- after the first attempt ---- */
 
-/* Collects the nodes that could not start the program. */
+/* Collects the nodes that refused to start the program. */
 static void find_refusing_nodes(const struct launch *l, struct intlist *nodes)
 {
         const struct outcome *o = job_outcome(l->run.job);

@@ -12,23 +12,22 @@
 
 struct launch;
 
-/* Divides the hosts into those that run and those that stand by, and leaves bad hosts out. Errors
- * are in diags. */
+/* Divides the hosts into running and spare hosts, and leaves bad hosts out. Errors are in diags. */
 void launch_spares_choose(struct launch *l);
 /* Lets the job replace nodes that fail while nodes are connected. After job_create(). */
 void launch_spares_watch(struct launch *l);
-/* Replaces nodes that have failed, or leaves them out. 0: all nodes that are to run are READY.
- * JOB_INTERRUPTED. -EHOSTUNREACH: there are too few. */
+/* Replaces failed nodes, or leaves them out. 0: all nodes of the plan are READY. JOB_INTERRUPTED.
+ * -EHOSTUNREACH: too few nodes. */
 int launch_spares_settle(struct launch *l);
-/* The same for nodes with slots or GPUs that do not fit, unless all nodes have that fault. Returns
- * 0, also when nodes with the fault are left, or the exit code. */
+/* The same for nodes with unfit slots or GPUs, unless all nodes have the same fault. Returns 0,
+ * even with faulty nodes left, or the exit code. */
 int launch_spares_fit(struct launch *l);
-/* The same for nodes that are the reason for *@rc of job_push(), or, with @pushed, of
- * job_open_endpoint(). True: to be tried again, with another plan. False: *@rc ends the launch. */
+/* The same for the nodes that caused *@rc of job_push(), or, with @pushed, of job_open_endpoint().
+ * True = try again with another plan. False = *@rc ends the launch. */
 bool launch_spares_prepare(struct launch *l, int *rc, bool pushed);
 /* The same after the first attempt for nodes where the program could not be started. True: the job
  * is ready for another attempt. */
 bool launch_spares_refused(struct launch *l);
-/* Notes at the last error how many spare hosts answered, and how to leave out all that failed;
- * without spare hosts, which options would replace failed nodes. */
+/* Notes at the last error how many spare hosts answered, and how to leave out all failed nodes;
+ * without spare hosts, the options to replace failed nodes. */
 void launch_spares_note(struct launch *l);

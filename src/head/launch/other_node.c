@@ -53,8 +53,8 @@ bool other_node_dial_in(struct launch *l, int *ret_code)
                 *ret_code = run_other_node(l);
         else
                 over = false;
-        /* Every node has an environment of its own: one node's would replace what the platform has
-         * set there. */
+        /* Every node has an environment of its own, set by the platform: the environment of node 0
+         * must not replace it. */
         if (!over && !l->o.export_mode &&
             settings_level(l->o.settings, option_by_name("export")) <= LEVEL_PRESET)
                 l->o.export_mode = xstrdup("NONE");

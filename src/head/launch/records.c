@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each run has records below the user's state folder, or in --log-dir with a link there. They may
- * not harm the run: what fails is one warning.
+ * Each run has records below the user's state folder, or in --log-dir with a link there. Records
+ * must not harm the run: a failure is one warning.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +40,8 @@ static struct recorder *make_recorder(const struct launch *l, const char *log_di
         return folder ? recorder_create(folder, l->config.run_id, elsewhere, keep) : NULL;
 }
 
-/* Folders of runs below @dir are the user's own, but another user who may write @dir can replace
- * them, unless it has the sticky bit. */
+/* Warns if other users may write in @dir: without the sticky bit they can replace the user's own
+ * folders of runs below. */
 static void warn_of_others(struct launch *l, const char *dir)
 {
         struct stat st;

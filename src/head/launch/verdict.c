@@ -54,7 +54,7 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
                           "the files of this run are in %s", run_dir_path(l->run.dir));
 }
 
-/* Has the nodes that dialed in told of the end, and warns of other connections. */
+/* Tells nodes that dialed in the end, and warns of other connections. */
 static void tell_dialed_in(struct launch *l, const char *text, int code)
 {
         struct dial_in *d = l->config.dial_in;
@@ -97,9 +97,8 @@ static void say_last_line(int code, const char *fmt, ...)
         say("hnlaunch: %s\n", text);
 }
 
-/* Says the last line of a launch that started nothing. The messages above it told the errors, which
- * it does not repeat. After an error of usage (64), or where nothing was to start, it has nothing
- * to add. */
+/* Says the last line of a launch that started nothing, without repeating the errors above. After an
+ * error of usage (64), or where nothing was to start, the line would add nothing. */
 static void say_nothing_started(const struct launch *l, size_t errors, int code)
 {
         if (!errors || (errors > 1 && l->end.where))
@@ -181,8 +180,8 @@ static bool is_rank0s_success(const struct launch *l)
         return o->decided && (o->stopped || o->exited < (size_t)l->plan.world_size);
 }
 
-/* What stdout and stderr did not get: they cannot be written, or hnlaunch was told to end before
- * their readers read. */
+/* Output not written to stdout and stderr: they cannot be written, or hnlaunch was told to end
+ * before the readers read. */
 struct unwritten {
         size_t bytes;
         char text[128]; /* "512 bytes of ranks 0-3 were not written"; "" = all was written */
@@ -271,7 +270,7 @@ static int check_lost_output(struct launch *l, int code)
         return code ? code : fail_records(l, "log folder");
 }
 
-/* Returns the errno of stdout or stderr, whose name goes to @ret_stream (may be NULL); 0 = none. */
+/* Returns the errno of stdout or stderr, and its name in @ret_stream (may be NULL); 0 = none. */
 static int find_stream_error(const struct launch *l, const char **ret_stream)
 {
         int error = l->run.detached ? 0 : say_stdout_error();
@@ -281,8 +280,7 @@ static int find_stream_error(const struct launch *l, const char **ret_stream)
         return error ? error : job_stderr_error(l->run.job);
 }
 
-/* Tells where the output is that stdout and stderr did not get. It decides the exit code only if
- * @code is 0. */
+/* Tells where to find unwritten output, which decides the exit code only if @code is 0. */
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
         const char *dir = run_dir_path(l->run.dir);
@@ -306,8 +304,7 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
         return EX_CANTCREAT;
 }
 
-/* Tells what --pull brought home. Files that are missing decide the exit code only if @code is 0.
- */
+/* Reports the files of --pull. Missing files decide the exit code only if @code is 0. */
 static int check_pulled(struct launch *l, int code)
 {
         if (!pull_report(l->config.pull, &l->diags, code ? 0 : EX_CANTCREAT) || code)
@@ -317,7 +314,7 @@ static int check_pulled(struct launch *l, int code)
         return EX_CANTCREAT;
 }
 
-/* Warns of a --progress-re that fits no line. A rank that failed may have come to no step yet. */
+/* Warns of a --progress-re that fits no line, unless a failed rank may not have reached a step. */
 static void warn_of_steps(struct launch *l)
 {
         const struct outcome *o = job_outcome(l->run.job);
@@ -345,8 +342,8 @@ static int check_streams(struct launch *l, int code)
         return code;
 }
 
-/* Tells that the record of the run is incomplete, once: at the message of lost output, which is in
- * the same folder, or as a warning. Decides the exit code only if @code is 0. */
+/* Tells once that the record of the run is incomplete: at the message of lost output in the same
+ * folder, or as a warning. Decides the exit code only if @code is 0. */
 static int tell_record(struct launch *l, int code, const struct error *err, bool *told)
 {
         struct diags *all = &l->diags;
@@ -393,7 +390,7 @@ static int record_verdict(struct launch *l, int code)
         code = recorded = write_summary(l, check_events(l, code, &told), hn, &told);
         emit_end(l, code, hn, o->cause.kind ? o->cause.rank : -1, l->end.verdict);
         code = check_events(l, code, &told);
-        /* run.end itself could not be written: the summary shall say what the exit code says. */
+        /* run.end itself could not be written: the summary gets the new exit code. */
         return code == recorded ? code : write_summary(l, code, hn, &told);
 }
 
@@ -411,7 +408,7 @@ static void say_verdict(const struct launch *l, int code)
                 say("hnlaunch: %s\n", text);
 }
 
-/* On a terminal: what a user does next after a failure. */
+/* On a terminal: names the next commands after a failure. */
 static void say_next(const struct launch *l, int code)
 {
         const struct cause *c = &job_outcome(l->run.job)->cause;
