@@ -173,6 +173,7 @@ static void filter_list(const struct agent_filter *f, struct buf *list)
         while (next_agent_key(&left, &key, &comment)) {
                 if (!filter_passes(f, key))
                         continue;
+                /* Key and comment with their lengths, as received. */
                 buf_append(&kept, key.data - 4, key.len + comment.len + 8);
                 n++;
         }

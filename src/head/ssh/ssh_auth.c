@@ -109,8 +109,10 @@ int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
         /* Without any key, "none" makes the server name the accepted methods. */
         if (r == SSH_AUTH_DENIED && !auth->methods && !auth->error[0] && is_usable(session))
                 r = note_result(auth, session, ssh_userauth_none(session, NULL));
+        /* "Packet filter" is libssh's word for a message that is not allowed in this state. */
         auth->broken = r == SSH_AUTH_DENIED && strstr(auth->error, "Packet filter");
         if (r == SSH_AUTH_DENIED)
+                /* A message of disconnection is an answer: the server has refused. */
                 auth->lost = !auth->methods && !is_usable(session) &&
                              !strstr(auth->error, "SSH_MSG_DISCONNECT");
         return r;

@@ -50,6 +50,7 @@ static void on_proxy_exit(uv_process_t *proxy UNUSED, int64_t status UNUSED, int
 static void start_proxy_command(struct ssh_hop *h)
 {
         char shell[] = "/bin/sh", flag[] = "-c";
+        /* exec as in ssh(1): SIGTERM must reach the command, not a shell around it. */
         char *command = xasprintf("exec %s", h->target->host.proxy_command);
         char *argv[] = { shell, flag, command, NULL };
         int fds[2], r = fd_pair(fds);
@@ -61,6 +62,7 @@ static void start_proxy_command(struct ssh_hop *h)
         uv_process_options_t options = {
                 .file = shell,
                 .args = argv,
+                /* Ctrl-C at the terminal must not end the connection before hnlaunch does. */
                 .flags = UV_PROCESS_DETACHED,
                 .stdio_count = 3,
                 .stdio = stdio,
@@ -198,6 +200,7 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
                 return;
         }
         ssh_hop_release(h);
+        /* A random part keeps the dropped hops from coming back together. */
         ssh_hop_pause(h, (int)(ms / 2 + randombytes_uniform(ms)));
 }
 

@@ -113,6 +113,7 @@ static void set_dial_options(int fd, int unanswered_ms)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+                /* Unchecked: a connection works without these options, too. */
                 setsockopt(fd, options[i].level, options[i].name, &options[i].value,
                            sizeof(options[i].value));
 }
@@ -186,6 +187,7 @@ struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresse
         d->source = source;
         d->done = done;
         d->ctx = ctx;
+        /* A dead address must not use up the time of the others. */
         d->share_ms = MIN(MAX(timeout_ms / MAX(n, 1), SHARE_MIN_MS), timeout_ms);
         d->unanswered_ms = (int)MIN(silence_ms + UNANSWERED_MS, (int64_t)INT32_MAX);
         d->fd = -1;

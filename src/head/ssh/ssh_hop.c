@@ -82,6 +82,7 @@ void ssh_hop_release(struct ssh_hop *h)
                 h->session.ssh = NULL;
         }
         if (h->session.poll)
+                /* Before the descriptor: libuv removes its number from the kernel's set. */
                 uv_close((uv_handle_t *)h->session.poll, free_hop_handle);
         h->session.poll = NULL;
         ssh_dial_cancel(h->connect.dial);
@@ -396,6 +397,7 @@ static void step_auth(struct ssh_hop *h)
 
         if (r == SSH_AUTH_AGAIN)
                 return;
+        /* The login is decided, so the server counts it no longer (MaxStartups). */
         ssh_hop_leave(h, SERVER_DECIDED);
         if (r == SSH_AUTH_SUCCESS) {
                 start_exec(h);
@@ -433,6 +435,7 @@ static void fail_connection_lost(struct ssh_hop *h, int reason)
 
         if (strncmp(text, "Socket error: ", 14) == 0)
                 text += 14;
+        /* Without an end of file from the server the agent there may live on. */
         why.one_sided = strcmp(text, "disconnected") != 0; /* libssh's word for the end of file */
         snprintf(why.fact, sizeof(why.fact), "the connection was lost%s%.200s", *text ? ": " : "",
                  text);
@@ -496,6 +499,7 @@ void ssh_hop_run(struct ssh_hop *h)
 {
         enum ssh_hop_state before;
 
+        /* A callback inside a step may lead back here. */
         if (h->running)
                 return;
         h->running = true;

@@ -54,6 +54,7 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
                 err_set(err, ENOMEM, "libssh: out of memory");
                 return NULL;
         }
+        /* The configuration is read by files/ssh_config.c, in a stricter way. */
         ssh_options_set(s, SSH_OPTIONS_PROCESS_CONFIG, &no);
         if (ssh_options_set(s, SSH_OPTIONS_HOST, h->hostname) < 0 ||
             ssh_options_set(s, SSH_OPTIONS_PORT, &h->port) < 0 ||
@@ -63,6 +64,7 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
                 ssh_free(s);
                 return NULL;
         }
+        /* ssh_hostkey_check() compares the keys, not libssh. */
         ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
         ssh_options_set(s, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
         ssh_options_set(s, SSH_OPTIONS_COMPRESSION, "no");
@@ -191,6 +193,7 @@ static int classify_hostkey(struct ssh_site *site, const struct ssh_target *targ
         snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name.type, key->name.print);
         if (trouble || revoked_keys_has(target->revoked, key->blob, where, sizeof(where)))
                 return refuse_revoked_key(key, where, trouble, why);
+        /* Revocation is checked first: a revoked key may still stand in known_hosts. */
         verdict = known_set_check(&target->known, key->type, key->blob, where, sizeof(where),
                                   &known_blob);
         if (verdict == KNOWN_OK ||

@@ -33,6 +33,7 @@ void ssh_jump_dial(struct ssh_hop *h)
         f->next = h->jump.via->jump.forwards;
         h->jump.via->jump.forwards = f;
         h->jump.forward = f;
+        /* A running jump host comes to the new forward by itself. */
         if (h->jump.via->state == HOP_UP && !h->jump.via->running)
                 ssh_hop_run(h->jump.via);
 }
@@ -77,6 +78,7 @@ int ssh_jump_pump(struct ssh_hop *h, bool *ret_active)
 {
         struct jump_forward **at = &h->jump.forwards;
 
+        /* Nothing is freed in this walk, as an inner hop may hang up or add a forward meanwhile. */
         for (struct jump_forward *f = h->jump.forwards; f; f = f->next) {
                 int fd, r;
 

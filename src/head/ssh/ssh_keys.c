@@ -201,6 +201,7 @@ const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path,
                         load_certificate(&e->identity, path, cert);
                 else
                         load_private_key(&e->identity, path);
+                /* Also a failure: the file is not read again for the next host. */
                 HASH_ADD_KEYPTR(hh, keys->entries, e->name, strlen(e->name), e);
         } else {
                 free(name);

@@ -24,6 +24,7 @@ void ssh_misuse_watch(struct ssh_misuse *m, ssh_session session)
 bool ssh_misuse_found(struct ssh_misuse *m, ssh_session session)
 {
         if (!(ssh_get_status(session) & SSH_WRITE_PENDING))
+                /* Nothing waits to be written: the server has read all packets so far. */
                 m->read = m->sent.out_packets;
         return m->sent.out_packets - m->read > UNREAD_MAX;
 }

@@ -58,6 +58,7 @@ static int find_source_interface(struct ssh_source *s, struct error *err)
         if (getifaddrs(&all) < 0)
                 return err_set(err, errno, "cannot use BindInterface %s: %s", s->name,
                                strerror(errno));
+        /* First addresses that lead beyond this link, then the others, as in ssh(1). */
         for (int local = 0; local < 2; local++)
                 for (const struct ifaddrs *i = all; i; i = i->ifa_next)
                         if (i->ifa_addr && i->ifa_flags & IFF_UP &&

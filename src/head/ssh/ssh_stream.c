@@ -188,6 +188,7 @@ static int advance_opening(struct ssh_stream *s)
         }
         if (s->state == STREAM_EXECUTING) {
                 if (s->order.wants_agent)
+                        /* Unchecked: without the forwarding the login from there fails. */
                         ssh_channel_request_auth_agent(s->channel);
                 s->order.wants_agent = false;
                 if (s->order.command)

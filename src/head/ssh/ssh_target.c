@@ -178,6 +178,7 @@ static void find_keys(struct ssh_site *site, struct ssh_target *r)
         for (size_t i = 0; i < files->n; i++) {
                 char *beside = xasprintf("%s-cert.pub", files->v[i]);
 
+                /* A certificate beside the key needs no line in the config, as for ssh(1). */
                 add_certificate(site, r, files->v[i], beside);
                 free(beside);
                 for (size_t k = 0; k < r->host.certificates.n; k++)
@@ -350,6 +351,7 @@ static int find_via(struct ssh_site *site, struct ssh_target *r, const char *jum
                 set_lookup_failure(why, LINK_OTHER, "too many jump hosts", jumps);
                 return -1;
         }
+        /* The recursion for "a,b,c" holds the mutex already. */
         if (depth == 0)
                 pthread_mutex_lock(&site->jump_mutex);
         jump = find_jump(site, jumps, depth);
@@ -511,6 +513,7 @@ int ssh_site_accept(struct ssh_site *site, const struct ssh_target *target, cons
                 return err_set(err, ENOENT, "the ssh config names no known_hosts file of the user");
         mark = xasprintf("%s %d %s", target->known_name, port, blob);
         pthread_mutex_lock(&site->known_mutex);
+        /* Several hosts with one name would each append the line. */
         if (!strv_has(&site->accepted, mark)) {
                 r = known_hosts_append(h->known_hosts.v[0], target->known_name, port, h->hash_names,
                                        type, blob, err);

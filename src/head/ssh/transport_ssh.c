@@ -377,6 +377,8 @@ static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
 
         if (e->kind == DID_SAY)
                 atomic_fetch_sub(&l->noise, sizeof(struct ssh_item) + e->len);
+        /* A slow host waits for the network, not for this machine: others may take its place,
+         * unless the user has set the fan-out. */
         if (e->kind == DID_OPEN || e->kind == DID_FAIL ||
             (e->kind == DID_SLOW && t->options->fanout == 0))
                 leave_window(l);
@@ -389,6 +391,7 @@ static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
                 close_idle_transport(t);
                 return;
         }
+        /* Events on their way when the user closed the link. */
         if (l->closed || l->finalized) {
                 if (e->kind == DID_OPEN)
                         fd_close(e->fd);
@@ -461,6 +464,7 @@ static void ssh_close(struct link *link)
         if (l->worker)
                 send_command(l->worker, DO_CLOSE, l);
         else if (l->lookup.running)
+                /* on_target_found() then sends DID_CLOSE. */
                 thread_pool_cancel(l->transport->lookups, &l->lookup.work);
         else
                 send_event(l, &(struct ssh_hop_event){ .kind = DID_CLOSE });

@@ -95,6 +95,7 @@ char *algorithms_expand(enum algorithm_kind kind, const char *wish)
         else
                 patterns = xstrdup(wish);
         for (at = patterns; at;)
+                /* One pattern at a time, to keep the order of the wish. */
                 add_algorithms(out, all, strsep(&at, ","), true);
         free(patterns);
         free(all);

@@ -32,6 +32,7 @@ unsigned char *key_line_blob(const char *base64, const char *type, size_t *ret_l
         good = sodium_base642bin(blob, size, base64, size, NULL, ret_len, NULL,
                                  sodium_base64_VARIANT_ORIGINAL) == 0;
         if (good && type)
+                /* The blob names its type as well, and both must agree. */
                 good = *ret_len > 4 + type_len && blob[0] == 0 && blob[1] == 0 &&
                        (size_t)(blob[2] << 8 | blob[3]) == type_len &&
                        memcmp(blob + 4, type, type_len) == 0;

@@ -223,6 +223,8 @@ struct known_hosts *known_hosts_load(const struct strv *files)
                 char *text;
 
                 r = fd_read_file(kh->files.v[i], FILE_MAX, &text, &len);
+                /* An unreadable file may have the key, or revoke it: no new key is then
+                 * accepted. */
                 if (r < 0 && r != -ENOENT && r != -ENOTDIR && !kh->unread) {
                         kh->unread = kh->files.v[i];
                         kh->error = -r;
@@ -307,6 +309,8 @@ void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
         *ret = (struct known_set){ .unread = kh->unread, .error = kh->error };
         find_known_name(kh, name, port, ret);
         ret->strict = ret->n;
+        /* As in ssh(1), a key of the default port is known at other ports, but cannot show a
+         * change. */
         if (!ret->n && port != 0 && port != 22)
                 find_known_name(kh, name, 22, ret);
 }
@@ -328,6 +332,7 @@ enum known_verdict known_set_check(const struct known_set *set, const char *type
                         revoked = k->revoked ? k : NULL;
                         match = match ? match : k;
                 } else if (!k->revoked && i < set->strict) {
+                        /* Not for keys of the plain name: another server may be at this port. */
                         if (!same_type && strcmp(k->type, type) == 0)
                                 same_type = k;
                         other = other ? other : k;

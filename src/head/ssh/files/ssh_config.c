@@ -95,6 +95,7 @@ static int apply_line(struct config_lookup *l, const struct config_line *line, s
                 note_proxy(l, line);
         else if (strcmp(name, "RefuseConnection") == 0)
                 return err_set(err, EBADMSG, "RefuseConnection: %s", value);
+        /* The first value of a keyword counts. */
         if (find_line(l, name))
                 return 0;
         l->found = xrealloc(l->found, l->found_n + 1, sizeof(*l->found));
@@ -224,6 +225,7 @@ static int complete_known_hosts(const struct config_lookup *l, struct error *err
         int r = complete_files(l, "UserKnownHostsFile", TOKENS_ALL, EXPAND_FILE, user,
                                &h->known_hosts, err);
 
+        /* New keys go to a file of the user, never to a global one. */
         h->user_files = h->known_hosts.n;
         if (r == 0)
                 r = complete_files(l, "GlobalKnownHostsFile", TOKENS_NONE, EXPAND_HOME, global,
@@ -437,6 +439,7 @@ static int look_up(struct config_lookup *l, struct error *err)
                 return r;
         l->hostname = spell_hostname(l->hostname ? l->hostname : xstrdup(l->request->alias));
         l->final = true;
+        /* A second walk may only add values: the first ones stay. */
         if (l->wants_final)
                 r = walk_lines(l, err);
         if (r == 0)

@@ -196,6 +196,7 @@ static void add_config_line(struct ssh_config *c, struct config_file *f, struct 
 {
         bool opens = strcmp(line->name, "host") == 0 || strcmp(line->name, "match") == 0;
 
+        /* A block of an included file holds only where the Include does. */
         line->guard = opens ? f->outer : f->guard;
         if (opens)
                 f->guard = (int)c->n;
@@ -353,6 +354,7 @@ int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err
 
                 r = load_config_file(c, path, PLACE_USER, 0, -1, err);
                 free(path);
+                /* The user's file goes first, because the first value counts. */
                 if (r == 0 || r == -ENOENT || r == -EACCES || r == -ENOTDIR)
                         r = load_config_file(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
                 if (r == -ENOENT || r == -EACCES)

@@ -219,6 +219,8 @@ static int criterion_holds(struct config_lookup *l, const struct criterion *c, s
         case MATCH_ALL:
                 return 1;
         case MATCH_FINAL:
+                /* Only a plain "final" asks for the second walk; "canonical" and "!final" do
+                 * not. */
                 l->wants_final = l->wants_final || (c->asks_final && !c->negated);
                 return l->final;
         case MATCH_HOST:

@@ -25,6 +25,7 @@ static void append_jump(struct buf *out, const struct config_lookup *l)
                 last += 6;
         at = strrchr(last, '@');
         last = at ? at + 1 : last;
+        /* An IPv6 address in brackets has colons of its own. */
         if (*last == '[')
                 buf_append(out, last + 1, strcspn(last + 1, "]"));
         else
