@@ -135,6 +135,7 @@ static void remove_cgroup_tree(const char *path, int depth)
         }
         if (dir)
                 closedir(dir);
+        /* Fails while a process is left in the group. */
         rmdir(path);
 }
 

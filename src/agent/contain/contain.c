@@ -99,6 +99,7 @@ size_t contain_sweep(const struct contain *c)
 
         if (!c->mark)
                 return 0;
+        /* Soon after the start, only processes newer than @since need a look. */
         proc_marked(&pids, HN_STORE, c->mark,
                     clock_ms() / 1000 - c->opened_s <= SOON_S ? c->since : 0);
         n = pids.n;

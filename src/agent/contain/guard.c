@@ -152,6 +152,7 @@ static void clean_up_job(const struct guard_notes *notes)
                 left.mark = dir.store = xasprintf("%s/store", dir.path);
                 dir.pipes = *notes->pipes ? xstrdup(notes->pipes) : NULL;
         }
+        /* Files go last: living processes would make new ones. */
         cgroup_kill(&left.cgroup);
         kill_descendants();
         while (contain_sweep(&left))
@@ -220,6 +221,7 @@ int guard_run(int (*agent)(struct guard_notes *notes))
         sigaddset(&signals, SIGCHLD);
         for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
                 sigaddset(&signals, passed_on[i]);
+        /* Before fork(): sigtimedwait() takes blocked signals only. */
         sigprocmask(SIG_BLOCK, &signals, &before);
         if (notes == MAP_FAILED || contain_begin(&err) < 0 || (pid = fork()) < 0) {
                 fprintf(stderr, "hnlaunch-agent: cannot start: %s\n", strerror(errno));
@@ -229,12 +231,14 @@ int guard_run(int (*agent)(struct guard_notes *notes))
                 notes->unsent = true; /* until HELLO is written */
                 notes->beat_ms = get_limit_ms() / BEATS;
                 prctl(PR_SET_PDEATHSIG, SIGTERM);
+                /* The guard may have ended before prctl(): no signal would come. */
                 if (getppid() != self)
                         _exit(EX_OSERR);
                 sigprocmask(SIG_SETMASK, &before, NULL);
                 return agent(notes);
         }
         prctl(PR_SET_NAME, "hnlaunch-guard");
+        /* Else writing to an agent that has ended would not fail. */
         close(STDIN_FILENO);
         status = wait_for_agent(pid, &signals, notes, &w);
         clean_up_job(notes);

@@ -60,6 +60,7 @@ static void run_keeper(int alive)
 
         prctl(PR_SET_NAME, "hnlaunch-keeper");
         dup2(alive, 0);
+        /* Links of the agent must end with the agent. */
         syscall(SYS_close_range, 1U, ~0U, 0U);
         signal(SIGCHLD, SIG_IGN); /* orphans are reaped by the kernel */
         while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -115,6 +116,7 @@ int pidns_enter(struct pidns *p, struct error *err)
 
 int pidns_child(void)
 {
+        /* A slave gets the mounts of the node, and passes none to the node. */
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
             mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
                 return -errno;

@@ -187,6 +187,7 @@ static bool is_mountable(const char *dir)
         const char *second = *dir == '/' && dir[1] ? strchr(dir + 1, '/') : NULL;
         size_t len = second ? (size_t)(second - dir) : strlen(dir);
 
+        /* A comma would end the path in the value of --mount. */
         if (*dir != '/' || !dir[1] || strchr(dir, ',') || !is_folder(dir))
                 return false;
         for (size_t i = 0; i < ARRAY_SIZE(system); i++)
@@ -277,6 +278,7 @@ static int execute_entry(const struct container_order *o, struct error *err)
         char own[PATH_MAX], name[32], inside[64], token[TOKEN_LEN + 1];
         ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
         gid_t groups[GROUPS_MAX];
+        /* Fails if the user has more groups: none is added then. */
         int n = getgroups(GROUPS_MAX, groups);
         struct container_site s = {
                 .agent = o->kind == CONTAINER_EXEC ? inside : own,
@@ -356,6 +358,7 @@ int container_arrive(bool remove)
 
         if (len > 0) {
                 own[len] = '\0';
+                /* A running program needs no name. */
                 unlink(own);
         }
         choose_home();

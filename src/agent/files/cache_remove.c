@@ -107,6 +107,7 @@ static void remove_tree(struct removal *r, const char *tree)
 
         walk_folder(r, open(tree, how), look_at_entry);
         r->all = !r->left.foreign && !r->left.error;
+        /* The second walk finds anew what stays. */
         r->left = (struct cache_left){ 0 };
         walk_folder(r, open(tree, how), remove_entry);
         if (rmdir(tree) == 0)
@@ -184,6 +185,7 @@ void cache_remove(const char *root, const char *id, const char *run_id, struct c
                 remove_tree(&r, tree);
         sweep_contents(&r, root, run_id);
         remove_name(&r, root, id, run_id);
+        /* The lock goes last: until then no other job uses the folder. */
         if (!kept)
                 remove_name(&r, root, id, "lock");
         rmdir(root); /* if empty */

@@ -464,6 +464,7 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
             c->offset != (s->temp ? s->got : 0))
                 return fail_push(s, ret, EPROTO, "unexpected piece of a file");
         e = &s->offer.manifest.v[c->entry];
+        /* An empty file is one piece without bytes. */
         if (c->len > e->size - c->offset || (!c->len && e->size))
                 return fail_push(s, ret, EPROTO, "a piece beyond the end of %s", e->path);
         if (!s->temp) {

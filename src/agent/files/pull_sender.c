@@ -121,6 +121,7 @@ static void send_bytes(struct pull_sender *s, struct uplink *up)
         ssize_t n = read(s->fd, s->part, MIN((uint64_t)PULL_PART_MAX, s->left));
 
         if (n <= 0) {
+                /* ESTALE: the file has become shorter. */
                 end_sent_file(s, up, n < 0 ? errno : ESTALE);
                 return;
         }
@@ -169,6 +170,7 @@ static void begin_entry(struct pull_sender *s, struct uplink *up, int fd)
         if (m.kind == PULL_FILE) {
                 send_pulled(s, up, m);
                 s->fd = fd;
+                /* Only the bytes of now: a growing log would have no end. */
                 s->left = (uint64_t)st.st_size;
                 if (!s->left)
                         end_sent_file(s, up, 0);
@@ -270,6 +272,7 @@ static void begin_item(struct pull_sender *s, struct uplink *up)
         if (cwd < 0 && *path != '/')
                 send_left(s, up, s->cwd ? errno : ENOENT);
         else
+                /* A path of the order may be a link; links below are sent as links. */
                 open_entry(s, up, cwd, path, 0);
 }
 

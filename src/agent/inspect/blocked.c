@@ -103,6 +103,7 @@ uint64_t blocked_futex(const char *text)
         address = strtoull(at, &at, 16);
         if ((strtoull(at, &at, 16) & ~(uint64_t)FUTEX_PRIVATE_FLAG) != FUTEX_WAIT)
                 return 0;
+        /* glibc gives this value to a lock with waiters. */
         return strtoull(at, NULL, 16) == LOCK_IS_WAITED_FOR ? address : 0;
 }
 
@@ -142,6 +143,7 @@ static bool find_owner(pid_t pid, const char *call, char *to, size_t size)
 
         if (!address || read_memory(pid, address, &mutex, sizeof(mutex)) != sizeof(mutex))
                 return false;
+        /* Another futex may have the same value, but no owner behind the word. */
         snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, mutex.owner);
         if (mutex.owner <= 0 || access(path, F_OK) < 0)
                 return false;
@@ -226,6 +228,8 @@ static void tell_other_end(pid_t pid, const char *call, char *target, size_t siz
                 snprintf(link, sizeof(link), "socket:[%" PRIu64 "]", inode);
         else
                 return;
+        /* The owner's bits of /proc/PID/fd/N tell the writing end of a pipe from the reading
+         * end. */
         fd_owners_find(&o, pid, link, !is_pipe ? 0 : reads ? S_IWUSR : S_IRUSR);
         proc_program(o.other, program, sizeof(program));
         if (o.n_others > 1)

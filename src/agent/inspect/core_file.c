@@ -55,6 +55,7 @@ char *core_file_expand(const char *pattern, bool uses_pid, pid_t pid)
                 }
                 if (!*++p)
                         break;
+                /* The kernel appends no number to a name with %p. */
                 uses_pid = uses_pid && *p != 'p';
                 append_part(&path, *p, pid);
         }
@@ -169,6 +170,7 @@ static char *read_notes(int fd, size_t *ret_len)
 static pid_t read_owner(int dir, const char *name, char *program, size_t size, int64_t *ret_written)
 {
         CLEANUP(fd_closep)
+        /* O_NONBLOCK: the open() of a FIFO would wait for a writer. */
         int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         CLEANUP(free_textp) char *notes = NULL;
         struct stat st;

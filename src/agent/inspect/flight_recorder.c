@@ -104,6 +104,7 @@ static bool order_dump(struct flights *r, struct flight *f)
                 tell_flight_problem(r, f, "no thread of the rank reads its FIFO");
                 return false;
         }
+        /* Before the order: the new dump must not be taken for an older one. */
         if (lstat(dump, &f->before) < 0)
                 f->before = (struct stat){ 0 };
         if (fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && write(fd, "1", 1) == 1)

@@ -41,6 +41,7 @@ static void start_gpu_helper(struct gpu_sampler *s, uint64_t now_ms)
         struct error err;
         int fds[2], r = pipe2(fds, O_CLOEXEC) < 0 ? -errno : 0;
 
+        /* Holds if the start fails. */
         s->begin_ms = now_ms + RETRY_MS;
         s->have = 0;
         if (r < 0)

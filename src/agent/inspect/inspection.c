@@ -64,6 +64,7 @@ static void reset_inspector_signals(void)
 
         for (int i = 1; i < NSIG; i++)
                 sigaction(i, &dfl, NULL);
+        /* A lost agent is seen as EPIPE. */
         signal(SIGPIPE, SIG_IGN);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
@@ -73,10 +74,12 @@ static _Noreturn void be_inspector(const struct inspect_order *o,
                                    const struct inspector_rank *ranks, size_t n,
                                    const struct inspector_paths *paths, int to, pid_t parent)
 {
+        /* The sink writes into the uplink, which only the agent may do. */
         log_set_sink(NULL, NULL);
         reset_inspector_signals();
         keep_only_answers(to);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
+        /* The agent may have ended before prctl(): no signal would come. */
         if (getppid() == parent)
                 inspector_run(o, ranks, n, paths, to);
         _exit(0);
@@ -147,6 +150,7 @@ void inspection_start(struct inspection *s, const struct inspect_order *o,
         pid_t parent = getpid();
         int fds[2];
 
+        /* A new order replaces the running order of the same kind. */
         stop_inspector(c);
         if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
                 return;

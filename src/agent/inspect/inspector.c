@@ -96,6 +96,7 @@ static uint64_t session_ticks(const struct rank_status_scan *before,
                 uint64_t used = now[i].cpu_ticks;
 
                 for (size_t j = 0; j < k; j++)
+                        /* A number may have been given to another process meanwhile. */
                         if (old[j].pid == now[i].pid && old[j].start_ticks == now[i].start_ticks)
                                 used -= MIN(used, old[j].cpu_ticks);
                 sum += used;
@@ -383,6 +384,8 @@ static void take_stacks(const struct inspect_order *o, const struct inspector_ra
                         bool done =
                                 j->run.pid && stack_run_step(&j->run) && take_tool_output(j, until);
 
+                        /* The place of a rank that is done is filled in the next turn, when the
+                         * answer is sent. */
                         if (!j->run.pid && !done && next < n) {
                                 begin_stack_job(j, o, &scan, &ranks[next], next);
                                 next++;

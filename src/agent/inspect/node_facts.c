@@ -43,6 +43,7 @@ void node_facts_read_path(struct node_facts *m, const char *path)
         if (!slash)
                 return;
         slash[slash == folder] = '\0';
+        /* A file that is not written yet gets the file system of the folder. */
         if (statfs(path, &fs) < 0 && statfs(folder, &fs) < 0)
                 return;
         memcpy(id, &fs.f_fsid, sizeof(id));
@@ -122,6 +123,7 @@ static int open_log(void)
 
         for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(files); i++) {
                 fd = open(files[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+                /* Fails for a file that is shorter than the tail. */
                 if (fd >= 0 && lseek(fd, -LOG_TAIL, SEEK_END) < 0)
                         lseek(fd, 0, SEEK_SET);
         }

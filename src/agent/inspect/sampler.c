@@ -128,6 +128,7 @@ static void search_processes(struct sampler *s, const pid_t *pids, size_t n, uin
                         struct proc_stat p = v[j];
 
                         for (size_t o = 0; o < n_old; o++)
+                                /* The time of a new process counts from this search on. */
                                 if (old[o].pid == p.pid && old[o].start_ticks == p.start_ticks)
                                         p.cpu_ticks = old[o].cpu_ticks;
                         s->known = xgrow(s->known, s->n_known, &s->cap, sizeof(*s->known));

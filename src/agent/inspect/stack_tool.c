@@ -64,6 +64,7 @@ static char *try_tool_folder(const char *dir, size_t len, const char *below, con
 {
         char *path = xasprintf("%.*s%s/%s", (int)len, dir, below, name);
 
+        /* A relative folder would be one of the agent's, not of the process. */
         if (len && *path == '/' && access(path, X_OK) == 0)
                 return path;
         free(path);
@@ -184,6 +185,8 @@ static void fill_tool_argv(struct strv *argv, enum stack_tool tool, pid_t traced
                 strv_push(argv, "-p");
                 break;
         default:
+                /* Files beside the traced program must not run commands with the rights of the
+                 * agent: -nx keeps gdb from .gdbinit, the setting from scripts of libraries. */
                 strv_push(argv, "-nx");
                 strv_push(argv, "-batch");
                 strv_push(argv, "-iex");
