@@ -75,11 +75,17 @@ struct link_failure {
         char user[64];
 };
 
-/* Writes the first line of a text as the fact, and the second as the next step. */
-static inline void link_failure_set_text(struct link_failure *why, const char *text)
+/* Fills in @why for an error of a host's ssh configuration; its next step is the help. */
+static inline void link_failure_set_error(struct link_failure *why, const struct error *err)
 {
+        const char *text = err->text;
         size_t n = strcspn(text, "\n");
 
+        *why = (struct link_failure){ .phase = LINK_RESOLVING,
+                                      .cause = err->number == HN_SSH_CONFIG_LINE ? LINK_CONFIG
+                                               : err->number == HN_HOST_KEY_UNCHECKED
+                                                       ? LINK_KEY_UNCHECKED
+                                                       : LINK_OTHER };
         snprintf(why->fact, sizeof(why->fact), "%.*s", (int)MIN(n, sizeof(why->fact) - 1), text);
         snprintf(why->help, sizeof(why->help), "%.*s", (int)sizeof(why->help) - 1,
                  text + n + (text[n] == '\n'));

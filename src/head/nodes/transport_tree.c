@@ -391,11 +391,7 @@ static struct link *tree_open(struct transport *transport, const struct link_tar
         l->ctx = ctx;
         t->links[l->number] = l;
         if (t->logins->find(t->tree_login, to, &l->order, err) < 0) {
-                l->why = (struct link_failure){ .phase = LINK_RESOLVING,
-                                                .cause = err->code == EACCES    ? LINK_KEY_UNCHECKED
-                                                         : err->code == EBADMSG ? LINK_CONFIG
-                                                                                : LINK_OTHER };
-                link_failure_set_text(&l->why, err->text);
+                link_failure_set_error(&l->why, err);
         } else if (to->via->state == NODE_FAILED) {
                 describe_lost_parent(l, &l->why);
         } else {

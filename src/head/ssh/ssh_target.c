@@ -63,10 +63,6 @@ int ssh_site_create(struct ssh_site **ret, const struct ssh_options *o, struct e
         struct ssh_site *site;
         int r = ssh_config_load(&config, o->config_file, err);
 
-        if (r == -EPERM)
-                err->number = HN_SSH_CONFIG_WRITABLE;
-        if (r == -EBADMSG)
-                err->number = HN_SSH_CONFIG_LINE;
         if (r < 0)
                 return r;
         site = xcalloc(1, sizeof(*site));
@@ -439,8 +435,7 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
 
         *why = (struct link_failure){ 0 };
         if (failed < 0) {
-                set_lookup_failure(why, failed == -EBADMSG ? LINK_CONFIG : LINK_OTHER, "", "");
-                link_failure_set_text(why, err.text);
+                link_failure_set_error(why, &err);
                 free(r);
                 return -1;
         }

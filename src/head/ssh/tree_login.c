@@ -53,11 +53,13 @@ static int write_known_keys(struct tree_login *login, const struct ssh_host *h, 
         ssh_site_host_keys(login->site, h, &set, &revoked);
         *ret_revoked = revoked != NULL;
         if (revoked_keys_trouble(revoked)) {
-                r = err_set(err, EACCES, "RevokedHostKeys cannot be used: %s",
+                r = err_set(err, EINVAL, "RevokedHostKeys cannot be used: %s",
                             revoked_keys_trouble(revoked));
+                err->number = HN_HOST_KEY_UNCHECKED;
         } else if (revoked && !set.n) {
-                r = err_set(err, EACCES,
+                r = err_set(err, EINVAL,
                             "RevokedHostKeys with --tree needs its key in known_hosts here");
+                err->number = HN_HOST_KEY_UNCHECKED;
         } else {
                 known_set_lines(&set, revoked, name, &lines);
                 *ret = buf_steal(&lines);

@@ -94,7 +94,7 @@ static int apply_line(struct config_lookup *l, const struct config_line *line, s
         else if (strcmp(name, "ProxyJump") == 0 || strcmp(name, "ProxyCommand") == 0)
                 note_proxy(l, line);
         else if (strcmp(name, "RefuseConnection") == 0)
-                return err_set(err, EBADMSG, "RefuseConnection: %s", value);
+                return err_set(err, EINVAL, "RefuseConnection: %s", value);
         /* The first value of a keyword counts. */
         if (find_line(l, name))
                 return 0;
@@ -115,7 +115,7 @@ static int walk_line(struct config_lookup *l, size_t i, struct error *err)
 
                 return ignored && ssh_name_list_matches(ignored, line->name)
                                ? 0
-                               : err_set(err, EBADMSG, "unknown keyword '%s'", line->name);
+                               : err_set(err, EINVAL, "unknown keyword '%s'", line->name);
         }
         if (line->guard >= 0 && !l->holds[line->guard])
                 return 0;
@@ -133,7 +133,7 @@ static int walk_lines(struct config_lookup *l, struct error *err)
         memset(l->holds, 0, c->n);
         for (size_t i = 0; i < c->n; i++)
                 if (walk_line(l, i, err) < 0)
-                        return err_wrap(err, "%s: line %d", c->lines[i].file, c->lines[i].number);
+                        return config_wrap_place(err, c->lines[i].file, c->lines[i].number, NULL);
         return 0;
 }
 
@@ -146,7 +146,7 @@ static int expand_value(const struct config_lookup *l, const char *keyword, cons
 
         if (!line || config_expand(l, line->args.v[0], tokens, flags, at, err) == 0)
                 return 0;
-        return err_wrap(err, "%s: line %d: %s", line->file, line->number, keyword);
+        return config_wrap_place(err, line->file, line->number, keyword);
 }
 
 /* Puts the place of the line with the value in front of the sentence. */
@@ -158,7 +158,7 @@ static int wrap_place(const struct config_lookup *l, const char *keyword, const 
 
                 if (line->keyword && strcmp(line->keyword->name, keyword) == 0 &&
                     strv_has(&line->args, value))
-                        return err_wrap(err, "%s: line %d: %s", line->file, line->number, keyword);
+                        return config_wrap_place(err, line->file, line->number, keyword);
         }
         return err_wrap(err, "%s", keyword);
 }
@@ -242,7 +242,7 @@ static int expand_proxy(const struct config_lookup *l, const struct config_line 
 {
         if (strcasecmp(text, "none") == 0 || config_expand(l, text, TOKENS_PROXY, 0, at, err) == 0)
                 return 0;
-        return err_wrap(err, "%s: line %d: %s", line->file, line->number, line->keyword->name);
+        return config_wrap_place(err, line->file, line->number, line->keyword->name);
 }
 
 static int complete_proxy(const struct config_lookup *l, struct error *err)
@@ -405,8 +405,8 @@ static int judge_unobeyed(const struct config_lookup *l, struct ssh_unobeyed *un
                 if (k->use < KEYWORD_ASIDE || changes_nothing(l, line))
                         continue;
                 if (k->use == KEYWORD_REFUSED) {
-                        err_set(err, EBADMSG, "%s: line %d: %s is not obeyed: %s", line->file,
-                                line->number, k->name, k->why);
+                        err_set(err, EINVAL, "%s is not obeyed: %s", k->name, k->why);
+                        config_wrap_place(err, line->file, line->number, NULL);
                         return err_help(
                                 err,
                                 "--ssh-command ssh obeys it, or remove the line for this host");

@@ -71,12 +71,12 @@ struct ssh_host_request {
 };
 
 /* Reads the files. @file replaces the user's and the system's file; "none" reads no file, NULL the
- * usual two. Errors: @file cannot be read; -EBADMSG: a line of a file is wrong, an included file
- * cannot be read, or Includes loop; -EPERM: other users can write to the user's file or to an
- * included file. */
+ * usual two. A negative errno: @file cannot be read; HN_SSH_CONFIG_LINE: a line of a file is wrong,
+ * an included file cannot be read, or Includes loop; HN_SSH_CONFIG_WRITABLE: other users can write
+ * to the user's file or to an included file. */
 int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err);
 /* Reads @len bytes instead of files. Such a config is sealed: Includes are skipped, and no Match
- * exec and no Match localnetwork holds. -EBADMSG. */
+ * exec and no Match localnetwork holds. HN_SSH_CONFIG_LINE. */
 int ssh_config_parse(struct ssh_config **ret, const char *text, size_t len, struct error *err);
 void ssh_config_free(struct ssh_config *c);
 
@@ -87,8 +87,8 @@ struct ssh_unobeyed {
 };
 
 /* Fills @ret, which ssh_host_finish() frees. Fails for names with characters foreign to host names
- * (names reach commands); with -EBADMSG for a line that ssh(1) would refuse, too, or that hnlaunch
- * does not obey although the login would change. Lines that
+ * (names reach commands); with HN_SSH_CONFIG_LINE for a line that ssh(1) would refuse, too, or that
+ * hnlaunch does not obey although the login would change. Lines that
  * are not obeyed, and change nothing about the login, are appended to @unobeyed, which may be NULL.
  */
 int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,

@@ -41,7 +41,7 @@ static int split_config_word(const char **at, struct buf *word, struct error *er
                         buf_append(word, p, 1);
         }
         *at = p;
-        return quote ? err_set(err, EBADMSG, "a quote is not closed") : 0;
+        return quote ? err_set(err, EINVAL, "a quote is not closed") : 0;
 }
 
 /* Splits the text behind a keyword into words; # begins a comment. */
@@ -56,7 +56,7 @@ static int split_config_words(const char *text, struct strv *ret, struct error *
                         return 0;
                 if (split_config_word(&text, &word, err) < 0) {
                         buf_finish(&word);
-                        return -EBADMSG;
+                        return -EINVAL;
                 }
                 taken = buf_steal(&word);
                 strv_push_take(ret, taken ? taken : xstrdup(""));
@@ -112,7 +112,7 @@ static int expand_include(const struct ssh_config *c, const char *name, const st
 
         for (const char *p = strchr(name, '%'); p && p[1]; p = strchr(p + 2, '%'))
                 if (p[1] != '%' && !strchr(TOKENS_LOCAL, p[1])) {
-                        err_set(err, EBADMSG, "Include with %%%c is not obeyed", p[1]);
+                        err_set(err, EINVAL, "Include with %%%c is not obeyed", p[1]);
                         return err_help(err, "--ssh-command ssh obeys it");
                 }
         r = config_expand(&l, name, TOKENS_LOCAL, flags, &path, err);
@@ -129,23 +129,13 @@ static int expand_include(const struct ssh_config *c, const char *name, const st
 }
 
 /* As in ssh(1), a missing file is skipped, and an unreadable one is an error. */
-static int include_file(struct ssh_config *c, const char *path, const struct config_file *f,
-                        struct error *err)
-{
-        int r = load_config_file(c, path, f->place, f->depth + 1, f->guard, err);
-
-        if (r == 0 || r == -ENOENT)
-                return 0;
-        return r == -EPERM ? r : -(err->code = EBADMSG);
-}
-
 static int include_files(struct ssh_config *c, const struct strv *args, const struct config_file *f,
                          struct error *err)
 {
         int r = 0;
 
         if (f->depth >= INCLUDE_MAX)
-                return err_set(err, EBADMSG, "Include goes deeper than %d files", INCLUDE_MAX);
+                return err_set(err, EINVAL, "Include goes deeper than %d files", INCLUDE_MAX);
         for (size_t i = 0; i < args->n && r == 0 && !c->sealed; i++) {
                 glob_t found;
                 char *path = NULL;
@@ -154,9 +144,11 @@ static int include_files(struct ssh_config *c, const struct strv *args, const st
                 if (r < 0)
                         return r;
                 if (glob(path, 0, NULL, &found) == 0) {
-                        for (size_t k = 0; k < found.gl_pathc && r == 0; k++)
-                                r = include_file(c, found.gl_pathv[k], f, err);
+                        for (size_t k = 0; k < found.gl_pathc && (r == 0 || r == -ENOENT); k++)
+                                r = load_config_file(c, found.gl_pathv[k], f->place, f->depth + 1,
+                                                     f->guard, err);
                         globfree(&found);
+                        r = r == -ENOENT ? 0 : r;
                 }
                 free(path);
         }
@@ -178,12 +170,12 @@ static int check_config_line(const struct ssh_config *c, const struct config_lin
                              struct error *err)
 {
         if (!*line->rest)
-                return err_set(err, EBADMSG, "%s has no value",
+                return err_set(err, EINVAL, "%s has no value",
                                line->keyword ? line->keyword->name : line->name);
         if (!line->keyword && may_be_ignored(c, line->name))
                 return 0;
         if (!line->keyword) {
-                err_set(err, EBADMSG, "unknown keyword '%s'", line->name);
+                err_set(err, EINVAL, "unknown keyword '%s'", line->name);
                 return err_help(err, "IgnoreUnknown %s, in a line before, passes over it",
                                 line->name);
         }
@@ -209,6 +201,13 @@ static void finish_config_line(struct config_line *line)
         free(line->name);
         free(line->rest);
         strv_finish(&line->args);
+}
+
+int config_wrap_place(struct error *err, const char *file, int line, const char *keyword)
+{
+        if (!err->number)
+                err->number = HN_SSH_CONFIG_LINE;
+        return err_wrap(err, keyword ? "%s: line %d: %s" : "%s: line %d", file, line, keyword);
 }
 
 /* Takes a line without blanks at its end. Of nested Includes, the error has the first and the last
@@ -241,7 +240,7 @@ static int load_config_line(struct ssh_config *c, struct config_file *f, const c
         }
         finish_config_line(&line);
         if (r < 0 && (f->depth == 0 || !included))
-                return err_wrap(err, "%s: line %d", f->name, f->number);
+                return config_wrap_place(err, f->name, f->number, NULL);
         return r;
 }
 
@@ -288,8 +287,8 @@ static bool is_group_of_one(gid_t gid, uid_t uid)
         return found && !others;
 }
 
-/* Returns 0 if only the user or root can write to the open file; else -EPERM. As in Debian's
- * OpenSSH, write permission is accepted for a group whose only member is the user. */
+/* Returns 0 if only the user or root can write to the open file; else HN_SSH_CONFIG_WRITABLE. As in
+ * Debian's OpenSSH, write permission is accepted for a group whose only member is the user. */
 static int check_config_owner(int fd, const char *path, struct error *err)
 {
         struct stat st;
@@ -298,15 +297,17 @@ static int check_config_owner(int fd, const char *path, struct error *err)
                 return err_set(err, errno, "%s: %s", path, strerror(errno));
         if (st.st_uid != 0 && st.st_uid != getuid()) {
                 err_set(err, EPERM, "%s belongs to user %u", path, (unsigned)st.st_uid);
-                return err_help(err, "as root: chown %u %s", (unsigned)getuid(), path);
-        }
-        if (st.st_mode & S_IWOTH ||
-            (st.st_mode & S_IWGRP && !is_group_of_one(st.st_gid, getuid()))) {
+                err_help(err, "as root: chown %u %s", (unsigned)getuid(), path);
+        } else if (st.st_mode & S_IWOTH ||
+                   (st.st_mode & S_IWGRP && !is_group_of_one(st.st_gid, getuid()))) {
                 err_set(err, EPERM, "%s can be written by others (mode %04o)", path,
                         (unsigned)st.st_mode & 07777);
-                return err_help(err, "chmod go-w %s", path);
+                err_help(err, "chmod go-w %s", path);
+        } else {
+                return 0;
         }
-        return 0;
+        err->number = HN_SSH_CONFIG_WRITABLE;
+        return -err->code;
 }
 
 /* Loads a file. As in ssh(1), the owner is checked for the user's file and all included files. */
@@ -344,6 +345,12 @@ static struct ssh_config *create_config(void)
         return c;
 }
 
+/* Tells whether the file is missing or closed to the user. An error of its lines has a number. */
+static bool is_file_out_of_reach(int r, const struct error *err)
+{
+        return (r == -ENOENT || r == -EACCES || r == -ENOTDIR) && !err->number;
+}
+
 int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err)
 {
         struct ssh_config *c = create_config();
@@ -355,9 +362,9 @@ int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err
                 r = load_config_file(c, path, PLACE_USER, 0, -1, err);
                 free(path);
                 /* The user's file goes first, because the first value counts. */
-                if (r == 0 || r == -ENOENT || r == -EACCES || r == -ENOTDIR)
+                if (r == 0 || is_file_out_of_reach(r, err))
                         r = load_config_file(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
-                if (r == -ENOENT || r == -EACCES)
+                if (is_file_out_of_reach(r, err))
                         r = 0;
         } else if (strcasecmp(file, "none") != 0) {
                 r = load_config_file(c, file, PLACE_NAMED, 0, -1, err);

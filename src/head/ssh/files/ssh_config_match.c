@@ -62,7 +62,7 @@ static const struct {
         { "exec", MATCH_EXEC, false, false },
 };
 
-/* Reads the criterion at @i and moves @i behind it. 1, 0 at the end, or -EBADMSG. */
+/* Reads the criterion at @i and moves @i behind it. 1, 0 at the end, or -EINVAL. */
 static int next_criterion(const struct strv *args, size_t *i, struct criterion *ret,
                           struct error *err)
 {
@@ -79,16 +79,16 @@ static int next_criterion(const struct strv *args, size_t *i, struct criterion *
                (strlen(criteria[k].name) != len || strncasecmp(word, criteria[k].name, len) != 0))
                 k++;
         if (k == ARRAY_SIZE(criteria) && len == 7 && strncasecmp(word, "version", 7) == 0)
-                return err_set(err, EBADMSG, "Match version asks for the version of ssh(1)");
+                return err_set(err, EINVAL, "Match version asks for the version of ssh(1)");
         if (k == ARRAY_SIZE(criteria) || (criteria[k].alone && word[len]))
-                return err_set(err, EBADMSG, "Match has no criterion '%s'", word);
+                return err_set(err, EINVAL, "Match has no criterion '%s'", word);
         ret->kind = criteria[k].kind;
         ret->asks_final = ret->kind == MATCH_FINAL && *criteria[k].name == 'f';
         if (criteria[k].alone)
                 return 1;
         ret->value = word[len] ? word + len + 1 : *i < args->n ? args->v[(*i)++] : NULL;
         if (!ret->value || (!*ret->value && !criteria[k].empty))
-                return err_set(err, EBADMSG, "Match %s has no value", criteria[k].name);
+                return err_set(err, EINVAL, "Match %s has no value", criteria[k].name);
         return 1;
 }
 
@@ -145,7 +145,7 @@ static int networks_hold(const char *list, const struct ifaddrs *all, struct err
 
                 n = strcspn(list, ",");
                 if (!parse_network(list, n, &net))
-                        return err_set(err, EBADMSG, "Match localnetwork: '%.*s' is not a network",
+                        return err_set(err, EINVAL, "Match localnetwork: '%.*s' is not a network",
                                        (int)n, list);
                 for (const struct ifaddrs *i = all; i; i = i->ifa_next)
                         found = found || interface_is_in(i, &net);
@@ -161,9 +161,9 @@ int config_match_check(const struct strv *args, struct error *err)
 
         while ((r = next_criterion(args, &i, &c, err)) > 0) {
                 if (c.kind == MATCH_ALL && (before > 1 || i < args->n))
-                        return err_set(err, EBADMSG, "Match all stands alone");
+                        return err_set(err, EINVAL, "Match all stands alone");
                 if (c.kind == MATCH_LOCAL_NETWORK && networks_hold(c.value, NULL, err) < 0)
-                        return -EBADMSG;
+                        return -EINVAL;
                 before++;
         }
         return r;
@@ -198,12 +198,12 @@ static int command_holds(struct config_lookup *l, const char *text, struct error
         argv[2] = command;
         r = spawn_process(&pid, &s, NULL, err);
         if (r < 0) {
-                r = err_set(err, EBADMSG, "Match exec: %s", err->text);
+                r = err_set(err, EINVAL, "Match exec: %s", err->text);
         } else {
                 while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                         ;
                 r = WIFEXITED(status) ? WEXITSTATUS(status) == 0
-                                      : err_set(err, EBADMSG, "Match exec: signal %d ended '%s'",
+                                      : err_set(err, EINVAL, "Match exec: signal %d ended '%s'",
                                                 WTERMSIG(status), command);
         }
         free(command);

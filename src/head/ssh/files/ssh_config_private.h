@@ -47,9 +47,13 @@ const char *config_value(const struct config_lookup *l, const char *keyword);
 const char *config_user(const struct config_lookup *l);
 int config_port(const struct config_lookup *l);
 
-/* Checks the words of a Match line. -EBADMSG. */
+/* Puts the place of a line, and its keyword, which may be NULL, in front of the sentence. The
+ * number is HN_SSH_CONFIG_LINE unless there is one. Returns -err->code. */
+int config_wrap_place(struct error *err, const char *file, int line, const char *keyword);
+
+/* Checks the words of a Match line. -EINVAL. */
 int config_match_check(const struct strv *args, struct error *err);
-/* Tells whether a Host or a Match line holds: 1, 0, or -EBADMSG. May run a command. */
+/* Tells whether a Host or a Match line holds: 1, 0, or -EINVAL. May run a command. */
 int config_line_holds(struct config_lookup *l, const struct config_line *line, struct error *err);
 
 /* Sets of tokens of ssh_config(5), for config_expand(). */
@@ -63,7 +67,7 @@ enum { EXPAND_HOME = 1, EXPAND_VARIABLES = 2, EXPAND_FILE = 3 };
 
 /*
  * Expands the %-tokens of the set, and with EXPAND_HOME ~ in front, with EXPAND_VARIABLES ${NAME}.
- * @ret is for free(). -EBADMSG for another token, an unknown user or a variable that is not set.
+ * @ret is for free(). -EINVAL for another token, an unknown user or a variable that is not set.
  */
 int config_expand(const struct config_lookup *l, const char *text, const char *tokens, int flags,
                   char **ret, struct error *err);

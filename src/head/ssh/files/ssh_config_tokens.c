@@ -105,7 +105,7 @@ static int append_home(struct buf *out, const struct config_lookup *l, const cha
         char room[4096];
 
         if (len && (getpwnam_r(user, &entry, room, sizeof(room), &found) != 0 || !found))
-                return err_set(err, EBADMSG, "there is no user '%s' for '%s'", user, *at);
+                return err_set(err, EINVAL, "there is no user '%s' for '%s'", user, *at);
         buf_appends(out, len ? found->pw_dir : l->config->home);
         *at += 1 + len;
         return 0;
@@ -118,16 +118,16 @@ static int append_variable(struct buf *out, const char **at, struct error *err)
         char *name, *value;
 
         if (!end || end == *at + 2)
-                return err_set(err, EBADMSG, "'%s' names no variable", *at);
+                return err_set(err, EINVAL, "'%s' names no variable", *at);
         name = xstrndup(*at + 2, (size_t)(end - *at - 2));
         value = getenv(name);
         if (value)
                 buf_appends(out, value);
         else
-                err_set(err, EBADMSG, "the variable %s is not set", name);
+                err_set(err, EINVAL, "the variable %s is not set", name);
         free(name);
         *at = end;
-        return value ? 0 : -EBADMSG;
+        return value ? 0 : -EINVAL;
 }
 
 int config_expand(const struct config_lookup *l, const char *text, const char *tokens, int flags,
@@ -149,7 +149,7 @@ int config_expand(const struct config_lookup *l, const char *text, const char *t
                 } else if (*text && strchr(tokens, *text)) {
                         append_token(&out, l, *text);
                 } else {
-                        r = err_set(err, EBADMSG, "the token '%%%.1s' is unknown there", text);
+                        r = err_set(err, EINVAL, "the token '%%%.1s' is unknown there", text);
                         break;
                 }
         }

@@ -230,12 +230,12 @@ static int check_number(const struct ssh_keyword *k, const char *word, struct er
         if (k->value == VALUE_PORT)
                 return ssh_keyword_port(word) > 0
                                ? 0
-                               : err_set(err, EBADMSG, "%s must be 1 to 65535, not '%s'", k->name,
+                               : err_set(err, EINVAL, "%s must be 1 to 65535, not '%s'", k->name,
                                          word);
         errno = 0;
         (void)strtol(word, &end, 10);
         if (end == word || *end || errno)
-                return err_set(err, EBADMSG, "%s must be a number, not '%s'", k->name, word);
+                return err_set(err, EINVAL, "%s must be a number, not '%s'", k->name, word);
         return 0;
 }
 
@@ -245,19 +245,18 @@ int ssh_keyword_check(const struct ssh_keyword *k, const struct strv *args, stru
         const char *choices = k->value == VALUE_FLAG ? FLAGS : k->choices;
 
         if (args->n == 0 || !*args->v[0])
-                return err_set(err, EBADMSG, "%s has no value", k->name);
+                return err_set(err, EINVAL, "%s has no value", k->name);
         if (k->value == VALUE_LINE)
                 return 0;
         if (!listed && args->n > 1)
-                return err_set(err, EBADMSG, "%s has one value, and then '%s'", k->name,
-                               args->v[1]);
+                return err_set(err, EINVAL, "%s has one value, and then '%s'", k->name, args->v[1]);
         if (k->value == VALUE_NUMBER || k->value == VALUE_PORT)
                 return check_number(k, args->v[0], err);
         if (choices && !ssh_keyword_list_has(choices, args->v[0]))
-                return err_set(err, EBADMSG, "%s cannot be '%s'", k->name, args->v[0]);
+                return err_set(err, EINVAL, "%s cannot be '%s'", k->name, args->v[0]);
         for (size_t i = 0; k->value == VALUE_FILES && i < args->n; i++)
                 if (!*args->v[i] || (args->n > 1 && strcasecmp(args->v[i], "none") == 0))
-                        return err_set(err, EBADMSG, "%s: '%s' among other files", k->name,
+                        return err_set(err, EINVAL, "%s: '%s' among other files", k->name,
                                        args->v[i]);
         return 0;
 }

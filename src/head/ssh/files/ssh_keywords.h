@@ -51,7 +51,7 @@ const struct ssh_keyword *ssh_keyword_find(const char *name);
 /* The keywords in the order of the table. NULL = behind the end. */
 const struct ssh_keyword *ssh_keyword_at(size_t i);
 
-/* Checks the words behind a keyword. -EBADMSG with the reason in @err. */
+/* Checks the words behind a keyword. -EINVAL with the reason in @err. */
 int ssh_keyword_check(const struct ssh_keyword *k, const struct strv *args, struct error *err);
 
 /* Returns the port of the value of VALUE_PORT, or -1. */

@@ -105,7 +105,8 @@ TEST(texts_name_the_place)
         assert_non_null(strstr(unobeyed.aside.v[0], "line 3: ForwardAgent is not obeyed: "));
         assert_int_equal(ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n2" }, &h,
                                            &unobeyed, &err),
-                         -EBADMSG);
+                         -EINVAL);
+        assert_int_equal(err.number, HN_SSH_CONFIG_LINE);
         assert_string_equal(err.text,
                             "text: line 5: RemoteCommand is not obeyed: the command is hnlaunch's, "
                             "and ssh(1) refuses to run two\n--ssh-command ssh obeys it, or remove "
