@@ -2,7 +2,8 @@
 /*
  * Functions that look for a name compare its first character before they call strncmp(): a launch
  * looks for some forty names in each rank's environment. strv_env_merge() hashes the names
- * instead, because a user may export tens of thousands of variables.
+ * instead, because a user may export tens of thousands of variables; strv_env_move() brings those
+ * of one rank, which are too few to be worth a table.
  */
 #include "base/strv.h"
 
@@ -86,20 +87,38 @@ const char *strv_env_get(const struct strv *s, const char *name)
         return i == s->n ? NULL : s->v[i] + strlen(name) + 1;
 }
 
-void strv_env_set(struct strv *s, const char *name, const char *value)
+void strv_env_add(struct strv *s, const char *name, const char *value)
 {
-        size_t n = strlen(name), len = strlen(value), i = env_find(s, name);
+        size_t n = strlen(name), len = strlen(value);
         char *pair = xcalloc(n + len + 2, 1);
 
         memcpy(pair, name, n);
         pair[n] = '=';
         memcpy(pair + n + 1, value, len);
-        if (i == s->n) {
-                strv_push_take(s, pair);
-        } else {
-                free(s->v[i]);
-                s->v[i] = pair;
-        }
+        strv_push_take(s, pair);
+}
+
+void strv_env_set(struct strv *s, const char *name, const char *value)
+{
+        size_t i = env_find(s, name);
+
+        strv_env_add(s, name, value);
+        if (i == s->n - 1)
+                return;
+        free(s->v[i]);
+        s->v[i] = s->v[--s->n];
+        s->v[s->n] = NULL;
+}
+
+void strv_env_set_number(struct strv *s, const char *name, uint32_t value)
+{
+        char text[12], *at = text + sizeof(text) - 1;
+
+        *at = '\0';
+        do
+                *--at = (char)('0' + value % 10);
+        while (value /= 10);
+        strv_env_set(s, name, at);
 }
 
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...)
@@ -179,4 +198,25 @@ void strv_env_merge(struct strv *s, const struct strv *pairs)
                         strv_push(s, m->pair);
         HASH_CLEAR(hh, names);
         free(pool);
+}
+
+void strv_env_move(struct strv *s, struct strv *pairs)
+{
+        size_t n = s->n;
+
+        for (size_t k = 0; k < pairs->n; k++) {
+                char *pair = pairs->v[k];
+                size_t len = (size_t)(strchr(pair, '=') + 1 - pair), i = 0;
+
+                while (i < n && (*s->v[i] != *pair || strncmp(s->v[i], pair, len) != 0))
+                        i++;
+                if (i == n) {
+                        strv_push_take(s, pair);
+                } else {
+                        free(s->v[i]);
+                        s->v[i] = pair;
+                }
+        }
+        pairs->n = 0;
+        strv_finish(pairs);
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/macros.h"
 #include "base/memory.h"
@@ -34,8 +35,13 @@ bool strv_has(const struct strv *s, const char *text);
 /* The vector as an environment of NAME=VALUE; set replaces. Each looks at all entries. */
 const char *strv_env_get(const struct strv *s, const char *name);
 void strv_env_set(struct strv *s, const char *name, const char *value);
+void strv_env_set_number(struct strv *s, const char *name, uint32_t value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
 /* Removes the variable; NAME* removes all that begin so. */
 void strv_env_unset(struct strv *s, const char *pattern);
+/* Appends a variable that is not there. */
+void strv_env_add(struct strv *s, const char *name, const char *value);
 /* Sets all @pairs, in order; entries without a name are left out. Linear in both. */
 void strv_env_merge(struct strv *s, const struct strv *pairs);
+/* Sets all @pairs, which are few and have different names, and empties the list. */
+void strv_env_move(struct strv *s, struct strv *pairs);

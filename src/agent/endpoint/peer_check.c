@@ -34,6 +34,7 @@ struct peer_check {
         struct strv told;
         uint32_t rejected;
         bool ask_owners;
+        bool own_read;
 };
 
 /* --- sets of addresses ------------------------------------------------------------------------ */
@@ -65,7 +66,6 @@ static bool has_address(const struct addresses *s, const unsigned char addr[16])
 struct peer_check *peer_check_create(const struct strv *peers, bool ask_owners)
 {
         struct peer_check *c = xcalloc(1, sizeof(*c));
-        struct ifaddrs *all = NULL;
         unsigned char addr[16];
 
         c->ask_owners = ask_owners;
@@ -73,14 +73,7 @@ struct peer_check *peer_check_create(const struct strv *peers, bool ask_owners)
         for (size_t i = 0; i < peers->n; i++)
                 if (owner_ends_address(peers->v[i], addr))
                         add_address(&c->peers, addr);
-        if (getifaddrs(&all) < 0)
-                all = NULL;
-        for (struct ifaddrs *i = all; i; i = i->ifa_next)
-                if (i->ifa_addr && sockdiag_address(i->ifa_addr, addr))
-                        add_address(&c->own, addr);
-        freeifaddrs(all);
         sort_addresses(&c->peers);
-        sort_addresses(&c->own);
         return c;
 }
 
@@ -116,6 +109,23 @@ static int admit_local_peer(struct peer_check *c, int fd, const struct sockaddr 
         return 0;
 }
 
+/* Reads the addresses with the first connection that may come from one of them. */
+static bool is_own_address(struct peer_check *c, const unsigned char addr[16])
+{
+        struct ifaddrs *all;
+        unsigned char own[16];
+
+        if (!c->own_read && getifaddrs(&all) == 0) {
+                c->own_read = true;
+                for (struct ifaddrs *i = all; i; i = i->ifa_next)
+                        if (i->ifa_addr && sockdiag_address(i->ifa_addr, own))
+                                add_address(&c->own, own);
+                freeifaddrs(all);
+                sort_addresses(&c->own);
+        }
+        return has_address(&c->own, addr);
+}
+
 int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct error *why)
 {
         struct sockaddr_storage theirs, ours;
@@ -136,7 +146,7 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
         ret->port = sockdiag_port(peer);
         ret->own_port = sockdiag_port(self);
         loopback = IN6_IS_ADDR_LOOPBACK(&from) || (four && addr[12] == 127);
-        if (loopback || IN6_ARE_ADDR_EQUAL(&from, &to) || has_address(&c->own, addr))
+        if (loopback || IN6_ARE_ADDR_EQUAL(&from, &to) || is_own_address(c, addr))
                 return admit_local_peer(c, fd, peer, self, why);
         if (!has_address(&c->peers, addr))
                 return err_set(why, EPERM, "not a node of this job");

@@ -60,7 +60,7 @@ void pmi_library_add_env(struct strv *env, const char *job_dir, const struct lau
         if (buf_append(&clique, "", 1) < 0)
                 return;
         strv_env_set(env, "HNLAUNCH_PMI_CLIQUE", (const char *)buf_data(&clique));
-        strv_env_setf(env, "FLUX_JOB_ID", "%u", number_attempt(l));
+        strv_env_set_number(env, "FLUX_JOB_ID", number_attempt(l));
         strv_env_set(env, "FLUX_PMI_LIBRARY_PATH", library);
         if (!strv_env_get(env, "OMPI_MCA_orte_tmpdir_base"))
                 strv_env_set(env, "OMPI_MCA_orte_tmpdir_base", folder);

@@ -61,7 +61,6 @@ struct pmi_link {
         uint32_t n_ranks;
         unsigned handles;              /* not closed yet, and 1 until pmi_link_destroy() */
         char address[INET_ADDRSTRLEN]; /* this node towards rank 0's; "" = not known, or one node */
-        char buffer[READ_SIZE];
 };
 
 static void unref_pmi_link(struct pmi_link *link)
@@ -129,11 +128,11 @@ static void take_pmi_bytes(struct pmi_client *k, const void *bytes, size_t len)
         disconnect_client(k);
 }
 
-static void on_pmi_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
+static void on_pmi_alloc(uv_handle_t *h UNUSED, size_t suggested UNUSED, uv_buf_t *ret)
 {
-        struct pmi_conn *c = h->data;
+        static char buffer[READ_SIZE]; /* used until on_pmi_read() returns */
 
-        *ret = uv_buf_init(c->client->link->buffer, READ_SIZE);
+        *ret = uv_buf_init(buffer, READ_SIZE);
 }
 
 static void on_pmi_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)

@@ -51,8 +51,11 @@ static const char *const session[] = {
 
 static bool matches_pattern(const char *name, size_t len, const char *pattern)
 {
-        size_t n = strlen(pattern);
+        size_t n;
 
+        if (*pattern != *name && *pattern != '*')
+                return false;
+        n = strlen(pattern);
         if (n && pattern[n - 1] == '*')
                 return len >= n - 1 && !strncmp(name, pattern, n - 1);
         return len == n && !strncmp(name, pattern, n);

@@ -49,27 +49,24 @@ static unsigned add_variables(struct strv *env, const struct launch_order *l,
 {
         struct nccl_variable all[N_VARIABLES];
         const char *ras = strv_env_get(env, "NCCL_RAS_ENABLE");
-        struct strv own = STRV_INIT;
         unsigned set = 0;
 
         list_variables(all, v);
         if (v->ras_addr && (!ras || strcmp(ras, "0") != 0) &&
             !is_users_choice(env, l, "NCCL_RAS_ADDR"))
-                strv_env_set(&own, "NCCL_RAS_ADDR", v->ras_addr);
+                strv_env_add(env, "NCCL_RAS_ADDR", v->ras_addr);
         for (unsigned i = 0; i < N_VARIABLES; i++) {
                 const struct nccl_variable *p = &all[i];
 
                 if (is_users_choice(env, l, p->name) || is_users_choice(env, l, p->old))
                         continue;
                 if (p->name && p->value)
-                        strv_env_set(&own, p->name, p->value);
+                        strv_env_add(env, p->name, p->value);
                 if (older && p->old && p->old_value) {
-                        strv_env_set(&own, p->old, p->old_value);
+                        strv_env_add(env, p->old, p->old_value);
                         set |= 1u << i;
                 }
         }
-        strv_env_merge(env, &own);
-        strv_finish(&own);
         return set;
 }
 

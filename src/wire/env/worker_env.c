@@ -54,7 +54,7 @@ struct number_variable {
 static void set_variables(struct strv *env, const struct number_variable *v, size_t n)
 {
         for (size_t i = 0; i < n; i++)
-                strv_env_setf(env, v[i].name, "%u", v[i].value);
+                strv_env_set_number(env, v[i].name, v[i].value);
 }
 
 static void set_numbers(struct strv *env, const struct launch_order *l, const struct launch_rank *r)
@@ -120,7 +120,7 @@ static void set_job(struct strv *env, const struct launch_order *l, const char *
 {
         strv_env_set(env, HN_RUN_ID, l->run_id);
         strv_env_set(env, "MASTER_ADDR", l->master_addr);
-        strv_env_setf(env, "MASTER_PORT", "%u", l->master_port);
+        strv_env_set_number(env, "MASTER_PORT", l->master_port);
         if (store_path)
                 strv_env_set(env, HN_STORE, store_path);
         if (error_file && !l->per_node)
@@ -134,7 +134,7 @@ static void set_first_node(struct strv *env, const struct launch_first_node *fir
         for (uint32_t i = 0; i < first->n_ports; i++) {
                 char *name = port_name_variable(first->ports[i].name);
 
-                strv_env_setf(env, name, "%u", first->ports[i].number);
+                strv_env_set_number(env, name, first->ports[i].number);
                 free(name);
         }
 }
@@ -144,14 +144,14 @@ static void set_pmi(struct rank_env *e, const struct launch_order *l, const stru
 {
         if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return;
-        strv_env_setf(&e->own, "PMI_RANK", "%u", r->rank);
-        strv_env_setf(&e->own, "PMI_SIZE", "%u", l->world_size);
-        strv_env_setf(&e->own, "MPI_LOCALRANKID", "%u", r->local_rank);
-        strv_env_setf(&e->own, "MPI_LOCALNRANKS", "%u", l->n_ranks);
+        strv_env_set_number(&e->own, "PMI_RANK", r->rank);
+        strv_env_set_number(&e->own, "PMI_SIZE", l->world_size);
+        strv_env_set_number(&e->own, "MPI_LOCALRANKID", r->local_rank);
+        strv_env_set_number(&e->own, "MPI_LOCALNRANKS", l->n_ranks);
         if (l->mpi.kind == MPI_PMI2)
                 strv_env_set(&e->own, "PMI_JOBID", l->run_id);
         if (l->mpi.kind == MPI_PMI_PORT)
-                strv_env_setf(&e->own, "PMI_ID", "%u", r->rank);
+                strv_env_set_number(&e->own, "PMI_ID", r->rank);
 }
 
 /* Of Open MPI. Version 4 asks for a PMIx server only if it believes to be under jsrun, whose
@@ -162,11 +162,11 @@ static void set_open_mpi(struct rank_env *e, const struct launch_order *l,
         if (l->mpi.kind != MPI_PMIX)
                 return;
         strv_env_set(&e->own, "JSM_JSRUN_PORT", "1");
-        strv_env_setf(&e->own, "OMPI_COMM_WORLD_RANK", "%u", r->rank);
-        strv_env_setf(&e->own, "OMPI_COMM_WORLD_SIZE", "%u", l->world_size);
-        strv_env_setf(&e->own, "OMPI_COMM_WORLD_LOCAL_RANK", "%u", r->local_rank);
-        strv_env_setf(&e->own, "OMPI_COMM_WORLD_LOCAL_SIZE", "%u", l->n_ranks);
-        strv_env_setf(&e->own, "OMPI_COMM_WORLD_NODE_RANK", "%u", r->local_rank);
+        strv_env_set_number(&e->own, "OMPI_COMM_WORLD_RANK", r->rank);
+        strv_env_set_number(&e->own, "OMPI_COMM_WORLD_SIZE", l->world_size);
+        strv_env_set_number(&e->own, "OMPI_COMM_WORLD_LOCAL_RANK", r->local_rank);
+        strv_env_set_number(&e->own, "OMPI_COMM_WORLD_LOCAL_SIZE", l->n_ranks);
+        strv_env_set_number(&e->own, "OMPI_COMM_WORLD_NODE_RANK", r->local_rank);
 }
 
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
@@ -235,8 +235,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
         set_open_mpi(&e, l, r);
         set_python(&e, l);
         if (!l->per_node && !has_variable(&e, "OMP_NUM_THREADS"))
-                strv_env_setf(&e.own, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
+                strv_env_set_number(&e.own, "OMP_NUM_THREADS", MAX(threads, 1U));
         compat_env_set(&e.own, env, l, r, cores);
-        strv_env_merge(env, &e.own);
-        strv_finish(&e.own);
+        strv_env_move(env, &e.own);
 }

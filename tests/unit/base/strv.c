@@ -48,6 +48,11 @@ TEST(env_set_replaces)
         strv_env_set(&s, "A", "3");
         strv_env_setf(&s, "C", "%d", 4);
         assert_int_equal(s.n, 3);
+        strv_env_set_number(&s, "D", 0);
+        strv_env_set_number(&s, "E", UINT32_MAX);
+        assert_string_equal(s.v[3], "D=0");
+        assert_string_equal(s.v[4], "E=4294967295");
+        assert_null(s.v[5]);
         assert_string_equal(strv_env_get(&s, "A"), "3");
         assert_string_equal(strv_env_get(&s, "AB"), "2");
         assert_string_equal(strv_env_get(&s, "C"), "4");
@@ -114,6 +119,29 @@ TEST(merge_is_as_many_sets)
         strv_finish(&merged);
         strv_finish(&set);
         strv_finish(&pairs);
+}
+
+TEST(move_is_a_merge_that_empties_the_pairs)
+{
+        static const char *const old[] = { "A=1", "none", "B=2", "AB=4" };
+        static const char *const more[] = { "B=x", "C=5", "A=", "D==", "AC=6" };
+        struct strv merged = STRV_INIT, moved = STRV_INIT, pairs = STRV_INIT;
+
+        for (size_t i = 0; i < ARRAY_SIZE(old); i++) {
+                strv_push(&merged, old[i]);
+                strv_push(&moved, old[i]);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(more); i++)
+                strv_push(&pairs, more[i]);
+        strv_env_merge(&merged, &pairs);
+        strv_env_move(&moved, &pairs);
+        assert_int_equal(pairs.n, 0);
+        assert_int_equal(moved.n, merged.n);
+        for (size_t i = 0; i < merged.n; i++)
+                assert_string_equal(moved.v[i], merged.v[i]);
+        assert_null(moved.v[moved.n]);
+        strv_finish(&merged);
+        strv_finish(&moved);
 }
 
 static double cost_of_merge(unsigned n)
