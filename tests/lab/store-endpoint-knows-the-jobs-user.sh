@@ -12,7 +12,9 @@ lab_up 3 1
 python=/usr/bin/python3 # of the nodes; every user may run it
 
 # key.py ADDR PORT [VALUE]: sets the key, if there is a value, and prints what it is. A closed connection is "rejected".
+# The connection comes from the address in FROM, if there is one.
 cat >key.py <<'EOF2'
+import os
 import socket
 import struct
 import sys
@@ -23,7 +25,7 @@ def text(value):
 
 
 key = text(b"/nccl_id")
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 60)
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 60, (os.environ.get("FROM", ""), 0))
 try:
     s.sendall(b"\0\xce\xf7\x85\x3c")
     if sys.argv[3:]:
@@ -53,6 +55,8 @@ quit() {
 
 second=$LAB_NET.9.2 # node002 has it, too, when it greets
 lab exec node002 ip addr add "$second/16" dev eth0
+local=$LAB_NET.9.1 # a greeting tells no address of lo
+lab exec node001 ip addr add "$local/32" dev lo
 for i in 1 2; do
     lab exec "node00$i" sh -c \
         "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6; ip addr add fd77::$i/64 dev eth0 nodad"
@@ -61,6 +65,8 @@ launch
 is 'the user sets a key on the node of the store' "$(user_on node001 'an id')" 'an id'
 is 'and reads it on another node' "$(user_on node002)" 'an id'
 is 'another user of the same node is rejected' "$(other_on node001 thief)" rejected
+is 'a second address of that node is its own, too: the user' "$(FROM=$local user_on node001)" 'an id'
+is 'and another one' "$(FROM=$local other_on node001)" rejected
 is 'so is another user of another node' "$(other_on node002 thief)" rejected
 is 'who has changed nothing' "$(user_on node003)" 'an id'
 ok 'it is told, with uid and node' \
@@ -98,7 +104,7 @@ from_box() { box "$python" - "${where[@]}" <key.py; }
 is 'sockets that the agent cannot see: rejected' "$(from_box)" rejected
 ok 'the message has a number, node, address and option' \
     wait_for grep -q "^warning\[HN410\]: .*from $second:.*: node002 has no such socket.*-o net.store_peers=node" "$ERR"
-is 'each address was told once' "$(grep -c 'rejected connection' "$ERR")" 5
+is 'each address was told once' "$(grep -c 'rejected connection' "$ERR")" 6
 quit
 exits 'the job went on until Ctrl-C' 130
 
