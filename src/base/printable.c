@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every function goes through a text by put_char(), which decides for one character how to write
+ * it. Columns are counted in characters.
+ */
 #include "base/printable.h"
 
 #include <langinfo.h>
@@ -75,11 +79,19 @@ size_t printable_put(struct buf *to, const char *text, size_t len)
         return width;
 }
 
+static bool is_utf8(void)
+{
+        return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+const char *printable_ellipsis(void)
+{
+        return is_utf8() ? "\xe2\x80\xa6" : "...";
+}
+
 void printable_cut(struct buf *to, const char *text, size_t len, size_t columns)
 {
-        bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-        const char *mark = utf8 ? "\xe2\x80\xa6" : "...";
-        size_t most = columns - (utf8 ? 1 : 3), width = 0, fits = 0;
+        size_t most = columns - (is_utf8() ? 1 : 3), width = 0, fits = 0;
 
         for (size_t i = 0; i < len && width <= columns;) {
                 i += put_char(NULL, text + i, len - i, &width);
@@ -88,7 +100,7 @@ void printable_cut(struct buf *to, const char *text, size_t len, size_t columns)
         }
         printable_put(to, text, width <= columns ? len : fits);
         if (width > columns)
-                buf_appends(to, mark);
+                buf_appends(to, printable_ellipsis());
 }
 
 char *printable_text(const char *text, size_t columns)

@@ -35,6 +35,9 @@ size_t printable_put(struct buf *to, const char *text, size_t len);
 /* The same for at most @columns; longer text is cut and ends with an ellipsis. */
 void printable_cut(struct buf *to, const char *text, size_t len, size_t columns);
 
+/* The ellipsis: "...", in UTF-8 one character. */
+const char *printable_ellipsis(void);
+
 /* Returns @text in printable form, cut in the same way, for free(). */
 char *printable_text(const char *text, size_t columns);
 

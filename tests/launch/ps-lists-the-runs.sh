@@ -63,6 +63,24 @@ hn_of ps --json
 is 'JSON has for how long no step has come' "$(python3 -c 'import json, sys
 r = next(r for r in json.load(sys.stdin)["runs"] if r["running"])
 print(r["stalled_ms"] >= 10000, r.get("left_ms"), r["state"])' <"$TMP/of.out")" 'True None running'
+shown_at() { # COLUMNS [--watch]: what a terminal of that width shows
+    LC_ALL=C.UTF-8 timeout 5 script -qfc "stty cols $1; '$HNLAUNCH' ps${2-}" /dev/null </dev/null | tr -d '\r' >narrow
+}
+titles() { head -n 1 "$1" | xargs; }
+left_out=0
+for columns in 200 120 100 80 70 60 50 40; do
+    shown_at "$columns"
+    is "$columns columns: no line is wider" "$(LC_ALL=C.UTF-8 grep -E ".{$((columns + 1))}" narrow)" ''
+    want=' RUN STARTED TIME HOST NODES RANKS STEP LEFT STATE PROGRAM' n=0
+    for title in HOST STARTED NODES RANKS LEFT TIME STEP; do
+        [[ " $(titles narrow)" != "$want" ]] || break
+        want=${want/ $title/} n=$((n + 1))
+    done
+    is "$columns columns: columns are left out in their order" " $(titles narrow)" "$want"
+    ok "$columns columns: not fewer than on a wider terminal" test "$n" -ge "$left_out"
+    left_out=$n
+done
+is '40 columns: none of the seven is left' "$left_out" 7
 kill -INT "$PID"
 finish
 stopped() { grep -q 'stopped (130)' "$TMP/watched"; }
@@ -71,7 +89,7 @@ kill "$watcher"
 is 'on what is no terminal it paints nothing' "$(grep -c $'\033' "$TMP/watched")" 0
 hn -q --local 1 sh -c 'exit 3' 'a word of its own' and a long line of words behind
 for watch in '' ' --watch'; do
-    LC_ALL=C.UTF-8 timeout 5 script -qfc "stty cols 40; '$HNLAUNCH' ps$watch" /dev/null </dev/null | tr -d '\r' >narrow
+    shown_at 40 "$watch"
     ok "40 columns$watch: a row has run, state and program" grep -qE "^[a-z0-9]{5}  .*failed \(3\)  sh -c 'exit.*…$" narrow
     is "40 columns$watch: no line is wider" "$(sed 's/\x1b[^A-Za-z]*[A-Za-z]//g' narrow | LC_ALL=C.UTF-8 grep -E '.{41}')" ''
 done

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first half describes a run cell by cell, from the answer or the records. The table has the
- * running runs first and a few ended ones below; the column LEFT is shown only if a run has an
- * estimate. --json prints the same runs with the fields of their descriptions. --watch repeats
- * until the reader of standard output is gone.
+ * running runs first and a few ended ones below. The column LEFT is shown only if a run has an
+ * estimate, on a terminal STEP only if a run has told a step; a narrow terminal has fewer columns
+ * (text_table.h). --json prints the same runs with the fields of their descriptions. --watch
+ * repeats until the reader of standard output is gone.
  */
 #include "head/commands/run_ps.h"
 
@@ -18,20 +19,16 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "base/memory.h"
-#include "base/printable.h"
 #include "base/strv.h"
 #include "head/core/json_text.h"
 #include "head/core/shell_words.h"
 #include "head/output/say.h"
+#include "head/output/text_table.h"
 #include "head/term/columns.h"
 
 enum {
         ENDED_SHOWN = 5, /* without --all */
         WATCH_S = 2,     /* between two looks of --watch */
-        GAP = 2,         /* between columns */
-        PROGRAM_LEAST = 16,
-        STATE_LEAST = 8,
-        WIDE = 120, /* columns without values have a place */
 };
 
 enum ps_column {
@@ -44,19 +41,21 @@ enum ps_column {
         PS_STEP,
         PS_LEFT,
         PS_STATE,
-        PS_PROGRAM, /* the last: it has what is left of a line */
+        PS_PROGRAM,
         PS_COLUMNS,
 };
 
-static const struct {
-        const char *name;
-        bool right;
-} ps_columns[PS_COLUMNS] = {
-        [PS_RUN] = { "RUN", false },     [PS_STARTED] = { "STARTED", false },
-        [PS_TIME] = { "TIME", true },    [PS_HOST] = { "HOST", false },
-        [PS_NODES] = { "NODES", true },  [PS_RANKS] = { "RANKS", true },
-        [PS_STEP] = { "STEP", true },    [PS_LEFT] = { "LEFT", true },
-        [PS_STATE] = { "STATE", false }, [PS_PROGRAM] = { "PROGRAM", false },
+static const struct text_column ps_columns[PS_COLUMNS] = {
+        [PS_RUN] = { "RUN", 0, 0, 0 },
+        [PS_STARTED] = { "STARTED", 0, 6, 0 },
+        [PS_TIME] = { "TIME", TEXT_RIGHT, 2, 0 },
+        [PS_HOST] = { "HOST", 0, 7, 0 },
+        [PS_NODES] = { "NODES", TEXT_RIGHT, 5, 0 },
+        [PS_RANKS] = { "RANKS", TEXT_RIGHT, 4, 0 },
+        [PS_STEP] = { "STEP", TEXT_RIGHT, 1, 0 },
+        [PS_LEFT] = { "LEFT", TEXT_RIGHT, 3, 0 },
+        [PS_STATE] = { "STATE", 0, 0, 8 },
+        [PS_PROGRAM] = { "PROGRAM", TEXT_TRUNCATE, 0, 16 },
 };
 
 char *run_state_text(const struct run *r)
@@ -189,7 +188,7 @@ static void describe_run_row(char **cells, const struct run *r)
         cells[PS_RUN] = xstrdup(r->id);
         cells[PS_STARTED] = describe_start(r);
         cells[PS_TIME] = describe_time(r);
-        cells[PS_HOST] = printable_text(json_member(r->info, "host"), SIZE_MAX);
+        cells[PS_HOST] = xstrdup(json_member(r->info, "host"));
         cells[PS_NODES] = describe_number(r, "num_nodes");
         cells[PS_RANKS] = describe_number(r, "world_size");
         cells[PS_STEP] = describe_steps(r);
@@ -206,99 +205,39 @@ static bool is_over(const struct run *r)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* The columns that fit on the terminal, with their widths; 0 = left out. */
-struct ps_layout {
-        size_t widths[PS_COLUMNS];
-        size_t program; /* at most */
-};
-
-static struct ps_layout choose_columns(char *(*rows)[PS_COLUMNS], size_t n, bool any_left,
-                                       bool any_step)
+static bool column_is_empty(const struct text_table *t, enum ps_column column)
 {
-        /* The first is left out first. */
-        static const enum ps_column order[] = { PS_HOST, PS_STARTED, PS_NODES, PS_RANKS,
-                                                PS_LEFT, PS_TIME,    PS_STEP };
-        size_t columns = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO) : SIZE_MAX / 2;
-        struct ps_layout l = { 0 };
-        size_t used = 0;
-
-        for (int c = 0; c < PS_PROGRAM; c++) {
-                if ((c == PS_LEFT && !any_left) || (c == PS_STEP && !any_step && columns < WIDE))
-                        continue;
-                l.widths[c] = strlen(ps_columns[c].name);
-                for (size_t i = 0; i < n; i++)
-                        l.widths[c] =
-                                MAX(l.widths[c], columns_count(rows[i][c], strlen(rows[i][c])));
-                used += l.widths[c] + GAP;
-        }
-        for (size_t i = 0; i < ARRAY_SIZE(order) && used + PROGRAM_LEAST > columns; i++) {
-                used -= l.widths[order[i]] ? l.widths[order[i]] + GAP : 0;
-                l.widths[order[i]] = 0;
-        }
-        if (used + PROGRAM_LEAST > columns) {
-                size_t rest = used - l.widths[PS_STATE] + PROGRAM_LEAST;
-
-                l.widths[PS_STATE] = columns > rest + STATE_LEAST ? columns - rest : STATE_LEAST;
-                used = rest - PROGRAM_LEAST + l.widths[PS_STATE];
-        }
-        l.program = columns > used ? columns - used : 1;
-        return l;
-}
-
-static void add_ps_row(struct buf *to, const struct ps_layout *l, char *const *cells)
-{
-        for (int c = 0; c < PS_PROGRAM; c++) {
-                size_t width = l->widths[c], own = columns_count(cells[c], strlen(cells[c]));
-                int fill = (int)(width - MIN(own, width));
-
-                if (!width)
-                        continue;
-                buf_printf(to, "%*s", ps_columns[c].right ? fill : 0, "");
-                printable_cut(to, cells[c], strlen(cells[c]), width);
-                buf_printf(to, "%*s", (ps_columns[c].right ? 0 : fill) + GAP, "");
-        }
-        printable_cut(to, cells[PS_PROGRAM], strlen(cells[PS_PROGRAM]), l->program);
-        buf_appends(to, "\n");
+        for (size_t i = 0; i < t->n_rows; i++)
+                if (*t->rows[i][column])
+                        return false;
+        return true;
 }
 
 /* Returns a table of the runs that go on, and behind them of the last @ended others, malloc'ed;
  * adds to *@hidden how many are in no row. */
 static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hidden)
 {
-        char *(*rows)[PS_COLUMNS] = xcalloc(l->n + 1, sizeof(*rows)), *titles[PS_COLUMNS];
-        struct buf b = BUF_INIT;
-        struct ps_layout layout;
-        bool any_left = false, any_step = false;
-        size_t n = 0;
+        CLEANUP(text_table_finish)
+        struct text_table t = { .columns = ps_columns,
+                                .n_columns = PS_COLUMNS,
+                                .width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO)
+                                                               : 0 };
 
         for (size_t i = 0; i < l->n; i++)
-                any_left |= shows_no_left(&l->v[i]) || (l->v[i].state == RUN_GOES_ON &&
-                                                        json_object_get(l->v[i].info, "left_ms"));
-        for (size_t i = 0; i < l->n; i++)
                 if (!is_over(&l->v[i]))
-                        describe_run_row(rows[n++], &l->v[i]);
+                        describe_run_row(text_table_add(&t), &l->v[i]);
         for (size_t i = 0; i < l->n; i++) {
                 if (!is_over(&l->v[i]))
                         continue;
                 if (ended)
-                        describe_run_row(rows[n++], &l->v[i]);
+                        describe_run_row(text_table_add(&t), &l->v[i]);
                 else
                         ++*hidden;
                 ended -= ended > 0;
         }
-        for (size_t i = 0; i < n; i++)
-                any_step |= *rows[i][PS_STEP];
-        for (int c = 0; c < PS_COLUMNS; c++)
-                titles[c] = (char *)(uintptr_t)ps_columns[c].name;
-        layout = choose_columns(rows, n, any_left, any_step);
-        add_ps_row(&b, &layout, titles);
-        for (size_t i = 0; i < n; i++) {
-                add_ps_row(&b, &layout, rows[i]);
-                for (int c = 0; c < PS_COLUMNS; c++)
-                        free(rows[i][c]);
-        }
-        free(rows);
-        return buf_steal(&b);
+        t.hidden[PS_LEFT] = column_is_empty(&t, PS_LEFT);
+        t.hidden[PS_STEP] = t.width && column_is_empty(&t, PS_STEP);
+        return text_table_format(&t);
 }
 
 static void print_runs_json(const struct run_list *l)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hnlaunch-table.so: the layout of text_table, by libsmartcols. A table with a column that may be
- * cut gives it the rest of the terminal's width; any other is cut at its end.
+ * hnlaunch-table.so: the layout of text_table, by libsmartcols. The cells are printable and fit the
+ * terminal.
  */
 #include <libsmartcols.h>
 #include <stdlib.h>
@@ -13,19 +13,18 @@
 static struct libscols_table *create_columns(const struct text_table *t)
 {
         struct libscols_table *s = scols_new_table();
-        bool nowrap = true;
 
         for (size_t i = 0; s && i < t->n_columns; i++) {
-                unsigned flags = t->columns[i].flags;
+                struct libscols_column *c = scols_table_new_column(
+                        s, t->columns[i].name, 0,
+                        (t->columns[i].flags & TEXT_RIGHT ? SCOLS_FL_RIGHT : 0) |
+                                (t->hidden[i] ? SCOLS_FL_HIDDEN : 0));
 
-                nowrap &= !(flags & TEXT_TRUNCATE);
-                scols_table_new_column(s, t->columns[i].name, flags & TEXT_TRUNCATE ? 0.9 : 0.1,
-                                       (flags & TEXT_RIGHT ? SCOLS_FL_RIGHT : 0) |
-                                               (flags & TEXT_TRUNCATE ? SCOLS_FL_TRUNC : 0) |
-                                               (t->hidden[i] ? SCOLS_FL_HIDDEN : 0));
+                if (c)
+                        scols_column_set_safechars(c, "\\"); /* of an escape */
         }
         if (s) {
-                scols_table_enable_nowrap(s, nowrap);
+                scols_table_set_termforce(s, SCOLS_TERMFORCE_NEVER);
                 scols_table_set_column_separator(s, "  ");
         }
         return s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/output/text_table.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "base/printable.h"
 #include "head/nodes/install_paths.h"
 #include "head/output/say.h"
+#include "head/term/columns.h"
 
 char **text_table_add(struct text_table *t)
 {
@@ -62,23 +64,69 @@ static void append_plain_row(struct buf *b, const struct text_table *t, char *co
         for (size_t i = 0; i < t->n_columns; i++) {
                 if (t->hidden[i])
                         continue;
-                const char *text = !cells ? t->columns[i].name : cells[i] ? cells[i] : "";
-
                 buf_appends(b, gap);
-                printable_put(b, text, strlen(text));
+                buf_appends(b, !cells ? t->columns[i].name : cells[i]);
                 gap = "  ";
         }
         buf_appends(b, "\n");
 }
 
-char *text_table_format(const struct text_table *t)
+/* Makes the cells of a column printable. Returns the width of the widest. */
+static size_t escape_cells(struct text_table *t, size_t column)
+{
+        size_t width = strlen(t->columns[column].name);
+
+        for (size_t i = 0; i < t->n_rows; i++) {
+                char **cell = &t->rows[i][column];
+                char *text = printable_text(*cell ? *cell : "", SIZE_MAX);
+
+                free(*cell);
+                *cell = text;
+                width = MAX(width, columns_count(text, strlen(text)));
+        }
+        return width;
+}
+
+static void cut_cells(struct text_table *t, size_t column, size_t width)
+{
+        for (size_t i = 0; i < t->n_rows; i++) {
+                struct buf b = BUF_INIT;
+
+                columns_cut(&b, t->rows[i][column], width);
+                free(t->rows[i][column]);
+                t->rows[i][column] = buf_steal(&b);
+        }
+}
+
+static void fit_columns(struct text_table *t)
+{
+        size_t widths[TEXT_COLUMNS_MAX] = { 0 }, whole[TEXT_COLUMNS_MAX];
+
+        for (size_t i = 0; i < t->n_columns; i++)
+                if (!t->hidden[i])
+                        widths[i] = escape_cells(t, i);
+        memcpy(whole, widths, sizeof(whole));
+        if (t->width)
+                text_columns_fit(t->columns, t->n_columns, TEXT_GAP, t->width, widths);
+        for (size_t i = 0; i < t->n_columns; i++) {
+                t->hidden[i] = !widths[i];
+                if (widths[i] < whole[i] && widths[i])
+                        cut_cells(t, i, widths[i]);
+        }
+}
+
+char *text_table_format(struct text_table *t)
 {
         table_layout_fn *layout = t->n_rows ? find_layout() : NULL;
-        char *text = layout ? layout(t) : NULL;
         struct buf b = BUF_INIT;
+        char *text;
 
-        if (text || !t->n_rows)
-                return text ? text : xstrdup("");
+        if (!t->n_rows)
+                return xstrdup("");
+        fit_columns(t);
+        text = layout ? layout(t) : NULL;
+        if (text)
+                return text;
         append_plain_row(&b, t, NULL);
         for (size_t i = 0; i < t->n_rows; i++)
                 append_plain_row(&b, t, t->rows[i]);

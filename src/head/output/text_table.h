@@ -2,9 +2,12 @@
 /*
  * Text table: rows of cells -> lines whose columns stand below each other
  *
- * The layout is done by hnlaunch-table.so, which is loaded for the first table: a launch that
- * prints none does not pay for libsmartcols. Without the module rows have a tab between cells, and
- * a warning tells of it once (HN835). Main thread only.
+ * The layout is done by hnlaunch-table.so, which is loaded for the first table: a launch without
+ * tables does not pay for libsmartcols. Without the module cells are not aligned (HN835, once).
+ * Main thread only.
+ *
+ * On a terminal columns without room are left out, the one of the highest rank first; without any
+ * more of those, cells are cut.
  */
 #pragma once
 
@@ -15,28 +18,38 @@
 
 enum {
         TEXT_COLUMNS_MAX = 12,
+        TEXT_GAP = 2,      /* blanks between columns */
         TEXT_RIGHT = 1,    /* numbers */
-        TEXT_TRUNCATE = 2, /* cut so that a line fits the terminal; else the last columns are */
+        TEXT_TRUNCATE = 2, /* one column of a table, with the rest of a line */
 };
 
 struct text_column {
         const char *name;
         unsigned flags; /* TEXT_* */
+        unsigned rank;  /* the highest is left out first; 0 = never */
+        size_t least;   /* width to which cells may be cut; 0 = never */
 };
 
 struct text_table {
         const struct text_column *columns;
         size_t n_columns;
         bool hidden[TEXT_COLUMNS_MAX];
+        size_t width; /* of the terminal; 0 = none: all columns, nothing is cut */
         char ***rows; /* each has @n_columns cells; NULL = empty */
         size_t n_rows, cap;
 };
 
 /* Adds a row. Returns its cells, to be set to malloc'ed texts. */
 char **text_table_add(struct text_table *t);
-/* Returns a line of names and one for each row, each with a newline, malloc'ed; "" without rows. */
-char *text_table_format(const struct text_table *t);
+/* Returns a line of names and one for each row, each with a newline, malloc'ed; "" without rows.
+ * Cells become printable, and are cut; columns are hidden. */
+char *text_table_format(struct text_table *t);
 void text_table_finish(struct text_table *t); /* fits CLEANUP() */
+
+/* Makes @widths less until @n columns fit into @width; 0 = left out, by the caller or here. Pure.
+ */
+void text_columns_fit(const struct text_column *columns, size_t n, size_t gap, size_t width,
+                      size_t *widths);
 
 /* Does the layout for text_table_format(), in hnlaunch-table.so. NULL: out of memory. */
 typedef char *table_layout_fn(const struct text_table *t);

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/format.h"
 #include "base/printable.h"
@@ -18,6 +19,7 @@
 #include "head/options/config.h"
 #include "head/output/text_table.h"
 #include "head/report/plan_view.h"
+#include "head/term/columns.h"
 #include "wire/env/gpu_list.h"
 #include "wire/env_names.h"
 
@@ -38,17 +40,19 @@ enum column {
         COLUMNS
 };
 
-static const struct text_column plan_columns[COLUMNS] = { { "NODE", TEXT_RIGHT },
-                                                          { "HOST", 0 },
-                                                          { "ADDRESS", 0 },
-                                                          { "VIA", 0 },
-                                                          { "RANKS", TEXT_RIGHT },
-                                                          { "SLOTS", TEXT_RIGHT },
-                                                          { "GPUS", 0 },
-                                                          { "CORES", TEXT_RIGHT },
-                                                          { "MEMORY", TEXT_RIGHT },
-                                                          { "ARCH", 0 },
-                                                          { "FROM", 0 } };
+static const struct text_column plan_columns[COLUMNS] = {
+        [COL_NODE] = { "NODE", TEXT_RIGHT, 0, 0 },
+        [COL_HOST] = { "HOST", 0, 0, 8 },
+        [COL_ADDRESS] = { "ADDRESS", 0, 4, 0 },
+        [COL_VIA] = { "VIA", 0, 3, 0 },
+        [COL_RANKS] = { "RANKS", TEXT_RIGHT, 0, 5 },
+        [COL_SLOTS] = { "SLOTS", TEXT_RIGHT, 1, 0 },
+        [COL_GPUS] = { "GPUS", 0, 0, 4 },
+        [COL_CORES] = { "CORES", TEXT_RIGHT, 5, 0 },
+        [COL_MEMORY] = { "MEMORY", TEXT_RIGHT, 6, 0 },
+        [COL_ARCH] = { "ARCH", 0, 7, 0 },
+        [COL_FROM] = { "FROM", TEXT_TRUNCATE, 2, 12 },
+};
 
 /* Numbers in short; parts of GPUs as CUDA_VISIBLE_DEVICES names them, or by their place there. */
 static char *fold_gpus(const struct plan_view *v, const struct intlist *gpus)
@@ -178,6 +182,8 @@ static void print_nodes(FILE *to, const struct plan_view *v)
         CLEANUP(text_table_finish)
         struct text_table t = { .columns = plan_columns,
                                 .n_columns = COLUMNS,
+                                .width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO)
+                                                               : 0,
                                 .hidden = { [COL_ADDRESS] = true,
                                             [COL_VIA] = !v->parents,
                                             [COL_GPUS] = !gpus_matter(v),

@@ -117,7 +117,7 @@ static void format_step(const struct rank_row *r, char *to, size_t size)
         if (p->note && *p->note) {
                 CLEANUP(free_textp) char *note = xstrdup(p->note);
 
-                printable_mask(note); /* libsmartcols escapes backslashes again */
+                printable_mask(note); /* for libsmartcols a backslash may be four columns wide */
                 buf_appends(&text, " ");
                 printable_cut(&text, note, strlen(note), PRINTABLE_NOTE);
         }
@@ -292,9 +292,11 @@ enum column {
 };
 
 static const struct text_column rank_columns[] = {
-        { "RANK", TEXT_RIGHT }, { "HOST", 0 },  { "LOCAL", TEXT_RIGHT },
-        { "PID", TEXT_RIGHT },  { "ALIVE", 0 }, { "LAST SEEN", 0 },
-        { "STORE", 0 },         { "STEP", 0 },  { "NOW", 0 },
+        [COL_RANK] = { "RANK", TEXT_RIGHT, 0, 0 },   [COL_HOST] = { "HOST", 0, 0, 8 },
+        [COL_LOCAL] = { "LOCAL", TEXT_RIGHT, 5, 0 }, [COL_PID] = { "PID", TEXT_RIGHT, 4, 0 },
+        [COL_ALIVE] = { "ALIVE", 0, 0, 0 },          [COL_SEEN] = { "LAST SEEN", 0, 3, 0 },
+        [COL_STORE] = { "STORE", 0, 0, 12 },         [COL_STEP] = { "STEP", 0, 2, 0 },
+        [COL_NOW] = { "NOW", TEXT_TRUNCATE, 1, 8 },
 };
 
 static void add_table_row(struct text_table *table, const struct rank_table *t,

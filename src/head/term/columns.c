@@ -6,6 +6,7 @@
 #include <wchar.h>
 
 #include "base/macros.h"
+#include "base/printable.h"
 
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
 
@@ -101,6 +102,25 @@ void columns_shorten(struct buf *to, const char *s, size_t columns)
         buf_append(to, s, begin);
         buf_append(to, GAP, gap);
         buf_append(to, s + end, n - end);
+}
+
+void columns_cut(struct buf *to, const char *s, size_t columns)
+{
+        const char *mark = printable_ellipsis();
+        size_t n = strlen(s), wide = columns_count(mark, strlen(mark)), fits, word;
+
+        if (columns_count(s, n) <= columns) {
+                buf_append(to, s, n);
+                return;
+        }
+        fits = word = columns_fitting(s, n, columns - MIN(columns, wide));
+        while (word > fits / 2 && s[word] != ' ')
+                word--;
+        fits = word > fits / 2 ? word : fits;
+        while (fits && s[fits - 1] == ' ')
+                fits--;
+        buf_append(to, s, fits);
+        buf_append(to, mark, columns_fitting(mark, strlen(mark), columns));
 }
 
 static struct winsize size_of_terminal(int fd)

@@ -23,6 +23,10 @@ size_t columns_char_start(const char *s, size_t at);
 /* Appends @s, at most @columns wide: a longer text loses its middle, "gpu-long...-b.example". */
 void columns_shorten(struct buf *to, const char *s, size_t columns);
 
+/* Appends @s, at most @columns wide: a longer text loses its end and has an ellipsis, behind a word
+ * if a word ends in the second half of what fits. */
+void columns_cut(struct buf *to, const char *s, size_t columns);
+
 /* Returns the width of the terminal at @fd; 80 if unknown. */
 size_t columns_of_terminal(int fd);
 /* Returns its height; 24 if unknown. */

@@ -51,6 +51,34 @@ TEST(long_texts_lose_their_middle)
         }
 }
 
+static void expect_cut(const char *s, size_t columns, const char *want)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        columns_cut(&b, s, columns);
+        buf_append(&b, "", 1);
+        assert_string_equal((const char *)buf_data(&b), want);
+        assert_true(count((const char *)buf_data(&b)) <= columns);
+}
+
+TEST(long_texts_lose_their_end)
+{
+        expect_cut("rank 5 is slow: others wait 35 %", 32, "rank 5 is slow: others wait 35 %");
+        expect_cut("rank 5 is slow: others wait 35 %", 31, "rank 5 is slow: others wait 35…");
+        expect_cut("rank 5 is slow: others wait 35 %", 30, "rank 5 is slow: others wait…");
+        expect_cut("rank 5 is slow: others wait 35 %", 16, "rank 5 is slow:…");
+        expect_cut("rank 5  is slow", 9, "rank 5…");
+        expect_cut("python /a/very/long/path/of/train.py", 20, "python /a/very/long…");
+        expect_cut("gpu001.example", 13, "gpu001.examp…");
+        expect_cut("gpu001.example", 1, "…");
+        expect_cut("gpu001.example", 0, "");
+        expect_cut(WIDE WIDE WIDE, 5, WIDE WIDE "…");
+        expect_cut(WIDE WIDE WIDE, 4, WIDE "…");
+        setlocale(LC_CTYPE, "C");
+        expect_cut("gpu001.example", 13, "gpu001.exa...");
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int main(void)
 {
         setlocale(LC_CTYPE, "C.UTF-8");
