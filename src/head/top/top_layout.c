@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns are chosen by rank: the most important come first as long as the width lasts, and columns
- * without any value are left out. The note column gets the remaining width. Titles, hosts and ranks
- * are rows of the same cells, so cells stand below each other without a second pass. The head line
- * and the lines for several hosts alike are written freely and cut at the width.
+ * Columns are chosen by rank (text_columns_fit()); columns without any value take no part. The note
+ * column gets the width that remains. Titles, hosts and ranks are rows of the same cells, so cells
+ * stand below each other without a second pass. The head line and the lines for several hosts alike
+ * are written freely and cut at the width.
  */
 #include "head/top/top_layout.h"
 
@@ -15,6 +15,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/output/text_table.h"
 #include "head/term/columns.h"
 
 enum {
@@ -27,28 +28,29 @@ enum {
         FEW_FRAMES = 4, /* too few to tell whether steps go on */
 };
 
-static const struct {
-        const char *title;
-        size_t width;
-        int rank; /* of importance, 0 = the most important */
-        bool right;
-} top_columns[TOP_COLUMNS] = {
-        [TOP_HOST] = { "HOST", HOST_MIN, 0, false },
-        [TOP_RANKS] = { "RANKS", 7, 10, false },
-        [TOP_UP] = { "UP", 5, 4, true },
-        [TOP_STEP] = { "STEP", 7, 2, true },
-        [TOP_LAG] = { "LAG", 5, 3, true },
-        [TOP_WAIT] = { "WAIT", 14, 8, false },
-        [TOP_BUSY] = { "BUSY", 5, 5, true },
-        [TOP_CPU] = { "CPU", 5, 6, true },
-        [TOP_MEM] = { "MEM", 6, 9, true },
-        [TOP_GPU] = { "GPU%", 4, 7, true },
-        [TOP_GMEM] = { "GMEM", 10, 12, true },
-        [TOP_TEMP] = { "TEMP", 4, 14, true },
-        [TOP_POWER] = { "POWER", 6, 13, true },
-        [TOP_NET] = { "NET RX/TX", 12, 15, true },
-        [TOP_OUT] = { "OUT", 6, 11, true },
-        [TOP_NOTE] = { "NOTE", NOTE_MIN, 1, false },
+static const struct text_column top_columns[TOP_COLUMNS] = {
+        [TOP_HOST] = { "HOST", 0, 0, 0 },
+        [TOP_RANKS] = { "RANKS", 0, 10, 0 },
+        [TOP_UP] = { "UP", TEXT_RIGHT, 4, 0 },
+        [TOP_STEP] = { "STEP", TEXT_RIGHT, 2, 0 },
+        [TOP_LAG] = { "LAG", TEXT_RIGHT, 3, 0 },
+        [TOP_WAIT] = { "WAIT", 0, 8, 0 },
+        [TOP_BUSY] = { "BUSY", TEXT_RIGHT, 5, 0 },
+        [TOP_CPU] = { "CPU", TEXT_RIGHT, 6, 0 },
+        [TOP_MEM] = { "MEM", TEXT_RIGHT, 9, 0 },
+        [TOP_GPU] = { "GPU%", TEXT_RIGHT, 7, 0 },
+        [TOP_GMEM] = { "GMEM", TEXT_RIGHT, 12, 0 },
+        [TOP_TEMP] = { "TEMP", TEXT_RIGHT, 14, 0 },
+        [TOP_POWER] = { "POWER", TEXT_RIGHT, 13, 0 },
+        [TOP_NET] = { "NET RX/TX", TEXT_RIGHT, 15, 0 },
+        [TOP_OUT] = { "OUT", TEXT_RIGHT, 11, 0 },
+        [TOP_NOTE] = { "NOTE", TEXT_TRUNCATE, 1, 0 },
+};
+
+static const size_t top_widths[TOP_COLUMNS] = {
+        [TOP_RANKS] = 7, [TOP_UP] = 5,    [TOP_STEP] = 7, [TOP_LAG] = 5, [TOP_WAIT] = 14,
+        [TOP_BUSY] = 5,  [TOP_CPU] = 5,   [TOP_MEM] = 6,  [TOP_GPU] = 4, [TOP_GMEM] = 10,
+        [TOP_TEMP] = 4,  [TOP_POWER] = 6, [TOP_NET] = 12, [TOP_OUT] = 6,
 };
 
 /* --- columns ---------------------------------------------------------------------------------- */
@@ -76,56 +78,54 @@ static size_t find_note_width(const struct top_frame *f)
 
 void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t width)
 {
-        size_t most = MAX(MIN(width / 3, (size_t)HOST_MAX), (size_t)HOST_MIN), used = 0;
-        size_t note = MIN(find_note_width(f), MAX(width / 3, (size_t)NOTE_MIN));
+        size_t most = MAX(MIN(width / 3, (size_t)HOST_MAX), (size_t)HOST_MIN);
+        struct text_column columns[TOP_COLUMNS];
 
         *l = (struct top_layout){ .width = width, .gap = width < NARROW ? 1 : 2 };
-        for (int rank = 0; rank < TOP_COLUMNS; rank++)
-                for (int c = 0; c < TOP_COLUMNS; c++) {
-                        size_t own = c == TOP_HOST ? MAX(MIN(f->name_width, most), (size_t)HOST_MIN)
-                                     : c == TOP_NOTE ? note
-                                                     : top_columns[c].width;
-                        size_t gap = used ? l->gap : 0;
-
-                        if (top_columns[c].rank != rank || !column_has_values(f, c) ||
-                            used + gap + own > width)
-                                continue;
-                        l->columns[c] = own;
-                        used += gap + own;
-                }
-        if (l->columns[TOP_NOTE])
-                l->columns[TOP_NOTE] += width - used;
+        memcpy(columns, top_columns, sizeof(columns));
+        columns[TOP_NOTE].least =
+                MIN(find_note_width(f), MAX(width / (width < NARROW ? 3 : 2), (size_t)NOTE_MIN));
+        for (int c = 0; c < TOP_COLUMNS; c++)
+                if (column_has_values(f, c))
+                        l->columns[c] = top_widths[c];
+        l->columns[TOP_HOST] = MAX(MIN(f->name_width, most), (size_t)HOST_MIN);
+        l->columns[TOP_NOTE] = width;
+        text_columns_fit(columns, TOP_COLUMNS, l->gap, width, l->columns);
 }
 
 /* Appends @text, cut or filled to the width of a column. */
 static void add_cell(const struct top_layout *l, enum top_column c, const char *text,
                      struct buf *to)
 {
-        CLEANUP(buf_finish) struct buf plain = BUF_INIT;
+        CLEANUP(buf_finish) struct buf whole = BUF_INIT, plain = BUF_INIT;
         size_t width = l->columns[c], used;
 
         if (!width)
                 return;
         if (c != TOP_HOST)
                 buf_printf(to, "%*s", (int)l->gap, "");
-        if (c == TOP_HOST && columns_count(text, strlen(text)) > width)
-                columns_shorten(&plain, text, width);
+        printable_put(&whole, text, strlen(text));
+        buf_append(&whole, "", 1);
+        if (c == TOP_HOST)
+                columns_shorten(&plain, (const char *)buf_data(&whole), width);
+        else if (c == TOP_NOTE)
+                columns_cut(&plain, (const char *)buf_data(&whole), width);
         else
-                printable_put(&plain, text, strlen(text));
-        used = columns_fitting((const char *)buf_data(&plain), buf_len(&plain), width);
-        buf_truncate(&plain, used);
-        used = columns_count((const char *)buf_data(&plain), used);
-        if (top_columns[c].right)
+                buf_append(&plain, buf_data(&whole),
+                           columns_fitting((const char *)buf_data(&whole), buf_len(&whole) - 1,
+                                           width));
+        used = columns_count((const char *)buf_data(&plain), buf_len(&plain));
+        if (top_columns[c].flags & TEXT_RIGHT)
                 buf_printf(to, "%*s", (int)(width - used), "");
         buf_append(to, buf_data(&plain), buf_len(&plain));
-        if (!top_columns[c].right && c != TOP_NOTE)
+        if (!(top_columns[c].flags & TEXT_RIGHT) && c != TOP_NOTE)
                 buf_printf(to, "%*s", (int)(width - used), "");
 }
 
 void top_layout_titles(const struct top_layout *l, struct buf *to)
 {
         for (int c = 0; c < TOP_COLUMNS; c++)
-                add_cell(l, c, top_columns[c].title, to);
+                add_cell(l, c, top_columns[c].name, to);
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */

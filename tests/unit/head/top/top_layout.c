@@ -235,6 +235,17 @@ TEST(the_rank_that_others_wait_for_is_slow)
                  "b         2-3          2                    99%                 "
                  "rank 2 is slow: others wait ~28 %\n"
                  "a         0-1          2                   ~71%\n");
+        table_is(
+                &f, 80,
+                "run k3f9  1.0s  4 ranks on 2 nodes  running\n"
+                "HOST         UP  WAIT             BUSY    CPU  NOTE\n"
+                "b             2                    99%         rank 2 is slow: others wait ~28 %\n"
+                "a             2                   ~71%\n");
+        table_is(&f, 44,
+                 "run k3f9  1.0s  4 ranks on 2 nodes  running\n"
+                 "HOST        UP  BUSY   CPU NOTE\n"
+                 "b            2   99%       rank 2 is slow:…\n"
+                 "a            2  ~71%\n");
         top_frame_finish(&f);
         f = read_busy(71, 70, 99, 72, "looks");
         assert_int_equal(f.slow.cost, 28);
