@@ -92,7 +92,10 @@ static void cut_cells(struct text_table *t, size_t column, size_t width)
         for (size_t i = 0; i < t->n_rows; i++) {
                 struct buf b = BUF_INIT;
 
-                columns_cut(&b, t->rows[i][column], width);
+                if (t->columns[column].flags & TEXT_NAME)
+                        columns_shorten(&b, t->rows[i][column], width);
+                else
+                        columns_cut(&b, t->rows[i][column], width);
                 free(t->rows[i][column]);
                 t->rows[i][column] = buf_steal(&b);
         }

@@ -21,6 +21,7 @@ enum {
         TEXT_GAP = 2,      /* blanks between columns */
         TEXT_RIGHT = 1,    /* numbers */
         TEXT_TRUNCATE = 2, /* one column of a table, with the rest of a line */
+        TEXT_NAME = 4,     /* a cell that is cut loses its middle */
 };
 
 struct text_column {

@@ -42,7 +42,7 @@ enum column {
 
 static const struct text_column plan_columns[COLUMNS] = {
         [COL_NODE] = { "NODE", TEXT_RIGHT, 0, 0 },
-        [COL_HOST] = { "HOST", 0, 0, 8 },
+        [COL_HOST] = { "HOST", TEXT_NAME, 0, 8 },
         [COL_ADDRESS] = { "ADDRESS", 0, 4, 0 },
         [COL_VIA] = { "VIA", 0, 3, 0 },
         [COL_RANKS] = { "RANKS", TEXT_RIGHT, 0, 5 },

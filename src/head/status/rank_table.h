@@ -55,6 +55,7 @@ struct rank_table {
         uint32_t rejected; /* connections to the store */
         bool *answered;    /* by node */
         const char *run_id;
+        size_t width; /* of the terminal for the rows of messages; 0 = none */
 };
 
 /* Borrows @plan, @hosts and the name of the run. */

@@ -292,10 +292,10 @@ enum column {
 };
 
 static const struct text_column rank_columns[] = {
-        [COL_RANK] = { "RANK", TEXT_RIGHT, 0, 0 },   [COL_HOST] = { "HOST", 0, 0, 8 },
+        [COL_RANK] = { "RANK", TEXT_RIGHT, 0, 0 },   [COL_HOST] = { "HOST", TEXT_NAME, 0, 8 },
         [COL_LOCAL] = { "LOCAL", TEXT_RIGHT, 5, 0 }, [COL_PID] = { "PID", TEXT_RIGHT, 4, 0 },
-        [COL_ALIVE] = { "ALIVE", 0, 0, 0 },          [COL_SEEN] = { "LAST SEEN", 0, 3, 0 },
-        [COL_STORE] = { "STORE", 0, 0, 12 },         [COL_STEP] = { "STEP", 0, 2, 0 },
+        [COL_ALIVE] = { "ALIVE", 0, 0, 7 },          [COL_SEEN] = { "LAST SEEN", 0, 3, 0 },
+        [COL_STORE] = { "STORE", 0, 0, 9 },          [COL_STEP] = { "STEP", 0, 2, 0 },
         [COL_NOW] = { "NOW", TEXT_TRUNCATE, 1, 8 },
 };
 
@@ -358,7 +358,9 @@ char *rank_table_print(const struct rank_table *t, rank_filter filter)
         const struct rank_row **v = xcalloc(t->n, sizeof(const struct rank_row *));
         bool stores = rank_table_count(t, rank_row_joined);
         CLEANUP(text_table_finish)
-        struct text_table table = { rank_columns, ARRAY_SIZE(rank_columns) };
+        struct text_table table = { .columns = rank_columns,
+                                    .n_columns = ARRAY_SIZE(rank_columns),
+                                    .width = t->width };
         struct buf lines = BUF_INIT, out = BUF_INIT;
         CLEANUP(free_textp) char *text = NULL;
         size_t n = 0;

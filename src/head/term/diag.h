@@ -25,6 +25,8 @@
 #include "base/buf.h"
 #include "base/macros.h"
 
+enum { DIAG_ROWS_AT = 6 }; /* columns in front of a row, in a message without a source */
+
 struct diag {
         int id;          /* HN number, 110 -> "HN110"; 0 = a "note" */
         int exit;        /* exit code if this ends the launch (sysexits, decision D16) */
