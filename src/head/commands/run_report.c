@@ -107,7 +107,8 @@ static void print_report(const struct options *o, const struct story *s, const c
                 json_decref(j);
                 return;
         }
-        story_print(&text, s, no_verdict, columns_of_terminal(STDOUT_FILENO));
+        story_print(&text, s, no_verdict,
+                    isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO) : 0);
         fwrite(buf_data(&text), 1, buf_len(&text), stdout);
 }
 

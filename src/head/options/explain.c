@@ -106,26 +106,11 @@ int explain_check(const struct strv *words, struct diags *d)
 
 void explain_put_folded(size_t columns, size_t at, size_t indent, const char *text)
 {
-        size_t start = at, gap = 0; /* of the words of this line, and before the next */
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
-        while (*text) {
-                size_t len = strcspn(text, " ");
-
-                if (at > start && at + gap + len > columns) {
-                        printf("\n%*s", (int)indent, "");
-                        at = start = indent;
-                }
-                gap = at > start ? gap : 0;
-                len = MIN(len, columns - MIN(start, columns - 1));
-                printf("%*s%.*s", (int)gap, "", (int)len, text);
-                at += gap + len;
-                text += len;
-                gap = strspn(text, " ");
-                text += gap;
-                if (!gap)
-                        at = columns; /* the rest of a word goes on below */
-        }
-        putchar('\n');
+        columns_fold(&b, text, columns, at, indent);
+        buf_appends(&b, "\n");
+        fwrite(buf_data(&b), 1, buf_len(&b), stdout);
 }
 
 void explain_put_wrapped(size_t columns, size_t indent, const char *text)
@@ -208,9 +193,16 @@ static void put_number_list(size_t columns)
         put_exits(columns, 2);
 }
 
-void explain_print_exits(size_t columns)
+/* Returns how wide lines may be: as the terminal, or as one of 80 columns. */
+static size_t explain_columns(void)
 {
-        put_exits(MIN(columns, (size_t)COLUMNS_MAX), 0);
+        return MIN(MAX(columns_of_terminal(STDOUT_FILENO), (size_t)COLUMNS_MIN),
+                   (size_t)COLUMNS_MAX);
+}
+
+void explain_print_exits(void)
+{
+        put_exits(explain_columns(), 0);
 }
 
 /* ---- for programs ---- */
@@ -294,9 +286,8 @@ static void print_json(const struct strv *words)
 
 void explain_print(const struct strv *words, bool json)
 {
-        size_t columns = columns_of_terminal(STDOUT_FILENO);
+        size_t columns = explain_columns();
 
-        columns = MIN(MAX(columns, (size_t)COLUMNS_MIN), (size_t)COLUMNS_MAX);
         if (json) {
                 print_json(words);
                 return;

@@ -19,14 +19,14 @@ int explain_check(const struct strv *words, struct diags *d);
  * words have passed explain_check(). */
 void explain_print(const struct strv *words, bool json);
 
-/* Prints @text and a newline; a line that would pass @columns is broken at a blank, and goes on
- * behind @indent blanks, which the caller has filled in the first line. */
+/* Prints @text as columns_fold(), and a newline; the caller has filled @indent columns of the first
+ * line. */
 void explain_put_wrapped(size_t columns, size_t indent, const char *text);
-/* The same with @at columns filled in the first line. Longer words are broken. */
+/* The same with @at columns filled in the first line. */
 void explain_put_folded(size_t columns, size_t at, size_t indent, const char *text);
 
 /* Prints the code and meaning of each exit code, a line or more for each. */
-void explain_print_exits(size_t columns);
+void explain_print_exits(void);
 
 /* Prints a line for each number, for programs: "error" or "exit", number, meaning, cause, remedy
  * and (of errors) the title of the group, separated by tabs. */

@@ -378,10 +378,10 @@ static void print_one_option(const struct option_def *def)
 static void print_exits(void)
 {
         put_help_text("exit codes: the first failing rank's own, or\n\n");
-        explain_print_exits(help_columns());
+        explain_print_exits();
         put_help_text(
                 "\nThe last line on standard error says which it was and why; hnlaunch explain "
-                "CODE says\nmore.\n");
+                "CODE\nsays more.\n");
 }
 
 static void print_table(void);

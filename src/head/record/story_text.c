@@ -22,6 +22,9 @@
 #include "head/term/columns.h"
 
 enum {
+        COLUMNS = 80, /* without a terminal */
+        LEGEND_COLUMNS = 64,
+        TEXT_LEAST = 30,   /* columns of a text that stands below its beginning */
         ROWS = 16,         /* nodes with a drawn start */
         HOST_COLUMNS = 20, /* columns of a host's name */
         FAILURES = 8,
@@ -226,6 +229,19 @@ size_t story_attempts_hidden(const struct story *s)
         return n < 2 ? n : n - MIN(n, (size_t)ATTEMPTS);
 }
 
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* Appends the text of a row from column @at on, and a newline; on a terminal, @columns, lines of
+ * the text are folded. */
+static void put_story_row(struct buf *to, const char *text, size_t columns, size_t at)
+{
+        CLEANUP(free_textp) char *plain = printable_text(text, SIZE_MAX);
+
+        columns_fold(to, plain, columns ? columns : SIZE_MAX, at,
+                     columns < at + TEXT_LEAST ? 4 : at);
+        buf_appends(to, "\n");
+}
+
 /* --- the start of each node ------------------------------------------------------------------- */
 
 /* Writes @letter from @from_us to @until_us, at least once. */
@@ -269,7 +285,7 @@ static void draw_node(const struct story *s, const struct story_node *n, char *r
                 row[i] = ' ';
 }
 
-/* The part of the node in a phase, "" unless the phase ended last there. */
+/* Appends the part of the node in a phase if the phase ended last there. */
 static void append_last_phases(struct buf *to, const struct story *s, size_t node)
 {
         const char *sep = "   <- ";
@@ -306,7 +322,7 @@ static void append_host(struct buf *to, const char *host, size_t width)
 static void print_start(struct buf *to, const struct story *s, size_t columns)
 {
         CLEANUP(free_textp) char *phases = story_phases_text(s), *path = story_path_text(s, "->");
-        size_t name = 4, width, shown = 0;
+        size_t name = 4, width, shown = 0, wide = columns ? columns : COLUMNS;
         char row[256];
 
         if (!s->n_phases)
@@ -318,25 +334,31 @@ static void print_start(struct buf *to, const struct story *s, size_t columns)
         for (size_t i = 0; i < s->n_nodes; i++)
                 name = MAX(name, MIN(columns_count(s->nodes[i].host, strlen(s->nodes[i].host)),
                                      (size_t)HOST_COLUMNS));
-        width = MIN(MAX(columns > name + 30 ? columns - name - 30 : 0, (size_t)20),
+        name = MIN(name, wide / 3);
+        width = MIN(MAX(wide > name + 36 ? wide - name - 36 : 0, MIN(wide / 2, (size_t)20)),
                     sizeof(row) - 1);
         append_host(to, "node", name);
         buf_printf(to, "  0%*s\n", (int)width - 1, story_span(end_of_start(s)).text);
         for (size_t i = 0; i < s->n_nodes; i++) {
+                struct buf line = BUF_INIT;
+
                 if (!has_row(s, i, shown))
                         continue;
                 shown++;
                 draw_node(s, &s->nodes[i], row, width);
                 append_host(to, s->nodes[i].host, name);
-                buf_printf(to, "  %.*s", (int)width, row);
-                append_last_phases(to, s, i);
-                buf_appends(to, "\n");
+                buf_appends(to, "  ");
+                buf_append(&line, row, width);
+                append_last_phases(&line, s, i);
+                CLEANUP(free_textp) char *text = buf_steal(&line);
+
+                put_story_row(to, text, columns, name + 2);
         }
         if (shown < s->n_nodes)
                 buf_printf(to, "and %zu more; --html shows all\n", s->n_nodes - shown);
-        buf_appends(to, "C connect  A agent  ");
-        buf_appends(to, s->n_nodes && s->nodes[0].pushed_us >= 0 ? "P push  " : "");
-        buf_appends(to, "S start  J join  . waits for others\n");
+        buf_printf(to, "C connect  A agent%s%sS start  J join  . waits for others\n",
+                   s->n_nodes && s->nodes[0].pushed_us >= 0 ? "  P push" : "",
+                   wide < LEGEND_COLUMNS ? "\n" : "  ");
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -346,13 +368,14 @@ static void print_steps(struct buf *to, const struct story *s, size_t columns)
         static const char *const shades[] = { "·", "░", "▒", "▓", "█" };
         const struct trace_places places = { s->node_of, s->n_ranks, s->n_nodes };
         struct step_times t;
-        size_t name = 12, width;
+        size_t name = 12, width, wide = columns ? columns : COLUMNS;
 
         for (size_t i = 0; i < s->n_nodes; i++)
                 name = MAX(name, MIN(columns_count(s->nodes[i].host, strlen(s->nodes[i].host)),
                                      (size_t)HOST_COLUMNS) +
                                          11);
-        width = MIN(MAX(columns > name + 14 ? columns - name - 14 : 0, (size_t)6), (size_t)100);
+        name = MIN(name, wide / 2);
+        width = MIN(MAX(wide > name + 14 ? wide - name - 14 : 0, (size_t)6), (size_t)100);
         step_times_find(&t, &s->log, &places, width);
         if (t.n_rows)
                 buf_printf(to,
@@ -375,7 +398,8 @@ static void print_steps(struct buf *to, const struct story *s, size_t columns)
                 buf_appends(to, "\n");
         }
         if (t.n_rows)
-                buf_appends(to, "· as the median  ░ 1.1 times  ▒ 1.25  ▓ 1.6  █ 2.5 and more\n");
+                buf_printf(to, "· as the median  ░ 1.1 times  ▒ 1.25%s▓ 1.6  █ 2.5 and more\n",
+                           wide < LEGEND_COLUMNS ? "\n" : "  ");
         step_times_finish(&t);
 }
 
@@ -392,7 +416,7 @@ static void print_sentence(struct buf *to, const char *name, char *text)
 }
 
 /* Appends a text, shortened to a row. */
-static void put_row_text(struct buf *to, const char *text)
+static void append_row_text(struct buf *to, const char *text)
 {
         char row[PRINTABLE_ROW];
 
@@ -401,7 +425,7 @@ static void put_row_text(struct buf *to, const char *text)
         buf_printf(to, "  %s", row);
 }
 
-static void print_failures(struct buf *to, const struct story *s)
+static void print_failures(struct buf *to, const struct story *s, size_t columns)
 {
         const json_t *f;
         size_t i, first = story_verdict_has_first(s);
@@ -409,7 +433,7 @@ static void print_failures(struct buf *to, const struct story *s)
         json_array_foreach(s->failures, i, f)
         {
                 json_t *rank = json_object_get(f, "rank"), *j;
-                CLEANUP(buf_finish) struct buf line = BUF_INIT;
+                struct buf line = BUF_INIT;
 
                 if (i < first)
                         continue;
@@ -420,7 +444,7 @@ static void print_failures(struct buf *to, const struct story *s)
                         buf_printf(to, "  and %zu more\n", json_array_size(s->failures) - i);
                         break;
                 }
-                buf_printf(&line, "%8s  ", story_span(story_failure_us(f)).text);
+                buf_printf(to, "  %8s  ", story_span(story_failure_us(f)).text);
                 if (strncmp(json_member(f, "text"), "rank ",
                             5)) { /* else the text names the rank */
                         if (rank)
@@ -433,16 +457,16 @@ static void print_failures(struct buf *to, const struct story *s)
                 if ((j = json_object_get(f, "code")))
                         buf_printf(&line, "  code %lld", (long long)json_integer_value(j));
                 if (*json_member(f, "text"))
-                        put_row_text(&line, json_member(f, "text"));
+                        append_row_text(&line, json_member(f, "text"));
                 if (json_is_true(json_object_get(f, "echo")))
                         buf_appends(&line, "  (follows from another)");
-                buf_appends(to, "  ");
-                printable_put(to, (const char *)buf_data(&line), buf_len(&line));
-                buf_appends(to, "\n");
+                CLEANUP(free_textp) char *text = buf_steal(&line);
+
+                put_story_row(to, text, columns, 12);
         }
 }
 
-static void print_attempts(struct buf *to, const struct story *s)
+static void print_attempts(struct buf *to, const struct story *s, size_t columns)
 {
         const json_t *all = json_object_get(s->summary, "attempts");
         size_t n = json_array_size(all), hidden = story_attempts_hidden(s);
@@ -459,14 +483,15 @@ static void print_attempts(struct buf *to, const struct story *s)
                 buf_printf(to, "  %3lld %8s  ",
                            (long long)json_integer_value(json_object_get(a, "attempt")),
                            story_span(json_integer_value(json_object_get(a, "us"))).text);
-                printable_put(to, cause, strlen(cause));
-                buf_appends(to, *text ? "\n                " : "");
-                printable_put(to, text, strlen(text));
-                buf_appends(to, "\n");
+                put_story_row(to, cause, columns, 16);
+                if (!*text)
+                        continue;
+                buf_printf(to, "%*s", 16, "");
+                put_story_row(to, text, columns, 16);
         }
 }
 
-static void print_notes(struct buf *to, const struct story *s)
+static void print_notes(struct buf *to, const struct story *s, size_t columns)
 {
         size_t shown = 0;
 
@@ -485,8 +510,7 @@ static void print_notes(struct buf *to, const struct story *s)
                 if (shown == 1)
                         buf_appends(to, "\nwhat happened:\n");
                 buf_printf(to, "  %8s  %-13s ", story_span(n->us).text, n->what);
-                printable_put(to, text, strlen(text));
-                buf_appends(to, "\n");
+                put_story_row(to, text, columns, 13 + MAX(strlen(n->what), (size_t)13));
         }
         if (shown > NOTES)
                 buf_printf(to, "  and %zu more\n", shown - NOTES);
@@ -505,9 +529,9 @@ void story_print(struct buf *to, const struct story *s, const char *no_verdict, 
         print_sentence(to, "where the ranks were", story_where_text(s));
         print_sentence(to, "first divergence", story_divergence_text(s));
         print_sentence(to, s->slow.rank.node < 0 ? "slow node" : "slow rank", story_slow_text(s));
-        print_failures(to, s);
-        print_attempts(to, s);
-        print_notes(to, s);
+        print_failures(to, s, columns);
+        print_attempts(to, s, columns);
+        print_notes(to, s, columns);
         print_steps(to, s, columns);
         print_start(to, s, columns);
         buf_appends(to, "\n");

@@ -10,8 +10,9 @@
 #include "base/buf.h"
 #include "head/record/story.h"
 
-/* Appends the report, @columns wide where possible; text of others is made harmless.
- * @no_verdict stands in the place of the verdict of a run without one. */
+/* Appends the report for a terminal of @columns, which rows of tables do not pass; 0 = no terminal.
+ * Text of others is made harmless. @no_verdict stands in the place of the verdict of a run without
+ * one. */
 void story_print(struct buf *to, const struct story *s, const char *no_verdict, size_t columns);
 /* Returns the same as JSON, a new reference. The names are a promise (CHANGELOG.md). */
 json_t *story_json(const struct story *s);

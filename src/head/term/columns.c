@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A text is measured from one character, or ESC [ sequence, to the next, by the locale. Functions
+ * that shorten or fold a text cut between two of these.
+ */
 #include "head/term/columns.h"
 
 #include <string.h>
@@ -121,6 +125,30 @@ void columns_cut(struct buf *to, const char *s, size_t columns)
                 fits--;
         buf_append(to, s, fits);
         buf_append(to, mark, columns_fitting(mark, strlen(mark), columns));
+}
+
+void columns_fold(struct buf *to, const char *text, size_t columns, size_t at, size_t indent)
+{
+        size_t start = at, gap = 0; /* of the words of this line, and before the next */
+
+        while (*text) {
+                size_t len = strcspn(text, " "), wide = columns_count(text, len);
+
+                if (at > start && at + gap + wide > columns) {
+                        buf_printf(to, "\n%*s", (int)indent, "");
+                        at = start = indent;
+                }
+                gap = at > start ? gap : 0;
+                len = MAX(columns_fitting(text, len, columns - MIN(start, columns - 1)),
+                          MIN(len, (size_t)1));
+                buf_printf(to, "%*s%.*s", (int)gap, "", (int)len, text);
+                at += gap + columns_count(text, len);
+                text += len;
+                gap = strspn(text, " ");
+                text += gap;
+                if (!gap)
+                        at = columns; /* the rest of a word goes on below */
+        }
 }
 
 static struct winsize size_of_terminal(int fd)

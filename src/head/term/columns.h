@@ -27,6 +27,11 @@ void columns_shorten(struct buf *to, const char *s, size_t columns);
  * if a word ends in the second half of what fits. */
 void columns_cut(struct buf *to, const char *s, size_t columns);
 
+/* Appends @text; a line that would pass @columns is broken at a blank, and goes on behind @indent
+ * blanks. The caller has filled @at columns of the first line. Words wider than a line are broken.
+ */
+void columns_fold(struct buf *to, const char *text, size_t columns, size_t at, size_t indent);
+
 /* Returns the width of the terminal at @fd; 80 if unknown. */
 size_t columns_of_terminal(int fd);
 /* Returns its height; 24 if unknown. */
