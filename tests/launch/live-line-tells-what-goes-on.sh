@@ -51,6 +51,37 @@ for how in -q --progress=none; do
     lacks "$how: there is no such line" tty '0s  2 ranks'
 done
 
+# The node of rank 1 gets its order when rank 0 has written.
+cat >relay.py <<'END'
+import os
+import subprocess
+import sys
+import time
+
+agent = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE)
+while data := os.read(0, 65536):
+    while b"short-program" in data and not os.path.exists("written"):
+        time.sleep(0.05)
+    agent.stdin.write(data)
+    agent.stdin.flush()
+agent.stdin.close()
+END
+cat >relay <<END
+#!/bin/sh
+[ "\$1" != b ] || exec python3 relay.py $PLAIN/hnlaunch-agent
+exec $PLAIN/hnlaunch-agent
+END
+chmod +x relay
+on_terminal --ssh-command ./relay -w a,b --oversubscribe --label none sh -c 'echo "$0 of rank $RANK"' short-program
+ok 'a rank writes before all ranks have started' wait_for holds tty 'short-program of rank 0'
+touch written
+finish
+exits 'that job ends' 0
+python3 "$ROOT/tests/lib/screen.py" 60 <tty >screen
+is 'the line of the start is above all output' "$(grep -oE '^hnlaunch: run|^ ok connect 2|^ ✔ connect 2|^short-program of rank [01]' screen | sed 's/ ✔/ ok/' | xargs)" \
+    'hnlaunch: run ok connect 2 short-program of rank 0 short-program of rank 1'
+is 'none is below' "$(grep -c spawn screen)" 0
+
 # An unfinished line of a rank stays, and nothing is drawn into it.
 on_terminal --label none --local 1 sh -c 'printf "your name? "; sleep 3; echo Ann'
 finish

@@ -2,10 +2,10 @@
 /*
  * Counts are taken from the event stream: each phase (connect, agents, push, spawn) prints a line
  * when the count is complete, with the time since the phase before; on a terminal all of them are
- * one line, printed when the ranks have started. A launch without remote nodes has no lines for
- * connecting. Between two lines, progress_tick() and EVENT_PUSH_PROGRESS update
- * the live line of a terminal ten times a second; elsewhere a plain line appears every five
- * seconds.
+ * one line above all output, printed when the ranks have started or one writes. A launch without
+ * remote nodes has no lines for connecting. Between two lines, progress_tick() and
+ * EVENT_PUSH_PROGRESS update the live line of a terminal ten times a second; elsewhere a plain line
+ * appears every five seconds.
  */
 #include "head/output/progress.h"
 
@@ -59,6 +59,7 @@ struct progress {
         struct push_progress push;
         struct phase phases[PHASES]; /* on a terminal: that are over, and not yet printed */
         int n_phases;
+        bool written;           /* a rank has: no line about the start has a place any more */
         struct live_line *live; /* while ranks run */
 };
 
@@ -106,8 +107,8 @@ static void print_phases(struct progress *p)
         p->n_phases = 0;
 }
 
-/* Ends a phase: a part of a line on a terminal, which is printed when the ranks have started, else
- * a line. */
+/* Ends a phase: a part of a line on a terminal, which is printed when the ranks have started or one
+ * writes, else a line. */
 static void end_phase(struct progress *p, const char *name, int64_t n, int64_t of, const char *note,
                       int64_t us)
 {
@@ -120,6 +121,8 @@ static void end_phase(struct progress *p, const char *name, int64_t n, int64_t o
                     *note ? " (" : "", note, *note ? ")" : "");
                 return;
         }
+        if (p->written)
+                return;
         p->n_phases = MIN(p->n_phases + 1, PHASES);
         *f = (struct phase){ .name = name, .n = n, .of = of, .us = us };
         snprintf(f->note, sizeof(f->note), "%s", note);
@@ -449,8 +452,12 @@ bool progress_draws_live(const struct progress *p)
 
 void progress_output(struct progress *p, int rank, uint8_t stream, const void *data, size_t len)
 {
-        if (p)
-                live_line_output(p->live, rank, stream, data, len);
+        if (!p)
+                return;
+        if (!p->written)
+                print_phases(p);
+        p->written = true;
+        live_line_output(p->live, rank, stream, data, len);
 }
 
 void progress_slow(struct progress *p, const char *text)
