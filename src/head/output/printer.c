@@ -628,13 +628,15 @@ void printer_draw_live(struct printer *o, const char *text, const char *bar)
                 return;
         erase_live(t);
         most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
-        rows = most > 3 ? printer_add_bars(o, columns, most - 1 - (last > text), &block) : 0;
-        line = xasprintf("%s%s", last, bar && !rows ? bar : "");
+        rows = most > 3 ? printer_add_bars(o, columns, most, 1 + (last > text), &block) : 0;
+        line = xasprintf("%s%s", rows < most ? last : "", bar && !rows ? bar : "");
         if (last > text) {
                 buf_append(&block, text, columns_fitting(text, (size_t)(last - text) - 1, columns));
                 buf_append(&block, "\n", 1);
                 rows++;
         }
+        if (rows == most) /* without the line */
+                buf_truncate(&block, buf_len(&block) - (rows-- > 0));
         buf_append(&block, line, columns_fitting(line, strlen(line), columns));
         sink_put(t->sink, buf_data(&block), buf_len(&block), NULL, 0);
         t->live = buf_len(&block) ? rows + 1 : 0;

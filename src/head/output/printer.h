@@ -101,9 +101,10 @@ bool printer_shows(const struct printer *o, int rank, uint8_t stream, size_t lin
 /* Writes lines of hnlaunch to stderr's destination, beginning on a new line. */
 void printer_tell(struct printer *o, const char *text, size_t len);
 /* Draws a line at the bottom of stderr's terminal, and above it a row for each line that a rank
- * draws again and again, PRINTER_ROWS in all at most; without such rows @bar stands behind the line
- * (NULL = nothing). The next output erases them. Rows are cut off to the terminal's width. Does
- * nothing while output waits or a line is unfinished, nor where a line cannot be erased. */
+ * draws again and again, PRINTER_ROWS in all at most: so many bars stand without the line. Without
+ * such rows @bar stands behind the line (NULL = nothing). The next output erases them. Rows are cut
+ * off to the terminal's width. Does nothing while output waits or a line is unfinished, nor where a
+ * line cannot be erased. */
 void printer_draw_live(struct printer *o, const char *text, const char *bar);
 /* A user has ended a line on the terminal @fd, and its echo has begun the next line there. */
 void printer_end_entered_line(struct printer *o, int fd);

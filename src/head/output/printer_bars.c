@@ -149,7 +149,8 @@ static void add_rest_row(const struct drawn_bar *v, size_t n, size_t columns, st
         buf_appends(to, "\n");
 }
 
-size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, struct buf *to)
+size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, size_t own,
+                        struct buf *to)
 {
         struct drawn_bar *v = NULL, bar;
         size_t n = 0, behind;
@@ -163,6 +164,7 @@ size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, st
                 }
         if (!n)
                 return 0;
+        most -= own == 1 && n == most ? 0 : own;
         qsort(v, n, sizeof(*v), n <= most ? compare_bar_ranks : compare_bars);
         behind = n <= most ? n : most - 2;
         for (size_t i = 0; i < behind; i++)

@@ -87,6 +87,8 @@ const void *printer_join_rows(struct printer_stream *st, const void *data, size_
 void printer_note_rows(struct terminal *t, const struct printer_stream *st, const void *text,
                        size_t n, bool mid_line);
 /* Appends a row, with its newline, for each line that a rank draws in the block of
- * printer_draw_live(). Of more than @most those that are the furthest behind, one that is the
- * furthest ahead, and one for all others. Returns the number of rows. */
-size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, struct buf *to);
+ * printer_draw_live(), @most rows in all, of which @own are not for bars. If the bars are too many,
+ * those that are the furthest behind, one that is the furthest ahead, and one for all others; @most
+ * bars leave out the one own row. Returns the number of rows. */
+size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, size_t own,
+                        struct buf *to);
