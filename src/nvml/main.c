@@ -3,9 +3,10 @@
  * hnlaunch-nvml: what the node's NVIDIA GPUs do, started by the agent
  *
  * A dynamic program, because libnvidia-ml belongs to the node's driver and no static program can
- * load it; and a process of its own, because a call into a driver in trouble may not return. It
- * writes a record about once a second to descriptor 0, which is a pipe to the agent: the library
- * may print to the others. It ends with the reader of the pipe.
+ * load a library; and a separate process, because a call into a driver in trouble may not return.
+ * It writes a record about once a second to descriptor 0, which is a pipe to the agent: the library
+ * may print to the others. The helper ends with the reader of the pipe. With an argument the helper
+ * writes once which processes hold memory of the GPUs.
  *
  * Names, signatures and units of NVML are written by hand from NVIDIA's reference of the API. A
  * library that lacks the function of a figure gives the others.
@@ -25,7 +26,7 @@
 enum {
         AGENT = 0,
         NVML_TEMPERATURE_GPU = 0,
-        CPU_SHARE = 250, /* a record takes a 250th of its interval at most: 0.4 % of a core */
+        CPU_SHARE = 250, /* a record takes a 250th of the interval at most: 0.4 % of a core */
 };
 
 struct nvml_use {
@@ -34,6 +35,12 @@ struct nvml_use {
 
 struct nvml_memory {
         unsigned long long total, free, used; /* bytes; .used has what the driver reserves */
+};
+
+struct nvml_process {
+        unsigned pid;
+        unsigned long long used;             /* bytes */
+        unsigned instance, compute_instance; /* of a part of a GPU */
 };
 
 /* Each returns 0 for success. */
@@ -45,6 +52,7 @@ static struct {
         int (*get_memory)(void *gpu, struct nvml_memory *memory);
         int (*get_temperature)(void *gpu, int sensor, unsigned *celsius);
         int (*get_power)(void *gpu, unsigned *milliwatts);
+        int (*get_processes)(void *gpu, unsigned *n, struct nvml_process *v);
 } nvml;
 
 /* False: there is no library, or it lacks what no figure can do without. */
@@ -61,6 +69,7 @@ static bool open_nvml(void)
                 { "nvmlDeviceGetMemoryInfo", &nvml.get_memory },
                 { "nvmlDeviceGetTemperature", &nvml.get_temperature },
                 { "nvmlDeviceGetPowerUsage", &nvml.get_power },
+                { "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.get_processes },
         };
         void *library = library_open("libnvidia-ml.so.1", RTLD_NOW), *function;
 
@@ -81,7 +90,7 @@ static uint32_t open_gpus(void *gpus[GPU_RECORD_GPUS])
         n = MIN(n, (unsigned)GPU_RECORD_GPUS);
         for (unsigned i = 0; i < n; i++)
                 if (nvml.get_gpu(i, &gpus[i]) != 0)
-                        gpus[i] = NULL; /* it keeps its place */
+                        gpus[i] = NULL; /* the place stays */
         return n;
 }
 
@@ -111,6 +120,26 @@ static void read_gpu_figures(struct gpu_figures *to, void *gpu)
                 to->watts = number / 1000 + (number % 1000 >= 500);
 }
 
+static void add_holders(struct gpu_holders *to, uint32_t index, void *gpu)
+{
+        static struct nvml_process v[GPU_RECORD_HOLDERS];
+        unsigned n = GPU_RECORD_HOLDERS;
+
+        if (!gpu || !nvml.get_processes || nvml.get_processes(gpu, &n, v) != 0)
+                return;
+        for (unsigned i = 0; i < n && to->n < GPU_RECORD_HOLDERS; i++)
+                to->v[to->n++] = (struct gpu_holder){ index, v[i].pid, get_mib(v[i].used) };
+}
+
+static _Noreturn void tell_holders(void *const *gpus, uint32_t n)
+{
+        static struct gpu_holders holders = { .mark = GPU_RECORD_MARK };
+
+        for (uint32_t i = 0; i < n; i++)
+                add_holders(&holders, i, gpus[i]);
+        _exit(write(AGENT, &holders, sizeof(holders)) != sizeof(holders));
+}
+
 static int64_t get_cpu_us(void)
 {
         struct timespec t;
@@ -130,7 +159,7 @@ static void pause_after(int64_t cpu_us)
                 _exit(0);
 }
 
-int main(void)
+int main(int argc, char **argv UNUSED)
 {
         static struct gpu_record record = { .mark = GPU_RECORD_MARK };
         static void *gpus[GPU_RECORD_GPUS];
@@ -142,6 +171,8 @@ int main(void)
         if (nvml.init() != 0)
                 _exit(GPU_RECORD_NO_DRIVER);
         record.n = open_gpus(gpus);
+        if (argc > 1)
+                tell_holders(gpus, record.n);
         for (;;) {
                 begun_us = get_cpu_us();
                 for (uint32_t i = 0; i < record.n; i++)

@@ -91,6 +91,7 @@ static void code_node_facts(struct codec *c, struct node_facts *m)
         codec_u64(c, &m->fs_type);
         codec_u64(c, &m->fs_id);
         codec_text(c, m->gpu, sizeof(m->gpu));
+        codec_text(c, m->held, sizeof(m->held));
 }
 
 static void code_ras_reply(struct codec *c, struct ras_reply *m)

@@ -123,7 +123,9 @@ struct node_facts {
         uint32_t number; /* of the INSPECT */
         /* Of the file system of the path: f_type and f_fsid of statfs(2). */
         uint64_t fs_type, fs_id;
-        char gpu[120]; /* "Xid 79 (fallen off the bus) of GPU 0000:18:00"; "" = no GPU is broken */
+        char gpu[120];  /* "Xid 79 (fallen off the bus) of GPU 0000:18:00"; "" = none is broken */
+        char held[120]; /* "71680 MiB of GPU 0, of rank 3 (pid 4711)", which has ended; "" = GPUs
+                         * hold no memory of the last attempt */
 };
 
 void node_facts_encode(struct buf *b, const struct node_facts *m);

@@ -265,7 +265,8 @@ static void seed_statuses(struct buf *b)
         node_facts_encode(b, &(struct node_facts){ .number = 8,
                                                    .fs_type = 0xEF53,
                                                    .fs_id = 7,
-                                                   .gpu = "Xid 79 (fallen off the bus)" });
+                                                   .gpu = "Xid 79 (fallen off the bus)",
+                                                   .held = "7 MiB of GPU 1, of rank 0 (pid 7)" });
         write_message(b, "facts");
         inspected_encode(b, &(struct inspected){ .number = 5,
                                                  .left = 1,

@@ -142,7 +142,7 @@ MESSAGES = {
     "STATUS": (STATUS, u32(1, 0, 0, 0, 0, 0, 0, 0)),
     "INSPECTED": (INSPECTED, u32(1, 0, 0, 4711) + b"S" + u32(0, 0) + 6 * text("")),
     "RAS": (RAS, u32(1) + b"\0" + 2 * text("")),
-    "FACTS": (FACTS, u32(1) + struct.pack("<QQ", 0xef53, 7) + text("")),
+    "FACTS": (FACTS, u32(1) + struct.pack("<QQ", 0xef53, 7) + text("") + text("")),
     "REPORT": (REPORT, u32(0) + b'{"message": "it failed"}'),
     "DUMP": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 4, 0) + b"dump"),
     "DUMP-ASKED": (DUMP, u32(1, 0, 0) + text("") + struct.pack("<QQ", 4, 0) + b"dump"),

@@ -4,7 +4,8 @@
  *
  * Each call reads a word from the file $FAKE_NVML: one that do_as_told() knows, or another. Names,
  * signatures and units are NVML's; -DWITHOUT_COUNT and -DWITHOUT_POWER leave a function out.
- * Figures differ from GPU to GPU.
+ * Figures differ from GPU to GPU. Processes with memory are in $FAKE_NVML.processes, a line
+ * "GPU PID MIB" each; who asks for those of GPU 0 adds a line to $FAKE_NVML.asked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,12 @@ struct memory {
         unsigned long long total, free, used;
 };
 
+struct process {
+        unsigned pid;
+        unsigned long long used;
+        unsigned instance, compute_instance;
+};
+
 int nvmlInit_v2(void);
 int nvmlDeviceGetCount_v2(unsigned *n);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **gpu);
@@ -29,6 +36,7 @@ int nvmlDeviceGetUtilizationRates(void *gpu, struct use *to);
 int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *to);
 int nvmlDeviceGetTemperature(void *gpu, int sensor, unsigned *to);
 int nvmlDeviceGetPowerUsage(void *gpu, unsigned *to);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *to);
 
 static void burn_ms(long ms)
 {
@@ -38,16 +46,21 @@ static void burn_ms(long ms)
                 ;
 }
 
-/* Notes the time of a record in $FAKE_NVML.times, in milliseconds. */
-static void note_time(void)
+static FILE *open_file(const char *suffix, const char *mode)
 {
         char path[4096];
-        struct timespec t;
-        FILE *f;
 
-        snprintf(path, sizeof(path), "%s.times", getenv("FAKE_NVML"));
+        snprintf(path, sizeof(path), "%s.%s", getenv("FAKE_NVML"), suffix);
+        return fopen(path, mode);
+}
+
+/* Notes the time of a call in $FAKE_NVML.SUFFIX, in milliseconds. */
+static void note_time(const char *suffix)
+{
+        struct timespec t;
+        FILE *f = open_file(suffix, "a");
+
         clock_gettime(CLOCK_MONOTONIC, &t);
-        f = fopen(path, "a");
         if (f) {
                 fprintf(f, "%ld\n", t.tv_sec * 1000 + t.tv_nsec / 1000000);
                 fclose(f);
@@ -108,7 +121,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **gpu)
 int nvmlDeviceGetUtilizationRates(void *gpu, struct use *to)
 {
         if (!index_of(gpu))
-                note_time();
+                note_time("times");
         *to = (struct use){ 90 + index_of(gpu), 7 };
         return do_as_told();
 }
@@ -134,3 +147,20 @@ int nvmlDeviceGetPowerUsage(void *gpu, unsigned *to)
         return do_as_told();
 }
 #endif
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *to)
+{
+        FILE *f = open_file("processes", "r");
+        unsigned index, pid, mib, max = *n;
+
+        if (!index_of(gpu))
+                note_time("asked");
+        *n = 0;
+        while (f && *n < max && fscanf(f, "%u %u %u", &index, &pid, &mib) == 3)
+                if (index == index_of(gpu))
+                        to[(*n)++] = (struct process){ .pid = pid,
+                                                       .used = (unsigned long long)mib << 20 };
+        if (f)
+                fclose(f);
+        return do_as_told();
+}

@@ -248,7 +248,7 @@ void node_attempt_on_inspect(void *attempt, const struct frame *f)
                 inspect_order_finish(&o);
                 return;
         }
-        ranks = xcalloc(MAX(t->n_workers, (size_t)o.n_ranks), sizeof(*ranks));
+        ranks = xcalloc(MAX(t->n_workers + t->stop.n_ended, (size_t)o.n_ranks), sizeof(*ranks));
         if (o.what == INSPECT_CORE && o.n_ranks)
                 /* The rank has ended: its pid comes from the order, not from a worker. */
                 ranks[n++] = (struct inspector_rank){ o.ranks[0], (pid_t)o.pid };
@@ -261,6 +261,8 @@ void node_attempt_on_inspect(void *attempt, const struct frame *f)
                 if (w)
                         ranks[n++] = (struct inspector_rank){ w->rank, living_pid(w) };
         }
+        for (size_t i = 0; o.what == INSPECT_FACTS && i < t->stop.n_ended; i++)
+                ranks[n++] = t->stop.ended[i];
         inspection_start(t->inspection, &o, ranks, n, &paths);
         free(ranks);
         inspect_order_finish(&o);

@@ -331,6 +331,7 @@ void node_attempt_destroy(struct node_attempt *t)
         contain_close(&t->contain);
         inspection_destroy(t->inspection);
         dump_sender_destroy(t->dumps);
+        node_attempt_forget_ended(t);
         free(t->cwd);
         free(t);
 }

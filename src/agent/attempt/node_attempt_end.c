@@ -122,6 +122,34 @@ void node_attempt_drop_workers(struct node_attempt *t)
         uv_timer_stop(&t->timers.starting);
 }
 
+/* Notes the processes whose memory of GPUs must be free before ranks start again: ranks, and the
+ * programs below them that were told to end. */
+static void note_ended(struct node_attempt *t)
+{
+        size_t cap = 0;
+
+        for (size_t i = 0; i < t->n_workers; i++) {
+                const struct worker *w = t->workers[i];
+
+                for (size_t k = 0; k < 1 + w->programs.n + w->told.n; k++) {
+                        t->stop.ended =
+                                xgrow(t->stop.ended, t->stop.n_ended, &cap, sizeof(*t->stop.ended));
+                        t->stop.ended[t->stop.n_ended++] = (struct inspector_rank){
+                                w->rank, !k                   ? w->pid
+                                         : k <= w->programs.n ? w->programs.v[k - 1]
+                                                              : w->told.v[k - 1 - w->programs.n]
+                        };
+                }
+        }
+}
+
+void node_attempt_forget_ended(struct node_attempt *t)
+{
+        free(t->stop.ended);
+        t->stop.ended = NULL;
+        t->stop.n_ended = 0;
+}
+
 /* Removes what ranks left beside the socket, and tells of it. */
 static void clear_job_dir_of_ranks(struct job_dir *d)
 {
@@ -141,6 +169,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 static void finish_attempt(struct node_attempt *t)
 {
         rank_stop_end(t);
+        note_ended(t);
         node_attempt_drop_workers(t);
         library_watch_stop(t->libraries);
         world_watch_stop(t->worlds);

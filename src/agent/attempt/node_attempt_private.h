@@ -31,10 +31,12 @@ enum { LINGER_MS = 500 /* in which leftovers may end by themselves */ };
 /* The order in which processes are told to end; see node_attempt_signals.c. */
 struct rank_stop {
         uv_timer_t step;
-        uint32_t grace_ms; /* --grace */
-        uint64_t half_ns;  /* half of the grace time is over then */
-        uint64_t quiet_ns; /* when a process of a rank's session was last there */
-        struct pids told;  /* of those that are no rank's */
+        uint32_t grace_ms;            /* --grace */
+        uint64_t half_ns;             /* half of the grace time is over then */
+        uint64_t quiet_ns;            /* when a process of a rank's session was last there */
+        struct pids told;             /* of those that are no rank's */
+        struct inspector_rank *ended; /* processes of the last attempt, while none runs */
+        size_t n_ended;
 };
 
 /* Ranks that wait for PMIx: with MPI_PMIX the environment of each comes from the helper
@@ -109,6 +111,7 @@ void rank_stop_end(struct node_attempt *t);
 void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int status);
 /* Frees the workers of the attempt. */
 void node_attempt_drop_workers(struct node_attempt *t);
+void node_attempt_forget_ended(struct node_attempt *t); /* the next attempt begins */
 
 /* --- node_attempt.c --- */
 

@@ -386,6 +386,7 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l)
         /* Kills counted from here on are kills of this attempt. */
         oom_read(&t->oom, t->contain.cgroup.path);
         dump_sender_begin(t->dumps, l->keep_dumps);
+        node_attempt_forget_ended(t);
         free(t->cwd);
         /* A container may lack the folder: ranks then start in the agent's own. */
         t->cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);

@@ -32,7 +32,7 @@ int carried_program_spawn(pid_t *ret_pid, const char *name, const void *image, s
 {
         CLEANUP(fd_closep) int program = make_program(name, image, size);
         char path[32];
-        char *argv[] = { path, NULL };
+        char *argv[] = { path, s.argv ? *s.argv : NULL, NULL };
 
         if (program < 0)
                 return err_set(err, -program, "cannot make a file in memory: %s",

@@ -10,7 +10,8 @@
 
 #include "base/spawn.h"
 
-/* Starts the @size bytes of @image as spawn_process() does; @s->argv is set here. @name is shown
- * by the kernel as the file of the process. Fails also where memory may not be executed. */
+/* Starts the @size bytes of @image as spawn_process() does. @s.argv is one argument,
+ * or NULL. @name is shown by the kernel as the file of the process. Fails also where memory may not
+ * be executed. */
 int carried_program_spawn(pid_t *ret_pid, const char *name, const void *image, size_t size,
                           struct spawn s, struct error *err);

@@ -13,7 +13,7 @@
 
 struct inspector_rank {
         uint32_t rank;
-        pid_t pid; /* of the worker; 0 = ended */
+        pid_t pid; /* of the worker; 0 = ended. Of INSPECT_FACTS: a process of the last attempt */
 };
 
 struct inspector_paths {

@@ -5,19 +5,28 @@
  * where the user may; else a file of a syslog daemon, if the administrator lets the user read one.
  * The time of a message is that of the kernel's log clock, which is CLOCK_MONOTONIC but for
  * adjustments of the latter.
+ *
+ * Memory of a GPU that a process leaves behind is known from the driver, which lists the process
+ * until it has freed the memory. The driver's numbers are those of the machine's first process
+ * namespace: in another one nothing is known.
  */
 #include "agent/inspect/node_facts.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/core/carried_program.h"
 #include "agent/core/inventory.h"
+#include "agent/inspect/nvml_image.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -27,7 +36,11 @@ enum {
         LOG_TAIL = 1 << 20,        /* read of a file */
         READ = 8192,               /* a record of /dev/kmsg is not longer */
         OUT_OF_ORDER_US = 1000000, /* lines of several processors */
+        HELPER_MS = 4000,          /* for the driver */
 };
+
+/* The kernel's PROC_PID_INIT_INO: the number of the first process namespace. */
+#define FIRST_PIDS 0xeffffffcU
 
 static const char driver_folder[] = "/proc/driver/nvidia/gpus", device_nodes[] = "/dev/nvidia";
 
@@ -215,9 +228,81 @@ static void look_at_gpus(struct node_facts *m, const struct inspect_order *o)
                 closedir(folder);
 }
 
+/* --- memory of GPUs --------------------------------------------------------------------------- */
+
+static bool is_first_namespace(void)
+{
+        struct stat st;
+
+        return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PIDS;
+}
+
+/* False: there is no driver, or it does not answer in time. */
+static bool ask_holders(struct gpu_holders *ret)
+{
+        struct spawn s = { .argv = (char *[]){ (char *)"holders" },
+                           .cwd = "/",
+                           .fds = { -1, SPAWN_NULL, SPAWN_NULL } };
+        struct pollfd answer = { .events = POLLIN };
+        struct error err;
+        ssize_t n = 0;
+        pid_t pid;
+        int fds[2];
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return false;
+        s.fds[0] = fds[1];
+        if (carried_program_spawn(&pid, "hnlaunch-nvml", nvml_image, nvml_image_size, s, &err) ==
+            0) {
+                fds[1] = fd_close(fds[1]);
+                answer.fd = fds[0];
+                if (poll(&answer, 1, HELPER_MS) > 0)
+                        n = read(fds[0], ret, sizeof(*ret));
+                kill(pid, SIGKILL);
+        }
+        fd_close(fds[1]);
+        fd_close(fds[0]);
+        return n == sizeof(*ret) && ret->mark == GPU_RECORD_MARK && ret->n <= GPU_RECORD_HOLDERS;
+}
+
+static const struct inspector_rank *find_ended(const struct inspector_rank *ended, size_t n,
+                                               pid_t pid)
+{
+        for (size_t i = 0; i < n; i++)
+                if (ended[i].pid == pid)
+                        return &ended[i];
+        return NULL;
+}
+
+void node_facts_read_holders(struct node_facts *m, const struct gpu_holders *h,
+                             const struct inspector_rank *ended, size_t n)
+{
+        for (uint32_t i = 0; i < h->n && !*m->held; i++) {
+                const struct gpu_holder *v = &h->v[i];
+                const struct inspector_rank *r = find_ended(ended, n, (pid_t)v->pid);
+                char mib[32] = "some memory";
+
+                if (!r || kill(r->pid, 0) == 0 || errno != ESRCH)
+                        continue;
+                if (v->memory_mib != GPU_RECORD_UNKNOWN)
+                        snprintf(mib, sizeof(mib), "%u MiB", v->memory_mib);
+                snprintf(m->held, sizeof(m->held), "%s of GPU %u, of rank %u (pid %d)", mib, v->gpu,
+                         r->rank, (int)r->pid);
+        }
+}
+
+static void look_at_memory(struct node_facts *m, const struct inspector_rank *ended, size_t n)
+{
+        struct gpu_holders holders;
+
+        if (n && is_first_namespace() && ask_holders(&holders))
+                node_facts_read_holders(m, &holders, ended, n);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
-void node_facts_run(const struct inspect_order *o, int to)
+void node_facts_run(const struct inspect_order *o, const struct inspector_rank *ended, size_t n,
+                    int to)
 {
         struct node_facts m = { .number = o->number };
         struct buf b = BUF_INIT;
@@ -227,6 +312,8 @@ void node_facts_run(const struct inspect_order *o, int to)
                 read_log(&m, o);
         if (o->n_gpus && !*m.gpu)
                 look_at_gpus(&m, o);
+        if (o->n_gpus)
+                look_at_memory(&m, ended, n);
         node_facts_encode(&b, &m);
         fd_write_all(to, buf_data(&b), buf_len(&b));
         buf_finish(&b);

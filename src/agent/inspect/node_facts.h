@@ -9,10 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/inspect/inspector.h"
+#include "wire/helper/gpu_record.h"
 #include "wire/status_msg.h"
 
-/* Writes a FACTS to @to. */
-void node_facts_run(const struct inspect_order *o, int to);
+/* Writes a FACTS to @to. @ended are processes of the last attempt. */
+void node_facts_run(const struct inspect_order *o, const struct inspector_rank *ended, size_t n,
+                    int to);
 
 /* --- its parts -------------------------------------------------------------------------------- */
 
@@ -32,3 +35,8 @@ struct xid {
  * a line of a file ("Nov  1 12:00:00 n1 kernel: [    5.678901] NVRM: Xid (PCI:..."). False: it does
  * not tell of a broken GPU, is not the kernel's, or older than @since_us. */
 bool node_facts_read_line(struct xid *ret, const char *line, uint64_t since_us);
+
+/* Sets .held to the memory of the first process in @h that is one of the @n @ended and lives no
+ * longer. A number that a living process has by now is not of the attempt. */
+void node_facts_read_holders(struct node_facts *m, const struct gpu_holders *h,
+                             const struct inspector_rank *ended, size_t n);

@@ -146,6 +146,9 @@ struct job_next {
         const char *verb, *reason;     /* "same hosts", for people */
         bool extra;                    /* it does not count for --max-restarts */
 };
+/* Whether job_restart(), with @next NULL, or job_restart_as() would begin another attempt, if no
+ * node is missing. */
+bool job_may_restart(const struct job *j, const struct job_next *next);
 /* As job_restart() after a decision, which replaces the rules and the number of --max-restarts
  * there: retires hosts, and waits for none of them. 1: the job is ready, 0: there is no other
  * attempt, -EHOSTUNREACH: no spare host could take the place of a node. */
@@ -156,6 +159,10 @@ void job_unreachable(struct job *j, const char *text);
  * about its file system. Waits for some seconds at most. Fills @facts, zeros before, by node. After
  * job_wait(). */
 void job_ask_facts(struct job *j, const char *path, struct node_facts *facts);
+/* Asks again as long as GPUs of nodes with an agent hold memory of the attempt, for a minute at
+ * most. Nodes that hold some still have .held in @facts, which job_ask_facts() has filled. Nodes in
+ * @retired do not count. An order to end ends the wait: job_may_restart() is false then. */
+void job_await_memory(struct job *j, const struct intlist *retired, struct node_facts *facts);
 /* If the cause is a rank that crashed: waits for what its node finds in the core file, for some
  * seconds at most. A signal ends the wait. */
 void job_read_core(struct job *j);

@@ -25,7 +25,9 @@ enum {
         HEALTHY_MS = 60000, /* a longer attempt ends a crash loop */
         BACKOFF_MS = 1000,  /* before the second restart in a row; then doubled */
         BACKOFF_MAX_MS = 60000,
-        RETURN_MS = 1000, /* between two tries to reach a lost node */
+        RETURN_MS = 1000,  /* between two tries to reach a lost node */
+        MEMORY_MS = 60000, /* in which GPUs free the memory of the attempt */
+        MEMORY_LOOK_MS = 1000,
 };
 
 /* --- hosts that stand by ---------------------------------------------------------------------- */
@@ -156,6 +158,39 @@ static void sleep_restart(struct job *j, uint64_t ms, size_t happened, bool conn
                outcome_count(&j->attempt.outcome) == happened)
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(backoff);
+}
+
+/* Clears what does not count. */
+static bool is_memory_held(const struct job *j, const struct intlist *retired,
+                           struct node_facts *facts)
+{
+        bool held = false;
+
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                if (j->cluster.nodes[i].state == NODE_FAILED || intlist_has(retired, (int)i))
+                        *facts[i].held = '\0';
+                held |= *facts[i].held;
+        }
+        return held;
+}
+
+void job_await_memory(struct job *j, const struct intlist *retired, struct node_facts *facts)
+{
+        int64_t until = clock_ms() + MEMORY_MS;
+
+        if (!is_memory_held(j, retired, facts))
+                return;
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (*facts[i].held)
+                        log_line(LOG_WARN,
+                                 "%s: memory of the ended attempt is not free: %s; waiting at "
+                                 "most %s",
+                                 j->config.hosts->v[i].name, facts[i].held,
+                                 rank_span(MEMORY_MS).text);
+        while (is_memory_held(j, retired, facts) && clock_ms() < until && !j->orders.ended_by) {
+                sleep_restart(j, MEMORY_LOOK_MS, outcome_count(&j->attempt.outcome), false);
+                job_ask_facts(j, "", facts);
+        }
 }
 
 /* Connects all missing nodes once more. Returns how many are missing still. */
@@ -467,25 +502,27 @@ static int begin_again(struct job *j, struct plan *plan, const struct job_next *
         return r;
 }
 
-bool job_restart(struct job *j, struct plan *plan)
+bool job_may_restart(const struct job *j, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
         bool of_rank = outcome_is_workers(&j->attempt.outcome) && c->kind != CAUSE_NONE &&
                        c->kind != CAUSE_ABORT;
-        bool may_restart = of_rank || c->kind == CAUSE_NODE ||
-                           (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
+        bool of_job = of_rank || c->kind == CAUSE_NODE ||
+                      (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
+        bool left = j->attempt.number - j->history.extra < j->config.options->max_restarts;
 
-        return may_restart && j->attempt.state != JOB_ENDED && !j->orders.ended_by &&
-               j->attempt.number - j->history.extra < j->config.options->max_restarts &&
-               begin_again(j, plan, NULL) > 0;
+        return j->attempt.state != JOB_ENDED && !j->orders.ended_by &&
+               (next ? next->extra || left : of_job && left);
+}
+
+bool job_restart(struct job *j, struct plan *plan)
+{
+        return job_may_restart(j, NULL) && begin_again(j, plan, NULL) > 0;
 }
 
 int job_restart_as(struct job *j, struct plan *plan, const struct job_next *next)
 {
-        int most = j->config.options->max_restarts;
-
-        if (j->attempt.state == JOB_ENDED || j->orders.ended_by ||
-            (!next->extra && j->attempt.number - j->history.extra >= most))
+        if (!job_may_restart(j, next))
                 return 0;
         j->history.extra += next->extra;
         return begin_again(j, plan, next);

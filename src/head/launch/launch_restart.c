@@ -209,6 +209,32 @@ static void collect_retired(struct launch *l, const struct evidence *e,
                                     EVIDENCE_LOST);
 }
 
+/* Retires hosts whose GPUs do not free the memory of the attempt, if another one follows. */
+static void collect_held(struct launch *l, const struct job_next *next, struct intlist *retired)
+{
+        struct launch_restart *r = l->end.restart;
+        struct node_facts *own = NULL, *facts = r ? r->facts : NULL;
+
+        if (!job_may_restart(l->run.job, next))
+                return;
+        if (!facts) {
+                facts = own = xcalloc(l->hosts.n, sizeof(*own));
+                job_ask_facts(l->run.job, "", facts);
+        }
+        job_await_memory(l->run.job, retired, facts);
+        for (size_t i = 0; job_may_restart(l->run.job, next) && i < l->hosts.n; i++) {
+                CLEANUP(free_textp)
+                char *reason =
+                        xasprintf("memory of the ended attempt is not free: %s", facts[i].held);
+
+                if (!*facts[i].held)
+                        continue;
+                log_line(LOG_WARN, "%s is put out: %s", l->hosts.v[i].name, reason);
+                retire_host(l, retired, (int)i, reason, EVIDENCE_GPU);
+        }
+        free(own);
+}
+
 /* ---- the decision ---- */
 
 /* Begins the time of an attempt. */
@@ -237,6 +263,8 @@ static bool decide_next(struct launch *l)
         int64_t won = count_won(l, &facts.progress);
         int rc;
 
+        free(r->facts); /* of the attempt before */
+        r->facts = NULL;
         /* Before job_restart_as(), which forgets the attempt. */
         evidence_collect(&e, job_outcome(l->run.job), &facts);
         if (!outcome_failed(job_outcome(l->run.job))) {
@@ -260,6 +288,7 @@ static bool decide_next(struct launch *l)
         next.reason = d.reason;
         /* A planned drain uses up no restart. */
         next.extra = e.kind == EVIDENCE_DRAINED;
+        collect_held(l, &next, &retired);
         rc = job_restart_as(l->run.job, &l->plan, &next);
         if (rc > 0)
                 begin_attempt(l);
@@ -270,25 +299,27 @@ static bool decide_next(struct launch *l)
         return rc > 0;
 }
 
-/* Without --restart auto: the next attempt follows no failure, and counts as no restart. */
-static bool leave_drained(struct launch *l)
+/* Without --restart auto. After a drain the next attempt follows no failure, and counts as no
+ * restart. */
+static bool begin_next(struct launch *l)
 {
         CLEANUP(intlist_finish) struct intlist retired = { 0 };
-        struct job_next next = {
-                .retired = &retired, .verb = "host out", .reason = "drained", .extra = true
-        };
+        bool drained = job_outcome(l->run.job)->cause.kind == CAUSE_DRAIN;
+        struct job_next next = { .retired = &retired,
+                                 .verb = "host out",
+                                 .reason = drained ? "drained" : "memory of a GPU is not free",
+                                 .extra = drained };
 
-        collect_drained(l, &retired);
-        return job_restart_as(l->run.job, &l->plan, &next) > 0;
+        if (drained)
+                collect_drained(l, &retired);
+        collect_held(l, drained ? &next : NULL, &retired);
+        return retired.n ? job_restart_as(l->run.job, &l->plan, &next) > 0
+                         : job_restart(l->run.job, &l->plan);
 }
 
 bool launch_restart_again(struct launch *l)
 {
-        if (l->end.restart)
-                return decide_next(l);
-        return job_outcome(l->run.job)->cause.kind == CAUSE_DRAIN
-                       ? leave_drained(l)
-                       : job_restart(l->run.job, &l->plan);
+        return l->end.restart ? decide_next(l) : begin_next(l);
 }
 
 int launch_restart_code(struct launch *l, int code)

@@ -2,8 +2,9 @@
 /*
  * Gpu_record: what the helper hnlaunch-nvml writes for the agent about the node's GPUs
  *
- * Both are of one build and on one machine, so the layout is the compiler's. A record fits into
- * PIPE_BUF: it is written whole or not at all.
+ * Without an argument the helper writes figures again and again, each time a gpu_record; with an
+ * argument one gpu_holders, and ends. Both sides are of one build and on one machine, so the
+ * layout is the compiler's. A record fits into PIPE_BUF: it is written whole or not at all.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 enum {
         GPU_RECORD_MARK = 0x6c6d766e,
         GPU_RECORD_GPUS = 64,           /* at most; a node has 16 */
+        GPU_RECORD_HOLDERS = 256,       /* at most */
         GPU_RECORD_PAUSE_MS = 1000,     /* between two records at least */
         GPU_RECORD_PAUSE_MAX_MS = 8000, /* ... and at most, where the driver needs much time */
         GPU_RECORD_NO_LIBRARY = 1,      /* exit codes: no libnvidia-ml.so.1, or an unusable one */
@@ -30,4 +32,15 @@ struct gpu_record {
         struct gpu_figures gpus[GPU_RECORD_GPUS]; /* by the driver's index */
 };
 
+/* A process with memory of a GPU, as the driver knows it. */
+struct gpu_holder {
+        uint32_t gpu, pid, memory_mib; /* GPU_RECORD_UNKNOWN: how much is not known */
+};
+
+struct gpu_holders {
+        uint32_t mark, n;
+        struct gpu_holder v[GPU_RECORD_HOLDERS];
+};
+
 _Static_assert(sizeof(struct gpu_record) <= PIPE_BUF, "written whole or not at all");
+_Static_assert(sizeof(struct gpu_holders) <= PIPE_BUF, "written whole or not at all");

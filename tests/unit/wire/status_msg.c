@@ -251,9 +251,11 @@ TEST(a_request_comes_back_as_sent)
 
 TEST(facts_of_a_node_come_back_as_sent)
 {
-        const struct node_facts sent = {
-                .number = 9, .fs_type = 0x9123683E, .fs_id = UINT64_MAX, .gpu = "Xid 79"
-        };
+        const struct node_facts sent = { .number = 9,
+                                         .fs_type = 0x9123683E,
+                                         .fs_id = UINT64_MAX,
+                                         .gpu = "Xid 79",
+                                         .held = "7 MiB of GPU 1" };
         struct node_facts m;
         struct buf b = BUF_INIT;
         struct frame f;
@@ -265,6 +267,7 @@ TEST(facts_of_a_node_come_back_as_sent)
         assert_int_equal(m.fs_type, 0x9123683E);
         assert_int_equal(m.fs_id, UINT64_MAX);
         assert_string_equal(m.gpu, "Xid 79");
+        assert_string_equal(m.held, "7 MiB of GPU 1");
         buf_finish(&b);
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/inspect/node_facts.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/unit.h"
 
@@ -86,4 +89,36 @@ TEST(other_lines_tell_nothing)
         assert_xid("Nov  1 12:00:00 n1 kernel: NVRM: Xid (PCI:0000:18:00): 79, x", 0, NULL);
         assert_xid("3,812,5678901,-;NVRM: Xid (PCI:", 0, NULL);
         assert_xid("", 0, NULL);
+}
+
+/* Returns the number of a process that has ended. */
+static pid_t end_process(void)
+{
+        pid_t pid = fork();
+
+        if (!pid)
+                _exit(0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        return pid;
+}
+
+TEST(only_memory_of_ended_processes_of_the_attempt_is_held)
+{
+        const struct inspector_rank ended[] = { { 2, getpid() }, { 3, end_process() } };
+        const uint32_t other = (uint32_t)end_process();
+        struct gpu_holders h = { .n = 2, .v = { { 0, other, 7 }, { 0, (uint32_t)getpid(), 7 } } };
+        struct node_facts m = { 0 };
+        char want[80];
+
+        node_facts_read_holders(&m, &h, ended, 2);
+        assert_string_equal(m.held, "");
+        h.v[h.n++] = (struct gpu_holder){ 1, (uint32_t)ended[1].pid, 71680 };
+        node_facts_read_holders(&m, &h, ended, 2);
+        snprintf(want, sizeof(want), "71680 MiB of GPU 1, of rank 3 (pid %d)", (int)ended[1].pid);
+        assert_string_equal(m.held, want);
+        *m.held = '\0';
+        h.v[2].memory_mib = GPU_RECORD_UNKNOWN;
+        node_facts_read_holders(&m, &h, ended, 2);
+        snprintf(want, sizeof(want), "some memory of GPU 1, of rank 3 (pid %d)", (int)ended[1].pid);
+        assert_string_equal(m.held, want);
 }
