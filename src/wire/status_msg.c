@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A code_x() visits the fields of a message, as in wire/msg.c: encoder, decoder and destructor are
+ * made from the visit. Limits keep a node from making the head allocate without end.
+ */
 #include "wire/status_msg.h"
 
 #include "wire/msg_private.h"
@@ -92,6 +96,20 @@ static void code_node_facts(struct codec *c, struct node_facts *m)
         codec_u64(c, &m->fs_id);
         codec_text(c, m->gpu, sizeof(m->gpu));
         codec_text(c, m->held, sizeof(m->held));
+}
+
+bool node_facts_is_local(uint64_t type)
+{
+        static const uint64_t types[] = {
+                0xEF53 /* ext4 */,      0x58465342 /* XFS */,   0x9123683E /* Btrfs */,
+                0xF2F52010 /* F2FS */,  0x2FC12FC1 /* ZFS */,   0xCA451A4E /* bcachefs */,
+                0x01021994 /* tmpfs */, 0x858458F6 /* ramfs */, 0x794C7630 /* overlayfs */
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (types[i] == type)
+                        return true;
+        return false;
 }
 
 static void code_ras_reply(struct codec *c, struct ras_reply *m)

@@ -121,12 +121,17 @@ struct inspected {
 /* What a node tells of a failure; what it does not know is 0 or "". */
 struct node_facts {
         uint32_t number; /* of the INSPECT */
-        /* Of the file system of the path: f_type and f_fsid of statfs(2). */
+        /* Of the file system of the path: f_type and f_fsid of statfs(2). Of a local type the id
+         * has that of the machine in it: disks made from one image have the same f_fsid. */
         uint64_t fs_type, fs_id;
         char gpu[120];  /* "Xid 79 (fallen off the bus) of GPU 0000:18:00"; "" = none is broken */
         char held[120]; /* "71680 MiB of GPU 0, of rank 3 (pid 4711)", which has ended; "" = GPUs
                          * hold no memory of the last attempt */
 };
+
+/* Whether a file system of this type is of one machine. FUSE and what is not listed may be a
+ * network's. */
+bool node_facts_is_local(uint64_t type);
 
 void node_facts_encode(struct buf *b, const struct node_facts *m);
 int node_facts_decode(struct node_facts *m, const struct frame *f, struct error *err);

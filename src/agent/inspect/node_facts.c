@@ -36,7 +36,8 @@ enum {
         LOG_TAIL = 1 << 20,        /* read of a file */
         READ = 8192,               /* a record of /dev/kmsg is not longer */
         OUT_OF_ORDER_US = 1000000, /* lines of several processors */
-        HELPER_MS = 4000,          /* for the driver */
+        BOOT_ID_MAX = 64,
+        HELPER_MS = 4000, /* for the driver */
 };
 
 /* The kernel's PROC_PID_INIT_INO: the number of the first process namespace. */
@@ -45,6 +46,27 @@ enum {
 static const char driver_folder[] = "/proc/driver/nvidia/gpus", device_nodes[] = "/dev/nvidia";
 
 /* --- file systems ----------------------------------------------------------------------------- */
+
+uint64_t node_facts_mix_id(uint64_t type, uint64_t id, const char *machine)
+{
+        uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+        if (!id || !node_facts_is_local(type))
+                return id;
+        for (const char *p = machine; *p; p++)
+                hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+        return *machine ? id ^ hash : 0;
+}
+
+/* Sets the id as the kernel has it. */
+static void set_fs_id(struct node_facts *m, uint64_t id)
+{
+        CLEANUP(free_textp) char *boot = NULL;
+
+        if (fd_read_file("/proc/sys/kernel/random/boot_id", BOOT_ID_MAX, &boot, NULL) < 0)
+                boot = NULL;
+        m->fs_id = node_facts_mix_id(m->fs_type, id, boot ? boot : "");
+}
 
 void node_facts_read_path(struct node_facts *m, const char *path)
 {
@@ -61,7 +83,7 @@ void node_facts_read_path(struct node_facts *m, const char *path)
                 return;
         memcpy(id, &fs.f_fsid, sizeof(id));
         m->fs_type = (uint64_t)fs.f_type & UINT32_MAX;
-        m->fs_id = (uint64_t)id[1] << 32 | id[0];
+        set_fs_id(m, (uint64_t)id[1] << 32 | id[0]);
 }
 
 /* --- the kernel log --------------------------------------------------------------------------- */

@@ -19,6 +19,9 @@ void node_facts_run(const struct inspect_order *o, const struct inspector_rank *
 
 /* --- its parts -------------------------------------------------------------------------------- */
 
+/* Returns the id of a file system for comparisons between nodes: f_fsid of a network's, mixed with
+ * that of the @machine for a local type; 0 = not known, also without a @machine. */
+uint64_t node_facts_mix_id(uint64_t type, uint64_t id, const char *machine);
 /* Fills type and id of the file system of @path. A file that is not there may have been removed:
  * the folder counts. Without the folder nothing is known, because the path is of another view of
  * the files, as in a container. */

@@ -116,21 +116,6 @@ static bool is_network_type(uint64_t type)
         return false;
 }
 
-/* FUSE and what is not listed may be a network's. */
-static bool is_local_type(uint64_t type)
-{
-        static const uint64_t types[] = {
-                0xEF53 /* ext4 */,      0x58465342 /* XFS */,   0x9123683E /* Btrfs */,
-                0xF2F52010 /* F2FS */,  0x2FC12FC1 /* ZFS */,   0xCA451A4E /* bcachefs */,
-                0x01021994 /* tmpfs */, 0x858458F6 /* ramfs */, 0x794C7630 /* overlayfs */
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-                if (types[i] == type)
-                        return true;
-        return false;
-}
-
 enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, size_t node)
 {
         const struct node_facts *own = &facts[node];
@@ -145,7 +130,7 @@ enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, si
                         return PATH_SHARED;
                 differs = true;
         }
-        return differs && is_local_type(own->fs_type) ? PATH_OF_NODE : PATH_UNKNOWN;
+        return differs && node_facts_is_local(own->fs_type) ? PATH_OF_NODE : PATH_UNKNOWN;
 }
 
 static const char *name_host(const struct evidence_facts *f, int node)

@@ -20,14 +20,27 @@ static struct node_facts read_path(const char *path)
 TEST(a_path_has_the_type_and_the_id_of_its_file_system)
 {
         struct statfs fs;
-        uint64_t id;
 
         assert_int_equal(statfs("/proc/self/stat", &fs), 0);
         assert_int_equal(read_path("/proc/self/stat").fs_type, fs.f_type);
         assert_int_equal(statfs("/", &fs), 0);
-        memcpy(&id, &fs.f_fsid, sizeof(id));
         assert_int_equal(read_path("/").fs_type, (uint64_t)fs.f_type & UINT32_MAX);
-        assert_int_equal(read_path("/").fs_id, id);
+        assert_int_equal(read_path("/").fs_id, read_path("/etc/passwd").fs_id);
+        assert_true(read_path("/").fs_id);
+}
+
+TEST(local_file_systems_of_two_machines_have_two_ids)
+{
+        const uint64_t xfs = 0x58465342, ext4 = 0xEF53, nfs = 0x6969;
+
+        assert_true(node_facts_mix_id(xfs, 7, "boot-1") != node_facts_mix_id(xfs, 7, "boot-2"));
+        assert_true(node_facts_mix_id(ext4, 7, "boot-1") != node_facts_mix_id(ext4, 7, "boot-2"));
+        assert_true(node_facts_mix_id(ext4, 7, "boot-1") != node_facts_mix_id(ext4, 8, "boot-1"));
+        assert_int_equal(node_facts_mix_id(xfs, 7, "boot-1"), node_facts_mix_id(xfs, 7, "boot-1"));
+        assert_int_equal(node_facts_mix_id(nfs, 7, "boot-1"), 7);
+        assert_int_equal(node_facts_mix_id(nfs, 7, ""), 7);
+        assert_int_equal(node_facts_mix_id(xfs, 7, ""), 0);
+        assert_int_equal(node_facts_mix_id(xfs, 0, "boot-1"), 0);
 }
 
 TEST(a_file_that_is_gone_counts_as_its_folder)
