@@ -301,12 +301,15 @@ static void on_ping(void *agent, const struct frame *f)
         }
 }
 
-/* After SIGTERM to this agent: the head drains the node, and says when the agent leaves. */
+/* The number 0 after SIGTERM to this agent: the head drains the node, and says when the agent
+ * leaves. */
 static void on_signal(void *agent, const struct frame *f)
 {
         struct agent *a = agent;
+        uint32_t signo;
 
-        a->bye = a->bye && !a->signalled;
+        if (number_decode(&signo, f, NULL) == 0 && !signo && a->signalled)
+                a->bye = false;
         node_attempt_on_signal(a->attempt, f);
 }
 

@@ -19,6 +19,7 @@ import sys
 import time
 
 from fake_head import *
+from gpu_samples import agent_below
 
 tap = Tap()
 agent = Agent()
@@ -171,6 +172,23 @@ while agent.play(OUTPUT).out() != b"up\n":
 agent.signal(signal.SIGUSR1)
 result = agent.play()
 tap.equal("a signal is passed on", (result.out(), result.status[0] >> 8), (b"got it\n", 7))
+for number, stays in (signal.SIGUSR1, False), (0, True):
+    other, go = Agent(), "go.%d" % number
+    other.launch(["sh", "-c", "trap : USR1; echo up; until [ -e %s ]; do sleep 0.05; done" % go])
+    other.play(OUTPUT)
+    os.kill(agent_below(other.pid), signal.SIGTERM)
+    other.play(SIGNAL)
+    other.signal(number)
+    other.send(PING, struct.pack("<QQ", 77, 0))
+    other.play(PONG)
+    open(go, "w").close()
+    other.play()
+    if stays:
+        other.send(PING, struct.pack("<QQ", 78, 0))
+        tap.ok("the answer 0 to its signal keeps an agent", other.play(PONG))
+        other.leave()
+    else:
+        tap.equal("a signal for its ranks does not", other.process.wait(60), 0)
 agent.send(99, b"?")
 tap.equal("an unknown message is only told", agent.play(LOG).log[0][:18], b"a message of unkno")
 tap.ok("the port of the greeting is still held", agent.hello["free_port"] > 0)

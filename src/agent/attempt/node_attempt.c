@@ -146,10 +146,10 @@ void node_attempt_on_signal(void *attempt, const struct frame *f)
 
         if (number_decode(&signo, f, NULL) < 0 || signo >= NSIG)
                 return;
-        if (t->phase == RUNNING) /* node_attempt_stop_unless_ordered() */
-                uv_timer_stop(&t->timers.grace);
         if (signo)
                 node_attempt_signal(t, (int)signo);
+        else if (t->phase == RUNNING) /* node_attempt_stop_unless_ordered() */
+                uv_timer_stop(&t->timers.grace);
 }
 
 void node_attempt_on_stop(void *attempt, const struct frame *f)

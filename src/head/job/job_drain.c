@@ -89,9 +89,10 @@ static void tell_ranks(const struct job_drain *d, struct node *n, int64_t in_ms)
                 store_server_set(d->attempt->store, of_host, time);
                 store_server_set(d->attempt->store, key, n->host->name);
         }
-        if (!d->cluster->options->drain.signal && !intlist_has(&d->signalled, n->index))
-                return; /* an agent that was signalled waits for an order: 0 is no signal */
-        number_encode(&n->out, MSG_SIGNAL, (uint32_t)d->cluster->options->drain.signal);
+        if (intlist_has(&d->signalled, n->index))
+                number_encode(&n->out, MSG_SIGNAL, 0); /* its agent waits for an order */
+        if (d->cluster->options->drain.signal)
+                number_encode(&n->out, MSG_SIGNAL, (uint32_t)d->cluster->options->drain.signal);
         node_flush(n);
 }
 
