@@ -95,6 +95,30 @@ finish
 exits 'an order to end is no drain: 143' 143
 lacks 'and retires no host' bad node002
 
+# Spare hosts: connected ones, and one that stands by unconnected.
+loops=(--label none sh -c 'echo "up $HN_RESTART"; while :; do sleep 0.1; done')
+again() { [[ $(grep -c 'up 1' "$OUT") == 6 ]]; }
+for way in "-H spare.txt" "-H $TMP/hosts.txt --nodes 3 --spares auto"; do
+    rm -f bad
+    # shellcheck disable=SC2086
+    lab_start $way --restart auto --bad-hosts "$PWD/bad" --grace 1s --log-dir logs "${loops[@]}"
+    wait_for six up || fail 'six ranks are up'
+    drain "$(run_id)" node004
+    exits "$way: the drain of a spare host is taken" 0
+    ok 'and told' wait_for grep -qF 'node004 is drained (hnlaunch drain): it is no spare host any more' "$ERR"
+    ok 'the host is noted at once' grep -q '"host": *"node004", *"reason": *"hnlaunch drain"' bad
+    drain "$(run_id)" node004
+    exits 'a second time it is refused' 69
+    lacks 'no rank has learned of it' "$ERR" 'attempt 2'
+    drain "$(run_id)" node002 --in 1s
+    ok 'a host with ranks goes later' wait_for again
+    has 'and the other spare host takes the place' "$ERR" 'node005 takes the place of node002'
+    is 'both are noted' "$(grep -c . bad)" 2
+    kill -TERM "$PID"
+    finish
+    has 'the event tells of it' logs/latest/events.ndjson '"host":"node004","text":"hnlaunch drain"'
+done
+
 # The ranks get SIGTERM for the drain, and do not end.
 rm -f bad
 lab_start -H spare.txt --restart auto --bad-hosts "$PWD/bad" --grace 1m --label none sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'

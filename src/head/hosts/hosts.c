@@ -186,6 +186,20 @@ size_t hosts_aside(const struct hosts *h)
         return h->aside ? h->aside->n - h->stood_in : 0;
 }
 
+bool hosts_drop_aside(struct hosts *h, const char *name)
+{
+        size_t k = h->stood_in;
+
+        while (h->aside && k < h->aside->n && strcmp(h->aside->v[k].name, name))
+                k++;
+        if (!h->aside || k == h->aside->n)
+                return false;
+        host_finish(&h->aside->v[k]);
+        h->aside->n--;
+        memmove(h->aside->v + k, h->aside->v + k + 1, (h->aside->n - k) * sizeof(*h->aside->v));
+        return true;
+}
+
 const struct host *hosts_stand_in(struct hosts *h, size_t i)
 {
         struct host was = h->v[i], next, *v = h->aside ? h->aside->v : NULL;

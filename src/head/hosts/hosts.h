@@ -76,6 +76,8 @@ void hosts_retain(struct hosts *h, const bool *keep);
 void hosts_put_aside(struct hosts *h, const bool *out);
 /* Returns how many stand by. */
 size_t hosts_aside(const struct hosts *h);
+/* Drops the host @name from those that stand by. False: it is none of them. */
+bool hosts_drop_aside(struct hosts *h, const char *name);
 /* Exchanges host @i for the first host that stands by and has as many slots, and returns the host
  * that has left the list, valid until hosts_finish(). NULL: there is none. */
 const struct host *hosts_stand_in(struct hosts *h, size_t i);

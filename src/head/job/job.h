@@ -181,7 +181,8 @@ void job_leave(struct job *j);
 void job_order_stop(struct job *j, int64_t grace_ms, int pid);
 void job_signal_ranks(struct job *j, int signo);
 /* Drains a host while its ranks run: they have @in_ms to save and end, then the next attempt begins
- * without it. @by, for people, has ordered it. A second order can only shorten the time. -errno
+ * without it. A spare host is not used from now on (EVENT_NODE_DRAINED tells of it). @by, for
+ * people, has ordered it. A second order can only shorten the time. -errno
  * with @err, the end of a sentence about the run. */
 int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, struct error *err);
 /* Whether SIGTERM or a drain has ended the last attempt, and each rank had saved: has exited with

@@ -96,6 +96,13 @@ static void tell_ranks(const struct job_drain *d, struct node *n, int64_t in_ms)
         node_flush(n);
 }
 
+/* Whether it is connected and has no ranks. */
+static bool is_spare(const struct job_drain *d, const struct node *n)
+{
+        return n->state == NODE_READY && !n->signals.leaves &&
+               !d->attempt->plan->nodes[n->index].n_ranks;
+}
+
 static int check_order(const struct job_drain *d, const struct node *n, struct error *err)
 {
         const struct options *o = d->cluster->options;
@@ -106,9 +113,19 @@ static int check_order(const struct job_drain *d, const struct node *n, struct e
                                "--max-restarts, --spares, --min-nodes and --requeue-exit");
         if (d->attempt->state != JOB_RUNNING)
                 return err_set(err, EAGAIN, "its ranks do not run, or are being stopped");
-        if (n->state != NODE_RUNNING)
-                return err_set(err, ENOENT, "no rank runs on %s", n->host->name);
+        if (n->state != NODE_RUNNING && !is_spare(d, n))
+                return err_set(err, ENOENT, "no rank runs on %s, and it is no spare host",
+                               n->host->name);
         return 0;
+}
+
+/* The agent stays to the end of the attempt: it may have children in the tree. */
+static void leave_spare(const struct job_drain *d, struct node *n, const char *by)
+{
+        n->signals.leaves = true;
+        n->refusal = NODE_RETIRED;
+        log_line(LOG_WARN, "%s is drained (%s): it is no spare host any more", n->host->name, by);
+        cluster_emit(d->cluster, EVENT_NODE_DRAINED, n->index, -1, 0, by);
 }
 
 int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char *by,
@@ -120,6 +137,10 @@ int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char 
 
         if (r < 0)
                 return r;
+        if (n->state != NODE_RUNNING) {
+                leave_spare(d, n, by);
+                return 0;
+        }
         log_line(LOG_WARN, "%s is drained (%s): the ranks have %s to save and end", n->host->name,
                  by, rank_span((uint64_t)in_ms).text);
         if (!d->nodes.n)

@@ -167,7 +167,19 @@ static void retire_host(struct launch *l, struct intlist *retired, int node, con
                                     .rank = -1,
                                     .host = host,
                                     .text = reason });
-        launch_bad_hosts_add(l, host, reason, evidence_name(kind));
+        if (kind != EVIDENCE_DRAINED) /* on_drained() */
+                launch_bad_hosts_add(l, host, reason, evidence_name(kind));
+}
+
+/* Follows the drain of any host, also of a spare one while ranks run. */
+static void on_drained(void *launch, const struct event *e)
+{
+        struct launch *l = launch;
+
+        if (e->kind != EVENT_NODE_DRAINED)
+                return;
+        launch_bad_hosts_add(l, e->host, e->text, evidence_name(EVIDENCE_DRAINED));
+        hosts_drop_aside(&l->hosts, e->host);
 }
 
 /* The failure is the program's: takes back hosts put out for the same failure. */
@@ -350,6 +362,7 @@ json_t *launch_restart_attempts(const struct launch *l)
 
 void launch_restart_begin(struct launch *l)
 {
+        events_listen(&l->events, on_drained, l);
         if (!l->o.restart.automatic)
                 return;
         l->end.restart = xcalloc(1, sizeof(*l->end.restart));

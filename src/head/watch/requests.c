@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "head/job/job.h"
 #include "head/job/job_spares.h"
+#include "head/model/events.h"
 #include "head/model/rank_board.h"
 #include "head/output/run_dir.h"
 #include "head/run/run_folders.h"
@@ -83,16 +85,33 @@ static void show_status(void *ctx)
         job_show_status(r->job);
 }
 
+static bool stands_by(const struct hosts *h, const char *name)
+{
+        for (size_t i = h->stood_in; h->aside && i < h->aside->n; i++)
+                if (!strcmp(h->aside->v[i].name, name))
+                        return true;
+        return false;
+}
+
 static int order_drain(void *ctx, const char *host, int64_t in_ms, struct error *err)
 {
+        static const char by[] = "hnlaunch drain";
         struct run_view *r = ctx;
         size_t i = 0;
 
         while (i < r->hosts->n && strcmp(r->hosts->v[i].name, host))
                 i++;
-        if (i == r->hosts->n)
+        if (i < r->hosts->n)
+                return job_drain_host(r->job, i, in_ms, by, err);
+        if (!stands_by(r->hosts, host))
                 return err_set(err, ENOENT, "%s is not one of its hosts", host);
-        return job_drain_host(r->job, i, in_ms, "hnlaunch drain", err);
+        log_line(LOG_WARN, "%s is drained (%s): it is no spare host any more", host, by);
+        events_emit(r->events, (struct event){ .kind = EVENT_NODE_DRAINED,
+                                               .node = -1,
+                                               .rank = -1,
+                                               .host = host,
+                                               .text = by });
+        return 0;
 }
 
 static int lend_stdin(void *ctx, int fd, struct error *err)

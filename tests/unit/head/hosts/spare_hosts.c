@@ -203,3 +203,23 @@ TEST(a_place_is_taken_again)
         assert_string_equal(got, "(a) (b)=a c=a");
         hosts_finish(&h);
 }
+
+TEST(a_host_that_stands_by_can_be_dropped)
+{
+        const struct spare_rule rule = { .spares = SPARES_AUTO, .nodes = 2 };
+        struct hosts h = HOSTS_INIT;
+        struct diags d = DIAGS_INIT;
+
+        parse_list(&h, "a,b,x,y", "");
+        assert_int_equal(spare_hosts_choose(&h, &rule, &d), 0);
+        assert_int_equal(hosts_aside(&h), 2);
+        assert_false(hosts_drop_aside(&h, "a"));
+        assert_true(hosts_drop_aside(&h, "x"));
+        assert_false(hosts_drop_aside(&h, "x"));
+        assert_int_equal(hosts_aside(&h), 1);
+        assert_string_equal(hosts_stand_in(&h, 0)->name, "a");
+        assert_string_equal(h.v[0].name, "y");
+        assert_false(hosts_drop_aside(&h, "a")); /* it has left the list */
+        diags_finish(&d);
+        hosts_finish(&h);
+}
