@@ -172,6 +172,13 @@ static void on_part_reaped(void *ctx, pid_t pid, int status)
         child_nodes_reaped(a->children, pid, status);
 }
 
+static const struct gpu_record *get_first_gpus(void *ctx)
+{
+        const struct agent *a = ctx;
+
+        return rank_samples_first_gpus(a->samples);
+}
+
 /* --- attempts --------------------------------------------------------------------------------- */
 
 static void on_attempt_started(void *ctx)
@@ -550,6 +557,7 @@ static void create_parts(struct agent *a)
                                                                      .any_other = any_part_process,
                                                                      .is_other = is_part_process,
                                                                      .other_reaped = on_part_reaped,
+                                                                     .first_gpus = get_first_gpus,
                                                                      .ctx = a });
         a->pull = pull_sender_create(a->loop);
         a->samples = rank_samples_create(a->loop, &a->up, a->attempt, a->store, a->trace);

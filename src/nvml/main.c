@@ -26,6 +26,8 @@
 enum {
         AGENT = 0,
         NVML_TEMPERATURE_GPU = 0,
+        NVML_UNCORRECTED = 1,
+        NVML_VOLATILE = 0,
         CPU_SHARE = 250, /* a record takes a 250th of the interval at most: 0.4 % of a core */
 };
 
@@ -52,6 +54,7 @@ static struct {
         int (*get_memory)(void *gpu, struct nvml_memory *memory);
         int (*get_temperature)(void *gpu, int sensor, unsigned *celsius);
         int (*get_power)(void *gpu, unsigned *milliwatts);
+        int (*get_ecc)(void *gpu, int kind, int counter, unsigned long long *n);
         int (*get_processes)(void *gpu, unsigned *n, struct nvml_process *v);
 } nvml;
 
@@ -69,6 +72,7 @@ static bool open_nvml(void)
                 { "nvmlDeviceGetMemoryInfo", &nvml.get_memory },
                 { "nvmlDeviceGetTemperature", &nvml.get_temperature },
                 { "nvmlDeviceGetPowerUsage", &nvml.get_power },
+                { "nvmlDeviceGetTotalEccErrors", &nvml.get_ecc },
                 { "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.get_processes },
         };
         void *library = library_open("libnvidia-ml.so.1", RTLD_NOW), *function;
@@ -99,6 +103,15 @@ static uint32_t get_mib(unsigned long long bytes)
         return (uint32_t)MIN(bytes >> 20, (unsigned long long)GPU_RECORD_UNKNOWN);
 }
 
+static uint32_t get_ecc_errors(void *gpu)
+{
+        unsigned long long n;
+
+        if (!gpu || !nvml.get_ecc || nvml.get_ecc(gpu, NVML_UNCORRECTED, NVML_VOLATILE, &n) != 0)
+                return GPU_RECORD_UNKNOWN;
+        return (uint32_t)MIN(n, (unsigned long long)GPU_RECORD_UNKNOWN);
+}
+
 static void read_gpu_figures(struct gpu_figures *to, void *gpu)
 {
         struct nvml_memory memory;
@@ -118,6 +131,7 @@ static void read_gpu_figures(struct gpu_figures *to, void *gpu)
                 to->celsius = number;
         if (nvml.get_power && nvml.get_power(gpu, &number) == 0)
                 to->watts = number / 1000 + (number % 1000 >= 500);
+        to->ecc = get_ecc_errors(gpu);
 }
 
 static void add_holders(struct gpu_holders *to, uint32_t index, void *gpu)
@@ -135,8 +149,11 @@ static _Noreturn void tell_holders(void *const *gpus, uint32_t n)
 {
         static struct gpu_holders holders = { .mark = GPU_RECORD_MARK };
 
-        for (uint32_t i = 0; i < n; i++)
+        memset(holders.ecc, 0xff, sizeof(holders.ecc)); /* GPU_RECORD_UNKNOWN */
+        for (uint32_t i = 0; i < n; i++) {
                 add_holders(&holders, i, gpus[i]);
+                holders.ecc[i] = get_ecc_errors(gpus[i]);
+        }
         _exit(write(AGENT, &holders, sizeof(holders)) != sizeof(holders));
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Ranks start again when the GPUs of their node hold no memory of the ended attempt, as the driver's library tells. A
-# host that does not free it within a minute is put out. Nodes are agents of this machine; driver and library are ours.
+# host that does not free it within a minute is put out. ECC errors that the library counts in an attempt are evidence.
+# Nodes are agents of this machine; driver and library are ours.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/driver_files.sh
@@ -106,6 +107,22 @@ new_job none
 CUDA_VISIBLE_DEVICES='' job --restart auto
 exits 'without GPUs the job goes on' 0
 ok 'and no driver is asked' not test -e a.asked
+cd ..
+
+# The agent reads the figures of a record before the helper writes the next but one.
+figures() { [[ $(wc -l <"$1.times") -ge 4 ]]; }
+new_job ecc
+tee a.ecc b.ecc <<<7 >/dev/null
+# shellcheck disable=SC2016
+start -H hosts --oversubscribe --start-with "$TMP/work/node $PWD/{host}" --label none --log-dir none --grace 1s --bad-hosts bad --restart auto \
+    sh -c '[ $HN_RESTART = 0 ] || exit 0; [ $RANK = 0 ] || exec sleep 60; until [ -e go ]; do sleep 0.1; done; exit 5'
+ok 'figures come' wait_for figures a
+ok 'also of the other node' wait_for figures b
+echo 9 >a.ecc
+: >go
+finish
+exits 'ECC errors on the node of the rank: the job goes on' 0
+has 'those of the attempt are the evidence' "$ERR" 'same hosts: 2 uncorrected ECC errors of GPU 0: the first time on a'
 cd ..
 
 wait "$slow"

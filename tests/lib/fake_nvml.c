@@ -5,7 +5,8 @@
  * Each call reads a word from the file $FAKE_NVML: one that do_as_told() knows, or another. Names,
  * signatures and units are NVML's; -DWITHOUT_COUNT and -DWITHOUT_POWER leave a function out.
  * Figures differ from GPU to GPU. Processes with memory are in $FAKE_NVML.processes, a line
- * "GPU PID MIB" each; who asks for those of GPU 0 adds a line to $FAKE_NVML.asked.
+ * "GPU PID MIB" each, uncorrected ECC errors of all GPUs in $FAKE_NVML.ecc; who asks for those of
+ * GPU 0 adds a line to $FAKE_NVML.asked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *to);
 int nvmlDeviceGetTemperature(void *gpu, int sensor, unsigned *to);
 int nvmlDeviceGetPowerUsage(void *gpu, unsigned *to);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *to);
+int nvmlDeviceGetTotalEccErrors(void *gpu, int kind, int counter, unsigned long long *to);
 
 static void burn_ms(long ms)
 {
@@ -160,6 +162,18 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct proce
                 if (index == index_of(gpu))
                         to[(*n)++] = (struct process){ .pid = pid,
                                                        .used = (unsigned long long)mib << 20 };
+        if (f)
+                fclose(f);
+        return do_as_told();
+}
+
+int nvmlDeviceGetTotalEccErrors(void *gpu, int kind, int counter, unsigned long long *to)
+{
+        FILE *f = open_file("ecc", "r");
+
+        *to = 0;
+        if (f && kind == 1 && counter == 0 && fscanf(f, "%llu", to) == 1)
+                *to += index_of(gpu);
         if (f)
                 fclose(f);
         return do_as_told();

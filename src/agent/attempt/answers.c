@@ -236,7 +236,8 @@ static void refuse_core(const struct node_attempt *t, const struct inspect_order
 void node_attempt_on_inspect(void *attempt, const struct frame *f)
 {
         struct node_attempt *t = attempt;
-        const struct inspector_paths paths = { t->deps.dir->pipes, t->deps.dir->dumps, t->cwd };
+        const struct inspector_paths paths = { t->deps.dir->pipes, t->deps.dir->dumps, t->cwd,
+                                               t->ops.first_gpus(t->ops.ctx) };
         struct inspect_order o;
         struct inspector_rank *ranks;
         size_t n = 0;

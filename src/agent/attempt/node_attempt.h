@@ -53,6 +53,7 @@ struct node_attempt_ops {
         bool (*any_other)(void *ctx);
         bool (*is_other)(void *ctx, pid_t pid);
         void (*other_reaped)(void *ctx, pid_t pid, int status);
+        const struct gpu_record *(*first_gpus)(void *ctx); /* rank_samples_first_gpus() */
         void *ctx;
 };
 

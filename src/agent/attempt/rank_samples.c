@@ -207,6 +207,7 @@ static void schedule_samples(struct rank_samples *s)
 void rank_samples_begin(struct rank_samples *s)
 {
         /* A short run pays for no samples in its trace. */
+        gpu_sampler_begin(&s->gpus);
         s->recorded_ms = uv_now(s->timer.loop) + RECORD_AFTER_MS;
         schedule_samples(s);
 }
@@ -248,6 +249,11 @@ struct rank_samples *rank_samples_create(uv_loop_t *loop, struct uplink *up,
         uv_timer_init(loop, &s->look);
         s->look.data = s;
         return s;
+}
+
+const struct gpu_record *rank_samples_first_gpus(const struct rank_samples *s)
+{
+        return s->gpus.first.mark ? &s->gpus.first : NULL;
 }
 
 bool rank_samples_have(const struct rank_samples *s, pid_t pid)

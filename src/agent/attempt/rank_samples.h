@@ -13,6 +13,7 @@
 
 #include "wire/frame.h"
 
+struct gpu_record;
 struct node_attempt;
 struct node_trace;
 struct rank_samples;
@@ -33,6 +34,8 @@ void rank_samples_end(struct rank_samples *s);
 /* Takes SAMPLE of the head, for @samples, a struct rank_samples. */
 void rank_samples_on_order(void *samples, const struct frame *f);
 
+/* Returns the first figures of the node's GPUs in the last attempt; NULL = there are none. */
+const struct gpu_record *rank_samples_first_gpus(const struct rank_samples *s);
 /* Whether @pid is the process that asks the driver of the GPUs; it, or another one, was reaped. */
 bool rank_samples_have(const struct rank_samples *s, pid_t pid);
 void rank_samples_reaped(struct rank_samples *s, pid_t pid, int status);

@@ -94,6 +94,11 @@ void gpu_sampler_reaped(struct gpu_sampler *s, pid_t pid, int status)
         drop_gpu_helper(s, uv_hrtime() / 1000000 + RETRY_MS);
 }
 
+void gpu_sampler_begin(struct gpu_sampler *s)
+{
+        s->first.mark = 0;
+}
+
 void gpu_sampler_stop(struct gpu_sampler *s)
 {
         drop_gpu_helper(s, 0);
@@ -117,6 +122,8 @@ static bool read_gpu_records(struct gpu_sampler *s, uint64_t now_ms)
                 if (s->in.mark != GPU_RECORD_MARK || s->in.n > GPU_RECORD_GPUS)
                         return false;
                 s->newest = s->in;
+                if (!s->first.mark)
+                        s->first = s->in;
                 s->heard_ms = now_ms;
         }
         return true;

@@ -21,8 +21,9 @@ struct gpu_sampler {
         uint64_t begin_ms; /* when the helper may be started, or was */
         uint64_t heard_ms; /* when a record came; 0 = none yet */
         struct gpu_record in, newest;
-        size_t have; /* bytes of .in */
-        bool told;   /* of a failure, since the start of the attempt */
+        struct gpu_record first; /* of the attempt; .mark 0 = none yet */
+        size_t have;             /* bytes of .in */
+        bool told;               /* of a failure, since the start of the attempt */
 };
 
 #define GPU_SAMPLER_INIT                                                                           \
@@ -33,6 +34,8 @@ struct gpu_sampler {
 /* Adds the helper's last record to @m, if fresh. Starts the helper unless running; a failed helper
  * is started again after a minute. Never waits for the helper. */
 void gpu_sampler_take(struct gpu_sampler *s, struct sample *m);
+/* Forgets the record of the attempt before. */
+void gpu_sampler_begin(struct gpu_sampler *s);
 /* Ends the helper. */
 void gpu_sampler_stop(struct gpu_sampler *s);
 /* Notes the end of a child of the agent. */

@@ -464,7 +464,7 @@ void inspector_run(const struct inspect_order *o, const struct inspector_rank *r
         else if (o->what == INSPECT_FLIGHT)
                 flight_recorder_run(o, paths, to);
         else if (o->what == INSPECT_FACTS)
-                node_facts_run(o, ranks, n, to);
+                node_facts_run(o, ranks, n, paths->first_gpus, to);
         else if (!n)
                 send_inspected(to, &none);
         else if (o->what == INSPECT_CORE)

@@ -11,6 +11,8 @@
 
 #include "wire/status_msg.h"
 
+struct gpu_record;
+
 struct inspector_rank {
         uint32_t rank;
         pid_t pid; /* of the worker; 0 = ended. Of INSPECT_FACTS: a process of the last attempt */
@@ -20,7 +22,8 @@ struct inspector_paths {
         /* Where PyTorch's flight recorder makes FIFOs and dumps: before the rank; NULL =
          * nowhere. */
         const char *pipes, *dumps;
-        const char *cwd; /* of the ranks; NULL, "" = as of the agent */
+        const char *cwd;                     /* of the ranks; NULL, "" = as of the agent */
+        const struct gpu_record *first_gpus; /* in the last attempt; NULL = not known */
 };
 
 /* Writes an INSPECTED for each rank to @to, the last with .left 0, or the answers of RAS or of

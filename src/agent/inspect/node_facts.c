@@ -250,7 +250,7 @@ static void look_at_gpus(struct node_facts *m, const struct inspect_order *o)
                 closedir(folder);
 }
 
-/* --- memory of GPUs --------------------------------------------------------------------------- */
+/* --- the driver --------------------------------------------------------------------------- */
 
 static bool is_first_namespace(void)
 {
@@ -313,18 +313,40 @@ void node_facts_read_holders(struct node_facts *m, const struct gpu_holders *h,
         }
 }
 
-static void look_at_memory(struct node_facts *m, const struct inspector_rank *ended, size_t n)
+void node_facts_compare_ecc(struct node_facts *m, const struct inspect_order *o,
+                            const struct gpu_record *first, const struct gpu_holders *now)
+{
+        for (uint32_t i = 0; i < o->n_gpus && !*m->gpu; i++) {
+                uint32_t gpu = o->gpus[i], was, is;
+
+                if (gpu >= first->n)
+                        continue;
+                was = first->gpus[gpu].ecc;
+                is = now->ecc[gpu];
+                if (is == GPU_RECORD_UNKNOWN || is <= was) /* also where the first is not known */
+                        continue;
+                snprintf(m->gpu, sizeof(m->gpu), "%u uncorrected ECC error%s of GPU %u", is - was,
+                         is - was == 1 ? "" : "s", gpu);
+        }
+}
+
+static void ask_driver(struct node_facts *m, const struct inspect_order *o,
+                       const struct inspector_rank *ended, size_t n, const struct gpu_record *first)
 {
         struct gpu_holders holders;
 
-        if (n && is_first_namespace() && ask_holders(&holders))
+        if ((!n && !first) || !ask_holders(&holders))
+                return;
+        if (first && !*m->gpu)
+                node_facts_compare_ecc(m, o, first, &holders);
+        if (is_first_namespace())
                 node_facts_read_holders(m, &holders, ended, n);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 
 void node_facts_run(const struct inspect_order *o, const struct inspector_rank *ended, size_t n,
-                    int to)
+                    const struct gpu_record *first, int to)
 {
         struct node_facts m = { .number = o->number };
         struct buf b = BUF_INIT;
@@ -335,7 +357,7 @@ void node_facts_run(const struct inspect_order *o, const struct inspector_rank *
         if (o->n_gpus && !*m.gpu)
                 look_at_gpus(&m, o);
         if (o->n_gpus)
-                look_at_memory(&m, ended, n);
+                ask_driver(&m, o, ended, n, first);
         node_facts_encode(&b, &m);
         fd_write_all(to, buf_data(&b), buf_len(&b));
         buf_finish(&b);

@@ -13,9 +13,10 @@
 #include "wire/helper/gpu_record.h"
 #include "wire/status_msg.h"
 
-/* Writes a FACTS to @to. @ended are processes of the last attempt. */
+/* Writes a FACTS to @to. @ended are processes of the last attempt, @first figures of GPUs from its
+ * beginning (NULL = not known). */
 void node_facts_run(const struct inspect_order *o, const struct inspector_rank *ended, size_t n,
-                    int to);
+                    const struct gpu_record *first, int to);
 
 /* --- its parts -------------------------------------------------------------------------------- */
 
@@ -43,3 +44,7 @@ bool node_facts_read_line(struct xid *ret, const char *line, uint64_t since_us);
  * longer. A number that a living process has by now is not of the attempt. */
 void node_facts_read_holders(struct node_facts *m, const struct gpu_holders *h,
                              const struct inspector_rank *ended, size_t n);
+
+/* Sets .gpu if a GPU of the order has had uncorrected ECC errors since @first. */
+void node_facts_compare_ecc(struct node_facts *m, const struct inspect_order *o,
+                            const struct gpu_record *first, const struct gpu_holders *now);

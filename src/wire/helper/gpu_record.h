@@ -25,6 +25,7 @@ enum {
 
 struct gpu_figures {
         uint32_t use_percent, memory_mib, memory_total_mib, celsius, watts;
+        uint32_t ecc; /* uncorrected errors since the driver was loaded */
 };
 
 struct gpu_record {
@@ -40,6 +41,7 @@ struct gpu_holder {
 struct gpu_holders {
         uint32_t mark, n;
         struct gpu_holder v[GPU_RECORD_HOLDERS];
+        uint32_t ecc[GPU_RECORD_GPUS]; /* as in struct gpu_figures */
 };
 
 _Static_assert(sizeof(struct gpu_record) <= PIPE_BUF, "written whole or not at all");

@@ -135,3 +135,25 @@ TEST(only_memory_of_ended_processes_of_the_attempt_is_held)
         snprintf(want, sizeof(want), "some memory of GPU 1, of rank 3 (pid %d)", (int)ended[1].pid);
         assert_string_equal(m.held, want);
 }
+
+TEST(ecc_errors_count_since_the_attempt_began)
+{
+        const struct inspect_order o = { .gpus = (uint32_t[]){ 1, 2, 100000 }, .n_gpus = 3 };
+        struct gpu_record first = { .n = 3, .gpus = { { .ecc = 0 }, { .ecc = 7 }, { .ecc = 9 } } };
+        struct gpu_holders now = { .ecc = { 5, 7, 3 } };
+        struct node_facts m = { 0 };
+
+        /* GPU 0 has no rank, that of GPU 2 was reset. */
+        node_facts_compare_ecc(&m, &o, &first, &now);
+        assert_string_equal(m.gpu, "");
+        now.ecc[1] = GPU_RECORD_UNKNOWN;
+        node_facts_compare_ecc(&m, &o, &first, &now);
+        assert_string_equal(m.gpu, "");
+        first.gpus[1].ecc = GPU_RECORD_UNKNOWN;
+        now.ecc[1] = 8;
+        node_facts_compare_ecc(&m, &o, &first, &now);
+        assert_string_equal(m.gpu, "");
+        first.gpus[1].ecc = 7;
+        node_facts_compare_ecc(&m, &o, &first, &now);
+        assert_string_equal(m.gpu, "1 uncorrected ECC error of GPU 1");
+}
