@@ -36,7 +36,21 @@ endings_run "$ROOT/tests/clients/endings/nodes.rows"
 
 lab_hn -H "$TMP/hosts.txt" -- ./only-here
 exits 'a program that is nowhere: 127' 127
-verdict_has 'it is named' only-here
+verdict_has 'it is named, and no node' "no node can start its ranks: cannot execute './only-here': No such file or directory"
+lab_hn -H "$TMP/hosts.txt" trian.bin
+exits 'nor in PATH: 127' 127
+verdict_has 'the last line says so' "no node has 'trian.bin' in PATH  (exit 127)"
+lacks 'no node is named' <(sed -n '/^error/,$p' "$ERR") node00
+lacks 'no rank is stopped' "$ERR" stop
+lab_run "$LAB_HNLAUNCH" report
+is 'the report has it once' "$(grep -c 'trian.bin' "$OUT")" 1
+for node in 1 2 3 4 5 6 7; do
+    lab exec node00$node sh -c 'printf "#!/bin/sh\nexec sleep 600\n" >/dev/shm/some && chmod +x /dev/shm/some'
+done
+lab_hn -H "$TMP/hosts.txt" /dev/shm/some
+exits 'a program that one node lacks: 127' 127
+verdict_has 'the node is named' "node008: cannot execute '/dev/shm/some': No such file or directory"
+has 'the others are stopped' "$ERR" '28 ranks were stopped by hnlaunch'
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 600'
 ok '32 ranks are up' wait_for lines_are "$OUT" 32

@@ -26,7 +26,7 @@ has 'with the way out' "$ERR" 'help: install it on every node, or mend the first
 
 hn --local 1 ./folder
 exits 'a directory: 126' 126
-has 'the line about stopping says what happened' "$ERR" 'hnlaunch: stopping all ranks: localhost cannot start its ranks'
+lacks 'no rank is stopped' "$ERR" stop
 verdict_has 'is told' "cannot execute './folder': it is a directory"
 lacks 'and chmod is no help' "$ERR" chmod
 hn report

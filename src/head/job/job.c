@@ -225,6 +225,7 @@ void job_wait(struct job *j)
         job_settle_drain(j);
         stdin_pump_destroy(j->stdin_pump);
         j->stdin_pump = NULL;
+        outcome_merge_refusals(&j->attempt.outcome, (size_t)j->attempt.plan->num_nodes);
         /* All output has come, so the last lines of each rank are final. */
         outcome_finalize(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
         printer_flush(j->attempt.printer);

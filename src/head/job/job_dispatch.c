@@ -177,6 +177,7 @@ static int on_started(struct job *j, struct node *n, const struct frame *f, stru
             turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
+        job_rank_started(j);
         return 0;
 }
 

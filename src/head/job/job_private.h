@@ -137,6 +137,8 @@ extern const struct node_ops job_node_ops;
 
 /* Follows every recorded failure, as attempt.failed(): a new cause stops the job @ctx. */
 void job_failed(void *ctx, bool is_cause);
+/* Follows the start of each rank: a stop may have waited for it. */
+void job_rank_started(struct job *j);
 /* Follows the exit of @rank with 0. With --ends-with rank0, that of rank 0 decides the outcome and
  * stops the ranks that are left, unless the job is stopping already. */
 void job_rank_succeeded(struct job *j, int rank);

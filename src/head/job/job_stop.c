@@ -36,6 +36,7 @@ enum {
         HURRY_TICKS = 50,      /* after the second order for readers, and then for nodes */
         HOLD_MS = 10000,       /* for a cause that has not shown itself */
         HOLD_REASON_MS = 5000, /* and one that has told its reason */
+        HOLD_START_MS = 2000,  /* for the nodes of which none has started a rank */
 };
 
 static void stop_nodes(struct job *j, uint32_t grace_ms)
@@ -205,20 +206,30 @@ static void on_hold_over(uv_timer_t *t)
         job_end_look(j);
 }
 
+/* Whether the program may be missing on all nodes: a node has refused, and none has started a rank.
+ */
+static bool waits_for_start(const struct job *j)
+{
+        return j->attempt.outcome.cause.kind == CAUSE_REFUSED && j->attempt.turns &&
+               !turns_any_started(j->attempt.turns);
+}
+
 /* Whether the stop waits: TERM would hide the reason or the code of the rank from which the
- * failures so far follow. */
+ * failures so far follow, or the answers of nodes that cannot start the program either. */
 static bool hold_stop(struct job *j)
 {
         const struct outcome *o = &j->attempt.outcome;
-        uint64_t limit_ms = o->cause.echo ? HOLD_MS : HOLD_REASON_MS;
+        bool starts = waits_for_start(j);
+        uint64_t limit_ms = starts ? HOLD_START_MS : o->cause.echo ? HOLD_MS : HOLD_REASON_MS;
 
         if (j->attempt.state != JOB_RUNNING ||
-            !outcome_may_follow(o, j->attempt.plan->world_size, clock_ns(), attempt_newest_stderr,
-                                &j->attempt))
+            (!starts && !outcome_may_follow(o, j->attempt.plan->world_size, clock_ns(),
+                                            attempt_newest_stderr, &j->attempt)))
                 return false;
         if (j->orders.held)
                 return true;
-        log_line(LOG_DEBUG, "the stop waits for the rank from which the failures follow");
+        log_line(LOG_DEBUG, "the stop waits for %s",
+                 starts ? "the other nodes" : "the rank from which the failures follow");
         j->orders.held = true;
         j->orders.looked_at = j->attempt.number;
         uv_timer_start(&j->timers.stop, on_hold_over,
@@ -238,10 +249,23 @@ void job_failed(void *ctx, bool is_cause)
              job_state_runs(j->attempt.state) &&
              (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_SIGNAL)))
                 return;
-        if (job_drain_failed(j->orders.drain) || (c->waited && look_before_stop(j)) || hold_stop(j))
+        if (job_drain_failed(j->orders.drain) || (c->waited && look_before_stop(j)))
+                return;
+        if (waits_for_start(j) && turns_all_refused(j->attempt.turns)) {
+                uv_timer_stop(&j->timers.stop); /* there is no rank to stop */
+                j->orders.held = false;
+                return;
+        }
+        if (hold_stop(j))
                 return;
         job_sentence(j, c, why, sizeof(why));
         stop_job(j, c, why);
+}
+
+void job_rank_started(struct job *j)
+{
+        if (j->orders.held)
+                job_failed(j, false);
 }
 
 void job_rank_succeeded(struct job *j, int rank)

@@ -47,6 +47,8 @@ struct turns {
         struct turns_rank *ranks;
         struct turns_node *nodes;
         uint32_t world_size;
+        uint32_t started; /* ranks */
+        int unrefused;    /* nodes with ranks that have not refused */
 };
 
 struct turns *turns_create(const struct plan *plan)
@@ -54,6 +56,7 @@ struct turns *turns_create(const struct plan *plan)
         struct turns *t = xcalloc(1, sizeof(*t));
 
         t->world_size = (uint32_t)plan->world_size;
+        t->unrefused = plan->num_nodes;
         t->ranks = xcalloc(t->world_size, sizeof(*t->ranks));
         t->nodes = xcalloc(plan->n_nodes, sizeof(*t->nodes));
         for (uint32_t i = 0; i < t->world_size; i++) {
@@ -103,6 +106,7 @@ int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct er
                 return -EPROTO;
         r->has |= turn_of[type].notes;
         t->nodes[node].running -= type == MSG_EXITED;
+        t->started += type == MSG_STARTED;
         return 0;
 }
 
@@ -118,7 +122,18 @@ int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err)
         if (t->nodes[node].refused)
                 return err_set(err, EPROTO, "message out of turn: REFUSED, after another");
         t->nodes[node].refused = true;
+        t->unrefused--;
         return 0;
+}
+
+bool turns_all_refused(const struct turns *t)
+{
+        return !t->unrefused && !t->started;
+}
+
+bool turns_any_started(const struct turns *t)
+{
+        return t->started;
 }
 
 int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,

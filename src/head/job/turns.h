@@ -31,6 +31,10 @@ bool turns_ended(const struct turns *t, int node);
 /* @rank MSG_NO_RANK: the whole order. Once per node; other ranks of the node may then be missing at
  * GONE. */
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);
+/* Whether every node has refused, and no rank of the job has started. */
+bool turns_all_refused(const struct turns *t);
+/* Whether a rank of the job has started. */
+bool turns_any_started(const struct turns *t);
 /* @len 0 is the end of the stream. Also after the rank's end. */
 int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,
                  struct error *err);

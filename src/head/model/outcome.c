@@ -452,6 +452,28 @@ void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx
         find_same_reason(o, last_words, ctx);
 }
 
+void outcome_merge_refusals(struct outcome *o, size_t n_nodes)
+{
+        static const char find[] = "cannot find ";
+        struct cause *c = o->seen;
+        CLEANUP(free_textp) char *text = NULL;
+
+        if (n_nodes < 2 || outcome_count(o) != n_nodes)
+                return;
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (o->seen[i].kind != CAUSE_REFUSED || strcmp(o->seen[i].text, c->text) != 0)
+                        return;
+        text = xstrdup(c->text);
+        if (strncmp(text, find, sizeof(find) - 1))
+                snprintf(c->text, sizeof(c->text), "no node can start its ranks: %.400s", text);
+        else
+                snprintf(c->text, sizeof(c->text), "no node has %s", text + sizeof(find) - 1);
+        c->rank = c->node = -1;
+        o->n_seen = 1;
+        o->unseen = 0;
+        o->cause = *c;
+}
+
 const struct cause *outcome_find_left(const struct outcome *o, int rank)
 {
         for (size_t i = 0; i < o->left.n; i++)
@@ -590,8 +612,8 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                          c->kind == CAUSE_LEFT && *text ? ", the first with" : "",
                          *text ? ": " : "", text);
         } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED || c->kind == CAUSE_DRAIN) {
-                snprintf(to, size, "%s%s%s: %s", c->kind == CAUSE_NODE ? "lost node " : "", host,
-                         c->kind == CAUSE_DRAIN ? " was drained" : "", text);
+                snprintf(to, size, "%s%s%s%s%s", c->kind == CAUSE_NODE ? "lost node " : "", host,
+                         c->kind == CAUSE_DRAIN ? " was drained" : "", *host ? ": " : "", text);
         } else if (c->kind == CAUSE_NONE) {
                 snprintf(to, size, "all ranks exited 0");
         } else {

@@ -180,6 +180,10 @@ void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);
  * none of them, and finds the ranks with its reason. */
 void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx);
 
+/* Makes the refusals of all @n_nodes nodes, if there are several and their reasons are equal, one
+ * failure that names no node: "no node has 'train' in PATH". */
+void outcome_merge_refusals(struct outcome *o, size_t n_nodes);
+
 /* Returns the end of a rank that left with 0, NULL = it has not; of very many ranks the first. */
 const struct cause *outcome_find_left(const struct outcome *o, int rank);
 /* Returns the first rank that failed by itself or followed another; NULL = none. */
