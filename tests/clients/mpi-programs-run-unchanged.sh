@@ -33,7 +33,7 @@ check() { # NAME PROGRAM ENV-ARG...
     has "$name: and its rank is named" "$ERR" ': rank 2 on localhost aborted the job: MPI_Abort() with code 17'
     hn --local 3 "$@" "$program" leave
     exits "$name: a rank that leaves is a failure" 1
-    has "$name: and is named" "$ERR" 'error[HN406]: rank 2 exited with code 0 without MPI_Finalize()'
+    has "$name: and is named" "$ERR" 'error[HN406]: a rank left without MPI_Finalize()'
     hn --local 3 --label none "$@" "$program" names
     is "$name: a published name is found" "$(cat "$OUT")" 'the name was found'
 }

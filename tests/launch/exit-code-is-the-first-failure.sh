@@ -58,7 +58,7 @@ hn --local 2 --chdir "$TMP/nowhere" true
 ok 'a working directory that is not there is a failure' test "$RC" != 0
 verdict_has 'its verdict names the directory' nowhere
 hn -w localhost,127.0.0.1 --chdir "$TMP/nowhere" true
-ok 'two nodes that lack it are one message' grep -qE '= note: the same on 1 more node: (localhost|127.0.0.1)$' "$ERR"
+verdict_has 'of two nodes that lack it none is named' "no node can start its ranks: cannot change to directory '$TMP/nowhere'"
 has 'which offers to bring the files' "$ERR" '--push FILE brings files'
 "$HNLAUNCH" --local 1 echo hello >/dev/full 2>"$ERR"
 RC=$?

@@ -160,7 +160,7 @@ cc -o world world.c
 long=$!
 hn --local 2 ./world open_mpi.
 exits 'two ranks, each in a world of one: the job fails' 78
-has 'with the way that fits' "$ERR" 'error[HN510]: ranks 0 and 1 were each a world of one: their MPI (Open MPI) needs --mpi pmix'
+has 'with a number' "$ERR" 'error[HN510]: ranks were worlds of one'
 has 'and what to do if that is right' "$ERR" 'help: ranks that are worlds of one on purpose need --mpi none'
 verdict_has 'the last line says so' 'ranks 0 and 1 were each a world of one: their MPI (Open MPI) needs --mpi pmix  (exit 78)'
 hn --local 2 sh -c './world open_mpi.; true'

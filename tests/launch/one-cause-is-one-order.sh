@@ -160,10 +160,11 @@ END
 tell_results python3 ends.py "$HNLAUNCH"
 
 # A rank that fails of the same cause comes first: the others are being stopped already.
-start --local 2 --grace 100s --label none sh -c 'trap "sleep 1; echo saved; exit 0" TERM; echo up; [ "$RANK" = 0 ] || { until [ -e go ]; do sleep 0.02; done; exit 5; }; while :; do sleep 0.05; done'
+start --local 2 --grace 100s --label none sh -c 'trap "until [ -e told ]; do sleep 0.02; done; sleep 1; echo saved; exit 0" TERM; echo up; [ "$RANK" = 0 ] || { until [ -e go ]; do sleep 0.02; done; exit 5; }; while :; do sleep 0.05; done'
 ok 'two ranks are up' wait_for lines_are "$OUT" 2
 touch go
-ok 'one fails' wait_for grep -q 'stopping all ranks' "$ERR"
+ok 'one fails, and the stop takes so long that it is told' wait_for grep -q 'stopping all ranks: rank 1 on localhost exited with code 5' "$ERR"
+touch told
 kill -HUP "$PID"
 sleep 0.05
 kill -TERM "$PID"

@@ -87,7 +87,7 @@ exits 'the code of an abort is the exit code' 42
 has 'and its message is told' "$ERR" 'rank 1 on localhost aborted the job: MPI_Abort() with code 42: the ocean is dry'
 hn --local 3 python3 pmi.py leave
 exits 'a rank that leaves without finalizing is a failure' 1
-has 'and named' "$ERR" 'error[HN406]: rank 1 exited with code 0 without MPI_Finalize()'
+has 'and named' "$ERR" 'error[HN406]: a rank left without MPI_Finalize()'
 has 'in the last line, too' "$ERR" ': rank 1 on localhost exited with code 0 without MPI_Finalize()  (exit 1)'
 hn --local 3 python3 pmi.py alone
 exits 'a rank that fails before a barrier ends the job' 7

@@ -23,7 +23,7 @@ has '-v names the library' "$ERR" "PMIx is served by $PWD/good/lib/libpmix.so.2,
 
 hn -x "LD_LIBRARY_PATH=$PWD/bad" -x "PMIX_PREFIX=$PWD/none" --mpi pmix --local 2 touch started
 exits 'no library that serves: 125' 125
-has 'it is an error with a number' "$ERR" 'error[HN243]: localhost: cannot serve PMIx: '
+has 'it is an error with a number' "$ERR" 'error[HN243]: a node cannot serve PMIx'
 has 'that says where it looked' "$ERR" "$PWD/none/lib"
 has 'and what one was' "$ERR" 'lacks functions of a server'
 has 'and what to do' "$ERR" 'PMIX_PREFIX=DIR'

@@ -44,7 +44,8 @@ hn --local 2 --log-dir logs sh ./recorded.sh
 exits 'an uncaught Python exception: 1' 1
 has 'its text is shown' "$ERR" 'rank 1 reported: python: ValueError: no shard 12'
 verdict_has 'the last line says why' 'rank 1 on localhost: ValueError: no shard 12  (exit 1)'
-ok 'the line about stopping says how the rank ended' grep -qx 'hnlaunch: stopping all ranks: rank 1 on localhost exited with code 1' "$ERR"
+is 'the message above has a title in place of it' "$(grep 'HN502' "$ERR")" 'error[HN502]: a rank failed'
+lacks 'a stop that takes no second is not told' "$ERR" 'stopping all ranks'
 has 'its call stack, too' "$ERR" 'File "train.py", line 7, in main'
 json() { python3 -c "import json,sys; d=json.load(open('logs/latest/summary.json')); print($1)"; }
 is 'summary.json has origin, code and rank' "$(json 'd["origin"], d["code"], d["rank"]')" 'worker 1 1'

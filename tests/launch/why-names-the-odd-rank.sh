@@ -220,8 +220,8 @@ else
     COLLECTIVE_SECONDS=5 hn --local 3 --label none -x COLLECTIVE_SECONDS /usr/bin/python3 "$ROOT/tests/clients/torch_hanging.py" sleep 1
     exits 'torch, a collective that times out: the code of the rank that has waited' 1
     has 'torch, a collective that times out: it is told where the odd rank is' "$ERR" '| rank 1 on localhost '
-    has 'torch, a collective that times out: before the ranks are stopped' <(grep -E 'where the ranks are|stopping all' "$ERR" | tr '\n' ' ') \
-        'where the ranks are hnlaunch: stopping all ranks'
+    has 'torch, a collective that times out: before the ranks are stopped' <(grep -oE 'where the ranks are|error.HN50.' "$ERR" | xargs) \
+        'where the ranks are error'
     start --local 3 --label none /usr/bin/python3 "$ROOT/tests/clients/torch_hanging.py" all-train 1
     met 'torch all-train' 3
     for i in 1 2 3; do

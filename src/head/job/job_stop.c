@@ -2,11 +2,12 @@
 /*
  * A job stops once, after a failure, an order, or the success of rank 0 (--ends-with rank0).
  * stop_job() tells the store's clients why, orders TERM with the grace time on every node, and
- * begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now. A second later
- * what readers have not taken is dropped, so that the nodes can send the rest, and after another
- * second the remaining nodes are given up. Files are waited for until none has taken bytes for a
- * second. When all ranks have ended, and only a reader is waited for, the first order hurries, too.
- * Signals of one cause are one order (stop_orders.h).
+ * begins to look for late nodes. An order is told at once; a failure, which the message and the
+ * last line tell, only if the ranks do not end within a second. A second order (Ctrl-C again)
+ * hurries: KILL now. A second later what readers have not taken is dropped, so that the nodes can
+ * send the rest, and after another second the remaining nodes are given up. Files are waited for
+ * until none has taken bytes for a second. When all ranks have ended, and only a reader is waited
+ * for, the first order hurries, too. Signals of one cause are one order (stop_orders.h).
  *
  * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report the end of all ranks, and of
  * their output. No time is counted for a node whose ranks have all ended while a slow reader holds
@@ -32,6 +33,7 @@ enum {
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
+        LASTS_MS = 1000, /* a stop that takes longer is told */
         HURRY_TICK_MS = 20,
         HURRY_TICKS = 50,      /* after the second order for readers, and then for nodes */
         HOLD_MS = 10000,       /* for a cause that has not shown itself */
@@ -162,13 +164,50 @@ static void describe_stop(const struct job *j, const struct cause *c, const char
                  grace);
 }
 
+static uint64_t grace_of_stop(const struct job *j)
+{
+        return j->orders.has_grace ? j->orders.grace_ms : (uint64_t)j->config.options->grace_ms;
+}
+
+/* Whether the end of the job has a message of its own on @c. */
+static bool has_message(const struct cause *c)
+{
+        switch (c->kind) {
+        case CAUSE_NONE:
+        case CAUSE_ORDER:
+        case CAUSE_TIMEOUT:
+        case CAUSE_HANG:
+        case CAUSE_JOIN:
+        case CAUSE_STDOUT:
+        case CAUSE_DRAIN:
+                return false;
+        default:
+                return true;
+        }
+}
+
+/* Tells the failure for which the job stops, of what is known by now. */
+static void on_stop_lasts(uv_timer_t *t)
+{
+        struct job *j = t->data;
+        const struct cause *c = &j->attempt.outcome.cause;
+        uint64_t late_ms = grace_of_stop(j) + LATE_LOOK_MS;
+        char why[640], brief[320];
+
+        outcome_review(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
+        job_sentence(j, c, why, sizeof(why));
+        describe_stop(j, c, why, 0, brief, sizeof(brief));
+        if (!j->config.options->quiet)
+                say("hnlaunch: stopping all ranks: %s\n", brief);
+        uv_timer_start(t, on_late_look, late_ms - MIN(late_ms, (uint64_t)LASTS_MS), LATE_LOOK_MS);
+}
+
 /* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. @why: the
  * sentence of @c. */
 static void stop_job(struct job *j, const struct cause *c, const char *why)
 {
-        uint64_t grace_ms =
-                j->orders.has_grace ? j->orders.grace_ms : (uint64_t)j->config.options->grace_ms;
-
+        uint64_t grace_ms = grace_of_stop(j);
+        bool later = has_message(c);
         char brief[320];
 
         if (!attempt_step(&j->attempt, JOB_EV_STOP))
@@ -176,17 +215,22 @@ static void stop_job(struct job *j, const struct cause *c, const char *why)
         describe_stop(j, c, why, grace_ms, brief, sizeof(brief));
         j->orders.held = false;
         j->attempt.outcome.stopped_ns = clock_ns();
-        events_emit(
-                j->cluster.events,
-                (struct event){
-                        .kind = EVENT_STOP, .node = -1, .rank = -1, .text = why, .brief = brief });
+        events_emit(j->cluster.events, (struct event){ .kind = EVENT_STOP,
+                                                       .node = -1,
+                                                       .rank = -1,
+                                                       .text = why,
+                                                       .brief = later ? NULL : brief });
         if (j->attempt.store)
                 store_server_stop_requested(j->attempt.store, why);
         if (j->attempt.printer)
                 printer_drop_bars(j->attempt.printer);
         stop_nodes(j, (uint32_t)grace_ms);
         memset(j->late_looks, LATE_LOOKS, j->cluster.n_nodes);
-        uv_timer_start(&j->timers.stop, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
+        if (later)
+                uv_timer_start(&j->timers.stop, on_stop_lasts, LASTS_MS, 0);
+        else
+                uv_timer_start(&j->timers.stop, on_late_look, grace_ms + LATE_LOOK_MS,
+                               LATE_LOOK_MS);
 }
 
 /* Looks where the ranks are; job_end_look() stops them. False: no look is possible. */

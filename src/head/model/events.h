@@ -62,7 +62,7 @@ struct event {
         int64_t value, count;
         const char *host;  /* lent, may be NULL */
         const char *text;  /* lent, may be NULL */
-        const char *brief; /* of EVENT_STOP: the reason as the line about it has it; lent */
+        const char *brief; /* of EVENT_STOP: the reason as its line has it, NULL = no line; lent */
 };
 
 typedef void (*event_listener)(void *ctx, const struct event *e);

@@ -326,7 +326,8 @@ static void on_event(void *ctx, const struct event *e)
                 break;
         case EVENT_STOP:
                 print_phases(p);
-                say("hnlaunch: stopping all ranks: %s\n", e->brief); /* the last line has all */
+                if (e->brief)
+                        say("hnlaunch: stopping all ranks: %s\n", e->brief);
                 break;
         default:
                 break;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_failure() prints a single message on the cause that head/model/outcome.h has chosen: the
- * sentence, the place of the rank, its last lines as evidence, then notes on everything that
- * followed or came before (add_rank_evidence(), note_consequences()), then the next step. Causes
- * that the verdict line explains in full, such as Ctrl-C, get no message.
+ * report_failure() prints a single message on the cause that head/model/outcome.h has chosen: a
+ * title, the place of the rank, the last lines as evidence, then notes on everything that followed
+ * or came before (add_rank_evidence(), note_consequences()), then the next step. The sentence is
+ * left to the verdict line. Causes that need no more, such as Ctrl-C, get no message.
  */
 #include "head/report/report.h"
 
@@ -245,44 +245,30 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
         note_stopped(d, o);
 }
 
-/* Causes with a message of their own; the verdict line says everything about the others. */
-static const int cause_ids[CAUSE_KINDS] = {
-        [CAUSE_SIGNAL] = HN_RANK_SIGNALED,    [CAUSE_EXIT] = HN_RANK_EXITED,
-        [CAUSE_ABORT] = HN_RANK_ABORTED,      [CAUSE_NODE] = HN_NODE_LOST,
-        [CAUSE_NETWORK] = HN_NETWORK_FAILED,  [CAUSE_REFUSED] = HN_NOT_STARTED,
-        [CAUSE_UNFINALIZED] = HN_UNFINALIZED, [CAUSE_LATE] = HN_RANK_EXITED,
-        [CAUSE_LEFT] = HN_RANK_EXITED,        [CAUSE_WORLDS] = HN_WORLDS_OF_ONE,
-        [CAUSE_STUCK] = HN_RANK_EXITED,
+/* The messages of causes: title, evidence and next step. The rank, its end and the reason stand in
+ * the last line. */
+static const struct {
+        int id;
+        const char *title;
+} messages[CAUSE_KINDS] = {
+        [CAUSE_SIGNAL] = { HN_RANK_SIGNALED, "a rank was killed by a signal" },
+        [CAUSE_EXIT] = { HN_RANK_EXITED, "a rank failed" },
+        [CAUSE_LATE] = { HN_RANK_EXITED, "a rank failed" },
+        [CAUSE_LEFT] = { HN_RANK_EXITED, "a rank left before the others" },
+        [CAUSE_STUCK] = { HN_RANK_EXITED, "a rank failed" },
+        [CAUSE_ABORT] = { HN_RANK_ABORTED, "a rank aborted the job" },
+        [CAUSE_UNFINALIZED] = { HN_UNFINALIZED, "a rank left without MPI_Finalize()" },
+        [CAUSE_NODE] = { HN_NODE_LOST, "a node was lost" },
+        [CAUSE_NETWORK] = { HN_NETWORK_FAILED, "all nodes were lost" },
+        [CAUSE_REFUSED] = { HN_NOT_STARTED, "the program could not be started" },
+        [CAUSE_WORLDS] = { HN_WORLDS_OF_ONE, "ranks were worlds of one" },
 };
 
-static int cause_id(const struct cause *c)
+static struct diag *add_failure(struct diags *d, const struct cause *c)
 {
-        return c->kind == CAUSE_REFUSED && c->why == REFUSED_PMIX ? HN_NO_PMIX : cause_ids[c->kind];
-}
-
-static struct diag *add_failure(struct diags *d, const struct job *j, const struct outcome *o)
-{
-        const struct cause *c = &o->cause;
-        CLEANUP(free_textp) char *said = printable_text(c->text, PRINTABLE_ROW);
-        char after[32], end[128], text[640];
-
-        format_duration(after, sizeof(after), job_cause_us(j, c));
-        outcome_describe(c, end, sizeof(end));
-        if (*end)
-                return diag_add(d, cause_ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
-                                c->core ? ", core dumped," : "", after,
-                                c->kind == CAUSE_ABORT  ? ": "
-                                : c->kind == CAUSE_LEFT ? ", and others failed without it"
-                                                        : "",
-                                c->kind == CAUSE_ABORT ? said : "");
-        job_sentence(j, c, text, sizeof(text));
-        if (c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK) { /* the last line has all */
-                char brief[sizeof(text)];
-
-                outcome_brief(c, "", text, brief, sizeof(brief));
-                return diag_add(d, cause_id(c), 0, "%s", brief);
-        }
-        return diag_add(d, cause_id(c), 0, "%s", text);
+        if (c->kind == CAUSE_REFUSED && c->why == REFUSED_PMIX)
+                return diag_add(d, HN_NO_PMIX, 0, "a node cannot serve PMIx");
+        return diag_add(d, messages[c->kind].id, 0, "%s", messages[c->kind].title);
 }
 
 /* Returns the next step, with the program for its %s, where what a program needs is missing. */
@@ -555,9 +541,9 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         const struct node *lost = c->kind == CAUSE_NODE ? job_node(j, (size_t)c->node) : NULL;
         struct diag *di;
 
-        if (!cause_ids[c->kind])
+        if (!messages[c->kind].id)
                 return;
-        di = add_failure(d, j, out);
+        di = add_failure(d, c);
         if (c->rank >= 0 && plan && c->kind != CAUSE_REFUSED)
                 place_rank(di, c, host, plan);
         else if (c->node >= 0)
