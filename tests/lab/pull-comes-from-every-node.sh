@@ -45,7 +45,7 @@ lab_start -H "$TMP/hosts.txt" --node-timeout 10s --pull /dev/shm/who sh -c "echo
 ok 'all ranks are up' wait_for test -e "$TMP/up0" -a -e "$TMP/up1" -a -e "$TMP/up2" -a -e "$TMP/up3"
 lab crash node002
 finish
-has 'a node is lost' "$ERR" 'lost node node002'
+has 'a node is lost' "$ERR" 'lost node002'
 has 'its files are not there, which is told' "$ERR" 'node002: the node was lost'
 is 'those of the others come' "$(cat pulled/*/*/who | xargs)" '0 2 3'
 lab boot node002

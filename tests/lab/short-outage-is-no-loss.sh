@@ -97,7 +97,7 @@ a_loss() {
     lab cut "$3"
     finish
     exits 'a cable that stays out: 125' 125
-    verdict_has 'the verdict names the node' "lost node $3: no heartbeat for " '(--node-timeout 6s)'
+    verdict_has 'the verdict names the node' "lost $3: silent for " '6s (--node-timeout)'
     is 'it was silent first' "$(event node.silent) $(event node.heard) $(event node.lost)" '1 0 1'
     ok 'it took as long as it should' took 12000
     lab restore "$3"
@@ -109,7 +109,7 @@ a_reset() {
     lab boot "$3"
     finish
     exits 'a node that comes back without the connection: 125' 125
-    verdict_has 'the verdict names it' "lost node $3"
+    verdict_has 'the verdict names it' "lost $3"
     ok 'it is lost at once' took 20000
 }
 

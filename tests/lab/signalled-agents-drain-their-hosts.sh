@@ -69,7 +69,7 @@ wait_for six up || fail 'six ranks are up' "$(cat "$ERR")"
 end_agent node002
 finish
 exits 'without restarts the node is lost: 125' 125
-has 'as ever' "$ERR" 'lost node node002: its agent was ended (Terminated)'
+has 'as ever' "$ERR" 'lost node002: its agent was ended (Terminated)'
 # --requeue-exit: the ranks save, and no other attempt follows.
 requeue() { # SCRIPT: starts it on three hosts
     lab_start -H three.txt --bad-hosts none --requeue-exit 99 --grace 20s --label none sh -c "$1"

@@ -57,7 +57,7 @@ ok 'both wait' wait_for waits
 kill -INT "$PID"
 finish
 exits 'Ctrl-C ends who waits' 130
-lacks 'and no node is blamed' "$ERR" 'lost node'
+lacks 'and no node is blamed' "$ERR" 'lost node0'
 lab_nothing_left 'nothing is left'
 let_go
 done_testing

@@ -111,7 +111,7 @@ ok 'three ranks run' wait_for lines_are "$OUT" 3
 lab crash node003
 finish
 exits 'a node crashes: 125' 125
-has 'it is named' "$ERR" 'lost node node003: '
+has 'it is named' "$ERR" 'lost node003: '
 others_are_empty() { ! lab exec node001 pgrep -f 'sleep 1000|--call' && ! lab exec node002 pgrep -f 'sleep 1000|--call'; }
 ok 'nothing is left on the others' wait_for others_are_empty
 

@@ -93,7 +93,7 @@ for options in '' '--tree 1'; do
     lab exec node001 pkill -KILL -x 'agent-.*'
     finish
     exits 'the agent of the endpoint is killed: the job ends' 125
-    verdict_has 'the verdict names the node, and what was lost' 'lost node node001' 'the TCP endpoint of the store'
+    verdict_has 'the verdict names the node, and what was lost' 'lost node001' 'the TCP endpoint of the store'
     lab_nothing_left 'nothing is left'
 done
 
@@ -103,7 +103,7 @@ ok 'the others wait again' wait_for says_times 'was answered' 2
 lab crash node001
 finish
 exits 'the node of the endpoint crashes: the job ends' 125
-verdict_has 'the verdict says so' 'lost node node001' 'no heartbeat' 'the TCP endpoint of the store'
+verdict_has 'the verdict says so' 'lost node001' 'silent for' 'the TCP endpoint of the store'
 lab boot node001
 lab_nothing_left 'nothing is left'
 

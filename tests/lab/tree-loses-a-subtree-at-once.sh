@@ -33,7 +33,7 @@ up() { # OPTION...
 
 lost() { # NODE N
     exits "$1: 125" 125
-    verdict_has "$1 is the one that is named" "lost node $1"
+    verdict_has "$1 is the one that is named" "lost $1"
     has "$1: those behind it are told once" "$ERR" "$2 behind it"
     is "$1: one error" "$(grep -c '^error\[HN' "$ERR")" 1
 }
@@ -65,7 +65,7 @@ up
 lab cut node006
 finish
 exits 'the way between two nodes is cut: 125' 125
-verdict_has 'the leaf is named' 'lost node node006'
+verdict_has 'the leaf is named' 'lost node006'
 ok 'the others are empty' wait_for others node006
 ok 'the ranks behind the cut end, too' wait_for no_ranks node006
 lab restore node006

@@ -23,7 +23,7 @@ lab exec node001 pkill -KILL -x 'agent-.*' || true
 finish
 lab sshd node001 start
 exits 'no other attempt without the parent: 125' 125
-verdict_has 'which is named' 'lost node node001'
+verdict_has 'which is named' 'lost node001'
 lab_nothing_left 'nothing is left'
 
 # Who was behind the lost parent does not answer: the restart waits for it, and is told to end.

@@ -17,7 +17,7 @@ ORDERED='STARTED GET:320' run python3 measure measured "$PLAIN/hnlaunch" --agent
     --local 1 -o net.store_size=16M --timeout "$(scaled 60)s" never-run
 read -r code kib <measured
 is 'the node is lost: 125' "$code" 125
-verdict_has 'so says the verdict' 'lost node localhost' 'the agent does not read: ' ' MiB of messages wait for it'
+verdict_has 'so says the verdict' 'lost localhost' 'the agent does not read: ' ' MiB of messages wait for it'
 mib=$(sed -n 's/.*does not read: \([0-9]*\) MiB.*/\1/p' "$ERR" | head -n 1)
 ok "what waits is below the limit ($mib MiB)" test "${mib:-9999}" -le 1040
 ok '... and near it' test "${mib:-0}" -ge 1000

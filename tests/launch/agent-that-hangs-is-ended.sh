@@ -22,7 +22,7 @@ for level in tree pidns; do
     kill -STOP "$(pgrep -P "$guard")"
     finish
     exits "$level: a hanging agent is a lost node" 125
-    verdict_has "$level: the verdict says why" 'lost node localhost' 'its guard: no response for 2 s'
+    verdict_has "$level: the verdict says why" 'lost localhost' 'its guard: no response for 2 s'
     nothing_left "$level: agent and ranks are gone"
     is "$level: so is the job folder" "$(ls "$TMP/run")" ''
 done

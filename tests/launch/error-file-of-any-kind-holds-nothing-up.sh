@@ -15,7 +15,7 @@ try() { # NAME COMMAND [OPTION...]: rank 0 makes it and fails, its neighbour sle
     exits "$1" 3
     verdict_has "$1: the rank is named" 'rank 0'
     lacks "$1: nothing of it is told" "$ERR" 'not for the verdict'
-    lacks "$1: no node is lost" "$ERR" 'lost node'
+    lacks "$1: no node is lost" "$ERR" 'lost localhost'
     nothing_left "$1: no process is left"
     is "$1: no file is left" "$(ls "$TMP/run")" ''
 }

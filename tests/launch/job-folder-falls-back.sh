@@ -36,5 +36,5 @@ TMPDIR=$TMP hn_without '/dev/shm /tmp' --local 2 touch started
 exits 'no folder at all' 125
 verdict_has 'the verdict says which was tried last' 'cannot make a folder in /tmp'
 lacks 'no node is lost' "$ERR" 'lost'
-lacks 'nor waited for' "$ERR" 'no heartbeat'
+lacks 'nor waited for' "$ERR" 'silent for'
 done_testing

@@ -51,7 +51,7 @@ is 'then the job goes on without one' "$(attempt 2)" '0/4 2 a 1/4 2 a 2/4 2 d 3/
 
 hn report
 has 'the report has the ranks of the last attempt' "$OUT" ': 2 nodes, 4 ranks'
-has 'what ended each attempt' "$OUT" '  lost node b: its agent was ended'
+has 'what ended each attempt' "$OUT" '  lost b: its agent was ended'
 ok 'with the decision, its reason and the lost time' grep -qE '^ +host out: c or its agent was lost; [0-9.]+s lost$' "$OUT"
 has 'which host took a place' "$OUT" 'node.replaced b  d takes its place'
 has 'and which one has gone' "$OUT" 'run.shrunk    without c'

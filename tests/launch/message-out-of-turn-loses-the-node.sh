@@ -34,7 +34,7 @@ is 'and its output' "$(cat "$OUT")" 'out of turn'
 out_of_turn() { # WORDS TEXT...
     ORDERED=$1 fake
     exits "$1: the node is lost" 125
-    verdict_has "$1: so says the verdict" 'lost node localhost' "${@:2}"
+    verdict_has "$1: so says the verdict" 'lost localhost' "${@:2}"
 }
 out_of_turn 'GONE' 'GONE, before the end of 1 rank'
 out_of_turn 'STARTED GONE' 'GONE, before the end of 1 rank'

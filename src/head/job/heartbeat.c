@@ -129,13 +129,13 @@ static bool is_network_down(const struct heartbeat *h, const struct node *n)
 static void break_silent(struct heartbeat *h, struct node *n, int64_t now)
 {
         uint64_t timeout_ms = (uint64_t)h->cluster->options->node_timeout_ms;
-        char limit[96] = "";
+        uint64_t silent_ms = (uint64_t)(now - n->heard_ns) / 1000000;
+        bool limit = heartbeat_silence_ms(h, n) == timeout_ms;
 
-        if (heartbeat_silence_ms(h, n) == timeout_ms)
-                snprintf(limit, sizeof(limit), ", and the next is too late (--node-timeout %s)",
-                         rank_span(timeout_ms).text);
-        node_break(n, LINK_TIMED_OUT, "no heartbeat for %.1f s%s",
-                   (double)(now - n->heard_ns) / 1e9, limit);
+        /* The limit comes a heartbeat early: one that is late then would not come in time. */
+        node_break(n, LINK_TIMED_OUT, "silent for %s%s",
+                   rank_span(limit ? MAX(silent_ms, timeout_ms) : silent_ms).text,
+                   limit ? " (--node-timeout)" : "");
 }
 
 /* Breaks a node after too long a silence, or all nodes on the network, with a single cause. False:

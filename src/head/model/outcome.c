@@ -612,7 +612,7 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                          c->kind == CAUSE_LEFT && *text ? ", the first with" : "",
                          *text ? ": " : "", text);
         } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED || c->kind == CAUSE_DRAIN) {
-                snprintf(to, size, "%s%s%s%s%s", c->kind == CAUSE_NODE ? "lost node " : "", host,
+                snprintf(to, size, "%s%s%s%s%s", c->kind == CAUSE_NODE ? "lost " : "", host,
                          c->kind == CAUSE_DRAIN ? " was drained" : "", *host ? ": " : "", text);
         } else if (c->kind == CAUSE_NONE) {
                 snprintf(to, size, "all ranks exited 0");

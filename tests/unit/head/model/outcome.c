@@ -479,7 +479,7 @@ TEST(texts_of_ranks_are_escaped_in_the_sentence)
         assert_string_equal(text, "n: cannot\\x0a");
         c.kind = CAUSE_NODE;
         outcome_sentence(&c, "n", text, sizeof(text));
-        assert_string_equal(text, "lost node n: cannot\\x0a");
+        assert_string_equal(text, "lost n: cannot\\x0a");
 }
 
 /* What a rank has said, when, and how it has ended. */
