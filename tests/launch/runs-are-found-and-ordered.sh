@@ -97,6 +97,16 @@ hn_of stop "$id"
 is 'a run that has ended cannot be stopped' "$RC_OF" 69
 matches 'the message has its verdict' "$TMP/of.err" "error\[HN802\]: run $id has ended: stopped after"
 
+# --- a signal that ends it ---
+start --local 2 sh -c 'echo up; exec sleep 600'
+ok 'two ranks run' wait_for lines_are "$OUT" 2
+hn_of signal "$(newest)" USR1
+finish
+exits 'a signal ends the ranks' 138
+ok 'the last line names the order' grep -qE '^hnlaunch: failed after .* was killed by SIGUSR1 .*; hnlaunch signal sent SIGUSR1 [0-9.]+m?s before  \(exit 138\)$' "$ERR"
+hn_of report "$(newest)"
+matches 'so does the report, at its time' "$TMP/of.out" '^ +[0-9.]+m?s +run.signal +hnlaunch signal \(pid [0-9]+\) sent SIGUSR1$'
+
 start --local 1 sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
 ok 'a rank that ignores TERM runs' wait_for lines_are "$OUT" 1
 hn_of stop --grace 100ms "$(newest)"

@@ -19,7 +19,9 @@
 #include <sys/resource.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/strv.h"
@@ -452,11 +454,30 @@ int64_t job_cause_us(const struct job *j, const struct cause *c)
         return MAX((at_ns - j->config.events->start_ns) / 1000, INT64_C(0));
 }
 
+/* Adds the `hnlaunch signal` of which the rank has ended, or with the code that a shell makes of
+ * it. */
+static void add_sent_signal(const struct job *j, const struct cause *c, char *to, size_t size)
+{
+        int signo = c->kind == CAUSE_SIGNAL ? c->signal
+                    : c->kind == CAUSE_EXIT ? c->code - EX_SIGNAL
+                                            : 0;
+        int64_t sent_ns = signo > 0 && signo < NSIG ? j->orders.sent_ns[signo] : 0;
+        size_t n = strlen(to);
+        char span[32];
+
+        if (!sent_ns || sent_ns > c->at_ns + c->error_ns)
+                return;
+        format_duration(span, sizeof(span), MAX(c->at_ns - sent_ns, INT64_C(0)) / 1000);
+        snprintf(to + n, size - n, "; hnlaunch signal sent %s %s before",
+                 outcome_signal_name(signo), span);
+}
+
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
 {
         char *name;
 
         outcome_sentence(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
+        add_sent_signal(j, c, to, size);
         if (c->kind != CAUSE_ORDER || !j->orders.command_pid)
                 return;
         name = strrchr(to, ' ') ? strrchr(to, ' ') + 1 : to; /* of the signal, the last word */

@@ -180,6 +180,9 @@ void job_leave(struct job *j);
  * all ranks. */
 void job_order_stop(struct job *j, int64_t grace_ms, int pid);
 void job_signal_ranks(struct job *j, int signo);
+/* The same for hnlaunch signal, by process @pid (0 = unknown): the sentence of a rank that ends of
+ * it says so. */
+void job_order_signal(struct job *j, int signo, int pid);
 /* Drains a host while its ranks run: they have @in_ms to save and end, then the next attempt begins
  * without it. A spare host is not used from now on (EVENT_NODE_DRAINED tells of it). @by, for
  * people, has ordered it. A second order can only shorten the time. -errno

@@ -51,11 +51,11 @@ struct culprit {
 /* Orders from elsewhere, job_stop.c. */
 struct job_orders {
         unsigned usr_signals[2]; /* SIGUSR1 and 2 that came by agents */
-        bool has_grace;
-        uint32_t grace_ms; /* in place of --grace */
-        bool hung_up;      /* the terminal is gone, and the job goes on */
-        int ended_by;      /* an order to end the run: its signal, -1 = another one; 0 = none */
+        uint64_t grace;          /* 1 + milliseconds, in place of --grace; 0 = none is given */
+        bool hung_up;            /* the terminal is gone, and the job goes on */
+        int ended_by;    /* an order to end the run: its signal, -1 = another one; 0 = none */
         int command_pid; /* of a `hnlaunch stop` that has ordered the end; 0 = none, -1 = unknown */
+        int64_t sent_ns[NSIG]; /* by signal: clock_ns() of the newest `hnlaunch signal`; 0 = none */
         struct stop_orders stop;
         uint32_t inspections; /* the newest number of job_inspect() */
         uint32_t samples_ms;  /* between two samples of a node; 0 = none are wanted */

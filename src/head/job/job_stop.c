@@ -166,7 +166,7 @@ static void describe_stop(const struct job *j, const struct cause *c, const char
 
 static uint64_t grace_of_stop(const struct job *j)
 {
-        return j->orders.has_grace ? j->orders.grace_ms : (uint64_t)j->config.options->grace_ms;
+        return j->orders.grace ? j->orders.grace - 1 : (uint64_t)j->config.options->grace_ms;
 }
 
 /* Whether the end of the job has a message of its own on @c. */
@@ -381,6 +381,22 @@ void job_signal_ranks(struct job *j, int signo)
         }
 }
 
+void job_order_signal(struct job *j, int signo, int pid)
+{
+        char text[80], by[24] = "";
+
+        if (pid > 0)
+                snprintf(by, sizeof(by), " (pid %d)", pid);
+        snprintf(text, sizeof(text), "hnlaunch signal%s sent %s", by, outcome_signal_name(signo));
+        events_emit(j->config.events, (struct event){ .kind = EVENT_SIGNAL,
+                                                      .node = -1,
+                                                      .rank = -1,
+                                                      .value = signo,
+                                                      .text = text });
+        j->orders.sent_ns[signo] = clock_ns();
+        job_signal_ranks(j, signo);
+}
+
 /* Whether the ranks are being stopped for another attempt without a host. */
 static bool is_drained(const struct job *j)
 {
@@ -389,10 +405,8 @@ static bool is_drained(const struct job *j)
 
 void job_order_stop(struct job *j, int64_t grace_ms, int pid)
 {
-        if (grace_ms >= 0) {
-                j->orders.has_grace = true;
-                j->orders.grace_ms = (uint32_t)MIN(grace_ms, INT64_C(1) << 31);
-        }
+        if (grace_ms >= 0)
+                j->orders.grace = 1 + (uint64_t)MIN(grace_ms, INT64_C(1) << 31);
         j->orders.ended_by = -1;
         if (job_state_stops(j->attempt.state) && !is_drained(j)) {
                 kill_now(j);

@@ -26,6 +26,7 @@ static const char *const event_names[EVENT_KINDS] = {
         [EVENT_STALLED] = "run.stalled",
         [EVENT_HANG] = "run.hang",
         [EVENT_LIBRARY] = "run.library",
+        [EVENT_SIGNAL] = "run.signal",
         [EVENT_RESTART] = "run.restart",
         [EVENT_DECISION] = "run.decision",
         [EVENT_NODE_RETIRED] = "node.retired",

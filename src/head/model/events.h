@@ -41,6 +41,7 @@ enum event_kind {
         EVENT_RANK_EXITED,  /* value = exit code, or -signal */
         EVENT_RANK_REPORT,  /* hn_report_error(): text */
         EVENT_STOP,         /* the job shall stop: text = reason */
+        EVENT_SIGNAL,       /* to all ranks: value = its number, text = signal and sender */
         EVENT_RESTART,      /* value = next attempt, count = spare hosts left, text = reason */
         EVENT_DECISION,     /* --restart auto: value = the attempt that has ended, from 1, text */
         EVENT_NODE_RETIRED, /* the job uses the host no longer: text = reason */

@@ -271,7 +271,8 @@ static bool is_worth_a_note(const char *ev)
         static const char *const evs[] = { "node.failed",  "node.lost",   "node.replaced",
                                            "rank.missing", "rank.report", "run.stalled",
                                            "run.hang",     "run.restart", "run.library",
-                                           "run.shrunk",   "node.silent", "node.heard" };
+                                           "run.shrunk",   "node.silent", "node.heard",
+                                           "run.signal" };
 
         for (size_t i = 0; i < ARRAY_SIZE(evs); i++)
                 if (!strcmp(ev, evs[i]))

@@ -201,7 +201,7 @@ static void obey_request(struct run_client *c, const json_t *request)
                 drain_by_request(c, request);
         } else if (!strcmp(what, "signal") && json_integer_value(number) > 0 &&
                    json_integer_value(number) < NSIG) {
-                s->ops.signal(s->ctx, (int)json_integer_value(number));
+                s->ops.signal(s->ctx, (int)json_integer_value(number), c->pid);
                 answer_client(c, json_pack("{s:b}", "ok", 1));
         } else {
                 refuse_run_request(c, "an unknown request");

@@ -71,11 +71,11 @@ static void stop_by_request(void *ctx, int64_t grace_ms, int pid)
         job_order_stop(r->job, grace_ms, pid);
 }
 
-static void signal_by_request(void *ctx, int signo)
+static void signal_by_request(void *ctx, int signo, int pid)
 {
         struct run_view *r = ctx;
 
-        job_signal_ranks(r->job, signo);
+        job_order_signal(r->job, signo, pid);
 }
 
 static void show_status(void *ctx)
