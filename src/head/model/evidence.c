@@ -86,12 +86,10 @@ static void find_path(const char *text, char *to, size_t size)
         }
 }
 
-/* Whether @path is on the node's own disk or memory, by its name. PyTorch's shared memory has names
- * of its own in /dev/shm. */
+/* Whether @path is on the node's own disk or memory, by its name. */
 static bool is_node_path(const char *path)
 {
-        static const char *const prefixes[] = { "/tmp/", "/var/tmp/", "/dev/shm/", "/run/",
-                                                "/torch_" };
+        static const char *const prefixes[] = { "/tmp/", "/var/tmp/", "/dev/shm/", "/run/" };
 
         for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
                 if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
@@ -131,6 +129,20 @@ enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, si
                 differs = true;
         }
         return differs && node_facts_is_local(own->fs_type) ? PATH_OF_NODE : PATH_UNKNOWN;
+}
+
+/* The name decides before the id, which disks made from one image share. */
+static enum path_owner find_path_owner(const char *path, size_t node,
+                                       const struct evidence_facts *f)
+{
+        const struct node_facts *facts;
+
+        if (!strncmp(path, "/torch_", 7)) /* PyTorch's shared memory, in /dev/shm */
+                return PATH_OF_NODE;
+        facts = f->ask(f->ctx, path);
+        if (is_node_path(path) && !is_network_type(facts[node].fs_type))
+                return PATH_OF_NODE;
+        return evidence_path_owner(facts, f->hosts->n, node);
 }
 
 static const char *name_host(const struct evidence_facts *f, int node)
@@ -206,11 +218,8 @@ static void read_text(struct evidence *e, const struct outcome *o, const struct 
                 e->kind = EVIDENCE_FULL;
                 e->error = full;
                 find_path(c->text, e->path, sizeof(e->path));
-                if (is_node_path(e->path))
-                        e->owner = PATH_OF_NODE;
-                else if (*e->path && c->node >= 0)
-                        e->owner = evidence_path_owner(f->ask(f->ctx, e->path), f->hosts->n,
-                                                       (size_t)c->node);
+                if (*e->path && c->node >= 0)
+                        e->owner = find_path_owner(e->path, (size_t)c->node, f);
                 if (e->owner == PATH_OF_NODE && !everywhere)
                         e->kind = EVIDENCE_NODE;
         } else if (tells_of_gpu(c->text) && !everywhere) {

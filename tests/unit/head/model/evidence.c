@@ -198,6 +198,7 @@ TEST_WORLD(a_full_file_system_is_of_the_node_alone_by_its_path)
                 int error;
         } table[] = {
                 { TRACEBACK NO_SPACE("/tmp/cache/x"), PATH_UNKNOWN, EVIDENCE_NODE, ENOSPC },
+                { TRACEBACK NO_SPACE("/tmp/cache/x"), PATH_SHARED, EVIDENCE_NODE, ENOSPC },
                 { TRACEBACK NO_SPACE("/dev/shm/x"), PATH_UNKNOWN, EVIDENCE_NODE, ENOSPC },
                 { TRACEBACK NO_SPACE("/ckpt/x"), PATH_SHARED, EVIDENCE_FULL, ENOSPC },
                 { TRACEBACK NO_SPACE("/ckpt/x"), PATH_UNKNOWN, EVIDENCE_FULL, ENOSPC },
@@ -221,6 +222,31 @@ TEST_WORLD(a_full_file_system_is_of_the_node_alone_by_its_path)
                 outcome_finish(&w->outcome);
                 if (e.kind != table[i].kind || e.error != table[i].error)
                         fail_msg("%s: %d %d", table[i].words, e.kind, e.error);
+        }
+}
+
+TEST_WORLD(a_tmp_on_a_networks_file_system_is_shared)
+{
+        static const struct {
+                const char *words;
+                enum evidence_kind kind;
+        } table[] = {
+                { TRACEBACK NO_SPACE("/tmp/cache/x"), EVIDENCE_FULL },
+                /* The root is on it, and /dev/shm is not. */
+                { TRACEBACK NO_SPACE("/torch_12_3"), EVIDENCE_NODE },
+        };
+        struct world *w = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct evidence e;
+
+                for (int n = 0; n < NODES; n++)
+                        w->facts[n].fs_type = 0x6969; /* NFS */
+                end_rank(w, 6, 1 << 8, table[i].words);
+                e = collect(w);
+                outcome_finish(&w->outcome);
+                if (e.kind != table[i].kind)
+                        fail_msg("%s: %d", table[i].words, e.kind);
         }
 }
 
