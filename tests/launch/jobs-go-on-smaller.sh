@@ -65,6 +65,10 @@ hn report --html page.html
 has 'and on the page' page.html 'host out: c or its agent was lost; '
 hn logs --ranks 5
 has 'logs have ranks that are gone' "$OUT" '0: 5/6'
+hn ps
+has 'ps has the sizes of the last attempt' <(grep "^$(readlink logs/latest) " "$OUT" | tr -s ' ') ' 2 4 finished'
+hn ps --json
+has 'also as JSON' <(tr -d '\n ' <"$OUT") '"num_nodes":2,"world_size":4,'
 
 NAP=0 hn rerun --without-bad "$(readlink logs/latest)"
 has 'rerun --without-bad leaves out both hosts' "$ERR" 'hnlaunch -o run.leave_out=b -o run.leave_out=c -H spare'

@@ -65,7 +65,7 @@ is 'its name is that of the folder' "$(json $run 'd["run"]')" "$(readlink logs/l
 
 summary=logs/latest/summary.json
 is 'summary.json: its fields' "$(json $summary '" ".join(d)')" \
-    'v run origin code hn verdict us rank host failures'
+    'v run origin code hn verdict us rank host failures world_size num_nodes'
 is 'what became of it' "$(json $summary 'd["v"], d["origin"], d["code"], d["rank"], d["host"]')" "1 worker 3 1 localhost"
 is 'the verdict is the last line of stderr' "hnlaunch: $(json $summary 'd["verdict"]')" "$(verdict)"
 is 'the failures and their fields' "$(json $summary '[{k: v for k, v in f.items() if k not in ("ms", "us")} for f in d["failures"]]')" \

@@ -145,9 +145,13 @@ char *run_program_text(const struct run *r)
         return shell_words_join(&words);
 }
 
-static char *describe_number(const struct run *r, const char *name)
+/* Of the last attempt, which may be smaller than the first. */
+static char *describe_size(const struct run *r, const char *name)
 {
-        return xasprintf("%lld", (long long)json_integer_value(json_object_get(r->info, name)));
+        const json_t *last = json_object_get(r->summary, name);
+
+        return xasprintf("%lld", (long long)json_integer_value(
+                                         last ? last : json_object_get(r->info, name)));
 }
 
 /* "12/40" */
@@ -189,8 +193,8 @@ static void describe_run_row(char **cells, const struct run *r)
         cells[PS_STARTED] = describe_start(r);
         cells[PS_TIME] = describe_time(r);
         cells[PS_HOST] = xstrdup(json_member(r->info, "host"));
-        cells[PS_NODES] = describe_number(r, "num_nodes");
-        cells[PS_RANKS] = describe_number(r, "world_size");
+        cells[PS_NODES] = describe_size(r, "num_nodes");
+        cells[PS_RANKS] = describe_size(r, "world_size");
         cells[PS_STEP] = describe_steps(r);
         cells[PS_LEFT] = describe_left(r);
         cells[PS_STATE] = describe_state_cell(r);
@@ -247,7 +251,9 @@ static void print_runs_json(const struct run_list *l)
         for (size_t i = 0; i < l->n; i++) {
                 const struct run *r = &l->v[i];
                 CLEANUP(free_textp) char *state = run_state_text(r);
-                static const char *const of_summary[] = { "us", "code", "hn", "verdict", "rank" };
+                static const char *const of_summary[] = { "us",       "code", "hn",
+                                                          "verdict",  "rank", "world_size",
+                                                          "num_nodes" };
                 static const char *const of_info[] = { "host",      "pid",       "started",
                                                        "us",        "argv",      "cwd",
                                                        "directory", "num_nodes", "world_size",
@@ -259,9 +265,10 @@ static void print_runs_json(const struct run_list *l)
 
                 for (size_t k = 0; k < ARRAY_SIZE(of_info); k++)
                         json_object_set(j, of_info[k], json_object_get(r->info, of_info[k]));
-                for (size_t k = 0; r->summary && k < ARRAY_SIZE(of_summary); k++)
-                        json_object_set(j, of_summary[k],
-                                        json_object_get(r->summary, of_summary[k]));
+                for (size_t k = 0; k < ARRAY_SIZE(of_summary); k++)
+                        if (json_object_get(r->summary, of_summary[k]))
+                                json_object_set(j, of_summary[k],
+                                                json_object_get(r->summary, of_summary[k]));
                 json_array_append_new(runs, j);
         }
         runs = json_pack("{s:i, s:o}", "v", 1, "runs", runs);

@@ -366,8 +366,8 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
 }
 
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
-                          int code, int hn, const char *verdict, int64_t us, json_t *attempts,
-                          struct error *err)
+                          const struct plan *plan, int code, int hn, const char *verdict,
+                          int64_t us, json_t *attempts, struct error *err)
 {
         enum { FAILURES_MAX = 256 };
         const struct outcome nothing = OUTCOME_INIT;
@@ -396,6 +396,10 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
                 json_array_append_new(failures, make_json_failure(o, &o->seen[i], hosts, start_ns));
         json_object_set_new(j, "failures", failures);
+        if (plan) {
+                json_object_set_new(j, "world_size", json_integer(plan->world_size));
+                json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
+        }
         if (attempts)
                 json_object_set(j, "attempts", attempts);
         return write_json(r, RECORD_SUMMARY, "summary.json", j, err);

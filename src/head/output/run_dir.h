@@ -51,8 +51,8 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
 /* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none.
  * @attempts is its list of attempts, NULL = none. */
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
-                          int code, int hn, const char *verdict, int64_t us, json_t *attempts,
-                          struct error *err);
+                          const struct plan *plan, int code, int hn, const char *verdict,
+                          int64_t us, json_t *attempts, struct error *err);
 /* Tells whether an event could not be written to a file: 0, or -errno with @err. */
 int run_dir_events_error(const struct run_dir *r, struct error *err);
 /* Tells whether DIR/latest could not be replaced when the run ended: 0, or -errno with @err. */
