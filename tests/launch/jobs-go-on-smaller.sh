@@ -65,6 +65,14 @@ hn report --html page.html
 has 'and on the page' page.html 'host out: c or its agent was lost; '
 hn logs --ranks 5
 has 'logs have ranks that are gone' "$OUT" '0: 5/6'
+hn logs --ranks 2
+has 'with the host of the first attempt' "$OUT" 'b:2 | 0: 2/6'
+has 'and of later ones' "$OUT" 'd:2 | 1: 2/6'
+hn logs --json -w d --ranks 2
+is '-w chooses by the host of the time' "$(python3 -c 'import json, sys
+print(*{(x["host"], x["text"][:2]) for x in map(json.loads, open(sys.argv[1], encoding="utf-8")) if x["text"][:1] < "2"})' "$OUT")" "('d', '1:')"
+hn logs -w e
+has 'a host that the run has not' "$ERR" 'has no host e'
 hn ps
 has 'ps has the sizes of the last attempt' <(grep "^$(readlink logs/latest) " "$OUT" | tr -s ' ') ' 2 4 finished'
 hn ps --json

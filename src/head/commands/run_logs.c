@@ -23,6 +23,7 @@
 #include "base/format.h"
 #include "base/intlist.h"
 #include "base/printable.h"
+#include "head/commands/log_hosts.h"
 #include "head/commands/log_lines.h"
 #include "head/core/pattern.h"
 #include "head/hosts/hostfile.h"
@@ -47,7 +48,9 @@ struct logs {
         int dir; /* of the records */
         struct output_file file;
         struct log_lines to;
-        bool *wanted; /* by rank */
+        struct log_hosts places; /* of the ranks, in to.hosts */
+        struct hosts chosen;     /* -w; none = all */
+        bool *wanted;            /* by rank */
         regex_t pattern;
         bool compiled;
         struct buf *lines;         /* by rank and stream: a line without an end */
@@ -95,11 +98,35 @@ static void end_line(struct logs *g, int rank, int stream)
         buf_clear(line);
 }
 
+static bool is_chosen_host(const struct hosts *chosen, const char *name)
+{
+        for (size_t i = 0; i < chosen->n; i++)
+                if (name && !strcmp(chosen->v[i].name, name))
+                        return true;
+        return !chosen->n;
+}
+
+/* Sets the hosts of all ranks at @us. Lines of before have the hosts of before. */
+static void follow_moves(struct logs *g, int64_t us)
+{
+        int rank;
+
+        while ((rank = log_hosts_find_move(&g->places, us)) >= 0) {
+                for (int stream = 0; stream < STREAMS; stream++)
+                        if (buf_len(&g->lines[rank * STREAMS + stream]))
+                                end_line(g, rank, stream);
+                log_lines_end_all(&g->to);
+                log_hosts_move(&g->places);
+        }
+}
+
 static void take_piece(struct logs *g, int64_t us, int rank, int stream, const char *p, size_t n)
 {
         struct buf *line = &g->lines[rank * STREAMS + stream];
 
-        if (!g->wanted[rank] || (g->o->only_stderr && stream == 0))
+        follow_moves(g, us);
+        if (!g->wanted[rank] || (g->o->only_stderr && stream == 0) ||
+            (!g->to.untimed && !is_chosen_host(&g->chosen, g->to.hosts[rank])))
                 return;
         log_lines_end_until(&g->to, us - LINE_FOLD_US);
         while (n) {
@@ -192,68 +219,68 @@ static int64_t read_start(const json_t *record)
         return end ? (int64_t)timegm(&tm) * 1000000 + (*end == '.' ? atoi(end + 1) : 0) : 0;
 }
 
-static bool is_chosen_host(const struct hosts *chosen, const char *name)
-{
-        for (size_t i = 0; i < chosen->n; i++)
-                if (name && !strcmp(chosen->v[i].name, name))
-                        return true;
-        return !chosen->n;
-}
-
-/* Refuses hosts not in the run. */
-static int check_chosen_hosts(const struct hosts *chosen, const json_t *nodes, const char *id,
+/* Refuses hosts not in the run; @names has all. */
+static int check_chosen_hosts(const struct hosts *chosen, const struct strv *names, const char *id,
                               struct diags *d)
 {
-        CLEANUP(buf_finish) struct buf names = BUF_INIT;
-        const char *unknown = NULL;
-        const json_t *node;
-        size_t k;
+        CLEANUP(buf_finish) struct buf list = BUF_INIT;
+        size_t i = 0;
 
-        for (size_t i = 0; i < chosen->n && !unknown; i++) {
-                unknown = chosen->v[i].name;
-                json_array_foreach(nodes, k, node)
-                {
-                        const char *host = json_string_value(json_object_get(node, "host"));
-
-                        if (host && !strcmp(host, unknown)) {
-                                unknown = NULL;
-                                break;
-                        }
-                }
-        }
-        if (!unknown)
+        while (i < chosen->n && strv_has(names, chosen->v[i].name))
+                i++;
+        if (i == chosen->n)
                 return 0;
-        json_array_foreach(nodes, k, node)
-        {
-                const char *host = json_string_value(json_object_get(node, "host"));
-
-                if (k < HOSTS_SHOWN)
-                        buf_printf(&names, "%s%s", k ? ", " : "", host ? host : "?");
-        }
+        for (size_t k = 0; k < MIN(names->n, (size_t)HOSTS_SHOWN); k++)
+                buf_printf(&list, "%s%s", k ? ", " : "", names->v[k]);
         diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, EX_NOINPUT, "run %s has no host %s", id,
-                           unknown),
-                  "it has %.*s%s", (int)buf_len(&names), (const char *)buf_data(&names),
-                  json_array_size(nodes) > HOSTS_SHOWN ? " ..." : "");
+                           chosen->v[i].name),
+                  "it has %.*s%s", (int)buf_len(&list), (const char *)buf_data(&list),
+                  names->n > HOSTS_SHOWN ? " ..." : "");
         return -ENOENT;
 }
 
-/* Fills hosts and wanted. -ENOENT with a message: no rank is chosen. */
+/* Chooses a rank that was on @host. Returns whether it is wanted. */
+static bool choose_rank(struct logs *g, const struct options *o, int rank, const char *host)
+{
+        bool is = is_chosen_host(&g->chosen, host) && (!o->ranks.n || intlist_has(&o->ranks, rank));
+
+        g->wanted[rank] |= is;
+        return is;
+}
+
+/* Chooses the ranks that were moved to chosen hosts, and adds new hosts to @names. Returns how many
+ * are wanted. */
+static size_t choose_moved_ranks(struct logs *g, const struct options *o, struct strv *names)
+{
+        struct log_hosts all;
+        size_t n = 0;
+
+        log_hosts_open(&all, g->dir, g->to.hosts, g->to.n_ranks);
+        while (log_hosts_read(&all)) {
+                n += choose_rank(g, o, all.next.rank, all.next.host);
+                if (!strv_has(names, all.next.host))
+                        strv_push(names, all.next.host);
+        }
+        log_hosts_finish(&all);
+        return n;
+}
+
+/* Fills hosts, chosen and wanted. -ENOENT with a message: no rank is chosen. */
 static int choose_ranks(struct logs *g, const struct options *o, const json_t *record,
                         const char *id, struct diags *d)
 {
+        CLEANUP(strv_finish) struct strv names = STRV_INIT;
         const json_t *nodes = json_object_get(record, "nodes"), *node, *rank;
-        struct hosts chosen = HOSTS_INIT;
         size_t i, k, n = 0;
         int ret = 0;
 
         for (i = 0; ret == 0 && i < o->hostlists.n; i++)
-                ret = hostlist_load(&chosen, o->hostlists.v[i], d);
-        if (ret == 0)
-                ret = check_chosen_hosts(&chosen, nodes, id, d);
+                ret = hostlist_load(&g->chosen, o->hostlists.v[i], d);
         json_array_foreach(nodes, i, node)
         {
                 const char *host = json_string_value(json_object_get(node, "host"));
 
+                strv_push(&names, host ? host : "?");
                 json_array_foreach(json_object_get(node, "ranks"), k, rank)
                 {
                         json_int_t at = json_integer_value(rank);
@@ -261,12 +288,12 @@ static int choose_ranks(struct logs *g, const struct options *o, const json_t *r
                         if (at < 0 || at >= g->to.n_ranks)
                                 continue;
                         g->to.hosts[at] = host;
-                        g->wanted[at] = is_chosen_host(&chosen, host) &&
-                                        (!o->ranks.n || intlist_has(&o->ranks, (int)at));
-                        n += g->wanted[at];
+                        n += choose_rank(g, o, (int)at, host);
                 }
         }
-        hosts_finish(&chosen);
+        n += choose_moved_ranks(g, o, &names);
+        if (ret == 0)
+                ret = check_chosen_hosts(&g->chosen, &names, id, d);
         if (ret < 0 || n)
                 return ret;
         diag_help(diag_add(d, HN_NO_RECORDED_OUTPUT, EX_NOINPUT, "run %s has no such rank", id),
@@ -306,6 +333,8 @@ static void finish_logs(struct logs *g)
         if (g->compiled)
                 regfree(&g->pattern);
         output_file_finish(&g->file);
+        log_hosts_finish(&g->places);
+        hosts_finish(&g->chosen);
         log_lines_finish(&g->to);
         free(g->to.hosts);
         free(g->wanted);
@@ -321,6 +350,7 @@ static bool print_output(struct logs *g, const struct run *r)
         if (g->o->tail)
                 log_lines_keep(&g->to, (size_t)g->o->tail);
         output_file_open(&g->file, g->dir, (struct output_place){ 0 });
+        log_hosts_open(&g->places, g->dir, g->to.hosts, g->to.n_ranks);
         print_pieces(g);
         if (g->o->follow) {
                 log_lines_end_all(&g->to);
