@@ -134,6 +134,19 @@ exits 'a second one ends it at once: 130' 130
 verdict_has 'the last line has the order' ': SIGINT; 6 ranks killed at once by another SIGINT  (exit 130)'
 lab_nothing_left 'no rank is left'
 
+# A rank has failed, which stops no other.
+lab_start -H spare.txt --restart auto --on-failure continue --bad-hosts none --label none --log-dir logs --grace 1m \
+    sh -c 'echo "up $HN_RESTART.$RANK $(hostname)"; [ $HN_RESTART = 0 ] || exit 0; [ $RANK != 5 ] || exit 3; trap "exit 0" TERM; while :; do sleep 0.1; done'
+wait_for six 'up 0' || fail 'six ranks are up'
+ok '--on-failure continue: a rank has failed' wait_for grep -q '"rank":5,"code":3' logs/"$(run_id)"/events.ndjson
+drain "$(run_id)" node001 --in 1s
+exits '--on-failure continue: the order is taken' 0
+finish
+exits '--on-failure continue: the next attempt ends well' 0
+is 'with all ranks, those of the host on the spare one' \
+    "$(sed -n 's/^up 1\.//p' "$OUT" | sort -n | xargs)" '0 node004 1 node004 2 node002 3 node002 4 node003 5 node003'
+is 'the drain is no failure' "$(grep -c 'node.drained' logs/latest/events.ndjson)$(grep -c 'node.retired' logs/latest/events.ndjson)" 10
+
 lab_start -H spare.txt --restart auto --bad-hosts none --requeue-exit 99 --grace 1m --label none \
     sh -c 'trap "sleep 2; exit 0" TERM; echo up; while :; do sleep 0.1; done'
 wait_for six up || fail 'six ranks are up'

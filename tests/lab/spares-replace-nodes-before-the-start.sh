@@ -39,6 +39,13 @@ has 'the phases count what came' "$ERR" 'hnlaunch: connect 5/6 in'
 launch -H "$hosts" -n 4 --spares auto --json
 is 'auto: one event' "$(grep -c '"ev":"node.replaced".*"host":"node002".*"text":"node003"' "$OUT")" 1
 lacks 'auto: hosts that are not needed are not connected' "$OUT" '"host":"node004"'
+lab sshd node003 stop
+launch -H "$hosts" -n 4 --spares auto
+exits 'auto: the host in place of a node fails, too: the job runs' 0
+is 'auto: on the one after it' "$(on_hosts)" 'node001 node004'
+is 'auto: a line for each' "$(grep -o 'node00[0-9] takes the place of node00[0-9]' "$ERR" | xargs)" \
+    'node003 takes the place of node002 node004 takes the place of node003'
+lab sshd node003 start
 launch -H "$hosts" --nodes 3 --spares auto
 replaced 'auto' node002 node004 'connection refused' 'node001 node004 node003'
 has 'auto: in the end all are connected' "$ERR" 'hnlaunch: connect 3/3 in'

@@ -224,6 +224,13 @@ truncate -s -7 "$(folder "$id")/trace"
 truncate -s -20 "$(folder "$id")/events.ndjson"
 hn report "$id"
 exits 'records that are cut are read as far as they go' 0
+sed -i.all 's/"world_size": 2/"world_size": 1/; s/^ *1$/0/' "$(folder "$id")/run.json"
+hn report "$id"
+exits 'a rank that run.json does not have is left out' 0
+has 'of the report' "$OUT" ': 1 node, 1 rank,'
+hn logs "$id"
+exits 'and of the logs' 0
+mv "$(folder "$id")/run.json.all" "$(folder "$id")/run.json"
 rm "$(folder "$id")/trace"
 hn report "$id"
 exits 'a missing trace is none' 0

@@ -50,6 +50,11 @@ has 'by a spare host, too' "$ERR" 'host out: b or its agent was lost'
 lacks 'the other host stays' "$ERR" 'the place of a'
 
 mv hosts all
+sed 's/ spare//' all >hosts
+auto --spares 2 sh -c "$(ends 2 '[ $HN_RESTART = 0 ] && kill -BUS $$; kill -KILL $PPID')"
+exits '--spares alone: the job ends well' 0
+is 'each restart tells how many spare hosts are left' \
+    "$(sed -n 's/.*"run.restart".*"spares":\([0-9]*\),.*/\1/p' logs/latest/events.ndjson | xargs)" '2 1'
 printf 'n slots=1\nn1 slots=1\nn12 slots=1 spare\n' >hosts
 auto sh -c "$(ends 1 'kill -KILL $PPID')"
 hn report
