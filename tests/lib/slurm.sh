@@ -15,7 +15,8 @@
 # TEST_SLURM=RELEASE in the environment takes the Slurm of another release of Debian (tests/lib/slurm_kit.sh).
 # SLURM_GPUS=2 before slurm_up gives each node two GPUs for Slurm (device nodes as /dev/null). SLURM_PROCTRACK=cgroup
 # keeps jobs in cgroups of version 1, as clusters do: signals then go to the first process of a step only, and no longer
-# to its descendants. SLURM_PREEMPT=5: jobs of the partition urgent take the nodes of others, which have 5 s after TERM.
+# to its descendants. SLURM_PREEMPT=5: jobs of the partition urgent take the nodes of others, which have 5 s after TERM
+# (SLURM_PREEMPT_MODE=REQUEUE: and are put back into the queue).
 # SLURM_PROCTRACK=cgroup skips the script where there is none, and such scripts run one after the other. All of it is in
 # $TMP/slurm: slurm.conf, logs, the munge key. It ends with the script. Jobs run as root, in the nodes' namespaces.
 
@@ -64,11 +65,11 @@ SlurmdTimeout=${SLURM_NODE_TIMEOUT:-300}
 MessageTimeout=60
 GresTypes=gpu
 NodeName=$nodes CPUs=$1 RealMemory=1000 State=UNKNOWN $gres
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 ${SLURM_PREEMPT:+PreemptMode=CANCEL GraceTime=$SLURM_PREEMPT}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 ${SLURM_PREEMPT:+PreemptMode=${SLURM_PREEMPT_MODE:-CANCEL} GraceTime=$SLURM_PREEMPT}
 END
     [[ -z ${SLURM_PREEMPT-} ]] || cat >>"$SLURM/slurm.conf" <<END
 PreemptType=preempt/partition_prio
-PreemptMode=CANCEL
+PreemptMode=${SLURM_PREEMPT_MODE:-CANCEL}
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
 END
 }
