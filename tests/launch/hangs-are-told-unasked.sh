@@ -72,6 +72,12 @@ id=$(sed -n 's/^hnlaunch: run \([^:]*\):.*/\1/p' "$ERR")
 ok 'ps tells the hang' grep -qE "^$id .* running, hangs for [0-9]" listed
 "$HNLAUNCH" top >shown 2>&1
 ok 'so does top, in its first line' grep -qE '^run .*  hangs for [0-9]+[sm]$' shown
+ok '... and names the rank, with what it does' grep -qE '^rank 2 on localhost is stopped by a signal .*; 3 ranks wait in hn_barrier' shown
+ok '... in its row, too' grep -qE '^  rank 2 .* hangs$' shown
+"$HNLAUNCH" top --json | head -n 1 >shown
+is 'its JSON has rank and cause' "$(python3 -c 'import json, sys
+t = json.load(open("shown"))
+print(t["hang"]["rank"], t["hang"]["text"].split("; ")[1].split("hn_")[0])')" '2 3 ranks wait in '
 "$HNLAUNCH" stop "$id" >stopped 2>&1 &
 stopper=$!
 finish

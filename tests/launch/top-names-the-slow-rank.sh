@@ -47,7 +47,7 @@ stands_out() { # RANK
         END { exit NR == 0 }'
 }
 names_it() { # RANK
-    tmux -L slow capture-pane -p >screen && grep -qE "^localhost .* rank $1 is slow: others wait ~?[0-9]+ %" screen
+    tmux -L slow capture-pane -p >screen && grep -qE "^localhost .* rank $1 is slow( or hangs)?: others wait ~?[0-9]+ %" screen
 }
 looks_on() { (($(wc -l <lines) >= shown + 10)); } # the head checks each fifth line
 try() { # NAME RANK COMMAND...

@@ -226,6 +226,9 @@ void job_hangs(struct job *j, int rank, const char *text);
 /* Returns for how long the ranks have shown no sign of life in a hang that was found, in
  * milliseconds; 0 = no hang stands. */
 int64_t job_hang_ms(const struct job *j);
+/* Returns the text of job_blame() while a hang that was found stands, lent, with its rank; NULL =
+ * none. */
+const char *job_hang_cause(const struct job *j, int *ret_rank);
 void job_end_look(struct job *j); /* stops the ranks, after the look of config.why.last() */
 size_t job_silent_nodes(const struct job *j);
 const char *job_doing(const struct job *j); /* "connecting", "running", "stopping", "ending" */

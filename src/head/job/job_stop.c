@@ -335,6 +335,16 @@ void job_blame(struct job *j, int rank, const char *text)
         outcome_blame(&j->attempt.outcome, rank, c->node, text);
 }
 
+const char *job_hang_cause(const struct job *j, int *ret_rank)
+{
+        const struct culprit *c = &j->orders.culprit;
+
+        if (!*c->text || c->attempt != j->attempt.number || !job_status_still_hangs(j->status))
+                return NULL;
+        *ret_rank = c->rank;
+        return c->text;
+}
+
 void job_stop_for(void *ctx, const struct cause *c)
 {
         struct job *j = ctx;
@@ -347,8 +357,9 @@ void job_stop_for(void *ctx, const struct cause *c)
 
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
-        const struct culprit *culprit = &j->orders.culprit;
         struct cause c = attempt_cause(&j->attempt, kind);
+        const char *hang;
+        int culprit;
 
         /* After an order no other attempt begins, except after a hang with --on-hang restart. */
         if (kind != CAUSE_HANG || j->config.options->on_hang != HANG_RESTART) {
@@ -362,9 +373,9 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
                 c.error = number;
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
-        if (*culprit->text && culprit->attempt == j->attempt.number &&
-            job_status_still_hangs(j->status))
-                cause_blame(&c, culprit->rank, culprit->node, culprit->text);
+        hang = job_hang_cause(j, &culprit);
+        if (hang)
+                cause_blame(&c, culprit, j->orders.culprit.node, hang);
         job_stop_for(j, &c);
 }
 

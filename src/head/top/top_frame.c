@@ -2,7 +2,8 @@
 /*
  * A rank is odd after a failure, when stopped, when behind the middle of the steps, and after a
  * long wait; but while most ranks wait for long, the others are odd. While no rank makes steps, no
- * rank is slow, and a shorter wait counts as long: the run may hang.
+ * rank is slow, and a shorter wait counts as long: the run may hang. When the head has found a
+ * hang, the rank that is the cause is odd, and waits are not.
  */
 #include "head/top/top_frame.h"
 
@@ -24,6 +25,7 @@ enum {
         BEHIND_STEPS = 2,   /* reports of one step do not come at once */
         SPINS_PERCENT = 95, /* if all ranks are busier, waiting ranks may spin */
         SLOW_PERCENT = 10,  /* of the time, in which the others wait */
+        STUCK_PERCENT = 95, /* the same; without steps it may hang */
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -120,9 +122,14 @@ static bool waits_since(const struct top_frame_rank *r, int64_t ms)
         return r->alive && r->wait && r->wait_ms >= ms;
 }
 
+static int64_t long_wait_ms(const struct top_frame *f)
+{
+        return f->pace.going ? LONG_WAIT_MS : STALL_MS;
+}
+
 static bool has_waited_long(const struct top_frame *f, const struct top_frame_rank *r)
 {
-        return waits_since(r, f->pace.long_wait_ms);
+        return waits_since(r, long_wait_ms(f));
 }
 
 static size_t count_long_waits(const struct top_frame *f, int64_t ms)
@@ -241,21 +248,27 @@ static void find_slow(struct top_frame *f)
 
 static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct top_frame_rank *r)
 {
+        bool hardly_waits = f->slow.above >= 0 && r->busy_percent > f->slow.above;
+
         if (r->silent)
                 return ODD_SILENT;
+        if (r->ended && r->exit)
+                return ODD_FAILED;
+        if (f->pace.hang && r->rank == read_frame_number(f->pace.hang, "rank"))
+                return ODD_HANGS;
         if (r->ended)
-                return r->exit ? ODD_FAILED : ODD_NOT;
+                return ODD_NOT;
         if (!r->alive)
                 return ODD_NOT_STARTED;
         if (r->state == 'T')
                 return ODD_STOPPED;
-        if (most_ranks_wait(f) && !r->wait && r->state)
+        if ((most_ranks_wait(f) && !r->wait && r->state) || (!f->pace.going && hardly_waits))
                 return ODD_ALONE;
         if (r->lag >= BEHIND_STEPS && r->lag * 2 > f->spread)
                 return ODD_BEHIND;
-        if (f->slow.above >= 0 && r->busy_percent > f->slow.above)
+        if (hardly_waits)
                 return ODD_SLOW;
-        return has_waited_long(f, r) && !f->one_is_alone ? ODD_WAITS : ODD_NOT;
+        return has_waited_long(f, r) && !f->one_is_alone && !f->pace.hang ? ODD_WAITS : ODD_NOT;
 }
 
 static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
@@ -293,8 +306,6 @@ static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
 bool top_frame_read(struct top_frame *f, json_t *json)
 {
         const json_t *hosts = json_object_get(json, "hosts");
-        bool going;
-
         *f = (struct top_frame){ .json = json };
         if (!json_is_array(hosts)) {
                 top_frame_finish(f);
@@ -312,6 +323,7 @@ bool top_frame_read(struct top_frame *f, json_t *json)
         f->pace.since_step_ms = read_frame_number(json, "since_step_ms");
         f->pace.step_ms = read_frame_number(json, "step_ms");
         f->pace.stalled_ms = read_frame_number(json, "stalled_ms");
+        f->pace.hang = json_object_get(json, "hang");
         f->n_hosts = json_array_size(hosts);
         f->hosts = xcalloc(f->n_hosts, sizeof(*f->hosts));
         for (size_t i = 0; i < f->n_hosts; i++) {
@@ -323,18 +335,15 @@ bool top_frame_read(struct top_frame *f, json_t *json)
                 f->name_width = MAX(f->name_width, columns_count(h->name, strlen(h->name)));
                 f->has_gpus |= h->gpus.memory_mib >= 0;
         }
-        going = steps_go_on(f);
-        f->pace.long_wait_ms = going ? LONG_WAIT_MS : STALL_MS;
-        f->waiting = count_long_waits(f, f->pace.long_wait_ms);
+        find_slow(f);
+        f->pace.going = steps_go_on(f);
+        f->waiting = count_long_waits(f, long_wait_ms(f));
         for (size_t i = 0; i < f->n_hosts && most_ranks_wait(f); i++)
                 for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
                         const struct top_frame_rank *r = &f->hosts[i].ranks[k];
 
                         f->one_is_alone |= r->alive && !r->wait && r->state;
                 }
-        find_slow(f);
-        if (!going)
-                f->slow.above = -1;
         for (size_t i = 0; i < f->n_hosts; i++)
                 sum_up_host(f, &f->hosts[i]);
         return true;
@@ -365,6 +374,16 @@ void top_frame_age(int64_t ms, char *to, size_t size)
                 snprintf(to, size, "%" PRId64 "d", s / 86400);
 }
 
+/* Counts the ranks that wait for a slow rank, as looks tell. */
+static size_t count_others(const struct top_frame *f)
+{
+        struct top_slow slow = f->slow;
+        struct slow_count c = { .slow = &slow };
+
+        each_busy_rank(f, count_slow, &c);
+        return c.n_others;
+}
+
 static void write_wait(const struct top_frame_rank *r, char *to, size_t size)
 {
         bool in = strcmp(r->wait, "key") != 0 && strcmp(r->wait, "store") != 0;
@@ -380,8 +399,10 @@ static void write_wait(const struct top_frame_rank *r, char *to, size_t size)
 
 static void write_cost(const struct top_frame *f, char *to, size_t size)
 {
-        snprintf(to, size, "slow: others wait %s%" PRId64 " %%", f->slow.guessed ? "~" : "",
-                 f->slow.cost);
+        bool may_hang = f->pace.since_step_ms < 0 && f->slow.cost >= STUCK_PERCENT;
+
+        snprintf(to, size, "slow%s: others wait %s%" PRId64 " %%", may_hang ? " or hangs" : "",
+                 f->slow.guessed ? "~" : "", f->slow.cost);
 }
 
 static void write_exit(int64_t code, char *to, size_t size)
@@ -411,11 +432,14 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
         case ODD_FAILED:
                 write_exit(r->exit, to, size);
                 break;
+        case ODD_HANGS:
+                snprintf(to, size, r->ended ? "has ended, others wait" : "hangs");
+                break;
         case ODD_STOPPED:
                 snprintf(to, size, "stopped (T)");
                 break;
         case ODD_ALONE:
-                snprintf(to, size, "does not wait, %zu do", f->waiting);
+                snprintf(to, size, "does not wait, %zu do", MAX(f->waiting, count_others(f)));
                 break;
         case ODD_BEHIND:
                 snprintf(to, size, "behind");

@@ -16,6 +16,7 @@ enum top_oddity {
         ODD_LOST,
         ODD_SILENT,
         ODD_FAILED,
+        ODD_HANGS, /* keeps the others waiting in a hang that the head has found */
         ODD_STOPPED,
         ODD_ALONE, /* does not wait, but most ranks do */
         ODD_BEHIND,
@@ -75,7 +76,8 @@ struct top_frame_pace {
         int64_t since_step_ms; /* since the last step of any rank */
         int64_t step_ms;       /* mean time of a step */
         int64_t stalled_ms;    /* the run stands still (step_pace.h) */
-        int64_t long_wait_ms;  /* from this time on a wait is long */
+        bool going;            /* a rank goes on */
+        const json_t *hang;    /* a hang that was found, with text and rank; NULL = none */
 };
 
 struct top_frame {

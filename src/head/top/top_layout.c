@@ -460,6 +460,19 @@ void top_layout_head(const struct top_frame *f, const struct top_rate *rate, siz
                 }
 }
 
+bool top_layout_hang(const struct top_frame *f, size_t width, struct buf *to)
+{
+        const char *text = json_string_value(json_object_get(f->pace.hang, "text"));
+        size_t start = buf_len(to);
+
+        if (!text)
+                return false;
+        printable_put(to, text, strlen(text));
+        buf_truncate(to, start + columns_fitting((const char *)buf_data(to) + start,
+                                                 buf_len(to) - start, width));
+        return true;
+}
+
 /* Ends the line: drops blanks, and appends a newline. */
 static void end_table_line(struct buf *to, size_t start)
 {
@@ -479,6 +492,9 @@ void top_layout_table(const struct top_frame *f, const size_t *order, size_t wid
         top_layout_choose(&l, f, width);
         top_layout_head(f, NULL, width, to);
         end_table_line(to, start);
+        start = buf_len(to);
+        if (top_layout_hang(f, width, to))
+                end_table_line(to, start);
         start = buf_len(to);
         top_layout_titles(&l, to);
         end_table_line(to, start);

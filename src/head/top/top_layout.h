@@ -40,6 +40,8 @@ void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t w
 /* Each appends a line. @rate NULL: no frame came before. */
 void top_layout_head(const struct top_frame *f, const struct top_rate *rate, size_t width,
                      struct buf *to);
+/* The cause of a hang. False: none was found, and there is no line. */
+bool top_layout_hang(const struct top_frame *f, size_t width, struct buf *to);
 void top_layout_titles(const struct top_layout *l, struct buf *to);
 void top_layout_host(const struct top_layout *l, const struct top_frame *f,
                      const struct top_frame_host *h, struct buf *to);

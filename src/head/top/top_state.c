@@ -302,6 +302,19 @@ static void add_top_node(const struct top_state *t, struct buf *b, size_t node,
         buf_appends(b, "]}");
 }
 
+/* The cause of a hang, as `why` and HN811 have told it. */
+static void add_hang(const struct top_state *t, struct buf *to)
+{
+        int rank;
+        const char *text = t->s.hang_cause(t->s.ctx, &rank);
+
+        if (!text)
+                return;
+        buf_printf(to, rank < 0 ? ",\"hang\":{\"rank\":null" : ",\"hang\":{\"rank\":%d", rank);
+        add_json_word(to, "text", text);
+        buf_appends(to, "}");
+}
+
 static void add_pace(struct buf *to, const struct step_pace *p, int64_t now_us)
 {
         if (!p->had_us)
@@ -334,6 +347,7 @@ void top_state_json(const struct top_state *t, struct buf *to)
         }
         if (stalled_ms)
                 add_json_number(to, "stalled_ms", stalled_ms);
+        add_hang(t, to);
         buf_appends(to, ",\"hosts\":[");
         for (size_t i = 0; i < t->n_nodes; i++)
                 if (t->ranks->plan->nodes[i].n_ranks) {

@@ -62,6 +62,13 @@ static int64_t tell_hang(void *ctx)
         return job_hang_ms(t->r->job);
 }
 
+static const char *tell_hang_cause(void *ctx, int *ret_rank)
+{
+        const struct top_feed *t = ctx;
+
+        return job_hang_cause(t->r->job, ret_rank);
+}
+
 static struct top_node describe_top_node(void *ctx, size_t host)
 {
         static const char *const states[NODE_STATES] = {
@@ -236,6 +243,7 @@ static void *create_top_feed(const struct run_view *r, struct job_config *c)
                                      .hosts = r->hosts,
                                      .doing = tell_doing,
                                      .hang_ms = tell_hang,
+                                     .hang_cause = tell_hang_cause,
                                      .node = describe_top_node,
                                      .step = tell_step };
         struct top_feed *t;

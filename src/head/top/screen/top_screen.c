@@ -172,9 +172,15 @@ static void paint_foot(const struct top_paint *p)
         buf_finish(&line);
 }
 
-static size_t page_rows(void)
+/* The line of the titles: below the head, and the cause of a hang. */
+static int titles_line(const struct top_paint *p)
 {
-        return LINES > 4 ? (size_t)LINES - 3 : 1;
+        return p->frame.pace.hang ? 2 : 1;
+}
+
+static size_t page_rows(const struct top_paint *p)
+{
+        return (size_t)MAX(LINES - 2 - titles_line(p), 1);
 }
 
 /* The place of a host in the order. */
@@ -194,9 +200,11 @@ static void paint_rows(const struct top_paint *p)
         struct buf line = BUF_INIT;
 
         top_layout_choose(&layout, &p->frame, (size_t)COLS);
+        if (top_layout_hang(&p->frame, (size_t)COLS, &line))
+                paint_line(p, 1, &line, A_BOLD);
         top_layout_titles(&layout, &line);
-        paint_line(p, 1, &line, A_BOLD);
-        for (size_t i = v->first; i < v->n_rows && i < v->first + page_rows(); i++) {
+        paint_line(p, titles_line(p), &line, A_BOLD);
+        for (size_t i = v->first; i < v->n_rows && i < v->first + page_rows(p); i++) {
                 const struct top_row *r = &v->rows[i];
                 const struct top_frame_host *h = &p->frame.hosts[r->host];
                 enum top_oddity odd = r->rank < 0 ? h->odd.worst : h->ranks[r->rank].odd;
@@ -208,7 +216,7 @@ static void paint_rows(const struct top_paint *p)
                         top_layout_host(&layout, &p->frame, h, &line);
                 else
                         top_layout_rank(&layout, &p->frame, &h->ranks[r->rank], &line);
-                paint_line(p, 2 + (int)(i - v->first), &line,
+                paint_line(p, titles_line(p) + 1 + (int)(i - v->first), &line,
                            (odd != ODD_NOT ? A_BOLD : A_NORMAL) |
                                    (i == v->selected ? A_REVERSE : A_NORMAL));
         }
@@ -311,7 +319,7 @@ static void take_filter_key(struct top_paint *p, int key)
                 filter[n - 1] = '\0';
         else if (key >= ' ' && key < 127 && n + 1 < sizeof(p->view.filter))
                 filter[n] = (char)key, filter[n + 1] = '\0';
-        top_view_update(&p->view, &p->frame, page_rows());
+        top_view_update(&p->view, &p->frame, page_rows(p));
 }
 
 /* Returns whether the key moves, opens or sorts. */
@@ -333,7 +341,7 @@ static bool take_view_key(struct top_paint *p, int key)
 
         for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
                 if (keys[i].key == key) {
-                        top_view_key(&p->view, &p->frame, keys[i].means, page_rows());
+                        top_view_key(&p->view, &p->frame, keys[i].means, page_rows(p));
                         return true;
                 }
         return false;
@@ -342,7 +350,7 @@ static bool take_view_key(struct top_paint *p, int key)
 static void take_screen_key(struct top_paint *p, int key)
 {
         if (key == KEY_RESIZE)
-                top_view_update(&p->view, &p->frame, page_rows());
+                top_view_update(&p->view, &p->frame, page_rows(p));
         else if (p->mode == MODE_FILTER)
                 take_filter_key(p, key);
         else if (p->mode == MODE_STOP)
@@ -356,7 +364,7 @@ static void take_screen_key(struct top_paint *p, int key)
         else if (key == '/')
                 p->mode = MODE_FILTER;
         else if (key == '\033')
-                *p->view.filter = '\0', top_view_update(&p->view, &p->frame, page_rows());
+                *p->view.filter = '\0', top_view_update(&p->view, &p->frame, page_rows(p));
         else if (key == 'w')
                 begin_why_look(p);
         else if (key == 'l')
@@ -388,7 +396,7 @@ static int take_run_lines(struct top_paint *p, json_t **ret_end)
                 p->frame = frame;
                 top_rate_add(&p->rate, frame.us, frame.step);
                 p->heard_ms = clock_ms();
-                top_view_update(&p->view, &p->frame, page_rows());
+                top_view_update(&p->view, &p->frame, page_rows(p));
         }
         return n == -EAGAIN || n == -EINTR ? 0 : -ECONNRESET;
 }

@@ -316,8 +316,35 @@ TEST(no_rank_is_slow_while_none_goes_on)
         oddity_is(read_hang(3000, ""), ODD_ALONE);
         oddity_is(read_hang(2000, ",\"step\":7,\"since_step_ms\":2900,\"step_ms\":500"), ODD_SLOW);
         oddity_is(read_hang(3000, ",\"step\":7,\"since_step_ms\":3000,\"step_ms\":500"), ODD_ALONE);
-        oddity_is(read_hang(2000, ",\"step\":7,\"since_step_ms\":3000,\"step_ms\":500"), ODD_NOT);
+        oddity_is(read_hang(2000, ",\"step\":7,\"since_step_ms\":3000,\"step_ms\":500"), ODD_ALONE);
         oddity_is(read_hang(8000, ",\"step\":7,\"since_step_ms\":8000,\"step_ms\":3000"), ODD_SLOW);
+}
+
+TEST(a_hang_that_was_found_has_its_cause)
+{
+        struct top_frame f =
+                read_hang(60000, ",\"hang\":{\"rank\":0,\"text\":\"rank 0 on a sleeps in "
+                                 "f; 3 ranks wait in hn_barrier\"}");
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        assert_true(top_layout_hang(&f, 30, &b));
+        buf_append(&b, "", 1);
+        assert_string_equal((const char *)buf_data(&b), "rank 0 on a sleeps in f; 3 ran");
+        top_frame_finish(&f);
+        oddity_is(read_hang(60000, ",\"hang\":{\"rank\":0,\"text\":\"x\"}"), ODD_HANGS);
+        oddity_is(read_hang(60000, ",\"hang\":{\"rank\":3,\"text\":\"x\"}"), ODD_ALONE);
+        oddity_is(read_hang(60000, ",\"hang\":{\"rank\":null,\"text\":\"x\"}"), ODD_ALONE);
+}
+
+/* Of ranks that wait all the time for one, and tell no steps. */
+TEST(a_rank_without_steps_is_slow_or_hangs)
+{
+        struct top_frame f = read_busy(1, 2, 99, 3, "looks");
+        char note[128];
+
+        top_frame_slow_note(&f, note, sizeof(note));
+        assert_string_equal(note, "rank 2 on b is slow or hangs: others wait ~97 %");
+        top_frame_finish(&f);
 }
 
 static void first_line_is(const char *steps, size_t width, const char *want)

@@ -25,6 +25,7 @@ struct setup {
         struct rank_board ranks;
         struct top_state *top;
         int64_t steps[3], hang_ms, silent_ms;
+        const char *hang_cause;
 };
 
 static const char *tell_doing(void *ctx)
@@ -38,6 +39,14 @@ static int64_t tell_hang_time(void *ctx)
         const struct setup *s = ctx;
 
         return s->hang_ms;
+}
+
+static const char *tell_hang_cause(void *ctx, int *ret_rank)
+{
+        const struct setup *s = ctx;
+
+        *ret_rank = 1;
+        return s->hang_cause;
 }
 
 static struct top_node describe_node(void *ctx, size_t host)
@@ -66,6 +75,7 @@ static int set_up(void **state)
                                      .hosts = &hosts,
                                      .doing = tell_doing,
                                      .hang_ms = tell_hang_time,
+                                     .hang_cause = tell_hang_cause,
                                      .node = describe_node,
                                      .step = tell_step,
                                      .ctx = s };
@@ -374,11 +384,15 @@ TEST_WITH(set_up, tear_down, silence_and_a_hang_are_told)
         j = read_line(s);
         assert_int_equal(number(j, "stalled_ms"), -99);
         assert_int_equal(number(host_of(j, 0), "silent_ms"), -99);
+        assert_null(json_object_get(j, "hang"));
         json_decref(j);
+        s->hang_cause = "rank 1 on gpu001 sleeps";
         s->hang_ms = 61000;
         s->silent_ms = 4000;
         j = read_line(s);
         assert_int_equal(number(j, "stalled_ms"), 61000);
+        assert_string_equal(word(json_object_get(j, "hang"), "text"), "rank 1 on gpu001 sleeps");
+        assert_int_equal(number(json_object_get(j, "hang"), "rank"), 1);
         assert_int_equal(number(host_of(j, 0), "silent_ms"), 4000);
         json_decref(j);
 }
