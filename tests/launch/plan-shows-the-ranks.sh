@@ -129,6 +129,25 @@ hn plan -H back.txt true
 is 'a row keeps the order of the ranks' "$(grep -Ec '^ *[0-9]+ +n' "$OUT")" 12
 has 'the example is rank 0' "$OUT" 'rank 0    HN_RANK=0 '
 
+# --- spare hosts
+spares() { python3 -c 'import json, sys; print(*json.load(sys.stdin)["spares"])' <"$OUT"; }
+sed '4s/$/ spare/' hosts.txt >spare.txt
+hn plan -H spare.txt -n 8 true
+ok 'a spare host is no unused one' row '- +gpu004 +spare +0/8 +spare.txt:4'
+ok 'beside one' row '- +gpu003 +unused +0/8 +spare.txt:3'
+lacks 'both are connected' "$OUT" 'connected only'
+hn plan --json -H spare.txt --spares 1 true
+is '--json names those of the file and of --spares' "$(spares)" 'gpu003 gpu004'
+hn plan -w 'gpu[001-064]:8' --spares 12 true
+ok 'spare hosts share a row' row '- +gpu\[053-064\] +spare +0/8 each +-w'
+hn plan -H hosts.txt --nodes 2 --spares auto true
+ok '--spares auto: no rows for those that are not connected' not grep -qE '^ .*gpu003' "$OUT"
+ok 'but their names' grep -qx 'spares    gpu\[003-004\]  (hosts.txt:3-4), connected only in place of a node that fails' "$OUT"
+hn plan --json -H hosts.txt --nodes 2 --spares auto true
+is 'also with --json' "$(spares)" 'gpu003 gpu004'
+hn plan --json -H hosts.txt true
+is 'none: an empty list' "$(spares)" ''
+
 hn plan -H hosts.txt -n 33 true
 exits 'more ranks than slots: 69' 69
 done_testing

@@ -111,6 +111,7 @@ static bool continues_row(const struct plan_view *v, const struct plan_node *a,
         const struct host *x = &v->hosts->v[a->host], *y = &v->hosts->v[b->host];
         size_t n = a->ranks.n;
         bool same = (a->node_rank < 0) == (b->node_rank < 0) && n == b->ranks.n &&
+                    x->spare == y->spare &&
                     !strcmp(x->user ? x->user : "", y->user ? y->user : "") &&
                     !strcmp(x->file ? x->file : "", y->file ? y->file : "") &&
                     strverscmp(x->name, y->name) < 0;
@@ -153,7 +154,7 @@ static void add_plan_row(struct text_table *t, const struct plan_view *v, const 
         }
         cells[COL_NODE] = used ? intlist_fold(&nodes) : xstrdup("-");
         cells[COL_HOST] = xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", names);
-        cells[COL_RANKS] = used ? intlist_fold(&ranks) : xstrdup("unused");
+        cells[COL_RANKS] = used ? intlist_fold(&ranks) : xstrdup(h->spare ? "spare" : "unused");
         cells[COL_FROM] = hosts_places(v->hosts, hosts.hosts, count);
 }
 
@@ -202,6 +203,21 @@ static void print_nodes(FILE *to, const struct plan_view *v)
         }
         text = text_table_format(&t);
         fputs(text, to);
+}
+
+/* Prints the hosts without a row: only a failure brings these into the job. */
+static void print_aside(FILE *to, const struct hosts *hosts)
+{
+        size_t n = hosts_aside(hosts), *index = xcalloc(n + 1, sizeof(*index));
+        CLEANUP(free_textp) char *names = NULL;
+
+        for (size_t i = 0; i < n; i++)
+                index[i] = hosts->stood_in + i;
+        if (n) {
+                names = hosts_locate(hosts->aside, index, n);
+                fprintf(to, "spares    %s, connected only in place of a node that fails\n", names);
+        }
+        free(index);
 }
 
 static void print_exports(FILE *to, const struct plan_view *v)
@@ -267,6 +283,7 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                 fprintf(to, "program   %s  in  %s\n", program, cwd);
         if (hosts->source)
                 fprintf(to, "hosts     %s, slots from %s\n", hosts->source, slots_origin(hosts, o));
+        print_aside(to, hosts);
         if (o->plan.per_node)
                 fprintf(to, "per node  one process, which gets all GPUs and starts the ranks\n");
         if (o->push.n) {
@@ -307,6 +324,19 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 static void set_json_text(json_t *j, const char *key, const char *text)
 {
         json_object_set_new(j, key, json_text(text));
+}
+
+/* Returns the names of all spare hosts, connected or not. */
+static json_t *json_spares(const struct hosts *hosts)
+{
+        json_t *names = json_array();
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (hosts->v[i].spare)
+                        json_array_append_new(names, json_text(hosts->v[i].name));
+        for (size_t i = 0; i < hosts_aside(hosts); i++)
+                json_array_append_new(names, json_text(hosts->aside->v[hosts->stood_in + i].name));
+        return names;
 }
 
 static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
@@ -365,6 +395,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         for (size_t i = 0; i < p->n_nodes; i++)
                 json_array_append_new(nodes, json_node(&v, &p->nodes[i]));
         json_object_set_new(j, "nodes", nodes);
+        json_object_set_new(j, "spares", json_spares(hosts));
         json_object_set_new(j, "argv", json_texts(&o->argv));
         set_json_text(j, "cwd", cwd);
         if (!program_link_is_ssh(o->via))
