@@ -278,12 +278,54 @@ matches 'several runs begin so' "$TMP/of.err" "error\[HN801\]: 2 runs begin with
 rm -r "$RUNS/${id}x"
 hn_of signal TERM
 matches 'no run goes on that could be named' "$TMP/of.err" 'help: hnlaunch signal RUN TERM; hnlaunch ps lists your runs'
-for words in stop signal "signal $id" wait "wait a b" "ps $id" "rerun a b"; do
+for words in "stop a b" signal "signal $id" "wait a b" "ps $id" "rerun a b"; do
     # shellcheck disable=SC2086
     hn_of $words
     is "$words: wrong words" "$RC_OF" 64
     matches "$words: the form is shown" "$TMP/of.err" "= note: usage: hnlaunch ${words%% *} "
 done
+
+# --- a command without a run ------------------------------------------------------------------
+for command in stop wait; do
+    hn_of "$command"
+    is "$command: none goes on" "$RC_OF" 66
+    matches "$command: which is told, with the newest runs" "$TMP/of.err" 'error\[HN801\]: none of your runs goes on here'
+done
+start --local 1 sh -c 'echo up; exec sleep 600'
+ok 'one run goes on' wait_for lines_are "$OUT" 1
+id=$(newest)
+for command in top why; do
+    hn_of "$command"
+    is "$command names the run that it has chosen" "$(head -n 1 "$TMP/of.err")" "hnlaunch: run $id: sh -c 'echo up; exec sleep 600'"
+    hn_of "$command" -q
+    is "$command -q does not" "$(wc -c <"$TMP/of.err")" 0
+done
+hn_of top "$id"
+is 'nor does a command that was given one' "$(wc -c <"$TMP/of.err")" 0
+"$HNLAUNCH" --local 1 sleep 600 >second.out 2>&1 &
+second=$!
+two_go_on() { [[ $(ps_field 'sum(r["running"] for r in runs)') == 2 ]]; }
+ok 'two go on' wait_for two_go_on
+other=$(newest)
+for command in stop wait; do
+    hn_of "$command"
+    is "$command: two are too many" "$RC_OF" 64
+    matches "$command: which is told" "$TMP/of.err" "error\[HN808\]: .$command. needs a run: 2 go on"
+    is "$command: with both" "$(grep -cE "^ +\| ($id|$other)  running  " "$TMP/of.err")" 2
+done
+hn_of why
+matches 'why takes the newer one, and says so' "$TMP/of.err" "^hnlaunch: run $other, the newest of 2: sleep 600"
+hn_of stop "$other"
+wait "$second"
+hn_of stop
+is 'the only run is stopped' "$RC_OF" 0
+matches 'and named' "$TMP/of.err" "^hnlaunch: run $id: sh -c"
+finish
+hn_of attach "$id"
+is 'attach to a run that has ended: its code' "$RC_OF" 143
+matches 'that it has ended, and how, is told first' <(head -n 1 "$TMP/of.err") "^hnlaunch: run $id has ended: stopped \(143\); .*hnlaunch logs $id prints all"
+is 'then comes its output' "$(cat "$TMP/of.out")" up
+
 mkdir "$RUNS/there"
 sed 's/"host": "[^"]*"/"host": "login7"/; s/"run": "[^"]*"/"run": "there"/' "$TMP/copy/run.json" >"$RUNS/there/run.json"
 hn_of ps

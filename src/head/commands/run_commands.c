@@ -43,15 +43,20 @@
 enum {
         ANSWER_MS = 5000,
         LOOK_US = 100000,
+        PROGRAM_SHOWN = 200,
 };
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-static void add_newest_runs(struct diag *di, const struct run_list *l)
+/* Adds a row for each of the newest runs, or of those only that go on. */
+static void add_newest_runs(struct diag *di, const struct run_list *l, bool running)
 {
         enum { SHOWN = 5 };
 
-        for (size_t i = 0; i < l->n && i < SHOWN; i++) {
+        for (size_t i = 0, shown = 0; i < l->n && shown < SHOWN; i++) {
+                if (running && l->v[i].state != RUN_GOES_ON)
+                        continue;
+                shown++;
                 CLEANUP(free_textp) char *program = run_program_text(&l->v[i]);
                 CLEANUP(free_textp) char *state = run_state_text(&l->v[i]);
 
@@ -81,8 +86,17 @@ static const struct run *find_run(const struct run_list *l, const char *id, stru
                               id ? "there is no run %s" : "there is no run", id);
         if (id && !strchr(id, '/') && run_records_open(id, &err) == -EPERM)
                 diag_note(di, "its records are not read: %s", err.text);
-        add_newest_runs(di, l);
+        add_newest_runs(di, l, false);
         return NULL;
+}
+
+static size_t count_running(const struct run_list *l)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->n; i++)
+                n += l->v[i].state == RUN_GOES_ON;
+        return n;
 }
 
 /* Returns the id of the newest running run; NULL = none. */
@@ -109,12 +123,64 @@ static const char *newest_recorded(const struct run_list *l)
         return NULL;
 }
 
-/* Returns the run meant by a command without an id; NULL = the newest. */
-static const char *choose_run(const struct run_list *l, enum command command)
+/* Refuses a command that takes only the one run that goes on. */
+static void refuse_choice(const struct run_list *l, const char *command, struct diags *d)
 {
-        if (command == COMMAND_WHY || command == COMMAND_TOP)
-                return newest_running(l);
-        return command == COMMAND_REPORT || command == COMMAND_LOGS ? newest_recorded(l) : NULL;
+        size_t n = count_running(l);
+        struct diag *di;
+
+        if (!n) {
+                di = diag_add(d, HN_NO_RUN, EX_NOINPUT, "none of your runs goes on here");
+                add_newest_runs(di, l, false);
+                return;
+        }
+        di = diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`%s` needs a run: %zu go on", command, n);
+        add_newest_runs(di, l, true);
+        diag_help(di, "hnlaunch %s %s", command, newest_running(l));
+}
+
+/* Finds the run meant by a command without an id. NULL with a message: none. */
+static const struct run *choose_run(const struct run_list *l, enum command command, struct diags *d)
+{
+        switch (command) {
+        case COMMAND_STOP:
+        case COMMAND_WAIT:
+                if (count_running(l) == 1)
+                        return find_run(l, newest_running(l), d);
+                refuse_choice(l, option_commands[command].name, d);
+                return NULL;
+        case COMMAND_ATTACH:
+        case COMMAND_WHY:
+        case COMMAND_TOP:
+                return find_run(l, newest_running(l), d);
+        case COMMAND_LOGS:
+        case COMMAND_REPORT:
+                return find_run(l, newest_recorded(l), d);
+        default:
+                return find_run(l, NULL, d);
+        }
+}
+
+/* Says which run was chosen, and that a run to be attached has ended. */
+static void tell_choice(const struct options *o, const struct run_list *l, const struct run *r)
+{
+        static const unsigned chosen = 1 << COMMAND_STOP | 1 << COMMAND_WAIT | 1 << COMMAND_ATTACH |
+                                       1 << COMMAND_WHY | 1 << COMMAND_TOP;
+        CLEANUP(free_textp) char *raw = run_program_text(r), *state = run_state_text(r);
+        CLEANUP(free_textp) char *program = printable_text(raw, PROGRAM_SHOWN);
+        CLEANUP(free_textp)
+        char *others = count_running(l) > 1 ? xasprintf(", the newest of %zu", count_running(l))
+                                            : xstrdup("");
+
+        if (o->quiet)
+                return;
+        if (o->command == COMMAND_ATTACH && r->state == RUN_ENDED)
+                fprintf(stderr,
+                        "hnlaunch: run %s has ended: %s; its output from where it was left "
+                        "follows, hnlaunch logs %s prints all\n",
+                        r->id, state, r->id);
+        else if (!o->argv.n && chosen >> o->command & 1 && r->state == RUN_GOES_ON)
+                fprintf(stderr, "hnlaunch: run %s%s: %s\n", r->id, others, program);
 }
 
 /* Refuses an order to a run that has ended. */
@@ -528,6 +594,34 @@ static bool is_page_a_run(const struct run_list *l, const struct options *o, str
         return r;
 }
 
+static int do_with_run(const struct options *o, const struct run_list *l, const struct run *r,
+                       struct diags *d)
+{
+        tell_choice(o, l, r);
+        switch (o->command) {
+        case COMMAND_STOP:
+                return stop_run(o, r, d);
+        case COMMAND_SIGNAL:
+                return signal_run(o, r, d);
+        case COMMAND_DRAIN:
+                return drain_host(o, r, d);
+        case COMMAND_LOGS:
+                return run_logs_print(o, r, d);
+        case COMMAND_ATTACH:
+                return attach_to(o, r, d);
+        case COMMAND_WAIT:
+                return await_run(r, d);
+        case COMMAND_REPORT:
+                return run_report_print(o, r, d);
+        case COMMAND_WHY:
+                return explain_run(o, r, d);
+        case COMMAND_TOP:
+                return look_at_run(o, r, d);
+        default:
+                return start_again(o, r, d);
+        }
+}
+
 int run_commands_do(const struct options *o, struct diags *d)
 {
         struct run_list l;
@@ -541,29 +635,11 @@ int run_commands_do(const struct options *o, struct diags *d)
         if (rc || o->command == COMMAND_PS)
                 return rc ? rc : run_ps_print(o, d);
         run_list_load(&l);
-        r = find_run(&l, o->argv.n ? o->argv.v[0] : choose_run(&l, o->command), d);
+        r = o->argv.n ? find_run(&l, o->argv.v[0], d) : choose_run(&l, o->command, d);
         if (!r || is_page_a_run(&l, o, d))
-                rc = r ? EX_USAGE : EX_NOINPUT;
-        else if (o->command == COMMAND_STOP)
-                rc = stop_run(o, r, d);
-        else if (o->command == COMMAND_SIGNAL)
-                rc = signal_run(o, r, d);
-        else if (o->command == COMMAND_DRAIN)
-                rc = drain_host(o, r, d);
-        else if (o->command == COMMAND_LOGS)
-                rc = run_logs_print(o, r, d);
-        else if (o->command == COMMAND_ATTACH)
-                rc = attach_to(o, r, d);
-        else if (o->command == COMMAND_WAIT)
-                rc = await_run(r, d);
-        else if (o->command == COMMAND_REPORT)
-                rc = run_report_print(o, r, d);
-        else if (o->command == COMMAND_WHY)
-                rc = explain_run(o, r, d);
-        else if (o->command == COMMAND_TOP)
-                rc = look_at_run(o, r, d);
+                rc = diags_first_error(d)->exit;
         else
-                rc = start_again(o, r, d);
+                rc = do_with_run(o, &l, r, d);
         run_list_finish(&l);
         return rc;
 }

@@ -361,8 +361,8 @@ const struct option_command option_commands[] = {
                                        "hnlaunch plan --ranks 0 --local 4 true  the environment of "
                                        "rank 0\n" },
         [COMMAND_PS] = { "ps", "list your runs: those that go on, and the last ones", "", 0, 0 },
-        [COMMAND_STOP] = { "stop", "stop a run, and wait for its end", "RUN", 1, 1,
-                           "hnlaunch stop k3f9q\n"
+        [COMMAND_STOP] = { "stop", "stop a run, and wait for its end", "[RUN]", 0, 1,
+                           "hnlaunch stop                           the only run that goes on\n"
                            "hnlaunch stop k3f9q --grace 0           SIGKILL at once\n" },
         [COMMAND_SIGNAL] = { "signal", "send a signal to all ranks of a run", "RUN SIGNAL", 2, 2,
                              "hnlaunch signal k3f9q USR1\n" },
@@ -370,7 +370,7 @@ const struct option_command option_commands[] = {
                             "RUN HOST", 2, 2,
                             "hnlaunch drain k3f9q gpu017             for maintenance\n"
                             "hnlaunch drain k3f9q gpu017 --in 30s    the host ends soon\n" },
-        [COMMAND_WAIT] = { "wait", "wait for the end of a run, and exit with its code", "RUN", 1,
+        [COMMAND_WAIT] = { "wait", "wait for the end of a run, and exit with its code", "[RUN]", 0,
                            1 },
         [COMMAND_ATTACH] = { "attach", "show the output of a run from where it was left", "[RUN]",
                              0, 1,
