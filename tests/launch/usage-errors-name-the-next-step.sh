@@ -89,6 +89,11 @@ hn -w 'localhost,nosuch[1-2].invalid' --nodes 2:3 true
 lacks 'a line that has one gets none' "$ERR" 'starts without nodes that fail'
 hn -w 'nosuch[1-2].invalid' true
 lacks 'nor do nodes that all fail' "$ERR" '--spares'
+hn -w 127.0.0.2,127.0.0.3 -p 1 true
+has 'a port that no node has: the option for it' "$ERR" 'help: nothing listens on port 1 there: -p PORT (--ssh-port) is that of the ssh servers'
+hn -w localhost,127.0.0.2,127.0.0.3 -p 1 true
+has 'some nodes refuse' "$ERR" 'connection refused on port 1'
+lacks 'and others have it: the port is right' "$ERR" 'nothing listens'
 hn -w 'localhost,nosuch.invalid' --nodes 1:2 true
 exits 'with --nodes MIN:MAX it starts' 0
 

@@ -198,6 +198,12 @@ static bool is_this_machine(const struct link_failure *why)
         return own_machine_is(&m, address);
 }
 
+/* Whether the only group of failures is a closed port. */
+static bool is_wrong_port(const struct host_groups *groups, const struct link_failure *first)
+{
+        return groups->n == 1 && first->cause == LINK_REFUSED && first->port;
+}
+
 /* Adds the next step, and between two nodes (--tree) the login to try. */
 static void add_section_help(struct diag *d, enum section s, const struct node *first,
                              const char *names, size_t count, bool all)
@@ -267,6 +273,11 @@ static void report_section(struct diags *d, const struct job *j, const struct ho
         else
                 diag_place(di, "%s", where);
         add_section_rows(di, j, hosts, &groups);
+        if (s == UNREACHABLE && all.n == hosts->n && is_wrong_port(&groups, w))
+                diag_help(di,
+                          "nothing listens on port %d there: -p PORT (--ssh-port) is that of "
+                          "the ssh servers",
+                          w->port);
         add_section_help(di, s, first, names, all.n, all.n == hosts->n);
 }
 

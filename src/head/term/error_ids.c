@@ -209,7 +209,7 @@ const struct error_id error_ids[] = {
           "nodes cannot be reached",
           "The name does not resolve, the connection was refused, there is no route, the server closed the "
           "connection, or a step took longer than --connect-timeout.",
-          "Try ssh HOST true. Leave the node out with --exclude, or raise --connect-timeout. --nodes MIN:MAX starts without nodes "
+          "Try ssh HOST true. If all nodes refuse, name the port with -p. Leave the node out with --exclude, or raise --connect-timeout. --nodes MIN:MAX starts without nodes "
           "that fail, --spares N replaces them." },
         { HN_LOGIN_REFUSED,
           "ssh login refused",
