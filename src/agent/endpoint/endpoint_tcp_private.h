@@ -129,8 +129,6 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len);
 /* Call when a connection may have become ready or blocked: runs commands that have come, and starts
  * or stops to read. */
 void tcp_conn_steer(struct tcp_conn *c);
-/* True when no more commands may be taken now. */
-bool tcp_conn_blocked(const struct tcp_conn *c);
 void tcp_conn_forget_shared(struct endpoint_tcp *e);
 
 /* Carries out a whole command. */

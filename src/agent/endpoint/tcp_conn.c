@@ -214,7 +214,8 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
 
 /* --- bytes of the client ---------------------------------------------------------------------- */
 
-bool tcp_conn_blocked(const struct tcp_conn *c)
+/* True when no more commands may be taken now. */
+static bool is_conn_blocked(const struct tcp_conn *c)
 {
         return c->request.state == TCP_ASKED || c->endpoint->paused ||
                c->request.unfinished >= WRITES_MAX ||
@@ -251,7 +252,7 @@ static void take_commands(struct tcp_conn *c, struct buf *in)
         int r = buf_len(in) ? take_probe(c, in) : 0;
 
         c->parsing = true;
-        while (r < 0 && !c->closing && !tcp_conn_blocked(c)) {
+        while (r < 0 && !c->closing && !is_conn_blocked(c)) {
                 r = tcpstore_parser_next(c->parser, in, c->first, &cmd, &err);
                 if (r < 0) {
                         tcp_conn_fail(c, err.text);
@@ -272,7 +273,7 @@ static void take_tcp_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
 
         if (!c->first)
                 c->first = n;
-        if (buf_len(&c->in) == 0 && !tcp_conn_blocked(c)) {
+        if (buf_len(&c->in) == 0 && !is_conn_blocked(c)) {
                 take_commands(c, &lent);
                 if (!c->closing && buf_len(&lent))
                         buf_append(&c->in, buf_data(&lent), buf_len(&lent));
@@ -325,15 +326,15 @@ void tcp_conn_steer(struct tcp_conn *c)
 
         if (c->closing || c->parsing)
                 return;
-        if (buf_len(&c->in) && !tcp_conn_blocked(c))
+        if (buf_len(&c->in) && !is_conn_blocked(c))
                 take_commands(c, &c->in);
         if (c->closing)
                 return;
         if (buf_len(&c->in) == 0 && c->in.cap > SMALL)
                 buf_finish(&c->in);
-        unfinished_track(u, &c->part, buf_len(&c->in), tcp_conn_blocked(c));
+        unfinished_track(u, &c->part, buf_len(&c->in), is_conn_blocked(c));
         set_reading(c, unfinished_may_read(u, &c->part) &&
-                               (!tcp_conn_blocked(c) ||
+                               (!is_conn_blocked(c) ||
                                 (!c->endpoint->paused && buf_len(&c->in) < ENDPOINT_READ_SIZE)));
 }
 

@@ -47,7 +47,8 @@ struct world_watch {
         void *ctx;
 };
 
-enum mpi_family world_watch_family(const char *file)
+/* Returns the MPI with this file open since MPI_Init(), by the path of the file. */
+static enum mpi_family find_family_of_file(const char *file)
 {
         /* Open MPI 3 to 5: shmem/posix; MPICH 4 and 5. */
         if (!strncmp(file, "/dev/shm/open_mpi.", 18))
@@ -69,7 +70,7 @@ static enum mpi_family find_trace_of_init(pid_t pid)
 
                 if (n > 0) {
                         file[n] = '\0';
-                        family = world_watch_family(file);
+                        family = find_family_of_file(file);
                 }
         }
         if (dir)

@@ -31,6 +31,3 @@ void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank);
  * RANK_MPI_ALONE_MPICH, or RANK_MPI_UNUSED if no trace of MPI_Init() was seen. */
 enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid);
 void world_watch_stop(struct world_watch *w);
-
-/* Returns the MPI with this file open since MPI_Init(), by the path of the file. */
-enum mpi_family world_watch_family(const char *file);

@@ -282,50 +282,7 @@ bool pmi_is_unused(const struct pmi *p, uint32_t index)
         return p->ranks[index].state == PMI_NEW;
 }
 
-/* --- life cycle ------------------------------------------------------------------------------- */
-
-struct pmi *pmi_create(const struct pmi_config *config, struct pmi_ops ops, void *ctx)
-{
-        struct pmi *p = xcalloc(1, sizeof(*p));
-
-        *p = (struct pmi){ .ops = ops,
-                           .ctx = ctx,
-                           .relay = config->relay,
-                           .world = config->world,
-                           .n_ranks = config->n_ranks,
-                           .only_version1 = config->only_version1,
-                           .job = xstrdup(config->job),
-                           .mapping = xstrdup(config->mapping) };
-        p->ranks = xcalloc(p->n_ranks, sizeof(*p->ranks));
-        for (uint32_t i = 0; i < p->n_ranks; i++)
-                p->ranks[i] = (struct pmi_rank){ .pmi = p, .index = i, .rank = config->ranks[i] };
-        p->fence = fence_create(p->relay, p->world);
-        p->names = pmi_names_create(p);
-        if (p->fence && p->names)
-                return p;
-        pmi_destroy(p);
-        return NULL;
-}
-
-void pmi_destroy(struct pmi *p)
-{
-        if (!p)
-                return;
-        for (uint32_t i = 0; i < p->n_ranks; i++) {
-                relay_client_destroy(p->ranks[i].client);
-                buf_finish(&p->ranks[i].in);
-                free(p->ranks[i].key);
-                free(p->ranks[i].thread);
-        }
-        relay_client_destroy(p->names);
-        fence_destroy(p->fence);
-        pmi_keys_finish(&p->keys);
-        pmi_keys_finish(&p->node_keys);
-        free(p->ranks);
-        free(p->job);
-        free(p->mapping);
-        free(p);
-}
+/* --- published names: MPI_Publish_name() and its kin, over the store -------------------------- */
 
 /* Tags are indices of ranks: each has at most one request. */
 static void on_name_reply(void *ctx, const struct store_reply *reply)
@@ -369,9 +326,54 @@ void pmi_ask_name(struct pmi_rank *r, uint8_t op, const char *name, const char *
         relay_request(r->pmi->names, &req);
 }
 
-struct relay_client *pmi_names_create(struct pmi *p)
+static struct relay_client *create_name_client(struct pmi *p)
 {
         static const struct relay_client_ops ops = { .reply = on_name_reply, .is_relay = true };
 
         return relay_client_create(p->relay, ops, p);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+struct pmi *pmi_create(const struct pmi_config *config, struct pmi_ops ops, void *ctx)
+{
+        struct pmi *p = xcalloc(1, sizeof(*p));
+
+        *p = (struct pmi){ .ops = ops,
+                           .ctx = ctx,
+                           .relay = config->relay,
+                           .world = config->world,
+                           .n_ranks = config->n_ranks,
+                           .only_version1 = config->only_version1,
+                           .job = xstrdup(config->job),
+                           .mapping = xstrdup(config->mapping) };
+        p->ranks = xcalloc(p->n_ranks, sizeof(*p->ranks));
+        for (uint32_t i = 0; i < p->n_ranks; i++)
+                p->ranks[i] = (struct pmi_rank){ .pmi = p, .index = i, .rank = config->ranks[i] };
+        p->fence = fence_create(p->relay, p->world);
+        p->names = create_name_client(p);
+        if (p->fence && p->names)
+                return p;
+        pmi_destroy(p);
+        return NULL;
+}
+
+void pmi_destroy(struct pmi *p)
+{
+        if (!p)
+                return;
+        for (uint32_t i = 0; i < p->n_ranks; i++) {
+                relay_client_destroy(p->ranks[i].client);
+                buf_finish(&p->ranks[i].in);
+                free(p->ranks[i].key);
+                free(p->ranks[i].thread);
+        }
+        relay_client_destroy(p->names);
+        fence_destroy(p->fence);
+        pmi_keys_finish(&p->keys);
+        pmi_keys_finish(&p->node_keys);
+        free(p->ranks);
+        free(p->job);
+        free(p->mapping);
+        free(p);
 }

@@ -126,6 +126,21 @@ static bool take_kvs_fence(struct pmi_rank *r, const struct pmi_command *c UNUSE
         return true;
 }
 
+/* Answers the ranks of the node that wait for @key of the node. */
+static void wake_node_key(struct pmi *p, const char *key)
+{
+        for (uint32_t i = 0; i < p->n_ranks; i++) {
+                struct pmi_rank *r = &p->ranks[i];
+
+                if (r->wait != PMI_WAIT_NODE_KEY || strcmp(r->key, key) != 0)
+                        continue;
+                r->wait = PMI_WAIT_NONE;
+                free(r->key);
+                r->key = NULL;
+                answer_value(r, "info-getnodeattr", pmi_keys_get(&p->node_keys, key));
+        }
+}
+
 static bool take_put_node_attr(struct pmi_rank *r, const struct pmi_command *c)
 {
         const char *key = pmi_find_field(c, "key"), *value = pmi_find_field(c, "value");
@@ -135,7 +150,7 @@ static bool take_put_node_attr(struct pmi_rank *r, const struct pmi_command *c)
         buf_finish(&keys->pending); /* stays on this node */
         answer_result(r, "info-putnodeattr", describe_put(ret));
         if (ret == 0)
-                pmi2_wake_node_key(r->pmi, key);
+                wake_node_key(r->pmi, key);
         return true;
 }
 
@@ -153,20 +168,6 @@ static bool take_get_node_attr(struct pmi_rank *r, const struct pmi_command *c)
         r->wait = PMI_WAIT_NODE_KEY;
         r->key = xstrdup(key);
         return true;
-}
-
-void pmi2_wake_node_key(struct pmi *p, const char *key)
-{
-        for (uint32_t i = 0; i < p->n_ranks; i++) {
-                struct pmi_rank *r = &p->ranks[i];
-
-                if (r->wait != PMI_WAIT_NODE_KEY || strcmp(r->key, key) != 0)
-                        continue;
-                r->wait = PMI_WAIT_NONE;
-                free(r->key);
-                r->key = NULL;
-                answer_value(r, "info-getnodeattr", pmi_keys_get(&p->node_keys, key));
-        }
 }
 
 static bool take_get_job_attr(struct pmi_rank *r, const struct pmi_command *c)

@@ -2,10 +2,9 @@
 /*
  * PMI_private: ranks and their states, shared by the files of the engine
  *
- *   pmi.c      life cycle, input, fences and fetches
+ *   pmi.c      life cycle, input, fences, fetches and published names
  *   pmi1.c     the commands of PMI-1
  *   pmi2.c     the commands of PMI-2
- *   pmi_names.c   published names
  *
  *   NEW -> READY1 -> FINALIZED      FINALIZED -> READY1, READY2: the next program of a script
  *   NEW -> OPENING2 -> READY2 -> FINALIZED
@@ -89,11 +88,6 @@ bool pmi2_take(struct pmi_rank *r, char *text, size_t len);
 void pmi2_release(struct pmi_rank *r, const char *failure);
 void pmi2_tell_value(struct pmi_rank *r, const char *value);
 void pmi2_tell_name(struct pmi_rank *r, bool good, const char *port);
-/* Answers the ranks of the node that wait for @key of the node. */
-void pmi2_wake_node_key(struct pmi *p, const char *key);
-
-/* pmi_names.c: MPI_Publish_name() and its kin, over the store. */
 
 /* Publishes @port as @name, or with STORE_FETCH looks @name up, or with STORE_DELETE removes it. */
 void pmi_ask_name(struct pmi_rank *r, uint8_t op, const char *name, const char *port);
-struct relay_client *pmi_names_create(struct pmi *p);

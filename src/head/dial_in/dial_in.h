@@ -46,9 +46,6 @@ struct dial_in {
         struct dial_end end; /* told to the nodes when the transport is destroyed */
 };
 
-/* Reads "HOST:PORT" or "[ADDRESS]:PORT". 0, or -EINVAL with @err. */
-int dial_place_read(struct dial_place *p, const char *text, struct error *err);
-
 /* Fills @d from the options: the place and the secret. 0, or -EINVAL with an error in @diags. */
 int dial_in_load(struct dial_in *d, const struct options *o, struct diags *diags);
 /* Frees @d, wipes the secret and removes the file in the home. NULL does nothing. */

@@ -17,7 +17,8 @@
 #include "head/options/config.h"
 #include "head/options/option_table.h"
 
-int dial_place_read(struct dial_place *p, const char *text, struct error *err)
+/* Reads "HOST:PORT" or "[ADDRESS]:PORT". 0, or -EINVAL with @err. */
+static int read_dial_place(struct dial_place *p, const char *text, struct error *err)
 {
         const char *colon = strrchr(text, ':');
         size_t len = colon ? (size_t)(colon - text) : 0;
@@ -68,7 +69,7 @@ static int load_place(struct dial_place *p, const struct options *o, struct diag
         if (!strcmp(o->dial_in, "auto"))
                 return load_auto_place(p, d);
         p->source = "--dial-in";
-        if (dial_place_read(p, o->dial_in, &err) < 0) {
+        if (read_dial_place(p, o->dial_in, &err) < 0) {
                 diag_add(d, HN_DIAL_PLACE, EX_USAGE, "--dial-in %s", err.text);
                 return -EINVAL;
         }

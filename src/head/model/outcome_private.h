@@ -16,8 +16,6 @@ bool cause_is_end_of_rank(const struct cause *c);
 bool cause_is_missed(const struct cause *c);
 /* Whether a rank has ended in a way that it has chosen, without a word. */
 bool cause_left_silently(const struct cause *c);
-/* Whether a rank has failed by itself, not by the signal of an order, or a shell's code for it. */
-bool cause_has_own_code(const struct cause *c);
 
 /* Sets the reason of @c from its report and @words, and whether they tell of another's failure.
  * Returns what they tell. */

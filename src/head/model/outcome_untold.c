@@ -40,7 +40,8 @@ bool cause_is_missed(const struct cause *c)
         return c->kind == CAUSE_LEFT || c->kind == CAUSE_STUCK;
 }
 
-bool cause_has_own_code(const struct cause *c)
+/* Whether a rank has failed by itself, not by the signal of an order, or a shell's code for it. */
+static bool failed_by_itself(const struct cause *c)
 {
         int signo = c->kind == CAUSE_SIGNAL ? c->signal : c->code - EX_SIGNAL;
 
@@ -103,7 +104,7 @@ static enum evidence judge_rank(const struct outcome *o, struct cause *c,
 {
         CLEANUP(free_textp) char *words = last_words(ctx, c->rank, &c->told);
         struct cause above = *c, end = *c;
-        bool own = cause_has_own_code(c);
+        bool own = failed_by_itself(c);
 
         above.kind = end.kind = CAUSE_EXIT;
         above.code = 1; /* any exception counts */
@@ -142,7 +143,7 @@ static bool explains_cause(const struct outcome *o, const struct cause *c, enum 
                 return false;
         if (cause_left_silently(cause))
                 return before >= -SKEW_MS * NS_PER_MS;
-        return cause_has_own_code(c) && before > SKEW_MS * NS_PER_MS && cause->kind == CAUSE_EXIT;
+        return failed_by_itself(c) && before > SKEW_MS * NS_PER_MS && cause->kind == CAUSE_EXIT;
 }
 
 const struct cause *outcome_first_failed(const struct outcome *o)
@@ -177,7 +178,7 @@ static void find_untold_cause(const struct outcome *o, const struct cause_list *
                         continue;
                 *best = e;
                 *ret = c;
-                if (cause_has_own_code(&c))
+                if (failed_by_itself(&c))
                         continue;
                 ret->kind = CAUSE_LATE;
                 ret->signal = c.kind == CAUSE_SIGNAL ? c.signal : MAX(c.code - EX_SIGNAL, 0);

@@ -32,7 +32,8 @@ enum {
         ERRORS_US = 2000000, /* older errors do not belong to the failure */
 };
 
-int divergence_compare(const void *a, const void *b)
+/* Compares int64_t, for qsort(). */
+static int compare_times(const void *a, const void *b)
 {
         int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -43,7 +44,7 @@ int64_t divergence_median(int64_t *v, size_t n)
 {
         if (!n)
                 return 0;
-        qsort(v, n, sizeof(*v), divergence_compare);
+        qsort(v, n, sizeof(*v), compare_times);
         return v[n / 2];
 }
 
@@ -248,7 +249,7 @@ static bool has_failed_by_itself(const struct divergence_search *s)
         silent_us = s->in->until_us - s->acts[n - 1];
         for (size_t i = 0; i + 1 < n; i++)
                 s->acts[i] = s->acts[i + 1] - s->acts[i];
-        qsort(s->acts, n - 1, sizeof(*s->acts), divergence_compare);
+        qsort(s->acts, n - 1, sizeof(*s->acts), compare_times);
         return silent_us <= FRESH * s->acts[(n - 1) * 3 / 4] + DIVERGENCE_LEAST_US;
 }
 

@@ -62,5 +62,4 @@ void divergence_offer(struct divergence_search *s, int rank, int64_t us, const c
         PRINTF(4, 5);
 /* Whether @n ranks are half of all. */
 bool divergence_is_half(const struct divergence_search *s, size_t n);
-int divergence_compare(const void *a, const void *b); /* of int64_t, for qsort() */
-int64_t divergence_median(int64_t *v, size_t n);      /* sorts @v; 0 of nothing */
+int64_t divergence_median(int64_t *v, size_t n); /* sorts @v; 0 of nothing */

@@ -65,7 +65,8 @@ char *story_headline(const struct story *s)
                          s->n_ranks == 1 ? "" : "s", when, json_member(s->run, "host"));
 }
 
-char *story_place_text(const struct story *s, int node, int rank)
+/* "rank 3 on gpu001", "gpu001" or "" */
+static char *describe_place(const struct story *s, int node, int rank)
 {
         const char *host = story_host(s, node, rank);
 
@@ -89,7 +90,8 @@ char *story_where_text(const struct story *s)
         return xstrdup(s->why + sizeof(no_hang) - 1);
 }
 
-char *story_phases_text(const struct story *s)
+/* "connect 1.1s | agent 0.4s | join 2.3s"; "" without phases */
+static char *describe_phases(const struct story *s)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -105,7 +107,7 @@ char *story_path_text(const struct story *s, const char *arrow)
 
         for (size_t i = 0; i < s->n_phases; i++) {
                 const struct story_phase *p = &s->phases[i];
-                CLEANUP(free_textp) char *place = story_place_text(s, p->node, p->rank);
+                CLEANUP(free_textp) char *place = describe_place(s, p->node, p->rank);
 
                 buf_printf(&b, "%s%s%s%s %s %s", i ? " " : "", i ? arrow : "", i ? " " : "",
                            p->name, place, story_span(p->own_us).text);
@@ -190,7 +192,7 @@ char *story_end_text(const struct story_rank *r)
 char *story_note_place(const struct story *s, const struct story_note *n)
 {
         if (!*n->host)
-                return story_place_text(s, n->node, n->rank);
+                return describe_place(s, n->node, n->rank);
         return n->rank < 0 ? xstrdup(n->host) : xasprintf("rank %d on %s", n->rank, n->host);
 }
 
@@ -321,7 +323,7 @@ static void append_host(struct buf *to, const char *host, size_t width)
 
 static void print_start(struct buf *to, const struct story *s, size_t columns)
 {
-        CLEANUP(free_textp) char *phases = story_phases_text(s), *path = story_path_text(s, "->");
+        CLEANUP(free_textp) char *phases = describe_phases(s), *path = story_path_text(s, "->");
         size_t name = 4, width, shown = 0, wide = columns ? columns : COLUMNS;
         char row[256];
 
@@ -386,7 +388,7 @@ static void print_steps(struct buf *to, const struct story *s, size_t columns)
                 const struct step_row *r = &t.rows[i];
                 CLEANUP(free_textp)
                 char *place = r->rank < 0 ? xasprintf("%zu others", r->n)
-                                          : story_place_text(s, -1, r->rank);
+                                          : describe_place(s, -1, r->rank);
 
                 append_host(to, place, name);
                 buf_printf(to, "  %8s  ", story_span((int64_t)r->own_us).text);

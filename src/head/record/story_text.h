@@ -30,8 +30,6 @@ char *story_headline(const struct story *s);
 char *story_hang_text(const struct story *s);
 /* "ranks 0-1: each sleeps in nanosleep"; NULL = no look at the ranks, or a hang */
 char *story_where_text(const struct story *s);
-/* "connect 1.1s | agent 0.4s | join 2.3s"; "" without phases */
-char *story_phases_text(const struct story *s);
 /* "connect gpu031 0.9s -> agent gpu031 0.4s -> join rank 207 2.2s" */
 char *story_path_text(const struct story *s, const char *arrow);
 /* "2m10s, 3.9s before the failure: rank 13 on gpu026 ..."; NULL = none has diverged
@@ -41,8 +39,6 @@ char *story_divergence_text(const struct story *s);
 char *story_slow_text(const struct story *s);
 /* Of which nodes there is no trace, and how exact the clocks are. */
 char *story_traces_text(const struct story *s);
-/* "rank 3 on gpu001", "gpu001" or "" */
-char *story_place_text(const struct story *s, int node, int rank);
 /* Where a note happened, then: rank 3 may have been elsewhere; and what happened. */
 char *story_note_place(const struct story *s, const struct story_note *n);
 char *story_note_text(const struct story_note *n);
