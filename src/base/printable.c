@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every function goes through a text by put_char(), which decides for one character how to write
- * it. Columns are counted in characters.
+ * Every function goes through a text by put_char(), which writes one character. Columns are counted
+ * in characters.
  */
 #include "base/printable.h"
 

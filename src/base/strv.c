@@ -2,8 +2,8 @@
 /*
  * Functions that look for a name compare its first character before they call strncmp(): a launch
  * looks for some forty names in each rank's environment. strv_env_merge() hashes the names
- * instead, because a user may export tens of thousands of variables; strv_env_move() brings those
- * of one rank, which are too few to be worth a table.
+ * instead, because a user may export tens of thousands of variables; the few of one rank are moved
+ * without a table.
  */
 #include "base/strv.h"
 

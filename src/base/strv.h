@@ -39,9 +39,9 @@ void strv_env_set_number(struct strv *s, const char *name, uint32_t value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
 /* Removes the variable; NAME* removes all that begin so. */
 void strv_env_unset(struct strv *s, const char *pattern);
-/* Appends a variable that is not there. */
+/* Appends a new variable. */
 void strv_env_add(struct strv *s, const char *name, const char *value);
 /* Sets all @pairs, in order; entries without a name are left out. Linear in both. */
 void strv_env_merge(struct strv *s, const struct strv *pairs);
-/* Sets all @pairs, which are few and have different names, and empties the list. */
+/* Sets the few @pairs, of different names, and empties the list. */
 void strv_env_move(struct strv *s, struct strv *pairs);

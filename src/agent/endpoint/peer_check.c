@@ -110,7 +110,7 @@ static int admit_local_peer(struct peer_check *c, int fd, const struct sockaddr 
 }
 
 /* Reads the addresses with the first connection that may come from one of them. */
-static bool is_own_address(struct peer_check *c, const unsigned char addr[16])
+static bool has_own_address(struct peer_check *c, const unsigned char addr[16])
 {
         struct ifaddrs *all;
         unsigned char own[16];
@@ -146,7 +146,7 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
         ret->port = sockdiag_port(peer);
         ret->own_port = sockdiag_port(self);
         loopback = IN6_IS_ADDR_LOOPBACK(&from) || (four && addr[12] == 127);
-        if (loopback || IN6_ARE_ADDR_EQUAL(&from, &to) || is_own_address(c, addr))
+        if (loopback || IN6_ARE_ADDR_EQUAL(&from, &to) || has_own_address(c, addr))
                 return admit_local_peer(c, fd, peer, self, why);
         if (!has_address(&c->peers, addr))
                 return err_set(why, EPERM, "not a node of this job");
