@@ -276,6 +276,17 @@ cp "$RUNS/$id"/* "$RUNS/${id}x"
 hn_of stop "${id:0:4}"
 matches 'several runs begin so' "$TMP/of.err" "error\[HN801\]: 2 runs begin with ${id:0:4}"
 rm -r "$RUNS/${id}x"
+hn_of logs 0-3
+matches 'logs of a rank that stands in the place of the run: the option' "$TMP/of.err" 'help: hnlaunch logs --ranks 0-3 prints'
+hn_of logs node002
+matches 'logs of a host: the option' "$TMP/of.err" 'help: if it is a host: hnlaunch logs --hosts node002'
+hn_of logs --head 5
+matches 'logs --head: the program for it' "$TMP/of.err" 'help: hnlaunch logs | head -n N'
+hn_of report --html
+matches 'a value that is missing: the help on the option' "$TMP/of.err" 'help: hnlaunch help html tells what it takes'
+hn_of config run.timeout 5
+is 'config does not set' "$RC_OF" 64
+matches 'and says where to' "$TMP/of.err" 'below \[run\]: timeout = 5'
 hn_of signal TERM
 matches 'no run goes on that could be named' "$TMP/of.err" 'help: hnlaunch signal RUN TERM; hnlaunch ps lists your runs'
 for words in "stop a b" signal "signal $id" "wait a b" "ps $id" "rerun a b"; do

@@ -65,8 +65,18 @@ static void add_newest_runs(struct diag *di, const struct run_list *l, bool runn
         diag_help(di, "hnlaunch ps lists all runs");
 }
 
+/* Adds what a word that is no run may have meant for logs: a rank or a host. */
+static void help_with_word(struct diag *di, const char *word)
+{
+        if (!word[strspn(word, "0123456789,-")])
+                diag_help(di, "hnlaunch logs --ranks %s prints the output of such ranks", word);
+        else
+                diag_help(di, "if it is a host: hnlaunch logs --hosts %s", word);
+}
+
 /* Finds the run @id, or with NULL the newest. NULL with a message: none, or several. */
-static const struct run *find_run(const struct run_list *l, const char *id, struct diags *d)
+static const struct run *find_run(const struct run_list *l, const char *id, enum command command,
+                                  struct diags *d)
 {
         const struct run *r = NULL;
         struct error err;
@@ -87,6 +97,8 @@ static const struct run *find_run(const struct run_list *l, const char *id, stru
         if (id && !strchr(id, '/') && run_records_open(id, &err) == -EPERM)
                 diag_note(di, "its records are not read: %s", err.text);
         add_newest_runs(di, l, false);
+        if (id && !n && command == COMMAND_LOGS)
+                help_with_word(di, id);
         return NULL;
 }
 
@@ -146,18 +158,18 @@ static const struct run *choose_run(const struct run_list *l, enum command comma
         case COMMAND_STOP:
         case COMMAND_WAIT:
                 if (count_running(l) == 1)
-                        return find_run(l, newest_running(l), d);
+                        return find_run(l, newest_running(l), command, d);
                 refuse_choice(l, option_commands[command].name, d);
                 return NULL;
         case COMMAND_ATTACH:
         case COMMAND_WHY:
         case COMMAND_TOP:
-                return find_run(l, newest_running(l), d);
+                return find_run(l, newest_running(l), command, d);
         case COMMAND_LOGS:
         case COMMAND_REPORT:
-                return find_run(l, newest_recorded(l), d);
+                return find_run(l, newest_recorded(l), command, d);
         default:
-                return find_run(l, NULL, d);
+                return find_run(l, NULL, command, d);
         }
 }
 
@@ -635,7 +647,7 @@ int run_commands_do(const struct options *o, struct diags *d)
         if (rc || o->command == COMMAND_PS)
                 return rc ? rc : run_ps_print(o, d);
         run_list_load(&l);
-        r = o->argv.n ? find_run(&l, o->argv.v[0], d) : choose_run(&l, o->command, d);
+        r = o->argv.n ? find_run(&l, o->argv.v[0], o->command, d) : choose_run(&l, o->command, d);
         if (!r || is_page_a_run(&l, o, d))
                 rc = diags_first_error(d)->exit;
         else

@@ -224,6 +224,10 @@ static int unknown_option(struct line *l, const char *name)
                         names[n++] = option_aliases[i].name;
         near = diag_did_you_mean(name, names, n);
         meant = near ? option_by_name(near) : NULL;
+        if (l->o->command == COMMAND_LOGS && !strcmp(name, "head")) {
+                diag_help(diag, "hnlaunch logs | head -n N");
+                return -EINVAL;
+        }
         if (meant && meant->flags & OPTION_KEY)
                 diag_help(diag, "did you mean `-o %s=%s`?", meant->key,
                           meant->arg ? meant->arg : "yes");
@@ -248,7 +252,9 @@ static const char *take_value(struct line *l, const struct option_def *def, cons
         struct diag *diag;
 
         if (!value) {
-                diag_add(l->d, HN_OPTION_ARGUMENT, EX_USAGE, "`%s` needs %s", word, noun);
+                diag = diag_add(l->d, HN_OPTION_ARGUMENT, EX_USAGE, "`%s` needs %s", word, noun);
+                if (def)
+                        diag_help(diag, "hnlaunch help %s tells what it takes", def->name);
                 return NULL;
         }
         if (def && is_option(l->o, value)) {

@@ -373,7 +373,8 @@ static void help_with_setting(struct diag *diag, const char *key, const char *va
         diag_help(diag, "or for this shell: export %s", quoted);
 }
 
-/* Refuses `get KEY` and `set KEY VALUE` of other tools, unless such a program exists. */
+/* Refuses `get KEY`, `set KEY VALUE` and `KEY VALUE` of other tools, unless such a program exists.
+ */
 static int refuse_verb(const struct strv *words, struct diags *d)
 {
         const char *verb = words->v[0], *word = words->n > 1 ? words->v[1] : "";
@@ -385,6 +386,12 @@ static int refuse_verb(const struct strv *words, struct diags *d)
         bool sets = !strcmp(verb, "set");
         struct diag *diag;
 
+        if (words->n == 2 && option_by_key(verb) && !program_exists(word, NULL)) {
+                help_with_setting(diag_add(d, HN_COMMAND_WORDS, EX_USAGE,
+                                           "`config` only shows settings: no value for `%s`", verb),
+                                  verb, word);
+                return -EINVAL;
+        }
         if ((!sets && strcmp(verb, "get") != 0) || program_exists(verb, NULL))
                 return 0;
         diag = diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`config` only shows settings: no `%s`",
