@@ -37,7 +37,7 @@ static const char screen[] =
         "\n"
         "runs      ps (list them)  top (what one does)  why (who waits for whom)\n"
         "          logs (output)  report (how it went)  attach, wait (to its end)\n"
-        "          stop  signal  rerun  bad (hosts that runs have put out)\n"
+        "          stop  drain  signal  rerun  bad (hosts that runs have put out)\n"
         "settings  config (with origins)  explain (an error number or exit code)\n"
         "more      help COMMAND, OPTION, or hostfile | env | exit | config;  version\n"
         "          --help: every option of a run\n";

@@ -190,7 +190,7 @@ const struct option_def option_table[] = {
           .parse = value_number, FIELD(drain.requeue_exit), .min = 1, .max = 255 },
         { "drain-time", 0, "TIME", "SIGTERM to an agent drains its host: time for the ranks to save and end",
           "run.drain_time", "2s", GROUP_WHEN, OPTION_KEY, .parse = value_span, FIELD(drain.time_ms), .min = 2000 },
-        { "in", 0, "TIME", "drain: time for the ranks to save and end, then SIGTERM",
+        { "in", 0, "TIME", "time for the ranks to save and end, then SIGTERM",
           NULL, "2m", GROUP_WHEN, .commands = ON(DRAIN), .parse = value_span, FIELD(drain.in_ms) },
         { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, OPTION_KEY, .parse = value_choice, FIELD(contain) },

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <stdio.h>
 
 #include "base/fd.h"
@@ -698,7 +699,19 @@ TEST(patterns_are_quoted)
         }
 }
 
-TEST(short_help_fits_on_a_screen_and_names_real_options)
+/* Whether @text has @word with no letter before or behind it. */
+static bool has_word(const char *text, const char *word)
+{
+        size_t len = strlen(word);
+
+        for (const char *at = text; (at = strstr(at, word)); at++)
+                if ((at == text || !isalpha((unsigned char)at[-1])) &&
+                    !isalpha((unsigned char)at[len]))
+                        return true;
+        return false;
+}
+
+TEST(short_help_fits_on_a_screen_and_names_all_commands_and_real_options)
 {
         char *help = help_text(NULL), name[64];
         int lines = 0;
@@ -712,6 +725,9 @@ TEST(short_help_fits_on_a_screen_and_names_real_options)
                 if (!option_by_name(name) && strcmp(name, "lr") != 0)
                         fail_msg("-h has --%s", name);
         }
+        for (size_t i = 0; i < option_command_count; i++)
+                if (!has_word(help, option_commands[i].name))
+                        fail_msg("-h lacks the command %s", option_commands[i].name);
         free(help);
 }
 
