@@ -41,7 +41,7 @@ shown() { # COLUMNS REGEX
 }
 # What changes from run to run has a word in its place, or is left out.
 plain() {
-    sed -E 's/\brun [a-z0-9]{5}\b/run RUN/g; s/(report|logs|rerun) [a-z0-9]{5}\b/\1 RUN/g; s/[0-9][0-9.]*(ms|s|m[0-9]+s|h[0-9]+m)\b/TIME/g
+    sed -E 's/\brun [a-z0-9]{5}\b/run RUN/g; s/^(command: .*, in ).*/\1FOLDER/; s/(report|logs|rerun) [a-z0-9]{5}\b/\1 RUN/g; s/[0-9][0-9.]*(ms|s|m[0-9]+s|h[0-9]+m)\b/TIME/g
         s/\bstep [0-9]+(-[0-9]+)?/step N/g; s/\b(pid|step|others wait) ~?[0-9]+/\1 N/g; s/for [0-9]+ % of/for N % of/; s/\([0-9]+ steps\)/(N steps)/; s/^steps [0-9]+ to [0-9]+/steps N to N/
         s/, [0-9]+-[0-9]+-.*/, DATE/; s/[0-9.]+\/s/RATE/; s/(RATE TIME) l[eft]*$/\1 left/; s/(RATE) [▁▂▃▄▅▆▇█]+ /\1 /; /^first divergence/d
         s/^rank [0-4] (.*[a-zE]) +[·░▒▓█][·░▒▓█ ]*$/rank R \1 MAP/; s/ +[·░▒▓█][·░▒▓█ ]*$/ MAP/; s/ [CASJ.]{5,}$/ PHASES/; s/^(critical path.* start )rank .*/\1/

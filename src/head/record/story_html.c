@@ -15,7 +15,6 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
-#include "head/core/shell_words.h"
 #include "head/model/outcome.h"
 #include "head/record/story_text.h"
 
@@ -363,21 +362,6 @@ static void put_notes(struct buf *to, const struct story *s)
                 buf_appends(to, "</table></section>\n");
 }
 
-/* Returns the words of an array as a line for a shell; malloc'ed. */
-static char *join_words(const json_t *words)
-{
-        struct strv v = STRV_INIT;
-        const json_t *w;
-        char *line;
-        size_t i;
-
-        json_array_foreach(words, i, w)
-                strv_push(&v, json_is_string(w) ? json_string_value(w) : "");
-        line = shell_words_join(&v);
-        strv_finish(&v);
-        return line;
-}
-
 static void put_fact(struct buf *to, const char *name, const char *text)
 {
         if (!*text)
@@ -389,8 +373,8 @@ static void put_fact(struct buf *to, const char *name, const char *text)
 /* The command line, and the program if not at the end of the line, as with --job. */
 static void put_command(struct buf *to, const struct story *s)
 {
-        CLEANUP(free_textp) char *argv = join_words(json_object_get(s->run, "argv"));
-        CLEANUP(free_textp) char *line = join_words(json_object_get(s->run, "line"));
+        CLEANUP(free_textp) char *argv = story_shell_line(json_object_get(s->run, "argv"));
+        CLEANUP(free_textp) char *line = story_shell_line(json_object_get(s->run, "line"));
         CLEANUP(free_textp) char *command = xasprintf("hnlaunch %s", line);
         size_t n = strlen(argv), len = strlen(line);
 

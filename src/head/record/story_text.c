@@ -16,7 +16,9 @@
 #include "base/format.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "base/strv.h"
 #include "head/core/json_text.h"
+#include "head/core/shell_words.h"
 #include "head/model/outcome.h"
 #include "head/record/step_times.h"
 #include "head/term/columns.h"
@@ -44,6 +46,20 @@ struct story_span story_span(int64_t us)
 }
 
 /* --- sentences -------------------------------------------------------------------------------- */
+
+char *story_shell_line(const json_t *words)
+{
+        struct strv v = STRV_INIT;
+        const json_t *w;
+        char *line;
+        size_t i;
+
+        json_array_foreach(words, i, w)
+                strv_push(&v, json_is_string(w) ? json_string_value(w) : "");
+        line = shell_words_join(&v);
+        strv_finish(&v);
+        return line;
+}
 
 char *story_headline(const struct story *s)
 {
@@ -427,6 +443,19 @@ static void append_row_text(struct buf *to, const char *text)
         buf_printf(to, "  %s", row);
 }
 
+/* The command line, else the program, and the folder. */
+static void print_run_command(struct buf *to, const struct story *s)
+{
+        const json_t *line = json_object_get(s->run, "line");
+        CLEANUP(free_textp)
+        char *words = story_shell_line(line ? line : json_object_get(s->run, "argv"));
+
+        if (*words)
+                print_sentence(to, "command",
+                               xasprintf("%s%s, in %s", line ? "hnlaunch " : "", words,
+                                         json_member(s->run, "cwd")));
+}
+
 static void print_failures(struct buf *to, const struct story *s, size_t columns)
 {
         const json_t *f;
@@ -527,6 +556,7 @@ void story_print(struct buf *to, const struct story *s, const char *no_verdict, 
         verdict = *verdict ? verdict : no_verdict;
         printable_put(to, verdict, strlen(verdict));
         buf_appends(to, "\n");
+        print_run_command(to, s);
         print_sentence(to, "why", story_hang_text(s));
         print_sentence(to, "where the ranks were", story_where_text(s));
         print_sentence(to, "first divergence", story_divergence_text(s));

@@ -24,6 +24,8 @@ struct story_span story_span(int64_t us); /* "3.1ms", "2m10s" */
 
 /* --- sentences, for the HTML form, too: malloc'ed --- */
 
+/* The words of an array as a line for a shell. */
+char *story_shell_line(const json_t *words);
 /* "4 nodes, 32 ranks, 2026-11-25 08:13, on login1" */
 char *story_headline(const struct story *s);
 /* "ranks 0-1,3 wait in hn_barrier ..."; NULL = no hang was found */
