@@ -91,7 +91,7 @@ has 'which is told' "$ERR" 'starting without the spare host node-nope'
 
 ranks -H "$hosts"
 ok 'without the options the launch ends' test "$RC" = 68
-lacks 'and says nothing of spare hosts' "$ERR" spare
+lacks 'and no spare host takes its place' "$ERR" 'takes the place'
 
 for args in '--spares 5' '--spares 2 --nodes 4' '--min-nodes 6' '--spares 2 --min-nodes 4'; do
     # shellcheck disable=SC2086
