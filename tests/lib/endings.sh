@@ -115,6 +115,16 @@ def find_reason():
     of = re.match(r"(?:failed|stopped) after [^:]*: (.*)  \(exit \d+\)$", verdict, re.S)
     return of and re.sub(r"; \d+ ranks? (had to be killed \(SIGKILL\)|killed at once by another SIGINT)$", "", of[1])
 
+def compare_times(page):
+    with open(os.path.dirname(paths[0]) + "/events.ndjson", encoding="utf-8") as f:
+        ends = [e["us"] for e in map(json.loads, f) if e["ev"] == "rank.exited"]
+    units = {"ms": 1e3, "s": 1e6}
+    for words in re.findall(r"<title>((?:exited with code|killed by) [^<]*)</title>", page):
+        of = re.search(r" after (\d+)(\.\d)?(ms|s)$", words)
+        one = units[of[3]] / (10 if of[2] else 1) if of else 0  # of the last digit
+        if of and not any(abs(float(of[1] + (of[2] or "")) * units[of[3]] - us) <= one for us in ends):
+            print("the page counts the end of a rank from another time:", words, ends)
+
 def compare_metrics(report):
     told = {"stop": None, "hang": None}
     with open(folder + "/metrics", encoding="utf-8") as f:
@@ -155,6 +165,7 @@ if run:
     page = html.unescape(ask("report", "--html", "-", run)[0])
     if verdict not in page or "<th>Words</th></tr>\n</table>" in page:
         print("the page has another verdict, or a table without rows")
+    compare_times(page)
     told = [r for r in json.loads(ask("ps", "--json")[0])["runs"] if r["run"] == run]
     if [r.get("code") for r in told] != [code]:
         print("ps has another code:", told)

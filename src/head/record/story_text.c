@@ -200,9 +200,9 @@ char *story_end_text(const struct story_rank *r)
         if (r->exited_us < 0)
                 return xstrdup("has no end in the records");
         return r->signal ? xasprintf("killed by %s after %s", outcome_signal_name(r->signal),
-                                     story_span(r->exited_us - r->started_us).text)
+                                     story_span(r->exited_us).text)
                          : xasprintf("exited with code %d after %s", r->code,
-                                     story_span(r->exited_us - r->started_us).text);
+                                     story_span(r->exited_us).text);
 }
 
 char *story_note_place(const struct story *s, const struct story_note *n)

@@ -49,5 +49,5 @@ char *story_attempt_text(const json_t *attempt);
 /* Returns how many of the attempts are not worth showing: all but the last ones, or all of a run
  * without a restart. */
 size_t story_attempts_hidden(const struct story *s);
-/* "exited with code 1 after 2.1s" */
+/* "exited with code 1 after 2.1s", since the start of hnlaunch as of all times */
 char *story_end_text(const struct story_rank *r);
