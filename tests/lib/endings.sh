@@ -159,6 +159,8 @@ if run:
     report = json.loads(ask("report", "--json", run)[0])
     if (report["verdict"], report["code"]) != (verdict, code):
         print("report --json has another verdict:", report)
+    if rank is not None and s["failures"] and s["failures"][0].get("rank") != rank:
+        print("summary.json has another failure first:", s["failures"])
     echoes = {f["rank"] for f in s["failures"] if f["echo"]}
     if report["divergence"] and report["divergence"]["rank"] in echoes:
         print("the first to diverge only follows:", report["divergence"])

@@ -365,6 +365,11 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
         return j;
 }
 
+static bool is_same_cause(const struct cause *a, const struct cause *b)
+{
+        return a->kind == b->kind && a->rank == b->rank && a->node == b->node;
+}
+
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
                           const struct plan *plan, int code, int hn, const char *verdict,
                           int64_t us, json_t *attempts, struct error *err)
@@ -375,6 +380,7 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         int64_t start_ns = clock_ns() - us * 1000;
         const struct cause *c;
         json_t *j, *failures;
+        size_t first = 0;
 
         o = o ? o : &nothing;
         c = &o->cause;
@@ -391,10 +397,17 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
                 json_object_set_new(j, "success", json_string("rank0"));
         if (c->signal && c->kind != CAUSE_LATE)
                 json_object_set_new(j, "signal", json_integer(c->signal));
-        /* All failures, in the order of arrival. */
+        /* The cause first, the others in the order of arrival. */
         failures = json_array();
-        for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
-                json_array_append_new(failures, make_json_failure(o, &o->seen[i], hosts, start_ns));
+        while (first < o->n_seen && !is_same_cause(&o->seen[first], c))
+                first++;
+        if (first < o->n_seen)
+                json_array_append_new(failures,
+                                      make_json_failure(o, &o->seen[first], hosts, start_ns));
+        for (size_t i = 0; i < o->n_seen && json_array_size(failures) < FAILURES_MAX; i++)
+                if (i != first)
+                        json_array_append_new(failures,
+                                              make_json_failure(o, &o->seen[i], hosts, start_ns));
         json_object_set_new(j, "failures", failures);
         if (plan) {
                 json_object_set_new(j, "world_size", json_integer(plan->world_size));
