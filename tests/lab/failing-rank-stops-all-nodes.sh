@@ -43,7 +43,7 @@ verdict_has 'the last line says so' "no node has 'trian.bin' in PATH  (exit 127)
 lacks 'no node is named' <(sed -n '/^error/,$p' "$ERR") node00
 lacks 'no rank is stopped' "$ERR" stop
 lab_run "$LAB_HNLAUNCH" report
-is 'the report has it once' "$(grep -c 'trian.bin' "$OUT")" 1
+is 'the report has it once' "$(grep -c "no node has 'trian.bin'" "$OUT")" 1
 for node in 1 2 3 4 5 6 7; do
     lab exec node00$node sh -c 'printf "#!/bin/sh\nexec sleep 600\n" >/dev/shm/some && chmod +x /dev/shm/some'
 done

@@ -89,7 +89,7 @@ ok 'but not each of them' test "$(progress 0 | wc -l)" -lt 1500
 echo 'gpu001 slots=2 gpus=4-5 user=me port=2200 addr=10.0.0.1' >hosts
 hn plan --json -H hosts --export NONE -x A=1 "$BUILD/hnlaunch" --version
 is 'the plan: its fields' "$(json "$OUT" '" ".join(d)')" \
-    'v world_size num_nodes per_node probed nodes argv cwd exports'
+    'v world_size num_nodes per_node probed nodes spares argv cwd exports'
 is 'its node' "$(json "$OUT" '{k: v for k, v in d["nodes"][0].items() if k not in ("ranks", "file")}')" \
     "{'node': 0, 'host': 'gpu001', 'user': 'me', 'port': 2200, 'addr': '10.0.0.1', 'via': None, 'slots': 2, 'gpus': [4, 5], 'line': 1}"
 is 'its ranks' "$(json "$OUT" 'd["nodes"][0]["ranks"]')" \

@@ -73,7 +73,7 @@ hn "${nodes[@]}" --restart auto --max-restarts 1 --trace sh fails.sh
 for columns in 40 80 120 200; do
     shown_at "$columns" report
     # Sentences are folded by the terminal.
-    grep -vE '^(run|failed|lost|start [0-9]|critical path:|traces:|slow (rank|node):|first divergence:|steps|why:|where the ranks)' screen >rows
+    grep -vE '^(run|command:|failed|lost|start [0-9]|critical path:|traces:|slow (rank|node):|first divergence:|steps|why:|where the ranks)' screen >rows
     is "$columns columns: rows of the report fit" "$(grep -E ".{$((columns + 1))}" rows)" ''
     ok '... those of the start' grep -qE '^ip-10-.* C+A*' rows
     ok '... of the attempts' grep -qE '^ +1 +[0-9.]+' rows
