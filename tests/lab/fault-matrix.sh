@@ -66,9 +66,9 @@ rows() {
 + worker   starting    KILL  2  -   137      G      SIGKILL
 + session  starting    KILL  2  -   125      G      node
   session  starting    TERM  2  -   125      G      node
-+ cut      starting    -     2  -   125      N+G    no_heartbeat
-  freeze   starting    -     2  -   125      N+G    no_heartbeat
-  crash    starting    -     2  -   125      N+G    no_heartbeat
++ cut      starting    -     2  -   125      N+G    silent_for
+  freeze   starting    -     2  -   125      N+G    silent_for
+  crash    starting    -     2  -   125      N+G    silent_for
 + disk     starting    -     -  go  73       G      log_folder
 + head     running     TERM  -  -   143      G      SIGTERM
 + head     running     KILL  -  -   137      0      -
@@ -80,9 +80,9 @@ rows() {
 + worker   running     KILL  2  -   137      G      SIGKILL
 + session  running     KILL  2  -   125      G      node
 + session  running     TERM  2  -   125      G      node
-+ cut      running     -     2  -   125      N+G    no_heartbeat
-+ freeze   running     -     2  -   125      N+G    no_heartbeat
-+ crash    running     -     2  -   125      N+G    no_heartbeat
++ cut      running     -     2  -   125      N+G    silent_for
++ freeze   running     -     2  -   125      N+G    silent_for
++ crash    running     -     2  -   125      N+G    silent_for
 + disk     running     -     -  go  73       G      log_folder
 + head     stopping    TERM  -  -   7        0      code_7
 + head     stopping    KILL  -  -   137      0      -

@@ -74,7 +74,7 @@ up
 lab exec node001 pkill -KILL -x 'agent-.*' || true
 finish
 exits 'the agent of an inner node is killed: 125' 125
-verdict_has 'it is named' 'node node001'
+verdict_has 'it is named' 'lost node001'
 ok 'everything is empty' wait_for lab_empty
 
 up
