@@ -86,7 +86,7 @@ END
 moment() { hn -x 'OPAL_*' --oversubscribe --local 3 --label none "$@"; }
 moment "$python" moment.py "$open_mpi"
 exits 'Open MPI for a moment in each rank: the job fails' 78
-ok 'with the way that fits' grep -q 'error.HN510.: ranks [01] and [12] were each a world of one: their MPI (Open MPI) needs --mpi pmix' "$ERR"
+ok 'with the way that fits' grep -qE '^hnlaunch: failed after .*: ranks [01] and [12] were each a world of one: their MPI .Open MPI. needs --mpi pmix' "$ERR"
 moment sh -c "ulimit -c 0; '$python' moment.py '$open_mpi' below; true"
 exits 'two processes below it, too' 78
 moment --mpi pmix env -u PMIX_RANK -u PMIX_NAMESPACE "$python" moment.py "$open_mpi"

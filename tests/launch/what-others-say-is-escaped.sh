@@ -61,7 +61,7 @@ clean 'error file'
 short 'error file'
 
 hn --local 1 --label none sh -c 'printf "%s\n" "$TEXT" >&2; exit 3'
-sed -n '/^hnlaunch: stopping/,$p' "$ERR" >own
+sed -n '/^error/,$p' "$ERR" >own
 says 'last lines of stderr' own
 clean 'last lines of stderr' own
 
