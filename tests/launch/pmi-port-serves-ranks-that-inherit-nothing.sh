@@ -89,7 +89,7 @@ hn --local 2 --mpi pmi-port python3 pmi.py abort
 exits 'the code of an abort is the exit code' 42
 hn --local 2 --mpi pmi-port python3 pmi.py leave
 exits 'a rank that leaves without finalizing is a failure' 1
-has 'and is named' "$ERR" 'error[HN406]: rank '
+has 'and is named' "$ERR" 'error[HN406]: a rank left without MPI_Finalize()'
 
 hn --local 1 --label none --mpi pmi-port python3 pmi.py others
 is 'a rank has one connection at a time' "$(cat "$OUT")" 'again: refused
