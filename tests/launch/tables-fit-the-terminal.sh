@@ -15,7 +15,7 @@ shown_at() { # COLUMNS ARGUMENT...: what a terminal of that width shows, in the 
     timeout 60 script -qfc "stty cols $1; exec '$HNLAUNCH' ${*:2}" /dev/null </dev/null | tr -d '\r' >screen
 }
 wider() { # COLUMNS: the lines of the file screen that are wider
-    grep -E ".{$(($1 + 1))}" screen
+    grep -v '^hnlaunch: run ' screen | grep -E ".{$(($1 + 1))}"
 }
 
 # --- what needs no run ----------------------------------------------------------------------------
