@@ -210,9 +210,9 @@ static void restart_timer(struct printer *o);
 
 static void erase_live(struct terminal *t)
 {
-        if (t->live)
-                sink_erase_lines(t->sink, t->live);
-        t->live = 0;
+        if (*t->live)
+                sink_erase_lines(t->sink, printer_live_rows(t));
+        *t->live = 0;
 }
 
 /* Ends the line left unfinished by the owner, if there is an owner. */
@@ -620,26 +620,27 @@ void printer_draw_live(struct printer *o, const char *text, const char *bar)
         CLEANUP(buf_finish) struct buf block = BUF_INIT;
         const char *last = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
         CLEANUP(free_textp) char *line = NULL;
+        bool full;
 
         if (!t->is_tty || !o->opt.erase || o->flushing || t->first || sink_pending(t->sink))
                 return;
         leave_line_of_bar(t);
-        if (t->owner || (!t->live && sink_is_mid_line(t->sink)))
+        if (t->owner || (!*t->live && sink_is_mid_line(t->sink)))
                 return;
         erase_live(t);
         most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
         rows = most > 3 ? printer_add_bars(o, columns, most, 1 + (last > text), &block) : 0;
-        line = xasprintf("%s%s", rows < most ? last : "", bar && !rows ? bar : "");
+        full = rows && rows == most; /* without the line */
+        line = xasprintf("%s%s", full ? "" : last, bar && !rows ? bar : "");
+        if (full)
+                buf_truncate(&block, buf_len(&block) - 1);
         if (last > text) {
                 buf_append(&block, text, columns_fitting(text, (size_t)(last - text) - 1, columns));
                 buf_append(&block, "\n", 1);
-                rows++;
         }
-        if (rows == most) /* without the line */
-                buf_truncate(&block, buf_len(&block) - (rows-- > 0));
         buf_append(&block, line, columns_fitting(line, strlen(line), columns));
         sink_put(t->sink, buf_data(&block), buf_len(&block), NULL, 0);
-        t->live = buf_len(&block) ? rows + 1 : 0;
+        printer_note_live(t, &block);
 }
 
 void printer_release(struct printer *o)

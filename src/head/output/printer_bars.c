@@ -177,6 +177,28 @@ size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, si
         return MIN(n, most);
 }
 
+void printer_note_live(struct terminal *t, const struct buf *block)
+{
+        const char *p = (const char *)buf_data(block), *end = p + buf_len(block), *nl;
+        size_t n = 0;
+
+        for (; p < end && n < PRINTER_ROWS; p = nl + (nl < end)) {
+                nl = memchr(p, '\n', (size_t)(end - p));
+                nl = nl ? nl : end;
+                t->live[n++] = MAX(columns_count(p, (size_t)(nl - p)), (size_t)1);
+        }
+        t->live[n] = 0;
+}
+
+size_t printer_live_rows(const struct terminal *t)
+{
+        size_t columns = columns_of_terminal(t->o->opt.fd[MSG_STDERR]), rows = 0;
+
+        for (const size_t *width = t->live; *width; width++)
+                rows += (*width + columns - 1) / columns;
+        return rows;
+}
+
 void printer_end_entered_line(struct printer *o, int fd)
 {
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
@@ -187,22 +209,22 @@ void printer_end_entered_line(struct printer *o, int fd)
                 if (t->owner)
                         t->owner->line.mid_line = t->owner->line.drawn = false;
                 t->owner = NULL;
-                if (t->live)
-                        sink_erase_lines(t->sink, t->live + 1);
-                t->live = 0;
+                if (*t->live)
+                        sink_erase_lines(t->sink, printer_live_rows(t) + 1);
+                *t->live = 0;
                 sink_end_line(t->sink);
         }
 }
 
 bool printer_shows_live(const struct printer *o)
 {
-        return o->terminals[MSG_STDERR]->live > 0;
+        return o->terminals[MSG_STDERR]->live[0] > 0;
 }
 
 void printer_erase_echo(struct printer *o)
 {
         struct terminal *t = o->terminals[MSG_STDERR];
 
-        if (t->is_tty && o->opt.erase && !t->live && !sink_is_mid_line(t->sink))
+        if (t->is_tty && o->opt.erase && !*t->live && !sink_is_mid_line(t->sink))
                 sink_erase_lines(t->sink, 1);
 }

@@ -43,10 +43,11 @@ struct printer_stream {
 struct terminal {
         struct printer *o;
         struct sink *sink;
-        struct line_fold *fold;       /* whole lines on their way to the sink; NULL = no --fold */
-        bool is_tty;                  /* unfinished lines are shown soon */
-        size_t live;                  /* the last lines are those of printer_draw_live() */
-        struct printer_stream *owner; /* in the middle of a line */
+        struct line_fold *fold;        /* whole lines on their way to the sink; NULL = no --fold */
+        bool is_tty;                   /* unfinished lines are shown soon */
+        size_t live[PRINTER_ROWS + 1]; /* widths of the last lines, those of printer_draw_live(); 0
+                                          ends */
+        struct printer_stream *owner;  /* in the middle of a line */
         struct printer_stream *first,
                 **last; /* streams with something to write, in order of arrival */
         const struct printer_stream *rows[SCREEN_ROWS]; /* of the last rows, the newest first; NULL
@@ -86,6 +87,11 @@ const void *printer_join_rows(struct printer_stream *st, const void *data, size_
  * cursor was within a row (@mid_line) or not. */
 void printer_note_rows(struct terminal *t, const struct printer_stream *st, const void *text,
                        size_t n, bool mid_line);
+/* Notes which lines printer_draw_live() has drawn. */
+void printer_note_live(struct terminal *t, const struct buf *block);
+/* Returns how many rows of the terminal these take: one that has become narrower may have wrapped
+ * them. */
+size_t printer_live_rows(const struct terminal *t);
 /* Appends a row, with its newline, for each line that a rank draws in the block of
  * printer_draw_live(), @most rows in all, of which @own are not for bars. If the bars are too many,
  * those that are the furthest behind, one that is the furthest ahead, and one for all others; @most

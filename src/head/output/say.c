@@ -29,7 +29,7 @@ enum { BRIEF_MS = 1000 };
 static struct {
         struct printer *printer; /* NULL = ranks do not write */
         bool unfinished;         /* the output of ranks ended within a line */
-        bool live;               /* the live line is shown */
+        size_t live;             /* columns of the live line; 0 = none is shown */
         int stdout_error;        /* errno of the first failed write */
         void (*copy)(void *ctx, const char *text, size_t len); /* NULL = none */
         void *copy_ctx;
@@ -132,25 +132,29 @@ void say_live(const char *text, const char *bar)
                 printer_draw_live(own.printer, text, bar);
                 return;
         }
-        /* say_erase() erases one row. */
+        /* say_erase() erases one line. */
         text = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
         n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
         begin_stderr_line();
         fwrite(text, 1, n, stderr);
         fflush(stderr);
-        own.live = true;
+        own.live = MAX(columns_count(text, n), (size_t)1);
 }
 
 bool say_shows_live(void)
 {
-        return own.printer ? printer_shows_live(own.printer) : own.live;
+        return own.printer ? printer_shows_live(own.printer) : own.live > 0;
 }
 
 void say_erase(void)
 {
+        size_t columns = own.live ? columns_of_terminal(STDERR_FILENO) : 1;
+
         if (own.live)
                 fputs("\r\033[K", stderr);
-        own.live = false;
+        for (size_t wrapped = columns; wrapped < own.live; wrapped += columns)
+                fputs("\033[A\033[K", stderr); /* the terminal has become narrower */
+        own.live = 0;
 }
 
 void say(const char *fmt, ...)
