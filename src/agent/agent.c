@@ -224,19 +224,33 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
 {
         struct frame common;
 
-        *l = (struct launch_order){ .argv = STRV_INIT };
+        *l = (struct launch_order){ .world_size = 0 };
         if (child_nodes_peek_common(a->children, &common, err) <= 0)
                 return err_set(err, EPROTO, "a LAUNCH without a COMMON");
         if (launch_order_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
                 return -err->code;
         child_nodes_drop_common(a->children);
-        /* Among pushed files the program has a path of its own on this node. */
-        if (l->argv.n && *l->program) {
-                free(l->argv.v[0]);
-                l->argv.v[0] = l->program;
-                l->program = NULL;
+        /* Among pushed files a program has a path of its own on this node. */
+        for (uint32_t i = 0; i < MIN(l->n_programs, l->names.n); i++) {
+                struct strv *argv = &l->programs[i].argv;
+
+                if (!argv->n || !*l->names.v[i])
+                        continue;
+                free(argv->v[0]);
+                argv->v[0] = l->names.v[i];
+                l->names.v[i] = xstrdup("");
         }
         return 0;
+}
+
+/* Tells whether the order has ranks, and a program for each. */
+static bool is_order_complete(const struct launch_order *l)
+{
+        for (uint32_t i = 0; i < l->n_ranks; i++)
+                if (l->ranks[i].program >= l->n_programs ||
+                    !l->programs[l->ranks[i].program].argv.n)
+                        return false;
+        return l->n_ranks;
 }
 
 /* The job's folder and the Unix endpoint are made for the first attempt and stay. */
@@ -249,7 +263,7 @@ static void on_launch(void *agent, const struct frame *f)
 
         if (r == 0 && !node_attempt_is_idle(a->attempt))
                 r = err_set(&err, EBUSY, "ranks are already running on this node");
-        if (r == 0 && (!l.n_ranks || !l.argv.n))
+        if (r == 0 && !is_order_complete(&l))
                 r = err_set(&err, EINVAL, "an order without ranks or without a program");
         if (r == 0)
                 r = make_job_dir(a, &err);

@@ -327,7 +327,7 @@ static void describe_rank(struct infos *l, struct pmix_data_array *array, uint32
         struct infos *own = make_infos(INFOS_MAX);
 
         add_info(own, "pmix.rank", PMIX_PROC_RANK)->data.uint32 = host.job->local[local_rank];
-        add_number(own, "pmix.appnum", 0);
+        add_number(own, "pmix.appnum", host.job->programs[local_rank]);
         add_short(own, "pmix.lrank", local_rank);
         add_short(own, "pmix.nrank", local_rank);
         add_text(own, "pmix.pdir", folder);

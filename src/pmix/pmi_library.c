@@ -199,7 +199,11 @@ EXPORT int PMI_Get_universe_size(int *size)
 
 EXPORT int PMI_Get_appnum(int *number)
 {
-        return set_number(number, 0);
+        const char *text;
+
+        if (ask_agent("get_appnum") != PMI_SUCCESS || !(text = find_field(" appnum=")))
+                return PMI_FAIL;
+        return set_number(number, (int)strtol(text, NULL, 10));
 }
 
 /* --- the ranks of this node ------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 enum {
         MAX_GPUS = 1024,
+        MAX_PROGRAMS = 4096,
         MAX_ADDRS = 4096,
         MAX_RANKS = 1 << 16,
         MAX_NODES = 1 << 16,
@@ -158,6 +159,16 @@ static void code_launch_terminal(struct codec *c, struct launch_terminal *m)
         codec_text(c, m->term, sizeof(m->term));
 }
 
+static void code_launch_program(struct codec *c, struct launch_program *p)
+{
+        codec_strv(c, &p->argv, MSG_MAX_STRINGS, MSG_MAX_STRING);
+        codec_strv(c, &p->env, MSG_MAX_STRINGS, MSG_MAX_STRING);
+        codec_str(c, &p->cwd, MSG_MAX_STRING);
+        codec_bool(c, &p->arguments.subst);
+        codec_text(c, p->arguments.local_rank, sizeof(p->arguments.local_rank));
+        codec_strv(c, &p->arguments.wrap, MSG_MAX_STRINGS, MSG_MAX_STRING);
+}
+
 static void code_common(struct codec *c, struct launch_order *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
@@ -170,7 +181,6 @@ static void code_common(struct codec *c, struct launch_order *m)
         codec_u8(c, &m->contain);
         codec_require(c, m->contain <= CONTAIN_PIDNS);
         codec_bool(c, &m->gpu_visibility_own);
-        codec_strv(c, &m->argv, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_strv(c, &m->env, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_strv(c, &m->unset, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_u32(c, &m->stdin_rank);
@@ -178,15 +188,14 @@ static void code_common(struct codec *c, struct launch_order *m)
         code_compat(c, &m->compat);
         code_first_node(c, &m->first_node);
         code_mpi_order(c, &m->mpi);
-        codec_bool(c, &m->arguments.subst);
-        codec_text(c, m->arguments.local_rank, sizeof(m->arguments.local_rank));
-        codec_strv(c, &m->arguments.wrap, MSG_MAX_STRINGS, MSG_MAX_STRING);
+        CODEC_ARRAY(c, m->programs, m->n_programs, MAX_PROGRAMS, code_launch_program);
 }
 
 static void code_launch_rank(struct codec *c, struct launch_rank *k)
 {
         codec_u32(c, &k->rank);
         codec_u32(c, &k->local_rank);
+        codec_u32(c, &k->program);
         codec_u32_array(c, &k->gpus, &k->n_gpus, MAX_GPUS);
 }
 
@@ -212,12 +221,19 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
         codec_text(c, m->host, sizeof(m->host));
         codec_str(c, &m->cwd, MSG_MAX_STRING);
         codec_bool(c, &m->cwd_optional);
-        codec_str(c, &m->program, MSG_MAX_STRING);
+        codec_strv(c, &m->names, MAX_PROGRAMS, MSG_MAX_STRING);
         CODEC_ARRAY(c, m->ranks, m->n_ranks, MAX_RANKS, code_launch_rank);
 }
 
 DEFINE_ENCODE(common, launch_order, MSG_COMMON)
 DEFINE_ENCODE(launch_order, launch_order, MSG_LAUNCH)
+
+void launch_order_drop_programs(struct launch_order *m)
+{
+        CODEC_ARRAY(&CODEC_FREEING, m->programs, m->n_programs, MAX_PROGRAMS, code_launch_program);
+        m->programs = NULL;
+        m->n_programs = 0;
+}
 
 void launch_compat_finish(struct launch_compat *m)
 {

@@ -90,6 +90,7 @@ struct launch_rank {
         uint32_t rank, local_rank;
         uint32_t *gpus; /* device indices this rank may use; empty = not assigned */
         uint32_t n_gpus;
+        uint32_t program; /* index into launch_order.programs */
 };
 
 /* A TCP port of rank 0's node with a name, the same in all ranks: HN_PORT_NAME. */
@@ -112,6 +113,14 @@ struct launch_arguments {
         bool subst;                                 /* place-holders are replaced */
         char local_rank[LOCAL_RANK_OPTION_MAX + 1]; /* an option to append with =N; "" = none */
         struct strv wrap; /* words in front of argv (--wrap), always with place-holders replaced */
+};
+
+/* A program of the job, which some or all ranks run. */
+struct launch_program {
+        struct strv argv; /* argv[0] is looked up in the worker's PATH without a slash */
+        struct strv env;  /* NAME=VALUE laid over launch_order.env */
+        char *cwd;        /* "" = launch_order.cwd */
+        struct launch_arguments arguments;
 };
 
 /* The way a node's processes are kept together, see agent/contain/contain.h. */
@@ -169,9 +178,8 @@ struct launch_order {
                 uint32_t window; /* output of a stream under way without a CREDIT; 0 = MSG_WINDOW */
                 uint8_t contain; /* enum contain_level wanted */
                 bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
-                struct strv argv;  /* argv[0] is looked up in the worker's PATH without a slash */
-                struct strv env;   /* NAME=VALUE laid over the node's login environment */
-                struct strv unset; /* names removed first; a trailing * is a prefix */
+                struct strv env;         /* NAME=VALUE laid over the node's login environment */
+                struct strv unset;       /* names removed first; a trailing * is a prefix */
                 /* The rank with MSG_STDIN, MSG_EVERY_RANK or MSG_NO_RANK; other ranks read
                  * /dev/null. */
                 uint32_t stdin_rank;
@@ -179,7 +187,8 @@ struct launch_order {
                 struct launch_compat compat;
                 struct launch_first_node first_node;
                 struct mpi_order mpi;
-                struct launch_arguments arguments;
+                struct launch_program *programs; /* one world for all */
+                uint32_t n_programs;
         };
         struct { /* of LAUNCH */
                 uint32_t node_rank;
@@ -194,7 +203,7 @@ struct launch_order {
                 bool keep_dumps;     /* send the content of dumps, too */
                 char *cwd;           /* "" = the login directory, or the container's */
                 bool cwd_optional;   /* if it does not exist: as "" */
-                char *program;       /* replaces argv[0]; "" = argv[0] */
+                struct strv names;   /* by program: replaces argv[0]; "" or missing = argv[0] */
                 struct launch_rank *ranks; /* ordered by local rank */
                 uint32_t n_ranks;
         };
@@ -208,6 +217,7 @@ void launch_order_encode(struct buf *b, const struct launch_order *m);
 int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err);
 void launch_order_finish(struct launch_order *m);
 void launch_compat_finish(struct launch_compat *m);
+void launch_order_drop_programs(struct launch_order *m);
 
 /* --- short messages --------------------------------------------------------------------------- */
 

@@ -36,6 +36,8 @@ check() { # NAME PROGRAM ENV-ARG...
     has "$name: and is named" "$ERR" 'error[HN406]: a rank left without MPI_Finalize()'
     hn --local 3 --label none "$@" "$program" names
     is "$name: a published name is found" "$(cat "$OUT")" 'the name was found'
+    hn --local --label none -n 1 "$@" "$program" programs : -n 2 "$program" programs
+    is "$name: MPI_APPNUM is the number of the program" "$(cat "$OUT")" '0 1 1'
 }
 
 # Runs docs/howto/mpi.md from top to bottom: what follows a command is what it prints, in any order.

@@ -24,6 +24,9 @@ for version in 4 4.1 5; do
     exits "Open MPI $version: four ranks" 0
     ok "Open MPI $version: one world that shares memory" hello_is 4 4
     lacks "Open MPI $version: no word of lone ranks" "$ERR" HN407
+    gcc -O1 -o check "$ROOT/tests/clients/mpi/mpi_check.c" "${BUILD_ARGS[@]}"
+    hn "${OPENMPI[@]}" --local --label none -n 1 ./check programs : -n 2 ./check programs
+    is "Open MPI $version: MPI_APPNUM is the number of the program" "$(cat "$OUT")" '0 1 1'
     if [[ $version == 5 ]]; then
         hn "${OPENMPI[@]}" -x "OMPI_MCA_btl_sm_backing_directory=$TMP" --mpi pmi1 --local 2 ./hello
         has "Open MPI $version: with --mpi pmi1 it is told that each is alone" "$ERR" 'warning[HN407]'

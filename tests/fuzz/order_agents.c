@@ -218,7 +218,7 @@ static void say_tunnel(struct order_agent *a, uint32_t child, uint8_t kind, uint
 
 static void take_launch(struct order_agent *a, const struct frame *f)
 {
-        struct launch_order m = { .argv = STRV_INIT };
+        struct launch_order m = { .world_size = 0 };
 
         if (launch_order_decode(&m, f, NULL) < 0 || m.n_ranks > ORDER_RANKS)
                 abort();

@@ -86,6 +86,8 @@ static void seed_launch(struct buf *b)
         struct launch_rank ranks[] = { { 0, 0, gpus, 2 }, { 1, 1, NULL, 0 } };
         struct compat_node node = { .name = (char *)"gpu001", .n_ranks = 2 };
         struct launch_port ports[] = { { "jax", 40001 } };
+        struct launch_program program = { .cwd = (char *)"",
+                                          .arguments = { true, "--local_rank" } };
         struct launch_order m = { .run_id = "k3f9",
                                   .world_size = 2,
                                   .num_nodes = 1,
@@ -94,29 +96,32 @@ static void seed_launch(struct buf *b)
                                   .contain = CONTAIN_CGROUP,
                                   .compat = { COMPAT_SLURM, &node, 1 },
                                   .cwd = xstrdup("/tmp"),
-                                  .program = xstrdup("./b.out"),
                                   .host = "n0",
-                                  .arguments = { true, "--local_rank" },
+                                  .programs = &program,
+                                  .n_programs = 1,
                                   .first_node = { "10.0.0.1", ports, 1 },
                                   .mpi = { MPI_PMI1, { &block, 1 } },
                                   .ranks = ranks,
                                   .n_ranks = 2 };
 
-        strv_push(&m.argv, "./a.out");
-        strv_push(&m.argv, "");
+        strv_push(&program.argv, "./a.out");
+        strv_push(&program.argv, "");
+        strv_push(&program.env, "C=d");
+        strv_push(&m.names, "./b.out");
         strv_push(&m.env, "A=b");
         strv_push(&m.unset, "SLURM_*");
-        strv_push(&m.arguments.wrap, "env");
+        strv_push(&program.arguments.wrap, "env");
         common_encode(b, &m);
         write_message(b, "common");
         launch_order_encode(b, &m);
         write_message(b, "launch");
         free(m.cwd);
-        free(m.program);
-        strv_finish(&m.argv);
+        strv_finish(&m.names);
         strv_finish(&m.env);
         strv_finish(&m.unset);
-        strv_finish(&m.arguments.wrap);
+        strv_finish(&program.argv);
+        strv_finish(&program.env);
+        strv_finish(&program.arguments.wrap);
 }
 
 static void seed_small_ones(struct buf *b)
@@ -375,7 +380,7 @@ static void write_pmix_message(struct buf *b, const char *name)
 
 static void seed_pmix(struct buf *b)
 {
-        uint32_t ranks[] = { 2, 3 };
+        uint32_t ranks[] = { 2, 3 }, programs[] = { 0, 1 };
         char *vars[] = { (char *)"PMIX_RANK=2", (char *)"A=", NULL };
         const struct pmix_job job = { .run_id = "k3f9a",
                                       .restart = 1,
@@ -386,6 +391,8 @@ static void seed_pmix(struct buf *b)
                                       .ranks = (char *)"0,1;2,3",
                                       .local = ranks,
                                       .n_local = 2,
+                                      .programs = programs,
+                                      .n_programs = 2,
                                       .oversubscribed = true,
                                       .folder = (char *)"/tmp/x",
                                       .program = (char *)"./a",

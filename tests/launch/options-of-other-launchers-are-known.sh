@@ -11,6 +11,8 @@ HNLAUNCH=$PLAIN/hnlaunch
 pages=("$ROOT"/docs/howto/from-*.md)
 printf 'gpu0%d slots=8\n' 1 2 3 4 >hosts.txt
 touch key
+printf '#!/bin/sh\necho "rank=$HN_RANK"\n' | tee a >b
+chmod +x a b
 
 # Prints the code of hnlaunch with these options, as a shell reads them; hosts of its own unless they name some.
 code_of() { # OPTIONS
@@ -86,8 +88,8 @@ for line in -hybrid-hosts '-env A 1' '-Vendor x' '-xterm 0' -help-me '-n 1 true 
     is "$line ends with 64" $? 64
     is "$line: nothing on standard output" "$(cat "$OUT")" ''
 done
-"$HNLAUNCH" --local 1 true : -n 3 true 2>"$ERR"
-has 'a second program has a number' "$ERR" 'error[HN725]: one job has one program: `:` begins a second one at `-n`'
+"$HNLAUNCH" --local 1 true : true 2>"$ERR"
+has 'a second program has a number' "$ERR" 'error[HN725]: `:` begins a second program at `true`, but no option of it follows'
 printf '#!/bin/sh\n' >io
 echo data >in.dat
 "$HNLAUNCH" --local 1 true : in.dat 2>"$ERR"

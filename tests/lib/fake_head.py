@@ -152,20 +152,21 @@ class Agent:
         body = _bytes(run_id)
         body += struct.pack("<6IBB", get["world"], get["nodes"], get["restart"],
                             get["max_restarts"], get["grace"], window, contain, own)
-        body += _list(argv) + _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
+        body += _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
         body += struct.pack("<III", NOBODY, 0, 0) + _bytes("")  # no --pty
         body += b"\0"  # --compat none
         body += _bytes(first_node) + struct.pack("<I", len(ports))
         body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)
         body += struct.pack("<BI", 1, 0)  # no MPI
+        body += struct.pack("<I", 1) + _list(argv) + _list([]) + _bytes("")  # one program
         body += struct.pack("<B", subst) + _bytes(local_rank) + _list([])  # no --wrap
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
         body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)
-        body += _bytes(iface) + _bytes(host) + _bytes(cwd) + b"\0" + _bytes(program) + struct.pack("<I", ranks)
+        body += _bytes(iface) + _bytes(host) + _bytes(cwd) + b"\0" + _list([program]) + struct.pack("<I", ranks)
         for rank in range(ranks):
             mine = gpus[rank] if gpus else []
-            body += struct.pack("<III", rank, rank, len(mine))
+            body += struct.pack("<IIII", rank, rank, 0, len(mine))
             body += struct.pack("<%dI" % len(mine), *mine)
         self.send(LAUNCH, body)
 

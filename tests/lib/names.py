@@ -12,7 +12,7 @@ usage: names.py statics | structs | fields | private | numbers | options | neste
   numbers   errors, warnings and exit codes are named as in base/error_number.h and base/exit_code.h: calls have no
             number, and no file an enum of its own
   options   the table of options, which frees the texts and lists of struct options, has each of them
-  nested    a struct has at most 60 fields with those of the structs in it (exempt: options, and NESTED below)
+  nested    a struct has at most 60 fields with those of the structs in it (exempt: those of struct options, and NESTED below)
   opaque    a struct with more than 8 fields is defined in no header that files of more than three rooms include (exempt: DATA)
   openings  a .c above 150 lines opens with a comment of how it works
   pronouns  comments of a room have at most 40 pronouns per 1,000 words (PRONOUNS_MOST has rooms that are not there yet)
@@ -116,7 +116,7 @@ def options():
 # Structs that cannot be cut without passing the parts one by one; a number may only fall.
 NESTED_MOST = 60
 NESTED = {
-    "launch": 264,  # the state that the steps of a launch pass on, with the configuration of the job
+    "launch": 112,  # the state that the steps of a launch pass on, with the configuration of the job
     "job": 201,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
 }
 
@@ -154,7 +154,7 @@ def nested():
     known = {name: list(members(body)) for name, _, body in definitions()}
 
     def count(name):
-        return sum(n * max(1, count(of) if of in known and of != name else 1) for of, n in known[name])
+        return sum(n * max(1, count(of) if of in known and of not in (name, "options") else 1) for of, n in known[name])
 
     for name in sorted(known):
         n = count(name)

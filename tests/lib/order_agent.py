@@ -57,20 +57,24 @@ class Order:
     def common(self):
         r = self.r
         return COMMON, (text("order") + u32(r.choice([1, 2, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
-                        bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(r.choice(PROGRAMS)) +
-                        texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
+                        bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
                         r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]) +
                         r.choice([text("") + u32(0), text("::1") + u32(1) + text("jax") + u32(r.choice([1, 65535]))]) +
                         r.choice(MPI) +
-                        bytes([r.randrange(2)]) + text(r.choice(["", "--local_rank"])) +
-                        texts(r.choice([[], [], ["env", "A={rank}"]])))
+                        self.programs(r.choice([0, 1, 1, 1, 2])))
+
+    def programs(self, n):
+        r = self.r
+        return u32(n) + b"".join(texts(r.choice(PROGRAMS)) + texts(r.choice([[], ["B=2"]])) + text(r.choice(["", "", "/", "/nowhere"])) +
+                                 bytes([r.randrange(2)]) + text(r.choice(["", "--local_rank"])) +
+                                 texts(r.choice([[], [], ["env", "A={rank}"]])) for _ in range(n))
 
     def launch(self):
         r = self.r
         body = u32(0) + text(r.choice(["127.0.0.1", "::1", "", "n0"])) + u32(29500, r.choice([0, 60000]))
-        body += bytes([r.randrange(8)]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + text(r.choice(["", "", "./x"]))
+        body += bytes([r.randrange(8)]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + texts(r.choice([[], [""], ["./x"]]))
         ranks = r.choice([[], [0], [0, 1], [1], [0, 0], [3, 2, 1, 0]])
-        return LAUNCH, body + u32(len(ranks)) + b"".join(u32(k, i, 0) for i, k in enumerate(ranks))
+        return LAUNCH, body + u32(len(ranks)) + b"".join(u32(k, i, r.choice([0, 0, 0, 0, 1, 2**32 - 1]), 0) for i, k in enumerate(ranks))
 
     def signal(self):
         return SIGNAL, u32(self.r.choice([0, signal.SIGUSR1, signal.SIGTERM, signal.SIGSTOP, signal.SIGCONT, 64, 65, 1 << 31]))

@@ -158,6 +158,7 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
                       const struct launch_rank *r, const struct common_start *common)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT, argv = STRV_INIT;
+        const struct launch_program *program = &l->programs[r->program];
         char *error_file = xasprintf("%s/error-%u.json", t->deps.dir->path, r->rank);
         struct worker_setup setup = {
                 .loop = t->deps.loop,
@@ -166,7 +167,7 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
                 .window = l->window,
                 .argv = &argv,
                 .env = &env,
-                .cwd = t->cwd,
+                .cwd = *program->cwd ? program->cwd : t->cwd,
                 .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .terminal = r->rank == l->terminal.rank ? &l->terminal : NULL,
                 .contain = &t->contain,
@@ -181,6 +182,7 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
 
         subst_arguments(&argv, l, r);
         strv_copy(&env, &common->env);
+        strv_env_merge(&env, &program->env);
         worker_env_build(&env, l, r, t->deps.dir->store, error_file, t->node.cores);
         ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
@@ -229,7 +231,9 @@ static int open_attempt(struct node_attempt *t, const struct launch_order *l, st
 /* Whether all ranks execute one program; the first word of --wrap may have a place-holder. */
 static bool is_program_shared(const struct launch_order *l)
 {
-        return !l->arguments.wrap.n || !subst_has_any(l->arguments.wrap.v[0]);
+        const struct strv *wrap = &l->programs[0].arguments.wrap;
+
+        return l->n_programs == 1 && (!wrap->n || !subst_has_any(wrap->v[0]));
 }
 
 static void start_processes(struct node_attempt *t, const struct launch_order *l,
@@ -260,7 +264,7 @@ static void start_processes(struct node_attempt *t, const struct launch_order *l
                 world_watch_add(t->worlds, t->workers[i]->pid, t->workers[i]->rank);
         if (!t->n_starting)
                 return;
-        log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
+        log_line(LOG_INFO, "waiting for '%s' to be executed", l->programs[0].argv.v[0]);
         uv_timer_start(&t->timers.starting, on_starting, START_LOOK_MS, START_LOOK_MS);
 }
 
@@ -323,7 +327,7 @@ static void begin_pmix_wait(struct node_attempt *t, struct launch_order *l, stru
         p->order = xcalloc(1, sizeof(*p->order));
         *p->order = *l;
         p->base = *base;
-        *l = (struct launch_order){ .argv = STRV_INIT };
+        *l = (struct launch_order){ .world_size = 0 };
         *base = (struct strv)STRV_INIT;
         setup.order = p->order;
         setup.base = &p->base;

@@ -349,7 +349,11 @@ struct pmi *pmi_create(const struct pmi_config *config, struct pmi_ops ops, void
                            .mapping = xstrdup(config->mapping) };
         p->ranks = xcalloc(p->n_ranks, sizeof(*p->ranks));
         for (uint32_t i = 0; i < p->n_ranks; i++)
-                p->ranks[i] = (struct pmi_rank){ .pmi = p, .index = i, .rank = config->ranks[i] };
+                p->ranks[i] =
+                        (struct pmi_rank){ .pmi = p,
+                                           .index = i,
+                                           .rank = config->ranks[i],
+                                           .program = config->programs ? config->programs[i] : 0 };
         p->fence = fence_create(p->relay, p->world);
         p->names = create_name_client(p);
         if (p->fence && p->names)

@@ -27,7 +27,8 @@ struct pmi;
 struct pmi_config {
         struct relay *relay;
         struct fence_world world;
-        const uint32_t *ranks; /* of this node, by index */
+        const uint32_t *ranks;    /* of this node, by index */
+        const uint32_t *programs; /* the number of its program, for each; NULL = 0 */
         uint32_t n_ranks;
         const char *job;     /* name of the key space: characters of a name, no space */
         const char *mapping; /* PMI_process_mapping (wire/node_map.h); "" = tell nothing */

@@ -89,7 +89,7 @@ static bool take_get_maxes(struct pmi_rank *r, const struct pmi_command *c UNUSE
 
 static bool take_get_appnum(struct pmi_rank *r, const struct pmi_command *c UNUSED)
 {
-        answer_line(r, "cmd=appnum rc=0 appnum=0");
+        answer_line(r, "cmd=appnum rc=0 appnum=%u", r->program);
         return true;
 }
 

@@ -80,9 +80,9 @@ static bool take_fullinit(struct pmi_rank *r, const struct pmi_command *c UNUSED
 {
         r->state = PMI_READY2;
         answer_body(r, "fullinit",
-                    "pmi-version=2;pmi-subversion=0;rank=%u;size=%u;appnum=0;debugged=FALSE;"
+                    "pmi-version=2;pmi-subversion=0;rank=%u;size=%u;appnum=%u;debugged=FALSE;"
                     "pmiverbose=FALSE;rc=0;",
-                    r->rank, r->pmi->world.n_ranks);
+                    r->rank, r->pmi->world.n_ranks, r->program);
         pmi_join(r);
         return true;
 }

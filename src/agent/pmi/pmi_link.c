@@ -55,7 +55,7 @@ struct pmi_link {
         uv_loop_t *loop;
         struct pmi *pmi; /* NULL: being destroyed */
         uv_timer_t late;
-        uint32_t *node_of_rank, *ranks;
+        uint32_t *node_of_rank, *ranks, *programs;
         struct pmi_client *clients;
         struct pmi_port *port; /* NULL: the ranks inherit descriptors */
         uint32_t n_ranks;
@@ -69,6 +69,7 @@ static void unref_pmi_link(struct pmi_link *link)
                 return;
         free(link->node_of_rank);
         free(link->ranks);
+        free(link->programs);
         free(link->clients);
         free(link);
 }
@@ -333,9 +334,11 @@ static void find_own_address(const char *to, char *ret, size_t size)
 static void add_clients(struct pmi_link *link, const struct launch_order *l)
 {
         link->ranks = xcalloc(l->n_ranks, sizeof(*link->ranks));
+        link->programs = xcalloc(l->n_ranks, sizeof(*link->programs));
         link->clients = xcalloc(l->n_ranks, sizeof(*link->clients));
         for (uint32_t i = 0; i < l->n_ranks; i++) {
                 link->ranks[i] = l->ranks[i].rank;
+                link->programs[i] = l->ranks[i].program;
                 link->clients[i] =
                         (struct pmi_client){ .link = link, .index = i, .rank = l->ranks[i].rank };
         }
@@ -364,6 +367,7 @@ struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const str
         config.world = (struct fence_world){ link->node_of_rank, l->world_size, l->num_nodes,
                                              l->node_rank };
         config.ranks = link->ranks;
+        config.programs = link->programs;
         config.mapping = mapping;
         config.only_version1 = l->mpi.kind == MPI_PMI1 || l->mpi.kind == MPI_PMI_PORT;
         uv_timer_init(loop, &link->late);

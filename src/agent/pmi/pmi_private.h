@@ -33,7 +33,7 @@ enum pmi_wait { PMI_WAIT_NONE, PMI_WAIT_BARRIER, PMI_WAIT_KEY, PMI_WAIT_NODE_KEY
 
 struct pmi_rank {
         struct pmi *pmi;
-        uint32_t index, rank;
+        uint32_t index, rank, program;
         enum pmi_state state;
         enum pmi_wait wait;
         bool left, aborted;

@@ -39,20 +39,25 @@ void pmix_describe(struct buf *out, const struct pmix_setup *s, const uint32_t *
         struct buf nodes = BUF_INIT, ranks = BUF_INIT;
         const char *prefix = strv_env_get(s->base, "PMIX_PREFIX");
         uint32_t *local = xcalloc(l->n_ranks, sizeof(*local));
+        uint32_t *programs = xcalloc(l->n_ranks, sizeof(*programs));
         struct pmix_job job = { .restart = l->restart,
                                 .world_size = l->world_size,
                                 .num_nodes = l->num_nodes,
                                 .node = l->node_rank,
                                 .local = local,
                                 .n_local = l->n_ranks,
+                                .programs = programs,
+                                .n_programs = l->n_ranks,
                                 .oversubscribed = l->n_ranks > s->cores,
                                 .folder = (char *)folder,
-                                .program = l->argv.v[0],
+                                .program = l->programs[0].argv.v[0],
                                 .cwd = l->cwd };
 
         put_maps(node_of_rank, l->world_size, l->num_nodes, &nodes, &ranks);
-        for (uint32_t i = 0; i < l->n_ranks; i++)
+        for (uint32_t i = 0; i < l->n_ranks; i++) {
                 local[i] = l->ranks[i].rank;
+                programs[i] = l->ranks[i].program;
+        }
         memcpy(job.run_id, l->run_id, sizeof(job.run_id));
         if (!prefix)
                 prefix = getenv("PMIX_PREFIX");
@@ -64,4 +69,5 @@ void pmix_describe(struct buf *out, const struct pmix_setup *s, const uint32_t *
         free(job.nodes);
         free(job.ranks);
         free(local);
+        free(programs);
 }

@@ -113,13 +113,22 @@ const struct node *job_node(const struct job *j, size_t host);
 
 enum { JOB_STDIN_LATER = -2 }; /* what job_lend_stdin() lends */
 
+/* A program of the ranks. All is lent. */
+struct job_program {
+        const struct strv *argv;
+        struct strv env;    /* NAME=VALUE on top of those of the job */
+        const char *cwd;    /* NULL = job_launch.cwd */
+        const char *pushed; /* path of argv[0] among pushed files, NULL = argv[0] */
+};
+
 struct job_launch {
         const struct plan *plan;
         const struct strv *env, *unset; /* from export_env_collect() */
         const char *cwd;
-        bool cwd_given;                /* by --chdir; else ranks start among pushed files */
-        const char *mpi;               /* as in the configuration */
-        const char *program;           /* path of argv[0] among pushed files, NULL = argv[0] */
+        bool cwd_given;                     /* by --chdir; else ranks start among pushed files */
+        const char *mpi;                    /* as in the configuration */
+        const struct job_program *programs; /* by plan_rank.program */
+        size_t n_programs;
         struct printer_options output; /* without pool, fd, append and window */
         bool on_stderr;                /* all output of ranks: stdout is for events */
         int stdin_fd;   /* standard input of ranks, borrowed; -1 = none, JOB_STDIN_LATER */

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/model/compat_nodes.h"
+#include "head/options/program_options.h"
 #include "head/output/say.h"
 
 enum {
@@ -250,6 +251,23 @@ static void fill_mpi(const struct job *j, struct mpi_order *m)
         free(nodes);
 }
 
+static void fill_programs(const struct options *o, const struct job_launch *l,
+                          struct launch_order *m)
+{
+        m->n_programs = (uint32_t)l->n_programs;
+        m->programs = xcalloc(l->n_programs, sizeof(*m->programs));
+        for (size_t i = 0; i < l->n_programs; i++) {
+                struct launch_program *p = &m->programs[i];
+
+                options_fill_program(o, i, p);
+                strv_copy(&p->env, &l->programs[i].env);
+                if (!l->programs[i].cwd)
+                        continue;
+                free(p->cwd);
+                p->cwd = xstrdup(l->programs[i].cwd);
+        }
+}
+
 static void fill_common(const struct job *j, const struct job_launch *l, struct launch_order *m)
 {
         const struct options *o = j->config.options;
@@ -266,7 +284,6 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
                                   MSG_WINDOW);
         m->contain = (uint8_t)o->contain;
         m->gpu_visibility_own = o->gpu_visibility_own;
-        strv_copy(&m->argv, &o->argv);
         m->env = *l->env;
         m->unset = *l->unset;
         fill_mpi(j, &m->mpi);
@@ -277,11 +294,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->terminal = l->terminal;
         compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
         job_endpoint_fill_common(j->endpoint, m);
-        m->arguments.subst = o->subst;
-        strv_copy(&m->arguments.wrap, &o->wrap);
-        if (o->local_rank_arg)
-                snprintf(m->arguments.local_rank, sizeof(m->arguments.local_rank), "%s",
-                         o->local_rank_arg);
+        fill_programs(o, l, m);
 }
 
 /* Fills in, sends and frees the node's own part of the order. */
@@ -294,7 +307,11 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
 
         m->cwd = xstrdup(moved ? pushed->folder : l->cwd);
         m->cwd_optional = j->config.options->container.kind && !moved && !l->cwd_given;
-        m->program = moved && l->program ? xasprintf("./%s", l->program) : xstrdup("");
+        for (size_t i = 0; moved && i < l->n_programs; i++) {
+                const char *path = l->programs[i].pushed;
+
+                strv_pushf(&m->names, path ? "./%s" : "%s", path ? path : "");
+        }
         job_endpoint_fill(j->endpoint, (size_t)n->index, m);
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
         m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
@@ -309,6 +326,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
 
                 r->rank = (uint32_t)k->rank;
                 r->local_rank = (uint32_t)k->local_rank;
+                r->program = (uint32_t)k->program;
                 r->n_gpus = (uint32_t)k->gpus.n;
                 r->gpus = (uint32_t *)k->gpus.v; /* lent; devices are not negative */
         }
@@ -319,8 +337,8 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         free(m->ranks);
         m->ranks = NULL;
         free(m->cwd);
-        free(m->program);
-        m->cwd = m->program = NULL;
+        m->cwd = NULL;
+        strv_finish(&m->names);
         node_launched(n);
         node_flush(n);
 }
@@ -385,7 +403,7 @@ void job_resize(struct job *j, const struct launch_terminal *to)
 void job_launch(struct job *j, const struct job_launch *l)
 {
         const struct options *o = j->config.options;
-        struct launch_order m = { .argv = STRV_INIT };
+        struct launch_order m = { .world_size = 0 };
 
         j->attempt.plan = l->plan;
         snprintf(j->config.mpi, sizeof(j->config.mpi), "%s", l->mpi ? l->mpi : "");
@@ -400,8 +418,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);
         node_map_finish(&m.mpi.map);
-        strv_finish(&m.argv);
-        strv_finish(&m.arguments.wrap);
+        launch_order_drop_programs(&m);
         launch_compat_finish(&m.compat);
         free(m.first_node.ports);
         /* --timeout counts from the first attempt on. */

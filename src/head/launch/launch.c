@@ -43,12 +43,10 @@ static void report_hashed(void *ctx, uint64_t bytes)
 }
 
 /* Warns of files here among the arguments, but not pushed: ranks start among the pushed files. */
-static void warn_not_pushed(struct launch *l)
+static void warn_not_pushed(struct launch *l, const struct job_program *p)
 {
-        const struct strv *argv = &l->o.argv;
-
-        for (size_t i = 0; i < argv->n && !l->o.chdir && launch_any_remote(l); i++) {
-                const char *arg = argv->v[i];
+        for (size_t i = 0; i < p->argv->n && !p->cwd && !l->o.chdir && launch_any_remote(l); i++) {
+                const char *arg = p->argv->v[i];
                 bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
 
                 if (!is_path || access(arg, F_OK) < 0 || manifest_place(&l->manifest, l->here, arg))
@@ -68,7 +66,8 @@ int launch_pack_files(struct launch *l)
         strv_env_set(&l->env, HN_PUSH_DIR, l->here); /* other nodes put their own folder there */
         if (manifest_pack(&l->manifest, &l->o.push, l->here, &watch, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
-        warn_not_pushed(l);
+        for (size_t i = 0; i < l->n_programs; i++)
+                warn_not_pushed(l, &l->programs[i]);
         return 0;
 }
 
@@ -117,6 +116,8 @@ static int run_job(struct launch *l)
                         pull_create(&l->o.pull, l->here, l->config.run_id, l->hosts.n, &l->diags);
                 rc = l->config.pull ? 0 : verdict_nothing_started(l, EX_USAGE);
         }
+        if (!rc)
+                launch_programs_prepare(l);
         if (!rc)
                 rc = launch_connect(l);
         if (!rc)
@@ -218,6 +219,7 @@ static void finish_launch(struct launch *l)
         free(l->config.container);
         free(l->here);
         free(l->agent);
+        launch_programs_free(l);
         free(l->streams.shown);
         /* The sink has a pointer into @l. */
         log_set_sink(NULL, NULL);
@@ -244,7 +246,7 @@ static int run_steps(struct launch *l)
         if (rc)
                 return rc;
         launch_setup_container(l);
-        launch_setup_find_program(l);
+        launch_programs_find(l);
         if (compat_env_needs_jax_port((uint8_t)l->o.compat))
                 launch_setup_need_port(l, COMPAT_JAX_PORT);
         rc = launch_setup_find_ports(l);

@@ -97,9 +97,8 @@ static void run_attempt(struct launch *l)
                 .cwd = l->cwd,
                 .cwd_given = l->o.chdir != NULL,
                 .mpi = l->o.mpi == MPI_NONE ? "" : l->config.mpi,
-                .program = strchr(*l->o.argv.v, '/')
-                                   ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
-                                   : NULL,
+                .programs = l->programs,
+                .n_programs = l->n_programs,
                 .output = { .dir = run_dir_path(l->run.dir),
                             .dir_fd = run_dir_fd(l->run.dir),
                             .label = launch_setup_choose_label(l),

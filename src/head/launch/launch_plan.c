@@ -73,8 +73,14 @@ static void choose_mpi(struct launch *l)
         const struct mpi_libraries *libs = &found.libs;
         const char *mpi;
 
-        if (l->plan.world_size > 1 && !l->o.plan.per_node)
-                mpi_search(&found, l->o.argv.v, l->cwd, library_path);
+        /* The first program that has an MPI decides: in one world all have the same. */
+        for (size_t i = 0; i < l->n_programs && !libs->name && !found.script; i++) {
+                const struct job_program *p = &l->programs[i];
+
+                mpi_found_finish(&found);
+                if (l->plan.world_size > 1 && !l->o.plan.per_node)
+                        mpi_search(&found, p->argv->v, p->cwd ? p->cwd : l->cwd, library_path);
+        }
         mpi = libs->name ? libs->name : found.script ? "mpi4py" : "";
         snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
         if (l->o.mpi == MPI_NONE && *mpi)
@@ -105,6 +111,8 @@ int launch_plan_make(struct launch *l)
                               &l->diags) < 0)
                 rc = refuse_plan(l);
         launch_gpus_free(guess, l->hosts.n);
+        if (!rc)
+                rc = launch_programs_share(l);
         if (!rc)
                 launch_gpus_check(l);
         if (!rc)
@@ -137,6 +145,8 @@ int launch_plan_print(struct launch *l)
         if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         rc = launch_pack_files(l);
+        if (!rc)
+                launch_programs_prepare(l);
         if (!rc && l->o.probe)
                 rc = launch_connect(l);
         if (!rc)

@@ -12,6 +12,7 @@
  * - launch_restart.c: what follows an attempt (launch_restart.h)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_spares.c: other hosts in place of nodes that fail before the start (launch_spares.h)
+ * - launch_programs.c: the programs of the job
  * - launch_pty.c: the terminal of a rank (--pty)
  * - other_node.c: --dial-in on other nodes than node 0
  * - records.c: records of the run
@@ -73,6 +74,8 @@ struct launch {
         char *here; /* the current directory, which --push starts from */
         char *cwd;  /* the working directory of the ranks */
         char *agent;
+        struct job_program *programs; /* owned, with env and cwd */
+        size_t n_programs;
         struct job_config config;
         struct rank_board ranks;
         struct run_view run; /* job, dir, progress and socket are owned */
@@ -135,6 +138,18 @@ void launch_gpus_check(struct launch *l);
 /* Runs the first attempt and each restart. Returns the exit code; the verdict has been told. */
 int launch_run_attempts(struct launch *l);
 
+/* --- launch_programs.c --- */
+
+/* Lists the programs, with ./train.bin in place of `train.bin` when PATH has none and the file
+ * exists in their directory, unless the ranks are in containers. After launch_setup_find_cwd(). */
+void launch_programs_find(struct launch *l);
+/* Sets their variables, and their places among pushed files. After launch_pack_files(). */
+void launch_programs_prepare(struct launch *l);
+/* Gives the ranks of the plan to the programs. Returns 0, or the exit code: no slot is left for
+ * one. */
+int launch_programs_share(struct launch *l);
+void launch_programs_free(struct launch *l);
+
 /* --- launch_pty.c --- */
 
 /* Returns 0, or the exit code: --pty without a terminal on standard input. */
@@ -181,9 +196,6 @@ void detach_finish(struct launch *l);
 bool launch_setup_understands_escapes(void);
 /* Sets here and cwd. 0, or the exit code: the current directory is gone, but needed. */
 int launch_setup_find_cwd(struct launch *l);
-/* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
- * mpirun does, unless the ranks are in containers. After launch_setup_find_cwd(). */
-void launch_setup_find_program(struct launch *l);
 /* Sets l->config.container, entered by agents before the start of ranks (--container). After
  * launch_setup_find_cwd(). */
 void launch_setup_container(struct launch *l);

@@ -37,23 +37,6 @@ enum {
         COLUMNS_LEAST = 20, /* usable by programs */
 };
 
-void launch_setup_find_program(struct launch *l)
-{
-        char **name = l->o.argv.v;
-        CLEANUP(free_textp) char *full = NULL;
-
-        /* `hnlaunch plan` may be called without a program. A container's programs are elsewhere. */
-        if (!name || l->o.container.kind || strchr(*name, '/') || program_in_path(*name))
-                return;
-        full = xasprintf("%s/%s", l->cwd, *name);
-        if (access(full, F_OK) == 0) {
-                char *here = xasprintf("./%s", *name);
-
-                free(*name);
-                *name = here;
-        }
-}
-
 /* An image that is a file of this folder is meant, wherever the agents are started. */
 static void find_image_file(struct launch *l, struct container_order *o)
 {
@@ -187,25 +170,33 @@ static void warn_of_placeholders(struct launch *l, const char *text, const char 
         }
 }
 
+static int find_argument_ports(struct launch *l, const struct strv *argv, struct strv *told)
+{
+        int rc = 0;
+
+        for (size_t i = 1; !rc && i < argv->n; i++) {
+                CLEANUP(free_textp)
+                char *place = xasprintf("argument %zu: %s", i, argv->v[i]);
+
+                rc = find_ports_in(l, argv->v[i], place, subst_read);
+                warn_of_placeholders(l, argv->v[i], place, told);
+                if (!rc && subst_has_any(argv->v[i]))
+                        log_line(LOG_INFO, "place-holders are replaced in %s", place);
+        }
+        return rc;
+}
+
 int launch_setup_find_ports(struct launch *l)
 {
         CLEANUP(strv_finish) struct strv told = STRV_INIT;
-        const struct strv *argv = &l->o.argv;
         int rc = 0;
 
         for (size_t i = 0; !rc && i < l->o.wrap.n; i++) {
                 rc = find_ports_in(l, l->o.wrap.v[i], "--wrap", subst_read);
                 warn_of_placeholders(l, l->o.wrap.v[i], "--wrap", &told);
         }
-        for (size_t i = 1; !rc && l->o.subst && i < argv->n; i++) {
-                CLEANUP(free_textp)
-                char *place = xasprintf("argument %zu: %s", i, argv->v[i]);
-
-                rc = find_ports_in(l, argv->v[i], place, subst_read);
-                warn_of_placeholders(l, argv->v[i], place, &told);
-                if (!rc && subst_has_any(argv->v[i]))
-                        log_line(LOG_INFO, "place-holders are replaced in %s", place);
-        }
+        for (size_t i = 0; !rc && l->o.subst && i < l->n_programs; i++)
+                rc = find_argument_ports(l, l->programs[i].argv, &told);
         if (!rc && l->o.label == LABEL_TEMPLATE) {
                 CLEANUP(free_textp) char *place = xasprintf("--label %s", l->o.label_template);
 

@@ -414,6 +414,23 @@ int plan_build(struct plan *plan, const struct hosts *hosts, const struct plan_i
         return r;
 }
 
+bool plan_share(struct plan *p, const int *counts, size_t n)
+{
+        int rest = p->world_size, rank = 0;
+
+        for (size_t i = 0; i < n; i++)
+                rest -= counts[i];
+        for (size_t i = 0; i < n; i++) {
+                int count = counts[i] ? counts[i] : rest;
+
+                if (count <= 0)
+                        return false;
+                for (int end = rank + count; rank < end && rank < p->world_size; rank++)
+                        p->ranks[rank].program = (int)i;
+        }
+        return true;
+}
+
 bool plan_move(struct plan *p, size_t from, size_t to)
 {
         struct plan_node *a = &p->nodes[from], *b = &p->nodes[to], was = *b;

@@ -52,6 +52,7 @@ struct plan_inventory {
 
 struct plan_rank {
         int rank, local_rank, node; /* @node indexes plan.nodes */
+        int program;                /* number of its program, plan_share() */
         struct intlist gpus;        /* device indices, empty = none assigned */
 };
 
@@ -90,6 +91,9 @@ struct diags;
  * Warns of unused GPUs (HN305). */
 int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags);
+/* Gives the ranks to @n programs, in order: @counts[i] ranks to program i, the ranks left over to
+ * the program with 0. False: none is left. */
+bool plan_share(struct plan *p, const int *counts, size_t n);
 /* Moves all ranks of a node, with their numbers and devices, to an unused node. False: @to has
  * ranks, or too few slots. */
 bool plan_move(struct plan *p, size_t from, size_t to);

@@ -7,7 +7,9 @@
  *
  * A word behind a single dash is one option of another launcher unless is_cluster() finds letters
  * of hnlaunch in all of it: switches, then at most one letter with a value that fits. A lone colon
- * among the words of the program is refused where other launchers would begin a second program.
+ * in front of an option begins another program, which has options of its own
+ * (take_program_option()). A colon in front of a program is refused, because other launchers would
+ * begin one there.
  */
 #include "head/options/command_line.h"
 
@@ -26,6 +28,7 @@
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
+#include "head/options/program_options.h"
 
 enum {
         MAX_NAMES = 128,
@@ -36,10 +39,12 @@ struct line {
         struct options *o;
         struct diags *d;
         struct strv args;
-        size_t next;       /* place of the next word in args */
-        const char *given; /* the option as it stands on the line, up to its = */
-        bool *ignored;     /* by position in option_foreigns */
-        bool verbatim;     /* -- stands in front of the program */
+        size_t next;                     /* place of the next word in args */
+        size_t offset;                   /* of args in the whole line */
+        const char *given;               /* the option as it stands on the line, up to its = */
+        bool *ignored;                   /* by position in option_foreigns */
+        bool verbatim;                   /* -- stands in front of the program */
+        struct program_options *program; /* behind a colon; NULL = the first */
 };
 
 /* ---- words ---- */
@@ -321,6 +326,27 @@ static int set_job_file(struct line *l, const char *path)
         return -EINVAL;
 }
 
+/* Sets an option of a program behind a colon. @origin is its spelling. */
+static int take_program_option(struct line *l, const struct option_def *def, const char *value,
+                               const char *origin)
+{
+        struct error err;
+        int r = program_options_set(l->program, def, value, &err);
+
+        if (r == -ENOENT) {
+                diag_help(diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
+                                   "`%s` behind `:` is an option of the whole job", origin),
+                          "write it in front of the first program; a program behind `:` has -n, -x "
+                          "and --chdir");
+                return -EINVAL;
+        }
+        if (r < 0)
+                diag_add(l->d, HN_OPTION_VALUE, EX_USAGE, "%s %s", origin, err.text);
+        else if (!strcmp(def->name, "env"))
+                intlist_add(&l->program->env_words, (int)(l->offset + l->next - 1));
+        return r;
+}
+
 /* Acts or records a setting. @name is the spelling in @word, NULL = the letter; @value NULL = not
  * in the same word. */
 static int take_option(struct line *l, const struct option_def *def, const char *word,
@@ -332,6 +358,11 @@ static int take_option(struct line *l, const struct option_def *def, const char 
                 value = take_value(l, def, word);
                 if (!value)
                         return -EINVAL;
+        }
+        if (l->program) {
+                snprintf(origin, sizeof(origin), name ? "--%s" : "-%s",
+                         name ? name : (char[]){ (char)def->letter, 0 });
+                return take_program_option(l, def, value ? value : "", origin);
         }
         if (!value && name && def->flags & OPTION_OPTIONAL)
                 value = take_optional_value(l, def);
@@ -472,29 +503,60 @@ static bool begins_program(const char *word)
                program_in_path(word);
 }
 
-/* Copies the program with its arguments. Refuses a second program unless -- stands before it. */
+static int refuse_second_program(struct line *l, const char *word)
+{
+        struct diag *diag = diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
+                                     *word == '-' ? "no program stands in front of `: %s`"
+                                                  : "`:` begins a second program at `%s`, but no "
+                                                    "option of it follows",
+                                     word);
+
+        diag_help(diag, "to start both in one world: hnlaunch -n 1 ./a : -n 3 ./b");
+        diag_help(diag, "to pass `:` on as an argument, write -- in front of the program");
+        return -EINVAL;
+}
+
+/* Reads the options of the program behind a colon; its words follow. */
+static int begin_program(struct line *l)
+{
+        struct options *o = l->o;
+        int r;
+
+        l->program = program_options_add(o);
+        r = read_options(l);
+        if (r == 0 && l->next == l->args.n) {
+                diag_help(diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
+                                   "no program follows the last `:`"),
+                          "write -n N PROGRAM behind it");
+                r = -EINVAL;
+        }
+        return r;
+}
+
+/* Copies the programs with their arguments. Nothing separates them behind a --. */
 static int read_program_words(struct line *l)
 {
         bool starts = l->o->command == COMMAND_RUN || l->o->command == COMMAND_PLAN;
         const struct strv *args = &l->args;
-        struct diag *diag;
+        size_t first = l->next;
 
-        for (; l->next < args->n; l->next++) {
-                const char *word = args->v[l->next];
+        while (l->next < args->n) {
+                const char *word = args->v[l->next++];
+                const char *next = l->next < args->n ? args->v[l->next] : NULL;
+                struct strv *argv = l->program ? &l->program->argv : &l->o->argv;
+                int r = 0;
 
-                if (starts && !l->verbatim && !strcmp(word, ":") && l->next + 1 < args->n &&
-                    begins_program(args->v[l->next + 1])) {
-                        diag = diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
-                                        "one job has one program: `:` begins a second one at `%s`",
-                                        args->v[l->next + 1]);
-                        diag_help(diag, "to start another program in some ranks: sh -c 'case $RANK "
-                                        "in 0) exec ./a;; *) exec ./b;; esac'");
-                        diag_help(diag, "to pass `:` on as an argument, write -- in front of the "
-                                        "program");
-                        return -EINVAL;
-                }
-                strv_push(&l->o->argv, word);
+                if (!starts || l->verbatim || strcmp(word, ":") != 0 || !next ||
+                    !begins_program(next))
+                        strv_push(argv, word);
+                else
+                        r = *next == '-' && argv->n ? begin_program(l)
+                                                    : refuse_second_program(l, next);
+                if (r < 0)
+                        return r;
         }
+        if (l->o->n_more)
+                l->o->line_argv = args->n - first;
         return 0;
 }
 
@@ -525,6 +587,7 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
                 }
         o->run_given = first == 2 && o->command == COMMAND_RUN;
         o->program_first = first == 1 && argc > 1 && *argv[1] != '-';
+        l.offset = (size_t)first - 1;
         for (int i = first; i < argc; i++)
                 strv_push(&l.args, argv[i]);
         if (o->command == COMMAND_HELP)

@@ -295,6 +295,13 @@ static bool is_name_unset(const struct strv *patterns, const char *pair)
         return false;
 }
 
+void export_env_add(const struct options *o, const struct strv *words, char **from,
+                    struct strv *env, struct diags *diags)
+{
+        for (size_t i = 0; i < words->n; i++)
+                add_export(env, from, o, "env", words->v[i], NULL, diags);
+}
+
 int export_env_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
                        struct diags *diags)
 {
@@ -306,8 +313,7 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
         for (size_t i = 0; i < o->env_files.n; i++)
                 if (read_env_file(&all, "--env-file", o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
-        for (size_t i = 0; i < o->exports.n; i++)
-                add_export(&all, from, o, "env", o->exports.v[i], NULL, diags);
+        export_env_add(o, &o->exports, from, &all, diags);
         strv_copy(unset, &o->unset);
         for (size_t i = 0; i < all.n; i++)
                 if (!is_name_unset(&o->unset, all.v[i]))

@@ -28,3 +28,6 @@ int export_env_split(const char *text, struct strv *words, struct error *err);
  * malformed line). */
 int export_env_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
                        struct diags *diags);
+/* Adds the variables of the words of an -x of its own to @env: NAME, PATTERN or NAME=VALUE. */
+void export_env_add(const struct options *o, const struct strv *words, char **from,
+                    struct strv *env, struct diags *diags);

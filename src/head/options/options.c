@@ -10,6 +10,7 @@
  * help, version and explain end after the second step and need no valid configuration.
  */
 #include "head/options/options.h"
+#include "head/options/program_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -182,7 +183,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         r = command_line_read(o, argc, argv, ignored, diags);
         if (r == 0 && o->command == COMMAND_CONFIG)
                 r = config_take_keys(s, &o->argv, diags);
-        o->line_argv = o->argv.n;
+        if (!o->n_more)
+                o->line_argv = o->argv.n;
         if (r < 0 || o->command == COMMAND_EXPLAIN)
                 apply_json(o);
         if (r < 0 || o->command == COMMAND_VERSION)
@@ -218,6 +220,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         o->fold_given = settings_level(s, option_by_name("fold")) > LEVEL_PRESET;
         o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
         settle_restart(o);
+        if (r == 0)
+                r = program_options_count_ranks(o, diags);
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;
@@ -249,6 +253,7 @@ bool options_replace_nodes(const struct options *o)
 void options_finish(struct options *o)
 {
         option_free_fields(o);
+        program_options_free(o);
         strv_finish(&o->line);
         if (o->settings)
                 settings_finish(o->settings);

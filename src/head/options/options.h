@@ -178,8 +178,13 @@ struct options {
         char *agent;      /* --agent FILE, hidden: another agent binary */
         char *help_topic; /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
         struct strv argv; /* the program and its arguments; words of another command */
+        /* The programs behind argv, in one world (program_options.h). plan.np counts the
+         * ranks of all, 0 = all slots. */
+        struct program_options *more;
+        size_t n_more;
+        int first_np;     /* ranks of argv when there are others, as program_options.np */
         struct strv line; /* the whole command line without the first word */
-        size_t line_argv; /* how many words at its end are the program and its arguments */
+        size_t line_argv; /* how many words at its end are the programs and their arguments */
 };
 
 /* Reads configuration and command line, and checks that the command has its hosts and its program

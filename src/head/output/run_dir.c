@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "head/core/json_text.h"
+#include "head/options/program_options.h"
 #include "head/output/event_line.h"
 #include "head/output/say.h"
 #include "head/run/event_file.h"
@@ -264,13 +265,29 @@ static json_t *make_json_line(const struct options *o)
         for (size_t i = 0; i < o->line.n; i++) {
                 const char *word = o->line.v[i], *last = i ? o->line.v[i - 1] : "";
                 bool is_long = !strncmp(word, "--env=", 6);
-                bool is_env = i < own && (is_long || !strncmp(word, "-x", 2) ||
-                                          !strcmp(last, "-x") || !strcmp(last, "--env"));
+                bool is_env = (i < own && (is_long || !strncmp(word, "-x", 2) ||
+                                           !strcmp(last, "-x") || !strcmp(last, "--env"))) ||
+                              program_options_is_env_word(o, i);
                 const char *eq = is_env ? strchr(word + (is_long ? 6 : 0), '=') : NULL;
                 CLEANUP(free_textp) char *name = eq ? xstrndup(word, (size_t)(eq - word)) : NULL;
 
                 json_array_append_new(words, json_text(name ? name : word));
         }
+        return words;
+}
+
+/* The words of all programs, with the colons and options between them. @line: of make_json_line().
+ */
+static json_t *make_json_argv(const struct options *o, const json_t *line)
+{
+        json_t *words = json_array();
+
+        if (!o->n_more) {
+                json_decref(words);
+                return json_texts(&o->argv);
+        }
+        for (size_t i = json_array_size(line) - o->line_argv; i < json_array_size(line); i++)
+                json_array_append(words, json_array_get(line, i));
         return words;
 }
 
@@ -282,15 +299,15 @@ json_t *run_dir_describe(const struct options *o, const char *run_id, const char
         CLEANUP(free_textp) char *folder = run_folders_sockets(false, &err);
         CLEANUP(free_textp) char *socket = folder ? run_folders_socket(folder, run_id) : NULL;
         char t[48], host[256] = "";
-        json_t *j;
+        json_t *j, *line = make_json_line(o);
 
         format_timestamp(t, sizeof(t), clock_ns() - start_ns);
         gethostname(host, sizeof(host) - 1);
         j = json_pack("{s:i, s:s, s:s, s:o, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "v", 1, "run",
                       run_id, "version", HNLAUNCH_VERSION, "host", json_text(host), "pid",
-                      (int)getpid(), "started", t, "argv", json_texts(&o->argv), "cwd",
-                      json_text(cwd), "line", make_json_line(o), "directory", json_text(here),
-                      "socket", json_text(socket));
+                      (int)getpid(), "started", t, "argv", make_json_argv(o, line), "cwd",
+                      json_text(cwd), "line", line, "directory", json_text(here), "socket",
+                      json_text(socket));
         json_object_set_new(j, "pid_start", json_integer(run_process_start(getpid())));
         return j;
 }

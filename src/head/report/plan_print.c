@@ -17,6 +17,7 @@
 #include "head/hosts/hosts.h"
 #include "head/nodes/program_link.h"
 #include "head/options/config.h"
+#include "head/options/program_options.h"
 #include "head/output/text_table.h"
 #include "head/report/plan_view.h"
 #include "head/term/columns.h"
@@ -263,12 +264,29 @@ static const char *slots_origin(const struct hosts *hosts, const struct options 
                                       : "the GPUs of each node, else 1";
 }
 
+/* Prints the words of a program, of several with their ranks. */
+static void print_program(FILE *to, const struct plan_view *v, int program, const char *cwd)
+{
+        CLEANUP(free_textp) char *words = shell_words_join(options_argv(v->o, (size_t)program));
+        CLEANUP(intlist_finish) struct intlist ranks = { 0 };
+        CLEANUP(free_textp) char *folded = NULL;
+        const char *chdir = program ? v->o->more[program - 1].chdir : NULL;
+
+        for (int i = 0; i < v->p->world_size; i++)
+                if (v->p->ranks[i].program == program)
+                        intlist_add(&ranks, i);
+        folded = intlist_fold(&ranks);
+        fprintf(to, "program   %s  in  %s", words, chdir ? chdir : cwd);
+        if (v->o->n_more)
+                fprintf(to, "  (rank%s %s)", ranks.n == 1 ? "" : "s", folded);
+        fputc('\n', to);
+}
+
 static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
                              const struct options *o, const struct manifest *manifest,
                              const struct plan_inventory *inventory, const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
-        CLEANUP(free_textp) char *program = shell_words_join(&o->argv);
         CLEANUP(free_textp) char *pushed = shell_words_join(&o->push);
         char size[32];
 
@@ -279,8 +297,8 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                 inventory ? "" : "  (nodes not contacted; add --probe to ask them)");
         print_nodes(to, &v);
         fputc('\n', to);
-        if (o->argv.n)
-                fprintf(to, "program   %s  in  %s\n", program, cwd);
+        for (size_t i = 0; o->argv.n && i <= o->n_more; i++)
+                print_program(to, &v, (int)i, cwd);
         if (hosts->source)
                 fprintf(to, "hosts     %s, slots from %s\n", hosts->source, slots_origin(hosts, o));
         print_aside(to, hosts);
@@ -375,6 +393,23 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         return j;
 }
 
+static json_t *json_programs(const struct plan_view *v)
+{
+        json_t *programs = json_array();
+
+        for (size_t i = 0; i <= v->o->n_more; i++) {
+                json_t *ranks = json_array();
+
+                for (int k = 0; k < v->p->world_size; k++)
+                        if (v->p->ranks[k].program == (int)i)
+                                json_array_append_new(ranks, json_integer(k));
+                json_array_append_new(programs,
+                                      json_pack("{s:o, s:o}", "argv",
+                                                json_texts(options_argv(v->o, i)), "ranks", ranks));
+        }
+        return programs;
+}
+
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct manifest *manifest,
                      const struct plan_inventory *inventory, const char *cwd)
@@ -397,6 +432,8 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "nodes", nodes);
         json_object_set_new(j, "spares", json_spares(hosts));
         json_object_set_new(j, "argv", json_texts(&o->argv));
+        if (o->n_more)
+                json_object_set_new(j, "programs", json_programs(&v));
         set_json_text(j, "cwd", cwd);
         if (!program_link_is_ssh(o->via))
                 set_json_text(j, "via", o->via);

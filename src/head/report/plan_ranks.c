@@ -6,9 +6,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "head/core/shell_words.h"
 #include "head/model/compat_nodes.h"
+#include "head/options/export_env.h"
+#include "head/options/program_options.h"
 #include "head/report/plan_print.h"
 #include "head/report/plan_view.h"
 #include "wire/env/compat_env.h"
@@ -40,12 +43,10 @@ static void fill_arguments(const struct plan_view *v, struct launch_order *l)
 {
         struct launch_first_node *first = &l->first_node;
 
-        strv_copy(&l->argv, &v->o->argv);
-        l->arguments.subst = v->o->subst;
-        strv_copy(&l->arguments.wrap, &v->o->wrap);
-        if (v->o->local_rank_arg)
-                snprintf(l->arguments.local_rank, sizeof(l->arguments.local_rank), "%s",
-                         v->o->local_rank_arg);
+        l->n_programs = (uint32_t)(1 + v->o->n_more);
+        l->programs = xcalloc(l->n_programs, sizeof(*l->programs));
+        for (uint32_t i = 0; i < l->n_programs; i++)
+                options_fill_program(v->o, i, &l->programs[i]);
         first->n_ports = (uint32_t)v->ports->n;
         first->ports = xcalloc(v->ports->n, sizeof(*first->ports));
         for (size_t i = 0; i < v->ports->n; i++)
@@ -78,6 +79,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_node *n,
 
                 l->ranks[i] = (struct launch_rank){ .rank = (uint32_t)r->rank,
                                                     .local_rank = (uint32_t)r->local_rank,
+                                                    .program = (uint32_t)r->program,
                                                     .n_gpus = (uint32_t)r->gpus.n };
                 l->ranks[i].gpus = xcalloc(r->gpus.n, sizeof(uint32_t));
                 for (size_t g = 0; g < r->gpus.n; g++)
@@ -112,8 +114,12 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
         const struct plan_rank *r = &v->p->ranks[rank];
         const struct plan_node *n = &v->p->nodes[r->node];
         bool own_threads = strv_env_get(env, "OMP_NUM_THREADS");
+        struct diags unused = DIAGS_INIT; /* was told by launch_programs_prepare() */
         struct launch_order l;
 
+        if (r->program)
+                export_env_add(v->o, &v->o->more[r->program - 1].exports, environ, env, &unused);
+        diags_finish(&unused);
         fill_launch(v, n, &l);
         strv_copy(&l.unset, &v->o->unset);
         worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
@@ -154,7 +160,8 @@ static void print_arguments(FILE *to, const struct plan_view *v, int rank)
         CLEANUP(free_textp) char *text = NULL;
         struct launch_order l;
 
-        if (!v->o->argv.n || (!v->o->subst && !v->o->local_rank_arg && !v->o->wrap.n))
+        if (!v->o->argv.n ||
+            (!v->o->subst && !v->o->local_rank_arg && !v->o->wrap.n && !v->o->n_more))
                 return;
         fill_launch(v, &v->p->nodes[r->node], &l);
         subst_arguments(&argv, &l, &l.ranks[r->local_rank]);

@@ -22,6 +22,7 @@
 #include "head/hosts/hosts.h"
 #include "head/job/attempt.h"
 #include "head/nodes/program_link.h"
+#include "head/options/program_options.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
 #include "wire/msg.h"
@@ -327,21 +328,20 @@ static void add_script_help(struct diag *d, const struct cause *c, const char *p
                           program);
 }
 
-static void add_refused_help(struct diag *d, const struct cause *c, const struct options *o)
+static void add_refused_help(struct diag *d, const struct cause *c, const char *program)
 {
         if (c->why == REFUSED_PMIX)
                 diag_help(d, "install libpmix there (libpmix2 of Debian), or name the folder above "
                              "its lib with -x PMIX_PREFIX=DIR; programs of MPICH need --mpi pmi1");
         else if (c->why == REFUSED_EXEC && c->error == ENOENT)
                 diag_help(d, "the program must exist on every node under this path%s",
-                          strchr(o->argv.v[0], '/') ? ""
-                                                    : ", or in its PATH (./NAME for this folder)");
+                          strchr(program, '/') ? "" : ", or in its PATH (./NAME for this folder)");
         else if (c->why == REFUSED_EXEC && c->error == ELIBACC)
-                diag_help(d, help_of_missing(c->text), o->argv.v[0]);
+                diag_help(d, help_of_missing(c->text), program);
         else if (c->why == REFUSED_EXEC && c->error == EISDIR)
-                diag_help(d, "name a program in it: %s/NAME", o->argv.v[0]);
+                diag_help(d, "name a program in it: %s/NAME", program);
         else if (c->why == REFUSED_EXEC && (c->error == EACCES || c->error == ENOEXEC))
-                add_script_help(d, c, o->argv.v[0]);
+                add_script_help(d, c, program);
         else if (c->why == REFUSED_FORK && c->error == EMFILE)
                 diag_help(d, "the limit of open files is too low for so many ranks there: raise "
                              "`ulimit -n`, or start fewer on a node (--ppn)");
@@ -489,14 +489,14 @@ static void add_compat_help(struct diag *d, const struct job *j, int rank, const
 /* Adds help for an option of hnlaunch behind the program, after a failure at once without other
  * words. */
 static void add_misplaced_help(struct diag *d, const struct job *j, const struct cause *c,
-                               const struct options *o)
+                               const struct strv *argv)
 {
         enum { AT_ONCE_MS = 10000 };
 
         if (c->kind != CAUSE_EXIT || c->after_ms > AT_ONCE_MS)
                 return;
-        for (size_t i = 1; i < o->argv.n; i++) {
-                CLEANUP(free_textp) char *name = options_name_of_run(o->argv.v[i]);
+        for (size_t i = 1; i < argv->n; i++) {
+                CLEANUP(free_textp) char *name = options_name_of_run(argv->v[i]);
                 CLEANUP(free_textp)
                 char *words = name ? job_last_words(j, c->rank, MSG_STDERR) : NULL;
 
@@ -539,6 +539,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         const struct cause *c = &out->cause;
         const char *host = c->node >= 0 ? hosts->v[c->node].name : "";
         const struct node *lost = c->kind == CAUSE_NODE ? job_node(j, (size_t)c->node) : NULL;
+        int program = c->rank >= 0 && plan ? plan->ranks[c->rank].program : 0;
+        const struct strv *argv = options_argv(o, (size_t)program);
         struct diag *di;
 
         if (!messages[c->kind].id)
@@ -560,12 +562,12 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         for (size_t i = earlier->n > EARLIER ? earlier->n - EARLIER : 0; i < earlier->n; i++)
                 diag_note(di, "%s", earlier->v[i]);
         if (c->kind == CAUSE_REFUSED)
-                add_refused_help(di, c, o);
+                add_refused_help(di, c, argv->v[0]);
         if (c->kind == CAUSE_WORLDS)
                 add_worlds_help(di);
         if (outcome_is_workers(out)) {
                 add_compat_help(di, j, c->rank, o);
-                add_misplaced_help(di, j, c, o);
+                add_misplaced_help(di, j, c, argv);
         }
         if (c->kind == CAUSE_NETWORK)
                 diag_help(di,

@@ -855,10 +855,10 @@ const struct error_id error_ids[] = {
           "Sections are run, env, ssh, net and log. hnlaunch config lists all keys." },
         { HN_SECOND_PROGRAM,
           "a second program behind a colon",
-          "mpirun, mpiexec and srun start several programs with a colon between them. A job of hnlaunch has one program, "
-          "and a lone colon followed by an option or a program would be an argument of it.",
-          "Start a script that chooses by $RANK. To pass the colon on, write -- in front of the program: "
-          "hnlaunch -n 2 -- ./a : ./b." },
+          "A lone colon in front of an option begins another program of the same world, as in hnlaunch -n 1 ./a : -n 3 ./b. "
+          "It has -n, -x and --chdir of its own; the other options stand in front of the first program and hold for the job. "
+          "One of the programs may leave out -n: it has the slots that the others leave.",
+          "Write -n N behind the colon. To pass the colon on, write -- in front of the program: hnlaunch -n 2 -- ./a : ./b." },
         /* runs */
         { HN_NO_RUN,
           "no such run",

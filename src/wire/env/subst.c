@@ -132,13 +132,16 @@ static char *expand_text(const char *text, const struct launch_order *l,
 
 void subst_arguments(struct strv *argv, const struct launch_order *l, const struct launch_rank *r)
 {
-        for (size_t i = 0; i < l->arguments.wrap.n; i++)
-                strv_push_take(argv, expand_text(l->arguments.wrap.v[i], l, r));
-        for (size_t i = 0; i < l->argv.n; i++)
-                if (i && l->arguments.subst && subst_has_any(l->argv.v[i]))
-                        strv_push_take(argv, expand_text(l->argv.v[i], l, r));
+        const struct launch_program *p = &l->programs[r->program];
+        const struct launch_arguments *a = &p->arguments;
+
+        for (size_t i = 0; i < a->wrap.n; i++)
+                strv_push_take(argv, expand_text(a->wrap.v[i], l, r));
+        for (size_t i = 0; i < p->argv.n; i++)
+                if (i && a->subst && subst_has_any(p->argv.v[i]))
+                        strv_push_take(argv, expand_text(p->argv.v[i], l, r));
                 else
-                        strv_push(argv, l->argv.v[i]);
-        if (*l->arguments.local_rank)
-                strv_pushf(argv, "%s=%u", l->arguments.local_rank, r->local_rank);
+                        strv_push(argv, p->argv.v[i]);
+        if (*a->local_rank)
+                strv_pushf(argv, "%s=%u", a->local_rank, r->local_rank);
 }

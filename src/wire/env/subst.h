@@ -46,7 +46,7 @@ uint32_t subst_port_number(const struct subst_piece *p, const struct launch_firs
 /* Whether @text has a place-holder, escaped or not. */
 bool subst_has_any(const char *text);
 
-/* Appends the program and its arguments to @argv: the words of --wrap, those of @l, the arguments
- * with place-holders replaced when @l says so, and the option for the local rank. A number that is
- * 0 because it is not known yet, for a plan, becomes "(free port there)". */
+/* Appends the program and its arguments to @argv: the words of --wrap, the words of the program of
+ * @r in @l, the arguments with place-holders replaced when @l says so, and the option for the local
+ * rank. A number that is 0 because it is not known yet, for a plan, becomes "(free port there)". */
 void subst_arguments(struct strv *argv, const struct launch_order *l, const struct launch_rank *r);

@@ -25,6 +25,8 @@ static void code_pmix_job(struct codec *c, struct pmix_job *m)
         codec_str(c, &m->nodes, PMIX_MAP_MAX);
         codec_str(c, &m->ranks, PMIX_MAP_MAX);
         codec_u32_array(c, &m->local, &m->n_local, PMIX_LOCAL_MAX);
+        codec_u32_array(c, &m->programs, &m->n_programs, PMIX_LOCAL_MAX);
+        codec_require(c, m->n_programs == m->n_local);
         codec_bool(c, &m->oversubscribed);
         codec_str(c, &m->folder, PMIX_TEXT_MAX);
         codec_str(c, &m->program, PMIX_TEXT_MAX);

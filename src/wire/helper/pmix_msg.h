@@ -63,6 +63,8 @@ struct pmix_job {
         char *ranks;     /* ranks of each node: "0,1;2,3" */
         uint32_t *local; /* ranks of this node, ordered by local rank */
         uint32_t n_local;
+        uint32_t *programs; /* number of the program, by local rank */
+        uint32_t n_programs;
         bool oversubscribed; /* more ranks than processors here */
         char *folder;        /* private and empty; the agent removes it */
         char *program;       /* argv[0] */

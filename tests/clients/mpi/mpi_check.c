@@ -7,6 +7,7 @@
  *        mpi_check leave        the last rank ends without MPI_Finalize()
  *        mpi_check spawn        MPI_Comm_spawn() is an error that can be caught
  *        mpi_check names        a published name is found by another rank
+ *        mpi_check programs     the number of the program of each rank, MPI_APPNUM
  *
  * Rank 0 prints one line.
  */
@@ -92,6 +93,18 @@ static void names(void)
         }
 }
 
+static void tell_programs(void)
+{
+        int *number, found, numbers[64] = { 0 };
+
+        MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
+        if (!found || size > 64)
+                fail("no MPI_APPNUM");
+        MPI_Gather(number, 1, MPI_INT, numbers, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        for (int i = 0; rank == 0 && i < size; i++)
+                printf(i < size - 1 ? "%d " : "%d\n", numbers[i]);
+}
+
 int main(int argc, char **argv)
 {
         const char *mode = argc > 1 ? argv[1] : "meet";
@@ -105,6 +118,8 @@ int main(int argc, char **argv)
                 spawn();
         else if (!strcmp(mode, "names"))
                 names();
+        else if (!strcmp(mode, "programs"))
+                tell_programs();
         else if (rank == size - 1 && !strcmp(mode, "abort"))
                 MPI_Abort(MPI_COMM_WORLD, atoi(argv[2]));
         else if (rank == size - 1)

@@ -89,13 +89,11 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .agent_store = true,
                                   .per_node = true,
                                   .host = "gpu001",
-                                  .arguments = { true, "--local_rank" },
                                   .iface = "ib0",
                                   .set_visible = true,
                                   .keep_dumps = true,
                                   .cwd = xstrdup("/home/\xff"),
                                   .cwd_optional = true,
-                                  .program = xstrdup("./b.out"),
                                   .stdin_rank = UINT32_MAX,
                                   .terminal = { 3, 40, 120, "xterm-256color" },
                                   .first_node = { .addr = "fe80::1", ports, ARRAY_SIZE(ports) },
@@ -103,13 +101,21 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .ranks = ranks,
                                   .n_ranks = (uint32_t)n };
 
-        strv_push(&m.argv, "./a.out");
-        strv_push(&m.argv, "");
-        strv_push(&m.argv, "two\nlines");
+        m.n_programs = 2;
+        m.programs = xcalloc(2, sizeof(*m.programs));
+        m.programs[0] = (struct launch_program){ .cwd = xstrdup(""),
+                                                 .arguments = { true, "--local_rank" } };
+        m.programs[1] = (struct launch_program){ .cwd = xstrdup("/b") };
+        strv_push(&m.programs[0].argv, "./a.out");
+        strv_push(&m.programs[0].argv, "");
+        strv_push(&m.programs[0].argv, "two\nlines");
+        strv_push(&m.programs[1].argv, "b");
+        strv_push(&m.programs[1].env, "B=2");
+        strv_push(&m.names, "./b.out");
         strv_push(&m.env, "A=\x01\xfe");
         strv_push(&m.unset, "SLURM_*");
-        strv_push(&m.arguments.wrap, "env");
-        strv_push(&m.arguments.wrap, "--");
+        strv_push(&m.programs[0].arguments.wrap, "env");
+        strv_push(&m.programs[0].arguments.wrap, "--");
         m.compat.family = COMPAT_SLURM;
         m.compat.n_nodes = 2;
         m.compat.nodes = xcalloc(2, sizeof(*m.compat.nodes));
@@ -121,11 +127,10 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
 static void free_sample(struct launch_order *m)
 {
         free(m->cwd);
-        free(m->program);
-        strv_finish(&m->argv);
+        launch_order_drop_programs(m);
+        strv_finish(&m->names);
         strv_finish(&m->env);
         strv_finish(&m->unset);
-        strv_finish(&m->arguments.wrap);
         launch_compat_finish(&m->compat);
 }
 
@@ -158,20 +163,25 @@ TEST(launch_carries_every_byte)
         assert_true(out.agent_store);
         assert_true(out.per_node);
         assert_string_equal(out.host, "gpu001");
-        assert_true(out.arguments.subst);
-        assert_string_equal(out.arguments.local_rank, "--local_rank");
-        assert_int_equal(out.arguments.wrap.n, 2);
-        assert_string_equal(out.arguments.wrap.v[1], "--");
+        assert_true(out.programs[0].arguments.subst);
+        assert_string_equal(out.programs[0].arguments.local_rank, "--local_rank");
+        assert_int_equal(out.programs[0].arguments.wrap.n, 2);
+        assert_string_equal(out.programs[0].arguments.wrap.v[1], "--");
         assert_true(out.cwd_optional);
         assert_string_equal(out.iface, "ib0");
         assert_true(out.set_visible);
         assert_true(out.keep_dumps);
         assert_false(out.gpu_visibility_own);
         assert_string_equal(out.cwd, "/home/\xff");
-        assert_string_equal(out.program, "./b.out");
-        assert_int_equal(out.argv.n, 3);
-        assert_string_equal(out.argv.v[1], "");
-        assert_string_equal(out.argv.v[2], "two\nlines");
+        assert_int_equal(out.names.n, 1);
+        assert_string_equal(out.names.v[0], "./b.out");
+        assert_int_equal(out.n_programs, 2);
+        assert_int_equal(out.programs[0].argv.n, 3);
+        assert_string_equal(out.programs[0].argv.v[1], "");
+        assert_string_equal(out.programs[0].argv.v[2], "two\nlines");
+        assert_string_equal(out.programs[1].argv.v[0], "b");
+        assert_string_equal(out.programs[1].env.v[0], "B=2");
+        assert_string_equal(out.programs[1].cwd, "/b");
         assert_string_equal(out.env.v[0], "A=\x01\xfe");
         assert_string_equal(out.unset.v[0], "SLURM_*");
         assert_int_equal(out.stdin_rank, UINT32_MAX);

@@ -10,12 +10,14 @@ static void describe(struct pmix_job *ret, const uint32_t *node_of_rank, uint32_
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         char *argv[] = { (char *)"./a.out", NULL };
+        struct launch_program program = { .argv = { argv, 1, 2 } };
         struct launch_rank *ranks = calloc(n, sizeof(*ranks));
         struct launch_order l = { .run_id = "k3f9a",
                                   .world_size = 5,
                                   .num_nodes = 3,
                                   .node_rank = 1,
-                                  .argv = { argv, 1, 2 },
+                                  .programs = &program,
+                                  .n_programs = 1,
                                   .cwd = (char *)"/home",
                                   .ranks = ranks,
                                   .n_ranks = n };

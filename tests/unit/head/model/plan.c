@@ -492,6 +492,31 @@ TEST(without_a_node_the_other_ranks_close_up)
         }
 }
 
+TEST(programs_share_the_ranks_in_order)
+{
+        static const struct {
+                int counts[3];
+                bool fits;
+                const char *want; /* program of each of six ranks */
+        } table[] = { { { 1, 2, 3 }, true, "011222" },
+                      { { 0, 1, 1 }, true, "000012" },
+                      { { 2, 3, 0 }, true, "001112" },
+                      { { 0, 3, 3 }, false, NULL },
+                      { { 4, 0, 5 }, false, NULL } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                struct made m = make(&(struct launch){ "a:4\nb:2", NULL, G0(), NULL, NULL });
+                char got[7] = "";
+
+                assert_int_equal(plan_share(&m.plan, table[i].counts, 3), table[i].fits);
+                for (int rank = 0; table[i].fits && rank < m.plan.world_size; rank++)
+                        got[rank] = (char)('0' + m.plan.ranks[rank].program);
+                if (table[i].fits)
+                        assert_string_equal(got, table[i].want);
+                made_finish(&m);
+        }
+}
+
 TEST(the_largest_world_has_a_million_ranks)
 {
         struct launch l = { "n[1-1024]:1024", NULL, G1(), NULL, NULL };

@@ -2,6 +2,7 @@
 /* Words of other launchers: one option or letters, and a colon between programs. */
 #include <stdio.h>
 
+#include "head/options/program_options.h"
 #include "lib/unit.h"
 #include "option_line.h"
 
@@ -104,19 +105,21 @@ TEST(letters_may_be_joined)
         }
 }
 
-TEST(a_colon_begins_no_second_program)
+TEST(a_colon_begins_a_second_program)
 {
         static const struct {
                 const char *line;
                 size_t words; /* of the program; 0 = refused */
+                int ranks[3]; /* of programs behind a colon */
         } cases[] = {
-                { "-n 1 ./solver : -n 3 ./io", 0 },
+                { "-w a -n 1 ./solver : -n 3 ./io", 1, { 3 } },
+                { "plan -w a ./a 1 : -np 2 ./b", 2, { 2 } },
+                { "-w a -n 1 ./a : -x A=1 --chdir d ./b x : -n 4 ./c", 1, { 0, 4 } },
                 { "-w a:2 ./solver in.dat : ./io", 0 },
                 { "-w a sh x.sh : sh y.sh", 0 },
                 { "-w a ./a : /opt/io", 0 },
                 { "-w a : -n 1 ./a", 0 },
                 { "run -w a ./a : --host b ./b", 0 },
-                { "plan -w a ./a : -np 2 ./b", 0 },
                 { "-w a -- ./solver : -n 3 ./io", 5 },
                 { "-w a -- : ./io", 2 },
                 { "-w a ./a :", 2 },
@@ -130,13 +133,15 @@ TEST(a_colon_begins_no_second_program)
                 struct options o;
                 struct diags d;
 
-                assert_int_equal(load(&o, &d, cases[i].line), cases[i].words ? 0 : -22);
+                if (load(&o, &d, cases[i].line) != (cases[i].words ? 0 : -22))
+                        fail_msg("%s: %s", cases[i].line, messages(&d));
                 if (cases[i].words) {
                         assert_int_equal(o.argv.n, cases[i].words);
+                        for (size_t k = 0; k < o.n_more; k++)
+                                assert_int_equal(o.more[k].np, cases[i].ranks[k]);
                 } else {
                         assert_int_equal(d.n, 1);
                         assert_int_equal(d.v[0].id, 725);
-                        assert_non_null(strstr(messages(&d), "write -- in front of the program"));
                 }
                 unload(&o, &d);
         }

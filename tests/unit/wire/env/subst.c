@@ -6,14 +6,18 @@
 static struct launch_port ports[] = { { "jax", 40001 }, { "a_1", 40002 }, { "later", 0 } };
 static struct launch_rank rank = { .rank = 9, .local_rank = 1 };
 
+static struct launch_program program;
+
 static struct launch_order order(void)
 {
+        program = (struct launch_program){ .arguments.subst = true };
         return (struct launch_order){ .node_rank = 4,
                                       .num_nodes = 5,
                                       .master_addr = "fe80::1",
                                       .master_port = 4711,
                                       .host = "gpu005",
-                                      .arguments.subst = true,
+                                      .programs = &program,
+                                      .n_programs = 1,
                                       .first_node = { .ports = ports, ARRAY_SIZE(ports) } };
 }
 
@@ -23,15 +27,15 @@ static void expect(const char *text, const char *want)
         struct strv argv = STRV_INIT;
         struct launch_order l = order();
 
-        strv_push(&l.argv, "{rank}");
-        strv_push(&l.argv, text);
+        strv_push(&program.argv, "{rank}");
+        strv_push(&program.argv, text);
         subst_arguments(&argv, &l, &rank);
         assert_int_equal(argv.n, 2);
         assert_string_equal(argv.v[0], "{rank}");
         assert_string_equal(argv.v[1], want);
         assert_int_equal(subst_has_any(text), strcmp(text, want) != 0);
         strv_finish(&argv);
-        strv_finish(&l.argv);
+        strv_finish(&program.argv);
 }
 
 TEST(place_holders_are_replaced)
@@ -76,15 +80,15 @@ TEST(nothing_is_replaced_unasked)
         struct strv argv = STRV_INIT;
         struct launch_order l = order();
 
-        l.arguments = (struct launch_arguments){ .local_rank = "--local_rank" };
-        strv_push(&l.argv, "a");
-        strv_push(&l.argv, "\\{rank}");
+        program.arguments = (struct launch_arguments){ .local_rank = "--local_rank" };
+        strv_push(&program.argv, "a");
+        strv_push(&program.argv, "\\{rank}");
         subst_arguments(&argv, &l, &rank);
         assert_int_equal(argv.n, 3);
         assert_string_equal(argv.v[1], "\\{rank}");
         assert_string_equal(argv.v[2], "--local_rank=1");
         strv_finish(&argv);
-        strv_finish(&l.argv);
+        strv_finish(&program.argv);
 }
 
 /* The words of --wrap come first, with place-holders replaced in any case. */
@@ -93,11 +97,11 @@ TEST(a_wrapper_stands_in_front)
         struct strv argv = STRV_INIT;
         struct launch_order l = order();
 
-        l.arguments = (struct launch_arguments){ 0 };
-        strv_push(&l.arguments.wrap, "env");
-        strv_push(&l.arguments.wrap, "A={rank}");
-        strv_push(&l.argv, "prog");
-        strv_push(&l.argv, "{rank}");
+        program.arguments = (struct launch_arguments){ 0 };
+        strv_push(&program.arguments.wrap, "env");
+        strv_push(&program.arguments.wrap, "A={rank}");
+        strv_push(&program.argv, "prog");
+        strv_push(&program.argv, "{rank}");
         subst_arguments(&argv, &l, &rank);
         assert_int_equal(argv.n, 4);
         assert_string_equal(argv.v[0], "env");
@@ -105,8 +109,8 @@ TEST(a_wrapper_stands_in_front)
         assert_string_equal(argv.v[2], "prog");
         assert_string_equal(argv.v[3], "{rank}");
         strv_finish(&argv);
-        strv_finish(&l.argv);
-        strv_finish(&l.arguments.wrap);
+        strv_finish(&program.argv);
+        strv_finish(&program.arguments.wrap);
 }
 
 TEST(a_port_is_found_with_its_name)

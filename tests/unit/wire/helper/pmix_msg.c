@@ -10,7 +10,7 @@
 TEST(job_comes_back)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        uint32_t local[] = { 2, 3 };
+        uint32_t local[] = { 2, 3 }, programs[] = { 0, 1 };
         const struct pmix_job m = { .run_id = "k3f9a",
                                     .restart = 1,
                                     .world_size = 4,
@@ -20,6 +20,8 @@ TEST(job_comes_back)
                                     .ranks = (char *)"0,1;2,3",
                                     .local = local,
                                     .n_local = 2,
+                                    .programs = programs,
+                                    .n_programs = 2,
                                     .oversubscribed = true,
                                     .folder = (char *)"/tmp/x",
                                     .program = (char *)"./a.out",
@@ -39,6 +41,7 @@ TEST(job_comes_back)
         assert_string_equal(got.ranks, "0,1;2,3");
         assert_int_equal(got.n_local, 2);
         assert_int_equal(got.local[1], 3);
+        assert_int_equal(got.programs[1], 1);
         assert_true(got.oversubscribed);
         assert_string_equal(got.program, "./a.out");
         assert_string_equal(got.prefix, "");
