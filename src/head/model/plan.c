@@ -372,6 +372,32 @@ static void finish_node(struct planner *p, size_t i)
         node->gpus_are_subset = node->gpus.n && !is_everything(&p->capacity[i], &node->gpus);
 }
 
+/* ---- worlds ---- */
+
+/* Counts ranks and nodes of each world. The nodes of a world are numbered in the order of their
+ * first ranks. */
+static void count_worlds(struct plan *p)
+{
+        int *node_rank = xcalloc(p->n_nodes, sizeof(*node_rank)); /* 1 + node rank; 0 = none yet */
+
+        for (size_t i = 0; i < p->n_worlds; i++)
+                p->worlds[i] = (struct plan_world){ .first = -1 };
+        for (int i = 0; i < p->world_size; i++) {
+                struct plan_rank *r = &p->ranks[i];
+                struct plan_world *w = &p->worlds[r->world];
+
+                if (w->first < 0) {
+                        w->first = i;
+                        memset(node_rank, 0, p->n_nodes * sizeof(*node_rank));
+                }
+                w->size++;
+                if (!node_rank[r->node])
+                        node_rank[r->node] = ++w->num_nodes;
+                r->node_rank = node_rank[r->node] - 1;
+        }
+        free(node_rank);
+}
+
 /* ---- */
 
 static int build_plan(struct planner *p, const struct plan_inventory *inv, struct diags *d)
@@ -389,6 +415,9 @@ static int build_plan(struct planner *p, const struct plan_inventory *inv, struc
         for (size_t i = 0; i < p->hosts->n; i++)
                 if (p->plan->nodes[p->order[i]].n_ranks)
                         finish_node(p, p->order[i]);
+        p->plan->worlds = xcalloc(1, sizeof(*p->plan->worlds));
+        p->plan->n_worlds = 1;
+        count_worlds(p->plan);
         return 0;
 }
 
@@ -479,6 +508,7 @@ void plan_leave_out(struct plan *p, size_t node)
         *gone = (struct plan_node){ .host = gone->host, .node_rank = -1, .slots = gone->slots };
         p->num_nodes--;
         p->world_size = left;
+        count_worlds(p);
         free(new_rank);
 }
 
@@ -492,5 +522,6 @@ void plan_finish(struct plan *p)
                 intlist_finish(&p->ranks[i].gpus);
         free(p->nodes);
         free(p->ranks);
+        free(p->worlds);
         *p = (struct plan)PLAN_INIT;
 }

@@ -50,10 +50,19 @@ struct plan_inventory {
         bool chosen;
 };
 
+/* Ranks that meet each other, with the numbers 0 to size - 1 among themselves. The ranks of a world
+ * follow each other in plan.ranks, in the order of these numbers. */
+struct plan_world {
+        int first; /* plan_rank.rank of rank 0 of the world */
+        int size, num_nodes;
+};
+
 struct plan_rank {
-        int rank, local_rank, node; /* @node indexes plan.nodes */
-        int program;                /* number of its program, plan_share() */
-        struct intlist gpus;        /* device indices, empty = none assigned */
+        int rank;             /* unique in the job */
+        int node, local_rank; /* @node indexes plan.nodes; @local_rank counts there, in the world */
+        int world, node_rank; /* @world indexes plan.worlds, @node_rank counts its nodes */
+        int program;          /* number of its program, plan_share() */
+        struct intlist gpus;  /* device indices, empty = none assigned */
 };
 
 struct plan_node {
@@ -71,7 +80,9 @@ struct plan {
         struct plan_node *nodes; /* by host */
         size_t n_nodes;
         struct plan_rank *ranks;   /* by rank */
-        int world_size, num_nodes; /* num_nodes counts used nodes */
+        int world_size, num_nodes; /* of the job; num_nodes counts used nodes */
+        struct plan_world *worlds; /* one in a job without roles */
+        size_t n_worlds;
 };
 
 #define PLAN_INIT                                                                                  \

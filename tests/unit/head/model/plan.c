@@ -135,6 +135,12 @@ static void assert_sound(const struct plan *p)
         }
         assert_int_equal(ranks, p->world_size);
         assert_int_equal(nodes, p->num_nodes);
+        assert_int_equal(p->n_worlds, 1);
+        assert_int_equal(p->worlds[0].first, 0);
+        assert_int_equal(p->worlds[0].size, p->world_size);
+        assert_int_equal(p->worlds[0].num_nodes, p->num_nodes);
+        for (int i = 0; i < p->world_size; i++)
+                assert_int_equal(p->ranks[i].node_rank, p->nodes[p->ranks[i].node].node_rank);
 }
 
 static void assert_plan(const struct launch *l, const char *want)
