@@ -53,7 +53,7 @@ hn logs --around 1m05.5s --grep nothing
 has '... or that there is none' "$ERR" "note: no chosen line is from 1m00s to 1m10s after the start, and none from before; hnlaunch logs $(newest) shows all"
 hn logs --around soon
 exits 'no time is refused' 64
-has '... with the form' "$ERR" 'must be `failure`, or a time of the run such as 7.5s or 1m07s, got `soon`'
+has '... with the form' "$ERR" 'must be `failure`, or a time of the run such as 7.5s or 1m07s, up to 3660d, got `soon`'
 hn logs --around failure -f
 exits '--around and --follow exclude each other' 64
 hn --local 1 true

@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@
 enum { MAX_RANK = 1 << 20 };
 
 static const int64_t DAY_MS = 24 * 3600 * 1000;
+static const int64_t SPAN_DAYS = 24; /* their milliseconds fit an int */
+static const int64_t LIMIT_DAYS = 3660;
 static const int64_t SIZE_MOST = INT64_C(1) << 50;
 
 static void replace_text(char **field, char *text)
@@ -315,13 +318,23 @@ static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
         return -EINVAL;
 }
 
-/* Goes to fields of int milliseconds further on: 24 days fit. */
+/* Refuses a time with the bounds of the option. */
+static int refuse_span(const struct option_def *def, const char *text, int64_t most_days,
+                       const char *word, struct error *err)
+{
+        bool whole = def->min % 1000 == 0;
+
+        return err_set(
+                err, EINVAL,
+                "must be a time from %ld%s to %" PRId64 "d, such as 10s, 2m or 1h%s, got `%s`",
+                whole ? def->min / 1000 : def->min, whole ? "s" : "ms", most_days, word, text);
+}
+
+/* Goes to fields of int milliseconds further on. */
 OPTION_PARSER(value_span)
 {
-        if (read_span(field, text, def->min, 24 * DAY_MS) < 0)
-                return err_set(err, EINVAL,
-                               "must be a time such as 10s, 2m, 500ms or 1h, up to 24d, got `%s`",
-                               text);
+        if (read_span(field, text, def->min, SPAN_DAYS * DAY_MS) < 0)
+                return refuse_span(def, text, SPAN_DAYS, "", err);
         return 0;
 }
 
@@ -329,9 +342,8 @@ OPTION_PARSER(value_limit)
 {
         if (!strcmp(text, "never"))
                 *(int64_t *)field = DURATION_NEVER;
-        else if (read_span(field, text, def->min, 3660 * DAY_MS) < 0)
-                return err_set(err, EINVAL,
-                               "must be a time such as 10s, 2m or 1h, or never, got `%s`", text);
+        else if (read_span(field, text, def->min, LIMIT_DAYS * DAY_MS) < 0)
+                return refuse_span(def, text, LIMIT_DAYS, ", or never", err);
         return 0;
 }
 
@@ -381,7 +393,7 @@ static int read_moment(int64_t *ret, const char *text)
                 while (unit < ARRAY_SIZE(units) &&
                        strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
                         unit++;
-                if (unit == ARRAY_SIZE(units) || n * units[unit].us > 3660 * 86400e6)
+                if (unit == ARRAY_SIZE(units) || n * units[unit].us > (double)LIMIT_DAYS * 86400e6)
                         return -EINVAL;
                 sum += n * units[unit].us;
                 text = end + strlen(units[unit].name);
@@ -396,10 +408,11 @@ OPTION_PARSER(value_moment)
         if (!strcmp(text, "failure"))
                 *(int64_t *)field = LOGS_FAILURE;
         else if (read_moment(field, text) < 0)
-                return err_set(err, EINVAL,
-                               "must be `failure`, or a time of the run such as 7.5s or 1m07s, got "
-                               "`%s`",
-                               text);
+                return err_set(
+                        err, EINVAL,
+                        "must be `failure`, or a time of the run such as 7.5s or 1m07s, up to "
+                        "%" PRId64 "d, got `%s`",
+                        LIMIT_DAYS, text);
         return 0;
 }
 
@@ -419,8 +432,9 @@ OPTION_PARSER(value_size)
         }
         if (*rest || n > SIZE_MOST >> shift || n << shift < def->min)
                 return err_set(err, EINVAL,
-                               "must be a size such as 512M or 2G, from 1M to 1024T, got `%s`",
-                               text);
+                               "must be a size from %ldM to %" PRId64
+                               "T, such as 512M or 2G, got `%s`",
+                               def->min >> 20, SIZE_MOST >> 40, text);
         *(int64_t *)field = n << shift;
         return 0;
 }
