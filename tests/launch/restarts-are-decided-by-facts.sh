@@ -109,6 +109,18 @@ is 'an attempt without does not count before the second' "$(decisions)" \
 auto --progress-file "$PWD/ckpt.*" sh -c "$(rank_one '[ $HN_RESTART -ge 2 ] || : >'"$PWD"'/ckpt.$HN_RESTART; exit 3')"
 is 'a newer file is progress, too' "$(decisions)" \
     '1:exit:same hosts:b 2:exit:same hosts:b 3:exit:same hosts:b 4:exit:stop:b'
+# Steps do not protect a host that faults each time.
+wins='echo step $((HN_RESTART + 1)); sleep 0.2'
+auto --progress-re 'step ([0-9]+)' sh -c "[ \$NODE = b ] || [ \$HN_RESTART = 3 ] || exec sleep 60; $wins; [ \$NODE != b ] || kill -SEGV \$\$"
+exits 'a host that faults in each attempt is replaced, although each wins a step' 0
+is 'the third time' "$(decisions)" '1:fault:same hosts:b 2:fault:same hosts:b 3:fault:host out:b 4:-:-:-'
+has 'with the reason' "$ERR" 'host out: 3 times on b, and on no other host'
+auto --bad-hosts "$PWD/bad" --progress-re 'step ([0-9]+)' sh -c "$(ends 4 "$wins; kill -SEGV \$\$")"
+exits 'a fault that goes with its rank ends nothing while steps are won' 0
+is 'and no other host is put out' "$(decisions)" \
+    '1:fault:same hosts:b 2:fault:same hosts:b 3:fault:host out:b 4:fault:same hosts:c 5:-:-:-'
+has 'which is told' "$ERR" 'attempt 5 in 4 s: same hosts: the failure of b came again on c: no host is to blame'
+is 'nor is one noted for later runs' "$(grep -s '"b"\|"c"' bad)" ''
 auto --no-progress 2 sh -c "$(rank_one 'kill -KILL $$')"
 has '--no-progress is the number of attempts in all' "$ERR" 'no attempt 3: 2 attempts without progress'
 auto --max-restarts 1 sh -c "$(rank_one 'kill -KILL $$')"

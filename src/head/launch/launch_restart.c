@@ -19,6 +19,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "head/core/json_text.h"
+#include "head/job/job_spares.h"
 #include "head/launch/launch_bad_hosts.h"
 #include "head/launch/launch_private.h"
 #include "head/model/restart_rule.h"
@@ -258,11 +259,20 @@ static void begin_attempt(struct launch *l)
         r->began_us = r->won_us = events_now_us(&l->events);
 }
 
+/* Whether the job can go on when a host is put out. */
+static bool is_replaceable(const struct launch *l)
+{
+        int least = options_min_nodes(&l->o);
+
+        return job_spares(l->run.job) || (least && l->plan.num_nodes > least);
+}
+
 static bool decide_next(struct launch *l)
 {
         struct launch_restart *r = l->end.restart;
         const struct restart_history h = { r->past, r->n };
-        const struct restart_limits limits = { l->o.restart.give_up, l->o.restart.no_progress };
+        const struct restart_limits limits = { l->o.restart.give_up, l->o.restart.no_progress,
+                                               is_replaceable(l) };
         struct evidence_facts facts = { .plan = &l->plan,
                                         .hosts = &l->hosts,
                                         .give_up = limits.give_up,

@@ -2,7 +2,7 @@
 /*
  * The function of a row returns whether it decides, with the reason. The first that does wins; the
  * last one always does. It sees struct restart_trial: the evidence, and the
- * earlier attempts since the last one with progress.
+ * earlier attempts since the last one with progress; for a failure that may be a host's, all.
  *
  * --no-progress is checked behind the rows that start the same hosts again. It counts attempts that
  * no retired host explains.
@@ -16,11 +16,14 @@
 
 enum {
         OWN_HOSTS =
-                2 /* retired for one failure of the node alone; on a third it is the program's */
+                2, /* retired for one failure of the node alone; on a third it is the program's */
+        TIMES_OUT = 3, /* failures on one host and no other that put the host out in spite of
+                          progress */
 };
 
 struct restart_trial {
-        const struct restart_past *past; /* without progress */
+        const struct restart_history *all;
+        const struct restart_past *past; /* of .all: those without progress */
         size_t n;
         const struct evidence *now;
         const struct restart_limits *limits;
@@ -156,37 +159,78 @@ static bool decide_node(const struct restart_trial *t)
         return set_decision(t, RESTART_HOST_OUT, "what failed belongs to %s alone", t->now->host);
 }
 
+/* Earlier attempts with a failure that may be a host's. */
+struct suspicion {
+        bool again;          /* on this host, without progress between */
+        const char *shared;  /* another host with the same, without progress between */
+        const char *retired; /* another host put out for the same, in any attempt */
+        bool elsewhere;      /* any other host has had one of the kind */
+        int times;           /* on this host, in all attempts and now */
+};
+
 /* A signal of a fault on another host is the program's at once; a hang only after a host was put
- * out for it; the driver's word about a GPU never. */
+ * out; the driver's word about a GPU never. */
+static void read_suspicion(struct suspicion *ret, const struct restart_trial *t)
+{
+        const struct evidence *now = t->now;
+        bool fault = now->kind == EVIDENCE_FAULT, hang = now->kind == EVIDENCE_HANG;
+
+        *ret = (struct suspicion){ .times = 1 };
+        for (size_t i = 0; i < t->all->n; i++) {
+                const struct restart_past *p = &t->all->v[i];
+                bool counts = p >= t->past, out = p->verb == RESTART_HOST_OUT;
+
+                if (p->evidence.kind != now->kind)
+                        continue;
+                ret->elsewhere |= (fault || hang) && !is_same_host(&p->evidence, now);
+                if (p->evidence.signal != now->signal)
+                        continue;
+                if (is_same_host(&p->evidence, now)) {
+                        ret->again |= counts;
+                        ret->times++;
+                        continue;
+                }
+                if (*p->evidence.host && counts && (fault || (hang && out)))
+                        ret->shared = p->evidence.host;
+                if ((fault || hang) && out)
+                        ret->retired = p->evidence.host;
+        }
+}
+
 static bool decide_suspect(const struct restart_trial *t)
 {
-        const struct evidence *now = t->now, *other = NULL;
+        const struct evidence *now = t->now;
+        struct suspicion s;
         char what[140] = "";
-        bool again = false;
 
         if ((now->kind != EVIDENCE_FAULT && now->kind != EVIDENCE_GPU &&
              now->kind != EVIDENCE_HANG) ||
             !*now->host)
                 return false;
-        for (size_t i = 0; i < t->n; i++) {
-                const struct evidence *e = &t->past[i].evidence;
-                bool out = t->past[i].verb == RESTART_HOST_OUT;
-
-                if (e->kind != now->kind || e->signal != now->signal)
-                        continue;
-                if (is_same_host(e, now))
-                        again = true;
-                else if (*e->host &&
-                         (now->kind == EVIDENCE_FAULT || (now->kind == EVIDENCE_HANG && out)))
-                        other = e;
-        }
+        read_suspicion(&s, t);
         if (*now->gpu)
                 snprintf(what, sizeof(what), "%s: ", now->gpu);
-        if (other && !now->progress)
-                return set_program_decision(t, other->host);
-        if (again)
+        if (s.shared)
+                return set_program_decision(t, s.shared);
+        if (s.again)
                 return set_decision(t, RESTART_HOST_OUT, "%sa second time on %s, without progress",
                                     what, now->host);
+        if (s.retired) {
+                t->decision->acquits = true;
+                return set_decision(t, RESTART_SAME,
+                                    "the failure of %s came again on %s: no host is to blame",
+                                    s.retired, now->host);
+        }
+        if (s.elsewhere)
+                return set_decision(t, RESTART_SAME, "%s%s is not the only host with it", what,
+                                    now->host);
+        if (s.times >= TIMES_OUT && t->limits->replaceable)
+                return set_decision(t, RESTART_HOST_OUT, "%s%d times on %s%s", what, s.times,
+                                    now->host,
+                                    now->kind == EVIDENCE_GPU ? "" : ", and on no other host");
+        if (s.times > 1)
+                return set_decision(t, RESTART_SAME, "%s%d times on %s, with progress between",
+                                    what, s.times, now->host);
         return set_decision(t, RESTART_SAME, "%sthe first time on %s", what, now->host);
 }
 
@@ -231,7 +275,9 @@ const struct restart_rule restart_rules[] = {
           "names one host (not where there is one host only)",
           "the same hosts; a second time on the same host: that host out. The same signal on "
           "another "
-          "host, or a hang on another host after one is out: stop, it is the program's",
+          "host, or a hang on another host after one is out: stop, it is the program's. With "
+          "progress between: the third time on one host and no other, that host out, if the job "
+          "can do without it; then on another host: the same hosts, none is to blame",
           decide_suspect },
         { "the kernel's out-of-memory killer; a full or read-only file system that is not of one "
           "node alone",
@@ -248,7 +294,7 @@ const size_t restart_rule_count = ARRAY_SIZE(restart_rules);
 void restart_decide(struct restart_decision *ret, const struct restart_history *h,
                     const struct evidence *now, const struct restart_limits *l)
 {
-        struct restart_trial t = { .now = now, .limits = l, .decision = ret };
+        struct restart_trial t = { .all = h, .now = now, .limits = l, .decision = ret };
         size_t first = now->progress ? h->n : 0;
         int in_vain;
 

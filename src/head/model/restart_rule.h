@@ -3,9 +3,9 @@
  * Restart_rule: the decision about the next attempt, from the evidence of all attempts so far
  *
  * Pure. The rows of restart_rules are tried in their order; `hnlaunch explain restart` prints them.
- * Only attempts without progress count: one that has won steps makes all before it forgotten. A
- * host is put out only where the evidence names it, and is acquitted when the same failure shows
- * on another host.
+ * Only attempts without progress count: one that has won steps makes all before it forgotten, but
+ * for faults and hangs of one host and no other. Only a host that the evidence names
+ * is put out, and is acquitted when the same failure shows on another host.
  */
 #pragma once
 
@@ -34,6 +34,8 @@ struct restart_history {
 struct restart_limits {
         int give_up;     /* --give-up */
         int no_progress; /* --no-progress: attempts in all */
+        /* Another host can take a place, or the job can go on without one. */
+        bool replaceable;
 };
 
 struct restart_decision {

@@ -166,7 +166,8 @@ static void put_restart_rules(size_t columns)
         fputs("restart: ", stdout);
         explain_put_wrapped(columns, 9,
                             "what follows a failure with --restart auto; the first row that fits "
-                            "decides, and only attempts without progress count");
+                            "decides, and only attempts without progress count but where a row "
+                            "speaks of progress");
         for (size_t i = 0; i < restart_rule_count; i++) {
                 fputs("\n  seen:     ", stdout);
                 explain_put_wrapped(columns, 12, restart_rules[i].seen);

@@ -7,11 +7,11 @@
 
 #include "lib/unit.h"
 
-static const struct restart_limits limits = { 93, 3 };
+static const struct restart_limits limits = { 93, 3, true };
 
 /* Makes a history from attempts given in turn, and keeps the last decision. */
 struct series {
-        struct restart_past past[16];
+        struct restart_past past[20];
         size_t n;
         struct restart_decision d;
 };
@@ -228,6 +228,79 @@ TEST(progress_lets_a_fault_be_forgotten)
         IS(add(&s, won(fault(SIGSEGV, "b"))), SAME);
         IS(add(&s, fault(SIGSEGV, "b")), SAME);
         IS(add(&s, fault(SIGSEGV, "b")), HOST_OUT);
+}
+
+TEST(progress_protects_no_host_that_faults_again_and_again)
+{
+        struct series s = { 0 }, mixed = { 0 }, signals = { 0 }, gpu = { 0 }, hang = { 0 };
+
+        IS(add(&s, won(fault(SIGSEGV, "a"))), SAME);
+        SAYS(s, "the first time on a");
+        IS(add(&s, won(fault(SIGSEGV, "a"))), SAME);
+        SAYS(s, "2 times on a, with progress between");
+        IS(add(&s, won(fault(SIGSEGV, "a"))), HOST_OUT);
+        SAYS(s, "3 times on a, and on no other host");
+        IS(add(&mixed, fault(SIGSEGV, "a")), SAME);
+        IS(add(&mixed, won(exits(1, "KeyError", "b"))), SAME);
+        IS(add(&mixed, won(fault(SIGSEGV, "a"))), SAME);
+        IS(add(&mixed, fault(SIGSEGV, "a")), HOST_OUT);
+        IS(add(&signals, won(fault(SIGSEGV, "a"))), SAME);
+        IS(add(&signals, won(fault(SIGBUS, "a"))), SAME);
+        IS(add(&signals, won(fault(SIGSEGV, "a"))), SAME);
+        IS(add(&signals, won(fault(SIGSEGV, "a"))), HOST_OUT);
+        for (int i = 0; i < 3; i++) {
+                IS(add(&gpu, won(of(EVIDENCE_GPU, i < 2 ? "a" : "b"))), SAME);
+                assert_int_equal(add(&hang, won(of(EVIDENCE_HANG, "a"))),
+                                 i < 2 ? RESTART_SAME : RESTART_HOST_OUT);
+        }
+        IS(add(&gpu, won(of(EVIDENCE_GPU, "a"))), HOST_OUT);
+        assert_string_equal(gpu.d.reason, "3 times on a"); /* b had one, too */
+}
+
+TEST(faults_of_several_hosts_with_progress_are_no_hosts)
+{
+        struct series s = { 0 }, signals = { 0 }, hang = { 0 };
+
+        IS(add(&s, won(fault(SIGSEGV, "b"))), SAME);
+        IS(add(&signals, won(fault(SIGABRT, "b"))), SAME); /* another signal is a fault, too */
+        IS(add(&hang, won(of(EVIDENCE_HANG, "b"))), SAME);
+        for (int i = 0; i < 16; i++) {
+                IS(add(&s, won(fault(SIGSEGV, "a"))), SAME);
+                IS(add(&signals, won(fault(SIGSEGV, "a"))), SAME);
+                IS(add(&hang, won(of(EVIDENCE_HANG, "a"))), SAME);
+        }
+        SAYS(s, "a is not the only host with it");
+}
+
+TEST(a_fault_that_moves_with_its_rank_acquits_the_host)
+{
+        struct series s = { 0 };
+
+        for (int i = 0; i < 2; i++)
+                IS(add(&s, won(fault(SIGSEGV, "a"))), SAME);
+        IS(add(&s, won(fault(SIGSEGV, "a"))), HOST_OUT);
+        for (int i = 0; i < 10; i++) {
+                IS(add(&s, won(fault(SIGSEGV, "b"))), SAME);
+                assert_true(s.d.acquits);
+                assert_true(restart_acquits(&s.past[2], &s.past[s.n - 1].evidence));
+        }
+        SAYS(s, "the failure of a came again on b: no host is to blame");
+}
+
+TEST(a_host_that_nothing_can_replace_stays_while_steps_are_won)
+{
+        const struct restart_limits alone = { 93, 3, false };
+        struct series s = { 0 };
+
+        for (int i = 0; i < 16; i++) {
+                const struct restart_history h = { s.past, s.n };
+                struct evidence e = won(fault(SIGSEGV, "a"));
+
+                restart_decide(&s.d, &h, &e, &alone);
+                assert_int_equal(s.d.verb, RESTART_SAME);
+                s.past[s.n++] = (struct restart_past){ e, s.d.verb };
+        }
+        SAYS(s, "16 times on a, with progress between");
 }
 
 TEST(broken_gpus_of_two_hosts_are_two_broken_gpus)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 1,000 seeded failures of 12 kinds on 64 simulated nodes: the outcome is made as agents report it,
+ * 1,000 seeded failures of 14 kinds on 64 simulated nodes: the outcome is made as agents report it,
  * the evidence is collected from it, and the decision is obeyed until the job ends.
  */
 #include <errno.h>
@@ -19,13 +19,15 @@ enum trouble {
         HOST_DIES,
         TMP_FULL,
         NO_PROCESS,
-        BAD_MEMORY,  /* SIGSEGV of a rank there */
-        BAD_GPU,     /* ECC */
-        HANGS_THERE, /* the verdict names it */
+        BAD_MEMORY,    /* SIGSEGV of a rank there */
+        BAD_GPU,       /* ECC */
+        FAULTS_SLOWLY, /* SIGSEGV, after steps were won */
+        HANGS_THERE,   /* the verdict names it */
         /* with the program: no host is to be put out */
         BUG_TEXT,  /* an exception with changing numbers on a random rank */
         BUG_CODE,  /* exit 3, without a word */
         BUG_FAULT, /* SIGSEGV on a random rank */
+        BUG_SLOW,  /* the same after steps were won, some times; or always on the same rank */
         GIVES_UP,
         /* with what all nodes share */
         DISK_FULL,
@@ -41,7 +43,7 @@ struct storm {
         int place[NODES];             /* host of each node of the job */
         bool bad[NODES + SPARES];     /* its hosts */
         bool retired[NODES + SPARES]; /* in the end */
-        int next_spare, passes;
+        int next_spare, passes, victim;
         int sure;          /* attempts after a failure of the program was certain */
         const char *words; /* of the rank that fails first */
         int loud;
@@ -155,7 +157,13 @@ static bool run_attempt(struct storm *s, struct outcome *o)
                          pick(1000));
                 fail_rank(s, o, rank, 1 << 8, s->buffer);
                 return true;
+        case BUG_SLOW:
+                if (s->passes-- <= 0)
+                        return false;
+                fail_rank(s, o, s->victim < 0 ? rank : s->victim, SIGSEGV, "");
+                return true;
         case BAD_MEMORY:
+        case FAULTS_SLOWLY:
         case BUG_FAULT:
                 fail_rank(s, o, rank, SIGSEGV, "");
                 return true;
@@ -218,8 +226,9 @@ static bool is_certain(const struct storm *s, size_t attempts)
 /* Runs a job to its end. Returns whether that is a success. */
 static bool run_job(struct storm *s)
 {
-        const struct restart_limits limits = { 93, 3 };
-        struct evidence_facts facts = { &s->plan, &s->hosts, 93, false, ask, NULL };
+        const struct restart_limits limits = { 93, 3, true };
+        bool wins = s->trouble == FAULTS_SLOWLY || s->trouble == BUG_SLOW;
+        struct evidence_facts facts = { &s->plan, &s->hosts, 93, wins, ask, NULL };
         struct restart_past *past = calloc(ATTEMPTS_MAX, sizeof(*past));
         bool well = false, stopped = false;
         size_t n = 0;
@@ -261,6 +270,9 @@ static void set_up_storm(struct storm *s, int round)
         s->trouble = (enum trouble)(round % TROUBLES);
         s->next_spare = NODES;
         s->passes = 1 + pick(2);
+        s->victim = s->trouble == BUG_SLOW && pick(2) ? pick(NODES * PPN) : -1;
+        if (s->trouble == BUG_SLOW)
+                s->passes = 4 + pick(12);
         for (int i = 0; i < NODES; i++)
                 s->place[i] = i;
         for (int i = 0; i < NODES * PPN; i++)
@@ -293,7 +305,7 @@ TEST(a_thousand_failures_blame_the_right_hosts)
                 set_up_storm(&s, round);
                 well = run_job(&s);
                 ended_well += well;
-                should += s.trouble <= HANGS_THERE || s.trouble == PASSES;
+                should += s.trouble <= HANGS_THERE || s.trouble == BUG_SLOW || s.trouble == PASSES;
                 for (int i = 0; i < NODES + SPARES; i++) {
                         bad += s.bad[i];
                         found += s.bad[i] && s.retired[i];
