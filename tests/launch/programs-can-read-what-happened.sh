@@ -49,7 +49,7 @@ is 'the events and their fields' "$(sort shapes)" "$(sort <<<"node.connected nod
 node.ready node=0 host=localhost uploaded=False
 run.start run=* nodes=1 ranks=2
 $attempt
-run.restart node=0 host=localhost rank=1 attempt=1 spares=0 text=*
+run.restart node=0 host=localhost rank=1 attempt=1 spares=0 ms=0 text=*
 $attempt
 run.end rank=1 code=3 hn=HN502 text=*")"
 is 'the first and the last' "$(sed -n '1p;$p' shapes)" $'node.connected node=0 host=localhost\nrun.end rank=1 code=3 hn=HN502 text=*'

@@ -55,6 +55,9 @@ auto --spares 2 sh -c "$(ends 2 '[ $HN_RESTART = 0 ] && kill -BUS $$; kill -KILL
 exits '--spares alone: the job ends well' 0
 is 'each restart tells how many spare hosts are left' \
     "$(sed -n 's/.*"run.restart".*"spares":\([0-9]*\),.*/\1/p' logs/latest/events.ndjson | xargs)" '2 1'
+auto --nodes 2 --spares auto sh -c "$(ends 1 'kill -KILL $PPID')"
+is 'and names the host that failed, not the one in its place' \
+    "$(sed -n 's/.*"run.restart".*"host":"\([a-z]\)".*/\1/p' logs/latest/events.ndjson | xargs)" b
 printf 'n slots=1\nn1 slots=1\nn12 slots=1 spare\n' >hosts
 auto sh -c "$(ends 1 'kill -KILL $PPID')"
 hn report

@@ -464,11 +464,14 @@ static void describe_next(const struct job *j, const struct job_next *next, cons
 static int begin_again(struct job *j, struct plan *plan, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
-        char why[640], text[1400], pause[32] = "";
+        char why[640], host[256] = "", text[1400], pause[32] = "";
         uint64_t ms;
         int r;
 
-        job_sentence(j, c, why, sizeof(why)); /* a node that dials in again may have another name */
+        /* Another host may take the place of the node, or one that dials in another name. */
+        job_sentence(j, c, why, sizeof(why));
+        if (c->node >= 0)
+                snprintf(host, sizeof(host), "%s", j->config.hosts->v[c->node].name);
         ms = c->kind == CAUSE_DRAIN ? 0 : next_backoff_ms(j);
         drop_leaving(j);
         if (next)
@@ -483,14 +486,14 @@ static int begin_again(struct job *j, struct plan *plan, const struct job_next *
                 snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
         describe_next(j, next, pause, why, text, sizeof(text));
         log_line(LOG_WARN, "%s", text);
-        events_emit(j->config.events,
-                    (struct event){ .kind = EVENT_RESTART,
-                                    .node = c->node,
-                                    .rank = c->rank,
-                                    .value = j->attempt.number,
-                                    .count = (int64_t)job_spares(j),
-                                    .host = c->node >= 0 ? j->config.hosts->v[c->node].name : NULL,
-                                    .text = why });
+        events_emit(j->config.events, (struct event){ .kind = EVENT_RESTART,
+                                                      .node = c->node,
+                                                      .rank = c->rank,
+                                                      .value = j->attempt.number,
+                                                      .count = (int64_t)job_spares(j),
+                                                      .pause_ms = (int64_t)ms,
+                                                      .host = c->node >= 0 ? host : NULL,
+                                                      .text = why });
         forget_attempt(j);
         if (ms)
                 sleep_restart(j, ms, 0, false);

@@ -38,11 +38,12 @@ enum event_kind {
         EVENT_HANG,    /* a hang was found: rank = the first odd one, value = milliseconds, text */
         EVENT_LIBRARY, /* ranks have loaded another version of a library than before: text = name
                           and version */
-        EVENT_RANK_EXITED,  /* value = exit code, or -signal */
-        EVENT_RANK_REPORT,  /* hn_report_error(): text */
-        EVENT_STOP,         /* the job shall stop: text = reason */
-        EVENT_SIGNAL,       /* to all ranks: value = its number, text = signal and sender */
-        EVENT_RESTART,      /* value = next attempt, count = spare hosts left, text = reason */
+        EVENT_RANK_EXITED, /* value = exit code, or -signal */
+        EVENT_RANK_REPORT, /* hn_report_error(): text */
+        EVENT_STOP,        /* the job shall stop: text = reason */
+        EVENT_SIGNAL,      /* to all ranks: value = its number, text = signal and sender */
+        /* value = next attempt, count = spare hosts left, pause_ms, text = reason */
+        EVENT_RESTART,
         EVENT_DECISION,     /* --restart auto: value = the attempt that has ended, from 1, text */
         EVENT_NODE_RETIRED, /* the job uses the host no longer: text = reason */
         EVENT_NODE_DRAINED, /* the same after a drain: text = the order */
@@ -61,6 +62,7 @@ struct event {
         int64_t us;     /* since the start of hnlaunch; filled by events_emit() */
         int node, rank; /* -1 = none */
         int64_t value, count;
+        int64_t pause_ms;  /* of EVENT_RESTART: before the ranks start again */
         const char *host;  /* lent, may be NULL */
         const char *text;  /* lent, may be NULL */
         const char *brief; /* of EVENT_STOP: the reason as its line has it, NULL = no line; lent */

@@ -128,8 +128,10 @@ static char *put_values(char *p, const struct event *e)
 
         if (names[e->kind])
                 p = put_number_member(p, names[e->kind], e->value);
-        if (e->kind == EVENT_RESTART)
+        if (e->kind == EVENT_RESTART) {
                 p = put_number_member(p, "spares", e->count);
+                p = put_number_member(p, "ms", e->pause_ms);
+        }
         if (e->kind == EVENT_RANK_PROGRESS && e->count)
                 p = put_number_member(p, "total", e->count);
         if (e->kind == EVENT_RANK_PROGRESS && !e->count)

@@ -43,9 +43,10 @@ TEST(members_follow_the_kind)
                                     .count = 2 },
                     "\"us\":1,\"ev\":\"run.shrunk\",\"nodes\":2,\"ranks\":6}\n");
         assert_line((struct event){ EVENT_RESTART, .us = 1, .node = 1, .rank = -1, .value = 1,
-                                    .count = 3, .host = "n1", .text = "lost node n1" },
+                                    .count = 3, .pause_ms = 2990, .host = "n1",
+                                    .text = "lost node n1" },
                     "\"us\":1,\"ev\":\"run.restart\",\"node\":1,\"host\":\"n1\",\"attempt\":1,"
-                    "\"spares\":3,\"text\":\"lost node n1\"}\n");
+                    "\"spares\":3,\"ms\":2990,\"text\":\"lost node n1\"}\n");
         assert_line((struct event){ EVENT_RANK_STARTED, .us = 0, .node = 0, .rank = 0,
                                     .value = 4194303, .host = "n0" },
                     "\"us\":0,\"ev\":\"rank.started\",\"node\":0,\"host\":\"n0\",\"rank\":0,"
