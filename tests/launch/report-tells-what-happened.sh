@@ -63,7 +63,7 @@ is 'which is this one' "$(head -n 1 "$OUT" | cut -d: -f1)" "run $(newest)"
 
 hn report --json "$crashed"
 is 'the names of the report are a promise' "$(field 'sorted(r)')" \
-    "['code', 'divergence', 'failed_us', 'nodes', 'phases', 'restarts', 'run', 'slow_node', 'slow_rank', 'v', 'verdict', 'why']"
+    "['code', 'divergence', 'failed_us', 'nodes', 'phases', 'restarts', 'run', 'slow_node', 'slow_rank', 'starts', 'v', 'verdict', 'why']"
 is 'and those of a node' "$(field 'sorted(r["nodes"][0])')" \
     "['clock_error_us', 'connected_us', 'ended_us', 'host', 'joined_us', 'lost', 'pushed_us', 'ranks', 'ready_us', 'started_us', 'trace', 'uploaded']"
 is 'of a phase' "$(field 'sorted(r["phases"][-1])')" "['from_us', 'host', 'last_us', 'median_us', 'phase', 'rank', 'until_us']"
@@ -189,6 +189,59 @@ hn report --json "$id"
 is 'the report is of the newest' "$(field "d['rank'], r['restarts']")" '(3, 1)'
 hn report "$id"
 is 'and names the rank of the restart once' "$(sed -n 's/.*run.restart//p' "$OUT" | grep -o 'rank 1 on' | wc -l)" 1
+
+# --- the start of each attempt ----------------------------------------------------------------------
+
+# shellcheck disable=SC2016
+hn --max-restarts 2 --local 2 --label none sh -c '[ "$HN_RESTART" = 2 ] || exit 4; exec "$1" end 0 5 1' sh "$failing"
+exits 'two failed attempts before a good one' 0
+id=$(run_id)
+hn report --json "$id"
+is 'each has its start' "$(field '[s["attempt"] for s in r["starts"]]')" '[1, 2, 3]'
+is 'with these names' "$(field 'sorted(r["starts"][1])')" "['attempt', 'from_us', 'ordered_us', 'phases']"
+is 'nodes stay connected' "$(field '[[p["phase"] for p in s["phases"]] for s in r["starts"]]')" \
+    "[['connect', 'agent', 'start'], ['start'], ['start', 'join']]"
+is 'the phases above are those of the first' "$(field 'r["phases"] == r["starts"][0]["phases"]')" True
+is 'a start begins when the attempt before has ended' \
+    "$(field 'all(a["phases"][-1]["until_us"] <= b["from_us"] <= b["ordered_us"] for a, b in zip(r["starts"], r["starts"][1:]))')" True
+is 'the second restart comes a second later' "$(field '[(s["ordered_us"] - s["from_us"]) // 1000000 for s in r["starts"][1:]]')" '[0, 1]'
+hn report "$id"
+is 'the text has one picture, and a line for each later start' \
+    "$(grep -cE '^critical path: |^later starts:|^  attempt [23]: after [0-9.]+m?s of waiting, ranks ran [0-9.]+m?s later: start rank [01] on localhost ' "$OUT")" 4
+hn report --html page.html "$id"
+is 'the page, too' "$(grep -cE '<p>Attempt [23]: after |Attempt 2: after [0-9.]+m?s of waiting, ranks ran ' page.html)" 2
+ok 'which is well-formed' check_page page.html
+sed -i 's/"ms":[0-9]*,//' "$(folder "$id")/events.ndjson"
+hn report --json "$id"
+is 'records of before, which do not tell the pause' "$(field '[(s["ordered_us"], len(s["phases"])) for s in r["starts"][1:]]')" '[(None, 0), (None, 1)]'
+
+# Rank 1 loses its host, and c comes in its place.
+cat >start-at <<'END'
+#!/bin/sh
+[ "$1" != "$NOT_AT" ] || exit 9
+shift
+exec "$@"
+END
+chmod +x start-at
+printf 'a slots=1\nb slots=1\nc slots=1\n' >hosts
+nodes=(-H hosts --oversubscribe --start-with "$PWD/start-at {host}" --spares auto --nodes 2 --bad-hosts none --grace 1s --label none)
+# shellcheck disable=SC2016
+hn "${nodes[@]}" --restart auto --max-restarts 1 sh -c '[ $HN_RESTART = 0 ] || exit 0; [ $RANK = 1 ] || exec sleep 60; sleep 0.2; kill -KILL $PPID'
+exits 'a run that loses a host' 0
+hn report --json
+is 'its phases have the hosts of their attempt' \
+    "$(field "{p['host'] for p in r['phases']} <= {'a', 'b'}, [p['host'] for p in r['starts'][1]['phases'][:2]]")" "(True, ['c', 'c'])"
+hn report
+ok 'the first start names the lost host' grep -qE '^b +C.* lost$' "$OUT"
+is 'and not the one that came later' "$(grep -c '^c ' "$OUT")" 0
+NOT_AT=b hn "${nodes[@]}" true
+exits 'a host that fails before the start is replaced' 0
+hn report
+is 'both have a row' "$(sed -nE 's/^([abc]) +[A-Z. ]*(<- .*)?$/\1/p' "$OUT" | xargs)" 'a b c'
+ok 'one was not reached' grep -qE '^b .* not reached$' "$OUT"
+ok 'the other is well' grep -qE '^c +C' "$OUT"
+hn report --json
+is 'of which JSON has the one that came' "$(field "[(n['host'], n['lost']) for n in r['nodes']]")" "[('a', False), ('c', False)]"
 
 start --local 4 --hang-after 1s --label none "$failing" sleep 2 5 5
 hang_is_told() { grep -q 'HN811\|failed after' "$ERR"; }

@@ -26,6 +26,7 @@ enum {
         HANG_FILE_MAX = 64 << 20,
         SAME_MOMENT_US = 10000, /* of two records of the same end */
 };
+static const int64_t PAUSE_MAX_MS = INT64_C(86400000);
 
 static int64_t read_json_number(const json_t *j, const char *name, int64_t missing)
 {
@@ -202,13 +203,8 @@ static void make_places(struct story *s)
         }
         for (i = 0; i < s->n_nodes; i++) {
                 node = json_array_get(nodes, i);
-                s->nodes[i] = (struct story_node){ .connected_us = -1,
-                                                   .ready_us = -1,
-                                                   .pushed_us = -1,
-                                                   .started_us = -1,
-                                                   .joined_us = -1,
-                                                   .ended_us = -1 };
-                s->nodes[i].host = xstrdup(json_member(node, "host"));
+                s->nodes[i].node = (int)i;
+                story_start_replace_host(s, &s->nodes[i], json_member(node, "host"));
                 json_array_foreach(json_object_get(node, "ranks"), k, rank)
                 {
                         json_int_t at = json_integer_value(rank);
@@ -229,12 +225,14 @@ struct told_event {
         const json_t *j;
 };
 
-static void take_node_event(struct story_node *n, const struct told_event *e)
+static void take_node_event(struct story *s, const struct told_event *e)
 {
-        if (!strcmp(e->ev, "node.ready") && *json_member(e->j, "host")) {
-                free(n->host); /* another host may have taken the place */
-                n->host = xstrdup(json_member(e->j, "host"));
-        }
+        struct story_node *n = &s->nodes[e->node];
+        const char *host = json_member(e->j, "host");
+        bool reached = !strcmp(e->ev, "node.connected") || !strcmp(e->ev, "node.ready");
+
+        if ((reached || !strcmp(e->ev, "node.failed")) && *host && strcmp(host, n->host) != 0)
+                story_start_replace_host(s, n, host);
         if (!strcmp(e->ev, "node.connected"))
                 n->connected_us = e->us;
         else if (!strcmp(e->ev, "node.ready"))
@@ -255,6 +253,7 @@ static void take_rank_event(struct story *s, const struct told_event *e)
 
         if (!strcmp(e->ev, "rank.started")) {
                 *r = (struct story_rank){ e->us, -1, -1, 0, 0 };
+                s->starts.now.ordered_us = MIN(s->starts.now.ordered_us, e->us);
                 if (e->node >= 0)
                         s->node_of[e->rank] = e->node; /* a spare host may have taken the rank */
         } else if (!strcmp(e->ev, "rank.joined")) {
@@ -282,10 +281,11 @@ static bool is_worth_a_note(const char *ev)
 
 static void take_event_of_run(struct story *s, const struct told_event *e)
 {
+        int64_t pause_ms = read_json_number(e->j, "ms", -1);
         bool decision;
 
         if (!strcmp(e->ev, "run.start"))
-                s->times.ordered_us = e->us;
+                s->times.ordered_us = s->starts.now.ordered_us = e->us;
         else if (!strcmp(e->ev, "run.stop") && s->times.stop_us < 0)
                 s->times.stop_us = e->us;
         else if (!strcmp(e->ev, "run.end"))
@@ -294,6 +294,9 @@ static void take_event_of_run(struct story *s, const struct told_event *e)
                 s->restarts++;
                 s->times.restarted_us = e->us;
                 s->times.stop_us = -1;
+                if (pause_ms >= 0)
+                        s->starts.now.ordered_us =
+                                MIN(e->us, INT64_MAX / 2) + MIN(pause_ms, PAUSE_MAX_MS) * 1000;
         }
         if (!strcmp(e->ev, "run.shrunk"))
                 s->n_ranks = (size_t)MAX(
@@ -307,37 +310,75 @@ static void take_event_of_run(struct story *s, const struct told_event *e)
                 };
 }
 
+/* Whether an event of a node may be the first that belongs to the next attempt. */
+static bool may_begin_attempt(const char *ev)
+{
+        static const char *const evs[] = { "node.connected", "node.ready", "node.failed",
+                                           "node.replaced",  "run.shrunk", "run.restart" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(evs); i++)
+                if (!strcmp(ev, evs[i]))
+                        return true;
+        return false;
+}
+
+static bool ends_attempt(const char *ev)
+{
+        return !strncmp(ev, "rank.", 5) || !strcmp(ev, "run.stop");
+}
+
+/* Returns by which events a next attempt begins. Hosts for it may be connected before
+ * run.restart. */
+static bool *mark_begins(const struct story *s)
+{
+        size_t n = json_array_size(s->events), first = n;
+        bool *begins = xcalloc(n, sizeof(*begins));
+
+        for (size_t i = 0; i < n; i++) {
+                const char *ev = json_member(json_array_get(s->events, i), "ev");
+
+                if (ends_attempt(ev))
+                        first = n;
+                else if (first == n && may_begin_attempt(ev))
+                        first = i;
+                if (!strcmp(ev, "run.restart")) {
+                        begins[first] = true;
+                        first = n;
+                }
+        }
+        return begins;
+}
+
 static void take_events(struct story *s)
 {
+        bool *begins = mark_begins(s);
+        int64_t ended_us = 0;
         const json_t *j;
         size_t i;
 
         s->notes = xcalloc(NOTES_MAX, sizeof(*s->notes));
+        s->starts.now.ordered_us = -1;
         json_array_foreach(s->events, i, j)
         {
                 struct told_event e = { json_member(j, "ev"), read_json_number(j, "us", 0),
                                         (int)read_json_number(j, "node", -1),
                                         (int)read_json_number(j, "rank", -1), j };
 
+                if (begins[i])
+                        story_start_add(s, ended_us);
+                if (ends_attempt(e.ev))
+                        ended_us = e.us;
                 e.node = e.node >= 0 && (size_t)e.node < s->n_nodes ? e.node : -1;
                 e.rank = e.rank >= 0 && (size_t)e.rank < s->n_ranks ? e.rank : -1;
                 take_event_of_run(s, &e);
                 if (!strncmp(e.ev, "rank.", 5) && e.rank >= 0)
                         take_rank_event(s, &e);
                 else if (e.node >= 0)
-                        take_node_event(&s->nodes[e.node], &e);
+                        take_node_event(s, &e);
         }
-        for (i = 0; i < s->n_ranks; i++) {
-                const struct story_rank *r = &s->ranks[i];
-                struct story_node *n = s->node_of[i] >= 0 ? &s->nodes[s->node_of[i]] : NULL;
-
-                if (!n)
-                        continue;
-                n->n_ranks++;
-                n->started_us = MAX(n->started_us, r->started_us);
-                n->joined_us = MAX(n->joined_us, r->joined_us);
-                n->ended_us = MAX(n->ended_us, r->exited_us);
-        }
+        story_start_add(s, ended_us);
+        story_start_sum_ranks(s, s->nodes);
+        free(begins);
 }
 
 /* --- traces ----------------------------------------------------------------------------------- */
@@ -466,92 +507,6 @@ static void find_explanations(struct story *s)
         free(follows);
 }
 
-/* --- the start -------------------------------------------------------------------------------- */
-
-static int compare_spans(const void *a, const void *b)
-{
-        int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-        return (x > y) - (x < y);
-}
-
-/* Adds a phase in which each of @n nodes or ranks went from @from() to @to(); below 0 = never.
- */
-static void add_phase(struct story *s, const char *name, char letter, size_t n, bool of_ranks,
-                      int64_t (*from)(const struct story *s, size_t i),
-                      int64_t (*to)(const struct story *s, size_t i))
-{
-        struct story_phase p = { name, letter, INT64_MAX, -1, -1, -1, 0, 0 };
-        int64_t *spans = xcalloc(n, sizeof(*spans));
-        size_t n_spans = 0;
-
-        for (size_t i = 0; i < n; i++) {
-                int64_t begin = from(s, i), end = to(s, i);
-
-                if (begin < 0 || end < begin)
-                        continue;
-                spans[n_spans++] = end - begin;
-                p.from_us = MIN(p.from_us, begin);
-                if (end <= p.until_us)
-                        continue;
-                p.until_us = end;
-                p.own_us = end - begin;
-                p.rank = of_ranks ? (int)i : -1;
-                p.node = of_ranks ? s->node_of[i] : (int)i;
-        }
-        if (n_spans) {
-                qsort(spans, n_spans, sizeof(*spans), compare_spans);
-                p.median_us = spans[n_spans / 2];
-                s->phases[s->n_phases++] = p;
-        }
-        free(spans);
-}
-
-static int64_t get_begin(const struct story *s UNUSED, size_t i UNUSED)
-{
-        return 0;
-}
-
-static int64_t get_connected(const struct story *s, size_t i)
-{
-        return s->nodes[i].connected_us;
-}
-
-static int64_t get_ready(const struct story *s, size_t i)
-{
-        return s->nodes[i].ready_us;
-}
-
-static int64_t get_pushed(const struct story *s, size_t i)
-{
-        return s->nodes[i].pushed_us;
-}
-
-static int64_t get_ordered(const struct story *s, size_t i UNUSED)
-{
-        return s->times.ordered_us;
-}
-
-static int64_t get_started(const struct story *s, size_t i)
-{
-        return s->ranks[i].started_us;
-}
-
-static int64_t get_joined(const struct story *s, size_t i)
-{
-        return s->ranks[i].joined_us;
-}
-
-static void find_phases(struct story *s)
-{
-        add_phase(s, "connect", 'C', s->n_nodes, false, get_begin, get_connected);
-        add_phase(s, "agent", 'A', s->n_nodes, false, get_connected, get_ready);
-        add_phase(s, "push", 'P', s->n_nodes, false, get_ready, get_pushed);
-        if (!s->restarts)
-                add_phase(s, "start", 'S', s->n_ranks, true, get_ordered, get_started);
-        add_phase(s, "join", 'J', s->n_ranks, true, get_started, get_joined);
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 
 int story_load(struct story *s, const char *id, struct error *err)
@@ -575,7 +530,6 @@ int story_load(struct story *s, const char *id, struct error *err)
         r = trace_log_load(&s->log, dir, "trace", &places, err);
         add_steps_of_events(s);
         trace_log_drop_before(&s->log, s->times.restarted_us);
-        find_phases(s);
         find_explanations(s);
         return r;
 }
@@ -589,6 +543,7 @@ void story_finish(struct story *s)
         json_decref(s->events);
         json_decref(s->failures);
         trace_log_finish(&s->log);
+        story_starts_finish(&s->starts);
         free(s->nodes);
         free(s->ranks);
         free(s->node_of);

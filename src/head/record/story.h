@@ -4,8 +4,8 @@
  *
  * Read from run.json, events.ndjson, summary.json, hang.txt and trace in the run's folder; each may
  * be missing or cut, as in a running or killed run. Of a run with restarts the newest
- * attempt is told. All times are microseconds since the start of hnlaunch; -1 = not known, or
- * never. Blocking, any thread.
+ * attempt is told, and the start of each. All times are microseconds since the start of hnlaunch;
+ * -1 = not known, or never. Blocking, any thread.
  */
 #pragma once
 
@@ -17,32 +17,13 @@
 #include "base/error.h"
 #include "head/record/divergence.h"
 #include "head/record/slow_node.h"
+#include "head/record/story_start.h"
 #include "head/record/trace_log.h"
-
-struct story_node {
-        char *host;
-        size_t n_ranks; /* in the newest attempt */
-        bool uploaded, failed, lost;
-        int64_t connected_us, ready_us, pushed_us;
-        int64_t started_us, joined_us, ended_us; /* of the last rank there */
-};
 
 struct story_rank {
         int64_t started_us, joined_us, exited_us;
         int code, signal; /* valid when exited_us is known */
 };
-
-/* A step of the start, done with the last node or rank. */
-struct story_phase {
-        const char *name; /* "connect", "join" ... */
-        char letter;      /* 'C', 'J' ... */
-        int64_t from_us, until_us;
-        int node, rank;    /* the last; rank -1 = a node */
-        int64_t own_us;    /* duration there */
-        int64_t median_us; /* duration elsewhere */
-};
-
-enum { STORY_PHASES = 5 };
 
 /* An event in words. */
 struct story_note {
@@ -74,8 +55,7 @@ struct story {
         struct story_rank *ranks;
         int *node_of; /* by rank */
         size_t n_nodes, n_ranks;
-        struct story_phase phases[STORY_PHASES];
-        size_t n_phases;
+        struct story_starts starts;
         struct story_note *notes;
         size_t n_notes;
         struct story_times times;

@@ -149,12 +149,23 @@ static void put_explanations(struct buf *to, const struct story *s)
 
 static void put_start(struct buf *to, const struct story *s)
 {
-        if (!s->n_phases)
+        static const char arrow[] = "\xe2\x86\x92";
+        const struct story_start *a = &s->starts.v[0];
+        size_t hidden = story_starts_hidden(s);
+
+        if (!a->n_phases && s->starts.n < 2)
                 return;
         buf_appends(to, "<section><h2>The start</h2>");
-        if (s->n_nodes > 1)
-                put_sentence(to, "<p>Critical path: ", story_path_text(s, "\xe2\x86\x92"), "</p>");
-        picture_start(to, s);
+        if (a->n_phases && s->n_nodes > 1)
+                put_sentence(to, "<p>Critical path: ", story_path_text(a, arrow), "</p>");
+        if (a->n_phases)
+                picture_start(to, s);
+        if (hidden > 1)
+                buf_printf(to, "<p class=\"dim\">%zu earlier starts again</p>\n", hidden - 1);
+        for (size_t i = MAX(hidden, (size_t)1); i < s->starts.n; i++) {
+                buf_printf(to, "<p>Attempt %zu: ", i + 1);
+                put_sentence(to, "", story_again_text(&s->starts.v[i], arrow), "</p>\n");
+        }
         buf_appends(to, "</section>\n");
 }
 

@@ -118,45 +118,35 @@ static void put_bar(const struct picture *p, char letter, const char *name, int6
                            x + width / 2, name);
 }
 
-static void put_start_row(const struct picture *p, const struct story *s, size_t node)
+static void put_start_row(const struct picture *p, const struct story *s,
+                          const struct story_node *n)
 {
-        const struct story_node *n = &s->nodes[node];
+        int64_t ordered_us = n->started_us < 0 ? -1 : s->starts.v[0].ordered_us;
 
         open_row(p, n->host, "", n->lost || n->failed);
         put_bar(p, 'C', "connect", n->connected_us < 0 ? -1 : 0, n->connected_us);
         put_bar(p, 'A', n->uploaded ? "agent, uploaded" : "agent", n->connected_us, n->ready_us);
         put_bar(p, 'P', "push", n->ready_us, n->pushed_us);
-        if (!s->restarts) {
-                put_bar(p, 'S', "start", n->started_us < 0 ? -1 : s->times.ordered_us,
-                        n->started_us);
-                put_bar(p, 'J', "join", n->started_us, n->joined_us);
-        }
+        put_bar(p, 'S', "start", ordered_us, n->started_us);
+        put_bar(p, 'J', "join", n->started_us, n->joined_us);
         if (n->lost || n->failed)
                 buf_printf(p->to, "<text x=\"100%%\" y=\"13\" text-anchor=\"end\">%s</text>",
                            n->lost ? "lost" : "not reached");
         buf_appends(p->to, "</svg>\n");
 }
 
-/* The join of a later attempt is far from the start. */
-static bool is_of_start(const struct story *s, const struct story_phase *p)
-{
-        return !s->restarts || p->letter != 'J';
-}
-
 void picture_start(struct buf *to, const struct story *s)
 {
-        struct picture p = { to, 0, 1, 0 };
-        size_t rows = MIN(s->n_nodes, (size_t)START_NODES);
+        const struct story_start *a = &s->starts.v[0];
+        struct picture p = { to, 0, story_start_end(a), 0 };
+        size_t rows = MIN(s->starts.n_rows, (size_t)START_NODES);
 
-        for (size_t i = 0; i < s->n_phases; i++)
-                if (is_of_start(s, &s->phases[i]))
-                        p.until_us = MAX(p.until_us, s->phases[i].until_us);
         open_picture(&p, rows > PAGE_ROWS ? "long" : "short", "The start of each node");
         for (size_t i = 0; i < rows; i++)
-                put_start_row(&p, s, i);
+                put_start_row(&p, s, &s->starts.rows[i]);
         open_keys(to);
-        for (size_t i = 0; i < s->n_phases; i++) {
-                const struct story_phase *ph = &s->phases[i];
+        for (size_t i = 0; i < a->n_phases; i++) {
+                const struct story_phase *ph = &a->phases[i];
                 CLEANUP(free_textp)
                 char *shape = xasprintf(
                              "<rect class=\"%c\" x=\"-7\" y=\"2\" width=\"14\" height=\"14\"/>",
@@ -164,11 +154,10 @@ void picture_start(struct buf *to, const struct story *s)
                      *words = xasprintf("%s %s", ph->name,
                                         story_span(ph->until_us - ph->from_us).text);
 
-                if (is_of_start(s, ph))
-                        put_key(to, shape, words);
+                put_key(to, shape, words);
         }
         buf_printf(to, "%s%s</p>", s->n_nodes > 1 ? "Gaps wait for other nodes." : "",
-                   rows < s->n_nodes ? " Only the first nodes are shown." : "");
+                   rows < s->starts.n_rows ? " Only the first nodes are shown." : "");
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */

@@ -107,28 +107,59 @@ char *story_where_text(const struct story *s)
 }
 
 /* "connect 1.1s | agent 0.4s | join 2.3s"; "" without phases */
-static char *describe_phases(const struct story *s)
+static char *describe_phases(const struct story_start *a)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
-        for (size_t i = 0; i < s->n_phases; i++)
-                buf_printf(&b, "%s%s %s", i ? " | " : "", s->phases[i].name,
-                           story_span(s->phases[i].until_us - s->phases[i].from_us).text);
+        for (size_t i = 0; i < a->n_phases; i++)
+                buf_printf(&b, "%s%s %s", i ? " | " : "", a->phases[i].name,
+                           story_span(a->phases[i].until_us - a->phases[i].from_us).text);
         return buf_steal(&b);
 }
 
-char *story_path_text(const struct story *s, const char *arrow)
+char *story_path_text(const struct story_start *a, const char *arrow)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
-        for (size_t i = 0; i < s->n_phases; i++) {
-                const struct story_phase *p = &s->phases[i];
-                CLEANUP(free_textp) char *place = describe_place(s, p->node, p->rank);
+        for (size_t i = 0; i < a->n_phases; i++) {
+                const struct story_phase *p = &a->phases[i];
 
-                buf_printf(&b, "%s%s%s%s %s %s", i ? " " : "", i ? arrow : "", i ? " " : "",
-                           p->name, place, story_span(p->own_us).text);
+                buf_printf(&b, "%s%s%s%s ", i ? " " : "", i ? arrow : "", i ? " " : "", p->name);
+                if (p->rank >= 0)
+                        buf_printf(&b, "rank %d on ", p->rank);
+                buf_printf(&b, "%s %s", p->host, story_span(p->own_us).text);
         }
         return buf_steal(&b);
+}
+
+/* Returns how long it took from the order to start to the start of the last rank; -1 = no rank was
+ * started, or the order is not known. */
+static int64_t find_ranks_start(const struct story_start *a)
+{
+        for (size_t i = 0; i < a->n_phases; i++)
+                if (a->phases[i].letter == 'S')
+                        return a->phases[i].until_us - a->ordered_us;
+        return -1;
+}
+
+char *story_again_text(const struct story_start *a, const char *arrow)
+{
+        CLEANUP(free_textp) char *path = story_path_text(a, arrow);
+        const struct story_span waited = story_span(MAX(a->ordered_us - a->from_us, INT64_C(0)));
+        int64_t took = find_ranks_start(a);
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        if (a->ordered_us >= 0)
+                buf_printf(&b, "after %s of waiting, ", waited.text);
+        if (took >= 0)
+                buf_printf(&b, "ranks ran %s later: ", story_span(took).text);
+        buf_appends(&b, *path ? path : "no rank was started");
+        return buf_steal(&b);
+}
+
+size_t story_starts_hidden(const struct story *s)
+{
+        return s->starts.n - MIN(s->starts.n, (size_t)ATTEMPTS);
 }
 
 char *story_divergence_text(const struct story *s)
@@ -276,26 +307,15 @@ static void draw_span(char *row, size_t width, double us_per_column, char letter
                 row[i] = letter;
 }
 
-/* The end of the start: the last phase. */
-static int64_t end_of_start(const struct story *s)
-{
-        int64_t end = 1;
-
-        for (size_t i = 0; i < s->n_phases; i++)
-                end = MAX(end, s->phases[i].until_us);
-        return end;
-}
-
 static void draw_node(const struct story *s, const struct story_node *n, char *row, size_t width)
 {
-        double us = (double)end_of_start(s) / (double)width;
+        const struct story_start *a = &s->starts.v[0];
+        double us = (double)story_start_end(a) / (double)width;
         int64_t last = MAX(n->started_us, n->joined_us);
 
         memset(row, '.', width);
         draw_span(row, width, us, 'J', n->started_us, n->joined_us);
-        if (!s->restarts)
-                draw_span(row, width, us, 'S', n->started_us < 0 ? -1 : s->times.ordered_us,
-                          n->started_us);
+        draw_span(row, width, us, 'S', n->started_us < 0 ? -1 : a->ordered_us, n->started_us);
         draw_span(row, width, us, 'P', n->ready_us, n->pushed_us);
         draw_span(row, width, us, 'A', n->connected_us, n->ready_us);
         draw_span(row, width, us, 'C', n->connected_us < 0 ? -1 : 0, n->connected_us);
@@ -303,30 +323,37 @@ static void draw_node(const struct story *s, const struct story_node *n, char *r
                 row[i] = ' ';
 }
 
-/* Appends the part of the node in a phase if the phase ended last there. */
-static void append_last_phases(struct buf *to, const struct story *s, size_t node)
+/* Whether a phase of the first start ended last on the node, with the host of the row. */
+static bool is_last_in(const struct story_phase *p, const struct story_node *row)
 {
-        const char *sep = "   <- ";
-
-        for (size_t i = 0; i < s->n_phases; i++)
-                if (s->phases[i].node == (int)node && s->n_nodes > 1) {
-                        buf_printf(to, "%s%s %s", sep, s->phases[i].name,
-                                   story_span(s->phases[i].own_us).text);
-                        sep = ", ";
-                }
-        if (s->nodes[node].failed || s->nodes[node].lost)
-                buf_printf(to, "%s%s", sep, s->nodes[node].lost ? "lost" : "not reached");
+        return p->node == row->node && !row->replaced;
 }
 
-/* Whether the picture has a row for the node: the first nodes, and the nodes of the critical path.
- */
-static bool has_row(const struct story *s, size_t node, size_t shown)
+/* Appends the part of the node in a phase if the phase ended last there. */
+static void append_last_phases(struct buf *to, const struct story *s, const struct story_node *row)
 {
-        bool is_last = s->nodes[node].failed || s->nodes[node].lost;
+        const struct story_start *a = &s->starts.v[0];
+        const char *sep = "   <- ";
 
-        for (size_t i = 0; i < s->n_phases; i++)
-                is_last |= s->phases[i].node == (int)node;
-        return s->n_nodes <= ROWS || is_last || shown < ROWS - STORY_PHASES;
+        for (size_t i = 0; i < a->n_phases; i++)
+                if (is_last_in(&a->phases[i], row) && s->n_nodes > 1) {
+                        buf_printf(to, "%s%s %s", sep, a->phases[i].name,
+                                   story_span(a->phases[i].own_us).text);
+                        sep = ", ";
+                }
+        if (row->failed || row->lost)
+                buf_printf(to, "%s%s", sep, row->lost ? "lost" : "not reached");
+}
+
+/* Whether the picture has the row: the first nodes, and the nodes of the critical path. */
+static bool is_row_shown(const struct story *s, const struct story_node *row, size_t shown)
+{
+        const struct story_start *a = &s->starts.v[0];
+        bool is_last = row->failed || row->lost;
+
+        for (size_t i = 0; i < a->n_phases; i++)
+                is_last |= is_last_in(&a->phases[i], row);
+        return s->starts.n_rows <= ROWS || is_last || shown < ROWS - STORY_PHASES;
 }
 
 static void append_host(struct buf *to, const char *host, size_t width)
@@ -337,46 +364,71 @@ static void append_host(struct buf *to, const char *host, size_t width)
         buf_printf(to, "%s%*s", text, (int)(width - MIN(used, width)), "");
 }
 
-static void print_start(struct buf *to, const struct story *s, size_t columns)
+static void print_start_rows(struct buf *to, const struct story *s, size_t columns)
 {
-        CLEANUP(free_textp) char *phases = describe_phases(s), *path = story_path_text(s, "->");
+        const struct story_starts *all = &s->starts;
         size_t name = 4, width, shown = 0, wide = columns ? columns : COLUMNS;
         char row[256];
 
-        if (!s->n_phases)
-                return;
-        buf_printf(to, "\nstart %s: %s\n", story_span(end_of_start(s)).text, phases);
-        buf_appends(to, "critical path: ");
-        printable_put(to, path, strlen(path));
-        buf_appends(to, "\n\n");
-        for (size_t i = 0; i < s->n_nodes; i++)
-                name = MAX(name, MIN(columns_count(s->nodes[i].host, strlen(s->nodes[i].host)),
+        for (size_t i = 0; i < all->n_rows; i++)
+                name = MAX(name, MIN(columns_count(all->rows[i].host, strlen(all->rows[i].host)),
                                      (size_t)HOST_COLUMNS));
         name = MIN(name, wide / 3);
         width = MIN(MAX(wide > name + 36 ? wide - name - 36 : 0, MIN(wide / 2, (size_t)20)),
                     sizeof(row) - 1);
         append_host(to, "node", name);
-        buf_printf(to, "  0%*s\n", (int)width - 1, story_span(end_of_start(s)).text);
-        for (size_t i = 0; i < s->n_nodes; i++) {
+        buf_printf(to, "  0%*s\n", (int)width - 1, story_span(story_start_end(all->v)).text);
+        for (size_t i = 0; i < all->n_rows; i++) {
                 struct buf line = BUF_INIT;
 
-                if (!has_row(s, i, shown))
+                if (!is_row_shown(s, &all->rows[i], shown))
                         continue;
                 shown++;
-                draw_node(s, &s->nodes[i], row, width);
-                append_host(to, s->nodes[i].host, name);
+                draw_node(s, &all->rows[i], row, width);
+                append_host(to, all->rows[i].host, name);
                 buf_appends(to, "  ");
                 buf_append(&line, row, width);
-                append_last_phases(&line, s, i);
+                append_last_phases(&line, s, &all->rows[i]);
                 CLEANUP(free_textp) char *text = buf_steal(&line);
 
                 put_story_row(to, text, columns, name + 2);
         }
-        if (shown < s->n_nodes)
-                buf_printf(to, "and %zu more; --html shows all\n", s->n_nodes - shown);
+        if (shown < all->n_rows)
+                buf_printf(to, "and %zu more; --html shows all\n", all->n_rows - shown);
         buf_printf(to, "C connect  A agent%s%sS start  J join  . waits for others\n",
-                   s->n_nodes && s->nodes[0].pushed_us >= 0 ? "  P push" : "",
+                   all->n_rows && all->rows[0].pushed_us >= 0 ? "  P push" : "",
                    wide < LEGEND_COLUMNS ? "\n" : "  ");
+}
+
+static void print_later_starts(struct buf *to, const struct story *s, size_t columns)
+{
+        size_t hidden = story_starts_hidden(s);
+
+        if (s->starts.n > 1)
+                buf_appends(to, "\nlater starts:\n");
+        if (hidden > 1)
+                buf_printf(to, "  %zu earlier ones\n", hidden - 1);
+        for (size_t i = MAX(hidden, (size_t)1); i < s->starts.n; i++) {
+                CLEANUP(free_textp) char *text = story_again_text(&s->starts.v[i], "->");
+
+                buf_printf(to, "  attempt %zu: ", i + 1);
+                put_story_row(to, text, columns, 13);
+        }
+}
+
+static void print_start(struct buf *to, const struct story *s, size_t columns)
+{
+        const struct story_start *a = &s->starts.v[0];
+        CLEANUP(free_textp) char *phases = describe_phases(a), *path = story_path_text(a, "->");
+
+        if (a->n_phases) {
+                buf_printf(to, "\nstart %s: %s\n", story_span(story_start_end(a)).text, phases);
+                buf_appends(to, "critical path: ");
+                printable_put(to, path, strlen(path));
+                buf_appends(to, "\n\n");
+                print_start_rows(to, s, columns);
+        }
+        print_later_starts(to, s, columns);
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -586,14 +638,16 @@ static json_t *json_place(const struct story *s, int node, int rank)
         return j;
 }
 
-static json_t *json_phases(const struct story *s)
+static json_t *json_phases(const struct story_start *a)
 {
         json_t *phases = json_array();
 
-        for (size_t i = 0; i < s->n_phases; i++) {
-                const struct story_phase *p = &s->phases[i];
-                json_t *j = json_place(s, p->node, p->rank);
+        for (size_t i = 0; i < a->n_phases; i++) {
+                const struct story_phase *p = &a->phases[i];
+                json_t *j = json_pack("{s:o}", "host", json_text(p->host));
 
+                if (p->rank >= 0)
+                        json_object_set_new(j, "rank", json_integer(p->rank));
                 json_object_set_new(j, "phase", json_string(p->name));
                 json_object_set_new(j, "from_us", json_us(p->from_us));
                 json_object_set_new(j, "until_us", json_us(p->until_us));
@@ -602,6 +656,21 @@ static json_t *json_phases(const struct story *s)
                 json_array_append_new(phases, j);
         }
         return phases;
+}
+
+static json_t *json_starts(const struct story *s)
+{
+        json_t *starts = json_array();
+
+        for (size_t i = 0; i < s->starts.n; i++) {
+                const struct story_start *a = &s->starts.v[i];
+
+                json_array_append_new(starts,
+                                      json_pack("{s:i, s:o, s:o, s:o}", "attempt", (int)i + 1,
+                                                "from_us", json_us(a->from_us), "ordered_us",
+                                                json_us(a->ordered_us), "phases", json_phases(a)));
+        }
+        return starts;
 }
 
 static json_t *json_nodes(const struct story *s)
@@ -633,10 +702,11 @@ json_t *story_json(const struct story *s)
 {
         CLEANUP(free_textp) char *why = story_hang_text(s);
         json_t *j = json_pack(
-                "{s:i, s:s, s:s, s:O?, s:o, s:o, s:i, s:o}", "v", 1, "run",
+                "{s:i, s:s, s:s, s:O?, s:o, s:o, s:o, s:i, s:o}", "v", 1, "run",
                 json_member(s->run, "run"), "verdict", json_member(s->summary, "verdict"), "code",
-                json_object_get(s->summary, "code"), "phases", json_phases(s), "nodes",
-                json_nodes(s), "restarts", s->restarts, "failed_us", json_us(s->times.failed_us));
+                json_object_get(s->summary, "code"), "phases", json_phases(s->starts.v), "starts",
+                json_starts(s), "nodes", json_nodes(s), "restarts", s->restarts, "failed_us",
+                json_us(s->times.failed_us));
         json_t *found;
 
         found = s->divergence.rank < 0 ? json_null() : json_place(s, -1, s->divergence.rank);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes and ranks have the times of the newest events. Those before the begin of an attempt are of
+ * an earlier one: a node that stays connected has no phase in the start of the next attempt.
+ */
+#include "head/record/story_start.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "head/record/story.h"
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+static int compare_spans(const void *a, const void *b)
+{
+        int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+typedef int64_t phase_time(const struct story *s, size_t i);
+
+/* Adds a phase in which each of @n nodes or ranks went from @from() to @to(); below the begin of
+ * the attempt = never. */
+static void add_phase(struct story_start *a, const struct story *s, const char *name, char letter,
+                      bool of_ranks, phase_time *from, phase_time *to)
+{
+        size_t n = of_ranks ? s->n_ranks : s->n_nodes, n_spans = 0;
+        struct story_phase p = { .name = name,
+                                 .letter = letter,
+                                 .from_us = INT64_MAX,
+                                 .until_us = -1,
+                                 .node = -1,
+                                 .rank = -1 };
+        int64_t *spans = xcalloc(n, sizeof(*spans));
+
+        for (size_t i = 0; i < n; i++) {
+                int64_t begin = from(s, i), end = to(s, i);
+
+                if (begin < a->from_us || end < begin)
+                        continue;
+                spans[n_spans++] = end - begin;
+                p.from_us = MIN(p.from_us, begin);
+                if (end <= p.until_us)
+                        continue;
+                p.until_us = end;
+                p.own_us = end - begin;
+                p.rank = of_ranks ? (int)i : -1;
+                p.node = of_ranks ? s->node_of[i] : (int)i;
+        }
+        if (n_spans) {
+                qsort(spans, n_spans, sizeof(*spans), compare_spans);
+                p.median_us = spans[n_spans / 2];
+                p.host = xstrdup(story_host(s, p.node, -1));
+                a->phases[a->n_phases++] = p;
+        }
+        free(spans);
+}
+
+static int64_t get_begin(const struct story *s, size_t i UNUSED)
+{
+        return s->starts.now.from_us;
+}
+
+static int64_t get_connected(const struct story *s, size_t i)
+{
+        return s->nodes[i].connected_us;
+}
+
+static int64_t get_ready(const struct story *s, size_t i)
+{
+        return s->nodes[i].ready_us;
+}
+
+static int64_t get_pushed(const struct story *s, size_t i)
+{
+        return s->nodes[i].pushed_us;
+}
+
+static int64_t get_ordered(const struct story *s, size_t i UNUSED)
+{
+        return s->starts.now.ordered_us;
+}
+
+static int64_t get_started(const struct story *s, size_t i)
+{
+        return s->ranks[i].started_us;
+}
+
+static int64_t get_joined(const struct story *s, size_t i)
+{
+        return s->ranks[i].joined_us;
+}
+
+/* --- hosts of the first start ----------------------------------------------------------------- */
+
+static void append_host_row(struct story_starts *a, const struct story_node *n)
+{
+        a->rows = xgrow(a->rows, a->n_rows, &a->cap_rows, sizeof(*a->rows));
+        a->rows[a->n_rows] = *n;
+        a->rows[a->n_rows++].host = xstrdup(n->host);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+        const struct story_node *x = a, *y = b;
+
+        if (x->node != y->node)
+                return x->node - y->node;
+        if (x->replaced != y->replaced)
+                return x->replaced ? -1 : 1;
+        return (x->connected_us > y->connected_us) - (x->connected_us < y->connected_us);
+}
+
+/* Adds the hosts that no other has replaced. */
+static void append_current_hosts(struct story *s)
+{
+        size_t first = s->starts.n_rows;
+
+        for (size_t i = 0; i < s->n_nodes; i++)
+                append_host_row(&s->starts, &s->nodes[i]);
+        story_start_sum_ranks(s, s->starts.rows + first);
+        if (s->starts.n_rows)
+                qsort(s->starts.rows, s->starts.n_rows, sizeof(*s->starts.rows), compare_rows);
+}
+
+void story_start_replace_host(struct story *s, struct story_node *n, const char *host)
+{
+        if (n->host && !s->starts.n && (n->connected_us >= 0 || n->failed)) {
+                n->replaced = true;
+                append_host_row(&s->starts, n);
+        }
+        free(n->host);
+        *n = (struct story_node){ .host = xstrdup(host),
+                                  .node = n->node,
+                                  .connected_us = -1,
+                                  .ready_us = -1,
+                                  .pushed_us = -1,
+                                  .started_us = -1,
+                                  .joined_us = -1,
+                                  .ended_us = -1 };
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+void story_start_sum_ranks(const struct story *s, struct story_node *nodes)
+{
+        for (size_t i = 0; i < s->n_ranks; i++) {
+                const struct story_rank *r = &s->ranks[i];
+                struct story_node *n = s->node_of[i] >= 0 ? &nodes[s->node_of[i]] : NULL;
+
+                if (!n)
+                        continue;
+                n->n_ranks++;
+                n->started_us = MAX(n->started_us, r->started_us);
+                n->joined_us = MAX(n->joined_us, r->joined_us);
+                n->ended_us = MAX(n->ended_us, r->exited_us);
+        }
+}
+
+void story_start_add(struct story *s, int64_t us)
+{
+        struct story_starts *all = &s->starts;
+        struct story_start a = all->now;
+
+        add_phase(&a, s, "connect", 'C', false, get_begin, get_connected);
+        add_phase(&a, s, "agent", 'A', false, get_connected, get_ready);
+        add_phase(&a, s, "push", 'P', false, get_ready, get_pushed);
+        add_phase(&a, s, "start", 'S', true, get_ordered, get_started);
+        add_phase(&a, s, "join", 'J', true, get_started, get_joined);
+        if (!all->n)
+                append_current_hosts(s);
+        all->v = xgrow(all->v, all->n, &all->cap, sizeof(*all->v));
+        all->v[all->n++] = a;
+        all->now = (struct story_start){ .from_us = MAX(us, INT64_C(0)), .ordered_us = -1 };
+}
+
+void story_starts_finish(struct story_starts *a)
+{
+        for (size_t i = 0; i < a->n_rows; i++)
+                free(a->rows[i].host);
+        for (size_t i = 0; i < a->n; i++)
+                for (size_t k = 0; k < a->v[i].n_phases; k++)
+                        free(a->v[i].phases[k].host);
+        free(a->rows);
+        free(a->v);
+}
+
+int64_t story_start_end(const struct story_start *a)
+{
+        int64_t end = 1;
+
+        for (size_t i = 0; i < a->n_phases; i++)
+                end = MAX(end, a->phases[i].until_us);
+        return end;
+}
