@@ -57,5 +57,23 @@ is 'it is marked' "$(field "[n['host'] for n in r['nodes'] if n['lost']]")" "['n
 run "$HNLAUNCH" report "$id"
 has 'also in the text' "$OUT" 'lost'
 
+lab boot node002
+lab_start -H "$TMP/hosts.txt" --nodes 4 --spares auto --restart auto --bad-hosts none --node-timeout 3s --label none --json \
+    sh -c '[ $HN_RESTART = 0 ] || exit 0; exec sleep 600'
+ranks_run() { [[ $(grep -c '"ev":"rank.started"' "$OUT") = 8 ]]; }
+ok 'ranks run on four nodes' wait_for ranks_run
+lab crash node003
+finish
+exits 'they run again with a spare host' 0
+report
+is 'the first start has the nodes of its time' \
+    "$(field "[s['attempt'] for s in r['starts']], any(p['host'] == 'node005' for p in r['phases'])")" '([1, 2], False)'
+is 'the second one connects the spare host' "$(field "[(p['phase'], p['host']) for p in r['starts'][1]['phases'][:2]]")" \
+    "[('connect', 'node005'), ('agent', 'node005')]"
+is 'and waits until ranks of the lost one must have ended' "$(field "r['starts'][1]['ordered_us'] - r['starts'][1]['from_us'] > 1000000")" True
+run "$HNLAUNCH" report "$id"
+ok 'the text has a line for it' grep -qE '^  attempt 2: after [0-9.]+s of waiting, ranks ran [0-9.]+m?s later: connect node005 ' "$OUT"
+is 'and a row for each host of the first' "$(grep -oE '^node00[1-5]  *C' "$OUT" | cut -c 7 | xargs)" '1 2 3 4'
+
 nothing_left 'nothing is left'
 done_testing
