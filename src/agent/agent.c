@@ -27,6 +27,7 @@
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
 #include "agent/endpoint/store_access.h"
+#include "agent/endpoint/world_stores.h"
 #include "agent/files/file_cache.h"
 #include "agent/files/pull_sender.h"
 #include "agent/files/push_receiver.h"
@@ -62,7 +63,8 @@ struct agent {
         pid_t guard;               /* the parent process */
         struct job_dir dir;
         struct node_attempt *attempt;
-        struct store_access *store;
+        struct world_stores *stores;
+        struct store_access *store; /* of world 0 */
         struct child_nodes *children;
         struct push_receiver *push;
         struct pull_sender *pull;
@@ -193,7 +195,7 @@ static void on_attempt_ended(void *ctx)
         struct agent *a = ctx;
 
         rank_samples_end(a->samples);
-        store_access_end(a->store);
+        world_stores_end(a->stores);
         rearm_silence(a, 0); /* the head pings only while ranks run */
 }
 
@@ -253,26 +255,27 @@ static bool is_order_complete(const struct launch_order *l)
         return l->n_ranks;
 }
 
-/* The job's folder and the Unix endpoint are made for the first attempt and stay. */
+/* The job's folder and the Unix endpoints are made for the first attempt and stay. */
 static void on_launch(void *agent, const struct frame *f)
 {
         struct agent *a = agent;
+        struct store_access *store = a->store;
         struct error err;
         struct launch_order l;
         int r = decode_launch_order(a, &l, f, &err);
 
-        if (r == 0 && !node_attempt_is_idle(a->attempt))
+        if (r == 0 && !node_attempt_may_start(a->attempt, &l))
                 r = err_set(&err, EBUSY, "ranks are already running on this node");
         if (r == 0 && !is_order_complete(&l))
                 r = err_set(&err, EINVAL, "an order without ranks or without a program");
         if (r == 0)
                 r = make_job_dir(a, &err);
         if (r == 0)
-                r = store_access_listen(a->store, a->dir.store, &err);
+                r = world_stores_listen(a->stores, l.world.number, a->dir.store, &store, &err);
         if (r == 0) {
-                store_access_start(a->store, &l);
+                store_access_start(store, &l);
                 a->head.limit_ms = l.silence_ms;
-                node_attempt_start(a->attempt, &l);
+                node_attempt_start(a->attempt, &l, store);
                 rearm_silence(a, 0);
         } else {
                 node_attempt_refuse(a->attempt, UINT32_MAX, REFUSED_ORDER, 0, err.text);
@@ -369,17 +372,8 @@ static void on_record(void *agent, const struct frame *f)
         if (number_decode(&max, f, NULL) < 0)
                 return;
         /* Requests without an answer are part of the trace: often they show the cause of a hang. */
-        store_access_trace_open(a->store);
+        world_stores_each(a->stores, store_access_trace_open);
         node_trace_send(a->trace, max);
-}
-
-static void on_store(void *agent, const struct frame *f)
-{
-        struct agent *a = agent;
-        struct error err;
-
-        if (relay_deliver(store_access_relay(a->store), f->body, f->len, &err) < 0)
-                log_line(LOG_WARN, "%s", err.text);
 }
 
 /* --- events of the uplink --------------------------------------------------------------------- */
@@ -407,7 +401,8 @@ static const struct {
         [MSG_PING] = OF_AGENT(on_ping),
         [MSG_BYE] = OF_AGENT(on_bye),
         [MSG_PULL] = OF_AGENT(on_pull),
-        [MSG_STORE] = OF_AGENT(on_store),
+        [MSG_STORE] = OF(store, store_access_on_store),
+        [MSG_WORLD] = OF(stores, world_stores_on_world),
         [MSG_RECORD] = OF_AGENT(on_record),
         [MSG_STATUS_REQUEST] = OF(attempt, node_attempt_on_status_request),
         [MSG_INSPECT] = OF(attempt, node_attempt_on_inspect),
@@ -446,7 +441,7 @@ static void on_drained(void *ctx)
 {
         struct agent *a = ctx;
 
-        store_access_pause(a->store, false);
+        world_stores_each(a->stores, store_access_resume);
         child_nodes_resume(a->children);
         node_attempt_resume_outputs(a->attempt);
 }
@@ -479,7 +474,7 @@ static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
 
-        store_access_turn(a->store);
+        world_stores_each(a->stores, store_access_turn);
         node_attempt_turn(a->attempt);
         pull_sender_turn(a->pull, &a->up);
         node_trace_turn(a->trace, &a->up);
@@ -550,7 +545,8 @@ static void create_parts(struct agent *a)
 {
         a->trace = node_trace_create();
         a->push = push_receiver_create(&a->up, on_push_changed, a);
-        a->store = store_access_create(a->loop, &a->up, a->trace);
+        a->stores = world_stores_create(a->loop, &a->up, a->trace);
+        a->store = world_stores_get(a->stores, 0);
         a->children = child_nodes_create(&(struct child_nodes_deps){
                 .loop = a->loop,
                 .up = &a->up,
@@ -562,7 +558,6 @@ static void create_parts(struct agent *a)
         a->attempt = node_attempt_create(&(struct node_attempt_deps){ .loop = a->loop,
                                                                       .up = &a->up,
                                                                       .dir = &a->dir,
-                                                                      .store = a->store,
                                                                       .push = a->push,
                                                                       .trace = a->trace,
                                                                       .notes = a->notes },
@@ -574,7 +569,7 @@ static void create_parts(struct agent *a)
                                                                      .first_gpus = get_first_gpus,
                                                                      .ctx = a });
         a->pull = pull_sender_create(a->loop);
-        a->samples = rank_samples_create(a->loop, &a->up, a->attempt, a->store, a->trace);
+        a->samples = rank_samples_create(a->loop, &a->up, a->attempt, a->stores, a->trace);
 }
 
 struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_notes *notes,
@@ -610,7 +605,7 @@ void agent_destroy(struct agent *a)
         log_set_sink(NULL, NULL);
         node_attempt_close(a->attempt);
         child_nodes_close(a->children);
-        store_access_close(a->store);
+        world_stores_each(a->stores, store_access_close);
         close_push(a);
         pull_sender_destroy(a->pull);
         rank_samples_close(a->samples);
@@ -623,7 +618,7 @@ void agent_destroy(struct agent *a)
         rank_samples_destroy(a->samples);
         node_attempt_destroy(a->attempt);
         child_nodes_destroy(a->children);
-        store_access_destroy(a->store);
+        world_stores_destroy(a->stores);
         push_receiver_destroy(a->push);
         if (job_dir_remove(&a->dir) == 0 && a->notes)
                 a->notes->dir[0] = '\0'; /* else the guard tries again */

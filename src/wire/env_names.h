@@ -14,6 +14,9 @@
 #define HN_RESTART          "HN_RESTART"     /* 0 in the first attempt */
 #define HN_MASTER_ADDR      "HN_MASTER_ADDR" /* rank 0's node on the network of the ranks */
 #define HN_PORT_PREFIX      "HN_PORT_"       /* and the name of a port kept free on rank 0's node */
+#define HN_ROLE             "HN_ROLE"        /* in a job of several roles */
+#define HN_ROLE_INDEX       "HN_ROLE_INDEX"  /* of the replica */
+#define HN_JOB_RANK         "HN_JOB_RANK"    /* number in the job, over all roles */
 #define HN_PUSH_DIR         "HN_PUSH_DIR"    /* with --push: the folder of the pushed files */
 /* Path of the node's Unix socket, unique to this agent on this machine; marks a process as part of
  * the job, too. */

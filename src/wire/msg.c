@@ -10,6 +10,8 @@
  */
 #include "wire/msg.h"
 
+#include <stdio.h>
+
 #include "wire/msg_private.h"
 
 enum {
@@ -106,7 +108,13 @@ DEFINE_OWNING_MESSAGE(hello, MSG_HELLO)
 
 /* --- COMMON and LAUNCH ------------------------------------------------------------------------ */
 
-enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2, LAUNCH_KEEP_DUMPS = 4, LAUNCH_PER_NODE = 8 };
+enum {
+        LAUNCH_SET_VISIBLE = 1,
+        LAUNCH_AGENT_STORE = 2,
+        LAUNCH_KEEP_DUMPS = 4,
+        LAUNCH_PER_NODE = 8,
+        LAUNCH_MORE_ORDERS = 16
+};
 
 static void code_compat_node(struct codec *c, struct compat_node *n)
 {
@@ -169,9 +177,19 @@ static void code_launch_program(struct codec *c, struct launch_program *p)
         codec_strv(c, &p->arguments.wrap, MSG_MAX_STRINGS, MSG_MAX_STRING);
 }
 
+static void code_launch_world(struct codec *c, struct launch_world *w)
+{
+        codec_u32(c, &w->number);
+        codec_require(c, w->number < MSG_MAX_WORLDS);
+        codec_u32(c, &w->first);
+        codec_text(c, w->role, sizeof(w->role));
+        codec_u32(c, &w->index);
+}
+
 static void code_common(struct codec *c, struct launch_order *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
+        code_launch_world(c, &m->world);
         codec_u32(c, &m->world_size);
         codec_u32(c, &m->num_nodes);
         codec_u32(c, &m->restart);
@@ -204,7 +222,8 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
         uint8_t flags = (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
                                   (m->agent_store ? LAUNCH_AGENT_STORE : 0) |
                                   (m->keep_dumps ? LAUNCH_KEEP_DUMPS : 0) |
-                                  (m->per_node ? LAUNCH_PER_NODE : 0));
+                                  (m->per_node ? LAUNCH_PER_NODE : 0) |
+                                  (m->more_orders ? LAUNCH_MORE_ORDERS : 0));
 
         codec_u32(c, &m->node_rank);
         codec_text(c, m->master_addr, sizeof(m->master_addr));
@@ -216,6 +235,7 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
                 m->agent_store = flags & LAUNCH_AGENT_STORE;
                 m->keep_dumps = flags & LAUNCH_KEEP_DUMPS;
                 m->per_node = flags & LAUNCH_PER_NODE;
+                m->more_orders = flags & LAUNCH_MORE_ORDERS;
         }
         codec_text(c, m->iface, sizeof(m->iface));
         codec_text(c, m->host, sizeof(m->host));
@@ -233,6 +253,11 @@ void launch_order_drop_programs(struct launch_order *m)
         CODEC_ARRAY(&CODEC_FREEING, m->programs, m->n_programs, MAX_PROGRAMS, code_launch_program);
         m->programs = NULL;
         m->n_programs = 0;
+}
+
+void launch_order_world_name(const struct launch_order *m, char to[WORLD_NAME_MAX])
+{
+        snprintf(to, WORLD_NAME_MAX, m->world.number ? "%s-%u" : "%s", m->run_id, m->world.number);
 }
 
 void launch_compat_finish(struct launch_compat *m)
@@ -435,6 +460,37 @@ int number_decode(uint32_t *ret, const struct frame *f, struct error *err)
 void empty_encode(struct buf *b, uint8_t type)
 {
         frame_end(b, frame_begin(b, type));
+}
+
+size_t world_begin(struct buf *b, uint32_t world)
+{
+        size_t mark;
+
+        if (!world)
+                return SIZE_MAX;
+        mark = frame_begin(b, MSG_WORLD);
+        put_u32(b, world);
+        return mark;
+}
+
+void world_end(struct buf *b, size_t mark, size_t more)
+{
+        if (mark != SIZE_MAX)
+                frame_end_before(b, mark, more);
+}
+
+int world_decode(uint32_t *ret_world, struct frame *ret_inner, const struct frame *f,
+                 struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+        uint32_t len;
+
+        *ret_world = take_u32(&r);
+        len = take_u32(&r);
+        if (r.failed || !*ret_world || *ret_world >= MSG_MAX_WORLDS || len < 1 || len != f->len - 8)
+                return err_set(err, EPROTO, "malformed WORLD message");
+        *ret_inner = (struct frame){ f->body[8], f->body + 9, len - 1 };
+        return 0;
 }
 
 void store_encode_head(struct buf *b, const void *head, size_t len, size_t more)

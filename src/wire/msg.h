@@ -31,6 +31,7 @@ enum {
         MSG_WINDOW = 512 << 10,
         MSG_LOST_GRACE_MS = 2000,  /* from TERM to KILL by an agent that has lost the head */
         MSG_OUTPUT_MAX = 64 << 10, /* bytes of a MSG_OUTPUT */
+        MSG_MAX_WORLDS = 4096,
         MSG_MAX_STRINGS = 1 << 20, /* entries of argv or the environment; Linux executes fewer */
         MSG_MAX_STRING = 4 << 20,  /* bytes of one entry */
         MSG_DUMP_PART = 64 << 10,  /* bytes of each MSG_DUMP of a file but the last */
@@ -170,9 +171,21 @@ struct launch_terminal {
         char term[64]; /* TERM of the rank; empty in RESIZE */
 };
 
+/* The world of an order: its ranks meet each other, with the numbers 0 to world_size - 1. All other
+ * messages between head and agents give a rank the number that is unique in the job. */
+struct launch_world {
+        uint32_t number; /* 0 in a job without roles */
+        uint32_t first;  /* number in the job of rank 0 of the world */
+        char role[64];   /* "" = none */
+        uint32_t index;  /* of the replica of the role */
+};
+
+enum { WORLD_NAME_MAX = 80 };
+
 struct launch_order {
         struct { /* of COMMON */
                 char run_id[64];
+                struct launch_world world;
                 uint32_t world_size, num_nodes, restart, max_restarts;
                 uint32_t grace_ms;
                 uint32_t window; /* output of a stream under way without a CREDIT; 0 = MSG_WINDOW */
@@ -201,6 +214,7 @@ struct launch_order {
                 char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
                 bool set_visible;    /* set CUDA_VISIBLE_DEVICES: a part of the GPUs */
                 bool keep_dumps;     /* send the content of dumps, too */
+                bool more_orders;    /* of other worlds follow: the attempt does not end before */
                 char *cwd;           /* "" = the login directory, or the container's */
                 bool cwd_optional;   /* if it does not exist: as "" */
                 struct strv names;   /* by program: replaces argv[0]; "" or missing = argv[0] */
@@ -216,8 +230,22 @@ void common_encode(struct buf *b, const struct launch_order *m);
 void launch_order_encode(struct buf *b, const struct launch_order *m);
 int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err);
 void launch_order_finish(struct launch_order *m);
+/* Writes the name by which MPI knows the world: the run, and behind it the number of a world other
+ * than 0. */
+void launch_order_world_name(const struct launch_order *m, char to[WORLD_NAME_MAX]);
 void launch_compat_finish(struct launch_compat *m);
 void launch_order_drop_programs(struct launch_order *m);
+
+/* --- WORLD ------------------------------------------------------------------------------------ */
+
+/* The messages about the store of a world other than 0 travel inside of a WORLD. What is appended
+ * to @b between world_begin() and world_end() is one frame for @world; for world 0 nothing is added
+ * to that frame. @more bytes of the frame follow, but not through @b. */
+size_t world_begin(struct buf *b, uint32_t world);
+void world_end(struct buf *b, size_t mark, size_t more);
+/* Takes the frame out of @f, a WORLD. The result is lent by @f. 0, or -EPROTO with @err. */
+int world_decode(uint32_t *ret_world, struct frame *ret_inner, const struct frame *f,
+                 struct error *err);
 
 /* --- short messages --------------------------------------------------------------------------- */
 

@@ -70,7 +70,8 @@
         X(STORE, 64, BOTH, ANY)            /* opaque here, see wire/store_msg.h */                 \
         X(TUNNEL, 65, BOTH, ANY)           /* bytes to or from a child agent */                    \
         X(OWNERS_REQUEST, 66, BOTH, ANY)   /* who owns connections to the TCP endpoint */          \
-        X(OWNERS, 67, BOTH, ANY)           /* from the node of the other ends, and back */
+        X(OWNERS, 67, BOTH, ANY)           /* from the node of the other ends, and back */         \
+        X(WORLD, 68, BOTH, ANY)            /* one of the five above or 8, 9, 17 for a world */
 
 /* clang-format on */
 

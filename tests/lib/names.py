@@ -116,7 +116,7 @@ def options():
 # Structs that cannot be cut without passing the parts one by one; a number may only fall.
 NESTED_MOST = 60
 NESTED = {
-    "launch": 112,  # the state that the steps of a launch pass on, with the configuration of the job
+    "launch": 114,  # the state that the steps of a launch pass on, with the configuration of the job
     "job": 201,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
 }
 

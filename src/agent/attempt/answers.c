@@ -16,6 +16,7 @@
 #include "agent/core/sockdiag.h"
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/endpoint/store_access.h"
+#include "agent/pmi/pmi_link.h"
 #include "agent/pmix/pmix_service.h"
 #include "agent/rank/rank_status.h"
 #include "base/memory.h"
@@ -25,6 +26,7 @@
 /* The answer, while in the making. */
 struct status_answer {
         struct node_status m;
+        const struct rank_world *world; /* that is being asked */
         size_t conns_cap;
         uint64_t now_ns;
 };
@@ -56,16 +58,15 @@ static struct node_status_wait get_client_wait(const struct relay_client *c, uin
 }
 
 /* Adds a connection of a rank. A rank may have several; the longest wait is reported. */
-static void add_client_status(void *ctx, const struct relay_client *c)
+static void add_client_status(void *ctx, const struct relay_client *c, uint32_t rank)
 {
         struct status_answer *a = ctx;
-        int rank = relay_client_rank(c);
 
-        for (uint32_t i = 0; rank >= 0 && i < a->m.n_ranks; i++) {
+        for (uint32_t i = 0; i < a->m.n_ranks; i++) {
                 struct node_status_rank *k = &a->m.ranks[i];
                 struct node_status_wait w = get_client_wait(c, a->now_ns);
 
-                if (k->rank != (uint32_t)rank)
+                if (k->rank != rank)
                         continue;
                 k->said_ms = MIN(k->said_ms, get_age_ms(relay_client_seen(c), a->now_ns));
                 k->seen_ms = MIN(k->seen_ms, k->said_ms);
@@ -96,7 +97,7 @@ static void set_rank_wait(struct node_status_rank *k, const char *op, const char
 static void add_pmi_status(void *ctx, const struct pmi_link_state *state)
 {
         struct status_answer *a = ctx;
-        struct node_status_rank *k = find_rank_status(a, state->rank);
+        struct node_status_rank *k = find_rank_status(a, a->world->first + state->rank);
         uint32_t age_ms = get_age_ms(state->heard_ns, a->now_ns);
 
         if (!k)
@@ -110,7 +111,7 @@ static void add_pmi_status(void *ctx, const struct pmi_link_state *state)
 static void add_pmix_wait(void *ctx, uint32_t rank, uint64_t since_ns)
 {
         struct status_answer *a = ctx;
-        struct node_status_rank *k = find_rank_status(a, rank);
+        struct node_status_rank *k = find_rank_status(a, a->world->first + rank);
 
         if (k)
                 set_rank_wait(k, "BARRIER", "PMIx", get_age_ms(since_ns, a->now_ns));
@@ -133,11 +134,11 @@ static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 /* --- ranks ------------------------------------------------------------------------------------ */
 
 /* Finds the ranks of this node with connections to the TCP endpoint, on whatever node. */
-static void add_rank_ports(const struct store_access *s, struct node_status *m)
+static void add_rank_ports(const struct rank_world *w, struct node_status *m)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockdiag d = SOCKDIAG_INIT;
-        const struct sockaddr *master = store_access_master(s);
+        const struct sockaddr *master = store_access_master(w->store);
         struct error err;
 
         if (!master)
@@ -145,7 +146,7 @@ static void add_rank_ports(const struct store_access *s, struct node_status *m)
         sockdiag_open(&d);
         if (sockdiag_towards(&d, master, &conns, &err) == 0)
                 for (uint32_t i = 0; i < m->n_ranks && conns.n; i++)
-                        if (m->ranks[i].state)
+                        if (m->ranks[i].state && rank_world_has(w, m->ranks[i].rank))
                                 m->ranks[i].n_ports = (uint32_t)sockdiag_ports_of(
                                         &conns, (pid_t)m->ranks[i].pid, m->ranks[i].ports,
                                         STATUS_PORTS);
@@ -183,29 +184,39 @@ static bool has_any_joined(const struct node_status *m)
         return false;
 }
 
+/* What the store and MPI know of the ranks of a world. */
+static void add_world_status(const struct rank_world *w, struct status_answer *to)
+{
+        const struct endpoint_tcp *tcp = store_access_tcp(w->store);
+
+        to->world = w;
+        add_rank_ports(w, &to->m);
+        store_access_each_local(w->store, add_client_status, to);
+        if (w->pmi)
+                pmi_link_each(w->pmi, add_pmi_status, to);
+        if (w->pmix.service)
+                pmix_service_each_wait(w->pmix.service, add_pmix_wait, to);
+        if (!tcp)
+                return;
+        endpoint_tcp_each(tcp, add_tcp_peer, to);
+        to->m.rejected += endpoint_tcp_rejected(tcp);
+}
+
 void node_attempt_on_status_request(void *attempt, const struct frame *f)
 {
         const struct node_attempt *t = attempt;
-        const struct store_access *s = t->deps.store;
-        const struct sockaddr *master = store_access_master(s);
-        const struct endpoint_tcp *tcp = store_access_tcp(s);
         struct status_answer to = { .now_ns = uv_hrtime() };
+
+        const struct sockaddr *master;
 
         if (number_decode(&to.m.number, f, NULL) < 0)
                 return;
         add_rank_statuses(t, &to);
-        add_rank_ports(s, &to.m);
-        store_access_each_local(s, add_client_status, &to);
-        if (t->pmi)
-                pmi_link_each(t->pmi, add_pmi_status, &to);
-        if (t->pmix.service)
-                pmix_service_each_wait(t->pmix.service, add_pmix_wait, &to);
-        if (tcp) {
-                endpoint_tcp_each(tcp, add_tcp_peer, &to);
-                to.m.rejected = endpoint_tcp_rejected(tcp);
-        }
+        for (size_t i = 0; i < t->groups.n; i++)
+                add_world_status(t->groups.v[i], &to);
         /* Ranks without a connection to the job's store may have reached the store of another
          * job. */
+        master = t->groups.n == 1 ? store_access_master(t->groups.v[0]->store) : NULL;
         if (t->n_alive && master && !has_any_joined(&to.m))
                 other_store_find(&to.m.other, t->contain.mark, sockdiag_port(master));
         node_status_encode(&t->deps.up->out, &to.m);

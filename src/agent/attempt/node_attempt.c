@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "agent/attempt/node_attempt_private.h"
+#include "agent/pmix/pmix_service.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -34,6 +35,14 @@ struct worker *node_attempt_find_rank(const struct node_attempt *t, uint32_t ran
         for (size_t i = 0; i < t->n_workers; i++)
                 if (t->workers[i]->rank == rank)
                         return t->workers[i];
+        return NULL;
+}
+
+struct rank_world *node_attempt_find_world(const struct node_attempt *t, uint32_t rank)
+{
+        for (size_t i = 0; i < t->groups.n; i++)
+                if (rank_world_has(t->groups.v[i], rank))
+                        return t->groups.v[i];
         return NULL;
 }
 
@@ -76,7 +85,7 @@ void node_attempt_stop(struct node_attempt *t, uint32_t grace_ms)
                 return;
         /* A tool that reads a stack keeps the rank stopped. */
         inspection_stop(t->inspection);
-        pmix_wait_cancel(t);
+        node_attempt_cancel_orders(t);
         if (t->phase < TERMINATING)
                 mark_leaving(t);
         if (!grace_ms) {
@@ -241,14 +250,21 @@ static bool any_other_process(void *ctx)
 {
         const struct node_attempt *t = ctx;
 
-        return t->pmix.service || t->ops.any_other(t->ops.ctx);
+        for (size_t i = 0; i < t->groups.n; i++)
+                if (t->groups.v[i]->pmix.service)
+                        return true;
+        return t->ops.any_other(t->ops.ctx);
 }
 
 static bool is_other_process(void *ctx, pid_t pid)
 {
         const struct node_attempt *t = ctx;
 
-        return pmix_wait_is_helper(t, pid) || t->ops.is_other(t->ops.ctx, pid);
+        for (size_t i = 0; i < t->groups.n; i++)
+                if (t->groups.v[i]->pmix.service &&
+                    pmix_service_pid(t->groups.v[i]->pmix.service) == pid)
+                        return true;
+        return t->ops.is_other(t->ops.ctx, pid);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -257,8 +273,7 @@ static bool is_mpi_unused(void *ctx, uint32_t rank)
 {
         const struct node_attempt *t = ctx;
 
-        return t->pmi ? pmi_link_is_unused(t->pmi, rank)
-                      : pmix_wait_state(t, rank) == RANK_MPI_UNUSED;
+        return rank_world_is_mpi_unused(node_attempt_find_world(t, rank), rank);
 }
 
 struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
@@ -293,6 +308,14 @@ bool node_attempt_is_idle(const struct node_attempt *t)
         return t->phase == IDLE;
 }
 
+bool node_attempt_may_start(const struct node_attempt *t, const struct launch_order *l)
+{
+        for (size_t i = 0; i < t->groups.n; i++)
+                if (rank_world_has(t->groups.v[i], l->world.first))
+                        return false;
+        return t->phase < TERMINATING || t->phase == DRAINING;
+}
+
 bool node_attempt_has_gpus(const struct node_attempt *t)
 {
         return t->node.has_gpus;
@@ -319,9 +342,7 @@ void node_attempt_close(struct node_attempt *t)
         world_watch_destroy(t->worlds);
         inspection_close(t->inspection);
         dump_sender_close(t->dumps);
-        pmi_link_destroy(t->pmi);
-        t->pmi = NULL;
-        pmix_wait_end(t);
+        node_attempt_drop_worlds(t);
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
                 uv_close((uv_handle_t *)timers[i], NULL);
 }

@@ -39,7 +39,6 @@ struct node_attempt_deps {
         uv_loop_t *loop;
         struct uplink *up;
         struct job_dir *dir; /* made before a start */
-        struct store_access *store;
         const struct push_receiver *push;
         struct node_trace *trace;
         struct guard_notes *notes; /* NULL = no guard */
@@ -64,9 +63,12 @@ void node_attempt_destroy(struct node_attempt *t);
 /* Notes what the node has, for all attempts. */
 void node_attempt_set_node(struct node_attempt *t, uint32_t cores, bool has_gpus);
 
-/* Starts the ranks of an order; may take over @l. Failures are reported to the head and stop the
- * other ranks. */
-void node_attempt_start(struct node_attempt *t, struct launch_order *l);
+/* Starts the ranks of an order, the first of the attempt or another one while ranks run; may take
+ * over @l. @store serves the world of the order, and outlives the attempt. Failures are reported to
+ * the head and stop the other ranks. */
+void node_attempt_start(struct node_attempt *t, struct launch_order *l, struct store_access *store);
+/* Whether an order may come: no rank runs, or ranks of other worlds. */
+bool node_attempt_may_start(const struct node_attempt *t, const struct launch_order *l);
 /* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
  * after every order: GONE follows a refused order unless ranks run. */
 void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why, int error,

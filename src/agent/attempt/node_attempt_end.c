@@ -79,10 +79,7 @@ void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int stat
                 .killed = t->phase == KILLING && !w->left,
         };
 
-        if (t->pmi)
-                m.mpi = pmi_link_end(t->pmi, w->rank);
-        else
-                m.mpi = pmix_wait_state(t, w->rank);
+        m.mpi = rank_world_end_mpi(node_attempt_find_world(t, w->rank), w->rank);
         if (m.mpi == RANK_MPI_UNUSED)
                 m.mpi = world_watch_end(t->worlds, w->pid);
         else
@@ -174,9 +171,7 @@ static void finish_attempt(struct node_attempt *t)
         library_watch_stop(t->libraries);
         world_watch_stop(t->worlds);
         dump_sender_close(t->dumps);
-        pmi_link_destroy(t->pmi);
-        t->pmi = NULL;
-        pmix_wait_end(t);
+        node_attempt_drop_worlds(t);
         contain_close(&t->contain);
         clear_job_dir_of_ranks(t->deps.dir);
         t->phase = IDLE;
@@ -187,7 +182,8 @@ static void finish_attempt(struct node_attempt *t)
 
 void node_attempt_turn(struct node_attempt *t)
 {
-        if (t->phase == IDLE || t->n_alive || t->pmix.order ||
+        if (t->phase == IDLE || t->n_alive || node_attempt_has_order(t) ||
+            (t->phase == RUNNING && t->groups.more) ||
             uv_is_active((uv_handle_t *)&t->timers.recheck))
                 return;
         inspection_stop(t->inspection);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/attempt/node_attempt.h"
+#include "agent/attempt/rank_world.h"
 #include "agent/contain/cgroup.h"
 #include "agent/contain/contain.h"
 #include "agent/core/job_dir.h"
@@ -13,8 +14,6 @@
 #include "agent/nccl/dump_sender.h"
 #include "agent/nccl/library_watch.h"
 #include "agent/nccl/world_watch.h"
-#include "agent/pmi/pmi_link.h"
-#include "agent/rank/worker.h"
 #include "wire/msg.h"
 
 enum attempt_phase {
@@ -37,14 +36,6 @@ struct rank_stop {
         struct pids told;             /* of those that are no rank's */
         struct inspector_rank *ended; /* processes of the last attempt, while none runs */
         size_t n_ended;
-};
-
-/* Ranks that wait for PMIx: with MPI_PMIX the environment of each comes from the helper
- * (agent/pmix/pmix_service.h), which takes as long as the node needs to load its libpmix. */
-struct pmix_wait {
-        struct pmix_service *service; /* NULL = not asked for */
-        struct launch_order *order;   /* waits for the service; NULL = none does */
-        struct strv base;             /* the environment that ranks share, likewise */
 };
 
 struct node_attempt {
@@ -74,12 +65,17 @@ struct node_attempt {
         struct library_watch *libraries; /* of NCCL and MPI in the first worker */
         struct world_watch *worlds;      /* of MPI, by the first workers */
         struct inspection *inspection;
-        struct pmi_link *pmi; /* NULL = none */
-        struct pmix_wait pmix;
+        struct {
+                struct rank_world **v; /* that have ranks here */
+                size_t n;
+                bool more; /* an order for another one comes */
+        } groups;
 };
 
 /* Returns the process of a rank; NULL = it is not of this node, or could not be started. */
 struct worker *node_attempt_find_rank(const struct node_attempt *t, uint32_t rank);
+/* Returns the world of a rank; NULL = it has no rank here. */
+struct rank_world *node_attempt_find_world(const struct node_attempt *t, uint32_t rank);
 
 /* --- node_attempt_start.c --- */
 
@@ -88,13 +84,12 @@ struct worker *node_attempt_find_rank(const struct node_attempt *t, uint32_t ran
  * failure; a worker whose program could not be executed is freed. */
 void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms);
 
-/* Gives up waiting for PMIx: refuses the order. */
-void pmix_wait_cancel(struct node_attempt *t);
-/* The attempt is over. */
-void pmix_wait_end(struct node_attempt *t);
-/* Returns what a rank that has ended did with PMIx. */
-enum rank_mpi pmix_wait_state(const struct node_attempt *t, uint32_t rank);
-bool pmix_wait_is_helper(const struct node_attempt *t, pid_t pid);
+/* Gives up waiting for PMIx: refuses the orders. */
+void node_attempt_cancel_orders(struct node_attempt *t);
+/* Whether an order waits for PMIx. */
+bool node_attempt_has_order(const struct node_attempt *t);
+/* Frees the worlds. */
+void node_attempt_drop_worlds(struct node_attempt *t);
 
 /* --- node_attempt_signals.c --- */
 

@@ -19,6 +19,7 @@
 #include "agent/endpoint/store_access.h"
 #include "agent/files/push_receiver.h"
 #include "agent/pmi/pmi_library_file.h"
+#include "agent/pmi/pmi_link.h"
 #include "agent/pmix/pmix_service.h"
 #include "agent/rank/base_env.h"
 #include "agent/rank/limits.h"
@@ -138,12 +139,12 @@ static const char *pick_ras_addr(char *to, size_t size)
         return to;
 }
 
-static void add_pmix_env(const struct node_attempt *t, uint32_t rank, struct strv *env)
+static void add_pmix_env(const struct rank_world *w, uint32_t rank, struct strv *env)
 {
-        const struct pmix_service *service = t->pmix.service;
+        const struct pmix_service *service = w->pmix.service;
         const struct strv *vars = service ? pmix_service_env(service, rank) : NULL;
 
-        CLEANUP(free_textp) char *session = xasprintf("%s/pmix/session", t->deps.dir->path);
+        CLEANUP(free_textp) char *session = xasprintf("%s/pmix/session", w->folder);
 
         if (!vars)
                 return;
@@ -151,25 +152,26 @@ static void add_pmix_env(const struct node_attempt *t, uint32_t rank, struct str
         open_mpi_place_segments(env, session);
 }
 
-/* Forks a rank's process; node_attempt_confirm_starts() finds out whether the program could be
- * executed.
- */
-static int start_rank(struct node_attempt *t, const struct launch_order *l,
+/* Forks the process of a rank of @g; node_attempt_confirm_starts() finds out whether the program
+ * could be executed. */
+static int start_rank(struct rank_world *g, const struct launch_order *l,
                       const struct launch_rank *r, const struct common_start *common)
 {
+        struct node_attempt *t = g->attempt;
+        uint32_t rank = g->first + r->rank; /* in the job */
         CLEANUP(strv_finish) struct strv env = STRV_INIT, argv = STRV_INIT;
         const struct launch_program *program = &l->programs[r->program];
-        char *error_file = xasprintf("%s/error-%u.json", t->deps.dir->path, r->rank);
+        char *error_file = xasprintf("%s/error-%u.json", t->deps.dir->path, rank);
         struct worker_setup setup = {
                 .loop = t->deps.loop,
                 .up = t->deps.up,
-                .rank = r->rank,
+                .rank = rank,
                 .window = l->window,
                 .argv = &argv,
                 .env = &env,
                 .cwd = *program->cwd ? program->cwd : t->cwd,
-                .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
-                .terminal = r->rank == l->terminal.rank ? &l->terminal : NULL,
+                .fed = rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
+                .terminal = rank == l->terminal.rank ? &l->terminal : NULL,
                 .contain = &t->contain,
                 .trace = t->deps.trace,
                 .older_names = common->older_names,
@@ -183,18 +185,18 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
         subst_arguments(&argv, l, r);
         strv_copy(&env, &common->env);
         strv_env_merge(&env, &program->env);
-        worker_env_build(&env, l, r, t->deps.dir->store, error_file, t->node.cores);
-        ret = t->pmi ? pmi_link_open(t->pmi, r->rank, &env, &pmi) : 0;
+        worker_env_build(&env, l, r, g->socket, error_file, t->node.cores);
+        ret = g->pmi ? pmi_link_open(g->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
                 err_set(&err, -ret, "cannot open a connection for MPI: %s", strerror(-ret));
-                node_attempt_refuse(t, r->rank, REFUSED_FORK, err.code, err.text);
+                node_attempt_refuse(t, rank, REFUSED_FORK, err.code, err.text);
                 free(error_file);
                 return ret;
         }
         setup.pass = MAX(pmi, 0);
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_add_env(&env, t->deps.dir->path, l);
-        add_pmix_env(t, r->rank, &env);
+        add_pmix_env(g, r->rank, &env);
         if (push_receiver_dir(t->deps.push))
                 strv_env_set(&env, HN_PUSH_DIR, push_receiver_dir(t->deps.push));
         if (setup.terminal && *l->terminal.term)
@@ -202,7 +204,7 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
         w = worker_start(&setup, &err);
         free(error_file);
         if (!w) {
-                node_attempt_refuse(t, r->rank, REFUSED_FORK, err.code, err.text);
+                node_attempt_refuse(t, rank, REFUSED_FORK, err.code, err.text);
                 return -err.code;
         }
         t->workers[t->n_workers++] = w;
@@ -211,21 +213,39 @@ static int start_rank(struct node_attempt *t, const struct launch_order *l,
         return 0;
 }
 
-/* Opens what all ranks share. */
-static int open_attempt(struct node_attempt *t, const struct launch_order *l, struct error *err)
+/* Makes the world of the order. NULL with @err. */
+static struct rank_world *open_world(struct node_attempt *t, const struct launch_order *l,
+                                     struct store_access *store, struct error *err)
 {
+        struct rank_world *g = rank_world_create(t, store, t->deps.dir->path, l, err);
 
-        if (contain_open(&t->contain, l->contain, t->deps.dir->store, err) < 0)
-                return -err->code;
-        if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
-                return 0;
+        if (!g || l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
+                return g;
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_write(t->deps.dir->path);
-        t->pmi = pmi_link_create(t->deps.loop, store_access_relay(t->deps.store), l, err);
-        if (t->pmi)
-                return 0;
-        contain_close(&t->contain);
-        return -err->code;
+        g->pmi = pmi_link_create(t->deps.loop, store_access_relay(store), l, err);
+        if (g->pmi)
+                return g;
+        rank_world_destroy(g);
+        return NULL;
+}
+
+static int add_world(struct node_attempt *t, const struct launch_order *l,
+                     struct store_access *store, struct error *err)
+{
+        struct rank_world *g;
+
+        if (t->phase == IDLE && contain_open(&t->contain, l->contain, t->deps.dir->store, err) < 0)
+                return -err->code;
+        g = open_world(t, l, store, err);
+        if (!g) {
+                if (t->phase == IDLE)
+                        contain_close(&t->contain);
+                return -err->code;
+        }
+        t->groups.v = xrealloc(t->groups.v, t->groups.n + 1, sizeof(struct rank_world *));
+        t->groups.v[t->groups.n++] = g;
+        return 0;
 }
 
 /* Whether all ranks execute one program; the first word of --wrap may have a place-holder. */
@@ -236,9 +256,11 @@ static bool is_program_shared(const struct launch_order *l)
         return l->n_programs == 1 && (!wrap->n || !subst_has_any(wrap->v[0]));
 }
 
-static void start_processes(struct node_attempt *t, const struct launch_order *l,
+static void start_processes(struct rank_world *g, const struct launch_order *l,
                             const struct strv *base)
 {
+        struct node_attempt *t = g->attempt;
+        size_t first = t->n_workers;
         char ras_addr[32];
         const struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)),
                                           t->deps.dir->dumps, t->deps.dir->pipes };
@@ -250,7 +272,7 @@ static void start_processes(struct node_attempt *t, const struct launch_order *l
         if (common.older_names && l->n_ranks > 1 && is_program_shared(l))
                 common.torch = torch_note_map();
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++) {
-                t->refused = start_rank(t, l, &l->ranks[i], &common) < 0;
+                t->refused = start_rank(g, l, &l->ranks[i], &common) < 0;
                 if (i == 0 && !t->refused)
                         torch_note_wait(common.torch, START_MS);
         }
@@ -258,9 +280,11 @@ static void start_processes(struct node_attempt *t, const struct launch_order *l
         strv_finish(&common.env);
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);
-        if (t->n_workers && (t->node.has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
+        if (!first && t->n_workers &&
+            (t->node.has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
                 library_watch_start(t->libraries, t->workers[0]->pid, t->workers[0]->rank);
-        for (size_t i = 0; i < t->n_workers && l->mpi.kind != MPI_NONE && l->world_size > 1; i++)
+        for (size_t i = first; i < t->n_workers && l->mpi.kind != MPI_NONE && l->world_size > 1;
+             i++)
                 world_watch_add(t->worlds, t->workers[i]->pid, t->workers[i]->rank);
         if (!t->n_starting)
                 return;
@@ -280,33 +304,33 @@ static void forget_waiting_order(struct pmix_wait *p)
 
 static void on_pmix_ready(void *ctx)
 {
-        struct node_attempt *t = ctx;
-        struct pmix_wait *p = &t->pmix;
+        struct rank_world *g = ctx;
+        struct pmix_wait *p = &g->pmix;
 
         /* Cancelled meanwhile by an order to stop. */
         if (!p->order)
                 return;
-        start_processes(t, p->order, &p->base);
+        start_processes(g, p->order, &p->base);
         forget_waiting_order(p);
 }
 
-static void refuse_for_pmix(struct node_attempt *t, int error, const char *why)
+static void refuse_for_pmix(struct rank_world *g, int error, const char *why)
 {
         CLEANUP(free_textp) char *text = xasprintf("cannot serve PMIx: %s", why);
 
-        forget_waiting_order(&t->pmix);
-        node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, error, text);
-        node_attempt_stop(t, 0);
+        forget_waiting_order(&g->pmix);
+        node_attempt_refuse(g->attempt, UINT32_MAX, REFUSED_PMIX, error, text);
+        node_attempt_stop(g->attempt, 0);
 }
 
 /* Ranks would wait for a service that has ended: the first of them aborts the job. */
 static void on_pmix_failed(void *ctx, const char *why)
 {
-        struct node_attempt *t = ctx;
-        struct pmix_wait *p = &t->pmix;
+        struct rank_world *g = ctx;
+        struct pmix_wait *p = &g->pmix;
 
         if (p->order) {
-                refuse_for_pmix(t, ENOENT, why);
+                refuse_for_pmix(g, ENOENT, why);
         } else {
                 log_warning(HN_PMIX_ENDED, "PMIx is not served any more: %s", why);
                 pmix_service_abort(p->service, "the node's PMIx service has ended");
@@ -314,14 +338,14 @@ static void on_pmix_failed(void *ctx, const char *why)
 }
 
 /* Takes over @l and @base and starts the service. Then the ranks are started, or refused. */
-static void begin_pmix_wait(struct node_attempt *t, struct launch_order *l, struct strv *base)
+static void begin_pmix_wait(struct rank_world *g, struct launch_order *l, struct strv *base)
 {
         static const struct pmix_service_ops ops = { on_pmix_ready, on_pmix_failed };
-        struct pmix_wait *p = &t->pmix;
-        struct pmix_setup setup = { .loop = t->deps.loop,
-                                    .relay = store_access_relay(t->deps.store),
-                                    .folder = t->deps.dir->path,
-                                    .cores = t->node.cores };
+        struct pmix_wait *p = &g->pmix;
+        struct pmix_setup setup = { .loop = g->attempt->deps.loop,
+                                    .relay = store_access_relay(g->store),
+                                    .folder = g->folder,
+                                    .cores = g->attempt->node.cores };
         struct error err;
 
         p->order = xcalloc(1, sizeof(*p->order));
@@ -331,55 +355,47 @@ static void begin_pmix_wait(struct node_attempt *t, struct launch_order *l, stru
         *base = (struct strv)STRV_INIT;
         setup.order = p->order;
         setup.base = &p->base;
-        p->service = pmix_service_start(&setup, ops, t, &err);
+        p->service = pmix_service_start(&setup, ops, g, &err);
         if (!p->service)
-                refuse_for_pmix(t, err.code, err.text);
+                refuse_for_pmix(g, err.code, err.text);
 }
 
-void pmix_wait_cancel(struct node_attempt *t)
+bool node_attempt_has_order(const struct node_attempt *t)
 {
-        if (!t->pmix.order)
-                return;
-        forget_waiting_order(&t->pmix);
-        node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, ECANCELED,
-                            "the ranks were stopped before PMIx was served");
+        for (size_t i = 0; i < t->groups.n; i++)
+                if (t->groups.v[i]->pmix.order)
+                        return true;
+        return false;
 }
 
-void pmix_wait_end(struct node_attempt *t)
+void node_attempt_cancel_orders(struct node_attempt *t)
 {
-        struct pmix_wait *p = &t->pmix;
-
-        pmix_wait_cancel(t);
-        pmix_service_end(p->service);
-        p->service = NULL;
+        for (size_t i = 0; i < t->groups.n; i++) {
+                if (!t->groups.v[i]->pmix.order)
+                        continue;
+                forget_waiting_order(&t->groups.v[i]->pmix);
+                node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, ECANCELED,
+                                    "the ranks were stopped before PMIx was served");
+        }
 }
 
-enum rank_mpi pmix_wait_state(const struct node_attempt *t, uint32_t rank)
+void node_attempt_drop_worlds(struct node_attempt *t)
 {
-        struct pmix_service *service = t->pmix.service;
-
-        return service ? pmix_service_state(service, rank) : RANK_MPI_UNUSED;
-}
-
-bool pmix_wait_is_helper(const struct node_attempt *t, pid_t pid)
-{
-        const struct pmix_service *service = t->pmix.service;
-
-        return service && pmix_service_pid(service) == pid;
+        node_attempt_cancel_orders(t);
+        for (size_t i = 0; i < t->groups.n; i++)
+                rank_world_destroy(t->groups.v[i]);
+        free(t->groups.v);
+        t->groups.v = NULL;
+        t->groups.n = 0;
 }
 
 /* --- an order --------------------------------------------------------------------------------- */
 
-void node_attempt_start(struct node_attempt *t, struct launch_order *l)
+/* What the first order of an attempt begins. */
+static void begin_first_order(struct node_attempt *t, const struct launch_order *l)
 {
-        CLEANUP(strv_finish) struct strv base = STRV_INIT;
         char limits[160];
-        struct error err;
 
-        if (open_attempt(t, l, &err) < 0) {
-                node_attempt_refuse(t, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
-                return;
-        }
         limits_describe(limits, sizeof(limits));
         log_line(LOG_INFO, "processes are contained by: %s%s%s",
                  contain_level_name(t->contain.level),
@@ -391,16 +407,31 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l)
         oom_read(&t->oom, t->contain.cgroup.path);
         dump_sender_begin(t->dumps, l->keep_dumps);
         node_attempt_forget_ended(t);
+        t->stop.grace_ms = l->grace_ms;
+        t->refused = false;
+}
+
+void node_attempt_start(struct node_attempt *t, struct launch_order *l, struct store_access *store)
+{
+        CLEANUP(strv_finish) struct strv base = STRV_INIT;
+        struct error err;
+
+        if (add_world(t, l, store, &err) < 0) {
+                node_attempt_refuse(t, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
+                return;
+        }
+        if (t->phase == IDLE)
+                begin_first_order(t, l);
+        uv_timer_stop(&t->timers.grace);
+        t->phase = RUNNING;
+        t->groups.more = l->more_orders;
         free(t->cwd);
         /* A container may lack the folder: ranks then start in the agent's own. */
         t->cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);
-        t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
-        t->stop.grace_ms = l->grace_ms;
-        t->phase = RUNNING;
-        t->refused = false;
+        t->workers = xrealloc(t->workers, t->n_workers + l->n_ranks, sizeof(struct worker *));
         if (l->mpi.kind == MPI_PMIX)
-                begin_pmix_wait(t, l, &base);
+                begin_pmix_wait(t->groups.v[t->groups.n - 1], l, &base);
         else
-                start_processes(t, l, &base);
+                start_processes(t->groups.v[t->groups.n - 1], l, &base);
 }

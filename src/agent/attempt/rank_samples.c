@@ -11,7 +11,7 @@
 
 #include "agent/attempt/node_attempt.h"
 #include "agent/core/uplink.h"
-#include "agent/endpoint/store_access.h"
+#include "agent/endpoint/world_stores.h"
 #include "agent/inspect/gpu_sampler.h"
 #include "agent/inspect/sampler.h"
 #include "agent/inspect/wait_looks.h"
@@ -31,7 +31,7 @@ enum {
 struct rank_samples {
         struct uplink *up;
         const struct node_attempt *attempt;
-        const struct store_access *store;
+        struct world_stores *stores;
         uv_timer_t timer;
         uv_timer_t look;           /* runs while the head wants samples */
         struct wait_count *counts; /* by place in the attempt's workers; NULL = no looks */
@@ -56,20 +56,19 @@ static uint64_t get_tenths(uint64_t since_ns, uint64_t now_ns)
 }
 
 /* Adds the oldest request of a client; of a rank with several connections, the oldest of all. */
-static void add_sample_wait(void *ctx, const struct relay_client *c)
+static void add_sample_wait(void *ctx, const struct relay_client *c, uint32_t rank)
 {
         struct sample_waits *w = ctx;
-        int rank = relay_client_rank(c);
         struct relay_pending p;
         uint64_t tenths;
 
-        if (rank < 0 || !relay_client_pending(c, &p))
+        if (!relay_client_pending(c, &p))
                 return;
         tenths = get_tenths(p.since_ns, w->now_ns);
         for (uint32_t i = 0; i < w->m->n_ranks; i++) {
                 struct sample_rank *k = &w->m->ranks[i];
 
-                if (k->rank == (uint64_t)rank && (!k->wait_op || tenths > k->wait_ds)) {
+                if (k->rank == rank && (!k->wait_op || tenths > k->wait_ds)) {
                         k->wait_op = p.op;
                         k->wait_ds = tenths;
                 }
@@ -88,16 +87,15 @@ struct store_waits {
         bool *waits; /* by place in @ranks */
 };
 
-static void note_store_wait(void *ctx, const struct relay_client *c)
+static void note_store_wait(void *ctx, const struct relay_client *c, uint32_t rank)
 {
         const struct store_waits *s = ctx;
-        int rank = relay_client_rank(c);
         struct relay_pending p;
 
-        if (rank < 0 || !relay_client_pending(c, &p))
+        if (!relay_client_pending(c, &p))
                 return;
         for (size_t i = 0; i < s->ranks.n; i++)
-                s->waits[i] |= s->ranks.v[i]->rank == (uint32_t)rank;
+                s->waits[i] |= s->ranks.v[i]->rank == rank;
 }
 
 static void on_look_due(uv_timer_t *timer)
@@ -106,7 +104,7 @@ static void on_look_due(uv_timer_t *timer)
         const struct node_ranks ranks = node_attempt_ranks(s->attempt);
         struct store_waits waits = { ranks, xcalloc(ranks.n, sizeof(bool)) };
 
-        store_access_each_local(s->store, note_store_wait, &waits);
+        world_stores_each_local(s->stores, note_store_wait, &waits);
         for (size_t i = 0; i < ranks.n && i < s->n_counts; i++) {
                 pid_t pid = get_rank_pid(ranks.v[i]);
 
@@ -159,7 +157,7 @@ static void take_sample(struct rank_samples *s, struct sample *m)
         sampler_take(&s->sampler, pids, ranks.n, m);
         if (node_attempt_has_gpus(s->attempt))
                 gpu_sampler_take(&s->gpus, m);
-        store_access_each_local(s->store, add_sample_wait, &waits);
+        world_stores_each_local(s->stores, add_sample_wait, &waits);
         free(pids);
 }
 
@@ -235,13 +233,13 @@ void rank_samples_on_order(void *samples, const struct frame *f)
 
 struct rank_samples *rank_samples_create(uv_loop_t *loop, struct uplink *up,
                                          const struct node_attempt *attempt,
-                                         const struct store_access *store, struct node_trace *trace)
+                                         struct world_stores *stores, struct node_trace *trace)
 {
         struct rank_samples *s = xcalloc(1, sizeof(*s));
 
         *s = (struct rank_samples){ .up = up,
                                     .attempt = attempt,
-                                    .store = store,
+                                    .stores = stores,
                                     .trace = trace,
                                     .gpus = GPU_SAMPLER_INIT };
         uv_timer_init(loop, &s->timer);

@@ -17,14 +17,13 @@ struct gpu_record;
 struct node_attempt;
 struct node_trace;
 struct rank_samples;
-struct store_access;
+struct world_stores;
 struct uplink;
 
 /* All pointers are borrowed. */
 struct rank_samples *rank_samples_create(uv_loop_t *loop, struct uplink *up,
                                          const struct node_attempt *attempt,
-                                         const struct store_access *store,
-                                         struct node_trace *trace);
+                                         struct world_stores *stores, struct node_trace *trace);
 void rank_samples_close(struct rank_samples *s); /* let the loop turn once more */
 void rank_samples_destroy(struct rank_samples *s);
 

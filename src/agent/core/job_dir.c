@@ -76,13 +76,14 @@ struct clearing {
 
 static bool is_own_file(const char *name)
 {
-        return !strcmp(name, "store") || !strncmp(name, "known-", 6);
+        return !strcmp(name, "store") || !strncmp(name, "store-", 6) || !strncmp(name, "known-", 6);
 }
 
 /* Of a rank that did as hnlaunch asked: error files, dumps, and what libpmix and Open MPI keep. */
 static bool is_expected_file(const char *name)
 {
-        return !strncmp(name, "error-", 6) || !strcmp(name, "pmix") || !strcmp(name, "pmi") ||
+        return !strncmp(name, "error-", 6) || !strcmp(name, "pmix") ||
+               !strncmp(name, "world-", 6) || !strcmp(name, "pmi") ||
                !strncmp(name, NCCL_DUMP_NAME, sizeof(NCCL_DUMP_NAME) - 1);
 }
 

@@ -316,7 +316,7 @@ static bool read_environ(int proc, pid_t pid, struct buf *buffer)
  * which there are many, have no memory and no program. */
 static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *buffer, int *tries)
 {
-        size_t n = strlen(pair) + 1;
+        size_t n = strlen(pair);
         char path[64], some;
         struct proc_stat stat;
 
@@ -333,7 +333,8 @@ static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *buffer, 
         }
         for (const char *p = (const char *)buf_data(buffer), *end = p + buf_len(buffer);
              p && (p = memmem(p, (size_t)(end - p), pair, n)); p++)
-                if (p == (const char *)buf_data(buffer) || p[-1] == '\0')
+                if ((p == (const char *)buf_data(buffer) || p[-1] == '\0') &&
+                    (p + n == end || p[n] == '\0' || p[n] == '-'))
                         return true;
         return false;
 }

@@ -30,6 +30,7 @@
 
 struct store_access {
         uv_loop_t *loop;
+        uint32_t world, first_rank; /* number of the world, and of its rank 0 in the job */
         struct uplink *up;
         struct relay *relay;
         struct endpoint_unix *endpoint; /* NULL until the first attempt */
@@ -53,18 +54,29 @@ enum {
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+static size_t begin_message(struct store_access *s)
+{
+        return world_begin(&s->up->out, s->world);
+}
+
 static void send_store(void *ctx, const void *body, size_t len)
 {
         struct store_access *s = ctx;
 
+        size_t mark = begin_message(s);
+
         store_encode(&s->up->out, body, len);
+        world_end(&s->up->out, mark, 0);
 }
 
 static void send_owners_request(void *ctx, const struct owners_request *m)
 {
         struct store_access *s = ctx;
 
+        size_t mark = begin_message(s);
+
         owners_request_encode(&s->up->out, m);
+        world_end(&s->up->out, mark, 0);
 }
 
 /* The time of the turn: exact enough for the age of a wait. */
@@ -80,7 +92,7 @@ static uint64_t get_loop_time_ns(void *ctx)
 static void trace_request(void *ctx, const struct relay_client *c, const struct relay_seen *what)
 {
         struct store_access *s = ctx;
-        uint32_t rank = (uint32_t)relay_client_rank(c);
+        uint32_t rank = s->first_rank + (uint32_t)relay_client_rank(c);
 
         if (what->op == STORE_PROGRESS)
                 node_trace_step(s->trace, rank, what->number);
@@ -89,26 +101,25 @@ static void trace_request(void *ctx, const struct relay_client *c, const struct 
                               (get_loop_time_ns(s) - what->since_ns) / 1000, what->key);
 }
 
-static void trace_open_request(void *ctx, const struct relay_client *c)
+static void trace_open_request(void *ctx, const struct relay_client *c, uint32_t rank)
 {
         struct store_access *s = ctx;
         struct relay_pending p;
 
-        if (relay_client_rank(c) >= 0 && relay_client_pending(c, &p))
-                node_trace_op(s->trace, (uint32_t)relay_client_rank(c), p.op, TRACE_OPEN,
+        if (relay_client_pending(c, &p))
+                node_trace_op(s->trace, rank, p.op, TRACE_OPEN,
                               (get_loop_time_ns(s) - p.since_ns) / 1000, p.key);
 }
 
 void store_access_trace_open(struct store_access *s)
 {
-        if (s->endpoint)
-                endpoint_unix_each(s->endpoint, trace_open_request, s);
+        store_access_each_local(s, trace_open_request, s);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
 struct store_access *store_access_create(uv_loop_t *loop, struct uplink *up,
-                                         struct node_trace *trace)
+                                         struct node_trace *trace, uint32_t world)
 {
         static const struct relay_ops ops = { .up = send_store,
                                               .now = get_loop_time_ns,
@@ -116,7 +127,9 @@ struct store_access *store_access_create(uv_loop_t *loop, struct uplink *up,
 
         struct store_access *s = xcalloc(1, sizeof(*s));
 
-        *s = (struct store_access){ .loop = loop, .up = up, .trace = trace, .port = PORT_INIT };
+        *s = (struct store_access){
+                .loop = loop, .world = world, .up = up, .trace = trace, .port = PORT_INIT
+        };
         s->relay = relay_create(ops, s);
         s->owners = peer_owners_create(send_owners_request, s);
         uv_timer_init(loop, &s->due);
@@ -135,6 +148,7 @@ void store_access_start(struct store_access *s, const struct launch_order *l)
         struct sockaddr_in *four = (struct sockaddr_in *)&s->master;
         struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s->master;
 
+        s->first_rank = l->world.first;
         if (s->tcp) {
                 endpoint_tcp_reserve(s->tcp, FDS_OF_AGENT + FDS_OF_RANK * (size_t)l->n_ranks);
                 endpoint_tcp_expect(s->tcp,
@@ -167,10 +181,12 @@ void store_access_end(struct store_access *s)
 static void send_endpoint_opened(struct store_access *s, const struct error *err)
 {
         struct endpoint_opened m = { .port = s->tcp ? endpoint_tcp_port(s->tcp) : 0 };
+        size_t mark = begin_message(s);
 
         if (!m.port)
                 memcpy(m.text, err->text, strnlen(err->text, sizeof(m.text) - 1));
         endpoint_opened_encode(&s->up->out, &m);
+        world_end(&s->up->out, mark, 0);
 }
 
 static void close_tcp_endpoint(struct store_access *s)
@@ -221,6 +237,14 @@ void store_access_on_endpoint(void *access, const struct frame *f)
 
 /* --- messages of the head --------------------------------------------------------------------- */
 
+static void send_ports_held(struct store_access *s, const struct ports_held *m)
+{
+        size_t mark = begin_message(s);
+
+        ports_held_encode(&s->up->out, m);
+        world_end(&s->up->out, mark, 0);
+}
+
 void store_access_on_ports(void *access, const struct frame *f)
 {
         struct store_access *s = access;
@@ -232,14 +256,14 @@ void store_access_on_ports(void *access, const struct frame *f)
                 r = n && n <= PORT_NUMBERS_MAX ? ports_hold(&s->ports, n) : -EINVAL;
         if (r < 0) {
                 snprintf(m.text, sizeof(m.text), "%s", strerror(-r));
-                ports_held_encode(&s->up->out, &m);
+                send_ports_held(s, &m);
                 return;
         }
         m.n = n;
         m.numbers = xcalloc(n, sizeof(*m.numbers));
         for (uint32_t i = 0; i < n; i++)
                 m.numbers[i] = s->ports.v[i].number;
-        ports_held_encode(&s->up->out, &m);
+        send_ports_held(s, &m);
         ports_held_finish(&m);
 }
 
@@ -247,8 +271,11 @@ static void on_probed(void *ctx, const struct probed *result)
 {
         struct store_access *s = ctx;
 
+        size_t mark = begin_message(s);
+
         s->probe = NULL;
         probed_encode(&s->up->out, result);
+        world_end(&s->up->out, mark, 0);
 }
 
 void store_access_on_probe(void *access, const struct frame *f)
@@ -275,15 +302,27 @@ void store_access_on_owners_request(void *access, const struct frame *f)
         struct owners_request m;
         struct owners answer;
         struct error err;
+        size_t mark;
 
         if (owners_request_decode(&m, f, &err) < 0) {
                 log_line(LOG_WARN, "%s", err.text);
                 return;
         }
         owners_look_up(&m, &answer);
+        mark = begin_message(s);
         owners_encode(&s->up->out, &answer);
+        world_end(&s->up->out, mark, 0);
         owners_finish(&answer);
         owners_request_finish(&m);
+}
+
+void store_access_on_store(void *access, const struct frame *f)
+{
+        struct store_access *s = access;
+        struct error err;
+
+        if (relay_deliver(s->relay, f->body, f->len, &err) < 0)
+                log_line(LOG_WARN, "%s", err.text);
 }
 
 void store_access_on_owners(void *access, const struct frame *f)
@@ -307,6 +346,14 @@ static void on_due(uv_timer_t *timer UNUSED)
 {
 }
 
+static void pause_clients(struct store_access *s, bool paused)
+{
+        if (s->endpoint)
+                endpoint_unix_pause(s->endpoint, paused);
+        if (s->tcp)
+                endpoint_tcp_pause(s->tcp, paused);
+}
+
 void store_access_turn(struct store_access *s)
 {
         int wait;
@@ -321,15 +368,12 @@ void store_access_turn(struct store_access *s)
         if (s->tcp)
                 endpoint_tcp_turn(s->tcp);
         if (uplink_full(s->up))
-                store_access_pause(s, true);
+                pause_clients(s, true);
 }
 
-void store_access_pause(struct store_access *s, bool paused)
+void store_access_resume(struct store_access *s)
 {
-        if (s->endpoint)
-                endpoint_unix_pause(s->endpoint, paused);
-        if (s->tcp)
-                endpoint_tcp_pause(s->tcp, paused);
+        pause_clients(s, false);
 }
 
 void store_access_close(struct store_access *s)
@@ -376,9 +420,27 @@ const struct endpoint_tcp *store_access_tcp(const struct store_access *s)
         return s->tcp;
 }
 
-void store_access_each_local(const struct store_access *s,
-                             void (*fn)(void *ctx, const struct relay_client *c), void *ctx)
+struct client_walk {
+        void (*fn)(void *ctx, const struct relay_client *c, uint32_t rank);
+        void *ctx;
+        uint32_t first_rank;
+};
+
+static void visit_client(void *ctx, const struct relay_client *c)
 {
+        const struct client_walk *walk = ctx;
+        int rank = relay_client_rank(c);
+
+        if (rank >= 0)
+                walk->fn(walk->ctx, c, walk->first_rank + (uint32_t)rank);
+}
+
+void store_access_each_local(const struct store_access *s,
+                             void (*fn)(void *ctx, const struct relay_client *c, uint32_t rank),
+                             void *ctx)
+{
+        struct client_walk walk = { fn, ctx, s->first_rank };
+
         if (s->endpoint)
-                endpoint_unix_each(s->endpoint, fn, ctx);
+                endpoint_unix_each(s->endpoint, visit_client, &walk);
 }

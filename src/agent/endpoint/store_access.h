@@ -23,9 +23,9 @@ struct relay_client;
 struct store_access;
 struct uplink;
 
-/* All pointers are borrowed. @trace gets the requests of ranks. */
+/* For the ranks of one world. All pointers are borrowed. @trace gets the requests of ranks. */
 struct store_access *store_access_create(uv_loop_t *loop, struct uplink *up,
-                                         struct node_trace *trace);
+                                         struct node_trace *trace, uint32_t world);
 /* Records the requests that have no answer yet. */
 void store_access_trace_open(struct store_access *s);
 /* Closes everything, in two steps: let the loop turn once in between. */
@@ -39,9 +39,11 @@ struct relay *store_access_relay(struct store_access *s); /* borrowed */
 const struct sockaddr *store_access_master(const struct store_access *s);
 /* Returns the TCP endpoint of this node, borrowed; NULL = it has none. */
 const struct endpoint_tcp *store_access_tcp(const struct store_access *s);
-/* Calls @fn for each client of the Unix socket. */
+/* Calls @fn for each client of the Unix socket that has said its rank, with the number of the rank
+ * in the job. */
 void store_access_each_local(const struct store_access *s,
-                             void (*fn)(void *ctx, const struct relay_client *c), void *ctx);
+                             void (*fn)(void *ctx, const struct relay_client *c, uint32_t rank),
+                             void *ctx);
 
 /* Opens the Unix socket at @path, once. 0 or a negative errno. */
 int store_access_listen(struct store_access *s, const char *path, struct error *err);
@@ -62,9 +64,11 @@ void store_access_on_probe(void *access, const struct frame *f);
 /* Tells who owns sockets of this node, when another node's TCP endpoint asks; the answer is OWNERS.
  */
 void store_access_on_owners_request(void *access, const struct frame *f);
+/* Takes answers of the store. */
+void store_access_on_store(void *access, const struct frame *f);
 /* Takes the answer to a question of this node's TCP endpoint. */
 void store_access_on_owners(void *access, const struct frame *f);
 
 /* Sends gathered requests and answers. Call in every turn of the loop. */
 void store_access_turn(struct store_access *s);
-void store_access_pause(struct store_access *s, bool paused); /* back pressure */
+void store_access_resume(struct store_access *s); /* the uplink has room again */

@@ -40,8 +40,10 @@ void pmi_library_write(const char *job_dir)
 static uint32_t number_attempt(const struct launch_order *l)
 {
         uint32_t hash = 2166136261;
+        char name[WORLD_NAME_MAX];
 
-        for (const char *p = l->run_id; *p; p++)
+        launch_order_world_name(l, name);
+        for (const char *p = name; *p; p++)
                 hash = (hash ^ (uint8_t)*p) * 16777619;
         return ((hash ^ l->restart) * 16777619) & 0x7fff7fff;
 }

@@ -348,9 +348,10 @@ struct pmi_link *pmi_link_create(uv_loop_t *loop, struct relay *relay, const str
                                  struct error *err)
 {
         struct pmi_link *link = xcalloc(1, sizeof(*link));
-        struct pmi_config config = { .relay = relay, .n_ranks = l->n_ranks, .job = l->run_id };
-        char mapping[MAPPING_SIZE];
+        char mapping[MAPPING_SIZE], name[WORLD_NAME_MAX];
+        struct pmi_config config = { .relay = relay, .n_ranks = l->n_ranks, .job = name };
 
+        launch_order_world_name(l, name);
         link->loop = loop;
         link->handles = 1;
         link->n_ranks = l->n_ranks;

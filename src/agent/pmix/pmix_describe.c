@@ -37,6 +37,7 @@ void pmix_describe(struct buf *out, const struct pmix_setup *s, const uint32_t *
 {
         const struct launch_order *l = s->order;
         struct buf nodes = BUF_INIT, ranks = BUF_INIT;
+        char name[WORLD_NAME_MAX];
         const char *prefix = strv_env_get(s->base, "PMIX_PREFIX");
         uint32_t *local = xcalloc(l->n_ranks, sizeof(*local));
         uint32_t *programs = xcalloc(l->n_ranks, sizeof(*programs));
@@ -58,7 +59,8 @@ void pmix_describe(struct buf *out, const struct pmix_setup *s, const uint32_t *
                 local[i] = l->ranks[i].rank;
                 programs[i] = l->ranks[i].program;
         }
-        memcpy(job.run_id, l->run_id, sizeof(job.run_id));
+        launch_order_world_name(l, name);
+        snprintf(job.run_id, sizeof(job.run_id), "%.63s", name);
         if (!prefix)
                 prefix = getenv("PMIX_PREFIX");
         job.prefix = xstrdup(prefix ? prefix : "");

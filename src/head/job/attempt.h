@@ -17,7 +17,7 @@
 #include "head/output/printer.h"
 
 struct dump_files;
-struct store_server;
+struct world_servers;
 struct turns;
 
 /* What the core file tells of the rank that is the cause, see job_read_core(). */
@@ -33,10 +33,10 @@ struct attempt {
         int number; /* 0 = the first */
         enum job_state state;
         const struct plan *plan;
-        struct printer *printer;    /* NULL before the launch */
-        struct store_server *store; /* NULL before the launch */
-        struct turns *turns;        /* NULL before the launch */
-        struct dump_files *dumps;   /* NULL before the launch */
+        struct printer *printer;      /* NULL before the launch */
+        struct world_servers *stores; /* NULL before the launch */
+        struct turns *turns;          /* NULL before the launch */
+        struct dump_files *dumps;     /* NULL before the launch */
         struct outcome outcome;
         struct core_found core;
         int64_t launched_ns;                      /* clock_ns() */

@@ -82,8 +82,8 @@ static bool node_owes(void *ctx, const struct node *n)
         size_t i = (size_t)n->index;
 
         if (n->state == NODE_GONE)
-                return job_endpoint_serves(j->endpoint, i);
-        return job_endpoint_owes(j->endpoint, i) ||
+                return world_endpoints_serve(j->endpoints, i);
+        return world_endpoints_owe(j->endpoints, i) ||
                (j->heartbeat.pushing && job_push_takes_part(j->push, i));
 }
 
@@ -121,8 +121,8 @@ struct job *job_create(const struct job_config *config, struct error *err)
         cluster_init_timer(&j->cluster, &j->timers.ticker, j);
         cluster_init_timer(&j->cluster, &j->history.backoff, j);
         heartbeat_init(&j->heartbeat, &j->cluster, &j->attempt, node_owes, j);
-        j->endpoint =
-                job_endpoint_create(&j->cluster, &j->attempt, &j->heartbeat, &j->config.ports);
+        j->endpoints =
+                world_endpoints_create(&j->cluster, &j->attempt, &j->heartbeat, &j->config.ports);
         j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);
         j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
         j->orders.drain = job_drain_create(&j->cluster, &j->attempt, job_stop_for, j);
@@ -214,7 +214,7 @@ int job_push(struct job *j, const struct plan *plan, struct manifest *m, struct 
 
 int job_open_endpoint(struct job *j, const struct plan *plan, struct error *err)
 {
-        return job_endpoint_open(j->endpoint, plan, err);
+        return world_endpoints_open(j->endpoints, plan, err);
 }
 
 /* --- the end --- */
@@ -320,7 +320,7 @@ void job_destroy(struct job *j)
         stdin_pump_destroy(j->stdin_pump);
         cluster_close(&j->cluster);
         printer_destroy(j->attempt.printer);
-        store_server_destroy(j->attempt.store);
+        world_servers_destroy(j->attempt.stores);
         turns_destroy(j->attempt.turns);
         dump_files_destroy(j->attempt.dumps);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
@@ -332,14 +332,14 @@ void job_destroy(struct job *j)
         uv_close((uv_handle_t *)&j->timers.ticker, NULL);
         uv_close((uv_handle_t *)&j->history.backoff, NULL);
         heartbeat_close(&j->heartbeat);
-        job_endpoint_close(j->endpoint);
+        world_endpoints_close(j->endpoints);
         job_push_close(j->push);
         job_status_close(j->status);
         job_drain_close(j->orders.drain);
         thread_pool_close(j->pool);
         uv_run(&j->loop, UV_RUN_DEFAULT);
         uv_loop_close(&j->loop);
-        job_endpoint_free(j->endpoint);
+        world_endpoints_free(j->endpoints);
         job_push_free(j->push);
         job_status_free(j->status);
         job_drain_free(j->orders.drain);
@@ -404,12 +404,12 @@ const struct pushed *job_pushed(const struct job *j, size_t node)
 
 const struct job_endpoint *job_endpoint(const struct job *j)
 {
-        return job_endpoint_result(j->endpoint);
+        return job_endpoint_result(world_endpoints_last(j->endpoints));
 }
 
 const char *job_port_refusal(const struct job *j)
 {
-        return job_endpoint_port_refusal(j->endpoint);
+        return job_endpoint_port_refusal(world_endpoints_last(j->endpoints));
 }
 
 const struct outcome *job_outcome(const struct job *j)

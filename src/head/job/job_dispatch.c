@@ -41,13 +41,13 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
 
         if ((!status && c.kind != CAUSE_UNFINALIZED) ||
             j->config.options->on_failure == FAILURE_CONTINUE) {
-                store_server_rank_exited(j->attempt.store, c.rank);
+                world_servers_rank_exited(j->attempt.stores, c.rank);
                 return;
         }
         outcome_read_status(&c, status);
         outcome_describe(&c, end, sizeof(end));
         snprintf(text, sizeof(text), "rank %d (%.400s) %s", c.rank, host, end);
-        store_server_rank_failed(j->attempt.store, c.rank, text);
+        world_servers_rank_failed(j->attempt.stores, c.rank, text);
 }
 
 /* Fails the job when a second rank was a world of one: one may have run a program of its own. */
@@ -70,8 +70,8 @@ static void tell_lone_rank(struct job *j, const struct exited *e, const char *ho
                                      .host = host,
                                      .mpi = j->config.mpi,
                                      .kind = j->config.options->mpi,
-                                     .joined = store_server_has_joined(j->attempt.store,
-                                                                       (int)e->rank) };
+                                     .joined = world_servers_has_joined(j->attempt.stores,
+                                                                        (int)e->rank) };
         struct diags d = DIAGS_INIT;
 
         if (!j->told.lone_rank && lone_rank_warn(&r, &d)) {
@@ -392,22 +392,6 @@ static int on_recorded(struct job *j, struct node *n, const struct frame *f, str
         return trace_fetch_take(j->config.traces, n, f, err);
 }
 
-static int on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
-                              struct error *err)
-{
-        return job_endpoint_opened(j->endpoint, (size_t)n->index, f, err);
-}
-
-static int on_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_endpoint_probed(j->endpoint, (size_t)n->index, f, err);
-}
-
-static int on_ports_held(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_endpoint_ports(j->endpoint, n, f, err);
-}
-
 static int on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         return job_push_want(j->push, n, f, err);
@@ -435,17 +419,6 @@ static int on_ping_request(struct job *j, struct node *n, const struct frame *f 
         return 0;
 }
 
-/* Between two attempts there is no store: late messages of the last one are dropped. A READY node
- * has no part in the attempt, unless it relays for its descendants. */
-static int on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        if (!j->attempt.store)
-                return 0;
-        if (n->state == NODE_READY && !n->has_children)
-                return err_set(err, EPROTO, "message out of turn: STORE, without ranks there");
-        return store_server_receive(j->attempt.store, n->index, f->body, f->len, err);
-}
-
 static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         if (!j->cluster.tree)
@@ -459,15 +432,59 @@ static int on_gone(struct job *j, struct node *n, const struct frame *f UNUSED, 
         return turns_gone(j->attempt.turns, n->index, err);
 }
 
-static int on_owners_request(struct job *j, struct node *n, const struct frame *f,
-                             struct error *err)
+/* --- the store and the endpoint of a world --- */
+
+/* Between two attempts there is no store: late messages of the last one are dropped. A READY node
+ * has no part in the attempt, unless it relays for its descendants. */
+static int take_store(struct job *j, struct node *n, uint32_t world, const struct frame *f,
+                      struct error *err)
 {
-        return job_owners_ask(job_endpoint_owners(j->endpoint), (size_t)n->index, f, err);
+        if (!j->attempt.stores)
+                return 0;
+        if (n->state == NODE_READY && !n->has_children)
+                return err_set(err, EPROTO, "message out of turn: STORE, without ranks there");
+        return world_servers_receive(j->attempt.stores, world, n->index, f->body, f->len, err);
 }
 
-static int on_owners(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static int take_of_world(struct job *j, struct node *n, uint32_t world, const struct frame *f,
+                         struct error *err)
 {
-        return job_owners_answer(job_endpoint_owners(j->endpoint), (size_t)n->index, f, err);
+        struct endpoint_setup *s = world_endpoints_get(j->endpoints, world);
+
+        if (!s)
+                return err_set(err, EPROTO, "a message about world %u, which does not exist",
+                               world);
+        switch (f->type) {
+        case MSG_STORE:
+                return take_store(j, n, world, f, err);
+        case MSG_ENDPOINT_OPENED:
+                return job_endpoint_opened(s, (size_t)n->index, f, err);
+        case MSG_PROBED:
+                return job_endpoint_probed(s, (size_t)n->index, f, err);
+        case MSG_PORTS_HELD:
+                return job_endpoint_ports(s, n, f, err);
+        case MSG_OWNERS_REQUEST:
+                return job_owners_ask(job_endpoint_owners(s), (size_t)n->index, f, err);
+        case MSG_OWNERS:
+                return job_owners_answer(job_endpoint_owners(s), (size_t)n->index, f, err);
+        default:
+                return err_set(err, EPROTO, "a WORLD message with %s", msg_name(f->type));
+        }
+}
+
+static int on_first_world(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return take_of_world(j, n, 0, f, err);
+}
+
+static int on_world(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct frame inner;
+        uint32_t world;
+
+        if (world_decode(&world, &inner, f, err) < 0)
+                return -EPROTO;
+        return take_of_world(j, n, world, &inner, err);
 }
 
 /* wire/msg_type.h has the states in which each of them may come. */
@@ -482,7 +499,7 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_NCCL] = on_nccl,
         [MSG_CREDIT] = on_credit,
         [MSG_GONE] = on_gone,
-        [MSG_STORE] = on_store,
+        [MSG_STORE] = on_first_world,
         [MSG_TUNNEL] = on_tunnel,
         [MSG_LOG] = on_log,
         [MSG_LEAVING] = on_leaving,
@@ -493,11 +510,12 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_FACTS] = on_facts,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
-        [MSG_ENDPOINT_OPENED] = on_endpoint_opened,
-        [MSG_PROBED] = on_probed,
-        [MSG_PORTS_HELD] = on_ports_held,
-        [MSG_OWNERS_REQUEST] = on_owners_request,
-        [MSG_OWNERS] = on_owners,
+        [MSG_ENDPOINT_OPENED] = on_first_world,
+        [MSG_PROBED] = on_first_world,
+        [MSG_PORTS_HELD] = on_first_world,
+        [MSG_OWNERS_REQUEST] = on_first_world,
+        [MSG_OWNERS] = on_first_world,
+        [MSG_WORLD] = on_world,
         [MSG_WANT] = on_want,
         [MSG_TAKEN] = on_taken,
         [MSG_PUSHED] = on_pushed,
@@ -568,8 +586,8 @@ static void lose_node(struct job *j, struct node *n)
                  is_gone ? ", and with it the TCP endpoint of the store" : "");
         cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0,
                      n->failure ? n->failure->fact : c.text);
-        if (j->attempt.store)
-                store_server_node_lost(j->attempt.store, n->index);
+        if (j->attempt.stores)
+                world_servers_node_lost(j->attempt.stores, n->index);
         for (size_t i = 0; i < ranks->n; i++)
                 stdin_pump_left(j->stdin_pump, ranks->v[i]);
         note_dead(j, n, lost);
@@ -611,7 +629,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 if (pull_waits(j->config.pull))
                         pull_lost(j->config.pull, n, "the node was lost");
                 trace_fetch_lost(j->config.traces, n);
-                job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
+                world_endpoints_lost(j->endpoints, (size_t)n->index);
                 if (was == NODE_RUNNING) {
                         c->running--;
                         lose_node(j, n);
@@ -635,7 +653,7 @@ static bool was_store_needed(const struct job *j, const struct node *n)
 {
         const struct attempt *a = &j->attempt;
 
-        return job_endpoint_serves(j->endpoint, (size_t)n->index) && job_state_runs(a->state) &&
+        return world_endpoints_serve(j->endpoints, (size_t)n->index) && job_state_runs(a->state) &&
                (j->cluster.running || outcome_failed(&a->outcome)) &&
                !(job_state_stops(a->state) && n->heard_ns > a->outcome.stopped_ns);
 }
@@ -645,7 +663,7 @@ static void on_node_left(void *ctx, struct node *n)
 {
         struct job *j = ctx;
 
-        job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
+        world_endpoints_lost(j->endpoints, (size_t)n->index);
         trace_fetch_lost(j->config.traces, n);
         if (pull_waits(j->config.pull))
                 pull_lost(j->config.pull, n, "the node was lost");

@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
-#include "head/job/store_server.h"
+#include "head/job/world_servers.h"
 #include "head/nodes/program_link.h"
 #include "head/status/rank_table_text.h"
 
@@ -86,8 +86,8 @@ static void tell_ranks(const struct job_drain *d, struct node *n, int64_t in_ms)
                 CLEANUP(free_textp) char *key = xasprintf("%s" STORE_DRAIN_KEY, before);
                 CLEANUP(free_textp) char *of_host = xasprintf("%s/%s", key, n->host->name);
 
-                store_server_set(d->attempt->store, of_host, time);
-                store_server_set(d->attempt->store, key, n->host->name);
+                world_servers_set(d->attempt->stores, of_host, time);
+                world_servers_set(d->attempt->stores, key, n->host->name);
         }
         if (intlist_has(&d->signalled, n->index))
                 number_encode(&n->out, MSG_SIGNAL, 0); /* its agent waits for an order */

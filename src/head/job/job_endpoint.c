@@ -45,6 +45,7 @@ struct endpoint_setup {
         struct heartbeat *heartbeat;
         struct job_owners *owners;
         struct job_ports ports;
+        uint32_t world;
         uv_timer_t timer;
         size_t answered;     /* all nodes before have */
         size_t failed_seen;  /* cluster->failed at the last look at each node */
@@ -54,7 +55,12 @@ struct endpoint_setup {
 
 static bool hosts_ranks(const struct endpoint_setup *s, size_t node)
 {
-        return s->attempt->plan->nodes[node].n_ranks > 0;
+        return plan_has_world(s->attempt->plan, node, s->world);
+}
+
+static int count_nodes(const struct endpoint_setup *s)
+{
+        return s->attempt->plan->worlds[s->world].num_nodes;
 }
 
 /* --- orders --- */
@@ -75,7 +81,11 @@ static void add_peer_addrs(struct strv *peers, const struct endpoint_setup *s)
 
 static void order_endpoint(struct endpoint_setup *s, size_t node, const struct endpoint_order *m)
 {
-        endpoint_order_encode(&s->cluster->nodes[node].out, m);
+        struct buf *out = &s->cluster->nodes[node].out;
+        size_t mark = world_begin(out, s->world);
+
+        endpoint_order_encode(out, m);
+        world_end(out, mark, 0);
         s->result.nodes[node].asked_endpoint = true;
         s->orders[node].endpoint++;
         node_flush(&s->cluster->nodes[node]);
@@ -92,9 +102,14 @@ static void order_probes(struct endpoint_setup *s)
         for (size_t i = 0; i < d->candidates.n; i++)
                 strv_push(&m.addrs, d->candidates.v[i].addr);
         for (size_t i = 0; i < s->cluster->n_nodes; i++) {
+                struct buf *out = &s->cluster->nodes[i].out;
+                size_t mark;
+
                 if (i == d->first || !hosts_ranks(s, i))
                         continue;
-                probe_order_encode(&s->cluster->nodes[i].out, &m);
+                mark = world_begin(out, s->world);
+                probe_order_encode(out, &m);
+                world_end(out, mark, 0);
                 d->nodes[i].asked_probe = true;
                 d->nodes[i].has_probed = false;
                 s->orders[i].probe++;
@@ -311,13 +326,13 @@ static int open_network(struct endpoint_setup *s, struct error *err)
 
 static int open_loopback(struct endpoint_setup *s, struct error *err)
 {
-        const struct plan *plan = s->attempt->plan;
+        int num_nodes = count_nodes(s);
         struct endpoint_order m = { .mode = ENDPOINT_LOOPBACK };
         int64_t began_ns = clock_ns();
         int r;
 
         /* Not for MASTER_ADDR, but for the interface of the ranks' own traffic. */
-        if (plan->num_nodes > 1 && find_candidates(s, err) < 0)
+        if (num_nodes > 1 && find_candidates(s, err) < 0)
                 return -err->code;
         memcpy(m.token, s->result.token, sizeof(m.token));
         for (size_t i = 0; i < s->cluster->n_nodes; i++)
@@ -325,9 +340,8 @@ static int open_loopback(struct endpoint_setup *s, struct error *err)
                         order_endpoint(s, i, &m);
         r = await_answers(s);
         if (r == 0)
-                log_line(LOG_INFO, "store at 127.0.0.1 on %d node%s (%.1f ms in all)",
-                         plan->num_nodes, plan->num_nodes == 1 ? "" : "s",
-                         (double)(clock_ns() - began_ns) / 1e6);
+                log_line(LOG_INFO, "store at 127.0.0.1 on %d node%s (%.1f ms in all)", num_nodes,
+                         num_nodes == 1 ? "" : "s", (double)(clock_ns() - began_ns) / 1e6);
         return r;
 }
 
@@ -339,7 +353,7 @@ static int open_none(struct endpoint_setup *s, struct error *err)
 
         if (r < 0)
                 return r;
-        if (s->attempt->plan->num_nodes == 1 && !d->candidates.given)
+        if (count_nodes(s) == 1 && !d->candidates.given)
                 d->candidates =
                         (struct master_addr_list){ .v = { { .addr = "127.0.0.1" } }, .n = 1 };
         r = await_answers(s);
@@ -370,16 +384,16 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
         s->answered = 0;
         s->failed_seen = SIZE_MAX; /* not yet */
         s->refused = false;
-        d->first = (size_t)plan->ranks[0].node;
+        d->first = (size_t)plan->ranks[plan->worlds[s->world].first].node;
         /* The promise of HELLO is used up by the first endpoint: a probe could reach that one, with
          * the token of the next. */
-        if (!s->attempt->number && s->kept_promise != d->first + 1)
+        if (!s->world && !s->attempt->number && s->kept_promise != d->first + 1)
                 d->port = s->cluster->nodes[d->first].hello.free_port;
         s->kept_promise = d->first + 1;
         token_make(d->token, ENDPOINT_TOKEN);
         d->timeout_ms = MAX(o->connect_timeout_ms, PROBE_MS);
         d->mode = o->store_listen;
-        if (d->mode == STORE_LISTEN_NETWORK && plan->num_nodes == 1)
+        if (d->mode == STORE_LISTEN_NETWORK && count_nodes(s) == 1)
                 d->mode = STORE_LISTEN_LOOPBACK;
         d->nodes = xcalloc(s->cluster->n_nodes, sizeof(*d->nodes));
         job_ports_order(&s->ports, &s->cluster->nodes[d->first],
@@ -412,7 +426,7 @@ static const char *interface_of_node(const struct endpoint_setup *s, size_t node
 
         if (d->mode == STORE_LISTEN_NONE && !s->cluster->options->plan.per_node)
                 return "";
-        if (s->attempt->plan->num_nodes == 1)
+        if (count_nodes(s) == 1)
                 return "lo";
         if (d->mode == STORE_LISTEN_NETWORK && d->nodes[node].has_probed &&
             *d->nodes[node].probed.results[d->chosen].iface)
@@ -452,17 +466,18 @@ void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launc
 /* --- life cycle --- */
 
 struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
-                                           struct heartbeat *h, const struct strv *ports)
+                                           struct heartbeat *h, const struct strv *ports,
+                                           uint32_t world)
 {
         struct endpoint_setup *s = xcalloc(1, sizeof(*s));
 
-        job_ports_init(&s->ports, ports, c->n_nodes);
-
+        job_ports_init(&s->ports, ports, c->n_nodes, world);
+        s->world = world;
         s->cluster = c;
         s->attempt = a;
         s->heartbeat = h;
         s->orders = xcalloc(c->n_nodes, sizeof(*s->orders));
-        s->owners = job_owners_create(c, a);
+        s->owners = job_owners_create(c, a, world);
         cluster_init_timer(c, &s->timer, s);
         return s;
 }

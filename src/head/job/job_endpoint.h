@@ -67,7 +67,8 @@ const char *job_port_refusal(const struct job *j);
 
 /* All pointers are borrowed. */
 struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
-                                           struct heartbeat *h, const struct strv *ports);
+                                           struct heartbeat *h, const struct strv *ports,
+                                           uint32_t world);
 /* job_open_endpoint(). */
 int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct error *err);
 const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s);

@@ -62,16 +62,17 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
 /* Collects what the nodes will be told of addresses and ports. Malloc'ed. */
 static struct label_network collect_network(const struct job *j)
 {
+        const struct endpoint_setup *first = world_endpoints_get(j->endpoints, 0);
         struct label_network net = { .master_ports = xcalloc(j->cluster.n_nodes,
                                                              sizeof(*net.master_ports)) };
         struct launch_order m = { 0 };
 
-        job_endpoint_fill_common(j->endpoint, &m);
+        job_endpoint_fill_common(first, &m);
         net.first = m.first_node;
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                if (!j->attempt.plan->nodes[i].n_ranks)
+                if (!plan_has_world(j->attempt.plan, i, 0))
                         continue;
-                job_endpoint_fill(j->endpoint, i, &m);
+                job_endpoint_fill(first, i, &m);
                 net.master_ports[i] = m.master_port;
                 memcpy(net.master_addr, m.master_addr, sizeof(net.master_addr));
         }
@@ -97,19 +98,23 @@ static void create_printer(struct job *j, const struct job_launch *l, uint32_t w
 
 /* --- the store --- */
 
-static void on_store_send(void *ctx, int node, const void *head, size_t len, struct bytes rest)
+static void on_store_send(void *ctx, uint32_t world, int node, const void *head, size_t len,
+                          struct bytes rest)
 {
         struct job *j = ctx;
         struct node *n = &j->cluster.nodes[node];
         /* An agent may serve others after the end of its own ranks, as the node of the TCP endpoint
          * or as a parent in the tree; a parent also before they begin. */
         bool serves = n->state == NODE_GONE || (n->state == NODE_READY && j->cluster.tree);
+        size_t mark;
 
         if (n->state != NODE_RUNNING && (!serves || n->ended))
                 return;
         if (!node_has_room(n, len + rest.len))
                 return;
+        mark = world_begin(&n->out, world);
         store_encode_head(&n->out, head, len, rest.len);
+        world_end(&n->out, mark, rest.len);
         if (rest.len)
                 node_out_long(n, rest.p, rest.len);
         send_queue_add(&j->cluster.send_queue, n);
@@ -204,39 +209,34 @@ static void on_store_full(void *ctx, int node, int rank, const char *text)
         diags_finish(&d);
 }
 
-static void create_store(struct job *j)
+static void create_stores(struct job *j)
 {
-        static const struct store_server_ops ops = {
+        static const struct world_servers_ops ops = {
                 .send = on_store_send,
-                .joined = on_rank_joined,
-                .report_error = on_rank_report,
-                .progress = on_rank_progress,
-                .abort = on_rank_abort,
-                .drained = on_rank_drained,
-                .relays = is_descendant,
-                .full = on_store_full,
+                .of_rank = { .joined = on_rank_joined,
+                             .report_error = on_rank_report,
+                             .progress = on_rank_progress,
+                             .abort = on_rank_abort,
+                             .drained = on_rank_drained,
+                             .relays = is_descendant,
+                             .full = on_store_full },
         };
-        const struct plan *plan = j->attempt.plan;
-        struct topology t = { .n_nodes = (uint32_t)j->cluster.n_nodes,
-                              .world_size = (uint32_t)plan->world_size };
+        size_t n = j->cluster.n_nodes, size = (size_t)j->config.options->store_size;
+        const char **hosts = xcalloc(n, sizeof(*hosts));
 
-        t.hosts = xcalloc(t.n_nodes, sizeof(*t.hosts));
-        for (uint32_t i = 0; i < t.n_nodes; i++)
-                t.hosts[i] = xstrdup(j->config.hosts->v[i].name);
-        t.node_of_rank = xcalloc(t.world_size, sizeof(*t.node_of_rank));
-        for (uint32_t i = 0; i < t.world_size; i++)
-                t.node_of_rank[i] = (uint32_t)plan->ranks[i].node;
-        j->attempt.store = store_server_create(&ops, j, t);
-        store_server_limit(j->attempt.store, (size_t)j->config.options->store_size);
+        for (size_t i = 0; i < n; i++)
+                hosts[i] = j->config.hosts->v[i].name;
+        j->attempt.stores = world_servers_create(&ops, j, j->attempt.plan, hosts, size);
+        free(hosts);
         /* A node may ask for everything at once: its relay asks once for equal keys. */
-        for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                j->cluster.nodes[i].answers_max = (size_t)j->config.options->store_size;
+        for (size_t i = 0; i < n; i++)
+                j->cluster.nodes[i].answers_max = size;
 }
 
 /* --- the orders --- */
 
 /* Nodes count by node rank here, as ranks know them. */
-static void fill_mpi(const struct job *j, struct mpi_order *m)
+static void fill_mpi(const struct job *j, const struct plan_world *world, struct mpi_order *m)
 {
         const struct plan *plan = j->attempt.plan;
         uint32_t *nodes;
@@ -244,10 +244,10 @@ static void fill_mpi(const struct job *j, struct mpi_order *m)
         m->kind = (uint8_t)j->config.options->mpi;
         if (m->kind == MPI_NONE)
                 return;
-        nodes = xcalloc((size_t)plan->world_size, sizeof(*nodes));
-        for (int i = 0; i < plan->world_size; i++)
-                nodes[i] = (uint32_t)plan->nodes[plan->ranks[i].node].node_rank;
-        node_map_build(&m->map, nodes, (uint32_t)plan->world_size);
+        nodes = xcalloc((size_t)world->size, sizeof(*nodes));
+        for (int i = 0; i < world->size; i++)
+                nodes[i] = (uint32_t)plan->ranks[world->first + i].node_rank;
+        node_map_build(&m->map, nodes, (uint32_t)world->size);
         free(nodes);
 }
 
@@ -268,33 +268,74 @@ static void fill_programs(const struct options *o, const struct job_launch *l,
         }
 }
 
+/* Fills in what is the same in the orders of all worlds. */
 static void fill_common(const struct job *j, const struct job_launch *l, struct launch_order *m)
 {
         const struct options *o = j->config.options;
-        const struct plan *plan = j->attempt.plan;
 
         snprintf(m->run_id, sizeof(m->run_id), "%s", j->config.run_id);
         m->restart = (uint32_t)j->attempt.number;
         m->max_restarts = (uint32_t)o->max_restarts;
-        m->world_size = (uint32_t)plan->world_size;
-        m->num_nodes = (uint32_t)plan->num_nodes;
         m->grace_ms = (uint32_t)o->grace_ms;
         /* Credit is memory of the head when a reader is slow: more streams get less each. */
-        m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / plan->world_size / 2, WINDOW_MIN),
-                                  MSG_WINDOW);
+        m->window = (uint32_t)MIN(
+                MAX(MEMORY_FOR_OUTPUT / j->attempt.plan->world_size / 2, WINDOW_MIN), MSG_WINDOW);
         m->contain = (uint8_t)o->contain;
         m->gpu_visibility_own = o->gpu_visibility_own;
         m->env = *l->env;
         m->unset = *l->unset;
-        fill_mpi(j, &m->mpi);
         /* The first attempt has read standard input. */
         m->stdin_rank = l->stdin_fd == -1 || j->attempt.number ? MSG_NO_RANK
                         : l->stdin_rank < 0                    ? MSG_EVERY_RANK
                                                                : (uint32_t)l->stdin_rank;
         m->terminal = l->terminal;
-        compat_nodes_fill(&m->compat, o->compat, plan, j->config.hosts);
-        job_endpoint_fill_common(j->endpoint, m);
         fill_programs(o, l, m);
+}
+
+static void fill_world(const struct job *j, uint32_t number, struct launch_order *m)
+{
+        const struct plan *plan = j->attempt.plan;
+        const struct plan_world *world = &plan->worlds[number];
+
+        m->world.number = number;
+        m->world.first = (uint32_t)world->first;
+        m->world_size = (uint32_t)world->size;
+        m->num_nodes = (uint32_t)world->num_nodes;
+        fill_mpi(j, world, &m->mpi);
+        compat_nodes_fill(&m->compat, j->config.options->compat, plan, world, j->config.hosts);
+        job_endpoint_fill_common(world_endpoints_get(j->endpoints, number), m);
+}
+
+static void drop_world(struct launch_order *m)
+{
+        node_map_finish(&m->mpi.map);
+        launch_compat_finish(&m->compat);
+        free(m->first_node.ports);
+        m->first_node = (struct launch_first_node){ .n_ports = 0 };
+}
+
+/* Lists the ranks of the world that the node has. */
+static void fill_ranks(const struct plan *plan, const struct plan_node *p, struct launch_order *m)
+{
+        m->n_ranks = 0;
+        m->more_orders = false;
+        m->ranks = xcalloc((size_t)p->n_ranks, sizeof(*m->ranks));
+        for (int i = 0; i < p->n_ranks; i++) {
+                const struct plan_rank *k = &plan->ranks[p->ranks.v[i]];
+                struct launch_rank *r = &m->ranks[m->n_ranks];
+
+                m->more_orders |= (uint32_t)k->world > m->world.number;
+                if ((uint32_t)k->world != m->world.number)
+                        continue;
+                m->n_ranks++;
+                m->node_rank = (uint32_t)k->node_rank;
+                r->rank = (uint32_t)k->rank - m->world.first;
+                r->local_rank = (uint32_t)k->local_rank;
+                r->program = (uint32_t)k->program;
+                r->n_gpus = (uint32_t)k->gpus.n;
+                r->gpus = (uint32_t *)k->gpus.v; /* lent; devices are not negative */
+        }
+        m->set_visible = p->gpus_are_subset || m->n_ranks < (uint32_t)p->n_ranks;
 }
 
 /* Fills in, sends and frees the node's own part of the order. */
@@ -312,24 +353,11 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
 
                 strv_pushf(&m->names, path ? "./%s" : "%s", path ? path : "");
         }
-        job_endpoint_fill(j->endpoint, (size_t)n->index, m);
+        job_endpoint_fill(world_endpoints_get(j->endpoints, m->world.number), (size_t)n->index, m);
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
         m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
-        m->node_rank = (uint32_t)p->node_rank;
-        m->set_visible = p->gpus_are_subset;
         m->keep_dumps = l->output.dir;
-        m->n_ranks = (uint32_t)p->n_ranks;
-        m->ranks = xcalloc((size_t)p->n_ranks, sizeof(*m->ranks));
-        for (int i = 0; i < p->n_ranks; i++) {
-                const struct plan_rank *k = &j->attempt.plan->ranks[p->ranks.v[i]];
-                struct launch_rank *r = &m->ranks[i];
-
-                r->rank = (uint32_t)k->rank;
-                r->local_rank = (uint32_t)k->local_rank;
-                r->program = (uint32_t)k->program;
-                r->n_gpus = (uint32_t)k->gpus.n;
-                r->gpus = (uint32_t *)k->gpus.v; /* lent; devices are not negative */
-        }
+        fill_ranks(j->attempt.plan, p, m);
         /* A node connected after job_sample() has not got this order yet. */
         if (j->orders.samples_ms)
                 number_encode(&n->out, MSG_SAMPLE, j->orders.samples_ms);
@@ -339,7 +367,8 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         free(m->cwd);
         m->cwd = NULL;
         strv_finish(&m->names);
-        node_launched(n);
+        if (n->state == NODE_READY)
+                node_launched(n);
         node_flush(n);
 }
 
@@ -349,24 +378,35 @@ void job_dismiss(struct node *n)
         node_flush(n);
 }
 
-static void order_nodes(struct job *j, const struct job_launch *l, struct launch_order *m)
+/* Sends the order of a world to all nodes that have ranks of the world. */
+static void order_world(struct job *j, const struct job_launch *l, struct launch_order *m)
 {
         CLEANUP(buf_finish) struct buf common = BUF_INIT;
 
         common_encode(&common, m);
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
                 struct node *n = &j->cluster.nodes[i];
-                bool takes_part = j->attempt.plan->nodes[i].n_ranks;
+                bool takes_part = plan_has_world(j->attempt.plan, i, m->world.number);
 
-                if (n->state != NODE_READY)
+                if (n->state != NODE_READY && n->state != NODE_RUNNING)
                         continue;
                 if (takes_part || n->has_children)
                         node_common(n, &common);
                 if (takes_part) {
-                        j->cluster.running++;
+                        j->cluster.running += n->state == NODE_READY;
                         order_node(j, l, n, m);
-                } else if (!j->config.options->max_restarts &&
-                           !options_replace_nodes(j->config.options)) {
+                }
+        }
+}
+
+static void release_nodes(struct job *j)
+{
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (n->state != NODE_READY)
+                        continue;
+                if (!j->config.options->max_restarts && !options_replace_nodes(j->config.options)) {
                         job_dismiss(n); /* with restarts the node may be needed */
                 } else {
                         node_flush(n);
@@ -410,17 +450,19 @@ void job_launch(struct job *j, const struct job_launch *l)
         job_raise_limit(j->cluster.n_nodes, l->output.dir ? l->plan->world_size : 0);
         fill_common(j, l, &m);
         create_printer(j, l, m.window);
-        create_store(j);
+        create_stores(j);
         j->attempt.turns = turns_create(l->plan);
         j->attempt.dumps = dump_files_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         /* Before the orders, as no rank may end before the launch. */
         j->attempt.launched_ns = clock_ns();
-        order_nodes(j, l, &m);
-        node_map_finish(&m.mpi.map);
+        for (uint32_t i = 0; i < l->plan->n_worlds; i++) {
+                fill_world(j, i, &m);
+                order_world(j, l, &m);
+                drop_world(&m);
+        }
+        release_nodes(j);
         launch_order_drop_programs(&m);
-        launch_compat_finish(&m.compat);
-        free(m.first_node.ports);
         /* --timeout counts from the first attempt on. */
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->timers.limit))
                 uv_timer_start(&j->timers.limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);

@@ -48,6 +48,7 @@ struct owner_addr {
 struct job_owners {
         struct cluster *cluster;
         const struct attempt *attempt;
+        uint32_t world;
         uv_timer_t timer; /* runs while the table is not empty */
         bool *may_ask;    /* one per node */
         struct owner_addr *addrs;
@@ -91,7 +92,7 @@ static void sort_owner_addrs(struct job_owners *o)
         for (size_t i = 0; i < o->cluster->n_nodes; i++) {
                 struct strv texts = STRV_INIT;
 
-                if (plan->nodes[i].n_ranks > 0)
+                if (plan_has_world(plan, i, o->world))
                         job_owners_add_addrs(&texts, &o->cluster->nodes[i]);
                 for (size_t k = 0; k < texts.n; k++) {
                         o->addrs = xgrow(o->addrs, o->n_addrs, &o->cap, sizeof(*o->addrs));
@@ -154,7 +155,10 @@ static void answer_asker(struct job_owners *o, struct owner_question *q)
                 if (q->owners[i].verdict == OWNER_NONE && (q->unsure || q->missing))
                         q->owners[i].verdict = OWNER_UNKNOWN;
         if (is_talking(asker)) {
+                size_t mark = world_begin(&asker->out, o->world);
+
                 owners_encode(&asker->out, &m);
+                world_end(&asker->out, mark, 0);
                 send_queue_add(&o->cluster->send_queue, asker);
         }
         free(q->owners);
@@ -207,6 +211,7 @@ static void ask_address_nodes(struct job_owners *o, struct owner_question *q,
         m.number = q->number;
         for (size_t i = 0; i < n; i++) {
                 struct node *node = &o->cluster->nodes[at[i].node];
+                size_t mark;
 
                 if (q->n_nodes && q->nodes[q->n_nodes - 1] == at[i].node)
                         continue; /* an address given twice */
@@ -217,7 +222,9 @@ static void ask_address_nodes(struct job_owners *o, struct owner_question *q,
                         continue;
                 }
                 q->missing++;
+                mark = world_begin(&node->out, o->world);
                 owners_request_encode(&node->out, &m);
+                world_end(&node->out, mark, 0);
                 send_queue_add(&o->cluster->send_queue, node);
         }
 }
@@ -314,12 +321,13 @@ void job_owners_lost(struct job_owners *o, size_t node)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-struct job_owners *job_owners_create(struct cluster *c, const struct attempt *a)
+struct job_owners *job_owners_create(struct cluster *c, const struct attempt *a, uint32_t world)
 {
         struct job_owners *o = xcalloc(1, sizeof(*o));
 
         o->cluster = c;
         o->attempt = a;
+        o->world = world;
         o->may_ask = xcalloc(MAX(c->n_nodes, (size_t)1), sizeof(*o->may_ask));
         cluster_init_timer(c, &o->timer, o);
         return o;

@@ -24,7 +24,7 @@ struct job_owners;
 struct node;
 
 /* All pointers are borrowed. */
-struct job_owners *job_owners_create(struct cluster *c, const struct attempt *a);
+struct job_owners *job_owners_create(struct cluster *c, const struct attempt *a, uint32_t world);
 /* Closes the timer; job_owners_free() after the loop has turned. */
 void job_owners_close(struct job_owners *o);
 void job_owners_free(struct job_owners *o);

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "head/nodes/node.h"
 
-void job_ports_init(struct job_ports *p, const struct strv *names, size_t n_nodes)
+void job_ports_init(struct job_ports *p, const struct strv *names, size_t n_nodes, uint32_t world)
 {
-        *p = (struct job_ports){ .names = names };
+        *p = (struct job_ports){ .names = names, .world = world };
         p->orders = xcalloc(n_nodes, sizeof(*p->orders));
 }
 
@@ -28,6 +28,8 @@ static size_t count_ports(const struct job_ports *p)
 
 void job_ports_order(struct job_ports *p, struct node *first, bool master)
 {
+        size_t mark;
+
         ports_held_finish(&p->held);
         p->has_answer = false;
         p->node = NULL;
@@ -36,7 +38,9 @@ void job_ports_order(struct job_ports *p, struct node *first, bool master)
                 return;
         p->node = first;
         p->orders[first->index]++;
+        mark = world_begin(&first->out, p->world);
         number_encode(&first->out, MSG_PORTS, (uint32_t)count_ports(p));
+        world_end(&first->out, mark, 0);
         node_flush(first);
 }
 

@@ -23,15 +23,16 @@ struct node;
 
 struct job_ports {
         const struct strv *names; /* borrowed; NULL = none */
-        bool master;              /* this attempt asks for MASTER_PORT, too: the first number */
-        const struct node *node;  /* asked in this attempt; NULL = none is needed */
+        uint32_t world;
+        bool master;             /* this attempt asks for MASTER_PORT, too: the first number */
+        const struct node *node; /* asked in this attempt; NULL = none is needed */
         bool has_answer;
         struct ports_held held;
         unsigned *orders; /* by node: without an answer, also of earlier attempts */
 };
 
 /* Borrows @names, valid names of wire/port_name.h. */
-void job_ports_init(struct job_ports *p, const struct strv *names, size_t n_nodes);
+void job_ports_init(struct job_ports *p, const struct strv *names, size_t n_nodes, uint32_t world);
 void job_ports_finish(struct job_ports *p);
 
 /* Begins an attempt: orders the ports from @first, rank 0's node, if any are needed. */

@@ -25,8 +25,9 @@
 #include "head/job/job_spares.h"
 #include "head/job/job_status.h"
 #include "head/job/stdin_pump.h"
-#include "head/job/store_server.h"
 #include "head/job/turns.h"
+#include "head/job/world_endpoints.h"
+#include "head/job/world_servers.h"
 #include "head/model/stop_orders.h"
 #include "head/output/dump_files.h"
 
@@ -95,7 +96,7 @@ struct job {
         struct cluster cluster;
         struct attempt attempt;
         struct heartbeat heartbeat;
-        struct endpoint_setup *endpoint;
+        struct world_endpoints *endpoints;
         struct job_push *push;
         struct job_status *status;
         struct stdin_pump *stdin_pump; /* NULL = nothing is sent to the ranks */

@@ -45,7 +45,7 @@ void job_give_up(struct job *j, size_t node, const char *why)
 void job_connect_anew(struct job *j, size_t node)
 {
         job_push_forget(j->push, node);
-        job_endpoint_forget(j->endpoint, node);
+        world_endpoints_forget(j->endpoints, node);
         cluster_reconnect_node(&j->cluster, &j->cluster.nodes[node]);
 }
 
@@ -201,7 +201,7 @@ static size_t try_missing(struct job *j, const struct plan *plan, int64_t until,
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 if (is_missing(j, plan, i)) {
                         job_push_forget(j->push, i);
-                        job_endpoint_forget(j->endpoint, i);
+                        world_endpoints_forget(j->endpoints, i);
                         cluster_reconnect_node(&j->cluster, &j->cluster.nodes[i]);
                 }
         sleep_restart(j, (uint64_t)MAX(until - clock_ms(), INT64_C(1)), happened, true);
@@ -350,7 +350,7 @@ static bool rejoin_nodes(struct job *j)
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 if (cluster_can_return(&j->cluster, &j->cluster.nodes[i])) {
                         job_push_forget(j->push, i);
-                        job_endpoint_forget(j->endpoint, i);
+                        world_endpoints_forget(j->endpoints, i);
                 }
         n = cluster_reconnect(&j->cluster);
         if (!n)
@@ -376,8 +376,8 @@ static void forget_attempt(struct job *j)
         j->history.lost_bytes = job_lost_bytes(j);
         printer_destroy(j->attempt.printer);
         j->attempt.printer = NULL;
-        store_server_destroy(j->attempt.store);
-        j->attempt.store = NULL;
+        world_servers_destroy(j->attempt.stores);
+        j->attempt.stores = NULL;
         turns_destroy(j->attempt.turns);
         j->attempt.turns = NULL;
         dump_files_destroy(j->attempt.dumps);

@@ -23,7 +23,7 @@
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/job.h"
-#include "head/job/store_server.h"
+#include "head/job/world_servers.h"
 #include "head/status/rank_facts.h"
 #include "head/status/rank_table.h"
 #include "head/term/columns.h"
@@ -142,7 +142,7 @@ static void tell_joins(struct job_status *s)
         struct diags d = DIAGS_INIT;
         bool over = !rank_table_count(t, rank_row_missing) || job_state_stops(s->attempt->state);
         bool waited_for =
-                store_server_waiting(s->attempt->store) || rank_table_count(t, rank_row_waits);
+                world_servers_waiting(s->attempt->stores) || rank_table_count(t, rank_row_waits);
         bool in_vain = !s->told_missing || rank_table_longest(t) >= (int64_t)o->start_timeout_ms;
         bool fatal = o->start_timeout_given && waited_for && in_vain;
 
@@ -344,8 +344,8 @@ static void on_join_time(uv_timer_t *t)
                 return;
         /* After the first round, while a rank waits, or while a program may still start ranks of
          * its own. */
-        if (first || store_server_waiting(s->attempt->store) ||
-            (!s->told_other && !store_server_requests(s->attempt->store)))
+        if (first || world_servers_waiting(s->attempt->stores) ||
+            (!s->told_other && !world_servers_requests(s->attempt->stores)))
                 ask_nodes(s, FOR_JOINS);
 }
 
@@ -356,7 +356,7 @@ static void on_look(uv_timer_t *t)
 
         if (s->attempt->state != JOB_RUNNING)
                 return;
-        if (!store_server_waiting(s->attempt->store)) {
+        if (!world_servers_waiting(s->attempt->stores)) {
                 s->idle_ns = s->parked_ns ? now : s->idle_ns;
                 s->parked_ns = 0;
                 s->ending_ms = FINALIZE_MS;
@@ -378,13 +378,13 @@ static void on_look(uv_timer_t *t)
 static void on_seek(uv_timer_t *t)
 {
         struct job_status *s = t->data;
-        const struct store_server *store = s->attempt->store; /* none between two attempts */
+        const struct world_servers *store = s->attempt->stores; /* none between two attempts */
 
         if (rank_facts_all_told(&s->facts)) {
                 uv_timer_stop(t);
         } else if (s->attempt->state == JOB_RUNNING && store &&
-                   store_server_requests(store) != s->seek.requests) {
-                s->seek.requests = store_server_requests(store);
+                   world_servers_requests(store) != s->seek.requests) {
+                s->seek.requests = world_servers_requests(store);
                 uv_timer_set_repeat(t, MIN(2 * uv_timer_get_repeat(t), (uint64_t)SEEK_MAX_MS));
                 ask_nodes(s, FOR_EVENTS);
         }
@@ -395,7 +395,7 @@ static void on_quiet(uv_timer_t *t)
         struct job_status *s = t->data;
 
         if (s->attempt->state == JOB_RUNNING &&
-            hang_watch_due(&s->hang, clock_ms(), store_server_met(s->attempt->store)))
+            hang_watch_due(&s->hang, clock_ms(), world_servers_met(s->attempt->stores)))
                 s->config->why.quiet(s->config->why.ctx);
 }
 
@@ -445,7 +445,7 @@ void job_status_output(struct job_status *s)
 bool job_status_still_hangs(const struct job_status *s)
 {
         return s->attempt->state == JOB_RUNNING &&
-               hang_watch_stands(&s->hang, store_server_met(s->attempt->store));
+               hang_watch_stands(&s->hang, world_servers_met(s->attempt->stores));
 }
 
 int64_t job_status_hang_ms(const struct job_status *s)
@@ -456,7 +456,7 @@ int64_t job_status_hang_ms(const struct job_status *s)
 bool job_status_hangs(struct job_status *s)
 {
         return s->attempt->state == JOB_RUNNING &&
-               hang_watch_found(&s->hang, store_server_met(s->attempt->store));
+               hang_watch_found(&s->hang, world_servers_met(s->attempt->stores));
 }
 
 void job_status_joined(struct job_status *s)

@@ -220,8 +220,8 @@ static void stop_job(struct job *j, const struct cause *c, const char *why)
                                                        .rank = -1,
                                                        .text = why,
                                                        .brief = later ? NULL : brief });
-        if (j->attempt.store)
-                store_server_stop_requested(j->attempt.store, why);
+        if (j->attempt.stores)
+                world_servers_stop_requested(j->attempt.stores, why);
         if (j->attempt.printer)
                 printer_drop_bars(j->attempt.printer);
         stop_nodes(j, (uint32_t)grace_ms);

@@ -7,20 +7,18 @@
 #include "wire/env/compat_env.h"
 
 void compat_nodes_fill(struct launch_compat *to, unsigned family, const struct plan *p,
-                       const struct hosts *hosts)
+                       const struct plan_world *world, const struct hosts *hosts)
 {
         to->family = (uint8_t)family;
         if (!compat_env_needs_nodes(to->family))
                 return;
-        to->n_nodes = (uint32_t)p->num_nodes;
+        to->n_nodes = (uint32_t)world->num_nodes;
         to->nodes = xcalloc(to->n_nodes, sizeof(*to->nodes));
-        for (size_t i = 0; i < p->n_nodes; i++) {
-                const struct plan_node *n = &p->nodes[i];
+        for (int i = world->first; i < world->first + world->size; i++) {
+                struct compat_node *n = &to->nodes[p->ranks[i].node_rank];
 
-                if (n->node_rank < 0)
-                        continue;
-                to->nodes[n->node_rank].name = xstrdup(hosts->v[n->host].name);
-                to->nodes[n->node_rank].n_ranks = (uint32_t)n->n_ranks;
+                if (!n->n_ranks++)
+                        n->name = xstrdup(hosts->v[p->nodes[p->ranks[i].node].host].name);
         }
 }
 
@@ -31,7 +29,7 @@ size_t compat_nodes_longest(unsigned family, const struct plan *p, const struct 
 
         if (family != COMPAT_SLURM)
                 return 0;
-        compat_nodes_fill(&compat, family, p, hosts);
+        compat_nodes_fill(&compat, family, p, &p->worlds[0], hosts);
         list = compat_env_node_list(&compat);
         launch_compat_finish(&compat);
         return strlen(list);

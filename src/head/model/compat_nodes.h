@@ -13,7 +13,7 @@
 /* Fills in @to, which is zeroed, for @family (enum compat_family): the used nodes of @p by node
  * rank where the family has variables that tell of them. Free with launch_compat_finish(). */
 void compat_nodes_fill(struct launch_compat *to, unsigned family, const struct plan *p,
-                       const struct hosts *hosts);
+                       const struct plan_world *world, const struct hosts *hosts);
 
 /* Returns the length of the longest variable of @family, in bytes; more than COMPAT_VARIABLE_MAX
  * cannot be passed to a program (MAX_ARG_STRLEN of execve(2), less the name). */

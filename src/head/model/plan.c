@@ -512,6 +512,18 @@ void plan_leave_out(struct plan *p, size_t node)
         free(new_rank);
 }
 
+bool plan_has_world(const struct plan *p, size_t node, uint32_t world)
+{
+        const struct plan_node *n = &p->nodes[node];
+
+        if (p->n_worlds == 1)
+                return n->n_ranks > 0;
+        for (size_t i = 0; i < n->ranks.n; i++)
+                if (p->ranks[n->ranks.v[i]].world == (int)world)
+                        return true;
+        return false;
+}
+
 void plan_finish(struct plan *p)
 {
         for (size_t i = 0; i < p->n_nodes; i++) {

@@ -111,4 +111,6 @@ bool plan_move(struct plan *p, size_t from, size_t to);
 /* Takes a node out, with its ranks. The others keep their order, and have no gaps: ranks and node
  * ranks are numbered again. */
 void plan_leave_out(struct plan *p, size_t node);
+/* Whether ranks of the world are on the node. */
+bool plan_has_world(const struct plan *p, size_t node, uint32_t world);
 void plan_finish(struct plan *p);

@@ -68,7 +68,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_node *n,
         l->per_node = v->o->plan.per_node;
         if (l->agent_store || l->per_node)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
-        compat_nodes_fill(&l->compat, v->o->compat, v->p, v->hosts);
+        compat_nodes_fill(&l->compat, v->o->compat, v->p, &v->p->worlds[0], v->hosts);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
         snprintf(l->host, sizeof(l->host), "%s", v->hosts->v[n->host].name);
         fill_arguments(v, l);

@@ -300,14 +300,16 @@ static uint32_t job_number(const char *run_id)
 static void read_compat_job(char **text, const struct launch_order *l, unsigned cores)
 {
         struct buf here = BUF_INIT;
+        char name[WORLD_NAME_MAX];
 
+        launch_order_world_name(l, name);
         for (uint32_t i = 0; i < l->n_ranks; i++)
                 buf_printf(&here, "%s%u", i ? "," : "", l->ranks[i].rank);
         if (l->n_ranks)
                 text[VALUE_RANKS_HERE] = buf_steal(&here);
         text[VALUE_CORES_HERE] = number_text(cores);
         text[VALUE_CORES_PER_RANK] = number_text(MAX(cores / MAX(l->n_ranks, 1U), 1U));
-        text[VALUE_JOB_NUMBER] = number_text(job_number(l->run_id));
+        text[VALUE_JOB_NUMBER] = number_text(job_number(name));
         text[VALUE_JOB_NAME] = xstrdup("hnlaunch");
         text[VALUE_STEP] = number_text(0);
         if (l->restart)

@@ -71,6 +71,11 @@ static void set_numbers(struct strv *env, const struct launch_order *l, const st
         };
 
         set_variables(env, table, ARRAY_SIZE(table));
+        if (!*l->world.role)
+                return;
+        strv_env_set(env, HN_ROLE, l->world.role);
+        strv_env_set_number(env, HN_ROLE_INDEX, l->world.index);
+        strv_env_set_number(env, HN_JOB_RANK, l->world.first + r->rank);
 }
 
 static void set_torchrun_numbers(struct strv *env, const struct launch_order *l,
@@ -142,14 +147,17 @@ static void set_first_node(struct strv *env, const struct launch_first_node *fir
 /* Of PMI; the agent adds PMI_FD, the rank's end of its connection, or PMI_PORT. */
 static void set_pmi(struct rank_env *e, const struct launch_order *l, const struct launch_rank *r)
 {
+        char name[WORLD_NAME_MAX];
+
         if (l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return;
+        launch_order_world_name(l, name);
         strv_env_set_number(&e->own, "PMI_RANK", r->rank);
         strv_env_set_number(&e->own, "PMI_SIZE", l->world_size);
         strv_env_set_number(&e->own, "MPI_LOCALRANKID", r->local_rank);
         strv_env_set_number(&e->own, "MPI_LOCALNRANKS", l->n_ranks);
         if (l->mpi.kind == MPI_PMI2)
-                strv_env_set(&e->own, "PMI_JOBID", l->run_id);
+                strv_env_set(&e->own, "PMI_JOBID", name);
         if (l->mpi.kind == MPI_PMI_PORT)
                 strv_env_set_number(&e->own, "PMI_ID", r->rank);
 }

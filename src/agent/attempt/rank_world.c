@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/attempt/rank_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/pmi/pmi_link.h"
+#include "agent/pmix/pmix_service.h"
+#include "base/error_number.h"
+#include "base/memory.h"
+
+struct rank_world *rank_world_create(struct node_attempt *t, struct store_access *store,
+                                     const char *dir, const struct launch_order *l,
+                                     struct error *err)
+{
+        struct rank_world *w = xcalloc(1, sizeof(*w));
+        uint32_t number = l->world.number;
+
+        *w = (struct rank_world){
+                .attempt = t, .store = store, .first = l->world.first, .size = l->world_size
+        };
+        /* World 0 has the names of a job without roles. */
+        w->folder = number ? xasprintf("%s/world-%u", dir, number) : xstrdup(dir);
+        w->socket = number ? xasprintf("%s/store-%u", dir, number) : xasprintf("%s/store", dir);
+        if (!number || mkdir(w->folder, 0700) == 0 || errno == EEXIST)
+                return w;
+        err_set(err, errno, "cannot make the folder %s: %s", w->folder, strerror(errno));
+        rank_world_destroy(w);
+        return NULL;
+}
+
+void rank_world_destroy(struct rank_world *w)
+{
+        if (!w)
+                return;
+        pmi_link_destroy(w->pmi);
+        pmix_service_end(w->pmix.service);
+        free(w->folder);
+        free(w->socket);
+        free(w);
+}
+
+bool rank_world_has(const struct rank_world *w, uint32_t rank)
+{
+        return rank >= w->first && rank - w->first < w->size;
+}
+
+enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank)
+{
+        if (w->pmi)
+                return pmi_link_end(w->pmi, rank - w->first);
+        return w->pmix.service ? pmix_service_state(w->pmix.service, rank - w->first)
+                               : RANK_MPI_UNUSED;
+}
+
+bool rank_world_is_mpi_unused(const struct rank_world *w, uint32_t rank)
+{
+        if (w->pmi)
+                return pmi_link_is_unused(w->pmi, rank - w->first);
+        return !w->pmix.service ||
+               pmix_service_state(w->pmix.service, rank - w->first) == RANK_MPI_UNUSED;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rank_world: the ranks of one order on this node, and what serves only them
+ *
+ * A job without roles has one world. A job of several roles has an order for each world, and on a
+ * node with ranks of several worlds each of these worlds has an object.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/rank/worker.h"
+#include "base/strv.h"
+#include "wire/msg.h"
+
+struct node_attempt;
+struct pmi_link;
+struct pmix_service;
+struct store_access;
+
+/* Ranks that wait for PMIx: with MPI_PMIX the environment of each comes from the helper
+ * (agent/pmix/pmix_service.h), which takes as long as the node needs to load its libpmix. */
+struct pmix_wait {
+        struct pmix_service *service; /* NULL = not asked for */
+        struct launch_order *order;   /* waits for the service; NULL = none does */
+        struct strv base;             /* the environment that ranks share, likewise */
+};
+
+struct rank_world {
+        struct node_attempt *attempt;
+        struct store_access *store; /* borrowed */
+        uint32_t first, size;       /* number in the job of rank 0, and ranks on all nodes */
+        char *folder;               /* for files of MPI */
+        char *socket;               /* path of the Unix socket of the store */
+        struct pmi_link *pmi;       /* NULL = none */
+        struct pmix_wait pmix;
+};
+
+/* Creates the world of @l in the folder of the job, @dir. NULL with @err. */
+struct rank_world *rank_world_create(struct node_attempt *t, struct store_access *store,
+                                     const char *dir, const struct launch_order *l,
+                                     struct error *err);
+void rank_world_destroy(struct rank_world *w); /* NULL is fine */
+bool rank_world_has(const struct rank_world *w, uint32_t rank);
+
+/* What a rank that has ended did with MPI. */
+enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank);
+/* Whether the rank has not begun MPI. */
+bool rank_world_is_mpi_unused(const struct rank_world *w, uint32_t rank);
