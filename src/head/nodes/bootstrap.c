@@ -153,12 +153,36 @@ char *bootstrap_last_words(const struct bootstrap *b)
         return printable_text(line, PRINTABLE_QUOTE);
 }
 
-int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
-                   struct error *err)
+/* Reads the order @mark and the rest of @line. Returns as bootstrap_feed(). */
+static enum bootstrap_result follow_mark(struct bootstrap *b, const struct agent_binaries *set,
+                                         const char *mark, const char *line, struct error *err)
+{
+        char names[64];
+
+        if (strcmp(mark, MARK_NEED) != 0) {
+                err_set(err, EPROTO, "%s", line);
+                return strcmp(mark, CONTAINER_MARK) == 0 ? BOOTSTRAP_NO_CONTAINER
+                                                         : BOOTSTRAP_CANNOT_RUN;
+        }
+        if (b->sent) {
+                err_set(err, EPROTO, "the agent was sent, but requested again");
+                return BOOTSTRAP_CANNOT_RUN;
+        }
+        b->sent = agent_binary_for(set, line);
+        if (b->sent)
+                return BOOTSTRAP_UPLOAD;
+        agent_binaries_names(set, names, sizeof(names));
+        err_set(err, ENOEXEC, "is a machine of type %.32s; agents installed: %s",
+                *line ? line : "unknown", names);
+        return BOOTSTRAP_NO_AGENT;
+}
+
+enum bootstrap_result bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set,
+                                     struct buf *in, struct error *err)
 {
         static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL, CONTAINER_MARK };
         size_t first = buf_len(in), at;
-        char line[LINE_MAX_LEN], names[64];
+        char line[LINE_MAX_LEN];
         int which = -1;
         bool whole;
 
@@ -177,21 +201,10 @@ int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct
         }
         if (which < 0)
                 return BOOTSTRAP_MORE;
-        if (!take_mark_line(in, marks[which], line, sizeof(line)))
-                return buf_len(in) < LINE_WAIT_MAX
-                               ? BOOTSTRAP_MORE
-                               : err_set(err, EPROTO, "sent %.13s and a line of more than 8 KiB",
-                                         marks[which]);
-        if (which == 2)
-                return err_set(err, EPROTO, "%s", line);
-        if (which == 3)
-                return err_set(err, ENOTSUP, "%s", line);
-        if (b->sent)
-                return err_set(err, EPROTO, "the agent was sent, but requested again");
-        b->sent = agent_binary_for(set, line);
-        if (b->sent)
-                return BOOTSTRAP_UPLOAD;
-        agent_binaries_names(set, names, sizeof(names));
-        return err_set(err, ENOEXEC, "is a machine of type %.32s; agents installed: %s",
-                       *line ? line : "unknown", names);
+        if (take_mark_line(in, marks[which], line, sizeof(line)))
+                return follow_mark(b, set, marks[which], line, err);
+        if (buf_len(in) < LINE_WAIT_MAX)
+                return BOOTSTRAP_MORE;
+        err_set(err, EPROTO, "sent %.13s and a line of more than 8 KiB", marks[which]);
+        return BOOTSTRAP_CANNOT_RUN;
 }

@@ -38,10 +38,16 @@ void bootstrap_keep_noise(struct bootstrap *b, const void *text, size_t len);
 /* Returns the last line of @noise that is not blank, for a message; malloc'ed, "" = none. */
 char *bootstrap_last_words(const struct bootstrap *b);
 
-enum { BOOTSTRAP_MORE = 0, BOOTSTRAP_UPLOAD = 1, BOOTSTRAP_GREETED = 2 };
+enum bootstrap_result {
+        BOOTSTRAP_MORE,    /* wait for more bytes */
+        BOOTSTRAP_UPLOAD,  /* send b->sent, then call again */
+        BOOTSTRAP_GREETED, /* frames follow in @in */
+        /* With the reason in @err: */
+        BOOTSTRAP_NO_AGENT,     /* @set has no agent for the machine */
+        BOOTSTRAP_NO_CONTAINER, /* the agent cannot enter the container */
+        BOOTSTRAP_CANNOT_RUN,   /* the agent cannot run there */
+};
 
-/* Consumes noise and marks from @in. MORE: wait for more bytes. UPLOAD: send b->sent, then call
- * again. GREETED: frames follow in @in. -ENOEXEC: @set has no agent for that machine. -EPROTO with
- * the reason: the agent cannot run there; -ENOTSUP: not in the container. */
-int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
-                   struct error *err);
+/* Consumes noise and marks from @in. */
+enum bootstrap_result bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set,
+                                     struct buf *in, struct error *err);

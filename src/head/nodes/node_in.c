@@ -59,15 +59,15 @@ static void continue_bootstrap(struct node *n)
                         buf_finish(&io->boot.noise);
                         io->boot.greeted = true;
                         return;
-                case -ENOEXEC:
+                case BOOTSTRAP_NO_AGENT:
                         n->refusal = NODE_NO_AGENT;
                         node_break(n, LINK_OTHER, "%s", err.text);
                         return;
-                case -ENOTSUP:
+                case BOOTSTRAP_NO_CONTAINER:
                         n->refusal = NODE_NO_CONTAINER;
                         node_break(n, LINK_OTHER, "%s", err.text);
                         return;
-                default:
+                case BOOTSTRAP_CANNOT_RUN:
                         n->refusal = NODE_CANNOT_RUN;
                         node_break(n, LINK_OTHER, "%s", err.text);
                         return;
@@ -112,7 +112,7 @@ static void end_node_stream(struct node *n, ssize_t status)
         node_fail(n, &why);
 }
 
-/* Takes a message after HELLO. 0, or -EPROTO with @err: malformed, or out of turn. */
+/* Takes a message after HELLO. 0, or negative with @err: malformed, or out of turn. */
 static int take_node_message(struct node *n, const struct frame *f, struct error *err)
 {
         struct ping pong;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-
 #include "head/nodes/bootstrap.h"
 #include "lib/unit.h"
 #include "wire/msg.h"
@@ -12,9 +10,10 @@ static const struct agent_binaries agent_binaries = {
 };
 
 /* Feeds @text byte by byte, as the worst network would, until something happens. */
-static int feed(struct bootstrap *b, struct buf *in, const char *text, struct error *err)
+static enum bootstrap_result feed(struct bootstrap *b, struct buf *in, const char *text,
+                                  struct error *err)
 {
-        int r = BOOTSTRAP_MORE;
+        enum bootstrap_result r = BOOTSTRAP_MORE;
 
         for (const char *p = text; *p; p++) {
                 buf_append(in, p, 1);
@@ -50,7 +49,7 @@ TEST(a_node_without_the_agent_gets_it_once)
 
         assert_int_equal(feed(&b, &in, "no newline here HNLAUNCH-NEED x86_64\n", &err),
                          BOOTSTRAP_UPLOAD);
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED x86_64\n", &err), -71); /* -EPROTO */
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED x86_64\n", &err), BOOTSTRAP_CANNOT_RUN);
         buf_finish(&b.noise);
         buf_finish(&in);
 }
@@ -73,10 +72,10 @@ TEST(a_machine_without_an_agent_is_refused_by_name)
         struct buf in = BUF_INIT;
         struct error err;
 
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED riscv64\n", &err), -ENOEXEC);
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED riscv64\n", &err), BOOTSTRAP_NO_AGENT);
         assert_string_equal(err.text,
                             "is a machine of type riscv64; agents installed: x86_64, aarch64");
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED \n", &err), -ENOEXEC);
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED \n", &err), BOOTSTRAP_NO_AGENT);
         assert_string_equal(err.text,
                             "is a machine of type unknown; agents installed: x86_64, aarch64");
         buf_finish(&b.noise);
@@ -89,7 +88,8 @@ TEST(the_reason_of_a_full_disk_is_told)
         struct buf in = BUF_INIT;
         struct error err;
 
-        assert_true(feed(&b, &in, "HNLAUNCH-FAIL cannot write /x/agent\n", &err) < 0);
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-FAIL cannot write /x/agent\n", &err),
+                         BOOTSTRAP_CANNOT_RUN);
         assert_string_equal(err.text, "cannot write /x/agent");
         buf_finish(&b.noise);
         buf_finish(&in);
@@ -102,7 +102,7 @@ TEST(a_container_that_cannot_be_entered_is_told)
         struct error err;
 
         assert_int_equal(feed(&b, &in, "motd\nHNLAUNCH-CONTAINER no image\n", &err),
-                         -95); /* -ENOTSUP */
+                         BOOTSTRAP_NO_CONTAINER);
         assert_string_equal(err.text, "no image");
         buf_finish(&b.noise);
         buf_finish(&in);
