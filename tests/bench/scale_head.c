@@ -102,7 +102,7 @@ static bool load(void)
         return true;
 }
 
-static int connect_all(void)
+static bool connect_all(void)
 {
         static const struct agent_binaries none; /* never asked for: the agents run */
         struct job_config c = { .options = &head.o,
@@ -117,7 +117,7 @@ static int connect_all(void)
         struct error err;
 
         head.job = job_create(&c, &err);
-        return head.job ? job_connect(head.job) : -err.code;
+        return head.job && job_connect(head.job) == JOB_DONE;
 }
 
 static int make_plan(void)
@@ -160,7 +160,7 @@ static bool all_steps(void)
 {
         struct error err = { 0 };
 
-        if (!load() || connect_all() != 0)
+        if (!load() || !connect_all())
                 return false;
         scale_mark(head.scale, SCALE_READY);
         if (make_plan() < 0 || job_open_endpoint(head.job, &head.plan, &err) != 0)

@@ -220,27 +220,27 @@ static void run_attempt(const struct job_launch *l)
         check_outcome();
 }
 
-static int prepare(bool push)
+static enum job_step prepare(bool push)
 {
         struct error err = { 0 };
-        int r = push ? job_push(run.job, &run.plan, &made.manifest, &err) : 0;
+        enum job_step r = push ? job_push(run.job, &run.plan, &made.manifest, &err) : JOB_DONE;
 
-        return r ? r : job_open_endpoint(run.job, &run.plan, &err);
+        return r != JOB_DONE ? r : job_open_endpoint(run.job, &run.plan, &err);
 }
 
 static void run_attempts(const struct job_launch *l, bool push)
 {
-        int r = prepare(push);
+        enum job_step r = prepare(push);
 
-        if (r)
+        if (r != JOB_DONE)
                 return;
         run_attempt(l);
         while (job_restart(run.job, &run.plan)) {
                 r = prepare(push);
-                if (r < 0)
-                        job_unreachable(run.job, "it cannot be prepared");
-                else if (!r)
+                if (r == JOB_DONE)
                         run_attempt(l);
+                else if (r != JOB_INTERRUPTED)
+                        job_unreachable(run.job, "it cannot be prepared");
         }
         job_leave(run.job);
 }

@@ -12,7 +12,6 @@
  */
 #include "head/job/job.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,10 +186,10 @@ void job_tell_logins(struct job *j)
         diags_finish(&d);
 }
 
-int job_connect(struct job *j)
+enum job_step job_connect(struct job *j)
 {
         struct cluster *c = &j->cluster;
-        int r;
+        enum job_step r;
 
         if (j->config.tick.call)
                 uv_timer_start(&j->timers.ticker, tick, TICK_MS, TICK_MS);
@@ -202,17 +201,18 @@ int job_connect(struct job *j)
         job_tell_logins(j);
         if (r)
                 return r;
-        return c->failed ? -EHOSTUNREACH : 0;
+        return c->failed ? JOB_NODES_LOST : JOB_DONE;
 }
 
 /* --- the steps before the launch --- */
 
-int job_push(struct job *j, const struct plan *plan, struct manifest *m, struct error *err)
+enum job_step job_push(struct job *j, const struct plan *plan, struct manifest *m,
+                       struct error *err)
 {
         return job_push_run(j->push, plan, m, err);
 }
 
-int job_open_endpoint(struct job *j, const struct plan *plan, struct error *err)
+enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct error *err)
 {
         return world_endpoints_open(j->endpoints, plan, err);
 }

@@ -102,13 +102,21 @@ struct job_config {
         struct job_samples samples;
 };
 
-enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */
+/* How a step before job_launch() has ended. */
+enum job_step {
+        JOB_DONE,        /* zero: the next step may follow */
+        JOB_INTERRUPTED, /* a signal came before anything was started; see job_outcome() */
+        JOB_NODES_LOST,  /* at least one node FAILED; see job_node() */
+        JOB_NODES_UNFIT, /* nodes could not do their part; report_push() and report_endpoint() tell
+                          * which */
+        JOB_IMPOSSIBLE,  /* with @err: the reason is no node */
+};
 
 /* Everything in @c is borrowed for the job's life. NULL with @err: a transport cannot be made. */
 struct job *job_create(const struct job_config *c, struct error *err);
 
-/* Connects every host. 0: all are READY. JOB_INTERRUPTED. -EHOSTUNREACH: at least one FAILED. */
-int job_connect(struct job *j);
+/* Connects every host. JOB_DONE: all are READY. JOB_INTERRUPTED, JOB_NODES_LOST. */
+enum job_step job_connect(struct job *j);
 const struct node *job_node(const struct job *j, size_t host);
 
 enum { JOB_STDIN_LATER = -2 }; /* what job_lend_stdin() lends */
@@ -149,6 +157,12 @@ void job_wait(struct job *j);
  * false. */
 bool job_restart(struct job *j, struct plan *plan);
 
+enum job_again {
+        JOB_NOT_AGAIN,     /* there is no other attempt */
+        JOB_AGAIN,         /* the job is ready for another attempt */
+        JOB_TOO_FEW_NODES, /* no spare host could take the place of a node */
+};
+
 /* What was decided about the next attempt (--restart auto). */
 struct job_next {
         const struct intlist *retired; /* nodes whose hosts the job uses no longer */
@@ -159,9 +173,8 @@ struct job_next {
  * node is missing. */
 bool job_may_restart(const struct job *j, const struct job_next *next);
 /* As job_restart() after a decision, which replaces the rules and the number of --max-restarts
- * there: retires hosts, and waits for none of them. 1: the job is ready, 0: there is no other
- * attempt, -EHOSTUNREACH: no spare host could take the place of a node. */
-int job_restart_as(struct job *j, struct plan *plan, const struct job_next *next);
+ * there: retires hosts, and waits for none of them. */
+enum job_again job_restart_as(struct job *j, struct plan *plan, const struct job_next *next);
 /* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
 /* Asks the nodes of the attempt about their GPUs, and, unless @path is "", all nodes with an agent

@@ -227,8 +227,8 @@ static void on_patience_over(uv_timer_t *t)
                                    (long long)(s->result.timeout_ms + SLACK_MS) / 1000);
 }
 
-/* Returns 0 when all nodes have answered; else as job_open_endpoint(). */
-static int await_answers(struct endpoint_setup *s)
+/* Returns JOB_DONE when all nodes have answered; else as job_open_endpoint(). */
+static enum job_step await_answers(struct endpoint_setup *s)
 {
         const struct outcome *o = &s->attempt->outcome;
 
@@ -246,8 +246,8 @@ static int await_answers(struct endpoint_setup *s)
         if (outcome_failed(o))
                 return JOB_INTERRUPTED;
         if (!has_all_nodes(s))
-                return -EHOSTUNREACH;
-        return s->refused ? -ENETUNREACH : 0;
+                return JOB_NODES_LOST;
+        return s->refused ? JOB_NODES_UNFIT : JOB_DONE;
 }
 
 /* --- the modes --- */
@@ -287,20 +287,22 @@ static void log_network(const struct endpoint_setup *s, const struct probed *con
                  most / 1e3, (double)(clock_ns() - began_ns) / 1e6);
 }
 
-static int open_network(struct endpoint_setup *s, struct error *err)
+static enum job_step open_network(struct endpoint_setup *s, struct error *err)
 {
         struct job_endpoint *d = &s->result;
         struct endpoint_order m = { .mode = ENDPOINT_NETWORK };
         int64_t began_ns = clock_ns();
         const struct probed **probed;
+        enum job_step r;
         size_t n = 0;
-        int r = find_candidates(s, err);
 
-        if (r < 0)
-                return r;
-        if (!master_addr_is_numeric(d->candidates.v[0].addr))
-                return err_set(err, EADDRNOTAVAIL, "addr=%s of %s does not resolve here",
-                               d->candidates.v[0].addr, s->cluster->nodes[d->first].host->name);
+        if (find_candidates(s, err) < 0)
+                return JOB_IMPOSSIBLE;
+        if (!master_addr_is_numeric(d->candidates.v[0].addr)) {
+                err_set(err, EADDRNOTAVAIL, "addr=%s of %s does not resolve here",
+                        d->candidates.v[0].addr, s->cluster->nodes[d->first].host->name);
+                return JOB_IMPOSSIBLE;
+        }
         memcpy(m.token, d->token, sizeof(m.token));
         add_peer_addrs(&m.peers, s);
         m.ask_owners = !s->cluster->options->store_peers_node;
@@ -321,19 +323,19 @@ static int open_network(struct endpoint_setup *s, struct error *err)
         if (d->chosen >= 0)
                 log_network(s, probed, n, began_ns);
         free(probed);
-        return d->chosen >= 0 ? 0 : -ENETUNREACH;
+        return d->chosen >= 0 ? JOB_DONE : JOB_NODES_UNFIT;
 }
 
-static int open_loopback(struct endpoint_setup *s, struct error *err)
+static enum job_step open_loopback(struct endpoint_setup *s, struct error *err)
 {
         int num_nodes = count_nodes(s);
         struct endpoint_order m = { .mode = ENDPOINT_LOOPBACK };
         int64_t began_ns = clock_ns();
-        int r;
+        enum job_step r;
 
         /* Not for MASTER_ADDR, but for the interface of the ranks' own traffic. */
         if (num_nodes > 1 && find_candidates(s, err) < 0)
-                return -err->code;
+                return JOB_IMPOSSIBLE;
         memcpy(m.token, s->result.token, sizeof(m.token));
         for (size_t i = 0; i < s->cluster->n_nodes; i++)
                 if (hosts_ranks(s, i))
@@ -346,13 +348,13 @@ static int open_loopback(struct endpoint_setup *s, struct error *err)
 }
 
 /* Ranks of a single node meet at 127.0.0.1, without any network, unless an address is given. */
-static int open_none(struct endpoint_setup *s, struct error *err)
+static enum job_step open_none(struct endpoint_setup *s, struct error *err)
 {
         struct job_endpoint *d = &s->result;
-        int r = find_candidates(s, err);
+        enum job_step r;
 
-        if (r < 0)
-                return r;
+        if (find_candidates(s, err) < 0)
+                return JOB_IMPOSSIBLE;
         if (count_nodes(s) == 1 && !d->candidates.given)
                 d->candidates =
                         (struct master_addr_list){ .v = { { .addr = "127.0.0.1" } }, .n = 1 };
@@ -374,7 +376,8 @@ static void forget_answers(struct endpoint_setup *s)
         s->result = (struct job_endpoint){ 0 };
 }
 
-int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct error *err)
+enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *plan,
+                                struct error *err)
 {
         struct job_endpoint *d = &s->result;
         const struct options *o = s->cluster->options;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "head/job/job.h"
 #include "head/model/master_addr.h"
 #include "head/model/plan.h"
 #include "head/options/options.h"
@@ -50,12 +51,10 @@ struct job_endpoint {
  * Opens the endpoint and chooses the address; to be called before each job_launch(), with READY
  * agents. An endpoint of an earlier call is replaced, with a new token. Runs the loop.
  *
- * 0: job_launch() may follow. JOB_INTERRUPTED: a signal came, see job_outcome(). -EHOSTUNREACH: a
- * node was lost, see job_node(). -ENETUNREACH: no address was reached by all, or an endpoint or a
- * port for the ranks could not be opened; report_endpoint() tells which. -EADDRNOTAVAIL with @err:
- * rank 0's node has no usable address on the wanted network.
+ * JOB_NODES_UNFIT: no address was reached by all, or an endpoint or a port for the ranks could not
+ * be opened. JOB_IMPOSSIBLE: rank 0's node has no usable address on the wanted network.
  */
-int job_open_endpoint(struct job *j, const struct plan *plan, struct error *err);
+enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct error *err);
 
 /* Returns the result of the last job_open_endpoint(), lent. */
 const struct job_endpoint *job_endpoint(const struct job *j);
@@ -70,7 +69,8 @@ struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
                                            struct heartbeat *h, const struct strv *ports,
                                            uint32_t world);
 /* job_open_endpoint(). */
-int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct error *err);
+enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *plan,
+                                struct error *err);
 const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s);
 /* Returns the part that answers the endpoint's questions (head/job/job_owners.h), lent. */
 struct job_owners *job_endpoint_owners(struct endpoint_setup *s);

@@ -427,7 +427,8 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
         return n;
 }
 
-int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m, struct error *err)
+enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m,
+                           struct error *err)
 {
         const size_t *in = p->in;
         bool replaces = options_replace_nodes(p->cluster->options);
@@ -437,7 +438,7 @@ int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m
         p->manifest = m;
         n = queue_nodes(p, plan);
         if (!n && !in[PUSH_OFFERED] && !in[PUSH_SENDING] && !in[PUSH_SHARED])
-                return 0;
+                return JOB_DONE;
         events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_START,
                                                         .node = -1,
                                                         .rank = -1,
@@ -464,11 +465,11 @@ int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m
                 return JOB_INTERRUPTED;
         if (p->source_error) {
                 *err = p->source;
-                return -ESTALE; /* other errors are those of nodes */
+                return JOB_IMPOSSIBLE;
         }
         if (in[PUSH_FAILED])
-                return -EIO;
-        return lost ? -EHOSTUNREACH : 0;
+                return JOB_NODES_UNFIT;
+        return lost ? JOB_NODES_LOST : JOB_DONE;
 }
 
 struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,

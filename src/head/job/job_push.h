@@ -21,10 +21,11 @@ struct job_push;
 /* Pushes to every participating node not yet served by the present agent; called again before each
  * attempt. @m is borrowed until job_destroy(), @plan for the call. Runs the loop.
  *
- * 0: every node has the files. JOB_INTERRUPTED: a signal came. -EHOSTUNREACH: a node was lost.
- * -EIO: a node cannot store the files, see job_pushed(). -ESTALE, with @err: a file cannot be read
- * any more; its code is ESTALE or ENOENT if the file was changed or removed. */
-int job_push(struct job *j, const struct plan *plan, struct manifest *m, struct error *err);
+ * JOB_DONE: every node has the files. JOB_NODES_UNFIT: a node cannot store the files, see
+ * job_pushed(). JOB_IMPOSSIBLE: a file cannot be read any more; HN_PUSH_CHANGED if the file was
+ * changed or removed, else HN_PUSH_UNREADABLE. */
+enum job_step job_push(struct job *j, const struct plan *plan, struct manifest *m,
+                       struct error *err);
 /* Returns the report of a node, lent; NULL: nothing was pushed there, or no report has come. */
 const struct pushed *job_pushed(const struct job *j, size_t node);
 
@@ -34,8 +35,8 @@ const struct pushed *job_pushed(const struct job *j, size_t node);
 struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,
                                  const char *run_id);
 /* job_push(). */
-int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m,
-                 struct error *err);
+enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m,
+                           struct error *err);
 /* job_pushed(). */
 const struct pushed *job_push_result(const struct job_push *p, size_t node);
 

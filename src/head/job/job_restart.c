@@ -10,7 +10,6 @@
  * during this time is replaced as well. By then the cause of the last attempt is gone, so a node
  * without a replacement becomes the new cause.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -88,7 +87,7 @@ static void replace_failed_nodes(struct job *j)
         }
 }
 
-int job_await_nodes(struct job *j)
+enum job_step job_await_nodes(struct job *j)
 {
         size_t failed = 0; /* at the last look at each node */
 
@@ -99,7 +98,7 @@ int job_await_nodes(struct job *j)
                 replace_failed_nodes(j);
                 failed = j->cluster.failed;
         }
-        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : 0;
+        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
 
 /* --- another attempt -------------------------------------------------------------------------- */
@@ -310,9 +309,9 @@ static bool go_on_smaller(struct job *j, struct plan *plan, size_t missing)
         return true;
 }
 
-/* Gives lost nodes' ranks to spare hosts, waits for lost nodes, or leaves them out. 1; 0: an order
- * to end came meanwhile; -EHOSTUNREACH: there are too few nodes. */
-static int replace_lost_nodes(struct job *j, struct plan *plan)
+/* Gives lost nodes' ranks to spare hosts, waits for lost nodes, or leaves them out.
+ * JOB_NOT_AGAIN: an order to end came meanwhile. */
+static enum job_again replace_lost_nodes(struct job *j, struct plan *plan)
 {
         size_t missing = 0, retired = 0, happened = outcome_count(&j->attempt.outcome);
 
@@ -328,16 +327,16 @@ static int replace_lost_nodes(struct job *j, struct plan *plan)
         if (missing && !retired && may_connect_again(j) && await_missing(j, plan, missing))
                 missing = 0;
         if (outcome_count(&j->attempt.outcome) != happened)
-                return 0;
+                return JOB_NOT_AGAIN;
         if (!missing || go_on_smaller(j, plan, missing))
-                return 1;
+                return JOB_AGAIN;
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
                 if (is_missing(j, plan, lost))
                         log_line(LOG_WARN,
                                  "no spare host can take the place of %s: the job is not started "
                                  "again",
                                  j->cluster.nodes[lost].host->name);
-        return -EHOSTUNREACH;
+        return JOB_TOO_FEW_NODES;
 }
 
 /* Connects orphans of the tree again, and nodes that dial in. False: an order to end came
@@ -461,12 +460,12 @@ static void describe_next(const struct job *j, const struct job_next *next, cons
 }
 
 /* @next NULL: by the number of --max-restarts. Returns as job_restart_as(). */
-static int begin_again(struct job *j, struct plan *plan, const struct job_next *next)
+static enum job_again begin_again(struct job *j, struct plan *plan, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
         char why[640], host[256] = "", text[1400], pause[32] = "";
+        enum job_again r;
         uint64_t ms;
-        int r;
 
         /* Another host may take the place of the node, or one that dials in another name. */
         job_sentence(j, c, why, sizeof(why));
@@ -476,8 +475,8 @@ static int begin_again(struct job *j, struct plan *plan, const struct job_next *
         drop_leaving(j);
         if (next)
                 retire_nodes(j, next->retired);
-        r = rejoin_nodes(j) ? replace_lost_nodes(j, plan) : 0;
-        if (r <= 0)
+        r = rejoin_nodes(j) ? replace_lost_nodes(j, plan) : JOB_NOT_AGAIN;
+        if (r != JOB_AGAIN)
                 return r;
         ms = MAX(ms, ms_until_dead(j));
         j->attempt.number++;
@@ -498,9 +497,9 @@ static int begin_again(struct job *j, struct plan *plan, const struct job_next *
         if (ms)
                 sleep_restart(j, ms, 0, false);
         if (outcome_failed(&j->attempt.outcome) || !rejoin_nodes(j))
-                return 0;
+                return JOB_NOT_AGAIN;
         r = replace_lost_nodes(j, plan);
-        if (r < 0)
+        if (r == JOB_TOO_FEW_NODES)
                 job_unreachable(j, "a node was lost between two attempts");
         return r;
 }
@@ -520,13 +519,13 @@ bool job_may_restart(const struct job *j, const struct job_next *next)
 
 bool job_restart(struct job *j, struct plan *plan)
 {
-        return job_may_restart(j, NULL) && begin_again(j, plan, NULL) > 0;
+        return job_may_restart(j, NULL) && begin_again(j, plan, NULL) == JOB_AGAIN;
 }
 
-int job_restart_as(struct job *j, struct plan *plan, const struct job_next *next)
+enum job_again job_restart_as(struct job *j, struct plan *plan, const struct job_next *next)
 {
         if (!job_may_restart(j, next))
-                return 0;
+                return JOB_NOT_AGAIN;
         j->history.extra += next->extra;
         return begin_again(j, plan, next);
 }

@@ -25,5 +25,5 @@ size_t job_adopt_orphans(struct job *j);
 /* Counts the hosts that could take the place of a node in another attempt: connected ones, and
  * those that stand by. */
 size_t job_spares(const struct job *j);
-/* Waits until no node is being connected. 0, or JOB_INTERRUPTED. */
-int job_await_nodes(struct job *j);
+/* Waits until no node is being connected. JOB_DONE or JOB_INTERRUPTED. */
+enum job_step job_await_nodes(struct job *j);

@@ -58,11 +58,12 @@ struct endpoint_setup *world_endpoints_last(const struct world_endpoints *w)
         return w->v[w->last];
 }
 
-int world_endpoints_open(struct world_endpoints *w, const struct plan *plan, struct error *err)
+enum job_step world_endpoints_open(struct world_endpoints *w, const struct plan *plan,
+                                   struct error *err)
 {
-        int r = 0;
+        enum job_step r = JOB_DONE;
 
-        for (uint32_t i = 0; r == 0 && i < plan->n_worlds; i++) {
+        for (uint32_t i = 0; r == JOB_DONE && i < plan->n_worlds; i++) {
                 if (i == w->n)
                         add_setup(w);
                 w->last = i;

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/strv.h"
+#include "head/job/job.h"
 
 struct attempt;
 struct cluster;
@@ -34,7 +35,8 @@ struct endpoint_setup *world_endpoints_get(const struct world_endpoints *w, uint
 struct endpoint_setup *world_endpoints_last(const struct world_endpoints *w);
 
 /* job_endpoint_open() for each world of the plan, up to the first failure. */
-int world_endpoints_open(struct world_endpoints *w, const struct plan *plan, struct error *err);
+enum job_step world_endpoints_open(struct world_endpoints *w, const struct plan *plan,
+                                   struct error *err);
 
 /* job_endpoint_owes() and job_endpoint_serves() of any world. */
 bool world_endpoints_owe(const struct world_endpoints *w, size_t node);

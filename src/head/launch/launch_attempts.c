@@ -5,7 +5,6 @@
  * (verdict_nothing_started()); an error before a later attempt is a failure of the attempt
  * (job_unreachable()), and launch_restart_again() decides.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/error_number.h"
@@ -20,22 +19,22 @@
 #include "head/report/report.h"
 
 /* Brings the files of --push to the nodes, then opens the store's endpoint, reached by all nodes
- * (head/job/job_endpoint.h). Returns 0, JOB_INTERRUPTED or -errno with @err; *ret_pushed = the
- * files are pushed, and the endpoint was begun. */
-static int prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
+ * (head/job/job_endpoint.h). *ret_pushed = the files are pushed, and the endpoint was begun. */
+static enum job_step prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
 {
-        int rc = l->o.push.n ? job_push(l->run.job, &l->plan, &l->manifest, err) : 0;
+        enum job_step r =
+                l->o.push.n ? job_push(l->run.job, &l->plan, &l->manifest, err) : JOB_DONE;
 
-        *ret_pushed = !rc;
-        return rc ? rc : job_open_endpoint(l->run.job, &l->plan, err);
+        *ret_pushed = r == JOB_DONE;
+        return r == JOB_DONE ? job_open_endpoint(l->run.job, &l->plan, err) : r;
 }
 
-/* Reports which nodes are the reason for @rc of prepare_attempt(). */
-static void report_unprepared(struct launch *l, int rc, bool pushed)
+/* Reports which nodes are the reason for JOB_NODES_UNFIT of prepare_attempt(). */
+static void report_unprepared(struct launch *l, bool pushed)
 {
-        if (!pushed && rc == -EIO)
+        if (!pushed)
                 report_push(&l->diags, l->run.job, &l->hosts);
-        else if (pushed && rc == -ENETUNREACH)
+        else
                 report_endpoint(&l->diags, l->run.job, &l->hosts, &l->o);
 }
 
@@ -44,47 +43,47 @@ static int prepare_first(struct launch *l)
 {
         struct error err = { 0 };
         bool pushed;
-        int rc = prepare_attempt(l, &err, &pushed);
+        enum job_step r = prepare_attempt(l, &err, &pushed);
 
-        while (rc && launch_spares_prepare(l, &rc, pushed)) {
-                rc = launch_plan_again(l);
+        while (r != JOB_DONE && launch_spares_prepare(l, &r, pushed)) {
+                int rc = launch_plan_again(l);
+
                 if (rc)
                         return rc;
-                rc = prepare_attempt(l, &err, &pushed);
+                r = prepare_attempt(l, &err, &pushed);
         }
-        if (!rc)
+        if (r == JOB_DONE)
                 return 0;
-        report_unprepared(l, rc, pushed);
-        if (rc == JOB_INTERRUPTED || rc == -EHOSTUNREACH)
-                return launch_end_early(l, rc);
-        /* Nodes are the reason, and report_unprepared() has named each. */
-        if (rc == (pushed ? -ENETUNREACH : -EIO)) {
+        if (r == JOB_NODES_UNFIT) {
+                report_unprepared(l, pushed);
                 launch_spares_note(l);
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         }
+        if (r != JOB_IMPOSSIBLE)
+                return launch_end_early(l, r);
         if (pushed)
                 return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, EX_UNAVAILABLE, &err);
-        /* ESTALE: a file has changed since the hash was taken, or is gone. */
-        if (err.code != ESTALE && err.code != ENOENT)
+        if (err.number != HN_PUSH_CHANGED)
                 return verdict_nothing_because(l, HN_PUSH_UNREADABLE, EX_NOINPUT, &err);
         diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, EX_NOINPUT, "--push: %s", err.text),
                   "start again when no process writes to the pushed files");
         return verdict_nothing_started(l, EX_NOINPUT);
 }
 
-/* Prepares another attempt. A failure becomes the cause of the attempt, and is returned. */
-static int prepare_again(struct launch *l)
+/* Prepares another attempt; false: a failure, which is the cause of the attempt now. */
+static bool prepare_again(struct launch *l)
 {
         struct error err = { 0 };
         bool pushed;
-        int rc = prepare_attempt(l, &err, &pushed);
+        enum job_step r = prepare_attempt(l, &err, &pushed);
 
-        report_unprepared(l, rc, pushed);
-        if (rc < 0)
+        if (r == JOB_NODES_UNFIT)
+                report_unprepared(l, pushed);
+        if (r != JOB_DONE && r != JOB_INTERRUPTED)
                 job_unreachable(l->run.job, *err.text ? err.text
                                             : pushed  ? "cannot open the store's endpoint"
                                                       : "cannot push files to it");
-        return rc;
+        return r == JOB_DONE;
 }
 
 /* Starts the ranks and waits until all have ended and their output is written. */
@@ -141,7 +140,7 @@ int launch_run_attempts(struct launch *l)
         launch_restart_begin(l);
         run_attempt(l);
         while (launch_spares_refused(l) || launch_restart_again(l))
-                if (!prepare_again(l))
+                if (prepare_again(l))
                         run_attempt(l);
         /* No rank is left to read keys: with the terminal restored, Ctrl-C is a signal again. */
         launch_pty_close(l);

@@ -103,9 +103,9 @@ static void report_unread_secret(struct launch *l)
                           "--dial-secret FILE, or HNLAUNCH_DIAL_SECRET");
 }
 
-int launch_end_early(struct launch *l, int rc)
+int launch_end_early(struct launch *l, enum job_step step)
 {
-        if (rc == JOB_INTERRUPTED)
+        if (step == JOB_INTERRUPTED)
                 return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->run.job)));
         report_unread_secret(l);
         report_nodes(&l->diags, l->run.job, &l->hosts);
@@ -137,6 +137,7 @@ void launch_take_inventory(struct launch *l)
 int launch_connect(struct launch *l)
 {
         struct error err;
+        enum job_step step;
         int rc;
 
         if (launch_any_remote(l) && launch_setup_check_ssh(l) < 0)
@@ -172,11 +173,11 @@ int launch_connect(struct launch *l)
         if (rc)
                 return verdict_nothing_started(l, rc);
         launch_spares_watch(l);
-        rc = job_connect(l->run.job);
-        if (rc == -EHOSTUNREACH)
-                rc = launch_spares_settle(l);
-        if (rc)
-                return launch_end_early(l, rc);
+        step = job_connect(l->run.job);
+        if (step == JOB_NODES_LOST)
+                step = launch_spares_settle(l);
+        if (step != JOB_DONE)
+                return launch_end_early(l, step);
         launch_take_inventory(l);
         return 0;
 }

@@ -118,8 +118,9 @@ void launch_take_inventory(struct launch *l);
 /* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
  * code. */
 int launch_check_machines(struct launch *l);
-/* Ends the launch: there was an order to end (@rc is JOB_INTERRUPTED), or nodes were lost. */
-int launch_end_early(struct launch *l, int rc);
+/* Ends the launch: there was an order to end (JOB_INTERRUPTED), or nodes were lost. Returns the
+ * exit code. */
+int launch_end_early(struct launch *l, enum job_step step);
 
 /* --- launch_gpus.c --- */
 

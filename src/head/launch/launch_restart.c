@@ -7,7 +7,6 @@
  */
 #include "head/launch/launch_restart.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,7 +282,7 @@ static bool decide_next(struct launch *l)
         struct job_next next = { .retired = &retired };
         struct evidence e;
         int64_t won = count_won(l, &facts.progress);
-        int rc;
+        enum job_again again;
 
         free(r->facts); /* of the attempt before */
         r->facts = NULL;
@@ -311,14 +310,14 @@ static bool decide_next(struct launch *l)
         /* A planned drain uses up no restart. */
         next.extra = e.kind == EVIDENCE_DRAINED;
         collect_held(l, &next, &retired);
-        rc = job_restart_as(l->run.job, &l->plan, &next);
-        if (rc > 0)
+        again = job_restart_as(l->run.job, &l->plan, &next);
+        if (again == JOB_AGAIN)
                 begin_attempt(l);
-        r->exhausted = retired.n && rc < 0;
+        r->exhausted = retired.n && again == JOB_TOO_FEW_NODES;
         /* No other host can show whether the host or the program is at fault. */
         if (r->exhausted && e.kind == EVIDENCE_FAULT)
                 launch_bad_hosts_acquit(l, e.host);
-        return rc > 0;
+        return again == JOB_AGAIN;
 }
 
 /* Without --restart auto. After a drain the next attempt follows no failure, and counts as no
@@ -335,7 +334,7 @@ static bool begin_next(struct launch *l)
         if (drained)
                 collect_drained(l, &retired);
         collect_held(l, drained ? &next : NULL, &retired);
-        return retired.n ? job_restart_as(l->run.job, &l->plan, &next) > 0
+        return retired.n ? job_restart_as(l->run.job, &l->plan, &next) == JOB_AGAIN
                          : job_restart(l->run.job, &l->plan);
 }
 

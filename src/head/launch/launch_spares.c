@@ -15,7 +15,6 @@
  */
 #include "head/launch/launch_spares.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,13 +208,14 @@ static bool follow_decision(struct launch *l, size_t node, const char *old, size
         return by == SPARE_STOOD_IN;
 }
 
-/* One round for the @bad nodes. Returns the number of nodes being connected, or -EHOSTUNREACH. */
+/* One round for the @bad nodes. Returns the number of nodes being connected, or -1: too few hosts
+ * are left, and nothing was changed. */
 static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool *bad)
 {
         size_t n = l->hosts.n, *by = xcalloc(n, sizeof(*by));
         const char **names = xcalloc(n, sizeof(*names));
         bool *failed = xcalloc(n, sizeof(*failed));
-        int r = -EHOSTUNREACH;
+        int r = -1;
 
         for (size_t i = 0; i < n; i++) {
                 failed[i] = bad[i] || !is_ready(l, i);
@@ -237,30 +237,33 @@ static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool
         return r;
 }
 
-/* Replaces nodes that failed, or are in @unfit, or leaves them out. 0, JOB_INTERRUPTED, -ENOENT:
- * too few hosts, nothing is changed. -EHOSTUNREACH: replacements failed as well, and too few hosts
- * are left. */
-static int replace_nodes(struct launch *l, const struct unfit *unfit)
+/* Replaces nodes that failed, or are in @unfit, or leaves them out. JOB_DONE, JOB_INTERRUPTED.
+ * JOB_NODES_UNFIT: too few hosts, nothing is changed. JOB_NODES_LOST: replacements failed as well,
+ * and too few hosts are left. */
+static enum job_step replace_nodes(struct launch *l, const struct unfit *unfit)
 {
         bool *bad = xcalloc(l->hosts.n, sizeof(*bad));
         struct unfit u = *unfit;
         bool changed = false;
+        enum job_step r = JOB_DONE;
         size_t n = 1;
-        int r = 0;
 
-        while (n && !r) {
+        while (n && r == JOB_DONE) {
+                int begun;
+
                 n = 0;
-                r = job_adopt_orphans(l->run.job) ? job_await_nodes(l->run.job) : 0;
+                if (job_adopt_orphans(l->run.job))
+                        r = job_await_nodes(l->run.job);
                 for (size_t i = 0; i < l->hosts.n; i++) {
                         bad[i] = is_bad(l, &u, i);
                         n += bad[i];
                 }
-                if (!n || r)
+                if (!n || r != JOB_DONE)
                         break;
-                r = replace_bad_nodes(l, &u, bad);
-                if (r < 0)
-                        r = changed ? -EHOSTUNREACH : -ENOENT;
-                else if (r > 0)
+                begun = replace_bad_nodes(l, &u, bad);
+                if (begun < 0)
+                        r = changed ? JOB_NODES_LOST : JOB_NODES_UNFIT;
+                else if (begun > 0)
                         r = job_await_nodes(l->run.job);
                 changed = true;
                 /* The faults are settled; a further round replaces only nodes that failed
@@ -271,24 +274,24 @@ static int replace_nodes(struct launch *l, const struct unfit *unfit)
         return r;
 }
 
-int launch_spares_settle(struct launch *l)
+enum job_step launch_spares_settle(struct launch *l)
 {
         struct hosts *h = &l->hosts;
+        enum job_step r;
         bool *spare;
-        int r;
 
         if (!options_replace_nodes(&l->o))
-                return -EHOSTUNREACH;
+                return JOB_NODES_LOST;
         spare = xcalloc(h->n, sizeof(*spare));
         for (size_t i = 0; i < h->n; i++)
                 spare[i] = h->v[i].spare;
         r = replace_nodes(l, &(struct unfit){ 0 });
-        for (size_t i = 0; i < h->n && !r; i++)
+        for (size_t i = 0; i < h->n && r == JOB_DONE; i++)
                 if (spare[i] && has_failed(l, i))
                         log_line(LOG_WARN, "starting without the spare host %s: %s", h->v[i].name,
                                  name_failure(l, i));
         free(spare);
-        return r == -ENOENT ? -EHOSTUNREACH : r;
+        return r == JOB_NODES_UNFIT ? JOB_NODES_LOST : r;
 }
 
 /* ---- faults of nodes that are connected ---- */
@@ -313,7 +316,7 @@ static char *find_plan_fault(const struct launch *l, size_t node)
 int launch_spares_fit(struct launch *l)
 {
         bool again = options_replace_nodes(&l->o);
-        int r = 0;
+        enum job_step r = JOB_DONE;
 
         while (again) {
                 struct unfit u = { xcalloc(l->hosts.n, sizeof(*u.why)), 0 };
@@ -325,15 +328,15 @@ int launch_spares_fit(struct launch *l)
                         if (why)
                                 add_unfit(&u, i, why);
                 }
-                r = u.n ? replace_nodes(l, &u) : 0;
-                again = u.n && !r;
+                r = u.n ? replace_nodes(l, &u) : JOB_DONE;
+                again = u.n && r == JOB_DONE;
                 if (again)
                         launch_take_inventory(l);
                 else if (u.n)
                         give_up_unfit(l, &u);
                 unfit_finish(&u, l->hosts.n);
         }
-        return r && r != -ENOENT ? launch_end_early(l, r) : 0;
+        return r == JOB_DONE || r == JOB_NODES_UNFIT ? 0 : launch_end_early(l, r);
 }
 
 static void find_push_faults(const struct launch *l, struct unfit *u)
@@ -398,25 +401,26 @@ static void find_endpoint_faults(const struct launch *l, struct unfit *u)
                 find_probe_faults(l, u);
 }
 
-bool launch_spares_prepare(struct launch *l, int *rc, bool pushed)
+bool launch_spares_prepare(struct launch *l, enum job_step *step, bool pushed)
 {
         struct unfit u = { 0 };
-        int r;
+        enum job_step r;
 
-        if (!options_replace_nodes(&l->o) ||
-            (*rc != -EHOSTUNREACH && *rc != (pushed ? -ENETUNREACH : -EIO)))
+        if (!options_replace_nodes(&l->o) || (*step != JOB_NODES_LOST && *step != JOB_NODES_UNFIT))
                 return false;
         u.why = xcalloc(l->hosts.n, sizeof(*u.why));
-        if (*rc == -EIO)
-                find_push_faults(l, &u);
-        else if (*rc == -ENETUNREACH)
+        if (*step == JOB_NODES_UNFIT && pushed)
                 find_endpoint_faults(l, &u);
+        else if (*step == JOB_NODES_UNFIT)
+                find_push_faults(l, &u);
         r = replace_nodes(l, &u);
-        if (r == -ENOENT)
+        if (r == JOB_NODES_UNFIT)
                 give_up_unfit(l, &u);
         unfit_finish(&u, l->hosts.n);
-        if (r) {
-                *rc = r == -ENOENT ? *rc : r;
+        if (r != JOB_DONE) {
+                /* Without a change the first reason stays: it names the nodes. */
+                if (r != JOB_NODES_UNFIT)
+                        *step = r;
                 return false;
         }
         launch_take_inventory(l);
@@ -459,7 +463,7 @@ bool launch_spares_refused(struct launch *l)
         if (nodes.n > spares)
                 next.verb = "left out";
         next.reason = "the program runs on the other nodes";
-        return job_restart_as(l->run.job, &l->plan, &next) > 0;
+        return job_restart_as(l->run.job, &l->plan, &next) == JOB_AGAIN;
 }
 
 /* ---- no spare is left ---- */

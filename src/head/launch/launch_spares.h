@@ -10,21 +10,23 @@
 
 #include <stdbool.h>
 
+#include "head/job/job.h"
+
 struct launch;
 
 /* Divides the hosts into running and spare hosts, and leaves bad hosts out. Errors are in diags. */
 void launch_spares_choose(struct launch *l);
 /* Lets the job replace nodes that fail while nodes are connected. After job_create(). */
 void launch_spares_watch(struct launch *l);
-/* Replaces failed nodes, or leaves them out. 0: all nodes of the plan are READY. JOB_INTERRUPTED.
- * -EHOSTUNREACH: too few nodes. */
-int launch_spares_settle(struct launch *l);
+/* Replaces failed nodes, or leaves them out. JOB_DONE: all nodes of the plan are READY.
+ * JOB_INTERRUPTED. JOB_NODES_LOST: too few nodes. */
+enum job_step launch_spares_settle(struct launch *l);
 /* The same for nodes with unfit slots or GPUs, unless all nodes have the same fault. Returns 0,
  * even with faulty nodes left, or the exit code. */
 int launch_spares_fit(struct launch *l);
-/* The same for the nodes that caused *@rc of job_push(), or, with @pushed, of job_open_endpoint().
- * True = try again with another plan. False = *@rc ends the launch. */
-bool launch_spares_prepare(struct launch *l, int *rc, bool pushed);
+/* The same for the nodes that caused *@step of job_push(), or, with @pushed, of
+ * job_open_endpoint(). True = try again with another plan. False = *@step ends the launch. */
+bool launch_spares_prepare(struct launch *l, enum job_step *step, bool pushed);
 /* The same after the first attempt for nodes where the program could not be started. True: the job
  * is ready for another attempt. */
 bool launch_spares_refused(struct launch *l);

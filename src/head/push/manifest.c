@@ -407,14 +407,17 @@ int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
 
 static int set_changed_error(const struct manifest *p, uint32_t entry, struct error *err)
 {
-        return err_set(err, ESTALE, "%s has changed since it was hashed", p->sources[entry].path);
+        err_set(err, ESTALE, "%s has changed since it was hashed", p->sources[entry].path);
+        err->number = HN_PUSH_CHANGED;
+        return -ESTALE;
 }
 
 static int set_read_error(const struct manifest *p, uint32_t entry, int error, struct error *err)
 {
         err_set(err, error, "%s can no longer be read: %s", p->sources[entry].path,
                 strerror(error));
-        return error == ENOENT ? -ESTALE : -error;
+        err->number = error == ENOENT ? HN_PUSH_CHANGED : HN_PUSH_UNREADABLE;
+        return -error;
 }
 
 int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)

@@ -49,7 +49,8 @@ struct manifest_watch {
  * a file (HN232), two files in a place (HN233), too many (HN238), changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
-/* Reads bytes of a file. -ESTALE: changed since the hash, or gone; other errno of reading. */
+/* Reads bytes of a file. 0, or a negative errno with @err: HN_PUSH_CHANGED, changed since the hash,
+ * or gone; HN_PUSH_UNREADABLE. */
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
                   struct error *err);
 /* Compares the file with the hashed one, without reading: 0 or errors as manifest_read(). */

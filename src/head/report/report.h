@@ -14,7 +14,7 @@
 /* Adds the nodes that did not become ready, a message per kind of failure, hosts folded. */
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts);
 
-/* Adds the reason of -ENETUNREACH from job_open_endpoint(): endpoints that could not be opened
+/* Adds the reason of JOB_NODES_UNFIT from job_open_endpoint(): endpoints that could not be opened
  * (HN403), or, per node, the addresses of rank 0's node that cannot be reached, with interface and
  * reason (HN401). */
 void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
@@ -22,8 +22,8 @@ void report_endpoint(struct diags *d, const struct job *j, const struct hosts *h
 /* Writes the error of a probe as that report does. */
 const char *report_probe_error(uint32_t error);
 
-/* Adds the reason of -EIO from job_push(): nodes without free space (HN235), with damaged content
- * (HN236), or with another error in storing (HN234). */
+/* Adds the reason of JOB_NODES_UNFIT from job_push(): nodes without free space (HN235), with
+ * damaged content (HN236), or with another error in storing (HN234). */
 void report_push(struct diags *d, const struct job *j, const struct hosts *hosts);
 
 /* Adds nodes with InfiniBand whose hard limit of locked memory is too low for RDMA (HN906). */
