@@ -193,18 +193,17 @@ static void show_top_logs(void *ctx, const char *ranks)
         }
 }
 
-/* Returns as top_screen_show(), or -ELIBACC with @err. */
-static int show_top_screen(const struct run *r, int fd, json_t **ret_end, struct error *err)
+/* Shows the run on the terminal with the function @show of the module. */
+static enum top_screen_end show_top_screen(top_screen_fn *show, const struct run *r, int fd,
+                                           json_t **ret_end, int *ret_signal)
 {
         struct top_screen s = { .fd = fd,
                                 .ask_why = ask_top_why,
                                 .stop = order_top_stop,
                                 .show_logs = show_top_logs,
                                 .ctx = (void *)(uintptr_t)r };
-        top_screen_fn *show = NULL;
 
-        *(void **)&show = install_path_load(MODULE, "the screen", "top_screen_show", err);
-        return show ? show(&s, ret_end) : -ELIBACC;
+        return show(&s, ret_end, ret_signal);
 }
 
 static bool has_whole_terminal(void)
@@ -218,8 +217,9 @@ static bool has_whole_terminal(void)
 int run_top_show(const struct options *o, const struct run *r, struct diags *d, struct error *err)
 {
         CLEANUP(fd_closep) int fd = ask_top(r, "top", err);
+        top_screen_fn *show = NULL;
         json_t *end = NULL;
-        int rc;
+        int signo = 0;
 
         if (fd < 0)
                 return fd;
@@ -227,20 +227,25 @@ int run_top_show(const struct options *o, const struct run *r, struct diags *d, 
                 return print_top_lines(fd, err);
         if (!has_whole_terminal())
                 return print_top_table(r, fd, d, err);
-        rc = show_top_screen(r, fd, &end, err);
-        if (rc == -ELIBACC) {
+        *(void **)&show = install_path_load(MODULE, "the screen", "top_screen_show", err);
+        if (!show) {
                 diag_help(
                         diag_warn(d, HN_NO_SCREEN, "there is only a table: %s", err->text),
                         "it is built where ncursesw is: install libncurses-dev, build and install "
                         "hnlaunch again; --json has all figures");
                 return print_top_table(r, fd, d, err);
         }
-        if (rc == -ENOTSUP)
+        switch (show_top_screen(show, r, fd, &end, &signo)) {
+        case TOP_SCREEN_NO_CURSOR:
                 return print_top_table(r, fd, d, err);
-        if (rc == -ECONNRESET && end) {
+        case TOP_SCREEN_RUN_ENDED:
+                if (!end)
+                        return err_set(err, ECONNRESET, "it ended without an answer");
                 tell_top_end(r, end, d);
                 json_decref(end);
                 return 0;
+        case TOP_SCREEN_QUIT:
+                break;
         }
-        return rc < 0 ? err_set(err, ECONNRESET, "it ended without an answer") : rc;
+        return signo;
 }

@@ -377,8 +377,8 @@ static void take_screen_key(struct top_paint *p, int key)
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-/* Returns 0, or -ECONNRESET at the end of the run. */
-static int take_run_lines(struct top_paint *p, json_t **ret_end)
+/* Returns whether the run goes on. */
+static bool take_run_lines(struct top_paint *p, json_t **ret_end)
 {
         struct top_frame frame;
         json_t *j = NULL;
@@ -389,7 +389,7 @@ static int take_run_lines(struct top_paint *p, json_t **ret_end)
         j = top_lines_take(&p->lines);
         if (j && !json_object_get(j, "hosts")) {
                 *ret_end = j;
-                return -ECONNRESET;
+                return false;
         }
         if (j && top_frame_read(&frame, j)) {
                 top_frame_finish(&p->frame);
@@ -398,7 +398,7 @@ static int take_run_lines(struct top_paint *p, json_t **ret_end)
                 p->heard_ms = clock_ms();
                 top_view_update(&p->view, &p->frame, page_rows(p));
         }
-        return n == -EAGAIN || n == -EINTR ? 0 : -ECONNRESET;
+        return n == -EAGAIN || n == -EINTR;
 }
 
 static void take_why_lines(struct top_paint *p)
@@ -417,23 +417,24 @@ static void take_why_lines(struct top_paint *p)
 }
 
 /* Waits for an event, and handles all events. Returns as take_run_lines(). */
-static int turn_screen(struct top_paint *p, const sigset_t *mask, json_t **ret_end)
+static bool turn_screen(struct top_paint *p, const sigset_t *mask, json_t **ret_end)
 {
         struct pollfd v[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                               { .fd = p->s->fd, .events = POLLIN },
                               { .fd = p->why_fd, .events = POLLIN } };
         struct timespec tick = { TICK_MS / 1000, 0 };
-        int key, n = ppoll(v, ARRAY_SIZE(v), &tick, mask), r = 0;
+        int key, n = ppoll(v, ARRAY_SIZE(v), &tick, mask);
+        bool goes_on = true;
 
         if (n > 0 && v[1].revents)
-                r = take_run_lines(p, ret_end);
+                goes_on = take_run_lines(p, ret_end);
         if (n > 0 && v[2].revents)
                 take_why_lines(p);
         while (!p->quit && (key = getch()) != ERR)
                 take_screen_key(p, key);
         if (n > 0 && v[0].revents & (POLLHUP | POLLERR))
                 p->quit = true; /* the terminal is gone */
-        return r;
+        return goes_on;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -486,23 +487,24 @@ static bool open_screen(SCREEN **ret)
         return true;
 }
 
-int top_screen_show(const struct top_screen *s, json_t **ret_end)
+enum top_screen_end top_screen_show(const struct top_screen *s, json_t **ret_end, int *ret_signal)
 {
         struct top_paint p = { .s = s, .why_fd = -1, .heard_ms = clock_ms() };
         struct sigaction before[ARRAY_SIZE(end_signals)];
         SCREEN *screen;
+        bool goes_on = true;
         sigset_t mask;
-        int r = 0;
 
+        *ret_signal = 0;
         *ret_end = NULL;
         if (!open_screen(&screen))
-                return -ENOTSUP;
+                return TOP_SCREEN_NO_CURSOR;
         p.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
         catch_signals(before, &mask);
         top_view_init(&p.view);
-        while (!r && !p.quit && !ending) {
+        while (goes_on && !p.quit && !ending) {
                 paint_screen(&p);
-                r = turn_screen(&p, &mask, ret_end);
+                goes_on = turn_screen(&p, &mask, ret_end);
         }
         endwin();
         delscreen(screen);
@@ -512,5 +514,6 @@ int top_screen_show(const struct top_screen *s, json_t **ret_end)
         top_view_finish(&p.view);
         top_frame_finish(&p.frame);
         top_lines_finish(&p.lines);
-        return r ? r : ending;
+        *ret_signal = goes_on ? ending : 0;
+        return goes_on ? TOP_SCREEN_QUIT : TOP_SCREEN_RUN_ENDED;
 }

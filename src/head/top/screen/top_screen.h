@@ -24,8 +24,14 @@ struct top_screen {
         void *ctx;
 };
 
-/* Returns 0: the user has quit; the number of a signal to end; -ENOTSUP: the terminal cannot move
- * its cursor; -ECONNRESET: @fd is at the end. *ret_end is then the last line of the run if this
- * line is not about hosts and ranks, a new reference, else NULL. */
-typedef int top_screen_fn(const struct top_screen *s, json_t **ret_end);
+enum top_screen_end {
+        TOP_SCREEN_QUIT,      /* the user has quit, or *ret_signal is a signal to end */
+        TOP_SCREEN_RUN_ENDED, /* @fd is at the end */
+        TOP_SCREEN_NO_CURSOR, /* the terminal cannot move its cursor: nothing was shown */
+};
+
+/* *ret_end: the last line of a run that has ended if this line is not about hosts and ranks, a new
+ * reference, else NULL. *ret_signal: 0 = none. */
+typedef enum top_screen_end top_screen_fn(const struct top_screen *s, json_t **ret_end,
+                                          int *ret_signal);
 PUBLIC top_screen_fn top_screen_show;
