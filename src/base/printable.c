@@ -137,6 +137,25 @@ void printable_end(char *text, size_t size)
         memcpy(text + at, "...", 4);
 }
 
+void printable_keep_tail(char *to, size_t size, const char *text, size_t len)
+{
+        size_t have = strlen(to), taken = MIN(len, size - 1);
+        size_t drop = have + taken > size - 1 ? have + taken - (size - 1) : 0;
+
+        memmove(to, to + drop, have - drop);
+        have -= drop;
+        for (text += len - taken; taken; taken--, text++)
+                if (*text && *text != '\r')
+                        to[have++] = *text;
+        to[have] = '\0';
+}
+
+void printable_one_line(char *text)
+{
+        for (text += strcspn(text, "\r\n"); *text; text += strcspn(text, "\r\n"))
+                *text++ = ' ';
+}
+
 void printable_write(FILE *to, const char *text, size_t len)
 {
         const char *end = text + len, *nl;

@@ -46,5 +46,11 @@ void printable_mask(char *text);
 /* Marks a text that fills its buffer, as snprintf() leaves a longer one, as cut: ends it with "..."
  * behind a whole character. */
 void printable_end(char *text, size_t size);
+/* Appends @len bytes of @text to the string in @to, a buffer of @size bytes, and drops from the
+ * front as many bytes as do not fit: banners are at the start of stderr, the reason is at the end.
+ * Carriage returns and zero bytes are left out; others stay as they are. */
+void printable_keep_tail(char *to, size_t size, const char *text, size_t len);
+/* Replaces line ends by blanks: a text of a server must not look like several rows of a message. */
+void printable_one_line(char *text);
 /* Writes the lines of @text, each in printable form. Errors are those of @to. */
 void printable_write(FILE *to, const char *text, size_t len);

@@ -21,9 +21,9 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "base/strv.h"
 #include "base/token.h"
-#include "head/core/text_tail.h"
 #include "wire/env/container_order.h"
 #include "wire/noise/dial.h"
 
@@ -129,7 +129,7 @@ static void on_command_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *bu
         struct call_command *c = container_of((uv_pipe_t *)stream, struct call_command, err);
 
         if (n > 0) {
-                text_tail_add(c->words, sizeof(c->words), buf->base, (size_t)n);
+                printable_keep_tail(c->words, sizeof(c->words), buf->base, (size_t)n);
                 log_line(LOG_DEBUG, "%s says: %.*s", c->name,
                          (int)(buf->base[n - 1] == '\n' ? n - 1 : n), buf->base);
                 c->said(c);

@@ -22,8 +22,8 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "head/core/shell_words.h"
-#include "head/core/text_tail.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_program.h"
 #include "head/nodes/transport.h"
@@ -143,7 +143,7 @@ static void on_process_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *bu
         if (n == 0)
                 return;
         if (n > 0) {
-                text_tail_add(p->why.evidence, sizeof(p->why.evidence), buf->base, (size_t)n);
+                printable_keep_tail(p->why.evidence, sizeof(p->why.evidence), buf->base, (size_t)n);
                 p->cb->noise(p->ctx, buf->base, (size_t)n);
                 return;
         }

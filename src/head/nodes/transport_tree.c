@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "head/core/text_tail.h"
+#include "base/printable.h"
 #include "head/nodes/ssh_program.h"
 #include "wire/push_msg.h"
 
@@ -289,8 +289,8 @@ static int handle_tunnel(struct tunnel_link *l, const struct tunnel *m, struct e
                 l->cb->writable(l->ctx);
                 break;
         case TUNNEL_NOISE:
-                text_tail_add(l->why.evidence, sizeof(l->why.evidence), (const char *)m->data,
-                              m->len);
+                printable_keep_tail(l->why.evidence, sizeof(l->why.evidence), (const char *)m->data,
+                                    m->len);
                 l->cb->noise(l->ctx, (const char *)m->data, m->len);
                 break;
         case TUNNEL_HEARD:

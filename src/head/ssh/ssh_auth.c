@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "head/core/text_tail.h"
+#include "base/printable.h"
 #include "head/ssh/ssh_agent_keys.h"
 #include "head/ssh/ssh_misuse.h"
 
@@ -38,7 +38,7 @@ static int note_result(struct ssh_auth *auth, ssh_session session, int r)
         if (r != SSH_AUTH_ERROR)
                 return SSH_AUTH_DENIED;
         snprintf(auth->error, sizeof(auth->error), "%s", ssh_get_error(session));
-        text_one_line(auth->error);
+        printable_one_line(auth->error);
         return SSH_AUTH_DENIED;
 }
 

@@ -18,7 +18,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "head/core/text_tail.h"
+#include "base/printable.h"
 
 /* A connection attempt counts for the fan-out window for this time. */
 #define SLOW_MS 500
@@ -180,7 +180,7 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
         if (ssh_get_serverbanner(h->session.ssh))
                 h->connect.greeting[0] = '\0';
         snprintf(text, sizeof(h->connect.error), "%s", ssh_get_error(h->session.ssh));
-        text_one_line(text);
+        printable_one_line(text);
         if (*h->connect.greeting && !is_penalized(h) &&
             !strstr(h->connect.greeting, "MaxStartups")) {
                 ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "no ssh server on port %d: it sent '%s'",

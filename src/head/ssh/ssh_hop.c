@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "head/core/text_tail.h"
+#include "base/printable.h"
 #include "head/ssh/ssh_hostkey.h"
 
 #define PUMP_ROUNDS 8
@@ -134,7 +134,7 @@ void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cau
         va_start(args, fmt);
         vsnprintf(why.fact, sizeof(why.fact), fmt, args);
         va_end(args);
-        text_one_line(why.fact);
+        printable_one_line(why.fact);
         snprintf(why.detail, sizeof(why.detail), "%s", detail);
         snprintf(why.evidence, sizeof(why.evidence), "%s", h->session.stderr_tail);
         ssh_hop_fail(h, &why);
@@ -352,7 +352,7 @@ static void on_exec_noise(void *ctx, const char *text, size_t len)
 {
         struct ssh_hop *h = ctx;
 
-        text_tail_add(h->session.stderr_tail, sizeof(h->session.stderr_tail), text, len);
+        printable_keep_tail(h->session.stderr_tail, sizeof(h->session.stderr_tail), text, len);
         ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_SAY, .data = text, .len = len });
 }
 
@@ -439,7 +439,7 @@ static void fail_connection_lost(struct ssh_hop *h, int reason)
         why.one_sided = strcmp(text, "disconnected") != 0; /* libssh's word for the end of file */
         snprintf(why.fact, sizeof(why.fact), "the connection was lost%s%.200s", *text ? ": " : "",
                  text);
-        text_one_line(why.fact);
+        printable_one_line(why.fact);
         snprintf(why.evidence, sizeof(why.evidence), "%s", h->session.stderr_tail);
         ssh_hop_fail(h, &why);
 }

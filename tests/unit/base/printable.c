@@ -107,3 +107,15 @@ TEST(a_long_text_is_cut)
         expect_cut("0123456789a", 10, "012345678\xe2\x80\xa6");
         expect_cut("\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc", 3, "\xc3\xbc\xc3\xbc\xe2\x80\xa6");
 }
+
+TEST(a_tail_keeps_the_end_of_a_stream)
+{
+        char tail[8] = "";
+
+        printable_keep_tail(tail, sizeof(tail), "ab\r\n", 4);
+        assert_string_equal(tail, "ab\n");
+        printable_keep_tail(tail, sizeof(tail), "cdefg", 5);
+        assert_string_equal(tail, "b\ncdefg");
+        printable_keep_tail(tail, sizeof(tail), "0123456789", 10);
+        assert_string_equal(tail, "3456789");
+}
