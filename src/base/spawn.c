@@ -211,6 +211,8 @@ static int open_report(int ret_fds[2])
         if (pipe2(ret_fds, O_CLOEXEC) < 0)
                 return -errno;
         low = ret_fds[1];
+        if (low >= 3)
+                return 0;
         ret_fds[1] = fcntl(low, F_DUPFD_CLOEXEC, 3);
         fd_close(low);
         return ret_fds[1] < 0 ? -errno : 0;

@@ -7,6 +7,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ struct common_start {
         struct strv env;          /* without the rank's own variables */
         unsigned older_names;     /* of nccl_env_build_all() */
         struct torch_note *torch; /* NULL = nothing to be found out by one rank for others */
+        int null;                 /* /dev/null, opened once for the standard input of all */
 };
 
 /* The port of NCCL's RAS is free when the ranks start: two jobs of a node would share its default.
@@ -176,6 +178,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
                 .trace = t->deps.trace,
                 .older_names = common->older_names,
                 .torch = common->torch,
+                .null = common->null,
         };
         CLEANUP(fd_closep) int pmi = -1;
         struct error err;
@@ -264,7 +267,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         char ras_addr[32];
         const struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)),
                                           t->deps.dir->dumps, t->deps.dir->pipes };
-        struct common_start common = { 0 };
+        struct common_start common = { .null = open("/dev/null", O_RDWR | O_CLOEXEC) };
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
@@ -277,6 +280,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
                         torch_note_wait(common.torch, START_MS);
         }
         torch_note_unmap(common.torch);
+        fd_close(common.null);
         strv_finish(&common.env);
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);

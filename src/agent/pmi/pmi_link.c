@@ -186,10 +186,13 @@ static int open_pair(struct pmi_client *k)
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
                 return -errno;
-        theirs = fcntl(fds[1], F_DUPFD_CLOEXEC, FIRST_FD);
-        if (theirs < 0) /* EINVAL: the limit does not reach as far as FIRST_FD */
-                r = errno == EINVAL ? -EMFILE : -errno;
-        close(fds[1]);
+        theirs = fds[1];
+        if (theirs < FIRST_FD) {
+                theirs = fcntl(fds[1], F_DUPFD_CLOEXEC, FIRST_FD);
+                if (theirs < 0) /* EINVAL: the limit does not reach as far as FIRST_FD */
+                        r = errno == EINVAL ? -EMFILE : -errno;
+                close(fds[1]);
+        }
         if (r < 0) {
                 close(fds[0]);
                 return r;

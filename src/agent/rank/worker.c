@@ -141,6 +141,8 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
         } else {
                 memcpy(spawn.fds, theirs, sizeof(spawn.fds));
+                if (theirs[0] < 0)
+                        spawn.fds[0] = s->null >= 0 ? s->null : SPAWN_NULL;
                 child.terminal = s->terminal ? theirs[0] : -1;
                 r = spawn_begin(&w->spawning, &spawn, err);
         }

@@ -45,8 +45,9 @@ struct worker_setup {
         bool fed;                               /* standard input comes from worker_stdin() */
         const struct launch_terminal *terminal; /* in place of pipes; NULL = none */
         int pass;                               /* one more descriptor for the process; 0 = none */
-        unsigned older_names;                   /* of nccl_env_build_all() */
-        struct torch_note *torch;               /* of the ranks of the node; may be NULL */
+        int null; /* /dev/null, the standard input of a process that gets none; -1 = not open */
+        unsigned older_names;     /* of nccl_env_build_all() */
+        struct torch_note *torch; /* of the ranks of the node; may be NULL */
         struct contain *contain;
         struct node_trace *trace; /* of the outputs; may be NULL */
 };
