@@ -4,7 +4,7 @@
  *
  * Bytes are appended at the end and consumed at the front. The readable bytes are always one
  * contiguous piece: buf_data() and buf_len(). A failed allocation is remembered (buf_failed) and
- * makes further appends do nothing, so a row of appends needs one check.
+ * makes further appends do nothing, so a single check suffices for a row of appends.
  */
 #pragma once
 

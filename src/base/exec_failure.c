@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe_file() looks at one file and writes what is wrong with it: a link without a target, a
- * folder, no permission, another machine, no content. A script or a dynamic program is described by
- * the file that the kernel starts in its place, interpreter or loader, with the same function and a
- * longer noun: "its interpreter '/x'", "the loader '/y' of its interpreter '/x'". A program that
- * was searched is looked for in PATH once more, because execve() goes on after a file that exists
- * and lacks something.
+ * describe_file() looks at a single file and writes the fault: a link without a target, a folder,
+ * no permission, another machine, no content. A script or a dynamic program is described by the
+ * file that the kernel starts in its place, interpreter or loader, with the same function and a
+ * longer noun: "its interpreter '/x'", "the loader '/y' of its interpreter '/x'". A searched
+ * program is looked for in PATH once more, because execve() goes on after an existing file with a
+ * missing interpreter.
  */
 #include "base/exec_failure.h"
 
@@ -29,7 +29,7 @@
 
 enum { LINKS_MAX = 40, INTERPRETERS_MAX = 5, SEGMENTS_MAX = 128 };
 
-/* What is wrong with a file: the errno that says so, and the words. */
+/* The fault of a file: an errno, and the words. */
 struct fault {
         int code; /* 0 = nothing was found */
         char text[1024];
@@ -56,7 +56,7 @@ static char *join_names(const char *folder, size_t len, const char *name)
 
 /* ---- links ---- */
 
-/* Finds the link on the way to @path whose target does not exist: the last one of a chain. */
+/* Finds the link on the way to @path without a target: the last of a chain. */
 static bool find_dangling(const char *path, int depth, char **ret_link, char **ret_target)
 {
         size_t len = strlen(path);
@@ -105,7 +105,7 @@ static int describe_absent(struct fault *f, const char *path, const char *noun, 
         return is_program ? 0 : set_fault(f, ELIBACC, "%s does not exist", noun);
 }
 
-/* ---- what the kernel reads ---- */
+/* ---- the first bytes, as the kernel reads them ---- */
 
 /* Returns the word after "#!" in the first line of @fd, malloc'ed; NULL = none. */
 static char *read_interpreter(int fd)
@@ -173,12 +173,12 @@ static const char *machine_name(unsigned machine)
         return "another machine";
 }
 
-/* ---- one file ---- */
+/* ---- a single file ---- */
 
 static int describe_file(struct fault *f, const char *path, const char *noun, int depth, int error);
 
-/* Describes the file that the kernel starts for the one with the noun @of. @kind: interpreter,
- * loader. */
+/* Describes the file started by the kernel in place of another, whose noun is @of. @kind:
+ * interpreter, loader. */
 static int describe_helper(struct fault *f, const char *path, const char *kind, const char *of,
                            int depth, int error)
 {

@@ -2,17 +2,17 @@
 /*
  * Exec_failure: why a program cannot be executed
  *
- * execve(2) says ENOENT also for a program that is there and lacks what it needs: its interpreter,
- * its loader, or the target of a link. The files are looked at afterwards, by reading only.
+ * execve(2) says ENOENT also for an existing program without its interpreter, its loader, or the
+ * target of a link. The files are looked at afterwards, by reading only.
  */
 #pragma once
 
 #include "base/error.h"
 
-/* Writes to @err why execve() of @program failed with @error. A relative @program counts from
- * @cwd (NULL or "" = the current folder); @path is the PATH in which it was searched, or NULL.
- * Returns -@error, or a negative errno that says more: -ELIBACC, what the program needs does not
- * exist (interpreter, loader, target of a link), -EISDIR, -EACCES, -ENOEXEC. */
+/* Writes to @err why execve() of @program failed with @error. A relative @program counts from @cwd
+ * (NULL or "" = the current folder); @path is the PATH of a searched program, or NULL. Returns
+ * -@error, or a more telling negative errno: -ELIBACC, an interpreter, a loader or the target of a
+ * link does not exist; -EISDIR, -EACCES, -ENOEXEC. */
 int exec_failure_explain(const char *program, const char *cwd, const char *path, int error,
                          struct error *err);
 

@@ -43,8 +43,8 @@ char *printable_text(const char *text, size_t columns);
 
 /* Replaces in a text without escapes, such as a name, each byte to be escaped by `?`. */
 void printable_mask(char *text);
-/* Marks a text that fills its buffer, as snprintf() leaves a longer one, as cut: ends it with "..."
- * behind a whole character. */
+/* Marks a text as cut when the text fills the buffer, as snprintf() leaves a longer text: writes
+ * "..." behind the last whole character. */
 void printable_end(char *text, size_t size);
 /* Appends @len bytes of @text to the string in @to, a buffer of @size bytes, and drops from the
  * front as many bytes as do not fit: banners are at the start of stderr, the reason is at the end.

@@ -46,7 +46,7 @@ static void program_stream_finish(struct program_stream *s)
         buf_finish(&s->text);
 }
 
-/* Reads what is there. Beyond the limit nothing is kept, and the length tells. */
+/* Reads all present bytes. Beyond the limit nothing is kept, and the length tells. */
 static void read_program_stream(struct program_stream *s)
 {
         char data[4096];

@@ -70,7 +70,7 @@ static void find_ignored_signals(void)
                         sigaddset(&ignored_signals, signo);
 }
 
-/* A new process without handlers still ignores what its parent does. */
+/* Signals ignored by the parent stay ignored in a new process without handlers. */
 static void reset_signals(struct spawn_child *c)
 {
         struct sigaction dfl = { .sa_handler = SIG_DFL };

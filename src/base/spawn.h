@@ -38,19 +38,18 @@ struct spawn {
         void *enter_ctx;
 };
 
-/* As fork(2), for a child that goes on in this program: all signals are blocked in it, until it has
- * handlers of its own. Those of an event loop write to a pipe that both share, and a signal to the
- * child would be one to the parent. */
+/* As fork(2), for a child without exec(): all signals are blocked in the child until the child
+ * installs handlers. The inherited handlers of an event loop write to a shared pipe, so a signal to
+ * the child would reach the parent. */
 pid_t fork_without_signals(void);
 
 /*
- * Starts the program with default signal handlers (but of signals that this program has begun to
- * ignore after its first child), an empty signal mask, and only @fds, @pass and
- * the parent's descriptors without close-on-exec. It leads its own session and process group, both
- * named by the pid, and is killed when the calling thread ends. The descriptors stay with the
- * caller. 0, or the negative errno of the step written to @ret_step (which may be NULL): the
- * sentence in
- * @err names the program or the directory, and no child is left; for the codes of SPAWN_EXEC see
+ * Starts the program with default signal handlers (but of signals ignored by this program only
+ * since the first child), an empty signal mask, and only @fds, @pass and the parent's descriptors
+ * without close-on-exec. The program leads a session and a process group, both named by the pid,
+ * and is killed when the calling thread ends. The descriptors stay with the caller. 0, or the
+ * negative errno of the step written to @ret_step (which may be NULL): the sentence in @err names
+ * the program or the directory, and no child is left; for the codes of SPAWN_EXEC see
  * exec_failure_explain(). Thread-safe.
  */
 int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_step,

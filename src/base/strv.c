@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that look for a name compare its first character before they call strncmp(): a launch
- * looks for some forty names in each rank's environment. strv_env_merge() hashes the names
- * instead, because a user may export tens of thousands of variables; the few of one rank are moved
- * without a table.
+ * A search for a name compares the first character before strncmp() is called: a launch looks for
+ * some forty names in each rank's environment. strv_env_merge() hashes the names instead, because a
+ * user may export tens of thousands of variables; the few of a rank are moved without a table.
  */
 #include "base/strv.h"
 

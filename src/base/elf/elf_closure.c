@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects are the program and the libraries found, in the order in which the loader meets them, so
- * one pass over the growing list visits all. Each knows its parent, the first object that asked for
- * it: DT_RPATH of the parents counts, too. A file of another word size is passed over as a missing
- * one. ld.so.cache is read when it is needed first.
+ * a single pass over the growing list visits all. Each object knows the parent, which asked for the
+ * object first: DT_RPATH of the parents counts, too. A file of another word size counts as missing.
+ * ld.so.cache is read at the first need.
  */
 #include "base/elf/elf_closure.h"
 

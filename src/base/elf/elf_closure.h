@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elf_closure: all libraries that a program would have, those of its libraries too
+ * Elf_closure: all libraries of a program, directly or through other libraries
  *
- * They are looked for where the loader of this machine would (ld.so(8)), by reading files only.
- * Differences: libraries of LD_PRELOAD and those that a program opens itself are not seen, $ORIGIN
- * is replaced at the front of a folder only, $LIB and $PLATFORM are not, and folders for special
- * processors are left out. The parts of glibc are not listed: they lead nowhere.
+ * The search goes where the loader of this machine would look (ld.so(8)), by reading files only.
+ * Differences: libraries of LD_PRELOAD and of dlopen() are not seen, $ORIGIN is replaced at the
+ * front of a folder only, $LIB and $PLATFORM are not, and folders for special processors are left
+ * out. The parts of glibc are not listed: they ask for no other library.
  */
 #pragma once
 

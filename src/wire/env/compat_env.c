@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A value is what a launcher may tell a rank, whatever it calls it: read_values() writes each of
- * enum compat_value as text. The table compat_rows names, for each family, the variables and their
- * values; values that are not known stay NULL, and their variables are left out. A new variable is
- * a row; a new kind of value is a member of the enum and a line of one of the read_*().
+ * A value is a fact about a rank, under different names for each launcher: read_values() writes
+ * each of enum compat_value as text. The table compat_rows names, for each family, the variables
+ * and their values; unknown values stay NULL, and their variables are left out. A new variable is a
+ * row; a new kind of value is a member of the enum and a line in a read_*().
  */
 #include "wire/env/compat_env.h"
 
@@ -121,7 +121,7 @@ bool compat_env_needs_nodes(uint8_t family)
 
 enum { FOLDED_DIGITS = 9 };
 
-/* A name that ends in a number, or the whole name and no digits. */
+/* A name with a number at the end, or the whole name and no digits. */
 struct split_name {
         size_t prefix, digits;
         unsigned long number;
@@ -140,13 +140,13 @@ static struct split_name split_node_name(const char *name)
                                     .number = digits ? strtoul(name + len - digits, NULL, 10) : 0 };
 }
 
-/* Tells whether both names go into one pair of brackets. */
+/* Tells whether both names fit into the same brackets. */
 static bool shares_brackets(const char *a, struct split_name x, const char *b, struct split_name y)
 {
         return x.digits && y.digits && x.prefix == y.prefix && !strncmp(a, b, x.prefix);
 }
 
-/* Returns the end of the run of consecutive numbers that begins at @i, before @end. */
+/* Returns the end of the run of consecutive numbers from @i on, before @end. */
 static size_t run_end(const struct compat_node *nodes, size_t i, size_t end)
 {
         struct split_name first = split_node_name(nodes[i].name);
@@ -161,7 +161,7 @@ static size_t run_end(const struct compat_node *nodes, size_t i, size_t end)
         return k;
 }
 
-/* Writes the nodes @i to @end, which have one prefix, as "gpu[001-064,070]". */
+/* Writes the nodes @i to @end, which share a prefix, as "gpu[001-064,070]". */
 static void fold_numbers(struct buf *b, const struct compat_node *nodes, size_t i, size_t end)
 {
         size_t prefix = split_node_name(nodes[i].name).prefix;
@@ -223,7 +223,7 @@ static char *tasks_per_node(const struct launch_compat *c)
         return buf_steal(&b);
 }
 
-/* Fills in the values that the nodes of the job give. */
+/* Fills in the values about the nodes of the job. */
 static void read_nodes(char **text, const struct launch_order *l, const struct launch_rank *r)
 {
         const struct launch_compat *c = &l->compat;
@@ -256,8 +256,8 @@ static void list_gpus(struct intlist *gpus, const struct launch_order *l)
                                 intlist_add(gpus, (int)l->ranks[i].gpus[g]);
 }
 
-/* Returns the position of a device among those that a rank of the node sees: in the order of
- * CUDA_VISIBLE_DEVICES where worker_env.c sets it, else in that of their numbers. */
+/* Returns the position of a device among the devices visible to a rank of the node: in the order of
+ * CUDA_VISIBLE_DEVICES where worker_env.c sets the variable, else by number. */
 static unsigned gpu_position(const struct intlist *gpus, const struct launch_order *l, int gpu)
 {
         unsigned position = 0;
@@ -316,7 +316,7 @@ static void read_compat_job(char **text, const struct launch_order *l, unsigned 
                 text[VALUE_RESTARTS] = number_text(l->restart);
 }
 
-/* Fills in the values of the port kept for JAX. Number 0 is one that is not known yet. */
+/* Fills in the values of the port kept for JAX. Number 0 is not known yet. */
 static void read_jax_port(char **text, const struct launch_first_node *first)
 {
         const char *addr = first->addr;

@@ -2,10 +2,10 @@
 /*
  * Compat_env: the variables that other launchers set (--compat)
  *
- * For programs that read the variables of mpirun, srun, mpiexec or horovodrun themselves. The names
- * and meanings are those of Open MPI's "Environment variables set for MPI applications", Slurm's
- * srun(1) "OUTPUT ENVIRONMENT VARIABLES", MPICH's hydra, and horovod/runner/gloo_run.py.
- * Pure. The agent applies it before starting a rank, the head to print a plan.
+ * For programs with own readers of the variables of mpirun, srun, mpiexec or horovodrun. Names and
+ * meanings follow Open MPI's "Environment variables set for MPI applications", Slurm's srun(1)
+ * "OUTPUT ENVIRONMENT VARIABLES", MPICH's hydra, and horovod/runner/gloo_run.py. Pure. The agent
+ * applies it before starting a rank, the head to print a plan.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 #include "wire/msg.h"
 
 /*
- * Sets in @own the variables of the family of @l for @r, one of the ranks of @l. JAX_* that @given
- * has are left out; the other variables replace earlier values. A variable whose value @l does not
- * tell is left out. The family DeepSpeed has no variables beyond those of wire/env/worker_env.h.
- * @cores are those of the node.
+ * Sets in @own the variables of the family of @l for @r, one of the ranks of @l. JAX_* of @given
+ * are left out; the other variables replace earlier values. A variable is left out where @l does
+ * not have the value. The family DeepSpeed has no variables beyond wire/env/worker_env.h. @cores:
+ * of the node.
  */
 void compat_env_set(struct strv *own, const struct strv *given, const struct launch_order *l,
                     const struct launch_rank *r, unsigned cores);

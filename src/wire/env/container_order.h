@@ -2,9 +2,9 @@
 /*
  * Container_order: the container of a node's ranks (--container), from the head to the agent
  *
- * The agent finds the order in its environment when it starts (CONTAINER_ORDER), before anything
- * else, because it has to enter the container first. As text it survives every shell on the way:
- * words with a blank between; all bytes but letters, digits and a few marks are %XX.
+ * The agent reads the order from the environment (CONTAINER_ORDER) before anything else, because
+ * the container must be entered first. As text the order survives every shell on the way: words
+ * with a blank between; all bytes but letters, digits and a few marks are %XX.
  *
  *   docker:IMAGE DIR ARG ARG...        exec:NAME - ARG...
  */

@@ -2,9 +2,9 @@
 /*
  * Gpu_list: CUDA_VISIBLE_DEVICES as NVIDIA's driver reads it
  *
- * Words behind commas: numbers, of which what follows the digits is ignored, or beginnings of UUIDs
- * that fit one GPU only. The list ends at the first other word, such as -1 or NoDevFiles; a GPU
- * that is named twice empties it.
+ * Words between commas: numbers, where text behind the digits is ignored, or beginnings of UUIDs,
+ * which must fit a single GPU. The list ends at the first other word, such as -1 or NoDevFiles; a
+ * GPU named twice empties the list.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct gpu_list {
 };
 
 void gpu_list_push(struct gpu_list *to, const struct msg_gpu *gpu);
-/* Appends the GPUs of @all that @visible names, in its order. @all NULL: it is not known which
- * there are, and each number and each UUID stands for one. */
+/* Appends the GPUs of @all named by @visible, in the order of the list. @all NULL: the GPUs are
+ * unknown, and each number and each UUID counts as a GPU. */
 void gpu_list_choose(struct gpu_list *to, const struct gpu_list *all, const char *visible);
 /* Writes the word for a GPU: its number, or the word at its place in CUDA_VISIBLE_DEVICES of @env.
  */

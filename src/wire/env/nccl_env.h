@@ -4,8 +4,8 @@
  *
  * Pure. The agent applies it before starting a rank, the head to print a plan.
  *
- * PyTorch warns in each process of an older name that is set, also beside the newer one, so a rank
- * gets an older name only where its PyTorch is known to need it (agent/rank/torch_version.h).
+ * PyTorch warns in each process of a set older name, also beside the newer name, so a rank gets an
+ * older name only where the rank's PyTorch is known to need the name (agent/rank/torch_version.h).
  *
  * Sources: NCCL's src/ras/client_support.cc (NCCL_RAS_ADDR, from 2.24 on), PyTorch's
  * ProcessGroupNCCL and FlightRecorder. Names and values by release, as read in the sources of
@@ -51,8 +51,8 @@ struct nccl_values {
 void nccl_env_build(struct strv *env, const struct launch_order *l, const struct nccl_values *v);
 
 /* The same with the older names: TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DEBUG_INFO_TEMP_FILE,
- * TORCH_NCCL_DUMP_ON_TIMEOUT (1) and NCCL_ASYNC_ERROR_HANDLING (1). Returns which of them it has
- * set, for nccl_env_fit(). */
+ * TORCH_NCCL_DUMP_ON_TIMEOUT (1) and NCCL_ASYNC_ERROR_HANDLING (1). Returns the set names, for
+ * nccl_env_fit(). */
 unsigned nccl_env_build_all(struct strv *env, const struct launch_order *l,
                             const struct nccl_values *v);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker_env_build() collects the variables in a list of their own, which it merges into the
+ * worker_env_build() collects the variables in a separate list, which is merged into the
  * environment at the end. The order of the calls is the order of precedence: a set_default() sees
- * what was set before it and what the user has. compat_env_set() comes last and may replace names
- * of the families before.
+ * earlier variables and the variables of the user. compat_env_set() comes last and may replace
+ * names of the families before.
  */
 #include "wire/env/worker_env.h"
 
@@ -104,8 +104,8 @@ static void set_torchrun_numbers(struct strv *env, const struct launch_order *l,
         strv_env_set(env, "TORCHELASTIC_USE_AGENT_STORE", l->agent_store ? "True" : "False");
 }
 
-/* A process that starts ranks of its own must not take itself for one of them, whatever the shell
- * of the user or the login had. */
+/* A process that starts ranks must not count as a rank, also if the shell of the user or the login
+ * had such variables. */
 static void drop_rank_variables(struct strv *env)
 {
         static const char *const names[] = {
@@ -162,8 +162,8 @@ static void set_pmi(struct rank_env *e, const struct launch_order *l, const stru
                 strv_env_set_number(&e->own, "PMI_ID", r->rank);
 }
 
-/* Of Open MPI. Version 4 asks for a PMIx server only if it believes to be under jsrun, whose
- * variable is therefore set; version 5 ignores it. */
+/* Of Open MPI. Version 4 asks for a PMIx server only under jsrun, so a variable of jsrun is set;
+ * version 5 ignores the variable. */
 static void set_open_mpi(struct rank_env *e, const struct launch_order *l,
                          const struct launch_rank *r)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace: what has happened on a node, moment by moment, in few bytes
+ * Trace: the events of a node, moment by moment, in few bytes
  *
  * A piece is the time of its first record, u64 microseconds of the node's CLOCK_MONOTONIC, and
  * records: u8 kind, the time since the record before, and the fields of the kind, all numbers as
- * varints. A piece can be read by itself, so that old ones can be dropped. The same bytes lie in
- * the memory of the agent (agent/record/) and travel to the head in MSG_RECORDED.
+ * varints. A piece can be read alone, so old pieces can be dropped. The same bytes lie in the
+ * memory of the agent (agent/record/) and travel to the head in MSG_RECORDED.
  */
 #pragma once
 
@@ -48,8 +48,8 @@ struct trace_record {
 
 /* Appends the beginning of a piece. */
 void trace_begin(struct buf *b, uint64_t us);
-/* Appends a record; @before is the time of the record before, or of the piece. A record that is
- * older gets that time. */
+/* Appends a record; @before is the time of the record before, or of the piece. An older record gets
+ * the same time. */
 void trace_put(struct buf *b, uint64_t before, const struct trace_record *r);
 
 struct trace_reader {
