@@ -198,12 +198,10 @@ def openings():
 PRONOUNS = set("who whom whoever whose those it its that what such one ones them they he his".split())
 # Rooms of before the rule; a number may only fall.
 PRONOUNS_MOST = {
-    "agent/attempt": 47, "agent/container": 50, "agent/core": 47, "agent/files": 46,
-    "agent/pmi": 51, "agent/pmix": 42, "agent/rank": 52, "agent/record": 55, "base": 45,
-    "base/elf": 45,
+    "agent/attempt": 47, "agent/pmi": 51,
     "head/metrics": 54, "head/model": 55, "head/mpi": 42, "head/output": 42,
     "head/report": 44,
-    "pmix": 59, "wire/env": 51, "wire/trace": 44,
+    "pmix": 59,
 }
 
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container_enter() finds the container's program, asks it for the image or the container, so that
- * the usual faults are told before anything starts, looks at the node (devices, folders), and
- * executes the words of container_words.h. For a container that runs already the agent is copied
- * into it first, by a shell inside: a file that Docker itself copies belongs to root.
+ * container_enter() finds the container's program, asks for the image or the container, so that the
+ * usual faults are told before anything starts, looks at the node (devices, folders), and executes
+ * the words of container_words.h. Into a running container the agent is copied first, by a shell
+ * inside: a file copied by Docker belongs to root.
  */
 #include "agent/container/container.h"
 
@@ -117,7 +117,7 @@ static int find_container(const struct container_order *o, struct container_site
         return err_set(err, ENOENT, "cannot use the container %.100s: %s", o->name, first.text);
 }
 
-/* Tells root's Docker, whose containers run as root, from one of the user's own. */
+/* Tells root's Docker, where containers run as root, from a Docker of the user. */
 static bool is_engine_of_root(const struct container_order *o)
 {
         const char *const argv[] = { "docker", "info", "--format", "{{.SecurityOptions}}", NULL };
@@ -128,8 +128,7 @@ static bool is_engine_of_root(const struct container_order *o)
                ask_program(argv, SPAWN_NULL, &text, &err) == 0 && !strstr(text, "rootless");
 }
 
-/* Looks at the image. Only an image that is a file is looked for: other names are the program's
- * own. */
+/* Looks for the image if the name is a file: other names are known to the program only. */
 static int find_image(const struct container_order *o, const struct container_site *s,
                       struct error *err)
 {
@@ -145,7 +144,7 @@ static int find_image(const struct container_order *o, const struct container_si
         return r < 0 ? err_set(err, -r, "cannot use the image %.200s: %s", o->name, why.text) : 0;
 }
 
-/* Finds the program, and what it has to start. */
+/* Finds the program, and the image or the container. */
 static int find_container_program(const struct container_order *o, struct container_site *s,
                                   struct error *err)
 {
@@ -178,8 +177,8 @@ static bool is_folder(const char *path)
         return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether a folder of the node may be mounted at the same place: not one of the system, which the
- * image has itself. */
+/* Whether a folder of the node may be mounted at the same place: not for folders of the system,
+ * which the image has as well. */
 static bool is_mountable(const char *dir)
 {
         static const char *const system[] = { "/bin", "/dev",  "/etc", "/lib", "/lib64", "/proc",
@@ -196,8 +195,8 @@ static bool is_mountable(const char *dir)
         return true;
 }
 
-/* Charliecloud: /tmp is there by itself, the home by an option, other folders if the image has
- * them. */
+/* Charliecloud: /tmp exists always, the home by an option, other folders if present in the
+ * image. */
 static void look_at_charliecloud(const struct container_order *o, struct container_site *s)
 {
         CLEANUP(free_textp) char *inside = xasprintf("%s%s", o->name, o->dir);
@@ -252,7 +251,7 @@ static int copy_agent(const struct container_order *o, const char *program, cons
         return 0;
 }
 
-/* Prepares what the kind needs besides its words. 0, or -errno with @err. */
+/* Prepares the files and folders of the kind. 0, or -errno with @err. */
 static int prepare_entry(const struct container_order *o, const struct container_site *s,
                          struct error *err)
 {

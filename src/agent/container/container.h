@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Container: the agent of a node moves into a container before it becomes the agent
+ * Container: the agent of a node moves into a container before any other work
  *
  * One container per node holds the agent and all ranks (--container): the agent is started on the
  * node as always, finds CONTAINER_ORDER, and executes the container's program (docker run, ch-run)
@@ -23,7 +23,7 @@ bool container_is_ordered(void);
  * reason has been written to standard output behind CONTAINER_MARK. */
 int container_enter(void);
 
-/* Inside: prepares this process to become the agent. @remove: its file was made for it, in a
- * container that lives on. 0; else an exit code, the reason as above: the image is for another
- * machine. */
+/* Inside: prepares this process to become the agent. @remove: the program's file is a copy in a
+ * container with a longer life, and is removed. 0; else an exit code, the reason as above: the
+ * image is for another machine. */
 int container_arrive(bool remove);

@@ -109,8 +109,8 @@ static void add_apptainer(const struct container_order *o, const struct containe
         push_words(argv, (const char *const[]){ o->name, s->agent, "--inside", NULL });
 }
 
-/* An image of Charliecloud is read-only, so that only folders that it has can be mounted over. The
- * agent needs no path inside: its descriptor is enough. */
+/* An image of Charliecloud is read-only, so only existing folders can be mounted over. The agent
+ * needs no path inside: a descriptor is enough. */
 static void add_charliecloud(const struct container_order *o, const struct container_site *s,
                              struct strv *argv)
 {

@@ -57,7 +57,7 @@ static const char *const variables[] = { "HNLAUNCH_CALL", "HNLAUNCH_CALL_SECRET"
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* Reads a numeric address. Its length, 0: it is none. */
+/* Reads a numeric address. Returns the length, 0: the text is no address. */
 static socklen_t read_address(const char *text, int port, struct sockaddr_storage *to)
 {
         struct sockaddr_in *v4 = (struct sockaddr_in *)to;
@@ -129,8 +129,7 @@ static int join_head(struct caller *c, const char *name, struct error *err)
         return r < 0 ? explain_call(r, err) : 0;
 }
 
-/* Waits for the head to take the node in, which it does when it has heard of all. 0, or -errno with
- * @err. */
+/* Waits until the head takes the node in, after calls from all nodes. 0, or -errno with @err. */
 static int await_head(struct caller *c, struct error *err)
 {
         struct dial_record rec;
@@ -185,7 +184,7 @@ static int read_some(int fd, struct buf *to)
         return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Writes what @fd takes. 0, or -1: it is closed. */
+/* Writes as much as @fd takes. 0, or -1: @fd is closed. */
 static int write_some(int fd, struct buf *from)
 {
         ssize_t n = send(fd, buf_data(from), buf_len(from), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -315,8 +314,8 @@ static void block_call_signals(struct call *c)
         c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Starts the agent. It has a process group of its own: a manager's signal to this one comes to it
- * once. 0, or -errno. */
+/* Starts the agent in a new process group: a manager's signal to the group of this process would
+ * reach the agent twice. 0, or -errno. */
 static int start_agent(struct call *c, int (*agent)(void))
 {
         int fds[2], r = fd_pair(fds);
@@ -366,8 +365,8 @@ static int run_called_agent(struct call *c, int (*agent)(void))
         return 0;
 }
 
-/* Returns the value of a variable, a copy, and removes it from the environment and from
- * /proc/PID/environ. NULL: it is not set. */
+/* Returns a copy of the value of a variable, and removes the variable from the environment and from
+ * /proc/PID/environ. NULL: not set. */
 static char *take_variable(const char *name)
 {
         char *value = getenv(name), *copy = value ? strdup(value) : NULL;
@@ -378,7 +377,7 @@ static char *take_variable(const char *name)
         return copy;
 }
 
-/* Removes the copy of this program that the manager has made for it. */
+/* Removes the copy of this program made for the manager. */
 static void remove_copy(const char *path)
 {
         char own[ADDRESSES_MAX];

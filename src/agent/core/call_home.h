@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call home: an agent that a manager has started connects to the head (hnlaunch-agent --call)
+ * Call home: an agent started by a resource manager connects to the head (hnlaunch-agent --call)
  *
- * One start command, such as srun, runs this program on many nodes, and gives it no stream of its
- * own to the head. It connects to the port that the head has open for that, over Noise
- * (wire/noise/dial.h), and starts the agent below itself, with a socket as standard input and
- * output. This process carries the bytes, and passes the manager's signals on.
+ * A start command, such as srun, runs this program on many nodes, and gives the program no stream
+ * to the head. So the program connects to a port of the head, over Noise (wire/noise/dial.h), and
+ * starts the agent as a child, with a socket as standard input and output. This process carries the
+ * bytes, and passes the manager's signals on.
  *
  * Variables, which neither agent nor ranks see:
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fd_unwatch: the end of a descriptor that a loop polls
+ * Fd_unwatch: the end of a polled descriptor
  *
  * uv_close() of a uv_poll_t takes the number of its descriptor out of the kernel's set, even after
- * uv_poll_stop(). When the descriptor was closed earlier the number may be that of another
+ * uv_poll_stop(). When the descriptor was closed earlier the number may belong to another
  * connection by then, which would never be read again. So both are closed in one step.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removal does not trust what it finds: ranks may have put anything into the folder.
- * clear_folder() stays on the mount, follows no link, goes DEPTH_MAX deep and looks at ENTRIES_MAX
- * entries, so that a rank cannot keep the agent from its head; what is left is counted with the
- * first reason. Between two attempts the agent's own files stay.
+ * Removal trusts no entry: ranks may have put anything into the folder. clear_folder() stays on the
+ * mount, follows no link, goes DEPTH_MAX deep and looks at ENTRIES_MAX entries, so that a rank
+ * cannot keep the agent from the head; entries left behind are counted with the first reason.
+ * Between two attempts the agent's own files stay.
  */
 #include "agent/core/job_dir.h"
 
@@ -30,8 +30,9 @@ enum {
         PATH_LIMIT = 64, /* of the folder: a socket's whole path has 107 bytes */
 };
 
-/* PyTorch ends a process that cannot make its FIFO. A rank may run in a container that does not see
- * the folder, but every container has a /tmp; and no other user may guess the name and take it. */
+/* PyTorch ends a process when the FIFO cannot be made. A rank may run in a container without the
+ * folder, but every container has a /tmp; and no other user may guess the name and take the
+ * place. */
 static char *name_pipes(void)
 {
         uint64_t token[2];
@@ -79,7 +80,7 @@ static bool is_own_file(const char *name)
         return !strcmp(name, "store") || !strncmp(name, "store-", 6) || !strncmp(name, "known-", 6);
 }
 
-/* Of a rank that did as hnlaunch asked: error files, dumps, and what libpmix and Open MPI keep. */
+/* Entries that are no surprise: error files, dumps, and files of libpmix and Open MPI. */
 static bool is_expected_file(const char *name)
 {
         return !strncmp(name, "error-", 6) || !strcmp(name, "pmix") ||

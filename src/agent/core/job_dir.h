@@ -20,12 +20,12 @@ struct job_dir {
 
 /* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp where that works. */
 int job_dir_create(struct job_dir *d, struct error *err);
-/* Removes what ranks have put there, folders with their contents, but follows no link and enters no
- * other mount. Not all of it if there are more than some thousands of files. Returns how many
- * entries are left, 0 = none, with the errno of the first in *ret_error; *ret_removed: the removed
- * ones, but for error files, dumps and the folders pmi and pmix. */
+/* Removes files of ranks, folders with their contents, but follows no link and enters no other
+ * mount. Of more than some thousands of files some stay. Returns how many entries are left, 0 =
+ * none, with the errno of the first in *ret_error; *ret_removed: the removed ones, but for error
+ * files, dumps and the folders pmi and pmix. */
 size_t job_dir_clear(struct job_dir *d, size_t *ret_removed, int *ret_error);
-/* Removes the folder with all files, in the same way, but not what the last job_dir_clear() has
- * left; and the FIFOs. Frees the names. 0, also for a folder that was not made; or -errno: it is
- * still there. */
+/* Removes the folder with all files, in the same way, but not the entries left by the last
+ * job_dir_clear(); and the FIFOs. Frees the names. 0, also for a folder never made; or -errno: the
+ * folder still exists. */
 int job_dir_remove(struct job_dir *d);

@@ -119,8 +119,8 @@ bool proc_read(pid_t pid, const char *file, char *to, size_t size)
         return n > 0;
 }
 
-/* The name in parentheses may contain anything, also parentheses. The numbers of the words behind
- * it are those of proc(5) minus 3. */
+/* The name in parentheses may contain anything, also parentheses. The words behind the name have
+ * the numbers of proc(5) minus 3. */
 bool proc_parse_stat(struct proc_stat *p, const char *line)
 {
         const char *behind = strrchr(line, ')'), *state;

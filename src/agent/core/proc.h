@@ -2,8 +2,8 @@
 /*
  * Proc: processes of this machine, read from /proc
  *
- * A process may end at any time, so that every answer about one is a moment old. Source of files
- * and fields: proc(5).
+ * A process may end at any time, so every answer is a moment old. Source of files and fields:
+ * proc(5).
  */
 #pragma once
 
@@ -34,20 +34,20 @@ struct proc_stat {
         uint64_t env_start, env_end; /* addresses; 0 = none, or not allowed to know */
 };
 
-/* Reads at most @size - 1 bytes of /proc/@pid/@file with one read(), NUL-terminated. False: the
- * process is gone, the file is empty, or it may not be read. */
+/* Reads at most @size - 1 bytes of /proc/@pid/@file with a single read(), NUL-terminated. False:
+ * the process is gone, the file is empty, or may not be read. */
 bool proc_read(pid_t pid, const char *file, char *to, size_t size);
 /* Parses one line of /proc/PID/stat. False: malformed. */
 bool proc_parse_stat(struct proc_stat *p, const char *line);
 bool proc_read_stat(struct proc_stat *p, pid_t pid); /* false: gone */
-/* True for a process with a handler of @signo, or one that blocks it and so waits for it in some
- * other way. False on kernels that do not tell. */
+/* True for a process with a handler of @signo, or with the signal blocked, for a wait in some other
+ * way. False on kernels that do not tell. */
 bool proc_catches(pid_t pid, int signo);
 /* The name of the file that the process executes, without folders: "" = not known. */
 void proc_program(pid_t pid, char *to, size_t size);
 
-/* True for a dead process that cannot be reaped before its tracer, such as a debugger at its
- * prompt, has waited for the process. No signal changes that. */
+/* True for a dead process held by a tracer, such as a debugger at the prompt, which must wait for
+ * the process before the parent can. No signal helps. */
 bool proc_is_held(pid_t pid);
 /* True for a process stopped by its tracer. */
 bool proc_is_traced(pid_t pid);
@@ -72,10 +72,10 @@ void pids_finish(struct pids *p);
 void proc_each(void (*fn)(void *ctx, pid_t pid), void *ctx);
 /* True while this process has children, zombies included, held ones excluded. Exact. */
 bool proc_any_child(void);
-/* Appends the children of @of, which must have one thread. A child that comes or goes meanwhile may
- * be missed, so also ask proc_any_child(). */
+/* Appends the children of @of, a process with a single thread. A child may be missed when children
+ * come or go meanwhile, so also ask proc_any_child(). */
 void proc_children(pid_t of, struct pids *to);
-/* Appends the children of all threads of @of, on kernels that list them. */
+/* Appends the children of all threads of @of, on kernels with such lists. */
 void proc_children_of_threads(pid_t of, struct pids *to);
 /* The process that was started last, dead or alive; 0 = unknown. */
 pid_t proc_newest(void);

@@ -85,7 +85,7 @@ static bool is_mapped(const unsigned char addr[16])
         return !memcmp(addr, mapped, sizeof(mapped));
 }
 
-/* Adds an entry that is asked for. */
+/* Adds a wanted entry. */
 static void add_match(struct sockdiag_conns *c, const struct socket_query *w,
                       const struct socket_entry *e)
 {
@@ -191,7 +191,7 @@ static int send_request(struct sockdiag *d, const struct socket_query *w, int fa
         return sendto(d->fd, &r, sizeof(r), 0, (void *)&kernel, sizeof(kernel)) < 0 ? -errno : 0;
 }
 
-/* Decodes the answer for one socket, or one datagram of a dump. 1: the last one. */
+/* Decodes the answer for a single socket, or a datagram of a dump. 1: the last. */
 static int decode_answer(const char *answer, size_t n, const struct socket_query *w,
                          struct sockdiag_conns *ret)
 {
@@ -214,7 +214,7 @@ static int decode_answer(const char *answer, size_t n, const struct socket_query
         return 0;
 }
 
-/* Asks for one socket, or with the flag NLM_F_DUMP for all that match. */
+/* Asks for a single socket, or with the flag NLM_F_DUMP for all matches. */
 static int ask_netlink(struct sockdiag *d, const struct socket_query *w, int family, int flags,
                        struct sockdiag_conns *ret)
 {

@@ -3,10 +3,10 @@
  * Sockdiag: finds the owners of TCP connections
  *
  * Asks the kernel about TCP connections of this network namespace: through NETLINK_SOCK_DIAG, which
- * finds one among thousands at once, or where netlink is not available (a sandbox, a kernel without
- * it) by reading /proc/net/tcp and tcp6. Addresses may be IPv4, IPv6 or IPv4 in IPv6; both forms of
- * an address are equal. Blocks, but only on the kernel. One object belongs to one thread. Source:
- * sock_diag(7), linux/inet_diag.h, net/ipv4/inet_diag.c.
+ * finds a connection among thousands at once, or where netlink is not available (a sandbox, a
+ * kernel without the family) by reading /proc/net/tcp and tcp6. Addresses may be IPv4, IPv6 or IPv4
+ * in IPv6; both forms of an address are equal. Blocks, but only on the kernel. One object belongs
+ * to one thread. Source: sock_diag(7), linux/inet_diag.h, net/ipv4/inet_diag.c.
  */
 #pragma once
 
@@ -37,8 +37,8 @@ struct sockdiag_owner {
 
 /*
  * Finds the owner of the end with address @local and peer @remote. 0; -ENOENT: no such end on this
- * machine, or no process holds it any more (the kernel then reports uid 0); another negative errno
- * when the kernel could not be asked.
+ * machine, or no process holds the end any more (the kernel then reports uid 0); another negative
+ * errno when the kernel could not be asked.
  */
 int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct sockaddr *remote,
                   struct sockdiag_owner *ret, struct error *err);

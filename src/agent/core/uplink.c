@@ -79,7 +79,7 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
         }
         if (r < 0)
                 uplink_lose(u, err.text);
-        /* One long message must not keep its memory for the life of the job. */
+        /* The memory of a long message must not stay for the life of the job. */
         if (!buf_len(&u->in) && u->in.cap > KEEP)
                 buf_finish(&u->in);
 }

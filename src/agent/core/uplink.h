@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uplink: the two descriptors that join the agent to the head
+ * Uplink: the two descriptors between agent and head
  *
- * Frames for the head are appended to one buffer and written before the loop goes to sleep; a head
- * that does not read never blocks the agent. Frames from the head are handed to ops.frame.
+ * Frames for the head are appended to a buffer and written before the loop goes to sleep; a head
+ * without time to read never blocks the agent. Frames from the head are handed to ops.frame.
  */
 #pragma once
 
@@ -43,8 +43,8 @@ struct uplink {
  * -errno when a descriptor cannot be polled. */
 int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
                 void *ctx, struct error *err);
-/* Closes the loop's handles: let the loop turn once more before uplink_finish(). Other handles may
- * append frames in that turn; nothing sends them. */
+/* Closes the loop's handles: let the loop turn once more before uplink_finish(). Frames appended in
+ * the last turn are not sent. */
 void uplink_close(struct uplink *u);
 void uplink_finish(struct uplink *u); /* frees the buffers */
 

@@ -39,14 +39,15 @@ struct cache_left {
         int error;    /* errno of the first entry that cannot be looked at or removed */
 };
 
-/* Adds @error unless there is one; ENOENT and 0 are none. */
+/* Adds @error unless an earlier error is there; ENOENT and 0 do not count. */
 void cache_left_add(struct cache_left *left, int error);
-/* Returns a malloc'ed sentence that names what is left, where and why; NULL = nothing is left. */
+/* Returns a malloc'ed sentence about the remaining entries, with place and reason; NULL = nothing
+ * is left. */
 char *cache_left_text(const struct cache_left *left, const char *root, const char *id);
 
 /* Removes ROOT/@id unless kept: pushed files, contents that no other folder uses, and half-fetched
- * files of @run_id. Files of ranks stay, with their folders. Adds to @left what stays. The caller
- * holds the lock exclusively, or there is none. */
+ * files of @run_id. Files of ranks stay, with their folders. Adds remaining entries to @left. The
+ * caller holds the lock exclusively, or no lock exists. */
 void cache_remove(const char *root, const char *id, const char *run_id, struct cache_left *left);
 /* The same after the death of the owner: does nothing while other jobs use the folder. Returns the
  * sentence of cache_left_text(), or NULL. */

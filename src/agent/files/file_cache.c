@@ -5,10 +5,10 @@
  * file_cache_close().
  *
  * A look takes the shared lock of the tree, claims the right to fetch for this node, makes the
- * folders, links every content that is there (place_file) and lists the missing ones, each once. A
- * fetched file is written under a name of this node's own; after its hash was verified it is linked
- * into the tree first and renamed to its content name then, so that a content without a link in a
- * tree is always garbage. finish() completes the links, then makes symbolic links.
+ * folders, links every present content (place_file) and lists each missing content once. A fetched
+ * file is written under a name of this node; after the hash was verified the file is linked into
+ * the tree first and renamed to the content name then, so that a content without a link in a tree
+ * is always garbage. finish() completes the links, then makes symbolic links.
  */
 #include "agent/files/file_cache.h"
 
@@ -96,7 +96,7 @@ static bool is_content(const char *path, const struct push_entry *e)
                st.st_mtime == FILE_CACHE_TIME;
 }
 
-/* Links @content to @path in place of whatever is there, unless that is a folder. */
+/* Links @content to @path in place of any other entry but a folder. */
 static int link_over(const char *content, const char *path)
 {
         struct stat a, b;
@@ -120,7 +120,7 @@ static int place_file(const struct file_cache *s, const struct push_entry *e)
         return is_content(content, e) ? link_over(content, path) : -ENOENT;
 }
 
-/* After place_file() the link may be all that is left of a content: give it a name again. */
+/* After place_file() the link may be the last of a content: restores the content's name. */
 static int complete_file(const struct file_cache *s, const struct push_entry *e)
 {
         CLEANUP(free_textp) char *content = content_path(s, e);
@@ -278,7 +278,8 @@ static int open_temp(const struct file_cache *s, const char *path)
                 if (fd < 0)
                         fd = -errno;
                 if (fd == -EEXIST && unlink(path) == 0)
-                        fd = -ENOENT; /* the claim may be a link to it: never write to it */
+                        fd = -ENOENT; /* the claim may be a link to the content: never write to the
+                                         claim */
                 else if (fd == -ENOENT && mkdir(folder, 0700) < 0 && errno != EEXIST)
                         fd = -errno;
         }

@@ -12,11 +12,11 @@
  * supports hard links and locks, and is not noexec if a program is pushed. ID is the beginning of
  * the manifest's SHA-256.
  *
- * A content gets its name only after its hash was verified, and then the time FILE_CACHE_TIME: a
- * content of the right size, mode and time is used as it is, any other is fetched anew. There is no
- * list and no other lock: a content whose only link is the one in ROOT/file is unused. A node that
- * links a content while another removes it fetches it, or holds the last link and gives it its name
- * again.
+ * A content gets a name only after the hash was verified, and then the time FILE_CACHE_TIME: a
+ * content of the right size, mode and time is used as is, any other is fetched anew. There is no
+ * list and no other lock: a content without a link outside of ROOT/file is unused. When a node
+ * links a content while another removes the content, the first node fetches the content, or holds
+ * the last link and restores the name.
  *
  * Several nodes may share ROOT. The first node of a run to claim it fetches; the others learn its
  * number (file_cache_look).
@@ -42,7 +42,7 @@ struct file_cache {
         int lock;
         char *claim; /* we fetch; NULL = not */
         bool pulled; /* --pull has sent files of ranks */
-        char *left;  /* what could not be removed of a place that was given up; NULL = nothing */
+        char *left;  /* remains of a place given up, which could not be removed; NULL = nothing */
         uint32_t *missing; /* entries to be fetched */
         uint32_t n_missing, at;
         /* the file being fetched */

@@ -134,8 +134,7 @@ static void send_bytes(struct pull_sender *s, struct uplink *up)
 
 /* --- what is found ---------------------------------------------------------------------------- */
 
-/* Whether the folder is one that the head writes into, if it shares a file system with this node.
- */
+/* Whether the head writes into the folder, on a file system shared with this node. */
 static bool is_skipped(const struct pull_sender *s, const struct stat *st)
 {
         struct stat skip;

@@ -2,9 +2,9 @@
 /*
  * Pull_sender: sends files of ended ranks to the head (--pull)
  *
- * A path of the order may lead through links; below it nothing is followed. A file is sent with as
- * many bytes as it had when it was opened. What ranks left may be anything: other kinds of files
- * are told and left, as is everything that cannot be read.
+ * A path of the order may lead through links; below the path no link is followed. A file is sent up
+ * to the size at the time of opening. Ranks may have left anything: other kinds of files are told
+ * and left, as are unreadable files.
  */
 #pragma once
 

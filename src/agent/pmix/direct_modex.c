@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tags tell the answers of the store apart: LISTEN and POP for the queue of this node, and GET_BASE
- * plus the number of a request for its answer. SET, PUSH and DELETE are not waited for. A POP that
- * finds further items is followed by another, else by the next WAIT at the queue.
+ * plus the number of a request for the answer. SET, PUSH and DELETE are not waited for. While items
+ * are left a POP is followed by another, else by the next WAIT at the queue.
  *
- * A request is three numbers: the node that asks, its number for the request, the rank. Requests
- * under way here are kept in a list, so that the helper gets a number of ours.
+ * A request is three numbers: the asking node, the node's number for the request, the rank.
+ * Requests under way here are kept in a list, so that the helper gets a number of ours.
  */
 #include "agent/pmix/direct_modex.h"
 

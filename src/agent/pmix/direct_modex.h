@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Direct_modex: data of one rank for another node, on request, over the store
+ * Direct_modex: data of a rank for another node, on request, over the store
  *
- * An application that does not collect all data in a fence asks for the data of a rank when it
- * first speaks to it. Every node waits at a queue of its own in the store; a request is an item
- * there, and the answer is a key that only the asking node reads, and deletes. The names begin with
- * STORE_OWN_PREFIX. No descriptors. One object per attempt and node.
+ * An application without a collecting fence asks for the data of a rank before the first message to
+ * the rank. Every node waits at a queue in the store; a request is an item there, and the answer is
+ * a key, read and deleted by the asking node alone. The names begin with STORE_OWN_PREFIX. No
+ * descriptors. One object per attempt and node.
  */
 #pragma once
 

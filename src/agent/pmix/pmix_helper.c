@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames go through one socket in both directions. It is polled for writing only while bytes wait.
- * The end of the helper is seen by reading alone: a failed write leaves its bytes, and the next
- * read finds the end.
+ * Frames go through a single socket in both directions. The socket is polled for writing only while
+ * bytes wait. The end of the helper is seen by reading alone: a failed write leaves its bytes, and
+ * the next read finds the end.
  */
 #include "agent/pmix/pmix_helper.h"
 

@@ -17,7 +17,8 @@ struct pmix_helper;
 
 struct pmix_helper_ops {
         void (*frame)(void *ctx, const struct frame *f); /* lent */
-        void (*ended)(void *ctx); /* the helper has closed its socket, or wrote what is no frame */
+        void (*ended)(
+                void *ctx); /* the helper has closed the socket, or has sent a malformed frame */
 };
 
 /* Starts the helper with @env, which the loader reads to find libraries. It is killed when the

@@ -21,8 +21,8 @@ struct pmix_service;
 
 struct pmix_service_ops {
         void (*ready)(void *ctx); /* pmix_service_env() has every rank of this node */
-        /* The service cannot begin, or has ended; once, and nothing follows. @why is what the
-         * helper said, or that the helper has ended. */
+        /* The service cannot begin, or has ended; once, and nothing follows. @why: words of the
+         * helper, or the end of the helper. */
         void (*failed)(void *ctx, const char *why);
 };
 

@@ -4,8 +4,8 @@
  *
  * Soft limits of a login are low by tradition: 1024 open files, because select() supports no more,
  * and 64 KiB or 8 MiB of locked memory. A rank of a large job has a connection to every other, and
- * RDMA locks what it sends. A process with few files is not harmed by a higher limit; one with many
- * would have failed. Some programs close all descriptors up to the limit, which must not take
+ * RDMA locks sent memory. A process with few files is not harmed by a higher limit; a process with
+ * many would have failed. Some programs close all descriptors up to the limit, which must not take
  * long: hard limits of 2^30 exist in containers, and workers get LIMITS_FILES_MAX at most.
  */
 #pragma once
@@ -19,6 +19,6 @@ enum { LIMITS_FILES_MAX = 1 << 20 };
 void limits_raise(void);
 /* Raises the soft limits of a worker, in the child; async-signal-safe. */
 void limits_raise_worker(void);
-/* Writes how limits of workers differ from those of the login, such as "open files 524288 (were
+/* Writes how limits of workers differ from the login's limits, such as "open files 524288 (were
  * 1024)"; "" = not at all. */
 void limits_describe(char *to, size_t size);

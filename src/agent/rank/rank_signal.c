@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rank_signal_find() walks through the worker's session, a sorted piece of the scan, and judges
- * each process by the signals that it catches and by the program that it executes. From a process
- * the way leads through its parents to the top of the session; a program that catches the signal on
- * that way makes all below it helpers. Then come sessions begun by a member of this one, if there
- * are only shells and relays above; any other program that starts a session has started a service,
- * which counts only if a signal that would end the others is caught nowhere else.
+ * each process by caught signals and by the executed program. From a process the way leads through
+ * the parents to the top of the session; a program on the way with a handler of the signal makes
+ * all processes below helpers. Then come sessions begun by a member of the worker's session, if
+ * there are only shells and relays above; a session begun by any other program is a service, which
+ * counts only if a terminating signal is caught nowhere else.
  */
 #include "agent/rank/rank_signal.h"
 
@@ -89,8 +89,8 @@ static const struct proc_stat *find_in(const struct proc_stat *v, size_t n, pid_
         return low < n && v[low].pid == pid ? &v[low] : NULL;
 }
 
-/* Whether @p or one of its parents in the session is of a kind for which @is_so is true. The number
- * of steps is limited, because the scan is not of a single moment. */
+/* Whether @is_so is true for @p or a parent in the session. The number of steps is limited, because
+ * the scan is not of a single moment. */
 static bool any_above(struct signal_search *s, const struct proc_stat *v, size_t n,
                       const struct proc_stat *p, bool (*is_so)(enum role role))
 {

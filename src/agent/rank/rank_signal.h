@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rank_signal: the processes of a rank that a signal is meant for
+ * Rank_signal: which processes of a rank get a signal
  *
- * A rank is often more than one process: a shell or timeout(1) that waits for the program, the
- * program, and helpers of the program. A signal is meant for the program, which catches it: a
- * helper that dies of the signal takes away what the program needs to save its work.
+ * A rank is often several processes: a shell or timeout(1) around the program, the program, and
+ * helpers of the program. A signal is meant for the program, which has a handler: a helper killed
+ * by the signal would be missing when the program saves its work.
  *
  *   catches   has a handler of the signal, or blocks it (sigwait, signalfd)
  *   shell     sh, bash and others: has handlers for its own ends (trap)
@@ -19,11 +19,11 @@
 #include "agent/rank/rank_status.h"
 
 struct rank_signal {
-        /* The processes that catch the signal, have no other one above them, and are no relay; of
-         * shells all that catch the signal. Empty: the signal is for the process group. */
+        /* The topmost processes with a handler, without relays; of shells all with a handler.
+         * Empty: the signal is for the process group. */
         struct pids targets;
-        /* The other processes of the rank's session, and of a session that a shell or a relay has
-         * started for the program (setsid, script): those below a target, and all others. */
+        /* The other processes of the rank's session, and of a session begun by a shell or a relay
+         * for the program (setsid, script): processes below a target, and all others. */
         struct pids helpers, others;
 };
 
@@ -32,13 +32,12 @@ struct rank_signal {
                 .targets = PIDS_INIT                                                               \
         }
 
-/* Finds the processes of the rank of @worker. A signal that ends a program is for the process group
- * also when nothing but shells and relays catches it: a shell acts on it only when its child has
- * ended. Another signal would kill that child, so the shells and relays alone get it, and programs
- * in sessions of their own (workers of torchrun) if nothing else catches it. */
+/* Finds the processes of the rank of @worker. A terminating signal is for the process group also
+ * when only shells and relays have handlers: a shell acts only after the child has ended. Any other
+ * signal would kill the child, so the shells and relays alone get the signal, and programs in other
+ * sessions (workers of torchrun) if no other process has a handler. */
 void rank_signal_find(const struct rank_status_scan *s, pid_t worker, int signo,
                       struct rank_signal *to);
 void rank_signal_finish(struct rank_signal *r);
-/* True for signals that go to the whole group in any case: KILL, and those that stop a process or
- * let it go on. */
+/* True for signals to the whole group in any case: KILL, and the signals to stop and continue. */
 bool rank_signal_is_for_all(int signo);

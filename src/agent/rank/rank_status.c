@@ -87,7 +87,7 @@ static void read_channel(pid_t pid, char *to, size_t size)
                 *to = '\0';
 }
 
-/* Finds the process that a worker waits for, from each process to its newest child that runs. A
+/* Finds the process below a waiting worker, from each process to the newest running child. A
  * waiting shell sleeps in do_wait; where the channel is unknown, a child is reason enough. Every
  * step leads to a younger process, so the loop ends. */
 static const struct proc_stat *find_busy_process(const struct proc_stat *v, size_t n, pid_t worker,

@@ -34,19 +34,19 @@ void rank_status_scan_finish(struct rank_status_scan *s);
 const struct proc_stat *rank_status_session(const struct rank_status_scan *s, pid_t worker,
                                             size_t *ret_n);
 
-/* Finds the process that the rank works in: the worker or, while the worker waits for a child, the
- * newest descendant. Writes its wait channel. NULL = it has ended. */
+/* Finds the working process of the rank: the worker or, while the worker waits for a child, the
+ * newest descendant. Writes the wait channel. NULL = has ended. */
 const struct proc_stat *rank_status_busy(const struct rank_status_scan *s, pid_t worker,
                                          char *channel, size_t size);
 
 /* Fills pid, state, started_ms, cpu_percent and channel of @to; state 0 when it has ended. */
 void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct node_status_rank *to);
 
-/* Processes below the ranks that look for another store than that of the job: a program that starts
- * ranks of its own gives them a MASTER_PORT of its own. They inherit TORCHELASTIC_USE_AGENT_STORE,
- * so PyTorch waits there for a store that does not exist. */
+/* Processes below the ranks with another store than the job: a program that starts more ranks gives
+ * the new ranks another MASTER_PORT. TORCHELASTIC_USE_AGENT_STORE is inherited, so PyTorch waits
+ * there for a store without a server. */
 
-/* Fills @to with a process of the job that has another MASTER_PORT than @port in its initial
- * environment; pid stays 0 when there is none. @mark is the value of HN_STORE in the job's
+/* Fills @to with a process of the job with another MASTER_PORT than @port in the initial
+ * environment; pid stays 0 when none is found. @mark is the value of HN_STORE in the job's
  * processes. Reads the environment of all processes of the user: only on request. */
 void other_store_find(struct node_status_other *to, const char *mark, uint32_t port);

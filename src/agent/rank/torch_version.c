@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * find_interpreter() finds the path of Python: the program itself, the interpreter of a script, or
- * python3 in PATH. Folders are then tried in the order of sys.path, until one has
- * torch/version.py: PYTHONPATH, the virtual environment with a pyvenv.cfg beside or above the
- * interpreter, the user's own packages, and the installation, which is where the link leads that
- * the interpreter may be. The name of the file behind that link, python3.11, names the folder
- * lib/python3.11.
+ * python3 in PATH. Folders are then tried in the order of sys.path, until one has torch/version.py:
+ * PYTHONPATH, the virtual environment with a pyvenv.cfg beside or above the interpreter, the user's
+ * own packages, and the installation, which is where the link leads that the interpreter may be.
+ * The name of the file behind that link, python3.11, names the folder lib/python3.11.
  *
- * Everything is in fixed buffers: a path that does not fit is not looked at.
+ * Everything is in fixed buffers: a longer path is not looked at.
  */
 #include "agent/rank/torch_version.h"
 

@@ -15,16 +15,16 @@
  * Returns TORCH_VERSION() of wire/env/nccl_env.h, 206 for 2.6; 0 = not known.
  *
  * The interpreter is @argv[0] if its name begins with "python", else that of the script's first
- * line, else python3 of the PATH in @env, because shells and profilers start Python from there;
- * for programs that start containers it is not known. Relative paths count from @cwd, NULL or "" =
- * the current folder. Async-signal-safe; blocks as long as the file system does, so it is called in
- * a child process. What it reads may be any file: only the first KiB of regular files is read.
+ * line, else python3 of the PATH in @env, because shells and profilers start Python from there; for
+ * programs that start containers it is not known. Relative paths count from @cwd, NULL or "" = the
+ * current folder. Async-signal-safe; blocks as long as the file system does, so it is called in a
+ * child process. Any file may stand at the path: only the first KiB of regular files is read.
  */
 unsigned torch_version_find(char *const *argv, char *const *env, const char *cwd);
 
 /*
- * A note that processes share: the ranks of a node import the same PyTorch, and its files may be
- * far away. The child of the first rank finds the version, those that are forked later read it.
+ * A note shared by processes: the ranks of a node import the same PyTorch, and the files may be far
+ * away. The child of the first rank finds the version, the children of later ranks read the note.
  */
 struct torch_note {
         uint32_t state; /* a futex: the version + 1, 0 = not known yet */

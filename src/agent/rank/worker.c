@@ -202,7 +202,7 @@ void worker_resize(struct worker *w, const struct launch_terminal *to)
         const struct winsize size = { .ws_row = (unsigned short)to->rows,
                                       .ws_col = (unsigned short)to->columns };
 
-        /* Who is in front of it gets SIGWINCH. */
+        /* The kernel sends SIGWINCH to the foreground group. */
         if (w->has_terminal && w->in && w->in->fd >= 0)
                 ioctl(w->in->fd, TIOCSWINSZ, &size);
 }

@@ -52,8 +52,8 @@ struct worker_setup {
         struct node_trace *trace; /* of the outputs; may be NULL */
 };
 
-/* Starts the process in a session of its own; it is killed when the agent dies. NULL: out of
- * processes, descriptors or memory. */
+/* Starts the process in a new session; the kernel kills the process when the agent dies. NULL: out
+ * of processes, descriptors or memory. */
 struct worker *worker_start(const struct worker_setup *s, struct error *err);
 /* Waits for at most @ms for the program of a worker that is not started to be executed, which takes
  * as long as a file system does. 1: executed, and outputs are read from now on; 0: not known yet.
@@ -63,11 +63,11 @@ int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct e
 /* Drops the pipes; the process is not touched. */
 void worker_destroy(struct worker *w);
 
-/* Signals the worker's process group, or the process that is about to become a group. Does nothing
- * for a reaped worker, whose pid may have been reused. */
+/* Signals the worker's process group, or the process before the group exists. Does nothing for a
+ * reaped worker: the pid may have been reused. */
 void worker_signal(const struct worker *w, int signo);
 
-/* Gives the terminal of the worker a size. Does nothing for one without. */
+/* Gives the terminal of the worker a size. Does nothing without a terminal. */
 void worker_resize(struct worker *w, const struct launch_terminal *to);
 void worker_stdin(struct worker *w, const void *data, size_t len); /* 0 = end of file */
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);

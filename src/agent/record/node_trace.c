@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pieces form a ring. Each rank has an allowance of records that grows with time up to
- * ALLOWANCE_MAX; a request beyond it is counted, and a GAP with the number follows with the next
- * request that is recorded. Output beyond it is added to the next record of the stream.
+ * ALLOWANCE_MAX; a request beyond the allowance is counted, and a GAP with the number follows with
+ * the next recorded request. Output beyond the allowance is added to the next record of the stream.
+ * The allowance bounds the memory and the work for a rank that asks without pause, and never delays
+ * the rank.
  */
 #include "agent/record/node_trace.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Node_trace: the agent's memory of what its ranks did, for the case that the run fails
+ * Node_trace: the agent's memory of the deeds of local ranks, for a run that fails
  *
  * Exits, steps, requests to the store, times of output and samples (wire/trace/trace.h) are kept in
- * pieces; beyond NODE_TRACE_PIECES the oldest is dropped. A rank that asks the store without pause
- * would fill the memory alone: beyond a rate its requests are only counted.
+ * pieces; beyond NODE_TRACE_PIECES the oldest is dropped. A rank could fill the memory alone by
+ * requests without pause: beyond a rate requests are only counted.
  */
 #pragma once
 
