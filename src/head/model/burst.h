@@ -2,9 +2,9 @@
 /*
  * Burst: output of a rank without a pause, such as a traceback
  *
- * Of ranks that fail of one another, the first to begin its last words has usually failed first;
- * which of them ends first depends on the machine's load. Output that never pauses is no burst of
- * last words, so that of it only the end counts.
+ * Of ranks that fail of one another, the first to begin the last words has usually failed first;
+ * the order of the ends depends on the machine's load. Output without any pause is no burst of last
+ * words: only the end of such output counts.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct burst {
         int64_t began_ns, newest_ns;
 };
 
-/* Adds output of now. A program that has told its reason may write once more when it ends. */
+/* Adds output of now. A program may write once more at the end, after the reason. */
 static inline void burst_add(struct burst *b, int64_t now_ns)
 {
         enum { PAUSE_MS = 500 };

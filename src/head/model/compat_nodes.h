@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compat_nodes: what --compat tells the agents of a plan
+ * Compat_nodes: the facts about nodes for --compat, from the plan to the agents
  *
  * Pure.
  */
@@ -11,7 +11,7 @@
 #include "wire/msg.h"
 
 /* Fills in @to, which is zeroed, for @family (enum compat_family): the used nodes of @p by node
- * rank where the family has variables that tell of them. Free with launch_compat_finish(). */
+ * rank where the family has variables about nodes. Free with launch_compat_finish(). */
 void compat_nodes_fill(struct launch_compat *to, unsigned family, const struct plan *p,
                        const struct plan_world *world, const struct hosts *hosts);
 

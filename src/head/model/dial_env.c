@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each platform has a reader, which returns -ENOENT unless its first variable is there. The first
- * reader that knows its platform decides: a later one is not asked when the variables of an earlier
- * one are wrong, because the user would not learn of the mistake.
+ * reader with a known platform decides: no later reader is asked when the variables of the platform
+ * are wrong, because the user would not learn of the mistake.
  */
 #include "head/model/dial_env.h"
 
@@ -202,8 +202,8 @@ static int read_azure(const struct dial_vars *v, struct dial_place *p, struct er
                         strcspn(text, ":"), err);
 }
 
-/* The variables of a rank in their node-level meaning. LOCAL_RANK would make this process one of
- * several on its node. */
+/* The variables of a rank in their node-level meaning. With LOCAL_RANK this process would be a rank
+ * among several of the node. */
 static int read_master(const struct dial_vars *v, struct dial_place *p, struct error *err)
 {
         if (!get_text(v, "MASTER_ADDR") || !get_text(v, "RANK") || !get_text(v, "WORLD_SIZE"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dial_env: what a platform tells each node of its place, for --dial-in auto
+ * Dial_env: the place of a node in the job, told by the platform, for --dial-in auto
  *
- * An engine: variables in, a place out. The platforms, in the order in which they are looked for:
+ * An engine: variables in, a place out. The platforms, in the order of the search:
  *
  *   Kubeflow Trainer    PET_NNODES, PET_NODE_RANK, PET_MASTER_ADDR, PET_MASTER_PORT; without the
  *                       node rank JOB_COMPLETION_INDEX
@@ -29,7 +29,7 @@ struct dial_place {
 enum {
         DIAL_PORT = 29400, /* where a platform names none; PyTorch's default for a rendezvous */
         DIAL_SLURM_PORTS = 10000,
-        DIAL_SLURM_PORT = 20000, /* the first; a step takes one of them by its number */
+        DIAL_SLURM_PORT = 20000, /* the first; a step takes a port by number */
 };
 
 enum { DIAL_JOB_MAX = 128 };
@@ -37,9 +37,9 @@ enum { DIAL_JOB_MAX = 128 };
 /* A @get for this process. */
 const char *dial_env_get(void *ctx, const char *name);
 
-/* Fills @p from the variables that @get returns, NULL = not set. 0; -ENOENT: no platform is known;
- * -EINVAL with @err: a platform is there, but its variables are incomplete or contradict each
- * other. p->source is its name in both cases. */
+/* Fills @p from the variables of @get, NULL = not set. 0; -ENOENT: no platform is known; -EINVAL
+ * with @err: a platform is there, but the variables are incomplete or contradict each other.
+ * p->source names the platform in both cases. */
 int dial_env_read(struct dial_place *p, const char *(*get)(void *ctx, const char *name), void *ctx,
                   struct error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: everything that happens to a job, as a stream for several listeners
+ * Events: everything about a job, as a stream for several listeners
  *
  * The job emits; the progress and live line, the run directory, metrics, top and --detach listen
  * (decision D18), so the terminal and the files agree. Field names of the NDJSON form are a promise
@@ -65,7 +65,7 @@ struct event {
         int64_t pause_ms;  /* of EVENT_RESTART: before the ranks start again */
         const char *host;  /* lent, may be NULL */
         const char *text;  /* lent, may be NULL */
-        const char *brief; /* of EVENT_STOP: the reason as its line has it, NULL = no line; lent */
+        const char *brief; /* of EVENT_STOP: the reason as in the line, NULL = no line; lent */
 };
 
 typedef void (*event_listener)(void *ctx, const struct event *e);

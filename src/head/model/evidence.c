@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kind comes from the first cause. The text of a rank refines it: an errno of a full or
+ * The kind comes from the first cause. The text of a rank refines the kind: an errno of a full or
  * read-only file system, or the words of a GPU driver about a broken GPU. If ranks of several hosts
- * failed at once with that text, it points to none of them. What the nodes tell of their GPUs goes
- * before.
+ * failed at once with the same text, the text points to no host. Reports of nodes about their GPUs
+ * go before.
  */
 #include "head/model/evidence.h"
 
@@ -187,7 +187,7 @@ static void read_refusal(struct evidence *e, const struct outcome *o, const stru
                 e->kind = c->why == REFUSED_FORK ? EVIDENCE_NODE : EVIDENCE_PREPARE;
 }
 
-/* A rank that ends because of another one, also by SIGABRT, does not name its own host. */
+/* A rank ended by another rank's failure, also by SIGABRT, does not name the rank's host. */
 static void read_end_of_rank(struct evidence *e, const struct cause *c)
 {
         int shell_signal = c->kind == CAUSE_EXIT && c->quote <= QUOTE_LINE ? c->code - 128 : 0;
@@ -207,7 +207,7 @@ static void read_end_of_rank(struct evidence *e, const struct cause *c)
                 failure_mask(c->text, e->text, sizeof(e->text));
 }
 
-/* Refines the end of a rank by what its text says of a file system or of a GPU. */
+/* Refines the end of a rank by words about a file system or a GPU. */
 static void read_text(struct evidence *e, const struct outcome *o, const struct cause *c,
                       const struct evidence_facts *f)
 {
@@ -235,8 +235,8 @@ static bool may_be_gpu(enum evidence_kind kind)
                kind == EVIDENCE_GPU || kind == EVIDENCE_HANG;
 }
 
-/* A broken GPU of the node that failed, or the only one of all nodes, is the reason: ranks on other
- * nodes may be the first to fail. */
+/* A broken GPU of the failed node, or the only broken GPU of all nodes, is the reason: ranks on
+ * other nodes may be the first to fail. */
 static void read_broken_gpus(struct evidence *e, const struct evidence_facts *f)
 {
         const struct node_facts *facts = f->ask(f->ctx, "");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evidence: what is known of a failed attempt, for the decision about the next one
+ * Evidence: the known facts of a failed attempt, for the decision about the next attempt
  *
- * Pure. Facts of the outcome and of the job, no guesses: what does not point to one host names
- * none. head/model/restart_rule.h decides.
+ * Pure. Facts of the outcome and of the job, no guesses: a host is named only where the facts point
+ * to a single host. head/model/restart_rule.h decides.
  */
 #pragma once
 
@@ -19,13 +19,13 @@ enum evidence_kind {
         EVIDENCE_NONE,    /* no failure of ranks or nodes: an order, a limit, hnlaunch itself */
         EVIDENCE_EXIT,    /* a rank failed with @code */
         EVIDENCE_KILLED,  /* a rank was killed by a @signal that others send */
-        EVIDENCE_FAULT,   /* by one of ILL, BUS, FPE, SEGV, ABRT, or its shell tells so */
+        EVIDENCE_FAULT,   /* by ILL, BUS, FPE, SEGV or ABRT, also when told by a shell */
         EVIDENCE_GPU,     /* the driver of the GPU, or the kernel, reports a broken one */
         EVIDENCE_HANG,    /* a hang; @host "" = it names none */
         EVIDENCE_DRAINED, /* a host was drained */
         EVIDENCE_LOST,    /* a host or its agent was lost */
-        EVIDENCE_NODE,    /* what belongs to the node alone failed: push, spawn, its /tmp */
-        EVIDENCE_MISSING, /* the program, its folder or a library of it: on no node */
+        EVIDENCE_NODE,    /* the node alone failed: push, spawn, /tmp of the node */
+        EVIDENCE_MISSING, /* the program, the folder or a library: on no node */
         EVIDENCE_OOM,     /* the kernel's out-of-memory killer */
         EVIDENCE_PREPARE, /* files or the store could not be prepared; no host is known for it */
         EVIDENCE_FULL, /* @error (ENOSPC, EDQUOT, EROFS) on a file system not of the node alone */
@@ -47,7 +47,7 @@ struct evidence {
         char host[256];        /* "" = none */
         char text[512];        /* of an exception or a report, masked; "" = none */
         char gpu[120];         /* what the node tells of a broken GPU; "" = nothing */
-        char path[256];        /* that could not be written, as the rank wrote it; "" = unknown */
+        char path[256];        /* that could not be written, in the rank's spelling; "" = unknown */
         enum path_owner owner; /* of it */
         bool echo;             /* the words tell of another's failure, or of waiting in vain */
         bool gave_up;          /* a rank exited with the code of --give-up */
@@ -56,21 +56,21 @@ struct evidence {
 
 const char *evidence_name(enum evidence_kind kind); /* "exit", of summary.json */
 
-/* What the outcome does not say. */
+/* Facts beyond the outcome. */
 struct evidence_facts {
         const struct plan *plan;
         const struct hosts *hosts;
         int give_up; /* exit code */
         bool progress;
-        /* Returns what the nodes tell of a failure, by node, in which @path ("" = none) could not
-         * be written. Valid until the next call. */
+        /* Returns the facts of the nodes after a failure, by node; @path ("" = none) could not be
+         * written. Valid until the next call. */
         const struct node_facts *(*ask)(void *ctx, const char *path);
         void *ctx;
 };
 
-/* Returns whose file system a path of @node is on, by what each node tells of the path: @facts, of
- * @n nodes. It is shared if the type is a network's, or if another node has the same id; the node's
- * if the type is a local one, and another node has another id. */
+/* Returns the owner of the file system of a path of @node, by the facts of each node about the
+ * path: @facts, of @n nodes. Shared: the type is a network's, or another node has the same id. Of
+ * the node: the type is local, and another node has another id. */
 enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, size_t node);
 
 /* Reads the evidence from the outcome of an attempt, after outcome_finalize(). */

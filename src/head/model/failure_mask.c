@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { ID_MIN = 8 }; /* a word of so many hex digits, one of them a number, is an identifier */
+enum { ID_MIN = 8 }; /* a word of so many hex digits, with a decimal digit, is an identifier */
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.~+%@-"
 #define HEX  "0123456789abcdefABCDEF"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Failure_mask: the text of a failure without what differs from one time to the next
+ * Failure_mask: the text of a failure without parts that differ each time
  *
- * Pure. Two attempts that fail for one reason seldom print the same bytes: ports, addresses, times,
+ * Pure. Two attempts with the same failure seldom print the same bytes: ports, addresses, times,
  * process numbers, names of hosts and temporary files differ.
  */
 #pragma once

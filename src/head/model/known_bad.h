@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known_bad: versions of NCCL that fail in a way that is hard to find
+ * Known_bad: versions of NCCL with faults that are hard to find
  *
- * Only what NVIDIA says in release notes or in an issue, with the range that it gives. Pure.
+ * Only faults named by NVIDIA in release notes or in an issue, with the range given there. Pure.
  */
 #pragma once
 
@@ -18,5 +18,5 @@ struct known_bad {
         const char *cause, *help;
 };
 
-/* Returns the first entry that fits, NULL = none. @arch as uname() says it. */
+/* Returns the first entry that fits, NULL = none. @arch: as of uname(). */
 const struct known_bad *known_bad_find(uint32_t version, const char *arch, int nodes);

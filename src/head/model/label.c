@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * label_create() goes over all ranks once and keeps the width of the longest label. label_make()
- * fills in the fields and pads before the last bar. A field is either text or a number, so that the
- * width of numbers is counted without writing them.
+ * fills in the fields and pads before the last bar. A field is either text or a number, and the
+ * width of numbers is counted without a text.
  */
 #include "head/model/label.h"
 
@@ -86,7 +86,7 @@ static const char *label_text(const struct label *p, const struct plan_rank *k, 
         }
 }
 
-/* {port:NAME} is read elsewhere: its number is that of all ranks. */
+/* {port:NAME} is read elsewhere: the number is the same for all ranks. */
 static uint32_t label_number(const struct label *p, const struct plan_rank *k, int kind)
 {
         switch (kind) {

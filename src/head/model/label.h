@@ -44,5 +44,5 @@ char *label_make(const struct label *p, int rank, uint8_t stream);
 /* The same for a terminal with colours: dim, each host in a colour of its own, and the bar before
  * the text of standard error is red. */
 char *label_paint(const struct label *p, int rank, uint8_t stream);
-/* Returns the label of a line of several ranks, as wide as those of one; malloc'ed. */
+/* Returns the label of a line of several ranks, as wide as other labels; malloc'ed. */
 char *label_make_folded(const struct label *p, const struct intlist *ranks, bool color);

@@ -7,8 +7,8 @@
 #include "base/error_number.h"
 #include "base/macros.h"
 
-/* Returns the family of the library that the rank had loaded, unless its functions would have found
- * hnlaunch: then the rank did not call them. */
+/* Returns the family of the library loaded by the rank, unless functions of the library would have
+ * found hnlaunch: then the rank did not call MPI. */
 static enum mpi_family misfit_of(const struct lone_rank *r)
 {
         switch (r->end->mpi) {

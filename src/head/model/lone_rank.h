@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lone_rank: a rank that used MPI alone, and ended well because it knew of no other
+ * Lone_rank: a rank in an MPI world of one, which ended well without the others
  */
 #pragma once
 
@@ -17,9 +17,9 @@ struct lone_rank {
         bool joined;     /* the rank has found the others in the store */
 };
 
-/* Warns (HN407) of a rank that ended with 0 and did not ask for the others: of a program known to
- * use MPI, or that had loaded a library which the kind of the launch does not fit, without having
- * joined the store. False: it is no such rank, and @d is unchanged. */
+/* Warns (HN407) of a rank with exit code 0 that did not ask for the others: of a program known to
+ * use MPI, or with a loaded library that does not fit the kind of the launch, and not in the store.
+ * False: no such rank, and @d is unchanged. */
 bool lone_rank_warn(const struct lone_rank *r, struct diags *d);
 
 /* Whether the MPI of the rank was seen to begin a world of one, and nothing but MPI could have

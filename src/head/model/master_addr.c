@@ -2,9 +2,9 @@
 /*
  * Candidates come from the addresses in the HELLO of rank 0's node, rated by rate_address() and
  * kept sorted, equal ratings in the kernel's order. The HELLOs of the other nodes tell which
- * networks all nodes share, and which addresses exist twice, as those of bridges for containers do.
- * Then every node probes all candidates (head/job/job_endpoint.c), and master_addr_pick() takes the
- * first one that all nodes reached.
+ * networks all nodes share, and which addresses exist twice, as on bridges for containers. Then
+ * every node probes all candidates (head/job/job_endpoint.c), and master_addr_pick() takes the
+ * first candidate reached by all nodes.
  */
 #include "head/model/master_addr.h"
 

@@ -7,11 +7,11 @@
  *
  * is_stronger() orders two failures: decisions of the launcher stand but never replace an earlier
  * cause; the exit of a rank counts as earlier than the loss of its node; an echo yields to a rank
- * that failed of its own, also later; failures within NEAR_MS are ordered by cause_weight(), all
+ * with an own failure, also later; failures within NEAR_MS are ordered by cause_weight(), all
  * others by the time when the reason was told, else of the end. Of echoes, the rank whose last
- * words began first is the cause. outcome_untold.c finds a
- * rank that has told the reason and did not fail. outcome_describe() and outcome_sentence() are the
- * only places that word how a rank ended.
+ * words began first is the cause. outcome_untold.c finds a rank with the reason in the last words
+ * and without a failure. outcome_describe() and outcome_sentence() are the only places that word
+ * how a rank ended.
  */
 #include "head/model/outcome.h"
 
@@ -34,7 +34,7 @@
 
 enum {
         NEAR_MS = 2000,  /* failures this close belong together */
-        LATE_MS = 60000, /* a rank may need so long to end when it has told its reason */
+        LATE_MS = 60000, /* a rank may need so long to end after the last words */
         SEEN_MAX = 4096,
         SAID_MAX = 2000,   /* bytes of a rank's report */
         TRACE_MAX = 16384, /* bytes of the call stack */
@@ -93,7 +93,7 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
         return llabs(a->at_ns - b->at_ns) <= NEAR_MS * NS_PER_MS;
 }
 
-/* When a failure began: when the rank told its reason, if it ended later. */
+/* The time of a failure: when the rank told the reason, else the end. */
 static int64_t began_ns(const struct cause *c)
 {
         int64_t took = c->at_ns - c->told.newest_ns;
@@ -122,8 +122,7 @@ static bool ended_long_after(const struct cause *told, const struct cause *silen
                told->told.newest_ns - silent->at_ns <= SKEW_MS * NS_PER_MS;
 }
 
-/* Whether @left, a rank that has left MPI, explains that the MPI of a peer aborts without a word.
- */
+/* Whether @left, a rank that has left MPI, explains an abort of a peer's MPI without a word. */
 static bool explains_abort(const struct outcome *o, const struct cause *left,
                            const struct cause *abort)
 {
@@ -310,8 +309,8 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
 
 /* --- reasons in the output of ranks ----------------------------------------------------------- */
 
-/* Whether a text tells that a collective has timed out: the watchdog of PyTorch's NCCL, Gloo, and
- * PyTorch's store. The other ranks may still be where they keep each other waiting. */
+/* Whether a text tells of a collective's timeout: the watchdog of PyTorch's NCCL, Gloo, and
+ * PyTorch's store. The other ranks may still keep each other waiting. */
 static bool tells_of_wait(const char *words)
 {
         static const char *const patterns[] = {
@@ -376,7 +375,7 @@ void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx)
                 outcome_find_untold(o, last_words, ctx);
 }
 
-/* A rank that had told its reason before it was stopped is no rank that was only stopped. */
+/* A rank with a told reason before the stop counts as failed. */
 static void count_as_failed(struct outcome *o, int rank)
 {
         size_t i = 0;
@@ -396,8 +395,8 @@ static void add_same_rank(struct outcome *o, int rank)
         o->same[o->n_same++] = rank;
 }
 
-/* Finds the other ranks with the reason of the cause, also among the ranks stopped meanwhile. Those
- * that only follow it are told elsewhere. */
+/* Finds the other ranks with the reason of the cause, also among the ranks stopped meanwhile.
+ * Echoes of the cause are told elsewhere. */
 static void find_same_reason(struct outcome *o, outcome_words_fn *last_words, void *ctx)
 {
         const struct cause *cause = &o->cause;
@@ -423,7 +422,7 @@ static void find_same_reason(struct outcome *o, outcome_words_fn *last_words, vo
         }
 }
 
-/* Adds the cause to the failures if it is none of them; what is first is no echo. */
+/* Adds the cause to the failures unless already there; the first failure is no echo. */
 static void add_cause(struct outcome *o)
 {
         const struct cause *cause = &o->cause;

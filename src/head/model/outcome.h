@@ -2,12 +2,12 @@
 /*
  * Outcome: the cause of a failed job, with its exit code and sentence
  *
- * Pure. Every failure is added in the order in which the head learns of it; the cause (decisions
- * D14 and D53) is the first failure that is no echo of another. Of failures close to one another a
- * lost node comes first, then a fatal signal, then a rank that reported an error, then a non-zero
- * exit; of equal failures, and of failures far apart, the earlier one. If all of them may follow
- * from another, a rank that has told its reason is the cause also when it had not ended before the
- * launcher's order to stop, or ended with 0. What happens after outcome_decide() is no failure.
+ * Pure. Failures are added in the order of arrival at the head; the cause (decisions D14 and D53)
+ * is the first failure that is no echo of another. Of failures close to one another a lost node
+ * comes first, then a fatal signal, then a rank with a reported error, then a non-zero exit; of
+ * equal failures, and of failures far apart, the earlier. If all may be echoes, a rank with a told
+ * reason is the cause also when stopped by the launcher's order, or after exit code 0. After
+ * outcome_decide() nothing counts as a failure.
  */
 #pragma once
 
@@ -24,24 +24,24 @@ enum cause_kind {
         CAUSE_STDOUT,  /* stdout cannot be written: @error, EPIPE = the reader is gone */
         CAUSE_JOIN,    /* ranks did not join in time: @text is the sentence */
         CAUSE_HANG,    /* --on-hang: @text is the sentence */
-        CAUSE_WORLDS,  /* ranks were worlds of one, each in its own MPI: @text is the sentence */
+        CAUSE_WORLDS,  /* ranks were MPI worlds of a single rank: @text is the sentence */
         CAUSE_REFUSED, /* a program could not be started; @error */
         CAUSE_NODE,    /* a node was lost */
-        CAUSE_DRAIN,   /* a node was drained: the job goes on without it; @text: by what */
+        CAUSE_DRAIN,   /* a node was drained: the job goes on without the node; @text: by whom */
         CAUSE_NETWORK, /* all nodes at once: probably the network of this machine */
         CAUSE_SIGNAL,  /* a rank was killed by @signal */
         CAUSE_ABORT,   /* hn_abort(): @code, @text */
         CAUSE_EXIT,    /* a rank exited with @code */
         /* A rank exited with 0 between MPI_Init() and MPI_Finalize(): a failure, @code is 1. */
         CAUSE_UNFINALIZED,
-        /* A rank told its reason, and exited with 0 (@signal 0) or was ended by our order. @code is
-         * that of the first rank that failed after it. */
+        /* A rank told a reason, and exited with 0 (@signal 0) or was ended by our order. @code: of
+         * the first rank with a later failure. */
         CAUSE_LATE,
-        /* A rank exited with 0, and others failed without it. @code and @text as of CAUSE_LATE, but
-         * the words are those of that rank. */
+        /* A rank exited with 0, and others failed for lack of a peer. @code and @text as of
+         * CAUSE_LATE, but the words are of the failed rank. */
         CAUSE_LEFT,
-        /* A rank was where it kept the others waiting, until one failed: @code is of that one,
-         * @text the sentence. */
+        /* A rank kept the others waiting, until a rank failed: @code is of the failed rank, @text
+         * the sentence. */
         CAUSE_STUCK,
         CAUSE_KINDS,
 };
@@ -66,11 +66,11 @@ struct cause {
         int code, signal, error;
         bool core;    /* dumped core */
         bool echo;    /* its words tell of another's failure */
-        bool waited;  /* the last lines tell that it has waited for others in vain */
+        bool waited;  /* the last lines tell of a wait for others in vain */
         unsigned why; /* enum refusal of wire/msg.h */
         uint32_t pid;
-        /* On the head's clock, nanoseconds, and the error bound, from the round trips of pings. The
-         * time of a lost node is that of the last byte. */
+        /* On the head's clock, nanoseconds, and the error bound, from the round trips of pings. Of
+         * a lost node: the time of the last byte. */
         int64_t at_ns, error_ns;
         struct burst told; /* the newest stderr */
         uint64_t after_ms; /* since the launch */
@@ -88,7 +88,7 @@ struct rank_report {
         char *trace; /* the end of the call stack of an uncaught Python exception, or NULL */
 };
 
-/* Returns the newest stderr of a rank, malloc'ed, and sets *@ret to the burst that it is of. */
+/* Returns the newest stderr of a rank, malloc'ed, and sets *@ret to the burst of the text. */
 typedef char *outcome_words_fn(void *ctx, int rank, struct burst *ret);
 
 struct cause_list {
@@ -125,8 +125,8 @@ struct outcome {
 
 void outcome_finish(struct outcome *o);
 
-/* Add a failure; true if it is now the cause: a reason to stop the job. outcome_exited() takes
- * rank, node, times and memory from @c, and its kind if that is CAUSE_UNFINALIZED; the status as of
+/* Add a failure; true = the failure is the cause now: a reason to stop the job. outcome_exited()
+ * takes rank, node, times and memory from @c, and the kind CAUSE_UNFINALIZED; the status as of
  * waitpid(), and the newest stderr in @words (NULL = none). */
 bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped, bool killed,
                     const char *words);
@@ -134,18 +134,17 @@ bool outcome_happened(struct outcome *o, const struct cause *c);
 /* The same for the abort of a rank. */
 bool outcome_aborted(struct outcome *o, const struct cause *c, const char *words);
 
-/* Names the rank (-1 = several) whose hang has led to @c, a decision of the launcher: @text comes
- * in front of its own. */
+/* Names the rank (-1 = several) behind a hang that led to @c, a decision of the launcher: @text
+ * comes in front of the text of @c. */
 void cause_blame(struct cause *c, int rank, int node, const char *text);
-/* The same of the newest failure, if that is such a decision. If it is a rank that has waited in
- * vain,
- * @rank becomes the cause, unless another one tells a reason. */
+/* The same for a newest failure of this kind. If the newest failure is a wait in vain, @rank
+ * becomes the cause, unless another rank tells a reason. */
 void outcome_blame(struct outcome *o, int rank, int node, const char *text);
 
 /* Drops the failures so far as results of an order to end. */
 void outcome_excuse(struct outcome *o);
-/* The job has what it was started for: later failures do not count, and ranks that have not exited
- * with 0 are counted as stopped. An earlier cause stays. */
+/* The job has reached the goal: later failures do not count, and ranks without exit code 0 are
+ * counted as stopped. An earlier cause stays. */
 void outcome_decide(struct outcome *o);
 
 /* Returns the number of failures added, whether a cause or not. */
@@ -162,29 +161,29 @@ const struct rank_report *outcome_find_report(const struct outcome *o, int rank)
  * reason_find() finds in @words, the newest stderr. */
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words);
 
-/* Whether the cause so far, the end of a rank, may follow from one of @n_ranks ranks that has not
- * ended: it is an echo, or such a rank has told a reason of its own just before. */
+/* Whether the cause so far, the end of a rank, may follow from a living rank of @n_ranks: the cause
+ * is an echo, or a living rank has told a reason just before. */
 bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
                         outcome_words_fn *last_words, void *ctx);
 
-/* Whether a rank that has not failed has told a reason of its own at the end of its stderr; writes
- * it to @to, not escaped. */
+/* Whether a rank without a failure has told a reason at the end of stderr; writes the reason to
+ * @to, not escaped. */
 bool outcome_has_told(const struct outcome *o, int rank, outcome_words_fn *last_words, void *ctx,
                       char *to, size_t size);
 
-/* Repeats the choice with the words of now: finds failures that only echo another, and ranks that
- * have told the reason, but were stopped or exited with 0. */
+/* Repeats the choice with the words of now: finds echoes, and ranks with a told reason that were
+ * stopped or exited with 0. */
 void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);
 
-/* Repeats the choice at the end, when all output is there: adds the cause to the failures if it is
- * none of them, and finds the ranks with its reason. */
+/* Repeats the choice at the end, when all output is there: adds the cause to the failures unless
+ * already there, and finds the ranks with the same reason. */
 void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx);
 
-/* Makes the refusals of all @n_nodes nodes, if there are several and their reasons are equal, one
- * failure that names no node: "no node has 'train' in PATH". */
+/* Makes the refusals of all @n_nodes nodes, if there are several with equal reasons, a single
+ * failure without a node: "no node has 'train' in PATH". */
 void outcome_merge_refusals(struct outcome *o, size_t n_nodes);
 
-/* Returns the end of a rank that left with 0, NULL = it has not; of very many ranks the first. */
+/* Returns the end of a rank with exit code 0, NULL = none; of very many ranks the first. */
 const struct cause *outcome_find_left(const struct outcome *o, int rank);
 /* Returns the first rank that failed by itself or followed another; NULL = none. */
 const struct cause *outcome_first_failed(const struct outcome *o);
@@ -200,9 +199,8 @@ bool outcome_is_workers(const struct outcome *o); /* decided by a rank, not by t
 /* Writes the part of the verdict after "failed: ", "rank 3 on gpu002: ValueError: shard 12 is
  * empty". Texts of ranks and nodes are escaped and cut. */
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size);
-/* Writes what is known when the job is stopped, in a few words, "rank 3 on gpu002 exited with code
- * 1": @sentence, which is that of @c, without quoted text. Of a limit that the user has set it is
- * the option. */
+/* Writes the reason of a stop in a few words, "rank 3 on gpu002 exited with code 1": @sentence, of
+ * @c, without quoted text. Of a limit set by the user: the option. */
 void outcome_brief(const struct cause *c, const char *host, const char *sentence, char *to,
                    size_t size);
 /* Sets kind, and code or signal, from the status of a rank that did not exit with 0; of

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rank may tell its reason and not end: an exit handler or a thread keeps it, or it ends with 0.
- * If the failures seen may follow from it, outcome_find_untold() makes it the cause, the more
- * certainly the better its words (enum evidence): any echo yields to an exception at the end of its
- * stderr; a failure that is no echo only to one of a few seconds before. If no rank has told
- * anything, and one had ended with 0 before the first echo, the others missed it.
+ * A rank may tell the reason without a failure: an exit handler or a thread keeps the process
+ * alive, or the exit code is 0. If the failures seen may follow from such a rank,
+ * outcome_find_untold() makes the rank the cause, the more certainly the better the words (enum
+ * evidence): any echo yields to an exception at the end of stderr; a failure that is no echo only
+ * to an exception of a few seconds before. If no rank has told anything, and a rank had ended with
+ * 0 before the first echo, the others missed that rank.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "head/model/outcome_private.h"
 
 enum {
-        FRESH_MS = 10000,     /* words that are older do not explain a failure that is no echo */
+        FRESH_MS = 10000,     /* older words do not explain a failure that is no echo */
         FRESH_LINE_MS = 2000, /* nor do lines that only look like errors explain a silent end */
         LEAVE_MS = 2000,      /* a rank may need so long to end when its links are closed */
 };
@@ -49,8 +50,8 @@ static bool failed_by_itself(const struct cause *c)
                signo != SIGTERM && signo != SIGKILL;
 }
 
-/* MPI's abort has no text of its own: adds the exception that led to it, which *@ret has. False:
- * there is none. */
+/* MPI's abort has no text: adds the exception behind the abort, from *@ret. False: there is
+ * none. */
 static bool quote_mpi_abort(const struct outcome *o, struct cause *c, const char *words,
                             struct cause *ret)
 {
@@ -98,7 +99,7 @@ enum evidence {
         EVIDENCE_LAST,  /* an exception at the end, or the rank ended of it */
 };
 
-/* Judges a rank that was stopped, has ended with 0, or has not ended; sets its reason. */
+/* Judges a rank that was stopped, has ended with 0, or has not ended; sets the reason. */
 static enum evidence judge_rank(const struct outcome *o, struct cause *c,
                                 outcome_words_fn *last_words, void *ctx)
 {
@@ -112,7 +113,8 @@ static enum evidence judge_rank(const struct outcome *o, struct cause *c,
         outcome_judge_words(o, &end, words);
         if (outcome_judge_words(o, &above, words) != ECHO_NONE)
                 return EVIDENCE_NONE;
-        /* What a rank says when it is told to end is no reason, unless it ends of it. */
+        /* Words after the order to end are no reason, unless the rank ends of a failure told
+         * there. */
         if (o->stopped_ns && c->told.newest_ns > o->stopped_ns && above.quote != QUOTE_REPORT &&
             (!own || echo_is_of_order(words)))
                 return EVIDENCE_NONE;
@@ -186,7 +188,7 @@ static void find_untold_cause(const struct outcome *o, const struct cause_list *
         }
 }
 
-/* Whether the rank itself tells that it has lost a peer. */
+/* Whether the rank tells of a lost peer. */
 static bool tells_of_peer(const struct outcome *o, const struct cause *c,
                           outcome_words_fn *last_words, void *ctx)
 {
@@ -213,8 +215,7 @@ static const struct cause *find_missed_rank(const struct outcome *o, const struc
         return first;
 }
 
-/* All that failed are echoes, and nothing tells of whom but that a rank had left, or was elsewhere.
- */
+/* All failures are echoes, and the only hint is a rank that had left, or was elsewhere. */
 static void blame_missed_rank(struct outcome *o, outcome_words_fn *last_words, void *ctx)
 {
         const struct cause *failed = outcome_first_failed(o), *left;

@@ -195,8 +195,8 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
 
 /* ---- count ---- */
 
-/* Orders the hosts by their places: a host that takes the place of another stands there. Several
- * may have taken one place, the later for the earlier. */
+/* Orders the hosts by place: a host in the place of another stands there. Several may have taken
+ * the same place in turn. */
 static size_t *order_hosts(const struct hosts *h)
 {
         size_t *order = xcalloc(h->n, sizeof(*order)), n = 0;
@@ -306,7 +306,7 @@ static void assign_rank(struct planner *p, size_t i, int rank)
                 intlist_add(&r->gpus, c->devices.v[((size_t)r->local_rank * per_rank + k) % n]);
 }
 
-/* Assigns the ranks that each node takes: all in its turn, or one a turn. */
+/* Assigns the ranks of each node: all at once, or a rank per turn. */
 static void assign_ranks(struct planner *p)
 {
         size_t active = 0, *node = xcalloc(p->hosts->n, sizeof(*node));
@@ -333,8 +333,8 @@ static void assign_ranks(struct planner *p)
         free(node);
 }
 
-/* Whether @gpus need not be set: they are exactly the node's devices in order; if these are unknown
- * or a list of the user, nothing was selected from them. */
+/* Whether @gpus need not be set: the list is exactly the node's devices in order; of unknown
+ * devices, or a list of the user, nothing was selected. */
 static bool is_everything(const struct node_capacity *c, const struct intlist *gpus)
 {
         int same = 0;

@@ -2,17 +2,17 @@
 /*
  * Plan: hosts x inventory x options -> rank table
  *
- * Pure. Ranks are assigned host by host in hostfile order (PLAN_MAP_SLOT) or one host after the
- * other round robin (PLAN_MAP_NODE); R = first(n) + local with first(n) = the processes of all
- * earlier nodes. A process holds gpus_per_rank neighbouring slots of its node.
+ * Pure. Ranks are assigned host by host in hostfile order (PLAN_MAP_SLOT) or round robin over the
+ * hosts (PLAN_MAP_NODE); R = first(n) + local with first(n) = the processes of all earlier nodes. A
+ * process holds gpus_per_rank neighbouring slots of its node.
  *
- * The slots of a node are slots=, else its GPUs, else 1; where GPUs are assigned one slot is one
- * GPU, so a node with 4 of them and gpus_per_rank 2 holds 2 processes. A node known to have no GPU
- * gets none assigned and may have any number of slots. With --local, slots= counts processes. Where
+ * The slots of a node are slots=, else its GPUs, else 1; where GPUs are assigned a slot is a GPU,
+ * so a node with 4 GPUs and gpus_per_rank 2 holds 2 processes. A node known to have no GPU gets
+ * none assigned and may have any number of slots. With --local, slots= counts processes. Where
  * nothing is known (plan without --probe), slot k stands for GPU k. --ppn replaces the number of
  * processes and must fit the slots, if a number is given or known. --oversubscribe lifts the limits
- * up to max_slots=; GPUs are then shared from the first on. With per_node every node that the
- * filters leave has one slot, and its rank holds all devices that are not filtered out.
+ * up to max_slots=; GPUs are then shared from the first on. With per_node every node left by the
+ * filters has a single slot, and the rank holds all devices left by the filters.
  */
 #pragma once
 

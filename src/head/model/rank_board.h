@@ -2,9 +2,9 @@
 /*
  * Rank board: the life of each rank of the attempt, in one place
  *
- * Listens to the event stream and is told of output; all who show a rank read it: live line, top,
- * metrics, ps, and by head/status Ctrl-\ and `why`. Opened before other listeners, so that a
- * listener finds here what its event says. Main thread only.
+ * Listens to the event stream and is told of output. Every view of a rank reads the board: live
+ * line, top, metrics, ps, and by head/status Ctrl-\ and `why`. Opened before other listeners, so a
+ * listener of an event finds the fact of the event here. Main thread only.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum rank_life {
         RANK_WAITS, /* not started */
         RANK_ALIVE,
         RANK_ENDED,
-        RANK_LOST, /* with its node; it has no end of its own */
+        RANK_LOST, /* with the node; no end of the rank is known */
 };
 
 struct rank_board_row {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The function of a row returns whether it decides, with the reason. The first that does wins; the
- * last one always does. It sees struct restart_trial: the evidence, and the
- * earlier attempts since the last one with progress; for a failure that may be a host's, all.
+ * The function of a row returns whether the row decides, with the reason. The first decision wins;
+ * the last row always decides. A row sees struct restart_trial: the evidence, and the earlier
+ * attempts since the last attempt with progress; for a failure that may be a host's, all.
  *
- * --no-progress is checked behind the rows that start the same hosts again. It counts attempts that
- * no retired host explains.
+ * --no-progress is checked behind the rows that start the same hosts again, and counts attempts not
+ * explained by a retired host.
  */
 #include "head/model/restart_rule.h"
 
@@ -15,9 +15,9 @@
 #include "base/macros.h"
 
 enum {
-        OWN_HOSTS =
-                2, /* retired for one failure of the node alone; on a third it is the program's */
-        TIMES_OUT = 3, /* failures on one host and no other that put the host out in spite of
+        OWN_HOSTS = 2, /* retired for a failure of the node alone; on a third host the failure is
+                          the program's */
+        TIMES_OUT = 3, /* failures on the same host and no other, which put the host out in spite of
                           progress */
 };
 
@@ -64,7 +64,7 @@ static bool fails_alike(const struct evidence *a, const struct evidence *b)
         return *a->text || *b->text ? !strcmp(a->text, b->text) : a->code == b->code;
 }
 
-/* Whether both are failures of one sort that may be a host's: the same signal, a hang, ... */
+/* Whether both are failures of the same sort, and may be a host's: the same signal, a hang, ... */
 static bool is_same_sort(const struct evidence *a, const struct evidence *b)
 {
         return a->kind == b->kind && a->signal == b->signal && a->error == b->error &&
@@ -86,7 +86,7 @@ static bool is_explained(const struct restart_trial *t, size_t i)
         return false;
 }
 
-/* Counts the attempts that have won nothing, and that no retired host explains. */
+/* Counts the attempts without progress, and not explained by a retired host. */
 static int count_in_vain(const struct restart_trial *t)
 {
         int n = !t->now->progress;

@@ -3,9 +3,9 @@
  * Restart_rule: the decision about the next attempt, from the evidence of all attempts so far
  *
  * Pure. The rows of restart_rules are tried in their order; `hnlaunch explain restart` prints them.
- * Only attempts without progress count: one that has won steps makes all before it forgotten, but
- * for faults and hangs of one host and no other. Only a host that the evidence names
- * is put out, and is acquitted when the same failure shows on another host.
+ * Only attempts without progress count: with an attempt that has won steps all before are
+ * forgotten, but for faults and hangs of one host and no other. A host is put out only where named
+ * by the evidence, and is acquitted when the same failure shows on another host.
  */
 #pragma once
 
@@ -55,7 +55,7 @@ struct restart_rule {
 extern const struct restart_rule restart_rules[];
 extern const size_t restart_rule_count;
 
-/* Decides after an attempt that has ended with the evidence @now. @h: those before it. */
+/* Decides after an attempt with the evidence @now. @h: the attempts before. */
 void restart_decide(struct restart_decision *ret, const struct restart_history *h,
                     const struct evidence *now, const struct restart_limits *l);
 /* Whether a decision with @acquits about @now frees the host that @past has put out. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line that came whole is copied to the stack, because regexec() wants a NUL behind it. Only the
- * beginning of an unfinished line takes memory, until its end comes.
+ * A whole line is copied to the stack, because regexec() wants a NUL at the end. Only the beginning
+ * of an unfinished line takes memory, until the end comes.
  *
- * Matching a line costs about 2 us, so each line of a flood would cost more than all else that is
- * done with it. Of lines that come at once the newest are matched first, and the first match ends
- * the search.
+ * Matching a line costs about 2 us, for a line of a flood more than all other work together. Of
+ * lines received at once the newest are matched first, and the first match ends the search.
  *
  * Some expressions take a second for a line. So matching gets a share of the time: after MATCH_MS
  * lines are passed over for PAUSE_TIMES as long, and the memory of the expression, which grows with

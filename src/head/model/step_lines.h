@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Step lines: the steps of programs that print them (--progress-re)
+ * Step lines: the steps of programs, read from printed lines (--progress-re)
  *
- * An extended regular expression is matched against each line of standard output and error that a
- * newline or a carriage return ends. Its first group that matched a decimal number is the step, the
- * next such group the total. Lines may come in pieces; one that is longer than STEP_LINE_MAX is
- * passed over. Of lines that come at once, the newest with a step counts, among the last
- * STEP_LINES_AT_ONCE. An expression that takes long gets a fifth of the time, and lines are passed
- * over meanwhile. Pure but for the clock.
+ * An extended regular expression is matched against each line of standard output and error, ended
+ * by a newline or a carriage return. The first group with a decimal number is the step, the next
+ * group with a number the total. Lines may come in pieces; a line longer than STEP_LINE_MAX is
+ * passed over. Of lines received at once, the newest with a step counts, among the last
+ * STEP_LINES_AT_ONCE. A slow expression gets a fifth of the time, and lines are passed over
+ * meanwhile. Pure but for the clock.
  */
 #pragma once
 

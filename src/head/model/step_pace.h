@@ -24,6 +24,6 @@ int64_t step_pace_step_us(const struct step_pace *p);
 /* Returns whether a time without a step is long: ten steps of @step_us, and at least ten seconds.
  */
 bool step_pace_is_still(int64_t silent_us, int64_t step_us);
-/* Returns for how long a run that stands still has had no step, or without steps no sign of life,
- * in milliseconds; 0 = it does not. @hang_ms: of a hang that was found, 0 = none. */
+/* Returns for how long a stalled run has had no step, or without steps no sign of life, in
+ * milliseconds; 0 = the run goes on. @hang_ms: of a found hang, 0 = none. */
 int64_t step_pace_stalled_ms(const struct step_pace *p, int64_t now_us, int64_t hang_ms);

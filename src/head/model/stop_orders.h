@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which signals are orders to end, and which only repeat one
+ * Stop orders: tells signals that order the end from repetitions of the same order
  *
- * One cause may send several signals: a terminal that closes sends HUP by its shell and a moment
- * later by the kernel, timeout(1) sends TERM to a process and to its group, session managers send
- * TERM and HUP, a wrapper passes on the Ctrl-C that its whole group has got. Pure.
+ * A single cause may send several signals: a closing terminal sends HUP by the shell and a moment
+ * later by the kernel, timeout(1) sends TERM to a process and to the group, session managers send
+ * TERM and HUP, a wrapper passes on a Ctrl-C sent to the whole group. Pure.
  */
 #pragma once
 

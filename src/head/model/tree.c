@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node and its descendants are one range of the list: its first member leads, and the others are
- * split into K ranges, whose first members are the children. Longer ranges come first, and differ
- * by at most one. So a parent always stands before its children, one pass over the list is enough,
- * and
+ * A node with all descendants is a range of the list: the first member leads, and the others are
+ * split into K ranges, led by the children. Longer ranges come first, and lengths differ by at most
+ * 1. So a parent always stands before the children, a single pass over the list is enough, and
  * @end, the end of each node's range, is all the state. Nodes of this machine need no ssh, and
  * spare nodes may never be used: both stay with the head.
  */
