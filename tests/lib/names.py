@@ -197,12 +197,7 @@ def openings():
 
 PRONOUNS = set("who whom whoever whose those it its that what such one ones them they he his".split())
 # Rooms of before the rule; a number may only fall.
-PRONOUNS_MOST = {
-    "agent/attempt": 47, "agent/pmi": 51,
-    "head/metrics": 54, "head/model": 55, "head/mpi": 42, "head/output": 42,
-    "head/report": 44,
-    "pmix": 59,
-}
+PRONOUNS_MOST = {"agent/attempt": 47, "agent/pmi": 51, "pmix": 59}
 
 
 def pronouns():

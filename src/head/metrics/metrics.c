@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The format wants all lines of a metric behind one another, so the ranks are gone through once for
- * each. Labels of a rank are the same in all of them.
+ * The format wants all lines of a metric behind one another, so the ranks are gone through once per
+ * metric. Labels of a rank are the same in all metrics.
  */
 #include "head/metrics/metrics.h"
 
@@ -127,7 +127,7 @@ static void add_nodes(const struct metrics *m, struct buf *b)
 
 enum rank_state { METRICS_WAITS, METRICS_RUNS, METRICS_SUCCEEDED, METRICS_FAILED, METRICS_STOPPED };
 
-/* A rank that is lost with its node has failed. */
+/* A rank lost with the node has failed. */
 static enum rank_state find_rank_state(const struct rank_board_row *r)
 {
         if (r->life == RANK_WAITS)
@@ -208,7 +208,7 @@ static void add_rank_output(const struct metrics *m, struct buf *b)
                 }
 }
 
-/* A failure that hnlaunch finds to be the cause later replaces the one that led to the stop. */
+/* A cause found later replaces the failure that led to the stop. */
 static void add_stop(const struct metrics *m, struct buf *b)
 {
         const char *stop = m->stop;

@@ -2,8 +2,8 @@
 /*
  * A client is in the list from its connection to uv_close(). Behind the answer the writing side is
  * shut down and the rest of the request is read and dropped: closing at once would send a reset,
- * which can overtake the answer. One timer looks for clients that are late; it runs only while
- * there are clients.
+ * which can overtake the answer. A timer checks for late clients, and runs only while there are
+ * clients.
  */
 #include "head/metrics/metrics_server.h"
 
@@ -316,7 +316,7 @@ static void on_metrics_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf 
                 answer_metrics_client(c, status);
 }
 
-/* Drops clients that are late; one that has taken a part of its answer has more time. */
+/* Drops late clients; a client with a part of the answer has more time. */
 static void on_metrics_look(uv_timer_t *t)
 {
         struct metrics_server *s = t->data;
@@ -336,8 +336,7 @@ static void on_metrics_look(uv_timer_t *t)
         }
 }
 
-/* Drops the oldest client that has made no request, nor sent bytes that are not read yet; without
- * one the oldest of all. */
+/* Drops the oldest client without a request and without unread bytes; else the oldest of all. */
 static void drop_metrics_surplus(struct metrics_server *s)
 {
         struct metrics_client *silent = NULL, *oldest = NULL;

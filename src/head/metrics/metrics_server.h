@@ -3,8 +3,8 @@
  * Metrics server: a text at http://ADDRESS/metrics (--metrics)
  *
  * Knows GET of HTTP/1.x and nothing else, reads at most 8 KiB of a request, and closes each
- * connection behind the answer: a client can read the text and change nothing. Each has 10 s for
- * its request, and 10 s without progress for the answer; above 64 at once the oldest without a
+ * connection behind the answer: a client can read the text and change nothing. Each client has 10 s
+ * for the request, and 10 s without progress for the answer; above 64 at once the oldest without a
  * request goes. A browser that was led here by the name of another site gets 421. The text is made
  * at most once a second. Main thread only.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only files are examined, before the start. What a rank loads later is seen by its agent
+ * Only files are examined, before the start. Libraries loaded later are seen by the rank's agent
  * (agent/nccl/library_watch.h), and told when the rank has ended without the others.
  */
 #include "head/mpi/mpi_program.h"

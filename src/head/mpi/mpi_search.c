@@ -87,7 +87,7 @@ static void search_script(struct mpi_hunt *h, const char *path, const char *cwd,
         free(first);
 }
 
-/* Looks at the file that argv[0] names, and takes it if it uses MPI. @before: the word before. */
+/* Looks at the file named by argv[0], and takes a file that uses MPI. @before: the word before. */
 static void search_program(struct mpi_hunt *h, char *const *argv, const char *before,
                            const char *cwd, int depth)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MPI search: the program of MPI that a command line leads to
+ * MPI search: from a command line to the program of MPI
  *
  * The first word is the program, or other words lead to one: `env ./a.out`, `timeout 5 ./a.out`,
  * `sh -c` and scripts of a shell. Only files of this machine are read.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node sends one dump after the other, so that there is at most one open file per node: the first
- * part creates it, the last one closes it. After the first error of this machine nothing more is
+ * A node sends dumps in turn, so at most one file per node is open: the first part creates the
+ * file, the last part closes the file. After the first error of this machine nothing more is
  * written, and parts are only followed. All dumps of a job together are bounded, as the number of
  * dumps of each node and the size of each dump.
  */
@@ -149,7 +149,7 @@ static void write_part(struct dump_files *d, struct node_dumps *n, const struct 
         free(path);
 }
 
-/* Begins a dump; one that was not completed before is dropped. */
+/* Begins a dump; an incomplete earlier dump is dropped. */
 static int begin_dump(struct dump_files *d, struct node_dumps *n, const struct dump *m,
                       struct error *err)
 {

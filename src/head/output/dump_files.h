@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dump_files: dumps of PyTorch's flight recorder, which nodes send when their ranks have ended
+ * Dump_files: dumps of PyTorch's flight recorder, which nodes send after the end of their ranks
  *
- * With a log folder they become FOLDER/flight-recorder/nccl_trace_rank_<rank> (flight-recorder-N in
- * the attempt after N restarts), a folder that torchfrtrace reads; without one they are only
- * counted. One object per attempt. Main loop's thread only; files are written at once, so that a
- * slow file system slows the nodes down.
+ * With a log folder the dumps become FOLDER/flight-recorder/nccl_trace_rank_<rank>
+ * (flight-recorder-N in the attempt after N restarts), a folder for torchfrtrace; without a log
+ * folder dumps are only counted. One object per attempt. Main loop's thread only; files are written
+ * at once, so that a slow file system slows the nodes down.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The length of a line is bounded but for the texts, so room for the whole is allocated once and
- * the members are copied into it one by one, in the order that readers know. Only a text with
- * characters that JSON escapes goes through jansson.
+ * the members are copied in turn, in the order known to readers. Only a text with characters to be
+ * escaped goes through jansson.
  */
 #include "head/output/event_line.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Held lines stand in the order in which they will end; each has a place, a number that grows along
- * the list. A rank remembers the place of its last line. A line joins an equal one behind that
- * place. An equal line before that place is moved to the end of the list first, if it is the last
- * line of each of its ranks: ranks that write "rank 0, ready" and "rank 1, ready" fold, too.
+ * Held lines stand in the order of their ends; each has a place, a number that grows along the
+ * list. A rank remembers the place of the rank's last line. A line joins an equal line behind the
+ * place. An equal line before the place is moved to the end of the list first, if no rank of the
+ * line has a later line: ranks that write "rank 0, ready" and "rank 1, ready" fold, too.
  */
 #include "head/output/line_fold.h"
 

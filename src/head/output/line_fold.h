@@ -2,10 +2,10 @@
 /*
  * Line_fold: equal lines of several ranks become one (--fold)
  *
- * A line is held until its owner ends it by time, rank or all; meanwhile the same line of other
- * ranks joins it. Lines end in an order that keeps the order of each rank; lines of different ranks
- * may change places. A line that all ranks have written ends as soon as it is the oldest. At most
- * 256 lines and @max bytes of text are held; beyond, the oldest ends. Pure.
+ * A line is held until the owner ends the line by time, rank or all; meanwhile the same line of
+ * other ranks joins. The order of ends keeps the order of each rank; lines of different ranks may
+ * change places. A line written by all ranks ends as soon as no older line is held. At most 256
+ * lines and @max bytes of text are held; beyond, the oldest ends. Pure.
  */
 #pragma once
 

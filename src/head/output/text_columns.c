@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which columns of a table a width has room for. The column that takes the rest counts with its
- * least width until the others are chosen.
+ * text_columns_fit() chooses the columns of a table for a width. The column for the rest counts
+ * with the least width until the others are chosen. Then columns are hidden from the highest rank
+ * on, and columns with a least width are narrowed, until the row fits; space left over goes to the
+ * column for the rest.
  */
 #include <stdint.h>
 
@@ -20,7 +22,7 @@ static size_t find_outermost(const struct text_column *columns, size_t n, const 
         return found;
 }
 
-/* Takes what is needed, @over, from a column, which keeps @least. Returns how much that is. */
+/* Takes up to @over from the width of a column, which keeps @least. Returns how much was taken. */
 static size_t narrow_column(size_t *width, size_t least, size_t over)
 {
         size_t taken = MIN(*width - MIN(*width, least), over);

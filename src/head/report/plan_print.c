@@ -74,7 +74,7 @@ static char *fold_gpus(const struct plan_view *v, const struct intlist *gpus)
         return buf_steal(&out);
 }
 
-/* Returns what one node has in a column that nodes of a folded row share, malloc'ed. */
+/* Returns the text of a node for a column shared by the nodes of a folded row, malloc'ed. */
 static char *format_shared_cell(const struct plan_view *v, const struct plan_node *n,
                                 enum column column)
 {
@@ -104,8 +104,8 @@ static char *format_shared_cell(const struct plan_view *v, const struct plan_nod
         }
 }
 
-/* Whether @b continues the row of @a: it differs in name, number, ranks and line only, and these
- * follow those of @a. */
+/* Whether @b continues the row of @a: only name, number, ranks and line differ, and follow the
+ * values of @a. */
 static bool continues_row(const struct plan_view *v, const struct plan_node *a,
                           const struct plan_node *b)
 {

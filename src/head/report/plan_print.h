@@ -28,8 +28,8 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct manifest *manifest,
                      const struct plan_inventory *inventory, const char *cwd);
 
-/* Prints the variables that hnlaunch sets for each rank of o->ranks, NAME=VALUE per line, behind a
- * comment line "# rank N on HOST", and one with the arguments when options change them. @ports are
- * the names of the ports that the ranks need. The node's login environment is not included. */
+/* Prints the variables set by hnlaunch for each rank of o->ranks, NAME=VALUE per line, behind a
+ * comment line "# rank N on HOST", and a comment line with the arguments when options change
+ * arguments. @ports: names of ports for the ranks. The node's login environment is not included. */
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct strv *ports);
