@@ -120,6 +120,8 @@ void cgroup_kill(const struct cgroup *g)
         fd_close(fd);
 }
 
+/* Removes a control group with those that ranks have made below, the innermost first, as rmdir()
+ * wants. */
 static void remove_cgroup_tree(const char *path, int depth)
 {
         DIR *dir = opendir(path);

@@ -139,6 +139,8 @@ static void remove_pushed_files(const struct guard_notes *notes)
                 send_files_left(notes, what);
 }
 
+/* After the end of the agent: ends all processes of the job and removes the files, by the notes
+ * that the agent has left in shared memory. */
 static void clean_up_job(const struct guard_notes *notes)
 {
         struct contain left = CONTAIN_INIT;

@@ -73,6 +73,8 @@ static void run_keeper(int alive)
         _exit(0);
 }
 
+/* Starts the first process of the namespace. The end of the agent closes the pipe, the keeper ends,
+ * and the kernel kills all processes inside. 0, or -errno. */
 static int start_keeper(struct pidns *p)
 {
         int fds[2];

@@ -149,6 +149,7 @@ static int await_head(struct caller *c, struct error *err)
                        : err_set(err, EACCES, "%s", end.text);
 }
 
+/* Connects, greets with several tries, and joins. 0, or negative with @err. */
 static int call_head(struct caller *c, const char *place, const char *secret, const char *name,
                      struct error *err)
 {
@@ -200,6 +201,7 @@ static void lose_head(struct call *c)
         c->head.fd = fd_close(c->head.fd);
 }
 
+/* Takes whole records of the head: bytes for the agent, or the end of the call. */
 static void take_head_records(struct call *c)
 {
         struct dial_record rec;
@@ -261,6 +263,7 @@ static void tell_end(struct call *c)
         c->told_ms = clock_ms();
 }
 
+/* Carries bytes between head and agent until both have ended. */
 static void carry_bytes(struct call *c)
 {
         /* Ends when the agent has ended, and the head has answered EXIT, is lost, or is silent for

@@ -67,6 +67,8 @@ uint32_t inventory_count_devices(const char *folder)
         return n;
 }
 
+/* Fills in the facts of system calls: type, name, memory, limits and processors. Failures leave a
+ * fact unknown. */
 static void read_machine(struct hello *h)
 {
         /* A plain cpu_set_t has room for 1024 processors, and sched_getaffinity() fails on larger
@@ -136,6 +138,7 @@ static bool read_addr(struct msg_addr *to, const struct ifaddrs *from)
         return true;
 }
 
+/* Lists the addresses that other nodes may use, in the kernel's order. */
 static void read_addrs(struct hello *h)
 {
         struct ifaddrs *all;
@@ -167,6 +170,8 @@ static void read_field(char *to, size_t size, const char *text, const char *key)
         to[strcspn(to, "\n")] = '\0';
 }
 
+/* Adds a GPU from the driver's text file about the device: a static agent cannot load the driver's
+ * library. */
 static void read_gpu(struct gpu_list *to, const char *path, const char *nodes)
 {
         struct msg_gpu gpu = { .index = to->n };
@@ -248,6 +253,7 @@ static void split_gpus(struct hello *h, struct gpu_list *all, const char *visibl
         h->n_hidden = hidden.n;
 }
 
+/* Fills in the GPUs, the visible GPUs first, see split_gpus(). */
 static void read_gpus(struct hello *h)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

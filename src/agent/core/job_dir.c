@@ -116,6 +116,7 @@ static int open_below(int dir, const char *name)
 
 static void clear_folder(struct clearing *c, int fd, int depth);
 
+/* Removes an entry. Tries to unlink first, so that no test of the kind can be outrun by a rank. */
 static void clear_entry(struct clearing *c, int dir, const char *name, int depth)
 {
         size_t left = c->left;

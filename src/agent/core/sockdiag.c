@@ -171,6 +171,7 @@ static bool decode_entry(struct socket_entry *e, const struct nlmsghdr *h)
         return true;
 }
 
+/* Asks for connections in all states but listening. 0, or -errno. */
 static int send_request(struct sockdiag *d, const struct socket_query *w, int family, int flags)
 {
         struct netlink_request r = {
@@ -460,6 +461,7 @@ static void add_port(struct held_ports *p, uint64_t inode)
         }
 }
 
+/* Adds the ports of the sockets among the descriptors of a process. */
 static void collect_fd_ports(struct held_ports *p, pid_t pid)
 {
         char path[64], target[64];

@@ -51,6 +51,7 @@ void uplink_lose(struct uplink *u, const char *why)
         buf_clear(&u->out);
 }
 
+/* Reads frames of the head. Every failure is the loss of the head, after which nothing is read. */
 static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
 {
         struct uplink *u = poll->data;

@@ -224,6 +224,8 @@ static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
         return r < 0 ? r : uv_listen((uv_stream_t *)l, get_backlog(), on_connection);
 }
 
+/* Listens on 127.0.0.1, on another port when the wanted port is taken, and on ::1 with the same
+ * port. 0, or -errno. */
 static int listen_on_loopback(struct endpoint_tcp *e, uv_loop_t *loop)
 {
         struct sockaddr_in four = { .sin_family = AF_INET,

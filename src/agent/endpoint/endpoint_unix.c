@@ -135,6 +135,8 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
                 buf_finish(to); /* only this client is closed; the buffer is shared */
 }
 
+/* Passes whole requests on. Idle clients have no buffer: thousands of connections share the buffer
+ * of the endpoint, and only a client in the middle of a request takes the buffer over. */
 static void take_client_bytes(struct unix_client *c, size_t n)
 {
         struct buf *shared = &c->endpoint->shared;
@@ -257,6 +259,7 @@ static void on_written(uv_write_t *req, int status)
                 update_client_reading(c);
 }
 
+/* Sends bytes that the socket does not take at once. 0, or a negative errno. */
 static int queue_client_bytes(struct unix_client *c, const unsigned char *p, size_t n)
 {
         struct unix_write *o = malloc(sizeof(*o) + n);
@@ -298,6 +301,7 @@ static void send_client_frame(struct unix_client *c)
                 update_client_reading(c);
 }
 
+/* A reply of the relay. A refusal for lack of room is logged once. */
 static void on_reply(void *ctx, const struct store_reply *reply)
 {
         struct unix_client *c = ctx;
@@ -331,6 +335,7 @@ static void on_event(void *ctx, const struct store_event *event)
         send_client_frame(c);
 }
 
+/* A new client, of the same user only. The folder's mode keeps other users out, but not root. */
 static void on_connection(uv_stream_t *listener, int status)
 {
         static const struct relay_client_ops ops = { .reply = on_reply,
@@ -427,6 +432,8 @@ static int ensure_own_folder(struct endpoint_unix *e, struct error *err)
         return ret;
 }
 
+/* Binds and listens in a folder of mode 0700. The mask keeps the socket private from the first
+ * moment. 0, or -errno with @err. */
 static int listen_on_path(struct endpoint_unix *e, struct error *err)
 {
         mode_t mask;

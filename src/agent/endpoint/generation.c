@@ -225,6 +225,8 @@ static void join_as_member(struct generations *g, struct generation_client *c, u
         add_group_mark(&c->of->processes, c->process);
 }
 
+/* Finds the generation of a connection that joins no group, such as a clone of a store: the newest
+ * with the same process as a member, else the newest of all. */
 static void join_as_clone(struct generations *g, struct generation_client *c)
 {
         struct generation *of;

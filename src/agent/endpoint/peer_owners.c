@@ -162,6 +162,8 @@ static void select_connections(struct peer_group *g)
         from->n = left;
 }
 
+/* Asks the head about all waiting ports of an address at once: a start of hundreds of ranks makes a
+ * few questions. */
 static void send_question(struct peer_group *g)
 {
         struct peer_owners *o = g->all;
@@ -238,6 +240,8 @@ static int compare_conns(const void *a, const void *b)
         return by_addr ? by_addr : (x->port > y->port) - (x->port < y->port);
 }
 
+/* Reads all connections to the endpoint once, and finds each port among them; cheaper than a
+ * question per port when there are many. */
 static void look_up_many(struct sockdiag *d, const struct owners_request *m, struct owners *ret)
 {
         struct sockaddr_in6 to = make_socket_address(m->ends.to, m->port);
@@ -259,6 +263,8 @@ static void look_up_many(struct sockdiag *d, const struct owners_request *m, str
         sockdiag_conns_finish(&found);
 }
 
+/* Asks the kernel about each connection: a dump of a node with many sockets would cost more for a
+ * few. */
 static void look_up_each(struct sockdiag *d, const struct owners_request *m, struct owners *ret)
 {
         struct sockaddr_in6 to = make_socket_address(m->ends.to, m->port), from;

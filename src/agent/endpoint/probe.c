@@ -137,6 +137,7 @@ static void accept_answer(struct candidate *c)
         retry_paused(p);
 }
 
+/* Reports the results, once, when no candidate is missing. The probe may be freed in the call. */
 static void report_if_done(struct probe *p)
 {
         struct probed m = { .n = p->n };
@@ -182,6 +183,8 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
         *ret = uv_buf_init(c->answer + c->n_answer, (unsigned)(HALF - c->n_answer));
 }
 
+/* A part of the answer. Any other byte than expected means another program at the address, or
+ * another job. */
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct candidate *c = s->data;
@@ -226,6 +229,8 @@ static void ask_candidate(struct candidate *c)
                 finish_candidate(c, -r);
 }
 
+/* A refused connection is tried again until the endpoint is known to be open: endpoint and probes
+ * are ordered at the same time. */
 static void on_connect(uv_connect_t *req, int status)
 {
         struct candidate *c = req->data;
@@ -245,6 +250,7 @@ static void on_connect(uv_connect_t *req, int status)
         report_if_done(c->probe);
 }
 
+/* Begins a connection to a candidate. The interface is the kernel's choice for the way there. */
 static void try_candidate(struct candidate *c)
 {
         int r;

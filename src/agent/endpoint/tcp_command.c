@@ -109,6 +109,7 @@ static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
         }
 }
 
+/* Ends the connection with the reason: PyTorch's protocol has no answer for a failure. */
 static void fail_command(struct tcp_conn *c, const char *what, const struct store_reply *r)
 {
         static const char *const why[STORE_STATUSES] = {
@@ -159,6 +160,8 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
+/* Passes a command on as a request to the store. A write without an answer gets an odd tag, and the
+ * reply is only counted. */
 static void request_command(struct tcp_conn *c, const struct tcpstore_command *cmd)
 {
         struct store_request req = {

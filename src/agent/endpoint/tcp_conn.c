@@ -245,6 +245,8 @@ static int take_probe(struct tcp_conn *c, const struct buf *in)
         return 1;
 }
 
+/* Runs whole commands until the bytes end, or a command must wait for an answer: answers go back in
+ * the order of commands. */
 static void take_commands(struct tcp_conn *c, struct buf *in)
 {
         struct tcpstore_command cmd;

@@ -135,6 +135,8 @@ static bool is_largest_too_slow(struct unfinished *u, uint64_t now_ms)
         return slow;
 }
 
+/* Fails the oldest half command after the patience, and the largest when others need the memory.
+ * After a pause of the agent the patience begins anew. */
 static void on_unfinished_timer(uv_timer_t *timer)
 {
         struct unfinished *u = container_of(timer, struct unfinished, timer);

@@ -96,6 +96,8 @@ static int prepare_folder(const char *folder)
         return st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
+/* Makes the folders of a candidate and proves that the file system can do all that the cache needs.
+ * 0, or negative with @ret. */
 static int prepare_root(const char *folder, const char *root, const char *who, struct pushed *ret)
 {
         CLEANUP(free_textp) char *files = xasprintf("%s/file", root);

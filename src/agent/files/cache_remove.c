@@ -38,6 +38,8 @@ static void look_at_entry(struct removal *r, int dir UNUSED, const char *name UN
         r->left.foreign |= !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st);
 }
 
+/* Removes a pushed file, an empty folder or, in a tree without files of ranks, a link; notes the
+ * content of a pushed file, which may have lost the last link. */
 static void remove_entry(struct removal *r, int dir, const char *name, const struct stat *st)
 {
         bool pushed = is_pushed(st), folder = S_ISDIR(st->st_mode);
@@ -101,6 +103,8 @@ static void walk_folder(struct removal *r, int dir,
         closedir(d);
 }
 
+/* Removes the tree in two walks: links of the push may go only when no file of a rank stays that
+ * could need them. */
 static void remove_tree(struct removal *r, const char *tree)
 {
         static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

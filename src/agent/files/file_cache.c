@@ -324,6 +324,8 @@ static int claim_fetch(struct file_cache *s, uint32_t *ret_holder, struct pushed
         return r;
 }
 
+/* Takes lock and claim, makes the folders, and lists the missing contents. 0, FILE_CACHE_SHARED, or
+ * negative with @ret. */
 static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_holder,
                          struct pushed *ret)
 {
@@ -432,6 +434,7 @@ static int seal_file(struct file_cache *s, const struct push_entry *e)
         return r;
 }
 
+/* Verifies the fetched file and gives the content a name. 0, or negative with @ret. */
 static int end_file(struct file_cache *s, const struct push_entry *e, struct pushed *ret)
 {
         CLEANUP(free_textp) char *content = content_path(s, e);

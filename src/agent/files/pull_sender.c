@@ -116,6 +116,8 @@ static void end_sent_file(struct pull_sender *s, struct uplink *up, int error)
         send_pulled(s, up, (struct pulled){ .kind = PULL_FILE_END, .error = (uint32_t)error });
 }
 
+/* Sends a part of the open file, up to the size at the time of opening: a growing log must not keep
+ * the head for ever. */
 static void send_bytes(struct pull_sender *s, struct uplink *up)
 {
         ssize_t n = read(s->fd, s->part, MIN((uint64_t)PULL_PART_MAX, s->left));
@@ -275,6 +277,7 @@ static void begin_item(struct pull_sender *s, struct uplink *up)
                 open_entry(s, up, cwd, path, 0);
 }
 
+/* A message at most per step, so that the caller can stop when the uplink is full. */
 static void take_step(struct pull_sender *s, struct uplink *up)
 {
         if (s->fd >= 0) {

@@ -60,6 +60,8 @@ static void finish_push(struct push_receiver *p)
         send_pushed(p, &m);
 }
 
+/* Answers an OFFER or a LOOK: PUSHED, WANT with the missing contents, or WANT with the node that
+ * fetches for all. */
 static void look_for_files(struct push_receiver *p, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NO_NODE };

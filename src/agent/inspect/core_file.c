@@ -26,6 +26,8 @@ enum { PATTERN_MAX = 4096, HEADERS_MAX = 16, NOTES_MAX = 1 << 20 };
 
 /* --- the pattern ------------------------------------------------------------------------------ */
 
+/* Appends the text of a letter of core_pattern(5); CORE_FILE_ANY for a letter whose text is unknown
+ * here. */
 static void append_part(struct buf *path, char part, pid_t pid)
 {
         char host[256] = "";
@@ -191,6 +193,8 @@ struct core_search {
         pid_t other;    /* another process with a file there; 0 = none */
 };
 
+/* Takes a file that is the core of the wanted process, and newer than the last found: process
+ * numbers come again. */
 static void take_file(struct core_search *s, int dir, const char *folder, const char *name)
 {
         struct core_file *f = s->file;

@@ -34,6 +34,7 @@ static bool entry_matches(const struct fd_search *s, int folder, const char *nam
                (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mode & s->mode);
 }
 
+/* Counts the process if a descriptor leads to the file that is searched. */
 static void look_into_process(void *ctx, pid_t pid)
 {
         const struct fd_search *s = ctx;

@@ -71,6 +71,7 @@ static void tell_flight_problem(struct flights *r, struct flight *f, const char 
 
 /* --- the order -------------------------------------------------------------------------------- */
 
+/* Lists the ranks with a FIFO, which PyTorch makes for dumps on request. */
 static void find_recorders(struct flights *r)
 {
         const char *slash = r->paths->pipes ? strrchr(r->paths->pipes, '/') : NULL;

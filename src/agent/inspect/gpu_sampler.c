@@ -36,6 +36,8 @@ static void tell_gpu_failure(struct gpu_sampler *s, const char *why)
         s->told = true;
 }
 
+/* Starts hnlaunch-nvml. A process of its own, because the driver's library may hang with a broken
+ * GPU, and the agent must not. */
 static void start_gpu_helper(struct gpu_sampler *s, uint64_t now_ms)
 {
         struct error err;

@@ -101,6 +101,7 @@ static void pass_answers(struct inspection_child *c)
         }
 }
 
+/* Passes answers of the child on, as far as the uplink has room. */
 static void on_inspection_look(uv_timer_t *timer)
 {
         struct inspection_child *c = timer->data;

@@ -148,6 +148,8 @@ static void add_delay_of_thread(struct delay *d, pid_t thread)
         d->runnable += proc_read_stat(&p, thread) && p.state == 'R';
 }
 
+/* Returns for how long the threads of the session have waited for a processor, and how many turns
+ * they had. */
 static struct delay session_delay(const struct rank_status_scan *s, pid_t worker)
 {
         size_t n;
@@ -179,6 +181,8 @@ static uint64_t permille_waited(const struct delay *before, const struct delay *
         return (after->waited_ns - MIN(after->waited_ns, before->waited_ns)) / (CPU_MS * 1000);
 }
 
+/* Looks twice, CPU_MS apart, at all ranks together, and sends the differences. A rank that
+ * computes, or would if a processor were free, does not wait. */
 static void measure_ranks(const struct inspect_order *o, const struct inspector_rank *ranks,
                           size_t n, int to)
 {
@@ -299,6 +303,7 @@ static void take_kernel_stack(struct inspected *m)
         snprintf(m->source, sizeof(m->source), "kernel");
 }
 
+/* Completes the answer: without a stack by a tool, the kernel's view and the reason why. */
 static void finish_stack_job(struct stack_job *j)
 {
         if (*j->m.source) { /* a missing py-spy is told: frames of C say little about a rank in
@@ -335,6 +340,7 @@ static bool take_tool_output(struct stack_job *j, int64_t until)
         return *j->m.source || !start_next_tool(j, until);
 }
 
+/* Fills in the facts about a rank, and whether tools may stop the process. */
 static void begin_stack_job(struct stack_job *j, const struct inspect_order *o,
                             const struct rank_status_scan *s, const struct inspector_rank *r,
                             size_t place)
@@ -369,6 +375,8 @@ static void wait_for_tools(const struct stack_job *jobs, int n_jobs)
         poll(n ? p : NULL, n, POLL_MS);
 }
 
+/* Takes the stacks of all ranks, RUNS_MAX at once, and sends each as soon as it is complete: the
+ * head may stop waiting at any time. */
 static void take_stacks(const struct inspect_order *o, const struct inspector_rank *ranks, size_t n,
                         int to)
 {

@@ -210,6 +210,7 @@ static void take_lines(struct node_facts *m, const struct inspect_order *o, stru
         }
 }
 
+/* Reads the kernel's log for errors of the ranks' GPUs, no older than the order says. */
 static void read_log(struct node_facts *m, const struct inspect_order *o)
 {
         CLEANUP(buf_finish) struct buf lines = BUF_INIT;

@@ -82,6 +82,8 @@ static char *read_proc_file(const char *path)
         return fd_read_file(path, FILE_MAX, &text, NULL) < 0 ? NULL : text;
 }
 
+/* Fills in load, memory and traffic of the machine, as differences to the sample before; the first
+ * has none. */
 static void sample_machine(struct sampler *s, struct sample *m)
 {
         CLEANUP(free_textp) char *stat = read_proc_file("/proc/stat");

@@ -169,6 +169,7 @@ static void fill_core_argv(struct strv *argv, enum stack_tool tool, const struct
                 strv_push(argv, of->program);
 }
 
+/* Appends the arguments of a tool for all threads, with at most 48 frames. */
 static void fill_tool_argv(struct strv *argv, enum stack_tool tool, pid_t traced)
 {
         switch (tool) {

@@ -113,6 +113,8 @@ static void look_at_process(pid_t pid, struct found_libraries *to)
         free(maps);
 }
 
+/* In the child, since a read below /proc may block: looks at the rank and all descendants, and
+ * writes the found libraries. */
 static void look_and_answer(pid_t pid, int to)
 {
         struct found_libraries found;
@@ -138,6 +140,7 @@ static void look_and_answer(pid_t pid, int to)
 
 static void on_library_watch(uv_timer_t *timer);
 
+/* Forks the child that looks. A failure costs only this look. */
 static void begin_look(struct library_watch *w)
 {
         int fds[2];
@@ -166,6 +169,8 @@ static void report_nccl(struct library_watch *w, const struct found_libraries *f
         nccl_report_encode(&w->up->out, &m);
 }
 
+/* Notes which MPI the rank has loaded, and warns of two that exclude each other; of rank 0 only, as
+ * all ranks run the same program. */
 static void note_mpi(struct library_watch *w, const struct found_libraries *found)
 {
         if (w->mpi == MPI_FAMILY_NONE && (*found->open_mpi || *found->mpich))

@@ -56,6 +56,7 @@ static enum mpi_family find_family_of_file(const char *file)
         return strncmp(file, "/dev/shm/mpich_", 15) != 0 ? MPI_FAMILY_NONE : MPI_FAMILY_MPICH;
 }
 
+/* Returns the family of an MPI whose MPI_Init() has left an open file in the process. */
 static enum mpi_family find_trace_of_init(pid_t pid)
 {
         enum mpi_family family = MPI_FAMILY_NONE;
@@ -88,6 +89,8 @@ static bool is_mpi_launcher(pid_t pid)
         return mpi_is_launcher(name);
 }
 
+/* The same for the rank and all descendants, but not below a launcher of MPI: ranks there have a
+ * world from the launcher. */
 static enum mpi_family find_world(pid_t rank)
 {
         enum mpi_family family = MPI_FAMILY_NONE;
@@ -120,6 +123,8 @@ static void tell_world(struct world_watch *w, const struct watched_world *r, uin
                 r->rank, mpi_family_name(r->family));
 }
 
+/* Looks at the ranks without a connection to hnlaunch, often at the start and seldom later:
+ * MPI_Init() comes early in most programs. */
 static void on_world_watch(uv_timer_t *timer)
 {
         struct world_watch *w = timer->data;

@@ -47,6 +47,8 @@ static bool has_name(const char *const *names, const char *name)
         return *names;
 }
 
+/* Returns the part of a process in the search. The program is told by the executed file: a script
+ * may have any name. */
 static enum role find_role(pid_t pid, int signo)
 {
         static const char *const shells[] = { "sh",   "bash",    "dash", "ash", "zsh",
@@ -130,6 +132,7 @@ static void sort_process(struct signal_search *s, const struct proc_stat *v, siz
                 pids_push(role == SHELL ? &s->shells : &s->relays, p->pid);
 }
 
+/* Sorts the processes of a session, then the sessions begun by members. */
 static void add_session(struct signal_search *s, pid_t session, int depth)
 {
         size_t n;

@@ -163,6 +163,7 @@ static uint32_t find_env_number(const char *env, size_t len, const char *name)
         return 0;
 }
 
+/* Whether the process was started with another MASTER_PORT than the job's; fills in @to. */
 static bool reads_other_port(struct node_status_other *to, pid_t pid, uint32_t port)
 {
         CLEANUP(free_textp) char *path = xasprintf("/proc/%d/environ", (int)pid);

@@ -56,6 +56,7 @@ static void shut_stdin(struct stdin_writer *w)
 
 static void on_writable(uv_poll_t *poll, int status, int events);
 
+/* Writes as much as the pipe takes, and polls only while bytes wait. */
 static void write_stdin(struct stdin_writer *w)
 {
         size_t before = buf_len(&w->waiting);
