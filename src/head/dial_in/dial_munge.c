@@ -42,6 +42,7 @@ struct munge_claim {
         uint8_t hash[NOISE_HASH];
 };
 
+/* Loads libmunge, which only clusters with munge have. Whether all functions are there. */
 static bool load_munge(void)
 {
         const struct {

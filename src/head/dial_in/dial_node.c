@@ -238,6 +238,8 @@ static void on_orderly_over(uv_timer_t *t)
                 end_node(n);
 }
 
+/* A signal to another node than node 0: managers send the same signal to all, so the first waits
+ * for the orderly stop by node 0. */
 static void on_node_signal(uv_signal_t *s, int signo)
 {
         struct dial_node *n = s->data;

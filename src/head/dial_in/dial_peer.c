@@ -207,6 +207,7 @@ static void take_proof(struct dial_peer *p, const struct dial_record *r)
         p->ops->proof(p, r);
 }
 
+/* Takes whole records by the state of the peer: proof, JOIN, then records of the link. */
 static void take_records(struct dial_peer *p)
 {
         struct dial_record r;
@@ -245,6 +246,8 @@ static void on_peer_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *ret)
         *ret = uv_buf_init(mem, mem ? DIAL_READ_SIZE : 0);
 }
 
+/* Bytes of the peer. The greeting has a fixed size and room of its own, so a stranger costs no
+ * other memory. */
 static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf UNUSED)
 {
         struct dial_peer *p = s->data;

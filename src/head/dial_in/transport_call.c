@@ -269,6 +269,8 @@ static void on_command_said(struct call_command *c)
                 end_lost_links(c->owner, 0);
 }
 
+/* Fails links whose agents do not call in time, ends links that stay lost, and kills a start
+ * command that does not end. */
 static void on_round_tick(uv_timer_t *timer)
 {
         struct call_round *r = timer->data;
@@ -312,6 +314,7 @@ static void send_call_link(struct link *link, struct buf *out)
         dial_peer_send_bytes(l->peer, out);
 }
 
+/* Ends the link; the agent learns of the end by a record. The round is freed with the last link. */
 static void close_call_link(struct link *link)
 {
         static const struct dial_end end = { .text = "the head has ended the link" };
@@ -366,6 +369,8 @@ static struct call_link *find_called_link(const struct call_round *r, const char
         return NULL;
 }
 
+/* A proved peer names a node: accepted if the round waits for the node, else refused with the
+ * reason. */
 static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
 {
         struct call_round *r = p->owner;
@@ -397,6 +402,7 @@ static struct call_link *find_peer_link(const struct dial_peer *p)
         return l && l->peer == p ? l : NULL;
 }
 
+/* Bytes of the agent, or the words about the agent's end. */
 static void on_call_record(struct dial_peer *p, const struct dial_record *rec)
 {
         struct call_link *l = find_peer_link(p);
@@ -424,6 +430,8 @@ static void on_call_writable(struct dial_peer *p)
                 l->cb->writable(l->ctx);
 }
 
+/* The connection is gone: of a stranger another rejected connection, of a node the loss of the
+ * link. */
 static void on_call_broken(struct dial_peer *p, enum dial_peer_fault fault, const char *text)
 {
         struct call_round *r = p->owner;
@@ -465,6 +473,7 @@ static const struct dial_peer_ops call_peer_ops = {
 
 /* --- starting a round ------------------------------------------------------------------------- */
 
+/* Listens for the agents of the round. Returns the port, or negative with @err. */
 static int open_round_port(struct call_round *r, struct error *err)
 {
         struct sockaddr_storage own;

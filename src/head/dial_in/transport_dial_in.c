@@ -127,6 +127,7 @@ static void say_missing(struct dial_transport *t)
 
 /* --- links ------------------------------------------------------------------------------------ */
 
+/* Fails the links of nodes that did not dial in within the time; node 0 is this machine. */
 static void fail_late_links(struct dial_transport *t)
 {
         struct link_failure why = { .phase = LINK_CONNECTING, .cause = LINK_ABSENT };
@@ -235,6 +236,8 @@ static void give_up_late_seats(struct dial_transport *t)
         }
 }
 
+/* Opens a link to a seat, which a node may have taken already. A waiting connection gets the seat
+ * now: the agent of the first connection belongs to an earlier link. */
 static struct link *open_dial_link(struct transport *transport, const struct link_target *to,
                                    const struct link_callbacks *cb, void *ctx,
                                    struct error *err UNUSED)
@@ -295,6 +298,8 @@ static void let_peer_wait(struct dial_seat *s, struct dial_peer *p)
         s->told = true;
 }
 
+/* A proved peer asks for a seat. A second node of the same rank waits while the first runs an
+ * agent: a manager may have restarted the node before the loss is noticed. */
 static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
 {
         struct dial_transport *t = p->owner;
@@ -330,6 +335,7 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
         }
 }
 
+/* Bytes of the agent, or the words about the agent's end. */
 static void on_peer_record(struct dial_peer *p, const struct dial_record *r)
 {
         struct dial_transport *t = p->owner;
@@ -358,6 +364,7 @@ static void on_peer_writable(struct dial_peer *p)
                 s->link->cb->writable(s->link->ctx);
 }
 
+/* The connection is gone: the waiting node gets the seat. */
 static void on_peer_broken(struct dial_peer *p, enum dial_peer_fault fault, const char *text)
 {
         struct dial_transport *t = p->owner;

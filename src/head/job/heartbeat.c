@@ -280,6 +280,9 @@ static void forgive_pause(struct cluster *c, int64_t pause_ns)
         }
 }
 
+/* A beat: finds the nodes to be watched, checks how long each has been silent, and sends the next
+ * pings. Nodes behind a parent in the tree are watched by the parent, which only learns here
+ * whether to watch. */
 static void beat_nodes(uv_timer_t *t)
 {
         struct heartbeat *h = t->data;
@@ -316,6 +319,8 @@ static void beat_nodes(uv_timer_t *t)
         tell_silence(h);
 }
 
+/* Ctrl-Z: stops hnlaunch once the pings that ask the agents for patience are written, or after some
+ * tries. */
 static void suspend_process(uv_timer_t *t)
 {
         struct heartbeat *h = t->data;

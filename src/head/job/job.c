@@ -140,6 +140,8 @@ static void tick(uv_timer_t *t)
         j->config.tick.call(j->config.tick.ctx);
 }
 
+/* Adds one message for all notices of a kind: a thousand hosts with a new key are a thousand rows
+ * of a single warning. */
 static void tell_notices(struct diags *d, enum link_notice kind, const struct strv *rows)
 {
         bool one = rows->n == 1;

@@ -84,6 +84,9 @@ static void tell_lone_rank(struct job *j, const struct exited *e, const char *ho
                 count_lone_world(j, &r);
 }
 
+/* The end of a rank. The order of the calls counts: views learn of the end by the event first, then
+ * the outcome decides whether the end is the cause, then clients of the store learn of the failed
+ * rank, and only then the ranks are stopped. */
 static int on_exited(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct cause c = { .node = n->index };
@@ -131,6 +134,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
+/* A rank could not be started, or, without a rank, the order to a node. */
 static int on_refused(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct refused m;
@@ -149,6 +153,8 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
         return 0;
 }
 
+/* Output within the granted window: more than the window would be memory that the head never
+ * promised. */
 static int on_output(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct output m;
@@ -223,6 +229,8 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
+/* A part of a dump: with a number the answer to a look of `why`, which may come at any time;
+ * without, the dump at the end of the attempt. */
 static int on_dump(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct dump m;
@@ -322,6 +330,8 @@ static int on_status(struct job *j, struct node *n, const struct frame *f, struc
         return asked ? 0 : err_set(err, EPROTO, "message out of turn: STATUS without a request");
 }
 
+/* An answer about processes: of a core file, or for `why`. A number above the last request's is out
+ * of turn. */
 static int on_inspected(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         const struct plan *plan = j->attempt.plan;
@@ -370,6 +380,7 @@ static int on_facts(struct job *j, struct node *n, const struct frame *f, struct
         return 0;
 }
 
+/* A sample, with ranks of the sending node only: a node must not speak for the ranks of another. */
 static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         const struct plan *plan = j->attempt.plan;
@@ -523,6 +534,8 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_PING_REQUEST] = on_ping_request,
 };
 
+/* Checks direction and state of the node by the table of messages (wire/msg_type.h), then calls the
+ * function of the message. A negative result fails the node. */
 static int on_node_message(void *ctx, struct node *n, const struct frame *f, struct error *err)
 {
         static const struct {
@@ -603,6 +616,8 @@ static void lose_node(struct job *j, struct node *n)
                 attempt_fail(&j->attempt, &c);
 }
 
+/* Counts the nodes by state (unresolved, running, failed), and tells everything that waits for a
+ * node when the node is lost. The waits of the job end when a count reaches zero. */
 static void on_node_changed(void *ctx, struct node *n, enum node_state was)
 {
         struct job *j = ctx;

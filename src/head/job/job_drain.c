@@ -103,6 +103,8 @@ static bool is_spare(const struct job_drain *d, const struct node *n)
                !d->attempt->plan->nodes[n->index].n_ranks;
 }
 
+/* Refuses a drain that could only end the run: without restarts, spares or another way on, the user
+ * wants `stop`. */
 static int check_order(const struct job_drain *d, const struct node *n, struct error *err)
 {
         const struct options *o = d->cluster->options;

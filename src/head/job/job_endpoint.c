@@ -252,6 +252,8 @@ static enum job_step await_answers(struct endpoint_setup *s)
 
 /* --- the modes --- */
 
+/* Fills in the candidates for MASTER_ADDR from the HELLOs of all nodes with ranks, rank 0's node
+ * first. Returns 0, or negative with @err. */
 static int find_candidates(struct endpoint_setup *s, struct error *err)
 {
         const struct cluster *c = s->cluster;
@@ -269,6 +271,7 @@ static int find_candidates(struct endpoint_setup *s, struct error *err)
         return r;
 }
 
+/* Logs address and round trips (-v): a slow first connection of the ranks shows here already. */
 static void log_network(const struct endpoint_setup *s, const struct probed *const *probed,
                         size_t n, int64_t began_ns)
 {
@@ -287,6 +290,8 @@ static void log_network(const struct endpoint_setup *s, const struct probed *con
                  most / 1e3, (double)(clock_ns() - began_ns) / 1e6);
 }
 
+/* With a port promised in HELLO the probes are ordered together with the endpoint, which saves a
+ * round trip; else the probes follow when the port is known. */
 static enum job_step open_network(struct endpoint_setup *s, struct error *err)
 {
         struct job_endpoint *d = &s->result;
@@ -326,6 +331,8 @@ static enum job_step open_network(struct endpoint_setup *s, struct error *err)
         return d->chosen >= 0 ? JOB_DONE : JOB_NODES_UNFIT;
 }
 
+/* Orders an endpoint on 127.0.0.1 of every node with ranks: the agents' relays join them to one
+ * store. */
 static enum job_step open_loopback(struct endpoint_setup *s, struct error *err)
 {
         int num_nodes = count_nodes(s);
@@ -423,6 +430,8 @@ const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s)
 
 /* --- the address for the ranks of a node --- */
 
+/* Returns the interface for GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME on a node, the best known:
+ * where the probe left the node, else by the address. */
 static const char *interface_of_node(const struct endpoint_setup *s, size_t node)
 {
         const struct job_endpoint *d = &s->result;

@@ -41,6 +41,8 @@ static void on_printer_credit(void *ctx, int rank, uint8_t stream, uint32_t byte
         send_queue_add(&j->cluster.send_queue, n);
 }
 
+/* A failed write. Without stdout the job has no purpose and ends; files of --log-dir and stderr are
+ * told, and the job goes on. */
 static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int error)
 {
         struct job *j = ctx;
@@ -79,6 +81,7 @@ static struct label_network collect_network(const struct job *j)
         return net;
 }
 
+/* Makes the printer of the attempt. Later attempts append to the files of ranks. */
 static void create_printer(struct job *j, const struct job_launch *l, uint32_t window)
 {
         struct printer_options po = l->output;
@@ -187,6 +190,8 @@ static void on_rank_drained(void *ctx, int rank)
         job_drain_answered(j->orders.drain, rank);
 }
 
+/* Warns once of a refused request (net.store_size): the error of the rank alone would not name the
+ * limit. */
 static void on_store_full(void *ctx, int node, int rank, const char *text)
 {
         struct job *j = ctx;
@@ -209,6 +214,8 @@ static void on_store_full(void *ctx, int node, int rank, const char *text)
         diags_finish(&d);
 }
 
+/* Makes an empty store for each world of the attempt, with the place of each rank, which decides
+ * about HELLOs of clients. */
 static void create_stores(struct job *j)
 {
         static const struct world_servers_ops ops = {

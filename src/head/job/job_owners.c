@@ -83,6 +83,8 @@ static int compare_owner_addrs(const void *a, const void *b)
         return by_addr ? by_addr : (x->node > y->node) - (x->node < y->node);
 }
 
+/* Sorts the addresses of all nodes with ranks for a binary search: a question names an address, and
+ * bridges of containers give several nodes the same. */
 static void sort_owner_addrs(struct job_owners *o)
 {
         const struct plan *plan = o->attempt->plan;
@@ -143,6 +145,8 @@ static bool is_talking(const struct node *n)
         return n->state >= NODE_READY && n->state <= NODE_GONE && !n->ended;
 }
 
+/* Sends the verdicts to the asking node. "No owner" is certain only when every node of the address
+ * has answered; else the owner is unknown. */
 static void answer_asker(struct job_owners *o, struct owner_question *q)
 {
         struct owners m = { .number = q->asked_as, .owners = q->owners, .n = q->n };
@@ -196,6 +200,8 @@ static void on_look(uv_timer_t *t)
         }
 }
 
+/* Passes the question on to each node with the address. A node without a link leaves the answer
+ * unsure. */
 static void ask_address_nodes(struct job_owners *o, struct owner_question *q,
                               const struct owners_request *asked)
 {

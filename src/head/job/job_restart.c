@@ -366,6 +366,8 @@ static bool rejoin_nodes(struct job *j)
         return outcome_count(o) == happened;
 }
 
+/* Drops everything that belongs to the ended attempt: outcome, printer, store, turns and dumps.
+ * Nodes become ready again. */
 static void forget_attempt(struct job *j)
 {
         uv_timer_stop(&j->timers.stop);

@@ -193,6 +193,8 @@ static bool tell_ending(struct job_status *s)
         return true;
 }
 
+/* Warns of ranks that wait for long. The gap to the next warning doubles, so a hang of hours makes
+ * a dozen of warnings. */
 static void tell_waits(struct job_status *s)
 {
         uint32_t threshold_ms = (uint32_t)MIN(s->cluster->options->wait_warn_ms, UINT32_MAX);
@@ -332,6 +334,8 @@ bool job_status_take(struct job_status *s, int node, const struct node_status *a
 
 /* --- when --- */
 
+/* Time to ask which ranks have joined the store: a program may have started ranks that look for
+ * another store. */
 static void on_join_time(uv_timer_t *t)
 {
         struct job_status *s = t->data;
@@ -349,6 +353,8 @@ static void on_join_time(uv_timer_t *t)
                 ask_nodes(s, FOR_JOINS);
 }
 
+/* Checks, without a message, whether requests have been waiting in the store for long; only then
+ * the nodes are asked. */
 static void on_look(uv_timer_t *t)
 {
         struct job_status *s = t->data;

@@ -193,6 +193,8 @@ static void read_piece(struct thread_pool_work *w)
         s->got = read(s->fd, s->buffer, sizeof(s->buffer));
 }
 
+/* A thread has read a piece of standard input. The source outlives the pump while a read() waits in
+ * a thread. */
 static void on_piece(struct thread_pool_work *w, int status UNUSED)
 {
         struct stdin_source *s = container_of(w, struct stdin_source, work);

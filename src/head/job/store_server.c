@@ -134,6 +134,8 @@ static void tell_full(struct store_server *r, uint64_t owner, const struct store
         r->ops.full(r->ctx, node, c ? c->rank : reply->n_whom ? (int)reply->whom[0] : -1, text);
 }
 
+/* Sends a reply to the node of the client. A long value is not copied into the frame, but sent
+ * behind the head of the frame. */
 static void send_reply(void *ctx, uint64_t owner, const struct store_reply *reply)
 {
         struct store_server *r = ctx;
@@ -169,6 +171,8 @@ static void refuse_store_request(struct store_server *r, uint64_t owner, uint32_
                            .tag = tag, .status = STORE_INVALID, .text = bytes_of(text) });
 }
 
+/* A client tells its rank: accepted only from the node of the rank, since nodes are not trusted
+ * with the ranks of others. */
 static void on_hello(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = make_owner(node, req->client);

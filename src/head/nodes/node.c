@@ -139,6 +139,8 @@ void node_fail_greeting(struct node *n)
         node_fail(n, &why);
 }
 
+/* The time for a phase is over. During the greeting the first call only reports the words of the
+ * login, which may wait for an answer; the second gives the node up. */
 static void on_node_deadline(uv_timer_t *t)
 {
         struct node *n = t->data;
@@ -173,6 +175,7 @@ static void start_greeting(struct node_io *io)
                        io->told ? (uint64_t)io->greet_ms : LOGIN_TOLD_MS, 0);
 }
 
+/* The link is there: a descriptor for a pipe, or none for a tunnel through the parent. */
 static void on_link_opened(void *ctx, int fd)
 {
         struct node *n = ctx;
@@ -227,6 +230,7 @@ static void on_link_ended(void *ctx, const struct link_failure *why)
                 node_report_exit(n);
 }
 
+/* Bytes of a tunnel. Unlike bytes of a pipe, these lie in the parent's message, and are copied. */
 static void on_link_received(void *ctx, const void *data, size_t len)
 {
         struct node *n = ctx;

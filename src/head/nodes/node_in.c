@@ -17,6 +17,8 @@ enum { REST = 4 << 10 }; /* read at once behind the beginning of a message, at l
  * nodes only the few in the middle of a message have an input buffer of their own. */
 static struct buf shared_in;
 
+/* The first frame must be HELLO of the same protocol version. The clock offset begins with the
+ * one-way time as its error, until PONGs measure both ways. */
 static void take_node_hello(struct node *n, const struct frame *f)
 {
         struct error err;
@@ -36,6 +38,8 @@ static void take_node_hello(struct node *n, const struct frame *f)
         node_step(n, NODE_EV_HELLO);
 }
 
+/* Follows the marks of the remote shell until the agent greets. An agent that the parent in the
+ * tree has as well is sent from there. */
 static void continue_bootstrap(struct node *n)
 {
         struct node_io *io = n->io;
@@ -160,6 +164,8 @@ void node_take_input(struct node *n)
                 node_break(n, LINK_OTHER, "the agent sent %s", err.text);
 }
 
+/* Takes bytes of a pipe. While the node has no buffer of its own, the bytes lie in the shared
+ * buffer, which stands in for the node's during the call. */
 static void on_node_read(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
 {
         struct node *n = s->data;

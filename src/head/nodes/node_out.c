@@ -43,6 +43,7 @@ bool node_has_room(struct node *n, size_t len)
         return false;
 }
 
+/* The bytes in flight are written; bytes appended meanwhile follow in the next write. */
 static void on_node_written(uv_write_t *req, int status)
 {
         struct node *n = req->data;

@@ -71,6 +71,8 @@ static void on_process_handle_closed(uv_handle_t *h)
                 free(p);
 }
 
+/* Reports the end of the process, once, when the process has exited and standard error is read to
+ * the end. */
 static void end_process_link(struct process_link *p)
 {
         bool is_ssh = p->owner->options != NULL;
@@ -95,6 +97,8 @@ static void end_process_link(struct process_link *p)
         p->cb->ended(p->ctx, &p->why);
 }
 
+/* The timer reports from the loop: first the start or the failure of the start, later an exit whose
+ * standard error stays open, as a background process may hold the descriptor. */
 static void on_process_timer(uv_timer_t *timer)
 {
         struct process_link *p = timer->data;
@@ -136,6 +140,7 @@ static void on_process_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *buf)
         *buf = uv_buf_init(p->text, sizeof(p->text));
 }
 
+/* Standard error of ssh or of the login: the tail is evidence for a failure. */
 static void on_process_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
         struct process_link *p = stream->data;
@@ -188,6 +193,8 @@ static int start_link_process(struct process_link *p, char *const argv[])
         return r < 0 ? r : fd_set_nonblock(p->fd);
 }
 
+/* Appends the arguments of --ssh-command: only options that the user has set, so that ssh's own
+ * configuration decides about the rest. */
 static void add_ssh_arguments(const struct ssh_options *o, const struct link_target *to,
                               struct strv *argv)
 {
@@ -222,6 +229,8 @@ static void add_ssh_arguments(const struct ssh_options *o, const struct link_tar
         strv_push(argv, o->command);
 }
 
+/* Starts the process. Success and failure are reported later, from the loop: a caller must not be
+ * called back within the call. */
 static struct link *open_process_link(struct transport *transport, const struct link_target *to,
                                       const struct link_callbacks *cb, void *ctx,
                                       struct error *err UNUSED)
@@ -261,6 +270,7 @@ static struct link *open_process_link(struct transport *transport, const struct 
         return &p->link;
 }
 
+/* Closes the handles; the last callback frees the link. */
 static void close_process_link(struct link *l)
 {
         struct process_link *p = container_of(l, struct process_link, link);

@@ -103,6 +103,8 @@ static void tree_common(struct link *link, size_t len)
         send_common_reference(l);
 }
 
+/* Sends as many bytes as the window of the tunnel has credit for; the rest stays in @out until
+ * TOOK. */
 static void tree_send(struct link *link, struct buf *out)
 {
         struct tunnel_link *l = container_of(link, struct tunnel_link, link);
@@ -248,6 +250,8 @@ static void shorten_warning(struct link_failure *why)
         }
 }
 
+/* The parent's ssh has ended: reports the reason in the words of the head's own ssh, with the name
+ * of the parent. */
 static void handle_ssh_end(struct tunnel_link *l, int status)
 {
         int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -269,6 +273,8 @@ static void handle_ssh_end(struct tunnel_link *l, int status)
 
 /* --- frames from the parent ------------------------------------------------------------------- */
 
+/* Takes a TUNNEL of the parent about a descendant. 0, or negative with @err, which fails the
+ * parent. */
 static int handle_tunnel(struct tunnel_link *l, const struct tunnel *m, struct error *err)
 {
         struct tree_transport *t = tree_of(l->link.transport);
@@ -376,6 +382,8 @@ static void on_unopened_timer(uv_timer_t *timer)
         }
 }
 
+/* Adds the link to the orders for the parent, which are sent when the parent is ready. An unusable
+ * link is reported from the loop. */
 static struct link *tree_open(struct transport *transport, const struct link_target *to,
                               const struct link_callbacks *cb, void *ctx, struct error *err)
 {

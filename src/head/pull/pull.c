@@ -129,6 +129,8 @@ static bool is_taken(const struct pull *p, const struct pull_item *item)
         return false;
 }
 
+/* Checks and adds a PATH[:DEST] of --pull, before anything starts: hours later a wrong folder would
+ * cost the files. 0, or -EINVAL with an error in @d. */
 static int add_item(struct pull *p, const char *word, const char *here, const char *run_id,
                     struct diags *d)
 {
@@ -348,6 +350,7 @@ static int open_root(struct pull *p, const struct node *n)
         return *root;
 }
 
+/* Writes a folder or a link, or begins a file, below the folder of the node. */
 static void write_entry(struct pull *p, const struct node *n, const struct pulled *in)
 {
         struct pull_node *m = &p->nodes[n->index];
@@ -367,6 +370,8 @@ static void write_entry(struct pull *p, const struct node *n, const struct pulle
                 fail_write(p, n, in->path, -r);
 }
 
+/* Takes an entry of a node. Links out of the folder are not written: a later file could be written
+ * through such a link. */
 static void take_entry(struct pull *p, const struct node *n, const struct pulled *in)
 {
         struct pull_node *m = &p->nodes[n->index];
@@ -411,6 +416,7 @@ static void take_file_bytes(struct pull *p, const struct node *n, const struct p
         fail_write(p, n, m->path, -r);
 }
 
+/* Completes a file, or removes an incomplete one; a file that became shorter is kept. */
 static void end_pulled_file(struct pull *p, const struct node *n, const struct pulled *in)
 {
         struct pull_node *m = &p->nodes[n->index];
@@ -436,6 +442,7 @@ static int refuse_part(struct error *err, const char *why)
         return err_set(err, EPROTO, "message out of turn: PULLED, %s", why);
 }
 
+/* Checks the order of the parts, since a node may send anything. 0, or negative with @err. */
 static int take_part(struct pull *p, const struct node *n, const struct pulled *in,
                      struct error *err)
 {

@@ -174,6 +174,7 @@ static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind
 
 static void gather_source(struct packing *k, const char *path, const char *place, bool follow);
 
+/* Adds the entries of a folder, with limits on their number. */
 static void gather_folder(struct packing *k, const char *path, const char *place)
 {
         DIR *dir = opendir(path);
@@ -206,6 +207,7 @@ static bool link_stays_inside(const struct packing *k, const char *place, const 
         return *target != '/' && path_below(top, to);
 }
 
+/* Adds a link as a link when the target is pushed as well, else the file behind the link. */
 static void gather_link(struct packing *k, const char *path, const char *place,
                         const struct stat *link)
 {
@@ -228,6 +230,7 @@ static void gather_link(struct packing *k, const char *path, const char *place,
                 refuse_source_kind(k, path, "a link to a folder outside of what is pushed");
 }
 
+/* Adds a path by kind. A path that the user has named is followed, a link in a folder is not. */
 static void gather_source(struct packing *k, const char *path, const char *place, bool follow)
 {
         struct stat st;
@@ -322,6 +325,7 @@ static void sort_items(struct packing *k)
 
 /* --- hashing ---------------------------------------------------------------------------------- */
 
+/* Hashes the file. 0, -ESTALE when the file has changed meanwhile, or -errno. */
 static int hash_contents(struct packing *k, struct manifest_item *it, int fd, void *buffer)
 {
         uint64_t size = 0;

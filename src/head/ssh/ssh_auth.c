@@ -65,6 +65,8 @@ static bool prepare_agent(struct ssh_auth *auth, ssh_session session)
         return fd >= 0;
 }
 
+/* Offers the keys in files, then all keys of the ssh-agent. Called again until the answer is not
+ * SSH_AUTH_AGAIN. */
 static int try_keys(struct ssh_auth *auth, ssh_session session)
 {
         const struct ssh_target *target = auth->target;
@@ -169,6 +171,7 @@ static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys
                 buf_appends(out, "offered   nothing\n");
 }
 
+/* Appends the methods that the server accepts, as evidence of a refused login. */
 static void list_methods(int methods, struct buf *out)
 {
         static const struct {
@@ -192,6 +195,7 @@ static void list_methods(int methods, struct buf *out)
         buf_appends(out, "\n");
 }
 
+/* Returns the most probable step that would let the login succeed. */
 static const char *choose_advice(const struct ssh_auth *auth)
 {
         const struct ssh_target *target = auth->target;

@@ -47,6 +47,7 @@ static void on_proxy_exit(uv_process_t *proxy UNUSED, int64_t status UNUSED, int
         /* Nothing to do: the end of the socket is reported with a reason. */
 }
 
+/* Starts ProxyCommand, whose standard input and output are the connection. */
 static void start_proxy_command(struct ssh_hop *h)
 {
         char shell[] = "/bin/sh", flag[] = "-c";
@@ -91,6 +92,8 @@ static bool is_penalized(const struct ssh_hop *h)
         return strstr(h->connect.greeting, "Not allowed at this time") != NULL;
 }
 
+/* Explains a connection that the server has closed before the login: a penalty after failed logins,
+ * or MaxStartups. */
 static void fail_dropped_handshake(struct ssh_hop *h)
 {
         struct link_failure why = { .phase = LINK_KEX, .cause = LINK_DROPPED };

@@ -99,6 +99,7 @@ static void on_dial_timeout(uv_timer_t *timer)
                 finish_dial(d); /* all attempts failed */
 }
 
+/* Sets the socket to send small packets at once, and the kernel to notice a dead peer. */
 static void set_dial_options(int fd, int unanswered_ms)
 {
         const struct {

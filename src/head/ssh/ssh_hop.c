@@ -174,6 +174,7 @@ void ssh_hop_enter(struct ssh_hop *h, enum ssh_hop_state state, enum link_phase 
                 uv_timer_stop(&h->timer);
 }
 
+/* Explains a timeout by the phase in which the time ran out. */
 static void fail_timed_out(struct ssh_hop *h)
 {
         int port = h->target->host.port;
@@ -239,6 +240,7 @@ static void on_hop_socket(uv_poll_t *poll, int status, int events UNUSED)
         ssh_hop_run(h);
 }
 
+/* Polls the socket for the events that libssh needs next. */
 static void arm_hop_poll(struct ssh_hop *h)
 {
         int events = UV_READABLE, pending, on = 1;
@@ -364,6 +366,7 @@ static void on_stream_ready(void *ctx)
 static const struct ssh_stream_ops exec_ops = { .noise = on_exec_noise, .ready = on_stream_ready };
 const struct ssh_stream_ops ssh_hop_stream_ops = { .ready = on_stream_ready };
 
+/* After the login: a jump host is up, any other host gets the command. */
 static void start_exec(struct ssh_hop *h)
 {
         struct ssh_stream_order order = { .command = ssh_site_options(h->hops->site)->command,
@@ -390,6 +393,8 @@ static void start_exec(struct ssh_hop *h)
         ssh_hop_enter(h, HOP_EXEC, LINK_EXEC, ssh_hop_timeout(h));
 }
 
+/* Goes on with the login. A refusal is remembered for the server, so other hops do not repeat the
+ * attempt. */
 static void step_auth(struct ssh_hop *h)
 {
         struct link_failure why = { .phase = LINK_AUTH };
@@ -463,6 +468,8 @@ static int pump_exec(struct ssh_hop *h)
         return 0;
 }
 
+/* Moves bytes of the command, of jumps and of the forwarded agent, PUMP_ROUNDS at most, so that a
+ * flood on one session does not starve the others of the thread. */
 static void step_up(struct ssh_hop *h)
 {
         struct ssh_stream *exec = h->session.exec;

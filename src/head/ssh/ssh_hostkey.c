@@ -15,6 +15,8 @@
 
 #include "base/buf.h"
 
+/* Hands the lists of algorithms to libssh. 0, or negative with @err: libssh knows none of a
+ * list. */
 static int set_session_algorithms(ssh_session s, const struct ssh_target *target, struct error *err)
 {
         static const struct {
@@ -119,6 +121,7 @@ static void describe_unknown_key(const struct ssh_target *target, const struct o
         buf_finish(&out);
 }
 
+/* Explains why the key is not accepted, with both keys to compare. Returns -1. */
 static int refuse_hostkey(const struct ssh_target *target, const struct offered_key *key,
                           enum known_verdict verdict, const char *where, const char *known_blob,
                           struct link_failure *why)
@@ -179,6 +182,8 @@ static bool is_users_key(const struct ssh_target *target, ssh_key key)
         return false;
 }
 
+/* Decides on the offered key; stores a new key with --host-key accept-new, and writes the line to
+ * @ret_stored. 0, or -1 with @why. */
 static int classify_hostkey(struct ssh_site *site, const struct ssh_target *target,
                             const struct offered_key *key, char *ret_stored, size_t size,
                             struct link_failure *why)

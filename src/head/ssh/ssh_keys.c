@@ -52,6 +52,7 @@ void ssh_keys_free(struct ssh_keys *keys)
         free(keys);
 }
 
+/* Returns the type as ssh-keygen(1) prints the type behind a fingerprint. */
 static const char *key_type_name(ssh_key key)
 {
         static const char *const names[] = {
@@ -138,6 +139,7 @@ static bool is_exposed(struct ssh_identity *id, const char *path)
         return true;
 }
 
+/* Reads a private key, or at least the public half. */
 static void load_private_key(struct ssh_identity *id, const char *path)
 {
         bool asked = false;

@@ -51,6 +51,7 @@ static bool is_local_address(const struct sockaddr *a)
         return IN6_IS_ADDR_LINKLOCAL(v6) || IN6_IS_ADDR_LOOPBACK(v6);
 }
 
+/* Finds the addresses for BindInterface. 0, or negative with @err. */
 static int find_source_interface(struct ssh_source *s, struct error *err)
 {
         struct ifaddrs *all;

@@ -68,6 +68,8 @@ struct ssh_stream {
         bool active;
 };
 
+/* Sends bytes of the server to our process. Returns how many are done with; all when our process is
+ * gone. */
 static ssize_t send_to_local(struct ssh_stream *s, const void *data, size_t len)
 {
         ssize_t n;
@@ -88,6 +90,8 @@ static ssize_t send_to_local(struct ssh_stream *s, const void *data, size_t len)
         return (ssize_t)len;
 }
 
+/* Returns how many bytes were taken: libssh keeps the others, and so does not open the server's
+ * window further while our process does not read. */
 static int on_channel_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void *data,
                            uint32_t len, int is_stderr, void *ctx)
 {
@@ -270,6 +274,8 @@ static bool read_local(struct ssh_stream *s)
         return false;
 }
 
+/* Moves bytes of our process to the server, as far as the server's window allows, and the end of
+ * the bytes behind them. */
 static void pump_to_remote(struct ssh_stream *s)
 {
         for (int i = 0; i < TURNS && remote_is_writable(s); i++) {

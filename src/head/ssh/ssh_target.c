@@ -212,6 +212,8 @@ static void set_lookup_failure(struct link_failure *why, enum link_cause cause, 
         snprintf(why->detail, sizeof(why->detail), "%.*s", (int)sizeof(why->detail) - 1, detail);
 }
 
+/* Resolves the name. 0, or -1 with @why, which has HostName where the configuration gives another
+ * name. */
 static int find_addresses(struct ssh_target *r, struct link_failure *why)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = r->host.family };
@@ -236,6 +238,8 @@ static int find_addresses(struct ssh_target *r, struct link_failure *why)
         return -1;
 }
 
+/* Expands the lists of the configuration (+, - and ^) to names known to the library. 0, or -1 with
+ * @why. */
 static int find_algorithms(struct ssh_target *r, struct link_failure *why)
 {
         char fact[sizeof(why->fact)];
@@ -338,6 +342,7 @@ static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, in
         return e;
 }
 
+/* Finds the jump host, which all hosts behind share. 0, or -1 with @why. */
 static int find_via(struct ssh_site *site, struct ssh_target *r, const char *jumps, int depth,
                     struct link_failure *why)
 {
@@ -423,6 +428,8 @@ char *ssh_site_notice(struct ssh_site *site, enum link_notice *ret_kind)
         return text;
 }
 
+/* Gathers everything that a login needs, in a thread of the pool: configuration, addresses or jump
+ * hosts, keys and known keys. 0, or -1 with @why. */
 static int find_target(struct ssh_site *site, const struct ssh_host_request *request,
                        const char *jumps, int depth, struct ssh_target **ret,
                        struct link_failure *why)

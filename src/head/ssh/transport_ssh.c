@@ -176,6 +176,7 @@ static void send_event(void *ctx, const struct ssh_hop_event *event)
 
 /* ---- in the workers ---- */
 
+/* In a worker's thread: takes the commands of the main loop. */
 static void on_commands(uv_async_t *async)
 {
         struct ssh_worker *w = container_of(async, struct ssh_worker, commands.async);
@@ -206,6 +207,8 @@ static void *run_ssh_worker(void *arg)
 
 /* ---- in the main thread ---- */
 
+/* Starts a thread with a loop of its own for sessions: the cryptography of a thousand logins needs
+ * several cores. */
 static int start_ssh_worker(struct ssh_transport *t, struct error *err)
 {
         struct ssh_worker *w = xcalloc(1, sizeof(*w));
@@ -288,6 +291,8 @@ static void send_notices(struct ssh_link *l)
         }
 }
 
+/* The lookup has ended: hands the link to a worker, unless the link was closed, or has failed by
+ * time. */
 static void on_target_found(struct thread_pool_work *work, int status)
 {
         struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
@@ -429,6 +434,7 @@ static void on_events(uv_async_t *async)
         }
 }
 
+/* Queues the link; at most ssh.fanout logins are under way at once. */
 static struct link *ssh_open(struct transport *transport, const struct link_target *to,
                              const struct link_callbacks *cb, void *ctx, struct error *err)
 {
@@ -454,6 +460,7 @@ static struct link *ssh_open(struct transport *transport, const struct link_targ
         return &l->link;
 }
 
+/* Closes the link, wherever the login has come to. DID_CLOSE ends the link in the main loop. */
 static void ssh_close(struct link *link)
 {
         struct ssh_link *l = container_of(link, struct ssh_link, link);
@@ -472,6 +479,8 @@ static void ssh_close(struct link *link)
         leave_window(l);
 }
 
+/* Stops the workers and waits for their threads. The transport is freed when no lookup is left in
+ * the pool. */
 static void ssh_destroy(struct transport *transport)
 {
         struct ssh_transport *t = container_of(transport, struct ssh_transport, transport);

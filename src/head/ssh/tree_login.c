@@ -81,6 +81,8 @@ static void limit_algorithms(const struct ssh_host_algorithms *a, struct strv *a
                 strv_pushf(argv, "-oRequiredRSASize=%d", a->rsa_bits);
 }
 
+/* Builds the ssh command for a parent node: everything that the head's configuration decides is an
+ * option, because the node's configuration may differ. */
 static void build_node_command(const struct tree_login *login, const struct ssh_host *h,
                                bool accept_new, bool has_children, struct strv *argv)
 {
@@ -106,6 +108,8 @@ static void build_node_command(const struct tree_login *login, const struct ssh_
         strv_push(argv, careful.command);
 }
 
+/* Fills in the order for a parent: the command, and the known keys of the host, so that the parent
+ * trusts no key that the head would not. 0, or negative with @err. */
 static int find_tree_login(struct tree_login *login, const struct link_target *to,
                            struct child_agent_order *ret, struct error *err)
 {

@@ -283,6 +283,8 @@ static void spell_name(char *ret, size_t size, const char *name, int port)
         ssh_name_lower(ret);
 }
 
+/* Collects the keys of a name: plain names by a hash table, patterns and hashed names one by one,
+ * as each hashed name has a salt of its own. */
 static void find_known_name(const struct known_hosts *kh, const char *name, int port,
                             struct known_set *set)
 {

@@ -110,6 +110,8 @@ static int load_krl_strings(struct revoked_keys *rk, const char *file, struct kr
         return 0;
 }
 
+/* Reads a section of keys or hashes. Certificates of hosts are not accepted at all, so their
+ * section is passed over; an unknown section is an error, since a revoked key must not pass. */
 static int load_krl_section(struct revoked_keys *rk, const char *file, unsigned type,
                             struct krl_cursor c, struct error *err)
 {
@@ -135,6 +137,7 @@ static int load_krl_section(struct revoked_keys *rk, const char *file, unsigned 
         }
 }
 
+/* Reads a KRL (OpenSSH's PROTOCOL.krl). Signatures are passed over. */
 static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor c,
                     struct error *err)
 {
@@ -160,6 +163,7 @@ static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor
         return r == 0 && c.short_of ? err_set(err, EINVAL, "a damaged KRL") : r;
 }
 
+/* Reads lines of public keys. Any other line makes the whole file unusable. */
 static int load_revoked_text(struct revoked_keys *rk, const char *file, char *text, size_t len,
                              struct error *err)
 {
@@ -182,6 +186,7 @@ static int load_revoked_text(struct revoked_keys *rk, const char *file, char *te
         return 0;
 }
 
+/* Reads a file of RevokedHostKeys; a failure is kept, and refuses every key. */
 static void load_revoked_file(struct revoked_keys *rk, const char *file)
 {
         struct error err = { 0 };

@@ -82,6 +82,8 @@ static void note_proxy(struct config_lookup *l, const struct config_line *line)
                 *at = line;
 }
 
+/* Notes a line that holds for the host. HostName is expanded at once, because later Match lines
+ * compare the name. */
 static int apply_line(struct config_lookup *l, const struct config_line *line, struct error *err)
 {
         struct ssh_host *h = l->host;
@@ -105,6 +107,8 @@ static int apply_line(struct config_lookup *l, const struct config_line *line, s
         return 0;
 }
 
+/* Applies a line, or decides whether the lines below a Host or Match hold. 0, or negative with
+ * @err. */
 static int walk_line(struct config_lookup *l, size_t i, struct error *err)
 {
         const struct config_line *line = &l->config->lines[i];
@@ -216,6 +220,7 @@ static int complete_files(const struct config_lookup *l, const char *keyword, co
         return r;
 }
 
+/* Fills in the files of known and of revoked keys, in the order of ssh(1). */
 static int complete_known_hosts(const struct config_lookup *l, struct error *err)
 {
         static const char *const user[] = { "~/.ssh/known_hosts", "~/.ssh/known_hosts2" };
@@ -245,6 +250,8 @@ static int expand_proxy(const struct config_lookup *l, const struct config_line 
         return config_wrap_place(err, line->file, line->number, line->keyword->name);
 }
 
+/* Fills in ProxyJump, without a comment at the end, and ProxyCommand, where # belongs to the
+ * command. */
 static int complete_proxy(const struct config_lookup *l, struct error *err)
 {
         int r = 0;
@@ -346,6 +353,8 @@ static void complete_words(const struct config_lookup *l)
         complete_login(l);
 }
 
+/* Fills in @host from the lines found; the user comes before the rest, since %r expands to the
+ * user. */
 static int complete_host(struct config_lookup *l, struct error *err)
 {
         struct ssh_host *h = l->host;

@@ -244,6 +244,7 @@ static int load_config_line(struct ssh_config *c, struct config_file *f, const c
         return r;
 }
 
+/* Reads the lines of a file; an Include is read in place. */
 static int load_config_text(struct ssh_config *c, struct config_file *f, char *text, size_t len,
                             struct error *err)
 {

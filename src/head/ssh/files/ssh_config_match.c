@@ -210,6 +210,7 @@ static int command_holds(struct config_lookup *l, const char *text, struct error
         return r;
 }
 
+/* Whether a criterion of Match holds, before a negation. Negative with @err: cannot be decided. */
 static int criterion_holds(struct config_lookup *l, const struct criterion *c, struct error *err)
 {
         const char *name = l->hostname ? l->hostname : l->request->alias;
@@ -263,6 +264,8 @@ static int match_holds(struct config_lookup *l, const struct strv *args, struct 
         return r < 0 ? r : holds;
 }
 
+/* Whether a Host line holds: a negated pattern that matches excludes the host, whatever else
+ * matches. */
 static int host_holds(const struct config_lookup *l, const struct strv *patterns)
 {
         const char *name = l->final ? l->hostname : l->request->alias;
