@@ -211,6 +211,8 @@ static int describe_denied(struct fault *f, const char *path, const char *noun, 
         return 0;
 }
 
+/* Describes a file by the first bytes: interpreter of a script, or machine and loader of a program.
+ * Returns the errno, 0 = no fault found. */
 static int describe_content(struct fault *f, int fd, const char *noun, int depth, int error)
 {
         CLEANUP(free_textp) char *helper = read_interpreter(fd);
@@ -231,6 +233,8 @@ static int describe_content(struct fault *f, int fd, const char *noun, int depth
         return helper ? describe_helper(f, helper, "loader", noun, depth, error) : 0;
 }
 
+/* Describes a file, or the file that the kernel starts in place of the file. Returns the errno, 0 =
+ * no fault found. */
 static int describe_file(struct fault *f, const char *path, const char *noun, int depth, int error)
 {
         CLEANUP(fd_closep) int fd = -1;

@@ -234,6 +234,8 @@ pid_t fork_without_signals(void)
         return pid;
 }
 
+/* Forks with all signals blocked, until child_main() has reset the handlers. Returns the pid, or
+ * -errno. */
 static pid_t fork_child(struct spawn_child *c)
 {
         struct clone_args args = { .flags = CLONE_CLEAR_SIGHAND |

@@ -148,6 +148,7 @@ hn_status hn_store_compare_set(hn_store *store, const char *key, const void *exp
         return status;
 }
 
+/* Sends a request with several keys, each with the prefix of the store in front. */
 static hn_status call_with_keys(enum store_op op, hn_store *store, const char *const *keys,
                                 size_t n, int64_t timeout_ms, struct conn_answer *ret)
 {

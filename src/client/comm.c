@@ -217,6 +217,8 @@ void hn_comm_free(hn_comm *comm)
         free(comm);
 }
 
+/* Refuses arguments that the backend would not check, and calls after a failure: the ranks no
+ * longer agree on the number of calls. */
 static hn_status check_call(const hn_comm *comm, const struct collective_call *call)
 {
         if (!comm)

@@ -182,6 +182,8 @@ hn_status hn_all_gather_bytes(hn_group *group, const void *send, size_t len, voi
         return status;
 }
 
+/* Checks that the list names existing ranks once each, this rank among them: other ranks would wait
+ * for a wrong member. */
 static hn_status check_member_ranks(const struct process *process, const int *ranks, int n)
 {
         char *seen = calloc((size_t)process->world_size, 1);

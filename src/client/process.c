@@ -47,6 +47,7 @@ static const struct env_names torchrun = { "torchrun",   "WORLD_SIZE",
                                            "LOCAL_RANK", "GROUP_WORLD_SIZE",
                                            "GROUP_RANK", "TORCHELASTIC_RESTART_COUNT" };
 
+/* Reads a variable of the launcher. HN_ERR_NOT_LAUNCHED: not set. */
 static hn_status read_env_number(const char *launcher, const char *name, int least, int most,
                                  int *ret)
 {
@@ -66,6 +67,8 @@ static hn_status read_env_number(const char *launcher, const char *name, int lea
         return HN_OK;
 }
 
+/* Fills in ranks and sizes from the variables of hnlaunch or of torchrun, checked against each
+ * other. */
 static hn_status read_environment(struct process *s, const struct env_names *n)
 {
         hn_status st = read_env_number(n->launcher, n->world_size, 1, INT_MAX, &s->world_size);

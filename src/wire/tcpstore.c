@@ -129,6 +129,8 @@ static int reject_number(const struct tcpstore_parser *p, unsigned char number, 
         return err_set(err, EPROTO, "unknown TCPStore command %u", number);
 }
 
+/* Chooses between the dialects that begin with the same numbers, as late as possible: some commands
+ * decide, others are equal in both. */
 static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
                          struct error *err)
 {
@@ -261,6 +263,8 @@ static int parse_command_item(struct tcpstore_parser *p, const struct buf *in, b
         return r;
 }
 
+/* Parses a counted list of keys, or of keys and values. 1, 0: more bytes must come, negative with
+ * @err. */
 static int parse_command_list(struct tcpstore_parser *p, const struct buf *in, bool pairs,
                               struct error *err)
 {
@@ -310,6 +314,8 @@ static int parse_command_field(struct tcpstore_parser *p, const struct buf *in, 
         return parse_command_list(p, in, field == PAIRS, err);
 }
 
+/* Parses the fields of a command, and goes on where the bytes ended last time. Returns as
+ * parse_command_list(). */
 static int parse_command_fields(struct tcpstore_parser *p, const struct buf *in, struct error *err)
 {
         while (ops[p->command.op].fields[p->step] != END) {

@@ -143,6 +143,7 @@ static void add_object(struct elf_walk *w, struct elf_object o)
         w->objects[w->n++] = o;
 }
 
+/* Lists a library once, and queues the file, if found, for the walk. */
 static void add_library(struct elf_walk *w, size_t by, const char *name)
 {
         struct elf_closure *c = w->out;

@@ -101,6 +101,7 @@ static void split_folders(struct strv *folders, char *text, const char *path)
         }
 }
 
+/* Fills in names and folders. DT_RUNPATH replaces DT_RPATH, as in ld.so(8). */
 static void read_entries(struct elf_libs *ret, const struct elf *e, const char *path)
 {
         uint64_t strings = find_strings(e), folders = 0;

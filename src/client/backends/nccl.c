@@ -76,6 +76,8 @@ static void pop_context(void)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+/* Ends the communicator: finalized when the peers take part in time, else aborted, so that no
+ * process waits for ever at exit. */
 static void nccl_destroy(void *self)
 {
         struct nccl_comm *c = self;
@@ -115,6 +117,8 @@ static hn_status join_comm(struct nccl_comm *c, hn_group *group)
         return hn_nccl_comm_init_card(group, &card, NULL, c->timeout_ms, &c->comm);
 }
 
+/* Joins the ranks of the group to a communicator. The context of the device is pushed only for the
+ * call: the program may use another. */
 static hn_status nccl_create(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret)
 {
         hn_status status = nccl_calls_find();
@@ -169,6 +173,8 @@ static hn_status check_memory(const void *memory)
                 "(cudaMalloc), `gloo` host memory");
 }
 
+/* Waits for the GPU by asking, not by a blocking call, to see a failed communicator or the timeout
+ * meanwhile. */
 static hn_status wait_stream(const struct nccl_comm *c)
 {
         int64_t begun = hn_nccl_now();
@@ -294,6 +300,7 @@ static ncclResult_t end_group(ncclResult_t result)
         return is_accepted(result) ? ended : result;
 }
 
+/* Sends and receives of one group run together, so no order of ranks can block. */
 static hn_status nccl_all_to_all(void *self, const void *in, void *out, size_t bytes)
 {
         struct nccl_comm *c = self;
@@ -318,6 +325,7 @@ static hn_status nccl_all_to_all(void *self, const void *in, void *out, size_t b
         return finish_nccl_work(c, "ncclSend and ncclRecv", result);
 }
 
+/* Sends and receives at once, either may be missing. */
 static hn_status nccl_exchange(void *self, const void *in, int to, void *out, int from,
                                size_t bytes)
 {

@@ -67,6 +67,7 @@ static void find_nccl(void)
                          "the NCCL here has no %s: it must be 2.14 or newer", lacks);
 }
 
+/* Loads the driver once; a failure is kept as text for each later call. */
 static void find_cuda(void)
 {
         void *library = dlopen("libcuda.so.1", RTLD_NOW);

@@ -133,6 +133,8 @@ static void accept_reply(struct conn *c, struct store_reply *reply)
         pthread_cond_broadcast(&c->changed);
 }
 
+/* Queues an event for hn_event_poll(), in place of the oldest when the queue is full. The first
+ * failure is kept, and waiting calls wake up to see the failure. */
 static void accept_event(struct conn *c, const struct store_event *from)
 {
         hn_event *e;

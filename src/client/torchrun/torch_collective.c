@@ -67,6 +67,7 @@ static uint64_t hash_members(const struct torch_collective *m)
         return h;
 }
 
+/* Returns the count of collectives of @base, made at the first; NULL: out of memory. */
 static struct torch_round *find_round(struct torch_store *s, const char *base)
 {
         struct torch_round *r = s->rounds;
@@ -387,6 +388,9 @@ static hn_status describe_missing(struct torch_collective *m, int64_t timeout_ms
         return HN_ERR_TIMEOUT;
 }
 
+/* A collective with keys of PyTorch's store alone: the last arrival writes the result, the others
+ * wait for the key. A rank that gives up withdraws the arrival, unless the result has come
+ * meanwhile. */
 static hn_status run_collective(struct torch_collective *m, int64_t timeout_ms,
                                 struct conn_answer *ret)
 {

@@ -112,6 +112,7 @@ static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
                          KEY_FORMAT(req->keys[first]), (double)deadline_span(timeout_ms) / 1000);
 }
 
+/* Checks for keys, or waits until all are there. */
 static hn_status call_torch_keys(struct torch_store *s, const struct store_request *req,
                                  int64_t timeout_ms, struct conn_answer *ret)
 {
@@ -213,6 +214,7 @@ static void format_report(struct buf *b, struct bytes kind, struct bytes text)
         buf_finish(&sentence);
 }
 
+/* Writes the error file of torchrun, which then shows the text as the root cause. */
 static hn_status write_report(struct torch_store *s, struct bytes kind, struct bytes text)
 {
         struct buf b = BUF_INIT;
@@ -230,6 +232,7 @@ static hn_status write_report(struct torch_store *s, struct bytes kind, struct b
         return HN_OK;
 }
 
+/* Maps a request of libhnlaunch to calls of PyTorch's store. */
 static hn_status dispatch_torch_request(struct torch_store *s, const struct store_request *req,
                                         int64_t timeout_ms, struct conn_answer *ret)
 {

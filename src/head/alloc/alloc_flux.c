@@ -163,6 +163,7 @@ static int read_flux_resources(struct alloc_reader *r, const json_t *root, bool 
         return add_flux_hosts(r, &ranks, &names.names, ret_gpus);
 }
 
+/* Reads the resources of the Flux instance (R, RFC 20). 0, or -EINVAL with errors in diags. */
 static int read_flux_allocation(struct alloc_reader *r)
 {
         json_auto_t *root = NULL;

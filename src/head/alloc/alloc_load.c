@@ -81,6 +81,7 @@ static int read_surroundings(struct surroundings *s, enum alloc_from from, bool 
         return r;
 }
 
+/* Adds the error when a command or a file of the manager cannot be read. Returns -EINVAL. */
 static int complain_surroundings(enum alloc_from from, const char *path, const struct error *err,
                                  int error, struct diags *d)
 {

@@ -91,6 +91,8 @@ static int add_ray_nodes(struct alloc_reader *r, const json_t *nodes, bool *ret_
         return r->hosts->n ? 0 : complain_no_slots(r);
 }
 
+/* Reads the nodes that the program in Ray's Python has printed. 0, or -EINVAL with errors in
+ * diags. */
 static int read_ray_allocation(struct alloc_reader *r)
 {
         json_auto_t *root = NULL;

@@ -62,6 +62,8 @@ static int check_first_host(struct alloc_reader *r, const char *own)
         return -EINVAL;
 }
 
+/* Reads the hosts from SM_HOSTS, or from the file of the container. 0, or -EINVAL with errors in
+ * diags. */
 static int read_sagemaker_allocation(struct alloc_reader *r)
 {
         const struct alloc_input *in = r->in;

@@ -216,6 +216,8 @@ static int read_group(struct alloc_reader *r, const struct slurm_names *n, bool 
         return 0;
 }
 
+/* Reads the groups of a heterogeneous job, under the old or the new names, or the only group. 0, or
+ * -EINVAL. */
 static int read_groups(struct alloc_reader *r, bool gpus, const char **from)
 {
         bool het = is_slurm_set(r, "SLURM_HET_SIZE"), pack = is_slurm_set(r, "SLURM_PACK_SIZE");
@@ -254,6 +256,8 @@ static bool cgroup_is_of_job(const char *cgroup, const char *job)
         return false;
 }
 
+/* Refuses variables of Slurm that belong to another machine, such as those that ssh has sent along.
+ * 0, or -EINVAL. */
 static int check_slurm_place(struct alloc_reader *r, const char *job)
 {
         const char *submitter = alloc_variable(r->in->env, "SLURM_SUBMIT_HOST");
@@ -274,6 +278,7 @@ static int check_slurm_place(struct alloc_reader *r, const char *job)
         return -EINVAL;
 }
 
+/* Refuses an allocation whose time is over, in a shell that has outlived the job. 0, or -EINVAL. */
 static int check_slurm_end(struct alloc_reader *r, const char *job)
 {
         const char *end = alloc_variable(r->in->env, "SLURM_JOB_END_TIME");

@@ -247,6 +247,8 @@ static void on_answer(void *ctx, int key)
                 say("hnlaunch: goes on\n");
 }
 
+/* Ctrl-C asks what to do, because the run goes on without this process; a second Ctrl-C detaches.
+ * Ctrl-\ shows the ranks. */
 static void on_attach_signal(uv_signal_t *s, int signo)
 {
         struct attach *a = s->data;
@@ -349,6 +351,7 @@ static bool load_ranks(struct attach *a, const json_t *record)
         return a->plan.n_nodes;
 }
 
+/* Returns the ranks to be shown, by --show here or of the run; NULL = all. */
 static bool *choose_shown(const struct attach *a, const json_t *record)
 {
         const char *show =
@@ -383,6 +386,8 @@ static const char *choose_template(const struct attach *a, const json_t *record)
 
 /* --- from the first byte to the last ---------------------------------------------------------- */
 
+/* Shows the output of the run, by the same printer as the run's own, until the run ends or the user
+ * detaches. */
 static void follow_run(struct attach *a, const json_t *record)
 {
         bool *shown = choose_shown(a, record);
@@ -424,6 +429,8 @@ static bool is_ignored(int signo)
         return signo != SIGTERM && sigaction(signo, NULL, &was) == 0 && was.sa_handler == SIG_IGN;
 }
 
+/* Opens loop, thread and signal handlers. Signals that this process was told to ignore stay
+ * ignored. */
 static int open_attach(struct attach *a, struct error *err)
 {
         int r = uv_loop_init(&a->loop);

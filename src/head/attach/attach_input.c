@@ -115,6 +115,8 @@ static void read_input(struct attach_input *in)
                 say_after_entry(in->from);
 }
 
+/* Passes a piece of standard input on when the run has room: input is read only as fast as the rank
+ * reads. */
 static void on_run_writable(uv_poll_t *h, int status UNUSED, int events UNUSED)
 {
         struct attach_input *in = h->data;

@@ -115,6 +115,8 @@ static struct filter_item take_filter_item(const char *spec, size_t *at)
 
 /* ---- applying ---- */
 
+/* Adds an error for a name that is not in the list, with the nearest name; beyond MAX_ERRORS errors
+ * are only counted. */
 static void complain_unknown_host(struct filter *f, const struct filter_item *item,
                                   const char *name)
 {
@@ -182,6 +184,7 @@ static void apply_names(struct filter *f, const struct filter_item *item, const 
         }
 }
 
+/* Applies HOSTS or HOSTS:SLOTS to the named hosts. */
 static void apply_item(struct filter *f, const struct filter_item *item)
 {
         const char *name = f->spec + item->at;
@@ -214,6 +217,7 @@ static void filter_finish(struct filter *f)
         free(f->part);
 }
 
+/* Applies all values of an option. Items are separated by commas, or by @ as in DeepSpeed. */
 static void apply_specs(struct filter *f, struct hosts *h, const struct strv *specs, bool exclude,
                         struct diags *d)
 {
@@ -259,6 +263,7 @@ static void drop_hosts(struct hosts *h, const struct filter *include, bool all,
         free(keep);
 }
 
+/* Keeps the first hosts of the list (--nodes). 0, or -EINVAL with an error in @d. */
 static int keep_first_nodes(struct hosts *h, int nodes, struct diags *d)
 {
         bool *keep;

@@ -88,6 +88,7 @@ static int check_user(const char *text, size_t len, struct range_error *e)
         return check_letters("user name", text, 0, len, false, e);
 }
 
+/* Whether the text is an IPv6 address, perhaps with a zone (fe80::1%eth0). */
 static bool is_ipv6(const char *text, size_t len)
 {
         char copy[INET6_ADDRSTRLEN];

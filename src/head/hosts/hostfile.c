@@ -49,6 +49,8 @@ static size_t find_word_end(const struct parser *p, size_t at, bool key)
         return at + strcspn(p->t.plain + at, key ? " \t\v\f\r\n=" : " \t\v\f\r\n");
 }
 
+/* Adds an error for a key, with the nearest key or the reason why a key of another launcher has no
+ * effect. */
 static void complain_unknown_key(struct parser *p, struct text_range at, const char *name,
                                  enum host_attr attr)
 {
@@ -68,6 +70,7 @@ static void complain_unknown_key(struct parser *p, struct text_range at, const c
                              "tags; a word is spare");
 }
 
+/* Adds an error for a word without =, with the most probable meaning. */
 static void complain_stray_word(struct parser *p, struct text_range at)
 {
         const char *text = p->t.text + at.at;
@@ -150,6 +153,8 @@ static void parse_word(struct parser *p, size_t at, size_t len)
                 p->spec.given[i].at += at;
 }
 
+/* Compares slots=, max_slots= and gpus= of a line; max_slots= alone also sets the slots, as in Open
+ * MPI. */
 static void check_slots(struct parser *p)
 {
         const struct text_range *given = p->spec.given;
@@ -266,6 +271,7 @@ static void finish_line(struct parser *p)
         host_spec_finish(&p->spec);
 }
 
+/* Parses a line: a host, then keys. Errors do not end the line, so that all are told at once. */
 static void parse_line(struct parser *p)
 {
         size_t end = hostfile_text_line_end(&p->t, p->t.line),

@@ -230,6 +230,8 @@ struct name_part {
         size_t group;
 };
 
+/* Splits a name around the last number, by which hosts_fold() joins names; no digits: the name
+ * stands alone. */
 static struct name_part split_name(const char *name)
 {
         size_t end = strlen(name), start;

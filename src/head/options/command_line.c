@@ -186,6 +186,8 @@ static int refuse_misplaced(struct diags *d, const struct options *o, const stru
         return -EINVAL;
 }
 
+/* Adds the error for a letter: an option of another command, a letter with several meanings
+ * elsewhere, or an option of another launcher. Returns -EINVAL. */
 static int unknown_letter(struct line *l, char letter)
 {
         const char word[] = { '-', letter, '\0' };

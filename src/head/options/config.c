@@ -49,6 +49,8 @@ static void show_line(struct ini_reader *r, struct diag *diag, const char *word,
 
 /* ---- lines ---- */
 
+/* Takes the next line, also the last one without a newline. inih gets the lines from here, since
+ * packaged builds of inih cut long values. */
 static bool take_ini_line(struct ini_reader *r)
 {
         const char *stop;
@@ -270,6 +272,7 @@ static const char *section_with_name(const char *name, bool job)
         return NULL;
 }
 
+/* Warns of an unknown key; in a job file, which belongs to this version of hnlaunch, an error. */
 static void tell_unknown_config_key(struct ini_reader *r, const char *key, const char *name)
 {
         bool job = r->level == LEVEL_JOB;

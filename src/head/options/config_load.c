@@ -58,6 +58,7 @@ static void load_file(const struct load *l, enum level level, const char *path)
 
 /* ---- the job file ---- */
 
+/* Reads the job file. Only a regular file: a pipe could not be read again by rerun. */
 static void load_job(const struct load *l)
 {
         CLEANUP(free_textp) char *text = NULL;

@@ -29,6 +29,7 @@ static const char *const logind_files[] = {
         "/etc/systemd/logind.conf.d/*.conf",
 };
 
+/* Takes a setting of logind.conf(5); later files replace earlier ones. */
 static int read_setting(void *ctx, const char *section, const char *name, const char *value)
 {
         struct logind_rule *rule = ctx;

@@ -464,6 +464,8 @@ static void set_begun(struct recorder *r)
         pthread_mutex_unlock(&r->lock);
 }
 
+/* The thread of the recorder: writes batches until the run ends, and removes old runs at the
+ * beginning and, for a large run, at the end. */
 static void *run_recorder(void *arg)
 {
         struct recorder *r = arg;

@@ -55,6 +55,8 @@ static void remove_stale_socket(const char *path)
                 unlink(path);
 }
 
+/* Connects to the socket of a run. Returns the descriptor, or negative with @err. A socket without
+ * a listener is removed. */
 static int connect_run(const char *path, struct error *err)
 {
         struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -287,6 +289,7 @@ static enum run_state find_run_state(struct run *r)
                                             : RUN_LOST;
 }
 
+/* Adds a run that is known only by its records, unless listed already. */
 static void add_from_records(struct run_list *l, const char *name)
 {
         struct error err;

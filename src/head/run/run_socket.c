@@ -61,6 +61,8 @@ static void on_client_closed(uv_handle_t *h)
         free(c);
 }
 
+/* Closes a client. The next to attach may become the owner of standard input; samples for top end
+ * with the last client that looks. */
 static void drop_run_client(struct run_client *c)
 {
         struct run_client **at = &c->server->clients;
@@ -164,6 +166,7 @@ static void drain_by_request(struct run_client *c, const json_t *request)
                 answer_client(c, json_pack("{s:b}", "ok", 1));
 }
 
+/* Carries out a request. Answers that come later (wait, why, top) keep the connection open. */
 static void obey_request(struct run_client *c, const json_t *request)
 {
         struct run_socket *s = c->server;
@@ -215,6 +218,7 @@ static void on_client_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *buf)
         *buf = uv_buf_init(c->line + c->len, (unsigned)(sizeof(c->line) - c->len));
 }
 
+/* Takes whole lines. A line longer than the buffer is no request of ours. */
 static void on_client_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf UNUSED)
 {
         struct run_client *c = stream->data;
@@ -272,6 +276,8 @@ static bool is_own_peer(struct run_client *c)
         return peer.uid == geteuid();
 }
 
+/* A client, of the same user only. The handle does not keep the loop alive, so clients do not delay
+ * the end of a run. */
 static void on_connection(uv_stream_t *listener, int status)
 {
         struct run_socket *s = listener->data;

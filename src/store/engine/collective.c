@@ -336,6 +336,8 @@ static bool add_arrival(struct store *s, struct collective *c, const struct arri
         return false;
 }
 
+/* Ends a collective that can no longer complete. The reason of the first failed rank is told, not
+ * of the rank that is missed here. */
 static void fail_for_lost_rank(struct store *s, struct collective *c, int rank)
 {
         char text[COLLECTIVE_TEXT];

@@ -77,6 +77,8 @@ static void take_wait_out(struct quota *q, struct counter_heap *h, struct counte
         *h = (struct counter_heap){ 0 };
 }
 
+/* Makes the wait and enters it at the key and among the pending requests; all or nothing. NULL: no
+ * room. */
 static struct counter_wait *create_counter_wait(struct store *s, struct request_id id,
                                                 struct store_entry *e, int64_t number)
 {

@@ -117,6 +117,8 @@ static void destroy_wait_group(struct store *s, struct wait_group *g)
         quota_free(&s->table.quota, g, wait_group_size(g->n));
 }
 
+/* Makes the group of all waits for the same keys. Keys without a value get an entry, which the
+ * group holds. NULL: no room. */
 static struct wait_group *create_wait_group(struct store *s, uint8_t op, const struct bytes *keys,
                                             uint32_t n)
 {

@@ -154,6 +154,8 @@ static void describe_timeout(char *to, size_t size, const struct request *r)
                 snprintf(to, size, "key `%.*s` is not there", len, key);
 }
 
+/* Ends a wait whose time is over. The request to the head stays open while other clients of the
+ * node wait for the same answer. */
 static void cancel_waiter(struct waiter *w, const struct store_request *req)
 {
         struct relay_client *c = w->client;

@@ -299,6 +299,8 @@ static bool has_keys_of(const struct request *r, const struct store_request *req
         return true;
 }
 
+/* Joins the waiter to an open request with the same keys, or begins a new one: a thousand ranks of
+ * a node ask the head once. 0, or -ENOMEM. */
 static int attach_shared(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
         struct request *open = relay->recent, *r = NULL;
@@ -330,6 +332,7 @@ static int attach_shared(struct relay *relay, struct waiter *w, const struct sto
         return 0;
 }
 
+/* Holds a small SET back for a moment: all ranks of a node often set a key to the same value. */
 static int attach_small_set(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
         struct bytes body = relay_encode(relay, STORE_NODE, req);
@@ -351,6 +354,7 @@ static int attach_small_set(struct relay *relay, struct waiter *w, const struct 
         return 0;
 }
 
+/* Sends the request for this waiter alone. 0, or negative. */
 static int attach_alone(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
         bool forwarded = op_is(req->op, OP_FORWARDED | OP_COLLECTIVE);

@@ -69,6 +69,7 @@ int dial_answer(struct dial_stream *s, const uint8_t psk[NOISE_KEY],
 
 /* --- records ---------------------------------------------------------------------------------- */
 
+/* Appends a sealed record, encrypted in place. */
 static void put_record(struct dial_stream *s, enum dial_type type, const void *body, size_t len,
                        struct buf *out)
 {
