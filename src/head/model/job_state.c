@@ -19,6 +19,7 @@ static const unsigned char cells[JOB_STATES][JOB_EV_EVENTS] = {
         [JOB_STOPPING] = { [JOB_EV_HURRY] = TO(KILLING),
                            [JOB_EV_EMPTY] = TO(OVER),
                            [JOB_EV_LEAVE] = TO(LEAVING) },
+        /* ENDED, not OVER: after a second order there is no other attempt. */
         [JOB_KILLING] = { [JOB_EV_EMPTY] = TO(ENDED), [JOB_EV_LEAVE] = TO(LEAVING) },
         [JOB_OVER] = { [JOB_EV_AGAIN] = TO(READY), [JOB_EV_LEAVE] = TO(LEAVING) },
         [JOB_ENDED] = { [JOB_EV_LEAVE] = TO(LEAVING) },

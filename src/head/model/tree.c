@@ -33,6 +33,7 @@ void tree_plan(size_t n, size_t k, int *parent)
         size_t *end = xcalloc(n, sizeof(*end));
 
         split_range(TREE_HEAD, 0, n, k, parent, end);
+        /* A parent stands before the children, so end[i] is set when node i is reached. */
         for (size_t i = 0; i < n; i++)
                 split_range((int)i, i + 1, end[i], k, parent, end);
         free(end);
@@ -48,6 +49,7 @@ int *tree_of_hosts(const struct hosts *hosts, size_t k)
                 if (!hosts->v[i].local && !hosts->v[i].spare)
                         members[n++] = i;
         }
+        /* The plan counts members only. */
         plan = xcalloc(n, sizeof(*plan));
         tree_plan(n, k, plan);
         for (size_t i = 0; i < n; i++)
