@@ -79,6 +79,7 @@ static void load_job(const struct load *l)
 
 /* ---- a file of earlier versions ---- */
 
+/* Whether the search for an old .hnlaunch.ini ends here: at a repository, the home or /. */
 static bool is_root_of_project(const char *folder)
 {
         static const char *const marks[] = { ".git", ".hg", ".svn", ".jj" };

@@ -381,6 +381,8 @@ static int suggest_local(const struct options *o)
         return n > 0 && o->nodes < 2 ? n : 4;
 }
 
+/* Adds the error when no host is named. The most frequent reasons are options behind the program,
+ * and a misspelled command. */
 static void check_hosts(const struct options *o, struct diags *d)
 {
         const char *stray = stray_option(o);

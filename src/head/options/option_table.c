@@ -490,6 +490,7 @@ const char *const option_group_titles[OPTION_GROUPS] = {
         [GROUP_OTHER] = "Other",
 };
 
+/* Frees the value of an option by the type in the table, so a new option cannot be forgotten. */
 static void free_field(struct options *o, const struct option_field *field)
 {
         void *at = (char *)o + field->offset;

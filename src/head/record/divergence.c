@@ -103,6 +103,9 @@ static bool is_more_missing(const struct rank_view *a, const struct rank_view *b
         return a->exit_us >= 0 ? a->exit_us < b->exit_us : a->wait.since_us < b->wait.since_us;
 }
 
+/* Most ranks wait in collectives for longer than waits of this run usually take: offers the rank
+ * that does not wait, or waits for something else. When as many wait there, no side is the odd
+ * one. */
 static void look_at_waits(struct divergence_search *s)
 {
         int64_t since = 0, usual = divergence_median(s->usual, s->n_usual);
@@ -148,6 +151,8 @@ static bool has_fallen_silent(const struct divergence_search *s, uint32_t rank)
         return like && divergence_is_half(s, like + 1);
 }
 
+/* Offers the rank that has been silent longest, measured by the rank's usual gap between lines,
+ * while the others write. */
 static void look_at_output(struct divergence_search *s)
 {
         int worst = -1;
@@ -171,6 +176,8 @@ static int64_t find_errors_us(const struct rank_view *r)
         return r->errors.newest_ns ? burst_words_ns(&r->errors) / 1000 : -1;
 }
 
+/* Offers the cause when the cause alone has begun to write to stderr shortly before the end:
+ * warnings of all ranks at once are no sign. */
 static void look_at_errors(struct divergence_search *s)
 {
         const struct rank_view *c = &s->ranks[MAX(s->in->cause_rank, 0)];
@@ -188,6 +195,8 @@ static void look_at_errors(struct divergence_search *s)
                                  "rank %d begins to write to stderr", s->in->cause_rank);
 }
 
+/* Offers ranks that end without following another: by a signal, with a code, or before the last
+ * step. */
 static void look_at_exits(struct divergence_search *s)
 {
         for (int i = 0; i < s->in->n_ranks; i++) {
@@ -214,6 +223,8 @@ static bool is_steady(const struct rank_view *r)
         return r->cpu[0] && r->cpu[0] != '-';
 }
 
+/* Offers ranks whose processes have changed to a state of a few: stopped, in the kernel, idle while
+ * the others compute, or the reverse. */
 static void look_at_processors(struct divergence_search *s)
 {
         static const char *const does[128] = { ['T'] = "is stopped",

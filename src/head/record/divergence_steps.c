@@ -52,6 +52,8 @@ struct step_norm {
         int64_t *delay_us;             /* by rank: the usual delay */
 };
 
+/* Finds the median time of each step in the window, and the usual length of a step. Medians,
+ * because the late rank must not move the norm. */
 static void norm_each_step(const struct divergence_search *s, struct step_norm *norm, int64_t *room)
 {
         int64_t took[DIVERGENCE_WINDOW];
@@ -75,6 +77,8 @@ static void norm_each_step(const struct divergence_search *s, struct step_norm *
         norm->step_us = divergence_median(took, n_took);
 }
 
+/* Finds the usual delay of each rank behind the norm, and the spread of all delays: a rank that is
+ * always last by a second is not late by a second. */
 static void norm_each_rank(const struct divergence_search *s, struct step_norm *norm, int64_t *room)
 {
         size_t all = 0;
@@ -110,6 +114,8 @@ static int64_t due_time(const struct divergence_search *s, const struct step_nor
         return norm->at[next % DIVERGENCE_WINDOW] + MAX(norm->delay_us[rank], INT64_C(0));
 }
 
+/* Offers the rank that should have reached the next step long ago, by the norm of the steps and of
+ * the rank. */
 static void find_late_rank(struct divergence_search *s)
 {
         size_t n = (size_t)s->in->n_ranks, behind = 0;

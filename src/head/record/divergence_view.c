@@ -59,6 +59,8 @@ static void take_wait(struct divergence_search *s, struct rank_view *r, const st
         take_act(s, e);
 }
 
+/* Brings the view of a rank up to an event. Waits are taken past the failure, too: a wait is
+ * recorded when over. */
 static void take_trace_event(struct divergence_search *s, const struct trace_event *e)
 {
         struct rank_view *r = &s->ranks[e->rank];

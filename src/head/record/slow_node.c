@@ -106,6 +106,7 @@ struct node_pace {
         double own_us, delay_us; /* medians; own_us below 0 = not known */
 };
 
+/* Fills in the median delay and the median own time of each node. The list is sorted by node. */
 static void find_paces(struct step_list *l, struct node_pace *nodes, double *room)
 {
         for (size_t i = 0, end; i < l->n; i = end) {

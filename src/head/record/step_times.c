@@ -91,6 +91,8 @@ static size_t *make_step_rows(struct step_times *t, const struct rank_mean *mean
         return row_of;
 }
 
+/* Fills each cell with the mean own time of the row's steps in the column's time; -1 = no step. Own
+ * time leaves out waits for other ranks, or all ranks would look slow. */
 static void fill_cells(struct step_times *t, const struct step_list *l, const size_t *row_of)
 {
         size_t cells = t->n_rows * t->columns;

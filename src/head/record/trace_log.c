@@ -71,6 +71,7 @@ static const char *read_piece_line(struct log_piece *p, const char *at, const ch
         return p->bytes + p->len + 1;
 }
 
+/* Returns the index of a key, the same for equal keys; 0 = none, or too many. */
 static uint32_t name_key(struct log_reader *r, const void *data, size_t len)
 {
         CLEANUP(free_textp) char *text = len ? xstrndup(data, len) : NULL;
@@ -124,6 +125,8 @@ static void add_sample(struct log_reader *r, int node, int64_t us, const struct 
         log->samples[log->n_samples++] = (struct node_sample){ us, node, s };
 }
 
+/* Adds the records of a piece, with times on the head's clock. Records about ranks of other nodes
+ * are dropped. */
 static void read_records(struct log_reader *r, const struct log_piece *p)
 {
         struct trace_node *node = &r->log->nodes[p->node];
