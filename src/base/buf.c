@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The readable bytes lie between start and end of one allocation. buf_consume() only moves start;
+ * grow_room() moves the bytes to the front when that frees enough, else doubles the capacity, so
+ * that a byte is copied a constant number of times on the average.
+ */
 #include "base/buf.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Both streams of the program are read by poll() up to the deadline, also beyond their limits, so
+ * that the program is never blocked by a full pipe. A background process may hold a stream open:
+ * the deadline then ends the whole process group.
+ */
 #include "base/program_output.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node has nothing else to do until WELCOME, so all calls block. Each wait has a deadline, but
+ * for the wait for a record: other nodes may come late.
+ */
 #include "call/caller.h"
 
 #include <errno.h>

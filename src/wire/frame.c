@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The length of a frame is written by frame_end(), when the body is there; frame_end_before()
+ * counts bytes that follow from another place. frame_walk() finds the ends of frames in bytes that
+ * are passed on unread.
+ */
 #include "wire/frame.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks are described as blocks of nodes with equally many ranks, which a map of a thousand equal
+ * nodes needs one of. A map from the wire is checked against the numbers of ranks and nodes before
+ * memory is taken.
+ */
 #include "wire/node_map.h"
 
 #include <stdio.h>

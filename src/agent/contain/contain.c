@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes of the attempt are found in three ways: as children of this subreaper; in the control
+ * group or the process namespace; and by the mark in the environment, for which contain_sweep()
+ * searches all processes of the user at the end. Children of other parts of the agent are no
+ * processes of the job.
+ */
 #include "agent/contain/contain.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A port is held by a bound socket that does not listen, from the order until the rank that gets
+ * the port starts. The number stays known after the release, for the next attempt.
+ */
 #include "agent/endpoint/port.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors of pipes and sockets have a link text with the inode, such as pipe:[123], which is
+ * compared first; the mode tells the two ends of a pipe apart.
+ */
 #include "agent/inspect/fd_owners.h"
 
 #include <dirent.h>

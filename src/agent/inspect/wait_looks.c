@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look does not stop the process: the state, and the system call in which the process sleeps,
+ * tell work from waiting. A sleep for a time counts as work, because programs that poll sleep in
+ * between.
+ */
 #include "agent/inspect/wait_looks.h"
 
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dump_sender_find() lists the dumps once, after the end of all ranks; dump_sender_run() sends part
+ * by part while the uplink has room, and is called again in the next turn of the loop.
+ */
 #include "agent/nccl/dump_sender.h"
 
 #include <dirent.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The version stands in the name of the file, libnccl.so.2.21.5, or else in the text that the
+ * library prints at the start, which is searched for in the first megabytes.
+ */
 #include "agent/nccl/nccl_version.h"
 
 #include <fcntl.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment of a rank begins with the login environment of the node. Variables about the
+ * login session or about a launcher around the agent would be untrue in a rank, and are left out by
+ * name or prefix.
+ */
 #include "agent/rank/base_env.h"
 
 #include <stdlib.h>

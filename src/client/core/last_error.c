@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text and ranks are kept per thread, so that a thread reads the error of its own last call.
+ */
 #include "client/core/last_error.h"
 
 #include <stdarg.h>

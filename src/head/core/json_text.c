@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts of ranks and files may hold any bytes: text that is no UTF-8 gets replacement characters,
+ * and characters that would move a cursor or deceive a reader become escapes of JSON.
+ */
 #include "head/core/json_text.h"
 
 #include <stdlib.h>

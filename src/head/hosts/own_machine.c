@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A name is of this machine without a question to a name server where possible: numeric addresses,
+ * loopback names, /etc/hosts and the own host name. Only a name with the same first label and
+ * another domain is resolved, because a second machine may have that label elsewhere.
+ */
 #include "head/hosts/own_machine.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Orders are counted per node: an answer to an order of an earlier attempt may still come, and only
+ * the answer to the last order counts.
+ */
 #include "head/job/job_ports.h"
 
 #include <errno.h>

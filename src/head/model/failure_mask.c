@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * At each place of the text a known form is replaced: a path by PATH, an address, an identifier or
+ * a number by #. Words stay, so two failures are equal when the same sentence was printed.
+ */
 #include "head/model/failure_mask.h"
 
 #include <ctype.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * on_board_event() is the only writer of a rank's life; output is counted by rank_board_output().
+ * Rows are made at the start of the run, and keep their bytes through all attempts.
+ */
 #include "head/model/rank_board.h"
 
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent is mapped and hashed. The hash names the agent in the nodes' caches, and only a node
+ * without the agent gets the bytes, from the map.
+ */
 #include "head/nodes/agent_binary.h"
 
 #include <elf.h>

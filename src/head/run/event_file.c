@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file is copied beside the old file and renamed over it: a reader sees the old or the new
+ * file, never half of one. Events of progress are dropped first, since the newest of them tell the
+ * state of a rank.
+ */
 #include "head/run/event_file.h"
 
 #include <errno.h>

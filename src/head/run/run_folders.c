@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sockets lie in XDG_RUNTIME_DIR, which ends with the login, or in /tmp, where the folder must be
+ * proved to be the user's; records lie in XDG_STATE_HOME, often on a file system that all login
+ * nodes share.
+ */
 #include "head/run/run_folders.h"
 
 #include <errno.h>

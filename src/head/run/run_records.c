@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records lie in a folder that other programs and users may reach, so a folder of another user or
+ * open to others is refused, and files are opened without following links and without blocking at a
+ * pipe. A run that was killed has no summary.json: then the last event stands in.
+ */
 #include "head/run/run_records.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The newest frames form a ring of times and steps. The rate of now is taken over NOW_US and
+ * FEW_STEPS at least; a bar of the spark line stands for BAR_US. A step below the last means
+ * another attempt, and begins anew.
+ */
 #include "head/top/top_rate.h"
 
 #include <stdio.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests are found by owner and tag for an answer or a cancellation, and by owner alone when a
+ * client leaves: one hash table each, and a list per owner.
+ */
 #include "store/engine/pending.h"
 
 #include <errno.h>

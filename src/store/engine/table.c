@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An entry exists while the key has a value, waits hold a reference, or a queue has items;
+ * entry_release() checks all three. Every allocation is charged to the quota of the store
+ * (net.store_size).
+ */
 #include "store/engine/table.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A FETCH whose answer is too large for a message is asked again for half of the keys, until the
+ * answer fits, and then part by part; the client gets one answer. The size of parts only falls.
+ */
 #include "store/relay/chunked_fetch.h"
 
 #include <stdlib.h>

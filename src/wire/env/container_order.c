@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text form survives login shells without quotes: container_order_encode() writes words of safe
+ * characters, all others as %XX, and container_order_decode() takes such words only.
+ */
 #include "wire/env/container_order.h"
 
 #include <ctype.h>

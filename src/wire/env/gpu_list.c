@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words of CUDA_VISIBLE_DEVICES are taken in turn until the first that names no GPU, as the
+ * driver does. A MIG device is known by the place in the list only.
+ */
 #include "wire/env/gpu_list.h"
 
 #include <ctype.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list_variables() has all names with the releases that read them. All ranks of a node start from
+ * one environment with both names; nccl_env_fit() removes the older names in the child, when the
+ * release of PyTorch is known.
+ */
 #include "wire/env/nccl_env.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each code_*() is encoder, decoder and destructor, as in wire/msg.c. The helper runs code of the
+ * node's libpmix, so the agent checks every length.
+ */
 #include "wire/helper/pmix_msg.h"
 
 #include <errno.h>

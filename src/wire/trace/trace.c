@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table fields says which numbers follow the kind of a record, for writer and reader alike. A
+ * reader stops at the first malformed byte: lengths are unknown from there on.
+ */
 #include "wire/trace/trace.h"
 
 #include <errno.h>

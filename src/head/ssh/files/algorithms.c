@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A wish of the configuration (a list, or +, - or ^ with patterns) is expanded against all
+ * algorithms known here, in the order of the wish. libssh drops the names that the installed
+ * release lacks.
+ */
 #include "head/ssh/files/algorithms.h"
 
 #include <stdbool.h>
