@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # When a node is lost, the live line, hnlaunch top, ps and the metrics tell the same of its ranks and of the others, which
-# take their time to end.
+# take their time to end. The last line, the records and the commands that read them name the node, too.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -48,8 +48,19 @@ ok 'node002 is lost: metrics' wait_for told counts 'running=4 failed=2'
 ok 'node002 is lost: live line' wait_for told line 4
 lab_run "$LAB_HNLAUNCH" ps
 ok 'node002 is lost: ps tells that the run stops' grep -q stopping "$OUT"
+reason=$("$LAB" run python3 -c 'import re, sys, urllib.request
+text = urllib.request.urlopen("http://127.0.0.1:%s/metrics" % sys.argv[1], timeout=20).read().decode()
+print(*re.findall(r"hnlaunch_stop_info\{reason=.(.*).\} 1", text))' "$port")
 touch end
 wait "$PID"
 is 'the exit code is that of a lost node' "$?" 125
+is 'the last line has the reason of the metrics' "$(sed 's/\x1b\[[0-9;]*m//g; s/\r//g' screen | sed -n 's/^.*failed after [^:]*: \(.*\)  (exit 125).*/\1/p')" "$reason"
+ok 'the reason names the node' [ "${reason#*lost node002: }" != "$reason" ]
 lab_nothing_left 'nothing is left'
+
+# shellcheck source=tests/lib/endings.sh
+. "$ROOT/tests/lib/endings.sh" || exit 1
+lab boot node002
+endings_hn=("$LAB" run "$LAB_HNLAUNCH") endings_at=(-H "$TMP/hosts.txt" --map node -n N) ENDINGS_AT_ONCE=1
+endings_run "$ROOT/tests/clients/endings/lost.rows"
 done_testing

@@ -9,7 +9,8 @@
 # RANK is the rank that the last line and summary.json name ("-": none), CODE their exit code, REASON an extended regular
 # expression for the last line; what the records and the commands that read them tell has to agree. COMMAND is split like a line of bash; there $python is the interpreter, $here the folder
 # of the table, and $bin has the programs made of its *.c and *.cc. The line "@needs NAME" leaves out the rows
-# below it unless needs_NAME succeeds, which sets "reason" if not; "@needs nothing" ends that. # begins a comment.
+# below it unless needs_NAME succeeds, which sets "reason" if not; "@needs nothing" ends that. The line "@output full" gives
+# the rows below it a standard output on a full disk, "@output closed" a pipe that has no reader. # begins a comment.
 #
 # The script that sources this file may set endings_hn, the command in front of hnlaunch's options, and endings_at,
 # the options that place N ranks (the word N is replaced).
@@ -70,11 +71,23 @@ END
     chmod +x "$1/agent"
 }
 
+# Opens the standard output of a row.
+endings_output() { # FOLDER file|full|closed
+    case $2 in
+        full) exec >/dev/full ;;
+        closed)
+            mkfifo "$1/pipe"
+            exec 3<>"$1/pipe" >"$1/pipe" 3<&-
+            ;;
+        *) exec >"$1/out" ;;
+    esac
+}
+
 # Starts one row in the background, in a folder of its own.
-endings_start() { # FOLDER RANKS COMMAND
-    local folder=$1 ranks=$2 words command
+endings_start() { # FOLDER RANKS OUTPUT COMMAND
+    local folder=$1 ranks=$2 output=$3 words command
     mkdir -p "$folder/work"
-    eval "command=($3)"
+    eval "command=($4)"
     words=("${endings_at[@]/#N/${ranks%% *}}")
     # shellcheck disable=SC2206
     [[ $ranks != *' '* ]] || words+=(${ranks#* })
@@ -85,9 +98,10 @@ endings_start() { # FOLDER RANKS COMMAND
     (
         trap - EXIT
         cd "$folder/work" || exit
+        endings_output "$folder" "$output"
         code=0
         env --default-signal=INT XDG_STATE_HOME="$folder/state" timeout -k 5 "$(scaled 60)" "${endings_hn[@]}" --log-dir "$folder/logs" \
-            "${words[@]}" "${command[@]}" >"$folder/out" 2>"$folder/err" || code=$?
+            "${words[@]}" "${command[@]}" 2>"$folder/err" || code=$?
         echo "$code" >"$folder/code"
     ) &
 }
@@ -113,7 +127,9 @@ def ask(*words):
 
 def find_reason():
     of = re.match(r"(?:failed|stopped) after [^:]*: (.*)  \(exit \d+\)$", verdict, re.S)
-    return of and re.sub(r"; \d+ ranks? (had to be killed \(SIGKILL\)|killed at once by another SIGINT)$", "", of[1])
+    more = (r"; (\d+ ranks? (had to be killed \(SIGKILL\)|killed at once by another SIGINT)"
+            r"|\d+ bytes of .* not written)$")
+    return of and re.sub(more, "", of[1])
 
 def compare_times(page):
     with open(os.path.dirname(paths[0]) + "/events.ndjson", encoding="utf-8") as f:
@@ -196,15 +212,19 @@ endings_check() { # FOLDER NAME RANK CODE REASON
 }
 
 endings_run() { # TABLE...
-    local table line fields trimmed reason='' left_out='' i=0 n=0 here bin ranks=() names=() rows=()
+    local table line fields trimmed reason='' left_out='' output=file i=0 n=0 here bin ranks=() names=() rows=()
     for table; do
-        here=$(cd "${table%/*}" && pwd)
+        here=$(cd "${table%/*}" && pwd) output=file
         ok "the programs of ${table##*/} are made" endings_build "$here"
         while IFS= read -r line; do
             [[ $line != '#'* && $line == *[![:space:]]* ]] || continue
             if [[ $line == '@needs '* ]]; then
                 left_out=
                 "needs_${line#@needs }" || left_out=$reason
+                continue
+            fi
+            if [[ $line == '@output '* ]]; then
+                output=${line#@output }
                 continue
             fi
             IFS='|' read -r -a fields <<<"$line"
@@ -218,7 +238,7 @@ endings_run() { # TABLE...
             ranks+=('')
             while n=$(jobs -rp | wc -l) && ((n >= ENDINGS_AT_ONCE)); do wait -n; done
             trim "${fields[1]}"
-            endings_start "$TMP/row$i" "$trimmed" "${line#*|*|*|*|*|}"
+            endings_start "$TMP/row$i" "$trimmed" "$output" "${line#*|*|*|*|*|}"
             i=$((i + 1))
         done <"$table"
     done

@@ -517,9 +517,9 @@ bool job_logs_failed(const struct job *j)
         return j->logs_failed;
 }
 
-int job_stderr_error(const struct job *j)
+int job_stream_error(const struct job *j, uint8_t stream)
 {
-        return j->stderr_error;
+        return j->stream_error[stream];
 }
 
 int job_hurry_signal(const struct job *j)

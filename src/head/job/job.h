@@ -280,7 +280,8 @@ size_t job_lost_bytes(const struct job *j); /* of output missing in the run dire
  * were too slow when the job was told to end at once. */
 size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks);
 bool job_logs_failed(const struct job *j); /* or could not be opened */
-int job_stderr_error(const struct job *j); /* errno: output for stderr is lost; or 0 */
+/* Returns the errno with which output for @stream was lost; 0 = it was not. */
+int job_stream_error(const struct job *j, uint8_t stream);
 /* The signal that ended the grace time before its end; 0 = none. */
 int job_hurry_signal(const struct job *j);
 bool job_hurried(const struct job *j); /* ended at once: output may still be stuck */

@@ -57,8 +57,8 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
         else if (stream == 0 && !j->logs_failed) /* told once: every rank has two files */
                 log_line(LOG_WARN, "%s; the job goes on without", text);
         j->logs_failed |= stream == 0;
-        if (stream == MSG_STDERR && !j->stderr_error)
-                j->stderr_error = error;
+        if (stream && !j->stream_error[stream])
+                j->stream_error[stream] = error;
 }
 
 /* Collects what the nodes will be told of addresses and ports. Malloc'ed. */

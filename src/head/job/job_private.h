@@ -101,8 +101,8 @@ struct job {
         struct job_status *status;
         struct stdin_pump *stdin_pump; /* NULL = nothing is sent to the ranks */
         struct job_told told;
-        bool logs_failed; /* a file of the run directory cannot be written */
-        int stderr_error; /* errno of the first failed write of output to stderr */
+        bool logs_failed;                 /* a file of the run directory cannot be written */
+        int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
         struct job_history history;
         job_stand_in *stand_in;   /* NULL = no host stands by unconnected */
         struct node_facts *facts; /* by node, while job_ask_facts() waits: .number is set until the

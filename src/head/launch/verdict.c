@@ -275,17 +275,17 @@ static int find_stream_error(const struct launch *l, const char **ret_stream)
 {
         int error = l->run.detached ? 0 : say_stdout_error();
 
+        error = error ? error : job_stream_error(l->run.job, MSG_STDOUT);
         if (ret_stream)
                 *ret_stream = error ? "output" : "error";
-        return error ? error : job_stderr_error(l->run.job);
+        return error ? error : job_stream_error(l->run.job, MSG_STDERR);
 }
 
 /* Tells where to find unwritten output, which decides the exit code only if @code is 0. */
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
         const char *dir = run_dir_path(l->run.dir);
-        const struct cause *cause = &job_outcome(l->run.job)->cause;
-        int error = cause->kind == CAUSE_STDOUT ? cause->error : find_stream_error(l, NULL);
+        int error = find_stream_error(l, NULL);
         struct diag *di;
 
         if (!u->bytes || error == EPIPE)
