@@ -153,6 +153,7 @@ static void fill_core_argv(struct strv *argv, enum stack_tool tool, const struct
         if (tool == STACK_TOOL_EU_STACK) {
                 strv_push(argv, "-s");
                 strv_push(argv, "-i");
+                strv_push(argv, "-m");
                 strv_push(argv, "-n");
                 strv_push(argv, "48");
                 strv_pushf(argv, "--core=%s", of->core);
@@ -181,6 +182,7 @@ static void fill_tool_argv(struct strv *argv, enum stack_tool tool, pid_t traced
         case STACK_TOOL_EU_STACK:
                 strv_push(argv, "-s");
                 strv_push(argv, "-i");
+                strv_push(argv, "-m");
                 strv_push(argv, "-n");
                 strv_push(argv, "48");
                 strv_push(argv, "-p");

@@ -23,6 +23,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "base/strv.h"
 #include "head/job/attempt.h"
 #include "head/job/job_private.h"
@@ -474,11 +475,23 @@ static void add_sent_signal(const struct job *j, const struct cause *c, char *to
                  outcome_signal_name(signo), span);
 }
 
+/* Adds where the rank has crashed, if it has left a core file that tells. */
+static void add_crash_place(const struct job *j, const struct cause *c, char *to, size_t size)
+{
+        CLEANUP(free_textp)
+        char *where = printable_text(j->attempt.core.where, PRINTABLE_ROW);
+        size_t n = strlen(to);
+
+        if (c == &j->attempt.outcome.cause && *where)
+                snprintf(to + n, size - n, "%s at %s", *c->text ? "," : "", where);
+}
+
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
 {
         char *name;
 
         outcome_sentence(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
+        add_crash_place(j, c, to, size);
         add_sent_signal(j, c, to, size);
         if (c->kind != CAUSE_ORDER || !j->orders.command_pid)
                 return;

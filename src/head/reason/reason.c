@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "base/memory.h"
 #include "head/reason/reason_forms.h"
 #include "head/reason/reason_lines.h"
 #include "head/term/columns.h"
@@ -266,6 +267,44 @@ static const char *read_error_stack(struct reason_search *s)
         return last;
 }
 
+/* Returns how near a frame of Python is to the user: 0 for Python's own modules and the scripts
+ * that pip makes, 1 for installed packages, 2 for other files. */
+static int weigh_frame(const char *frame)
+{
+        const char *path = strchr(frame, '"') + 1, *slash;
+        CLEANUP(free_textp) char *file = xstrndup(path, strcspn(path, "\""));
+
+        if (strstr(file, "/site-packages/") || strstr(file, "/dist-packages/"))
+                return 1;
+        slash = strrchr(file, '/');
+        if (strstr(file, "/lib/python") || strstr(file, "/lib64/python") ||
+            begins_with(file, "<frozen") ||
+            (slash && !strchr(slash, '.') && slash - file >= 4 && begins_with(slash - 4, "/bin/")))
+                return 0;
+        return 2;
+}
+
+/* Returns the innermost frame of the user's program among the frames of Python below the line with
+ * f->after, else of a package, else of Python; "" = none. */
+static const char *find_python_frame(struct reason_search *s, const struct reason_form *f)
+{
+        const char *own = "";
+        size_t i = s->at;
+        int best = -1;
+
+        while (i < s->lines.n && !begins_with(line_at(s, i), f->after))
+                i++;
+        for (i++; i < s->lines.n && reason_lines_indent(line_at(s, i)); s->at = ++i) {
+                const char *frame = strstr(line_at(s, i), f->more);
+
+                if (frame && weigh_frame(frame) > best) {
+                        own = frame;
+                        best = weigh_frame(frame);
+                }
+        }
+        return own;
+}
+
 /* Returns the addition of a line below to a reason of this form, "" = nothing. */
 static const char *find_more(struct reason_search *s, const struct reason_form *f)
 {
@@ -326,7 +365,8 @@ static void read_form(struct reason_search *s, const struct reason_form *f, cons
                       struct reason *r)
 {
         const char *head = f->make & ANYWHERE && f->make & FROM ? strstr(line, f->text) : line;
-        const char *more = find_more(s, f), *between = f->make & LAST ? ", caused by " : ": ";
+        const char *more = f->make & OWN ? find_python_frame(s, f) : find_more(s, f);
+        const char *between = f->make & LAST ? ", caused by " : ": ";
         size_t n;
 
         if (f->make & FROM && f->with)

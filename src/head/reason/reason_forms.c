@@ -43,8 +43,8 @@ static const struct reason_form forms[] = {
         /* Python */
         WEAK("Fatal Python error: _enter_buffered_busy", END_SIGNAL),
         WEAK("Fatal Python error: could not acquire lock", END_SIGNAL),
-        { "Fatal Python error: Aborted", NULL, LINE_WEAK, END_SIGNAL, 0, "File \"", "Current thread" },
-        { "Fatal Python error: ", NULL, LINE_REASON, END_SIGNAL | END_1, 0, "File \"", "Current thread" },
+        { "Fatal Python error: Aborted", NULL, LINE_WEAK, END_SIGNAL, OWN, "File \"", "Current thread" },
+        { "Fatal Python error: ", NULL, LINE_REASON, END_SIGNAL | END_1, OWN, "File \"", "Current thread" },
         FATAL("Timeout (0:", END_1),
         HEAD("Exception ignored in", LINE_IGNORED),
         HEAD("--- Logging error ---", LINE_IGNORED),

@@ -38,12 +38,14 @@ enum {
         BEHIND = 32, /* the text behind @more is added, else the text from @more on */
         LAST = 64,   /* of the last line with @more, as the cause; else of the first */
         NAME = 128,  /* of the first line only the name of the exception stays */
+        OWN = 256, /* of the lines with @more that follow @after, the frame of the user's program */
 };
 
 struct reason_form {
         const char *text, *with; /* in the line, both; @with may be NULL */
         enum reason_kind kind;
-        unsigned char ends, make;
+        unsigned char ends;
+        unsigned short make;
         const char *more, *after; /* @more is below, behind a line with @after; NULL = none */
 };
 

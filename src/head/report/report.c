@@ -413,15 +413,6 @@ static bool add_stream_rows(struct diag *d, const struct job *j, const struct ca
         return *words;
 }
 
-/* Adds where the rank crashed, if it has left a core file with that. */
-static void add_crash_row(struct diag *d, const struct core_found *core)
-{
-        CLEANUP(free_textp) char *where = printable_text(core->where, PRINTABLE_ROW);
-
-        if (*where)
-                diag_row(d, "at %s", where);
-}
-
 static void note_core(struct diag *d, const struct core_found *core, const struct cause *c,
                       const char *host)
 {
@@ -451,8 +442,6 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
 
         if (c != &o->cause)
                 snprintf(of, sizeof(of), "rank %d's", c->rank);
-        else
-                add_crash_row(d, job_core(j));
         snprintf(title, sizeof(title), "%s Python call stack:", of);
         if (t && t->trace) {
                 const char *from = find_last_lines(t->trace, FRAMES);

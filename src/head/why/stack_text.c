@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/macros.h"
 #include "base/memory.h"
 
 enum { FRAMES_MAX = 64, NAME_MAX_LEN = 120 };
@@ -36,20 +37,60 @@ static bool is_noise(const char *function, const char *place)
         if (!*function || !strcmp(function, "_start") || !strcmp(function, "clone") ||
             has_start(place, "<frozen"))
                 return true;
-        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
                 if (has_start(function, starts[i]))
                         return true;
         return false;
 }
 
-/* Turns "/home/me/train.c:88:12" into "train.c:88". A path below the sources of the C library is no
- * place of the user's program. */
+/* Whether a file, with or without its folder, is a library that programs do not name as theirs. */
+static bool is_library_file(const char *path, size_t len)
+{
+        static const char *const starts[] = {
+                "libc.so",   "libc-2.", "ld-linux",   "ld-2.",    "ld-musl",  "libm.so",
+                "libm-2.",   "libmvec", "libpthread", "libdl.so", "librt.so", "libstdc++",
+                "libgcc_s",  "libc++",  "libgomp",    "libasan",  "libubsan", "libtsan",
+                "libpython", "python3", "libffi",     "[vdso",
+        };
+        const char *slash = memrchr(path, '/', len);
+
+        for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+                if (has_start(slash ? slash + 1 : path, starts[i]))
+                        return true;
+        return false;
+}
+
+/* Whether a path is that of a source of the system. Those of the C library are relative, as may be
+ * those of a program. */
+static bool is_library_source(const char *text, bool has_module)
+{
+        static const char *const starts[] = { "/usr/include/", "/usr/lib/gcc/", "/usr/src/debug/",
+                                              "/build/glibc" };
+        static const char *const relative[] = { "./", "../sysdeps/", "../csu/", "../nptl/",
+                                                "../elf/" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+                if (has_start(text, starts[i]))
+                        return true;
+        for (size_t i = 0; i < ARRAY_SIZE(relative); i++)
+                if (!has_module && has_start(text, relative[i]))
+                        return true;
+        return false;
+}
+
+/* Turns "/home/me/train.c:88:12" into "train.c:88". */
 static char *tidy_place(const char *text, size_t len)
 {
         char *place, *slash, *colon;
 
-        if (has_start(text, "../") || has_start(text, "./"))
-                len = 0;
+        while (len && *text == '.') {
+                size_t up = has_start(text, "../") ? 3 : has_start(text, "./") ? 2 : 0;
+
+                if (!up || up > len)
+                        break;
+                text += up;
+                len -= up;
+        }
         place = xstrndup(text, len);
         slash = *place == '/' ? strrchr(place, '/') : NULL;
         if (slash)
@@ -75,10 +116,10 @@ static bool is_system_call(const char *function)
         static const char *const names[] = { "read", "write", "poll",   "pause", "flock", "select",
                                              "open", "sleep", "open64", "wait",  "fcntl", "readv" };
 
-        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
                 if (has_start(function, starts[i]))
                         return true;
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (!strcmp(function, names[i]))
                         return true;
         return false;
@@ -100,7 +141,7 @@ static char *tidy_function(const char *text, size_t len)
         static const char *const prefixes[] = { "__GI___libc_", "__GI___", "__GI_", "__libc_" };
         char *name = xstrndup(text, len), *from, *end;
 
-        for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
                 if (has_start(name, prefixes[i]) && !has_start(name, "__libc_start")) {
                         memmove(name, name + strlen(prefixes[i]),
                                 strlen(name + strlen(prefixes[i])) + 1);
@@ -108,6 +149,8 @@ static char *tidy_function(const char *text, size_t len)
                 }
         from = has_start(name, "(anonymous") ? strchr(name, ')') : name;
         end = from ? strchr(from, '(') : NULL;
+        if (end && end - name >= 8 && has_start(end - 8, "operator()"))
+                end = strchr(end + 2, '(');
         end = end ? end : strchr(name, '@');
         if (end)
                 *end = '\0';
@@ -119,15 +162,46 @@ static char *tidy_function(const char *text, size_t len)
         return name;
 }
 
-static void add_frame(struct stack *s, char *function, char *place)
+static void add_frame(struct stack *s, const struct stack_frame *f)
 {
-        if (s->n == FRAMES_MAX || is_noise(function, place)) {
-                free(function);
-                free(place);
+        if (s->n == FRAMES_MAX || is_noise(f->function, f->place)) {
+                free(f->function);
+                free(f->place);
                 return;
         }
         s->v = xrealloc(s->v, s->n + 1, sizeof(*s->v));
-        s->v[s->n++] = (struct stack_frame){ function, place };
+        s->v[s->n++] = *f;
+}
+
+/* Sets the place of a frame; one in the sources of the C library says nothing. */
+static void set_place(struct stack_frame *f, const char *text, size_t len)
+{
+        f->library |= is_library_source(text, f->module);
+        if (f->library && *text == '.')
+                len = 0;
+        free(f->place);
+        f->place = tidy_place(text, len);
+}
+
+/* Removes the file of the code behind a function, "- libc.so.6" of eu-stack or
+ * "from /lib/libc.so.6" of gdb, from the line. Returns the new end. */
+static const char *cut_module(struct stack_frame *f, const char *line, const char *end)
+{
+        for (const char *p = end; p >= line; p--) {
+                size_t n = p[-1] != ' '            ? 0
+                           : has_start(p, "- ")    ? 2
+                           : has_start(p, "from ") ? 5
+                                                   : 0;
+                const char *file = p + n;
+
+                if (!n || file >= end ||
+                    (*file != '/' && *file != '[' && !memmem(file, (size_t)(end - file), ".so", 3)))
+                        continue;
+                f->module = true;
+                f->library = is_library_file(file, (size_t)(end - file));
+                return p;
+        }
+        return end;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -145,14 +219,16 @@ static void take_python_line(struct stack *s, const char *line, size_t len)
         if (at <= 1 || line[len - 1] != ')')
                 return;
         open = line + at - 2;
-        add_frame(s, xstrndup(line, (size_t)(open - line)), tidy_place(open + 2, len - at - 1));
+        add_frame(s, &(struct stack_frame){ .function = xstrndup(line, (size_t)(open - line)),
+                                            .place = tidy_place(open + 2, len - at - 1) });
 }
 
-/* "#1  0x0000557a0e486183 load_batch" of eu-stack, or
+/* "#1  0x0000557a0e486183 load_batch - /home/me/w" of eu-stack, or
  * "#1  0x0000557a0e486183 in load_batch (n=1) at w.c:4" of gdb. */
 static void take_native_line(struct stack *s, const char *line, size_t len)
 {
         const char *end = line + len, *at = NULL;
+        struct stack_frame f = { 0 };
 
         for (line++; line < end && isdigit((unsigned char)*line); line++)
                 ;
@@ -169,8 +245,12 @@ static void take_native_line(struct stack *s, const char *line, size_t len)
         for (const char *p = line; p + 4 < end; p++)
                 if (!strncmp(p, " at ", 4))
                         at = p;
-        add_frame(s, tidy_function(line, (size_t)((at ? at : end) - line)),
-                  at ? tidy_place(at + 4, (size_t)(end - at - 4)) : xstrdup(""));
+        f.place = xstrdup("");
+        if (at)
+                set_place(&f, at + 4, (size_t)(end - at - 4));
+        end = at ? at : cut_module(&f, line, end);
+        f.function = tidy_function(line, (size_t)(end - line));
+        add_frame(s, &f);
 }
 
 /* "    ../w.c:4:75" of eu-stack -s, about the frame before. */
@@ -178,10 +258,8 @@ static void take_source_line(struct stack *s, const char *line, size_t len)
 {
         struct stack_frame *f = s->n ? &s->v[s->n - 1] : NULL;
 
-        if (!f || *f->place)
-                return;
-        free(f->place);
-        f->place = tidy_place(line, len);
+        if (f && !*f->place)
+                set_place(f, line, len);
 }
 
 /* Whether a heading begins the main thread. eu-stack and py-spy begin with the main thread. gdb
@@ -264,7 +342,7 @@ char *stack_where(const struct stack *s, size_t from)
         struct buf b = BUF_INIT;
 
         for (size_t i = from; i < s->n; i++)
-                if (*s->v[i].place && !has_start(s->v[i].place, "torch/")) {
+                if (*s->v[i].place && !s->v[i].library && !has_start(s->v[i].place, "torch/")) {
                         put_frame(&b, &s->v[i]);
                         return buf_steal(&b);
                 }
@@ -286,7 +364,7 @@ static bool is_of_abort(const char *function)
                 "__fortify_fail", "__stack_chk_fail", "__chk_fail",     "malloc_printerr",
         };
 
-        for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
                 if (has_start(function, starts[i]))
                         return true;
         return false;
@@ -307,20 +385,80 @@ static size_t find_crash(const struct stack *s)
         return at;
 }
 
+/* Whether "<" at @p is part of an operator of C++, as in "operator<<". */
+static bool is_of_operator(const char *name, const char *p)
+{
+        static const char word[] = "operator";
+        size_t n = strlen(word);
+
+        while (p > name && p[-1] == '<')
+                p--;
+        return (size_t)(p - name) >= n && !strncmp(p - n, word, n);
+}
+
+/* Appends "memcpy" of "__memcpy_avx512_unaligned_erms", and names of C++ without the arguments of
+ * templates. */
+static void put_short_name(struct buf *to, const char *name)
+{
+        static const char *const variants[] = { "_avx", "_evex",    "_sse",   "_ssse", "_erms",
+                                                "_sve", "_generic", "_asimd", "_power" };
+        size_t len = strlen(name), depth = 0;
+
+        for (size_t i = 0; has_start(name, "__") && i < ARRAY_SIZE(variants); i++) {
+                const char *variant = strstr(name + 2, variants[i]);
+
+                if (variant)
+                        len = MIN(len, (size_t)(variant - name));
+        }
+        for (const char *p = name + (len < strlen(name) ? 2 : 0); p < name + len; p++) {
+                if (*p == '<' && p > name && !is_of_operator(name, p))
+                        depth++;
+                if (!depth)
+                        buf_append(to, p, 1);
+                if (*p == '>' && depth)
+                        depth--;
+        }
+}
+
+static void put_crash_frame(struct buf *to, const struct stack_frame *f)
+{
+        put_short_name(to, f->function);
+        if (*f->place)
+                buf_printf(to, " (%s)", f->place);
+}
+
+/* Returns the first frame of the program's own at or after @from with a known place, else the first
+ * of its own, else @from. */
+static size_t find_own_frame(const struct stack *s, size_t from)
+{
+        size_t own = s->n;
+
+        for (size_t i = from; i < s->n; i++) {
+                if (s->v[i].library)
+                        continue;
+                if (*s->v[i].place)
+                        return i;
+                own = MIN(own, i);
+        }
+        return own < s->n ? own : from;
+}
+
 char *stack_crash(const struct stack *s)
 {
-        size_t at = find_crash(s), places = 0;
+        size_t from = find_crash(s), at = find_own_frame(s, from), places = 0;
         struct buf b = BUF_INIT;
-        bool any = false;
+        bool any = at < s->n && *s->v[at].place;
 
-        for (size_t i = at; i < s->n; i++)
-                any |= *s->v[i].place;
         for (size_t i = at; i < s->n && places < 2; i++) {
-                if (i > at && any && !*s->v[i].place)
+                if (i > at && (s->v[i].library || (any && !*s->v[i].place)))
                         continue;
                 buf_appends(&b, i > at ? ", called in " : "");
-                put_frame(&b, &s->v[i]);
-                places += *s->v[i].place || !any;
+                put_crash_frame(&b, &s->v[i]);
+                places++;
+                if (i != at || at == from)
+                        continue;
+                buf_appends(&b, " calling ");
+                put_short_name(&b, s->v[at - 1].function);
         }
         return buf_steal(&b);
 }
@@ -366,7 +504,7 @@ static const char *find_call_library(const struct stack_frame *f, bool *ret_weak
                 return "torch.autograd";
         if (is_torch && *f->function != '_' && strcmp(f->function, "wrapper") != 0)
                 return "torch.distributed";
-        for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
                 if (has_start(f->function, calls[i].start))
                         return calls[i].library;
         return NULL;

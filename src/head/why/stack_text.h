@@ -12,7 +12,9 @@
 
 struct stack_frame {
         char *function;
-        char *place; /* "train.py:88"; "" = not known */
+        char *place;  /* "train.py:88"; "" = not known */
+        bool library; /* of the C or C++ library, the loader, Python, or one of their headers */
+        bool module;  /* the tool has told the file of the code */
 };
 
 /* The innermost frame first, without frames of the interpreter and of the C library's start. */
@@ -31,8 +33,9 @@ char *stack_line(const struct stack *s, size_t from, size_t most);
  * place outside of PyTorch, else the first that is no system call; "" = there is none. */
 char *stack_where(const struct stack *s, size_t from);
 
-/* Returns "load (w.c:8), called in main (w.c:20)" from the stack of a crash, malloc'ed: the frame
- * of the crash, and up to two frames in all with a known place. "" = there is none. */
+/* Returns "load (w.c:8) calling memcpy, called in main (w.c:20)" from the stack of a crash,
+ * malloc'ed: the innermost frame of the program, what it has called there, and up to two frames in
+ * all with a known place. "" = there is none. */
 char *stack_crash(const struct stack *s);
 
 /* A call that waits for other ranks. */

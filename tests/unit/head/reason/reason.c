@@ -158,6 +158,29 @@ TEST(fatal_errors_of_python_have_their_place)
               "<module>\n\nExtension modules: numpy.core._multiarray_umath, torch._C (total: 2)\n",
               SEGFAULT,
               "Fatal Python error: Segmentation fault: File \"/t/s.py\", line 3 in crash");
+        known("Fatal Python error: Segmentation fault\n\nThread 0x0 (most recent call first):\n"
+              "  File \"/t/other.py\", line 9 in serve\n\n"
+              "Current thread 0x1 (most recent call first):\n"
+              "  Garbage-collecting\n"
+              "  File \"/usr/lib/python3.11/ctypes/__init__.py\", line 519 in string_at\n"
+              "  File \"/v/lib/python3.11/site-packages/mesh/io.py\", line 4 in read\n"
+              "  File \"/home/ada/train.py\", line 8 in load\n"
+              "  File \"/home/ada/train.py\", line 20 in <module>\n",
+              SEGFAULT,
+              "Fatal Python error: Segmentation fault: File \"/home/ada/train.py\", line 8 in "
+              "load");
+        known("Fatal Python error: Segmentation fault\n\n"
+              "Current thread 0x1 (most recent call first):\n"
+              "  File \"/usr/lib/python3.11/ctypes/__init__.py\", line 519 in string_at\n"
+              "  File \"/v/lib/python3.11/site-packages/mesh/io.py\", line 4 in read\n"
+              "  File \"/v/bin/mesh\", line 8 in <module>\n",
+              SEGFAULT,
+              "Fatal Python error: Segmentation fault: File \"/v/lib/python3.11/site-packages/mesh/"
+              "io.py\", line 4 in read");
+        known("Fatal Python error: Segmentation fault\n\n"
+              "Current thread 0x1 (most recent call first):\n  <no Python frame>\n\n"
+              "Thread 0x0 (most recent call first):\n  File \"/t/other.py\", line 9 in serve\n",
+              SEGFAULT, "Fatal Python error: Segmentation fault");
         known("malloc(): corrupted top size\nFatal Python error: Aborted\n\nCurrent thread 0x0 "
               "(most "
               "recent call first):\n  File \"/t/s.py\", line 3 in crash\n",

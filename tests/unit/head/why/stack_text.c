@@ -80,6 +80,9 @@ TEST(the_main_thread_is_read)
         assert_line("#0  0x1 ___pthread_mutex_lock\n#1  0x2 __GI___poll\n#2  0x3 __libc_read\n"
                     "#3  0x4 __my_lock\n#4  0x5 _read\n",
                     "pthread_mutex_lock <- poll <- read <- __my_lock <- _read");
+        assert_line("#0  0x1 clock_nanosleep@@GLIBC_2.17 - libc.so.6\n#1  0x2 - /usr/bin/sleep\n"
+                    "#2  0x3 main - /home/ada/w\n    ../w.c:3:1\n#3  0x4 in ?? () from /lib/x.so\n",
+                    "clock_nanosleep <- main (w.c:3) <- ??");
         /* py-spy of a program without the module threading; gdb of a static program. */
         assert_line("Thread 20142 (idle)\n    load_batch (lb.py:3)\nThread 20143 (idle)\n"
                     "    serve (lb.py:9)\n",
@@ -128,6 +131,11 @@ TEST(the_place_is_the_programs)
                 { eu_stack, "load_batch (w.c:4)" },
                 { "#0  0x1 clock_nanosleep\n#1  0x2 usleep\n#2  0x3 fetch\n#3  0x4 main\n",
                   "fetch" },
+                { "#0  0x1 poll - libc.so.6\n    ../sysdeps/unix/poll.c:29:1\n"
+                  "#1  0x2 std::condition_variable::wait - /home/ada/w\n"
+                  "    /usr/include/c++/12/condition_variable:102:1\n"
+                  "#2  0x2 fetch - /home/ada/w\n    ../src/w.cc:9:1\n",
+                  "fetch (src/w.cc:9)" },
                 { "#0  0x1 read\n", "read" },
                 { "", "" },
         };
@@ -194,7 +202,31 @@ TEST(a_crash_is_placed)
         assert_crash(
                 "TID 9:\n#0  0x1 __strlen_evex\n    ../sysdeps/x86_64/strlen.S:77\n#1  0x2 load\n"
                 "    w.c:4:1\n#2  0x3 main\n    w.c:9:1\n",
-                "__strlen_evex, called in load (w.c:4), called in main (w.c:9)");
+                "load (w.c:4) calling strlen, called in main (w.c:9)");
+        assert_crash("TID 9:\n#0  0x1 __memmove_avx512_unaligned_erms - libc.so.6\n"
+                     "    ../sysdeps/x86_64/multiarch/memmove-vec-unaligned-erms.S:279\n"
+                     "#1  0x2 copy - /home/ada/a b/w\n    ../src/w.c:4:1\n"
+                     "#2  0x3 main - /home/ada/a b/w\n    ./w.c:9:1\n"
+                     "#3  0x4 __libc_start_call_main - libc.so.6\n    ../sysdeps/nptl/x.h:58:16\n",
+                     "copy (src/w.c:4) calling memmove, called in main (w.c:9)");
+        assert_crash(
+                "TID 9:\n#0  0x1 std::vector<int, std::allocator<int> >::at(unsigned long) - "
+                "/home/ada/v\n    /usr/include/c++/12/bits/stl_vector.h:1153:2\n"
+                "#1  0x1 Mesh<double>::operator()(int) - /home/ada/v\n    /home/ada/v.cc:7:1\n",
+                "Mesh::operator() (v.cc:7) calling std::vector::at");
+        assert_crash("#0  0x1 operator<< <char>(int) - /home/ada/v\n    v.cc:7:1\n",
+                     "operator<<  (v.cc:7)");
+        assert_crash("TID 9:\n#0  0x1 step - /home/ada/w\n    /home/ada/w.c:3:1\n"
+                     "#1  0x2 msort_with_tmp - libc.so.6\n    ./stdlib/msort.c:64:9\n"
+                     "#2  0x3 main - /home/ada/w\n    /home/ada/w.c:8:1\n",
+                     "step (w.c:3), called in main (w.c:8)");
+        assert_crash("TID 9:\n#0  0x1 __strlen_evex - libc.so.6\n#1  0x2 load - /home/ada/w\n"
+                     "#2  0x3 main - /home/ada/w\n",
+                     "load calling strlen, called in main");
+        assert_crash("#0  0x1 in strlen () from /lib/x86_64-linux-gnu/libc.so.6\n"
+                     "#1  0x2 in load (from=0x0) at ../src/w.c:4\n#2  main () at w.c:9\n",
+                     "load (src/w.c:4) calling strlen, called in main (w.c:9)");
+        assert_crash("#0  0x1 in strlen () from /lib/x86_64-linux-gnu/libc.so.6\n", "strlen");
         assert_crash("#0  0x1 in __pthread_kill_implementation ()\n#1  0x2 in raise () from "
                      "/lib/libc.so.6\n"
                      "#2  0x3 in abort ()\n#3  0x4 in main (n=1) at w.c:4\n",
