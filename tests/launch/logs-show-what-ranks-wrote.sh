@@ -254,6 +254,9 @@ hn logs --around failure
 has '--around of a run without output tells that' "$ERR" "note: no chosen rank of run $(newest) has written a line"
 hn report
 lacks 'its report does not call the failure a divergence' "$OUT" 'first divergence'
+hn --local 3 sh -c '[ $RANK = 1 ] || exec sleep 60; echo "no shard" >&2; sleep 0.3; exit 9'
+hn report
+lacks 'nor the words that tell its reason' "$OUT" 'first divergence'
 hn --local 1 python3 -c 'raise ValueError("a shard " * 25 + "is last" + " of all" * 60)'
 hn report
 matches 'it cuts a long reason late, and shows the cut' "$OUT" ' rank 0 on .*code 1 .*a shard is last of all.*\.\.\.$'

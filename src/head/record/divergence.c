@@ -62,6 +62,7 @@ void divergence_offer(struct divergence_search *s, int rank, int64_t us, const c
                 return;
         s->best.rank = rank;
         s->best.us = us;
+        s->best.words = false;
         va_start(args, fmt);
         vsnprintf(s->best.text, sizeof(s->best.text), fmt, args);
         va_end(args);
@@ -190,9 +191,11 @@ static void look_at_errors(struct divergence_search *s)
         for (size_t i = 0; i < n; i++)
                 together += find_errors_us(&s->ranks[i]) >= 0 &&
                             llabs(find_errors_us(&s->ranks[i]) - since_us) <= TOGETHER_US;
-        if (together <= MAX(n / 4, (size_t)1))
-                divergence_offer(s, s->in->cause_rank, since_us,
-                                 "rank %d begins to write to stderr", s->in->cause_rank);
+        if (together > MAX(n / 4, (size_t)1))
+                return;
+        divergence_offer(s, s->in->cause_rank, since_us, "rank %d begins to write to stderr",
+                         s->in->cause_rank);
+        s->best.words = s->best.us == since_us;
 }
 
 /* Offers ranks that end without following another: by a signal, with a code, or before the last

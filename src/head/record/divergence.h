@@ -25,6 +25,7 @@ struct divergence_input {
 struct divergence {
         int rank; /* -1 = no rank has diverged */
         int64_t us;
+        bool words;     /* the rank of the failure began to write its last words */
         char text[160]; /* "rank 3 has not reached step 41, which 7 others have" */
 };
 

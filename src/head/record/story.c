@@ -25,6 +25,7 @@ enum {
         NOTES_MAX = 1000,
         HANG_FILE_MAX = 64 << 20,
         SAME_MOMENT_US = 10000, /* of two records of the same end */
+        WORDS_US = 1000000,     /* of the end, and of the words that tell its reason */
 };
 static const int64_t PAUSE_MAX_MS = INT64_C(86400000);
 
@@ -54,9 +55,9 @@ int64_t story_last_us(const struct story *s)
 bool story_diverged_before(const struct story *s)
 {
         const struct divergence *d = &s->divergence;
+        int64_t same_us = d->words ? WORDS_US : SAME_MOMENT_US;
 
-        return d->rank >= 0 &&
-               (d->rank != s->cause_rank || s->times.failed_us - d->us >= SAME_MOMENT_US);
+        return d->rank >= 0 && (d->rank != s->cause_rank || s->times.failed_us - d->us >= same_us);
 }
 
 bool story_is_told(const struct story *s, const struct story_note *n)
