@@ -122,6 +122,15 @@ hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; sleep 0.3; kill -SEGV $$'
 exits 'a fatal signal: 139' 139
 has 'it is named' "$ERR" SIGSEGV
 
+lacks 'its sender is no question' "$ERR" 'did not send'
+hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; kill -KILL $$'
+exits 'SIGKILL: 137' 137
+told_once 'it came from elsewhere' 'note: hnlaunch did not send SIGKILL, and no out-of-memory kill was counted on localhost'
+hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; kill -TERM $$'
+ok 'so did SIGTERM' grep -qx '    = note: hnlaunch did not send SIGTERM' "$ERR"
+hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; sh -c "kill -KILL \$\$" 2>/dev/null'
+verdict_has 'the exit code of a shell is explained' 'rank 1 on localhost exited with code 137 (128 + SIGKILL)  (exit 137)'
+
 # The kernel kills who takes more than the group of the test may have.
 group=/sys/fs/cgroup/memory/hnlaunch-test-$$
 [[ -d /sys/fs/cgroup/memory ]] || group=/sys/fs/cgroup/hnlaunch-test-$$

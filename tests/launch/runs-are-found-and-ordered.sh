@@ -104,6 +104,7 @@ hn_of signal "$(newest)" USR1
 finish
 exits 'a signal ends the ranks' 138
 ok 'the last line names the order' grep -qE '^hnlaunch: failed after .* was killed by SIGUSR1 .*; hnlaunch signal sent SIGUSR1 [0-9.]+m?s before  \(exit 138\)$' "$ERR"
+lacks 'and no note looks for another sender' "$ERR" 'did not send'
 hn_of report "$(newest)"
 matches 'so does the report, at its time' "$TMP/of.out" '^ +[0-9.]+m?s +run.signal +hnlaunch signal \(pid [0-9]+\) sent SIGUSR1$'
 

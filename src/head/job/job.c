@@ -457,19 +457,33 @@ int64_t job_cause_us(const struct job *j, const struct cause *c)
         return MAX((at_ns - j->config.events->start_ns) / 1000, INT64_C(0));
 }
 
-/* Adds the `hnlaunch signal` of which the rank has ended, or with the code that a shell makes of
- * it. */
+/* Returns the signal of which the rank has ended, or with the code that a shell makes of it. */
+static int find_signal(const struct cause *c)
+{
+        return c->kind == CAUSE_SIGNAL ? c->signal
+               : c->kind == CAUSE_EXIT ? c->code - EX_SIGNAL
+                                       : 0;
+}
+
+bool job_has_sent(const struct job *j, const struct cause *c)
+{
+        int signo = find_signal(c);
+        int64_t sent_ns = signo > 0 && signo < NSIG ? j->orders.sent_ns[signo] : 0;
+
+        return sent_ns && sent_ns <= c->at_ns + c->error_ns;
+}
+
+/* Adds the `hnlaunch signal` of which the rank has ended. */
 static void add_sent_signal(const struct job *j, const struct cause *c, char *to, size_t size)
 {
-        int signo = c->kind == CAUSE_SIGNAL ? c->signal
-                    : c->kind == CAUSE_EXIT ? c->code - EX_SIGNAL
-                                            : 0;
-        int64_t sent_ns = signo > 0 && signo < NSIG ? j->orders.sent_ns[signo] : 0;
+        int signo = find_signal(c);
+        int64_t sent_ns;
         size_t n = strlen(to);
         char span[32];
 
-        if (!sent_ns || sent_ns > c->at_ns + c->error_ns)
+        if (!job_has_sent(j, c))
                 return;
+        sent_ns = j->orders.sent_ns[signo];
         format_duration(span, sizeof(span), MAX(c->at_ns - sent_ns, INT64_C(0)) / 1000);
         snprintf(to + n, size - n, "; hnlaunch signal sent %s %s before",
                  outcome_signal_name(signo), span);

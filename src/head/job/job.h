@@ -270,6 +270,8 @@ void job_order_name(const struct job *j, const struct cause *c, char *to, size_t
 int64_t job_cause_us(const struct job *j, const struct cause *c);
 /* outcome_sentence() with the name of the node. */
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
+/* Whether `hnlaunch signal` has sent the signal of which a rank has ended. */
+bool job_has_sent(const struct job *j, const struct cause *c);
 /* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
 char *job_last_words(const struct job *j, int rank, uint8_t stream);
 bool job_shows(const struct job *j, int rank, uint8_t stream, size_t lines); /* printer_shows() */

@@ -569,14 +569,31 @@ static char *step_of_rank(const struct cause *c, char *to, size_t size)
         return to;
 }
 
+/* Returns the signal of which a process below a shell has ended, by the exit code of the shell;
+ * NULL = the code may be one of the program. */
+static const char *name_shell_signal(int code)
+{
+        static const int signals[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP,
+                                       SIGABRT, SIGBUS,  SIGFPE,  SIGKILL, SIGSEGV,
+                                       SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS };
+
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                if (code == EX_SIGNAL + signals[i])
+                        return outcome_signal_name(signals[i]);
+        return NULL;
+}
+
 void outcome_describe(const struct cause *c, char *to, size_t size)
 {
+        const char *of_shell = name_shell_signal(c->code);
         char step[40];
 
         *to = '\0';
         if (c->kind == CAUSE_SIGNAL)
                 snprintf(to, size, "was killed by %s (%s)", outcome_signal_name(c->signal),
                          *c->oom.file ? "the kernel's out-of-memory killer" : strsignal(c->signal));
+        else if (c->kind == CAUSE_EXIT && of_shell)
+                snprintf(to, size, "exited with code %d (128 + %s)", c->code, of_shell);
         else if (c->kind == CAUSE_EXIT)
                 snprintf(to, size, "exited with code %d", c->code);
         else if (c->kind == CAUSE_UNFINALIZED)

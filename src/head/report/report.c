@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,6 +431,24 @@ static void note_core(struct diag *d, const struct core_found *core, const struc
                           host, c->pid);
 }
 
+/* Notes that a signal that programs rarely send to themselves came from elsewhere. */
+static void note_sender(struct diag *d, const struct job *j, const struct cause *c,
+                        const char *host)
+{
+        static const int signals[] = {
+                SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2
+        };
+        bool is_sent = false;
+
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                is_sent |= c->kind == CAUSE_SIGNAL && c->signal == signals[i];
+        if (!is_sent || *c->oom.file || job_has_sent(j, c))
+                return;
+        diag_note(d, "hnlaunch did not send %s%s%s", outcome_signal_name(c->signal),
+                  c->signal == SIGKILL ? ", and no out-of-memory kill was counted on " : "",
+                  c->signal == SIGKILL ? host : "");
+}
+
 /* Adds the last lines of the rank that failed, and notes everything known of its end besides the
  * status. */
 static void add_rank_evidence(struct diag *d, const struct job *j, const struct outcome *o,
@@ -461,6 +480,7 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                           "the kernel's out-of-memory killer was active on %s: oom_kill %" PRIu64
                           " -> %" PRIu64 " in %s",
                           host, c->oom.before, c->oom.after, c->oom.file);
+        note_sender(d, j, c, host);
         if (c == &o->cause)
                 note_core(d, job_core(j), c, host);
 }
