@@ -51,6 +51,7 @@ is 'each was told once' "$(grep -c HN811 "$ERR")" 2
 hn --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2
 exits '--on-hang stop: 124' 124
 verdict_has 'the verdict says what hangs' 'failed after' ': rank 2 on localhost is stopped by a signal (state T)' '; 3 ranks wait in hn_barrier' '; the ranks hang (--on-hang stop)  (exit 124)'
+has 'the order to stop names the option: the warning above has the cause' "$ERR" 'hnlaunch: stopping all ranks: --on-hang stop'
 nothing_left 'also the stopped rank is gone'
 hn --local 4 --log-dir kept --hang-after 1s --on-hang stop --label none "$hanging" stop 2
 has 'with --log-dir the stacks are in its folder' "$ERR" "note: all stacks are in kept/$(readlink kept/latest)/hang.txt"

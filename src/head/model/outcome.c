@@ -639,16 +639,16 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
         printable_end(to, size);
 }
 
-/* Writes the option that ended the job, where the sentence tells nothing else: the sentence stands
- * in the last line. */
+/* Writes the option that ended the job, where the sentence tells nothing else, or a warning has
+ * told the hang: the sentence stands in the last line. */
 static bool write_limit(const struct cause *c, const char *sentence, char *to, size_t size)
 {
         const char *option = strrchr(sentence, '(');
 
         if (c->kind == CAUSE_JOIN)
                 snprintf(to, size, "--start-timeout");
-        else if ((c->kind == CAUSE_TIMEOUT || c->kind == CAUSE_HANG) && option &&
-                 !strchr(sentence, ';'))
+        else if (option &&
+                 (c->kind == CAUSE_HANG || (c->kind == CAUSE_TIMEOUT && !strchr(sentence, ';'))))
                 snprintf(to, size, "%.*s", (int)strcspn(option + 1, ")"), option + 1);
         else
                 return false;

@@ -83,7 +83,9 @@ static void place_rank(struct diag *d, const struct cause *c, const char *host,
 /* Writes "0.02ms", "12ms", "2.1s". */
 static void format_ms(char *to, size_t size, double ms)
 {
-        if (ms < 10)
+        if (ms < 0.005)
+                snprintf(to, size, "<0.01ms");
+        else if (ms < 10)
                 snprintf(to, size, "%.2fms", ms);
         else
                 format_duration(to, size, (int64_t)(ms * 1000));

@@ -346,8 +346,11 @@ char *stack_where(const struct stack *s, size_t from)
                         put_frame(&b, &s->v[i]);
                         return buf_steal(&b);
                 }
-        while (from + 1 < s->n && is_system_call(s->v[from].function))
-                from++;
+        for (size_t i = from; i < s->n; i++)
+                if (!s->v[i].library && !is_system_call(s->v[i].function)) {
+                        put_frame(&b, &s->v[i]);
+                        return buf_steal(&b);
+                }
         if (from < s->n)
                 put_frame(&b, &s->v[from]);
         return buf_steal(&b);

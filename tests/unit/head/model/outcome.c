@@ -458,6 +458,8 @@ TEST(few_words_tell_less_than_the_sentence)
                      "(--timeout)",
                      "rank 2 on n sleeps in f()");
         expect_brief(CAUSE_HANG, "the ranks hang (--on-hang stop)", "--on-hang stop");
+        expect_brief(CAUSE_HANG, "rank 2 on n sleeps in f(); the ranks hang (--on-hang stop)",
+                     "--on-hang stop");
         expect_brief(CAUSE_JOIN, "rank 3 on n did not join within 2s", "--start-timeout");
         expect_brief(CAUSE_STDOUT, "cannot write to standard output: No space left on device",
                      "cannot write to standard output");

@@ -137,6 +137,9 @@ TEST(the_place_is_the_programs)
                   "#2  0x2 fetch - /home/ada/w\n    ../src/w.cc:9:1\n",
                   "fetch (src/w.cc:9)" },
                 { "#0  0x1 read\n", "read" },
+                { "#0  0x1 open64 - libc.so.6\n#1  0x2 _io_FileIO___init___impl - "
+                  "/usr/bin/python3.11\n#2  0x3 run_eval_code_obj - /usr/bin/python3.11\n",
+                  "open64" },
                 { "", "" },
         };
 
