@@ -43,6 +43,28 @@ hn -q --local 1 --timeout 300ms sleep 60
 is 'with -q only the last line is said' "$(wc -l <"$ERR")" 1
 nothing_left 'deaf ranks are gone'
 
+# A rank that has told why it fails, and does not end, is named by each order to end the job.
+cat >told.sh <<'END'
+[ $RANK = 1 ] || exec sleep 600
+printf 'Traceback (most recent call last):\n  File "train.py", line 5, in <module>\nValueError: shard 7 is empty\n' >&2
+[ $1 = last ] || { sleep 0.2; echo "step 2"; }
+exec sleep 600
+END
+told='rank 1 on localhost has not ended after ValueError: shard 7 is empty; '
+hn --local 2 --timeout 2s sh told.sh last
+exits 'a rank has told its reason: the code is that of the time limit' 124
+verdict_has 'the last line has the rank and its reason' 'failed after' ": ${told}time limit of 2s reached (--timeout)  (exit 124)"
+hn -q --local 2 --timeout 2s sh told.sh last
+verdict_has 'with -q, too' "$told"
+hn --local 2 --timeout 2s sh told.sh before
+verdict_has 'a rank that went on is not named' ': time limit of 2s reached (--timeout)  (exit 124)'
+start --local 2 sh told.sh last
+ok 'it has told' wait_for grep -q 'shard 7' "$ERR"
+kill -INT "$PID"
+finish
+exits 'Ctrl-C: 130' 130
+verdict_has 'Ctrl-C names it' 'stopped after' ": ${told}SIGINT  (exit 130)"
+
 hn --local 2 --timeout 30 true
 exits 'a job in time is not touched; a bare number is seconds' 0
 done_testing

@@ -355,6 +355,36 @@ void job_stop_for(void *ctx, const struct cause *c)
         stop_job(j, c, why);
 }
 
+/* Returns the newest stderr of a rank that has written nothing since, else "". malloc'ed. */
+static char *read_final_words(void *ctx, int rank, struct burst *ret)
+{
+        const struct attempt *a = ctx;
+        int64_t out_ns = printer_last_burst(a->printer, rank, MSG_STDOUT).newest_ns;
+        char *words = attempt_newest_stderr(ctx, rank, ret);
+
+        if (out_ns > ret->newest_ns)
+                *words = '\0';
+        return words;
+}
+
+/* Blames the rank that has told why it fails and has not ended. False: there is none. */
+static bool blame_told_rank(struct job *j, struct cause *c)
+{
+        const struct plan *plan = j->attempt.plan;
+        struct cause told;
+        char text[640];
+        int node;
+
+        if (!j->attempt.printer || !outcome_find_told(&j->attempt.outcome, plan->world_size,
+                                                      read_final_words, &j->attempt, &told))
+                return false;
+        node = plan->ranks[told.rank].node;
+        snprintf(text, sizeof(text), "rank %d on %.100s has not ended after %.390s", told.rank,
+                 j->config.hosts->v[node].name, told.text);
+        cause_blame(c, told.rank, node, text);
+        return true;
+}
+
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
         struct cause c = attempt_cause(&j->attempt, kind);
@@ -374,7 +404,7 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
         hang = job_hang_cause(j, &culprit);
-        if (hang)
+        if ((kind == CAUSE_STDOUT || !blame_told_rank(j, &c)) && hang)
                 cause_blame(&c, culprit, j->orders.culprit.node, hang);
         job_stop_for(j, &c);
 }
@@ -641,6 +671,7 @@ static void look_before_limit(void *ctx)
                 return;
         }
         describe_time_limit(j, c.text, sizeof(c.text));
+        blame_told_rank(j, &c);
         outcome_happened(&j->attempt.outcome, &c);
 }
 

@@ -201,7 +201,7 @@ void outcome_blame(struct outcome *o, int rank, int node, const char *text)
                 o->stuck.node = node;
                 snprintf(o->stuck.text, sizeof(o->stuck.text), "%s", text);
         }
-        if (!c || cause_weight(o, c) != OURS)
+        if (!c || c->rank >= 0 || cause_weight(o, c) != OURS)
                 return;
         is_cause = o->cause.kind == c->kind && o->cause.at_ns == c->at_ns;
         cause_blame(c, rank, node, text);

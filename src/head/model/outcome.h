@@ -137,8 +137,8 @@ bool outcome_aborted(struct outcome *o, const struct cause *c, const char *words
 /* Names the rank (-1 = several) behind a hang that led to @c, a decision of the launcher: @text
  * comes in front of the text of @c. */
 void cause_blame(struct cause *c, int rank, int node, const char *text);
-/* The same for a newest failure of this kind. If the newest failure is a wait in vain, @rank
- * becomes the cause, unless another rank tells a reason. */
+/* The same for the newest failure, if the failure is such a decision and blames no rank yet. If the
+ * newest failure is a wait in vain, @rank becomes the cause, unless another rank tells a reason. */
 void outcome_blame(struct outcome *o, int rank, int node, const char *text);
 
 /* Drops the failures so far as results of an order to end. */
@@ -171,8 +171,13 @@ bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
 bool outcome_has_told(const struct outcome *o, int rank, outcome_words_fn *last_words, void *ctx,
                       char *to, size_t size);
 
-/* Repeats the choice with the words of now: finds echoes, and ranks with a told reason that were
- * stopped or exited with 0. */
+/* Finds the rank that has not ended, but has told a reason of its own at the end of its stderr; of
+ * several the first to begin. Sets rank and text of @ret. False: there is none. */
+bool outcome_find_told(const struct outcome *o, int n_ranks, outcome_words_fn *last_words,
+                       void *ctx, struct cause *ret);
+
+/* Repeats the choice with the words of now: finds failures that only echo another, and ranks that
+ * have told the reason, but were stopped or exited with 0. */
 void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);
 
 /* Repeats the choice at the end, when all output is there: adds the cause to the failures unless

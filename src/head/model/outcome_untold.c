@@ -278,6 +278,35 @@ static void mark_ranks(bool *marks, int n_ranks, const struct cause *v, size_t n
                         marks[v[i].rank] = true;
 }
 
+/* Returns by rank whether it has ended, malloc'ed. */
+static bool *mark_ended(const struct outcome *o, int n_ranks)
+{
+        bool *ended = xcalloc((size_t)n_ranks, sizeof(*ended));
+
+        mark_ranks(ended, n_ranks, o->seen, o->n_seen);
+        mark_ranks(ended, n_ranks, o->left.v, o->left.n);
+        mark_ranks(ended, n_ranks, o->halted.v, o->halted.n);
+        return ended;
+}
+
+bool outcome_find_told(const struct outcome *o, int n_ranks, outcome_words_fn *last_words,
+                       void *ctx, struct cause *ret)
+{
+        bool found = false, *ended = mark_ended(o, n_ranks);
+
+        for (int rank = 0; rank < n_ranks; rank++) {
+                struct cause c = { .kind = CAUSE_LATE, .rank = rank };
+
+                if (ended[rank] || judge_rank(o, &c, last_words, ctx) != EVIDENCE_LAST ||
+                    (found && c.told.began_ns >= ret->told.began_ns))
+                        continue;
+                *ret = c;
+                found = true;
+        }
+        free(ended);
+        return found;
+}
+
 bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
                         outcome_words_fn *last_words, void *ctx)
 {
@@ -285,10 +314,7 @@ bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
 
         if (found || is_final(&o->cause))
                 return found;
-        ended = xcalloc((size_t)n_ranks, sizeof(*ended));
-        mark_ranks(ended, n_ranks, o->seen, o->n_seen);
-        mark_ranks(ended, n_ranks, o->left.v, o->left.n);
-        mark_ranks(ended, n_ranks, o->halted.v, o->halted.n);
+        ended = mark_ended(o, n_ranks);
         for (int rank = 0; rank < n_ranks && !found; rank++) {
                 struct cause c = { .kind = CAUSE_LATE, .rank = rank };
                 enum evidence e = ended[rank] ? EVIDENCE_NONE : judge_rank(o, &c, last_words, ctx);

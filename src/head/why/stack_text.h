@@ -30,7 +30,8 @@ void stack_finish(struct stack *s);
  */
 char *stack_line(const struct stack *s, size_t from, size_t most);
 /* Returns "load_batch (train.py:88)", malloc'ed: the innermost frame at or after @from with a known
- * place outside of PyTorch, else the first that is no system call, nor of a library, else the first;
+ * place outside of PyTorch, else the first that is no system call, nor of a library, else the
+ * first;
  * "" = there is none. */
 char *stack_where(const struct stack *s, size_t from);
 

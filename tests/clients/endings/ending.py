@@ -12,6 +12,7 @@ HOW   raise      an exception that nobody catches
       exit42=S   the traceback is printed, sys.exit(42), and S seconds of work at the exit
       thread     an exception; a thread that is no daemon never ends
       deaf       the same, and SIGTERM is ignored
+      keep       an exception; a thread that is no daemon never ends, nor do the connections
       record=S   the exception goes into TORCHELASTIC_ERROR_FILE alone; S seconds of work at the exit
       zero       prints the traceback and ends with 0
       chained    the connections break while the exception is on its way
@@ -118,6 +119,8 @@ def fail():
         with socket.create_server(("127.0.0.1", 0)) as s:
             port = s.getsockname()[1]
         socket.create_connection(("127.0.0.1", port))
+    if HOW == "keep":
+        threading.Thread(target=forever).start()
     if HOW in ("thread", "deaf"):
         threading.Thread(target=stay).start()
     if HOW == "deaf":
