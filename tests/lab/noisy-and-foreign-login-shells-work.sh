@@ -83,6 +83,16 @@ if grep -q ^hnbash: "$TMP/passwd"; then
     has 'with the same help' "$ERR" 'help: does a login file there (~/.bashrc) ask, exit'
 fi
 
+user=hnnologin
+if [[ -x /usr/sbin/nologin ]] && make_user "$user" /usr/sbin/nologin .profile; then
+    lab_hn -w "$user@node001:1" true
+    exits 'a user whose shell is nologin: 69' 69
+    has 'its words are shown' "$ERR" '| This account is currently not available.'
+    has 'the help names the user, and no login file' "$ERR" 'help: the shell of this user there is nologin: name another user'
+    lacks 'alone' "$ERR" '.bashrc'
+else
+    skip 'a user whose shell is nologin' 'there is no /usr/sbin/nologin'
+fi
 user=hnfalse
 ok 'a user who may not log in' make_user "$user" /bin/false .profile
 lab_hn -w "$user@node001:1" true

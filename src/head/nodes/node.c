@@ -118,11 +118,18 @@ static size_t find_tail(const struct buf *text, size_t size)
 /* Adds what the login has printed to a failure, and the next step if it may be the cause. */
 static void add_login(const struct node_io *io, struct link_failure *why, bool may_be_login)
 {
-        size_t tail = find_tail(&io->boot.noise, sizeof(why->evidence) - 1);
+        static const char refused[] = "This account is currently not available"; /* nologin(8) */
+        const struct buf *noise = &io->boot.noise;
+        size_t tail = find_tail(noise, sizeof(why->evidence) - 1);
+        bool is_refused = memmem(buf_data(noise), buf_len(noise), refused, strlen(refused));
 
-        if (tail && !*why->evidence)
-                memcpy(why->evidence, buf_data(&io->boot.noise) + buf_len(&io->boot.noise) - tail,
-                       tail);
+        if (tail && (!*why->evidence || is_refused))
+                snprintf(why->evidence, sizeof(why->evidence), "%.*s", (int)tail,
+                         (const char *)buf_data(noise) + buf_len(noise) - tail);
+        if (is_at_login(io) && is_refused && !*why->help)
+                snprintf(why->help, sizeof(why->help),
+                         "the shell of this user there is nologin: name another user, USER@HOST or "
+                         "--user NAME");
         if (is_at_login(io) && may_be_login && !*why->help)
                 snprintf(why->help, sizeof(why->help),
                          "does a login file there (~/.bashrc) ask, exit or start another shell? "
