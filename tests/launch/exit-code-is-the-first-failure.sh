@@ -57,6 +57,7 @@ has '--on-failure continue lets the others end' "$OUT" survived
 hn --local 2 --chdir "$TMP/nowhere" true
 ok 'a working directory that is not there is a failure' test "$RC" != 0
 verdict_has 'its verdict names the directory' nowhere
+has 'the help does not say that --chdir was left out' "$ERR" 'help: every node needs the folder in which ranks start: --chdir DIR names another than'
 hn -w localhost,127.0.0.1 --chdir "$TMP/nowhere" true
 verdict_has 'of two nodes that lack it none is named' "no node can start its ranks: cannot change to directory '$TMP/nowhere'"
 has 'which offers to bring the files' "$ERR" '--push FILE brings files'

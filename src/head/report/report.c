@@ -352,8 +352,10 @@ static void add_refused_help(struct diag *d, const struct cause *c, const char *
                 diag_help(d, "the limit of processes is reached there: raise `ulimit -u`, or start "
                              "fewer ranks on a node (--ppn)");
         else if (c->why == REFUSED_CWD)
-                diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another, "
-                             "--push FILE brings files to nodes that do not share it");
+                diag_help(d, "every node needs the folder in which ranks start: --chdir DIR names "
+                             "another "
+                             "than that of this shell, --push FILE brings files to nodes that do "
+                             "not share it");
 }
 
 static void add_worlds_help(struct diag *d)
