@@ -83,7 +83,8 @@ static int open_json_output(struct options *o, struct diags *d)
 
 static int do_command(struct options *o, struct diags *d)
 {
-        int rc = open_json_output(o, d);
+        /* The --json of rerun is one of the run. */
+        int rc = o->command == COMMAND_RERUN ? 0 : open_json_output(o, d);
 
         if (rc)
                 return rc;

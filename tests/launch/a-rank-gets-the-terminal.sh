@@ -80,7 +80,7 @@ ok 'a run' wait_for shown '^code 5$'
 pane kill-server
 panes=$((panes + 1))
 pane new-session -d -x 100 -y 30 "env TERM=screen LD_LIBRARY_PATH= $HNLAUNCH rerun --ranks 1 --pty; exec sleep 1000"
-ok 'is started again with options in front of its program' wait_for shown '^hnlaunch: once more, .* --pty=0 --ranks 1 --pty sh -c '
+ok 'is started again with options in front of its program' wait_for shown '^hnlaunch: once more, .* --ranks 1 --pty sh -c '
 ok 'and has the rank in the terminal' wait_for shown '^first 1'
 begin '--local 2 --pty=2' true
 ok 'a rank that there is not' wait_for shown '^error\[HN104\]: --pty 2: the ranks are 0 to 1'

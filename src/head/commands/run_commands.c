@@ -28,14 +28,13 @@
 #include "head/commands/run_logs.h"
 #include "head/commands/run_ps.h"
 #include "head/commands/run_report.h"
+#include "head/commands/run_rerun.h"
 #include "head/commands/run_top.h"
 #include "head/commands/run_why.h"
 #include "head/core/json_text.h"
-#include "head/core/shell_words.h"
 #include "head/options/config.h"
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
-#include "head/record/story.h"
 #include "head/run/run_list.h"
 #include "head/run/run_records.h"
 #include "head/term/diag.h"
@@ -377,169 +376,6 @@ static int look_at_run(const struct options *o, const struct run *r, struct diag
         return rc < 0 ? refuse_answer(r, &err, d) : rc ? EX_SIGNAL + rc : 0;
 }
 
-/* --- rerun ------------------------------------------------------------------------------------ */
-
-/* Whether the recorded line ends with the program. It does not if a job file named the program. */
-static bool ends_with_program(const json_t *line, const json_t *argv)
-{
-        size_t n = json_array_size(line), own = json_array_size(argv);
-
-        for (size_t i = 1; i <= own; i++)
-                if (i > n ||
-                    !json_equal(json_array_get(line, n - i), json_array_get(argv, own - i)))
-                        return false;
-        return true;
-}
-
-/* Where an option of the recorded line may follow all others: before the program and "--". */
-static size_t find_last_option(const json_t *info)
-{
-        const json_t *line = json_object_get(info, "line"), *argv = json_object_get(info, "argv");
-        size_t n = json_array_size(line);
-        size_t at = ends_with_program(line, argv) ? n - json_array_size(argv) : n;
-        const char *before = at ? json_string_value(json_array_get(line, at - 1)) : NULL;
-
-        return before && !strcmp(before, "--") ? at - 1 : at;
-}
-
-static void push_ranks(struct strv *argv, const struct intlist *ranks)
-{
-        if (!ranks->n)
-                return;
-        strv_push(argv, "--ranks");
-        strv_push_take(argv, intlist_fold(ranks));
-}
-
-static void push_pty(struct strv *argv, int rank)
-{
-        if (rank == PTY_FIRST)
-                strv_push(argv, "--pty");
-        else if (rank != PTY_NONE)
-                strv_push_take(argv, xasprintf("--pty=%d", rank));
-}
-
-static void push_options(struct strv *argv, const struct options *o)
-{
-        push_ranks(argv, &o->ranks);
-        push_pty(argv, o->pty_rank);
-}
-
-/* Adds a host, unless it is there. */
-static void add_bad_host(struct strv *to, const char *host)
-{
-        if (*host && !strv_has(to, host))
-                strv_push(to, host);
-}
-
-/* Whether an event tells that its host is bad. A node that was not tried, since its parent in the
- * tree could not be reached, is not. */
-static bool is_of_bad_host(const json_t *event)
-{
-        const char *ev = json_member(event, "ev"), *text = json_member(event, "text");
-
-        return !strcmp(ev, "node.retired") || !strcmp(ev, "node.drained") ||
-               !strcmp(ev, "node.replaced") ||
-               (!strcmp(ev, "node.failed") && strncmp(text, "not tried:", 10) != 0);
-}
-
-/* Collects the hosts that the run could not use or has put out or lost. Without decisions about
- * hosts (--restart auto) the host of the cause is one of them. */
-static void find_bad_of(const struct run *r, struct strv *to)
-{
-        struct story s;
-        struct error err;
-        const json_t *j;
-        size_t i;
-
-        if (!json_object_get(r->summary, "attempts"))
-                add_bad_host(to, json_member(r->summary, "host"));
-        if (story_load(&s, r->id, &err) == 0) {
-                json_array_foreach(s.events, i, j) if (is_of_bad_host(j))
-                        add_bad_host(to, json_member(j, "host"));
-                json_array_foreach(s.failures, i, j) if (!json_object_get(j, "rank") &&
-                                                         !json_is_true(json_object_get(j, "echo")))
-                        add_bad_host(to, json_member(j, "host"));
-        }
-        story_finish(&s);
-}
-
-static void push_bad(struct strv *argv, const struct strv *bad)
-{
-        for (size_t i = 0; i < bad->n; i++) {
-                strv_push(argv, "-o");
-                strv_push_take(argv, xasprintf("run.leave_out=%s", bad->v[i]));
-        }
-}
-
-/* Returns how many words of the line at @i the options of rerun replace: an older --ranks. */
-static size_t count_replaced(const json_t *line, size_t i, size_t last, const struct options *o)
-{
-        const char *word = json_string_value(json_array_get(line, i));
-
-        if (!o->ranks.n || i >= last || !word)
-                return 0;
-        return !strcmp(word, "--ranks") ? 2 : !strncmp(word, "--ranks=", 8);
-}
-
-static int start_again(const struct options *o, const struct run *r, struct diags *d)
-{
-        const json_t *line = json_object_get(r->info, "line"), *word;
-        const char *directory = json_member(r->info, "directory");
-        CLEANUP(strv_finish) struct strv argv = STRV_INIT, bad = STRV_INIT;
-        CLEANUP(buf_finish) struct buf shown = BUF_INIT;
-        CLEANUP(free_textp) char *quoted = NULL;
-        size_t i, last = find_last_option(r->info);
-
-        if (!json_array_size(line)) {
-                diag_add(d, HN_NO_RERUN, EX_NOINPUT, "the records of run %s have no command line",
-                         r->id);
-                return EX_NOINPUT;
-        }
-        if (o->without_bad)
-                find_bad_of(r, &bad);
-        if (o->without_bad && !bad.n) {
-                diag_add(d, HN_NO_RERUN, EX_NOINPUT, "no host of run %s is known to have failed",
-                         r->id);
-                return EX_NOINPUT;
-        }
-        if (chdir(directory) < 0) {
-                diag_add(d, HN_NO_RERUN, EX_NOINPUT,
-                         "cannot go to %s, where run %s was started: %s", directory, r->id,
-                         strerror(errno));
-                return EX_NOINPUT;
-        }
-        strv_push(&argv, "hnlaunch");
-        json_array_foreach(line, i, word)
-        {
-                size_t replaced = count_replaced(line, i, last, o);
-                const char *text = json_string_value(word) ? json_string_value(word) : "";
-                bool is_run = !i && !strcmp(text, "run");
-
-                if (i == last)
-                        push_options(&argv, o);
-                if (is_run)
-                        strv_push(&argv, "run");
-                if (!i)
-                        push_bad(&argv, &bad);
-                if (replaced)
-                        i += replaced - 1;
-                else if (!is_run)
-                        strv_push(&argv, text);
-        }
-        if (i == last)
-                push_options(&argv, o);
-        printable_put(&shown, directory, strlen(directory));
-        quoted = shell_words_join(&argv);
-        buf_appends(&shown, ": ");
-        printable_put(&shown, quoted, strlen(quoted));
-        if (!o->quiet)
-                fprintf(stderr, "hnlaunch: once more, in %.*s\n", (int)buf_len(&shown),
-                        (const char *)buf_data(&shown));
-        execv("/proc/self/exe", argv.v);
-        diag_add(d, HN_NO_RERUN, EX_FAILED, "cannot start hnlaunch: %s", strerror(errno));
-        return EX_FAILED;
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Refuses a signal in the place of the run. 0, or 64 with a message. */
@@ -630,7 +466,7 @@ static int do_with_run(const struct options *o, const struct run_list *l, const 
         case COMMAND_TOP:
                 return look_at_run(o, r, d);
         default:
-                return start_again(o, r, d);
+                return run_rerun_start(o, r, d);
         }
 }
 

@@ -465,6 +465,7 @@ static int take_letters_or_word(struct line *l, const char *word)
 static int read_options(struct line *l)
 {
         bool takes_words = option_command_takes_words(l->o->command);
+        struct settings *s = l->o->settings;
         int r = 0;
 
         while (l->next < l->args.n && !ends_line(l->o)) {
@@ -484,8 +485,14 @@ static int read_options(struct line *l)
                 if (l->verbatim)
                         break;
                 l->given = given;
+                size_t first = l->next - 1, n = s->n;
+
                 if (take_letters_or_word(l, word) < 0)
                         r = -EINVAL;
+                for (; n < s->n; n++) {
+                        s->v[n].first = l->offset + first;
+                        s->v[n].after = l->offset + l->next;
+                }
         }
         return r;
 }
@@ -590,6 +597,8 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
         o->run_given = first == 2 && o->command == COMMAND_RUN;
         o->program_first = first == 1 && argc > 1 && *argv[1] != '-';
         l.offset = (size_t)first - 1;
+        for (int i = 1; i < argc; i++)
+                strv_push(&o->line, argv[i]);
         for (int i = first; i < argc; i++)
                 strv_push(&l.args, argv[i]);
         if (o->command == COMMAND_HELP)

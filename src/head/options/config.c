@@ -195,42 +195,41 @@ static bool is_choice(const struct option_def *def, const char *text)
 }
 
 /* Resolves ~/x below the home and x below the file's folder. malloc'ed. */
-static char *resolve_path(const struct ini_reader *r, const char *value)
+static char *resolve_path(const char *folder, const char *value)
 {
         const char *home = getenv("HOME");
 
         if (!strncmp(value, "~/", 2) && home)
                 return xasprintf("%s/%s", home, value + 2);
-        if (*value == '/' || !strcmp(value, "-") || !strcmp(value, "none") || !r->folder)
+        if (*value == '/' || !strcmp(value, "-") || !strcmp(value, "none") || !*value || !folder)
                 return xstrdup(value);
-        return xasprintf("%s/%s", r->folder, value);
+        return xasprintf("%s/%s", folder, value);
 }
 
-/* Resolves the paths in a value of @def. malloc'ed. */
-static char *resolve_value(const struct ini_reader *r, const struct option_def *def,
-                           const char *value)
+char *config_resolve(const struct option_def *def, unsigned flags, const char *folder,
+                     const char *value)
 {
-        unsigned mask = r->level == LEVEL_JOB ? UINT_MAX : OPTION_PATH;
-        unsigned flags = def->flags & mask;
-        const char *colon = flags & OPTION_JOB_DEST ? strrchr(value, ':') : NULL;
-        CLEANUP(free_textp) char *dest = colon && colon[1] ? resolve_path(r, colon + 1) : NULL;
+        const char *colon = flags & def->flags & OPTION_JOB_DEST ? strrchr(value, ':') : NULL;
+        CLEANUP(free_textp) char *dest = colon && colon[1] ? resolve_path(folder, colon + 1) : NULL;
 
         if (dest)
                 return xasprintf("%.*s%s", (int)(colon + 1 - value), value, dest);
-        if (flags & (OPTION_PATH | OPTION_JOB_PATH) && !is_choice(def, value))
-                return resolve_path(r, value);
+        if (flags & def->flags & (OPTION_PATH | OPTION_JOB_PATH) && !is_choice(def, value))
+                return resolve_path(folder, value);
         return xstrdup(value);
 }
 
 /* Completes the settings from @first on, which the line in hand has added. */
 static void place_settings(struct ini_reader *r, size_t first, const char *key)
 {
+        unsigned paths = r->level == LEVEL_JOB ? UINT_MAX : OPTION_PATH;
+
         for (size_t i = first; i < r->s->n; i++) {
                 struct setting *one = &r->s->v[i];
                 CLEANUP(free_textp) char *value = one->value;
                 const char *found;
 
-                one->value = resolve_value(r, one->def, value);
+                one->value = config_resolve(one->def, paths, r->folder, value);
                 one->key = xstrdup(key);
                 one->line = r->line;
                 one->text = xstrndup(r->at, r->len);

@@ -37,6 +37,7 @@ struct setting {
         int line;
         char *text;
         int col, len;
+        size_t first, after; /* of the command line: its words in options.line */
 };
 
 /* In the order of reading: within a level the last value wins. */
@@ -55,6 +56,10 @@ struct setting *settings_add(struct settings *s, const struct option_def *def, e
  * blanks or commas between. */
 void settings_add_list(struct settings *s, const struct option_def *def, enum level level,
                        const char *text, const char *origin);
+
+/* Returns the text to show for a value: of a secret NAME=VALUE only the name, of a list of --export
+ * the part before the first value. Valid until the next call. */
+const char *setting_shown(const struct setting *one);
 
 /* Returns the level that decides for @def, or -1 when no level has a value. The options that name
  * hosts are a family: a value on a higher level silences the lower levels of the whole family. */
@@ -79,6 +84,11 @@ void config_warn_unread(const struct settings *s, struct diags *d);
  * relative paths start from its folder. */
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
                  size_t len, struct diags *d);
+
+/* Resolves the paths in a value of the option against @folder (NULL = none), if the option has one
+ * of @flags: OPTION_PATH and its kind. malloc'ed. */
+char *config_resolve(const struct option_def *def, unsigned flags, const char *folder,
+                     const char *value);
 
 /* "SECTION.KEY=VALUE" of -o. 0, or -EINVAL with an error in @d (exit 64). */
 int config_assign(struct settings *s, const char *assignment, struct diags *d);

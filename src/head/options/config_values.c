@@ -99,9 +99,7 @@ bool config_is_secret(const char *name)
 
 /* ---- the table of `hnlaunch config` ---- */
 
-/* Returns the text to show for a value: of a secret NAME=VALUE only the name, of a list of --export
- * the part before the first value. Valid until the next call. */
-static const char *shown_value(const struct setting *one)
+const char *setting_shown(const struct setting *one)
 {
         static char masked[300];
         const char *eq = strchr(one->value, '=');
@@ -127,7 +125,7 @@ static void print_row(FILE *to, const char *key, const char *value, const char *
 
 static void print_overridden(FILE *to, const struct setting *one)
 {
-        CLEANUP(free_textp) char *cell = printable_text(shown_value(one), SIZE_MAX);
+        CLEANUP(free_textp) char *cell = printable_text(setting_shown(one), SIZE_MAX);
         CLEANUP(free_textp) char *place = printable_text(one->origin, SIZE_MAX);
 
         fprintf(to, "%-20s    instead of %s, %s\n", "", cell, place);
@@ -142,7 +140,7 @@ static void print_setting_rows(const struct settings *s, const struct option_def
 
                 if (one->def != def || !settings_counts(s, one))
                         continue;
-                print_row(to, key, shown_value(one), one->origin, one->wrong);
+                print_row(to, key, setting_shown(one), one->origin, one->wrong);
                 key = "";
         }
         if (*key)
@@ -174,7 +172,7 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
 
                         if (one->def != def || (int)one->level != level || !settings_counts(s, one))
                                 continue;
-                        last = json_setting(shown_value(one), one->origin);
+                        last = json_setting(setting_shown(one), one->origin);
                         if (one->wrong)
                                 json_object_set_new(last, "wrong", json_true());
                         json_array_append_new(all, last);

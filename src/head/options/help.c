@@ -324,6 +324,7 @@ static bool has_own_help(const struct option_def *def, enum command command)
         bool launches = ON_LAUNCH >> command & 1;
 
         return is_shown(def, command) && def->commands != ON_ALL &&
+               (command != COMMAND_RERUN || def->commands & ON(RERUN)) &&
                (!launches || (def->commands && (def->commands & ON_LAUNCH) != ON_LAUNCH));
 }
 
@@ -352,6 +353,9 @@ static void print_command(enum command command)
                 }
         if (launches)
                 put_help_text("\nIt has the options of a run: hnlaunch help all lists them.\n");
+        else if (command == COMMAND_RERUN)
+                put_help_text("\nOptions of a run replace those of the recorded command line: "
+                              "hnlaunch help all lists them.\n");
         else if (option_command_takes_words(command))
                 put_help_text(
                         "\nAll commands have --color, -o, -q and -v: see hnlaunch help all.\n");

@@ -255,7 +255,7 @@ const struct option_def option_table[] = {
         { "trace", 0, NULL, "keep the agents' traces for report, also of a run that does not fail",
           "log.trace", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(record) },
         { "json", 0, "FILE", "the events of the run, the plan or what a command tells as JSON: on standard output, or in FILE",
-          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(BAD) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
+          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL | OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(BAD) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
         { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
           "log.color", "auto", GROUP_OUTPUT, .commands = ON_ALL, .parse = value_choice, FIELD(color) },
         { "progress", 0, "auto|tty|plain|none", "how the start-up, and what goes on, is shown",
@@ -395,7 +395,9 @@ const struct option_command option_commands[] = {
                             "hnlaunch rerun --without-bad            without the hosts that "
                             "failed\n"
                             "hnlaunch rerun k3f9q --ranks 3          the program as rank 3 "
-                            "only\n" },
+                            "only\n"
+                            "hnlaunch rerun k3f9q -n 4 -x DEBUG=1    with these in place of the "
+                            "recorded ones\n" },
         [COMMAND_CONFIG] = { "config", "show every setting and its origin", "[KEY...]", 0, 0,
                              "hnlaunch config run.ppn log.dir         these only\n" },
         [COMMAND_EXPLAIN] = { "explain", "cause and remedy of an error number or exit code",
@@ -434,10 +436,17 @@ bool option_command_takes_words(enum command command)
         return (ON_RUNS | ON(BAD) | ON(EXPLAIN)) >> command & 1;
 }
 
+bool option_is_passed_on(const struct option_def *def)
+{
+        return !def->action && (!def->commands || def->commands & ON(RUN));
+}
+
 bool option_belongs(const struct option_def *def, enum command command)
 {
         unsigned commands = def->commands ? def->commands : ON_LAUNCH;
 
+        if (option_is_passed_on(def))
+                commands |= ON(RERUN);
         return (commands | ON(HELP) | ON(VERSION)) >> command & 1;
 }
 

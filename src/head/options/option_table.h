@@ -74,7 +74,8 @@ struct option_def {
         const char *preset; /* built-in value as text, NULL = the field stays zero */
         enum option_group group;
         unsigned flags;
-        unsigned commands; /* that have it, a bit of ON() each; 0 = ON_LAUNCH */
+        unsigned commands; /* that have it, a bit of ON() each; 0 = ON_LAUNCH. rerun passes
+                            * options of a run on */
         enum option_action action;
         /* Parses @text into the field; repeated calls add to lists and replace everything else. 0,
          * or -EINVAL with the right form in @err. NULL for actions. */
@@ -116,6 +117,8 @@ bool option_command_takes_words(enum command command);
 const struct option_def *option_by_name(const char *name); /* and by alias; NULL = none */
 /* Commands may give a letter to different options. */
 const struct option_def *option_by_letter(int letter, enum command command);
+/* Whether rerun passes the option on to the run, in place of the recorded option. */
+bool option_is_passed_on(const struct option_def *def);
 /* Whether @command has the option. Help and version have all: they end the line. */
 bool option_belongs(const struct option_def *def, enum command command);
 /* Returns "run, plan and config", the commands that have the option; malloc'ed. */

@@ -178,8 +178,6 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 if (option_table[i].preset)
                         settings_add(s, &option_table[i], LEVEL_PRESET, option_table[i].preset,
                                      "built in");
-        for (int i = 1; i < argc; i++)
-                strv_push(&o->line, argv[i]);
         r = command_line_read(o, argc, argv, ignored, diags);
         if (r == 0 && o->command == COMMAND_CONFIG)
                 r = config_take_keys(s, &o->argv, diags);
@@ -225,7 +223,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;
-        if (r == 0)
+        /* The run that rerun starts checks the whole line. */
+        if (r == 0 && o->command != COMMAND_RERUN)
                 r = option_check(o, diags);
         if (r == 0 && o->compat == COMPAT_DEEPSPEED && !o->local_rank_arg)
                 r = option_apply(o, option_by_name("local-rank-arg"), "", &err);

@@ -78,14 +78,18 @@ TEST(a_refusal_names_the_commands_that_have_it)
         static const struct {
                 const char *line, *says;
         } lines[] = {
-                { "logs --ppn 3", "--ppn is an option of run, plan and config, not of logs" },
+                { "logs --ppn 3",
+                  "--ppn is an option of run, plan, rerun and config, not of logs" },
                 { "logs --ppn 3", "hnlaunch logs -h lists the options of logs" },
-                { "ps -H nix", "-H is an option of run, plan and config, not of ps" },
+                { "ps -H nix", "-H is an option of run, plan, rerun and config, not of ps" },
                 { "-w a --follow true", "--follow is an option of logs, not of run" },
                 { "-w a --follow true", "hnlaunch logs --follow ..." },
                 { "stop --dry-run k", "--dry-run is an option of run and plan, not of stop" },
-                { "report -n 5", "-n is an option of run, plan and config, not of report" },
-                { "logs -o run.ppn=3", "-o run.ppn is an option of run, plan and config" },
+                { "rerun --dry-run k", "--dry-run is an option of run and plan, not of rerun" },
+                { "rerun --job a k", "--job is an option of run, plan and config, not of rerun" },
+                { "rerun --tail 5 k", "--tail is an option of logs, not of rerun" },
+                { "report -n 5", "-n is an option of run, plan, rerun and config, not of report" },
+                { "logs -o run.ppn=3", "-o run.ppn is an option of run, plan, rerun and config" },
                 { "logs --stder", "did you mean `--stderr`?" },
                 { "--store-siz 2G true", "did you mean `-o net.store_size=SIZE`?" },
                 { "logs --pnp", "hnlaunch logs -h lists the options of logs" },
@@ -133,6 +137,13 @@ TEST(options_may_stand_behind_the_run)
         unload(&o, &d);
 }
 
+/* Whether help and page of @c list the option: those that rerun passes on are options of a run. */
+static bool is_own_option(const struct option_def *def, enum command c)
+{
+        return option_belongs(def, c) &&
+               (c != COMMAND_RERUN || def->commands & ON(RERUN) || !option_is_passed_on(def));
+}
+
 TEST(each_command_has_its_help)
 {
         char word[80];
@@ -157,7 +168,7 @@ TEST(each_command_has_its_help)
                                  : def->flags & OPTION_OPTIONAL ? "["
                                                                 : " ");
                         if (!strstr(help, word) !=
-                            (!option_belongs(def, c) || def->commands == ON_ALL))
+                            (!is_own_option(def, c) || def->commands == ON_ALL))
                                 fail_msg("%s in the help of %s", word, option_commands[c].name);
                 }
         }
@@ -194,7 +205,7 @@ TEST(each_command_has_its_page)
                         listed = strstr(text, word);
                         snprintf(word, sizeof(word), "*, *--%s*", def->name);
                         listed |= strstr(text, word) != NULL;
-                        if (listed != option_belongs(def, c))
+                        if (listed != is_own_option(def, c))
                                 fail_msg("--%s in %s", def->name, path);
                 }
         }
