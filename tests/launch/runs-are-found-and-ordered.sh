@@ -278,7 +278,21 @@ hn_of stop "${id:0:4}"
 matches 'several runs begin so' "$TMP/of.err" "error\[HN801\]: 2 runs begin with ${id:0:4}"
 rm -r "$RUNS/${id}x"
 hn_of logs 0-3
-matches 'logs of a rank that stands in the place of the run: the option' "$TMP/of.err" 'help: hnlaunch logs --ranks 0-3 prints'
+is 'logs of ranks that stand in the place of the run: 66' "$RC_OF" 66
+is 'the option, and no table of runs' "$(cat "$TMP/of.err")" 'error[HN801]: there is no run 0-3
+    = help: ranks 0-3 of the newest run: hnlaunch logs --ranks 0-3
+    = help: hnlaunch ps lists all runs'
+hn_of logs 99999
+matches 'of one rank, too' "$TMP/of.err" 'help: rank 99999 of the newest run: hnlaunch logs --ranks 99999$'
+cp -r "$RUNS/$id" "$RUNS/70707"
+sed -i "s/\"run\": \"$id\"/\"run\": \"70707\"/" "$RUNS/70707/run.json"
+hn_of logs 7070
+is 'a rank that begins the name of a run: that run' "$RC_OF:$(cat "$TMP/of.out")" 0:up
+is 'and the option for the rank' "$(head -n 1 "$TMP/of.err")" \
+    "hnlaunch: run 70707, whose name begins with 7070; rank 7070 of the newest run: hnlaunch logs --ranks 7070"
+hn_of logs -q 7070
+is 'which -q leaves out' "$RC_OF:$(cat "$TMP/of.err")" 0:
+rm -r "$RUNS/70707"
 hn_of logs node002
 matches 'logs of a host: the option' "$TMP/of.err" 'help: if it is a host: hnlaunch logs --hosts node002'
 hn_of logs --head 5

@@ -64,13 +64,23 @@ static void add_newest_runs(struct diag *di, const struct run_list *l, bool runn
         diag_help(di, "hnlaunch ps lists all runs");
 }
 
-/* Adds what a word that is no run may have meant for logs: a rank or a host. */
-static void help_with_word(struct diag *di, const char *word)
+static bool is_rank_list(const char *word)
 {
-        if (!word[strspn(word, "0123456789,-")])
-                diag_help(di, "hnlaunch logs --ranks %s prints the output of such ranks", word);
-        else
-                diag_help(di, "if it is a host: hnlaunch logs --hosts %s", word);
+        return *word && !word[strspn(word, "0123456789,-")];
+}
+
+/* Adds what a word that is no run may have meant for logs: a rank, more likely than a run, or a
+ * host. */
+static void help_with_word(struct diag *di, const struct run_list *l, const char *word)
+{
+        if (is_rank_list(word)) {
+                diag_help(di, "rank%s %s of the newest run: hnlaunch logs --ranks %s",
+                          word[strspn(word, "0123456789")] ? "s" : "", word, word);
+                diag_help(di, "hnlaunch ps lists all runs");
+                return;
+        }
+        add_newest_runs(di, l, false);
+        diag_help(di, "if it is a host: hnlaunch logs --hosts %s", word);
 }
 
 /* Finds the run @id, or with NULL the newest. NULL with a message: none, or several. */
@@ -95,9 +105,10 @@ static const struct run *find_run(const struct run_list *l, const char *id, enum
                               id ? "there is no run %s" : "there is no run", id);
         if (id && !strchr(id, '/') && run_records_open(id, &err) == -EPERM)
                 diag_note(di, "its records are not read: %s", err.text);
-        add_newest_runs(di, l, false);
         if (id && !n && command == COMMAND_LOGS)
-                help_with_word(di, id);
+                help_with_word(di, l, id);
+        else
+                add_newest_runs(di, l, false);
         return NULL;
 }
 
@@ -172,7 +183,8 @@ static const struct run *choose_run(const struct run_list *l, enum command comma
         }
 }
 
-/* Says which run was chosen, and that a run to be attached has ended. */
+/* Says which run was chosen, that the beginning of its name could be a rank, and that a run to be
+ * attached has ended. */
 static void tell_choice(const struct options *o, const struct run_list *l, const struct run *r)
 {
         static const unsigned chosen = 1 << COMMAND_STOP | 1 << COMMAND_WAIT | 1 << COMMAND_ATTACH |
@@ -190,6 +202,12 @@ static void tell_choice(const struct options *o, const struct run_list *l, const
                         "hnlaunch: run %s has ended: %s; its output from where it was left "
                         "follows, hnlaunch logs %s prints all\n",
                         r->id, state, r->id);
+        else if (o->command == COMMAND_LOGS && o->argv.n && is_rank_list(o->argv.v[0]) &&
+                 strcmp(o->argv.v[0], r->id) != 0)
+                fprintf(stderr,
+                        "hnlaunch: run %s, whose name begins with %s; rank %s of the newest run: "
+                        "hnlaunch logs --ranks %s\n",
+                        r->id, o->argv.v[0], o->argv.v[0], o->argv.v[0]);
         else if (!o->argv.n && chosen >> o->command & 1 && r->state == RUN_GOES_ON)
                 fprintf(stderr, "hnlaunch: run %s%s: %s\n", r->id, others, program);
 }
