@@ -20,13 +20,17 @@ VALUES = {"ALL", "NONE"}
 BY_OPTION = {"hosts": "hosts", "iface": "interface", "unset": "variable", "user": "user"}
 
 
+def values_of(arg):
+    return [w for w in arg.split("|") if w and (w in VALUES or not w[0].isupper())]
+
+
 class Option:
     def __init__(self, name, letter, arg, optional, key, text, commands):
         self.name, self.letter, self.arg, self.key, self.help = name, letter, arg, key, text
         self.commands = commands.split(",")
         self.optional = optional == "optional"
         words = arg.split("|") if arg else []
-        self.values = [w for w in words if w in VALUES or not w[0].isupper()]
+        self.values = values_of(arg)
         kinds = {KINDS.get(w) for w in words} | {BY_OPTION.get(name)}
         self.kind = next((k for k in kinds if k), None)
 
@@ -50,7 +54,9 @@ class Table:
         self.errors = [r[1:3] for r in rows if r[0] in ("error", "exit") and r[1][-1].isdigit()]
         self.options = [Option(*r[1:8]) for r in rows if r[0] == "option"]
         self.names = [name for name, _ in self.commands if name not in ("help", "version")]
-        self.keys = [o.key for o in self.options if o.key] + [r[1] for r in rows if r[0] == "key"]
+        # The words that a key takes; a switch has no argument.
+        keys = [(o.key, o.arg) for o in self.options if o.key] + [(r[1], r[2]) for r in rows if r[0] == "key"]
+        self.keys = {key: values_of(arg) if arg else ["yes", "no"] for key, arg in keys}
         unknown = set(BY_OPTION) - {o.name for o in self.options}
         if unknown or not self.commands or not self.errors:
             sys.exit(f"not in the table: {unknown or 'commands'}")
@@ -79,7 +85,9 @@ def bash(t):
         "RUNS": "    local runs=" + shlex.quote(" ".join(RUNS)) + " running=" + shlex.quote(" ".join(RUNNING)),
         "STATES": "    local states=" + shlex.quote(STATES),
         "TAKING": "    local taking=" + shlex.quote(" ".join(s for o in taking for s in o.spellings())),
-        "VALUES": "\n".join(branch(o) for o in t.options if o.arg),
+        "VALUES": "\n".join([branch(o) for o in t.options if o.arg] +
+                            [f"        {key}) _hnlaunch_words {shlex.quote(' '.join(values))} ;;"
+                             for key, values in t.keys.items() if values]),
     }
 
 
@@ -88,7 +96,7 @@ def bash(t):
 def zsh(t):
     actions = {"file": "_files", "folder": "_files -/", "host": "_ssh_hosts", "hosts": "_sequence _ssh_hosts",
                "command": "_command_names -e", "topic": f"({' '.join(t.topics)})", "user": "_users",
-               "key": "_hnlaunch_keys", "variable": "_parameters -g \\*export\\*",
+               "key": "_hnlaunch_settings", "variable": "_parameters -g \\*export\\*",
                "interface": "_net_interfaces"}
 
     def action(o):
@@ -112,6 +120,7 @@ def zsh(t):
         "ERRORS": "\n".join("        " + shlex.quote(f"{name}:{text}") for name, text in t.errors),
         "TOPICS": "    topics=(" + " ".join(t.topics) + ")",
         "KEYS": "    keys=(" + " ".join(t.keys) + ")",
+        "KEY_VALUES": "\n".join(f"        {key} {shlex.quote(' '.join(values))}" for key, values in t.keys.items() if values),
         "OPTIONS": "\n".join(f"        {name})\n            specs=(\n" + "\n".join(spec(o) for o in t.options_of(name)) +
                              "\n            )\n            ;;" for name in t.names),
         "RUNS": "    local -a of_runs=(" + " ".join(RUNS) + ") of_running=(" + " ".join(RUNNING) + ")",
@@ -129,7 +138,7 @@ def fish(t):
     lists = {"file": "", "folder": "(__fish_complete_directories)", "host": "(__fish_print_hostnames)",
              "hosts": "(__hnlaunch_hosts)", "command": "(__fish_complete_command)",
              "topic": " ".join(t.topics), "user": "(__fish_complete_users)",
-             "key": " ".join(f"{k}=" for k in t.keys), "variable": "(set --names --export)",
+             "key": " ".join(f"{k}={v}" for k, values in t.keys.items() for v in values or [""]), "variable": "(set --names --export)",
              "interface": "(__fish_print_interfaces)"}
 
     def line(o):
@@ -150,6 +159,7 @@ def fish(t):
         "NAMES": "set -g __hnlaunch_commands " + " ".join(name for name, _ in t.commands),
         "TOPICS": f"complete -c hnlaunch -n '__hnlaunch_command_is help' -f -a {fish_quote(' '.join(t.topics))}",
         "OPTIONS": "\n".join(line(o) for o in t.options),
+        "KEYS": "set -g __hnlaunch_keys " + " ".join(t.keys),
         "LAUNCH": "set -g __hnlaunch_launch " + " ".join(LAUNCH),
         "RUNS": "set -g __hnlaunch_runs " + " ".join(RUNS) + "\nset -g __hnlaunch_running " + " ".join(RUNNING),
         "STATES": "set -g __hnlaunch_states " + fish_quote(STATES),

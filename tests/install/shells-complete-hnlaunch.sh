@@ -94,7 +94,15 @@ for shell in bash fish zsh; do
     only "$shell" 'folders' 'hnlaunch --chdir f' "folder$([[ $shell == fish ]] && echo /)"
     only "$shell" 'variables' 'hnlaunch -x ALONE_IN_T' ALONE_IN_TEST
     only "$shell" 'configuration keys' 'hnlaunch -o run.max' "run.max_restarts$([[ $shell == zsh ]] || echo '=')"
+    only "$shell" 'values of a key' 'hnlaunch -o run.map=' $([[ $shell == fish ]] && echo run.map=slot run.map=node || echo slot node)
+    only "$shell" 'of a key that has no option' 'hnlaunch plan -o net.store_peers=n' "$([[ $shell == fish ]] && echo net.store_peers=)node"
+    only "$shell" 'of a switch' 'hnlaunch -o run.subst=' $([[ $shell == fish ]] && echo run.subst=yes run.subst=no || echo yes no)
+    only "$shell" 'keys for config' 'hnlaunch config run.max' run.max_restarts
+    only "$shell" 'every key' 'hnlaunch config ' $("$HNLAUNCH" help table | awk -F'\t' '$1 == "option" && $6 { print $6 } $1 == "key" { print $2 }')
+    only "$shell" 'more of them, and behind options' 'hnlaunch config -q run.np net.store_s' net.store_size
+    offers "$shell" 'or a program' 'hnlaunch config mkfif' mkfifo
     offers "$shell" 'programs' 'hnlaunch --local 2 mkfif' mkfifo
+    offers "$shell" 'files for the program behind a key' 'hnlaunch -o run.np=2 cat ho' hosts.txt
     offers "$shell" 'files for the program' 'hnlaunch -H hosts.txt cat ho' hosts.txt
     "${shell}_offers" 'hnlaunch -H hosts.txt cat --loc' >"$OUT"
     lacks "$shell: no option of hnlaunch behind the program" "$OUT" --local
