@@ -106,7 +106,7 @@ for shell in bash fish zsh; do
     offers "$shell" 'files for the program' 'hnlaunch -H hosts.txt cat ho' hosts.txt
     "${shell}_offers" 'hnlaunch -H hosts.txt cat --loc' >"$OUT"
     lacks "$shell: no option of hnlaunch behind the program" "$OUT" --local
-    for command in run logs stop ps report explain; do
+    for command in $("$HNLAUNCH" help table | awk -F'\t' '$1 == "command" { print $2 }'); do
         # Two dashes first: a dash alone means letters to some shells.
         line="hnlaunch $([[ $command == run ]] || echo "$command ")"
         { "${shell}_offers" "$line--" && "${shell}_offers" "$line-"; } |

@@ -11,8 +11,9 @@
 #include "lib/unit.h"
 #include "option_line.h"
 
-/* Returns a line of @command with the option, a value that it takes, and what else it needs. */
-static char *line_with(enum command command, const struct option_def *def)
+/* Returns a line of @command with the option, by name or letter, a value that it takes, and what
+ * else it needs. */
+static char *line_with(enum command command, const struct option_def *def, bool by_letter)
 {
         static const struct {
                 const char *name, *value;
@@ -41,12 +42,15 @@ static char *line_with(enum command command, const struct option_def *def)
         for (size_t i = 0; i < ARRAY_SIZE(values); i++)
                 if (!strcmp(values[i].name, def->name))
                         value = values[i].value;
+        if (by_letter)
+                return xasprintf("%s -%c %s%s", option_commands[command].name, def->letter,
+                                 value ? value : "", word);
         return xasprintf("%s --%s%s%s%s", option_commands[command].name, def->name,
                          value ? "=" : "", value ? value : "", word);
 }
 
-/* Whether the option of the line was refused as one of other commands. */
-static bool is_refused(const char *line, const char *name)
+/* Whether the option @given of the line was refused as one of other commands. */
+static bool is_refused(const char *line, const char *given)
 {
         struct options o;
         struct diags d;
@@ -54,7 +58,7 @@ static bool is_refused(const char *line, const char *name)
         bool refused;
 
         load(&o, &d, line);
-        snprintf(text, sizeof(text), "--%s is an option of ", name);
+        snprintf(text, sizeof(text), "%s is an option of ", given);
         refused = strstr(messages(&d), text);
         unload(&o, &d);
         return refused;
@@ -65,11 +69,33 @@ TEST(a_command_takes_its_own_options)
         for (enum command c = 0; c < COMMAND_HELP; c++)
                 for (size_t i = 0; i < option_count; i++) {
                         const struct option_def *def = &option_table[i];
-                        CLEANUP(free_textp) char *line = line_with(c, def);
+                        CLEANUP(free_textp) char *line = line_with(c, def, false);
+                        CLEANUP(free_textp) char *given = xasprintf("--%s", def->name);
 
-                        if (is_refused(line, def->name) == option_belongs(def, c))
+                        if (is_refused(line, given) == option_belongs(def, c))
                                 fail_msg("`%s` is %s", line,
                                          option_belongs(def, c) ? "refused" : "taken");
+                }
+}
+
+/* A letter may be one option here and another there. Of a run, letters of other commands are
+ * mistaken for those of other launchers, and told as such. */
+TEST(a_command_takes_its_own_letters)
+{
+        for (enum command c = 0; c < COMMAND_HELP; c++)
+                for (size_t i = 0; i < option_count; i++) {
+                        const struct option_def *def = &option_table[i];
+                        bool has = def->letter && option_by_letter(def->letter, c);
+
+                        if (!def->letter || (!has && ON_LAUNCH >> c & 1))
+                                continue;
+                        CLEANUP(free_textp)
+                        char *line =
+                                line_with(c, has ? option_by_letter(def->letter, c) : def, true);
+                        CLEANUP(free_textp) char *given = xasprintf("-%c", def->letter);
+
+                        if (is_refused(line, given) == has)
+                                fail_msg("`%s` is %s", line, has ? "refused" : "taken");
                 }
 }
 
@@ -193,14 +219,13 @@ TEST(each_command_has_its_page)
                 assert_int_equal(fd_read_file(path, 1 << 20, &text, NULL), 0);
                 if (!strstr(text, option_commands[c].help))
                         fail_msg("the first line of %s", path);
-                if (!((ON_RUNS | 1u << COMMAND_EXPLAIN) >> c & 1))
-                        continue; /* it has those of a run, too */
                 for (size_t i = 0; i < option_count; i++) {
                         const struct option_def *def = &option_table[i];
                         bool listed;
 
-                        if (def->commands == ON_ALL)
-                                continue;
+                        if (def->commands == ON_ALL ||
+                            (ON_LAUNCH >> c & 1 && option_belongs(def, COMMAND_RUN)))
+                                continue; /* those of a run are in its page */
                         snprintf(word, sizeof(word), "\n*--%s*", def->name);
                         listed = strstr(text, word);
                         snprintf(word, sizeof(word), "*, *--%s*", def->name);
