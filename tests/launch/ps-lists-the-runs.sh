@@ -83,8 +83,15 @@ done
 is '40 columns: none of the seven is left' "$left_out" 7
 kill -INT "$PID"
 finish
-stopped() { grep -q 'stopped (130)' "$TMP/watched"; }
-ok 'as they are then' wait_for stopped
+stopped() { grep -qE ' 3/9 +stopped \(130\)' "$TMP/watched"; }
+ok 'as they are then, with the last step' wait_for stopped
+hn ps --json
+is 'which is in JSON, too' "$(python3 -c 'import json, sys
+runs = json.load(sys.stdin)["runs"]
+print(*{(r["code"], r.get("step"), r.get("total")) for r in runs if "step" in r and r["step"]})' <"$OUT")" '(130, 3, 9)'
+hn -q --local 2 --label none --progress-re 'step ([0-9]+)' --max-restarts 1 sh -c 'echo "step $((7 - HN_RESTART))"; [ "$HN_RESTART" = 1 ] || exit 1'
+hn ps
+ok 'of the last attempt; of an unknown total the step alone' grep -qE ' 2 +6 +finished ' "$OUT"
 kill "$watcher"
 is 'on what is no terminal it paints nothing' "$(grep -c $'\033' "$TMP/watched")" 0
 hn -q --local 1 sh -c 'exit 3' 'a word of its own' and a long line of words behind

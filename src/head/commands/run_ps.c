@@ -154,11 +154,12 @@ static char *describe_size(const struct run *r, const char *name)
                                          last ? last : json_object_get(r->info, name)));
 }
 
-/* "12/40" */
+/* "12/40", also of a run that has ended */
 static char *describe_steps(const struct run *r)
 {
-        const json_t *step = json_object_get(r->info, "step");
-        json_int_t total = json_integer_value(json_object_get(r->info, "total"));
+        const json_t *from = r->summary ? r->summary : r->info;
+        const json_t *step = json_object_get(from, "step");
+        json_int_t total = json_integer_value(json_object_get(from, "total"));
 
         if (!step)
                 return xstrdup("");
@@ -251,9 +252,9 @@ static void print_runs_json(const struct run_list *l)
         for (size_t i = 0; i < l->n; i++) {
                 const struct run *r = &l->v[i];
                 CLEANUP(free_textp) char *state = run_state_text(r);
-                static const char *const of_summary[] = { "us",       "code", "hn",
-                                                          "verdict",  "rank", "world_size",
-                                                          "num_nodes" };
+                static const char *const of_summary[] = { "us",        "code", "hn",
+                                                          "verdict",   "rank", "world_size",
+                                                          "num_nodes", "step", "total" };
                 static const char *const of_info[] = { "host",      "pid",       "started",
                                                        "us",        "argv",      "cwd",
                                                        "directory", "num_nodes", "world_size",

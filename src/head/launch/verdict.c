@@ -134,7 +134,7 @@ int verdict_nothing_started(struct launch *l, int code)
                          d ? d->fact : "interrupted");
         printable_end(what, sizeof(what));
         if (l->run.dir &&
-            run_dir_write_summary(l->run.dir, NULL, &l->hosts, NULL, code, hn, what,
+            run_dir_write_summary(l->run.dir, NULL, &l->hosts, NULL, NULL, code, hn, what,
                                   events_now_us(&l->events), NULL, &err) < 0 &&
             hn != HN_NO_LOG_FOLDER)
                 diag_warn(&l->diags, HN_RECORD_INCOMPLETE, "%s", err.text);
@@ -372,8 +372,8 @@ static int write_summary(struct launch *l, int code, int hn, bool *told)
 {
         struct error err;
 
-        if (run_dir_write_summary(l->run.dir, job_outcome(l->run.job), &l->hosts, &l->plan, code,
-                                  hn, l->end.verdict, events_now_us(&l->events),
+        if (run_dir_write_summary(l->run.dir, job_outcome(l->run.job), &l->hosts, &l->plan,
+                                  &l->ranks, code, hn, l->end.verdict, events_now_us(&l->events),
                                   launch_restart_attempts(l), &err) == 0)
                 return code;
         return tell_record(l, code, &err, told);

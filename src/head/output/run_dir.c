@@ -387,9 +387,20 @@ static bool is_same_cause(const struct cause *a, const struct cause *b)
         return a->kind == b->kind && a->rank == b->rank && a->node == b->node;
 }
 
+/* Adds the step of the slowest rank of the last attempt, if ranks have told steps. */
+static void put_last_step(json_t *j, const struct rank_board *ranks)
+{
+        const struct rank_board_steps s = rank_board_steps(ranks);
+
+        if (!s.told)
+                return;
+        json_object_set_new(j, "step", json_integer((json_int_t)s.least));
+        json_object_set_new(j, "total", s.total ? json_integer((json_int_t)s.total) : json_null());
+}
+
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
-                          const struct plan *plan, int code, int hn, const char *verdict,
-                          int64_t us, json_t *attempts, struct error *err)
+                          const struct plan *plan, const struct rank_board *ranks, int code, int hn,
+                          const char *verdict, int64_t us, json_t *attempts, struct error *err)
 {
         enum { FAILURES_MAX = 256 };
         const struct outcome nothing = OUTCOME_INIT;
@@ -430,6 +441,8 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
                 json_object_set_new(j, "world_size", json_integer(plan->world_size));
                 json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
         }
+        if (ranks)
+                put_last_step(j, ranks);
         if (attempts)
                 json_object_set(j, "attempts", attempts);
         return write_json(r, RECORD_SUMMARY, "summary.json", j, err);

@@ -23,6 +23,7 @@
 #include "head/model/events.h"
 #include "head/model/outcome.h"
 #include "head/model/plan.h"
+#include "head/model/rank_board.h"
 #include "head/options/options.h"
 #include "head/run/recorder.h"
 
@@ -48,11 +49,11 @@ json_t *run_dir_describe(const struct options *o, const char *run_id, const char
 int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
                       const struct plan *plan, const char *cwd, int64_t start_ns,
                       struct error *err);
-/* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none.
- * @attempts is its list of attempts, NULL = none. */
+/* Writes summary.json. @o NULL: nothing was started; so are @plan and @ranks then. @hn: number of
+ * the first error, 0 = none. @attempts is its list of attempts, NULL = none. */
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
-                          const struct plan *plan, int code, int hn, const char *verdict,
-                          int64_t us, json_t *attempts, struct error *err);
+                          const struct plan *plan, const struct rank_board *ranks, int code, int hn,
+                          const char *verdict, int64_t us, json_t *attempts, struct error *err);
 /* Tells whether an event could not be written to a file: 0, or -errno with @err. */
 int run_dir_events_error(const struct run_dir *r, struct error *err);
 /* Tells whether DIR/latest could not be replaced when the run ended: 0, or -errno with @err. */
