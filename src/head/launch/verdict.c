@@ -408,7 +408,8 @@ static void say_verdict(const struct launch *l, int code)
                 say("hnlaunch: %s\n", text);
 }
 
-/* On a terminal: names the next commands after a failure. */
+/* Names the next commands after a failure: on a terminal as the last line, elsewhere in front of
+ * the verdict, which programs take from there. */
 static void say_next(const struct launch *l, int code)
 {
         const struct cause *c = &job_outcome(l->run.job)->cause;
@@ -416,8 +417,7 @@ static void say_next(const struct launch *l, int code)
         bool loses_host = c->kind == CAUSE_NODE && l->hosts.n > 1;
         char logs[64] = "";
 
-        if (!code || c->kind == CAUSE_ORDER || !run_dir_recorder(l->run.dir) ||
-            !isatty(STDERR_FILENO))
+        if (!code || l->o.quiet || c->kind == CAUSE_ORDER || !run_dir_recorder(l->run.dir))
                 return;
         if (c->rank >= 0)
                 snprintf(logs, sizeof(logs), "logs %s --ranks %d · ", id, c->rank);
@@ -448,9 +448,12 @@ int verdict_tell(struct launch *l)
         /* No message after this line is recorded, and a failure to record is one more message. */
         records_end(l, code);
         verdict_say(l);
+        if (!isatty(STDERR_FILENO))
+                say_next(l, code);
         if (!l->o.quiet || code)
                 say_verdict(l, code);
-        say_next(l, code);
+        if (isatty(STDERR_FILENO))
+                say_next(l, code);
         if (job_hurried(l->run.job)) {
                 /* A thread may be blocked in a write that no signal ends: exit() would wait. */
                 fflush(stderr);
