@@ -57,7 +57,7 @@ fi
 gcc -Wall -Werror -o hello "$at/usr/share/doc/libhnlaunch-dev/examples/hello.c" $(pkg-config --cflags --libs hnlaunch)
 "$at/usr/bin/hnlaunch" --local 2 sh -c 'readlink /proc/$PPID/exe; exec ./hello'
 "$at/usr/bin/hnlaunch" --local 3 sh -c 'exit $RANK' || echo "code $?"
-for file in libexec/hnlaunch/hnlaunch-agent-$machine share/man/man1/hnlaunch.1.gz share/man/man7/hnlaunch-errors.7.gz share/man/man3/hn_group_split.3.gz \
+for file in libexec/hnlaunch/hnlaunch-agent-$machine share/man/man1/hnlaunch.1.gz share/man/man7/hnlaunch-errors.7.gz share/man/man7/hnlaunch-mpi.7.gz share/man/man5/hnlaunch-ssh.5.gz share/man/man3/hn_group_split.3.gz \
     share/bash-completion/completions/hnlaunch share/zsh/vendor-completions/_hnlaunch \
     share/fish/vendor_completions.d/hnlaunch.fish; do
     [ -f "$at/usr/$file" ] || echo "no $file"

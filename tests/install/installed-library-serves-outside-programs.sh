@@ -26,7 +26,7 @@ for file in bin/hnlaunch "$libexec/hnlaunch/hnlaunch-agent-$(uname -m)" "$libdir
     share/doc/hnlaunch/examples/torch_ddp.py share/doc/hnlaunch/tutorial.md share/doc/hnlaunch/performance.md; do
     ok "installed: ${file//$(uname -m)/MACHINE}" has_file "$file"
 done
-for page in man1/hnlaunch.1 man5/hnlaunch-hostfile.5 man7/hnlaunch-store.7 man7/hnlaunch-errors.7 man3/hn_group_split.3; do
+for page in man1/hnlaunch.1 man5/hnlaunch-hostfile.5 man5/hnlaunch-ssh.5 man7/hnlaunch-mpi.7 man7/hnlaunch-store.7 man7/hnlaunch-errors.7 man3/hn_group_split.3; do
     if [[ -f $PLAIN/docs/${page#*/} ]]; then
         ok "installed: $page" has_file "$mandir/$page"
     else

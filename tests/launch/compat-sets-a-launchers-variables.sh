@@ -11,7 +11,7 @@ names() { sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' "$1" | grep -E "$pattern" | sort -u
 # The paragraph of the manual that begins with *FAMILY*.
 listed() {
     awk -v begin="*$1*" '/^# / { on = /^# VARIABLES OF OTHER/ } on && $0 == begin { inside = 1; next } /^$/ { inside = 0 } inside' \
-        "$ROOT/docs/hnlaunch.1.scd" | grep -oE '\b[A-Z]+_[A-Za-z_]+' | grep -E "$pattern" | sort -u
+        "$ROOT/docs/hnlaunch-variables.7.scd" | grep -oE '\b[A-Z]+_[A-Za-z_]+' | grep -E "$pattern" | sort -u
 }
 
 export SLURM_PROCID=77 OMPI_COMM_WORLD_RANK=77

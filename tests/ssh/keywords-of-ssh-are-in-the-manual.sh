@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The table of ssh_config's keywords has every keyword that the ssh of this machine knows, and hnlaunch(1) lists the
+# The table of ssh_config's keywords has every keyword that the ssh of this machine knows, and hnlaunch-ssh(5) lists the
 # table: each keyword in the list of what happens with it, with the same reason.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
@@ -11,10 +11,9 @@ python3 - >"$TMP/lists" <<'END'
 import re
 source = open('src/head/ssh/files/ssh_keywords.c').read()
 table = source[source.index('keywords[] = {'):source.index('} aliases[]')]
-manual = open('docs/hnlaunch.1.scd').read()
-manual = manual[manual.index('\n# SSH CONFIGURATION\n'):]
-manual = manual[:manual.index('\n# ', 5)]
-parts = dict(zip(('intro', 'obeyed', 'refused', 'told', 'aside', 'harmless'), re.split(r'\n## .*\n', manual)))
+manual = open('docs/hnlaunch-ssh.5.scd').read()
+manual = manual[manual.index('\n# DESCRIPTION\n') + 1:manual.index('\n# SEE ALSO\n')]
+parts = dict(zip(('intro', 'obeyed', 'refused', 'told', 'aside', 'harmless'), re.split(r'\n# .*\n', manual)))
 
 def compare(name, table_side, manual_side):
     for what, left, right in (('not in the manual', table_side, manual_side), ('not in the table', manual_side, table_side)):
@@ -45,7 +44,7 @@ for name in ('refused', 'told', 'aside', 'harmless'):
     if len(rows) < 4:
         print(name, 'has only', len(rows))
 END
-is 'hnlaunch(1) lists the table of keywords' "$(cat "$TMP/lists")" ''
+is 'hnlaunch-ssh(5) lists the table of keywords' "$(cat "$TMP/lists")" ''
 
 grep -oE '"[A-Za-z0-9]+"' src/head/ssh/files/ssh_keywords.c | tr -d '"' | tr '[:upper:]' '[:lower:]' | sort -u >"$TMP/table"
 

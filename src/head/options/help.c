@@ -132,7 +132,8 @@ static const char environment[] =
         "  CUDA_DEVICE_ORDER                        PCI_BUS_ID, beside CUDA_VISIBLE_DEVICES\n"
         "\n"
         "--compat ompi|slurm|mpich|horovod|deepspeed adds the variables of that launcher, see\n"
-        "hnlaunch(1). hnlaunch plan --ranks 0 ... prints the whole environment of a rank.\n";
+        "hnlaunch-variables(7). hnlaunch plan --ranks 0 ... prints the whole environment of a "
+        "rank.\n";
 
 static const char config[] =
         "configuration: later ones win\n"

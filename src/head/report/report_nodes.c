@@ -120,7 +120,7 @@ static const struct {
         [NO_CONTAINER] = { HN_NO_CONTAINER, EX_UNAVAILABLE, "the container of %s cannot be entered",
                            "the containers of %zu nodes cannot be entered",
                            "try it there by hand; hnlaunch pulls no image and starts no daemon; "
-                           "hnlaunch(1), CONTAINERS" },
+                           "hnlaunch-containers(7)" },
         [UNREACHABLE] = { HN_UNREACHABLE, EX_NOHOST, "%s cannot be reached",
                           "%zu nodes cannot be reached" },
         [ABSENT] = { HN_NOT_DIALED_IN, EX_NOHOST, "%s has not dialed in",

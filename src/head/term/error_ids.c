@@ -368,14 +368,14 @@ const struct error_id error_ids[] = {
           "The rows tell the file, the line and the keyword. The login is the one that ssh(1) would make, but ssh "
           "would do more with it, such as set a variable of ranks. Each line is told once; a line that ranks do not miss, "
           "such as ForwardAgent, only with -v or when a login fails.",
-          "Nothing has to be done when the job does not need it. --ssh-command ssh obeys all keywords; hnlaunch(1) "
+          "Nothing has to be done when the job does not need it. --ssh-command ssh obeys all keywords; hnlaunch-ssh(5) "
           "lists them." },
         { HN_SSH_CONFIG_OF_NODE,
           "the ssh configuration of a node cannot be obeyed",
           "With the line in the message, ssh(1) would refuse the login or reach another place, and hnlaunch cannot do "
           "so; or the line has a token or a variable without a value, or RefuseConnection holds for the node.",
           "Use --ssh-command ssh, which obeys all keywords, or take the line out for this host: a Host or Match line "
-          "before it. hnlaunch(1) lists the keywords." },
+          "before it. hnlaunch-ssh(5) lists the keywords." },
         { HN_SSH_CONFIG_LINE,
           "a line of an ssh configuration file is wrong",
           "ssh(1) refuses the line, too: the keyword is unknown, the value is none of its values, a quote is not "

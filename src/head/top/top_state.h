@@ -3,8 +3,8 @@
  * Top state: the activity of each host and rank of a run, as a line of JSON for `hnlaunch top`
  *
  * Takes the life of ranks from the rank board and, while a client watches, the samples of the
- * nodes, and asks its source for the rest. Names and units of the JSON are a promise (hnlaunch(1),
- * RUNS). Pure, main thread only.
+ * nodes, and asks its source for the rest. Names and units of the JSON are a promise
+ * (hnlaunch-top(1)). Pure, main thread only.
  */
 #pragma once
 
