@@ -144,6 +144,24 @@ else
     skip 'a FIFO without its other end' 'needs /proc/PID/syscall and wchan'
 fi
 
+# A lock that flock(1) has taken for a shell, and ended.
+if type -P flock >/dev/null && [[ -r /proc/self/syscall ]]; then
+    # shellcheck disable=SC2016
+    bash -c 'exec 9>shared.lock; flock 9; echo $$; read -r line <>"$1"' bash "$TMP/empty.fifo" >holder 9>&- &
+    shell=$!
+    ok 'flock: a shell has the lock' wait_for lines_are holder 1
+    start --local 1 --label none sh -c 'echo met; exec flock shared.lock true'
+    met 'flock' 1
+    waits_for_shell() { why && [[ $(field "ranks[0]['blocked']") == "lock $PWD/shared.lock (process $shell, bash, has it)" ]]; }
+    ok 'flock: the shell is named, not the program that has ended' wait_for waits_for_shell
+    has 'flock: ... in the paragraph, too' "$(field "a['file']")" "waits to lock $PWD/shared.lock (process $shell, bash, has it)"
+    kill "$shell"
+    finish
+    exits 'flock: the rank goes on after the shell' 0
+else
+    skip 'the shell that has a lock' 'needs flock (util-linux) and /proc/PID/syscall'
+fi
+
 is_no_hang() { # HOW TEXT
     local i
     start --local 4 --label none "$BUILD/tests/clients/hanging" "$1" 2

@@ -2,14 +2,16 @@
 /*
  * blocked_find() goes from the most exact answer to the least: a mutex and the owning thread, a
  * FIFO without the other end, then the file behind the descriptor of the system call, the peer of a
- * socket, the processes at the other end of a pipe, and the holder of a file lock. Words of
+ * socket, the processes at the other end of a pipe, and the holders of a file lock. Words of
  * /proc/PID/syscall are parsed by pure functions, which have the unit tests.
  */
 #include "agent/inspect/blocked.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,9 +171,10 @@ static bool find_partner(pid_t pid, const char *call, char *to, size_t size)
 }
 
 /* "1: POSIX ADVISORY WRITE 4711 fd:01:9 0 EOF" has a lock, "1: -> ..." waits for lock 1. */
-pid_t blocked_holder(const char *locks, pid_t waiter)
+const char *blocked_lock(const char *locks, pid_t waiter, pid_t *ret_taker)
 {
-        int holder = 0;
+        const char *lock = NULL;
+        int taker = 0;
 
         for (const char *line = locks; line && *line; line = strchr(line, '\n')) {
                 const char *at;
@@ -186,12 +189,29 @@ pid_t blocked_holder(const char *locks, pid_t waiter)
                 waits = !strncmp(at, "->", 2);
                 if (sscanf(at + (waits ? 2 : 0), "%*s %*s %*s %d", &pid) != 1)
                         continue;
-                if (!waits)
-                        holder = MAX(pid, 0); /* -1: the kernel does not tell */
-                else if (pid == waiter)
-                        return holder;
+                if (!waits) {
+                        lock = at;
+                        taker = pid;
+                } else if (pid == waiter && lock) {
+                        *ret_taker = MAX(taker, 0); /* -1: of an open file, not of a process */
+                        return lock;
+                }
         }
-        return 0;
+        return NULL;
+}
+
+/* Finds the processes that have the lock now. The lock of an open file, as of flock(2), stays with
+ * the processes that have inherited the file, and the number of the one that took it may be another
+ * process's by now. */
+static void find_holders(const char *lock, pid_t taker, struct fd_owners *o)
+{
+        *o = (struct fd_owners){ .other = taker, .n_others = 1 };
+        if (!strncmp(lock, "POSIX", 5)) /* ends with its process */
+                return;
+        if (taker)
+                fd_owners_find_lock(o, taker, lock);
+        if (!taker || !o->n_others)
+                fd_owners_find_lock(o, 0, lock);
 }
 
 /* Appends the holder of the lock that the process waits for. */
@@ -199,19 +219,30 @@ static void add_holder(pid_t pid, char *to, size_t size)
 {
         CLEANUP(free_textp) char *locks = NULL;
         size_t len = strlen(to);
-        char program[64];
-        pid_t holder;
+        char program[64], more[32] = "";
+        const char *lock;
+        struct fd_owners o;
+        pid_t taker;
 
         if (fd_read_file("/proc/locks", LOCKS_MAX, &locks, NULL) < 0 ||
-            !(holder = blocked_holder(locks, pid)))
+            !(lock = blocked_lock(locks, pid, &taker)))
                 return;
-        proc_program(holder, program, sizeof(program));
-        snprintf(to + len, size - len, " (process %d%s%s, has it)", (int)holder,
-                 *program ? ", " : "", program);
+        find_holders(lock, taker, &o);
+        if (!o.n_others) { /* or its holders may not be read */
+                if (taker)
+                        snprintf(to + len, size - len, " (process %d%s took it)", (int)taker,
+                                 kill(taker, 0) < 0 && errno == ESRCH ? ", which has ended," : "");
+                return;
+        }
+        proc_program(o.other, program, sizeof(program));
+        if (o.n_others > 1)
+                snprintf(more, sizeof(more), " and %zu more", o.n_others - 1);
+        snprintf(to + len, size - len, " (process %d%s%s%s%s %s it)", (int)o.other,
+                 *program ? ", " : "", program, more, *program ? "," : "",
+                 o.n_others > 1 ? "have" : "has");
 }
 
-/* Names the processes at the other end of a pipe, or of a socket of this machine.
- */
+/* Names the processes at the other end of a pipe, or of a socket of this machine. */
 static void tell_other_end(pid_t pid, const char *call, char *target, size_t size)
 {
         bool reads = !strcmp(call, "read") || !strcmp(call, "receive from");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fd owners: the processes with a pipe or socket open, by the links in /proc/PID/fd
+ * Fd owners: the processes with a pipe, a socket or a file lock, by /proc/PID/fd and fdinfo
  *
  * Only processes readable for this process are seen. Source: proc_pid_fd(5): the mode of a link
- * tells how the file was opened.
+ * tells how the file was opened; proc_pid_fdinfo(5): the locks of an open file.
  */
 #pragma once
 
@@ -21,3 +21,6 @@ struct fd_owners {
  * file open, no other owner is looked for: many ranks may wait for the agent, and each search reads
  * all of /proc. */
 void fd_owners_find(struct fd_owners *o, pid_t self, const char *link, mode_t mode);
+/* Finds the processes with the open file that has a lock: of @pid alone, or of all with 0. @lock:
+ * its line in /proc/locks behind the number, up to the newline or NUL. */
+void fd_owners_find_lock(struct fd_owners *o, pid_t pid, const char *lock);

@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -49,7 +52,7 @@ TEST(calls_name_their_files)
  * never. */
 static void assert_told(pid_t pid, const char *want)
 {
-        char got[160] = "";
+        char got[256] = "";
 
         for (int i = 0; i < 2000 && strcmp(got, want) != 0; i++) {
                 blocked_find(pid, got, sizeof(got));
@@ -184,10 +187,130 @@ TEST(a_lock_has_a_holder)
                                     "3: -> OFDLCK ADVISORY  WRITE 301 fe:00:9 0 EOF\n"
                                     "cut off";
 
-        assert_int_equal(blocked_holder(locks, 201), 200);
-        assert_int_equal(blocked_holder(locks, 202), 200);
-        assert_int_equal(blocked_holder(locks, 301), 0);
-        assert_int_equal(blocked_holder(locks, 100), 0);
-        assert_int_equal(blocked_holder("", 201), 0);
-        assert_int_equal(blocked_holder("1: -> FLOCK  ADVISORY  WRITE 5 fe:00:8 0 EOF", 5), 0);
+        pid_t taker = -2;
+        const char *lock = blocked_lock(locks, 201, &taker);
+
+        assert_memory_equal(lock, "FLOCK  ADVISORY  WRITE 200 fe:00:8 0 EOF\n", 41);
+        assert_int_equal(taker, 200);
+        assert_ptr_equal(blocked_lock(locks, 202, &taker), lock);
+        assert_memory_equal(blocked_lock(locks, 301, &taker), "OFDLCK ADVISORY  WRITE -1 ", 26);
+        assert_int_equal(taker, 0);
+        assert_null(blocked_lock(locks, 100, &taker));
+        assert_null(blocked_lock("", 201, &taker));
+        assert_null(blocked_lock("1: -> FLOCK  ADVISORY  WRITE 5 fe:00:8 0 EOF", 5, &taker));
+}
+
+/* Opens a file without a name twice. Returns what /proc calls it in @name. */
+static void open_lock_file(int fds[2], char *name, size_t size)
+{
+        char path[] = "/tmp/blocked.XXXXXX", link[64];
+        ssize_t n;
+
+        fds[0] = mkstemp(path);
+        fds[1] = open(path, O_RDWR | O_CLOEXEC);
+        assert_true(fds[0] >= 0 && fds[1] >= 0);
+        unlink(path);
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fds[1]);
+        n = readlink(link, name, size - 1);
+        assert_true(n > 0);
+        name[n] = '\0';
+}
+
+/* Locks an open file as flock(1) does for a shell: the process that takes the lock ends. */
+static pid_t take_lock_and_end(int fd)
+{
+        pid_t pid = fork();
+        int status;
+
+        if (!pid)
+                _exit(flock(fd, LOCK_EX | LOCK_NB) != 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        return pid;
+}
+
+/* Forks a child that waits for the lock of @fd, without the open file @closed. */
+static pid_t start_locker(int fd, int closed)
+{
+        pid_t pid = fork();
+
+        if (pid)
+                return pid;
+        close(closed);
+        _exit(flock(fd, LOCK_EX) != 0);
+}
+
+static void end_locker(pid_t pid)
+{
+        int status;
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+}
+
+TEST(a_lock_is_held_by_those_that_have_the_file)
+{
+        char want[256], program[64], file[64];
+        int fds[2], end[2];
+        pid_t waiter, other;
+
+        proc_program(getpid(), program, sizeof(program));
+        open_lock_file(fds, file, sizeof(file));
+        take_lock_and_end(fds[0]);
+        waiter = start_locker(fds[1], fds[0]);
+        snprintf(want, sizeof(want), "lock %s (process %d, %s, has it)", file, (int)getpid(),
+                 program);
+        assert_told(waiter, want);
+
+        assert_int_equal(pipe(end), 0);
+        other = start_reader(end[0], end[1]); /* inherits the file */
+        snprintf(want, sizeof(want), "lock %s (process %d, %s and 1 more, have it)", file,
+                 (int)getpid(), program);
+        assert_told(waiter, want);
+        end_reader(other, end[1]);
+        close(end[0]);
+        close(end[1]);
+        close(fds[0]);
+        end_locker(waiter);
+        close(fds[1]);
+}
+
+/* Sends @fd to a socket, and closes it: the open file is on its way, and no process has it. */
+static void send_away(int to, int fd)
+{
+        char room[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
+        struct iovec data = { &byte, 1 };
+        struct msghdr m = { .msg_iov = &data,
+                            .msg_iovlen = 1,
+                            .msg_control = room,
+                            .msg_controllen = sizeof(room) };
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+        assert_int_equal(sendmsg(to, &m, 0), 1);
+        close(fd);
+}
+
+TEST(a_lock_without_a_readable_holder_has_a_taker)
+{
+        char want[256], file[64];
+        int fds[2], pair[2];
+        pid_t waiter, taker;
+
+        open_lock_file(fds, file, sizeof(file));
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        taker = take_lock_and_end(fds[0]);
+        waiter = start_locker(fds[1], fds[0]);
+        send_away(pair[0], fds[0]);
+        snprintf(want, sizeof(want), "lock %s (process %d, which has ended, took it)", file,
+                 (int)taker);
+        assert_told(waiter, want);
+        close(pair[0]);
+        close(pair[1]);
+        kill(waiter, SIGKILL);
+        assert_int_equal(waitpid(waiter, NULL, 0), waiter);
+        close(fds[1]);
 }
