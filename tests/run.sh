@@ -55,7 +55,7 @@ clients/headers-compile-without-warnings clients/collectives-are-right-on-random
 clients/nccl-versions-are-compared-before-the-join"
 SLOW="launch/why-names-the-odd-rank lab/tree-is-watched-by-its-parents launch/why-brings-flight-recorders-home
 launch/unfinished-commands-are-bounded launch/idle-agent-asks-for-its-head launch/live-line-tells-what-goes-on
-launch/hangs-are-told-unasked lab/fault-matrix launch/runs-are-found-and-ordered
+launch/hangs-are-told-unasked launch/what-why-has-found-is-in-the-verdict lab/fault-matrix launch/runs-are-found-and-ordered
 launch/ranks-with-ranks-of-their-own-are-told lab/frozen-node-is-shown-as-silent lab/silent-node-is-a-lost-node
 launch/gpus-are-sampled launch/no-container-lets-a-process-flee launch/unfinished-frames-are-bounded
 launch/containers-hold-the-ranks lab/faults-in-a-tree lab/tree-loses-a-subtree-at-once

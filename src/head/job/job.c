@@ -349,6 +349,7 @@ void job_destroy(struct job *j)
         cluster_finish(&j->cluster);
         outcome_finish(&j->attempt.outcome);
         strv_finish(&j->history.ends);
+        job_drop_culprit(j);
         free(j->late_looks);
         free(j);
 }

@@ -42,6 +42,7 @@ struct rank_table;
 struct pull;
 struct sample;
 struct trace_fetch;
+struct why_finding;
 
 /* What asks job_inspect(). */
 struct job_why {
@@ -236,15 +237,16 @@ bool job_inspect(struct job *j, size_t node, const struct inspect_order *o);
 /* Orders samples every @interval_ms milliseconds of all nodes that run ranks, now and in later
  * attempts, for config.samples; 0 = no more. */
 void job_sample(struct job *j, uint32_t interval_ms);
-/* A look begun by config.why.quiet() has found a hang. False: a rank has done something meanwhile.
- */
-bool job_still_hangs(struct job *j);
-/* A look has found which rank (-1 = several, or none) keeps the others waiting: @text names it in
- * the reason for which the ranks are being stopped, or will be while the hang stands. */
-void job_blame(struct job *j, int rank, const char *text);
-/* Follows it: emits EVENT_HANG with @text and the first odd @rank (-1 = none), and ends the attempt
- * as --on-hang says. */
-void job_hangs(struct job *j, int rank, const char *text);
+/* A look that a user has asked for begins. */
+void job_begin_look(struct job *j);
+/* A look has found a hang; @tell: one begun by config.why.quiet(). False: a rank has done something
+ * meanwhile, or the hang is told already. */
+bool job_still_hangs(struct job *j, bool tell);
+/* A look has found a hang, or which rank the others have missed: .brief names it in the reason for
+ * which the ranks are being stopped, or will be while the hang stands. */
+void job_blame(struct job *j, const struct why_finding *f);
+/* Follows it: emits EVENT_HANG, and ends the attempt as --on-hang says. */
+void job_hangs(struct job *j);
 /* Returns for how long the ranks have shown no sign of life in a hang that was found, in
  * milliseconds; 0 = no hang stands. */
 int64_t job_hang_ms(const struct job *j);

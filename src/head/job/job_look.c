@@ -73,9 +73,14 @@ void job_show_status(struct job *j)
         job_signal(j, SIGQUIT);
 }
 
-bool job_still_hangs(struct job *j)
+void job_begin_look(struct job *j)
 {
-        return job_status_hangs(j->status);
+        job_status_ask(j->status);
+}
+
+bool job_still_hangs(struct job *j, bool tell)
+{
+        return job_status_hangs(j->status, tell);
 }
 
 int64_t job_hang_ms(const struct job *j)

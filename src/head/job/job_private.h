@@ -43,11 +43,7 @@ struct job_history {
         int64_t dead_ns;   /* clock_ns() from which on no rank of a lost node lives */
 };
 
-/* Of the newest hang that was found: the rank that keeps the others waiting. */
-struct culprit {
-        int attempt, rank, node;
-        char text[400]; /* "" = none */
-};
+struct culprit; /* job_stop.c */
 
 /* Orders from elsewhere, job_stop.c. */
 struct job_orders {
@@ -67,7 +63,7 @@ struct job_orders {
         bool hurried;         /* the time for readers, nodes and files is over */
         int looked_at; /* number of the attempt that is looked at before its ranks are stopped */
         bool held;     /* the stop waits for the rank from which the failures follow */
-        struct culprit culprit;
+        struct culprit *culprit; /* of the newest hang that was found; NULL = none */
         struct job_drain *drain; /* hosts that are to leave */
 };
 
@@ -148,6 +144,7 @@ void job_stop_for(void *ctx, const struct cause *c);
 /* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout
  * (@number is the errno). @text may be NULL. A hang that still stands is named first. */
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
+void job_drop_culprit(struct job *j); /* frees what job_blame() keeps */
 void job_signal_caught(uv_signal_t *s, int signo);
 void job_signal(struct job *j, int signo); /* acts as on a signal to hnlaunch */
 /* The terminal has hung up. False: the job ends with it. */

@@ -459,10 +459,16 @@ int64_t job_status_hang_ms(const struct job_status *s)
         return job_status_still_hangs(s) ? clock_ms() - s->hang.alive_ms : 0;
 }
 
-bool job_status_hangs(struct job_status *s)
+void job_status_ask(struct job_status *s)
+{
+        if (s->attempt->state == JOB_RUNNING)
+                hang_watch_ask(&s->hang, clock_ms(), world_servers_met(s->attempt->stores));
+}
+
+bool job_status_hangs(struct job_status *s, bool tell)
 {
         return s->attempt->state == JOB_RUNNING &&
-               hang_watch_found(&s->hang, world_servers_met(s->attempt->stores));
+               hang_watch_found(&s->hang, world_servers_met(s->attempt->stores), tell);
 }
 
 void job_status_joined(struct job_status *s)

@@ -37,9 +37,11 @@ void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t t
 /* A line of the rank has told a step; one from hn_progress() wins. */
 void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t total);
 
-/* A look that config.why.quiet() has begun has found a hang. False: a rank has done something
- * meanwhile, or the ranks do not run. */
-bool job_status_hangs(struct job_status *s);
+/* A look that a user has asked for begins. */
+void job_status_ask(struct job_status *s);
+/* A look has found a hang; @tell: one that config.why.quiet() has begun. False: a rank has done
+ * something meanwhile, the ranks do not run, or the hang is told already. */
+bool job_status_hangs(struct job_status *s, bool tell);
 /* Whether the hang that was found last goes on. */
 bool job_status_still_hangs(const struct job_status *s);
 /* Returns for how long it goes on, from the last sign of life on, in milliseconds; 0 = no hang. */

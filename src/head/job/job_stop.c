@@ -19,15 +19,18 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "head/nodes/program_link.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/pull/trace_fetch.h"
 #include "head/status/rank_table_text.h"
+#include "head/why/why.h"
 
 enum {
         LATE_LOOK_MS = 500,
@@ -324,25 +327,63 @@ void job_rank_succeeded(struct job *j, int rank)
                 stop_job(j, &a->outcome.cause, "rank 0 has exited with 0 (--ends-with rank0)");
 }
 
-void job_blame(struct job *j, int rank, const char *text)
-{
-        struct culprit *c = &j->orders.culprit;
+/* The rank that keeps the others waiting. */
+struct culprit {
+        int attempt, rank, node; /* rank and node -1 = several, or none */
+        int odd;                 /* the first rank that does not wait; -1 = none */
+        char *brief;             /* NULL = the reason of a stop does not name it */
+        char *finding;           /* all that was found; NULL = EVENT_HANG has told it */
+};
 
+void job_drop_culprit(struct job *j)
+{
+        struct culprit *c = j->orders.culprit;
+
+        if (!c)
+                return;
+        free(c->brief);
+        free(c->finding);
+        free(c);
+        j->orders.culprit = NULL;
+}
+
+void job_blame(struct job *j, const struct why_finding *f)
+{
+        struct culprit *c = xcalloc(1, sizeof(*c));
+
+        job_drop_culprit(j);
+        j->orders.culprit = c;
         c->attempt = j->attempt.number;
-        c->rank = rank;
-        c->node = rank < 0 ? -1 : j->attempt.plan->ranks[rank].node;
-        snprintf(c->text, sizeof(c->text), "%s", text);
-        outcome_blame(&j->attempt.outcome, rank, c->node, text);
+        c->rank = f->culprit;
+        c->node = c->rank < 0 ? -1 : j->attempt.plan->ranks[c->rank].node;
+        c->odd = f->outliers.n ? f->outliers.v[0] : -1;
+        c->brief = f->brief ? xstrdup(f->brief) : NULL;
+        c->finding = xstrdup(f->text);
+        if (f->brief)
+                outcome_blame(&j->attempt.outcome, c->rank, c->node, f->brief);
+}
+
+/* Emits EVENT_HANG for the newest finding, once. */
+static void emit_hang(struct job *j, int64_t ms)
+{
+        struct culprit *c = j->orders.culprit;
+
+        if (!c || !c->finding)
+                return;
+        cluster_emit(&j->cluster, EVENT_HANG, -1, c->odd, ms, c->finding);
+        free(c->finding);
+        c->finding = NULL;
 }
 
 const char *job_hang_cause(const struct job *j, int *ret_rank)
 {
-        const struct culprit *c = &j->orders.culprit;
+        const struct culprit *c = j->orders.culprit;
 
-        if (!*c->text || c->attempt != j->attempt.number || !job_status_still_hangs(j->status))
+        if (!c || !c->brief || c->attempt != j->attempt.number ||
+            !job_status_still_hangs(j->status))
                 return NULL;
         *ret_rank = c->rank;
-        return c->text;
+        return c->brief;
 }
 
 void job_stop_for(void *ctx, const struct cause *c)
@@ -404,8 +445,10 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
         hang = job_hang_cause(j, &culprit);
-        if ((kind == CAUSE_STDOUT || !blame_told_rank(j, &c)) && hang)
-                cause_blame(&c, culprit, j->orders.culprit.node, hang);
+        if ((kind == CAUSE_STDOUT || !blame_told_rank(j, &c)) && hang) {
+                cause_blame(&c, culprit, j->orders.culprit->node, hang);
+                emit_hang(j, job_status_hang_ms(j->status)); /* of a look that a user asked for */
+        }
         job_stop_for(j, &c);
 }
 
@@ -635,11 +678,11 @@ int job_agent_signal(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
-void job_hangs(struct job *j, int rank, const char *text)
+void job_hangs(struct job *j)
 {
         const struct options *o = j->config.options;
 
-        cluster_emit(&j->cluster, EVENT_HANG, -1, rank, o->hang_after_ms, text);
+        emit_hang(j, o->hang_after_ms);
         if (o->on_hang != HANG_REPORT)
                 job_ordered(j, CAUSE_HANG, 0,
                             o->on_hang == HANG_STOP ? "the ranks hang (--on-hang stop)"

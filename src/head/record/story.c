@@ -138,12 +138,30 @@ static int load_events(struct story *s, int dir, struct error *err)
         return 0;
 }
 
-/* The first line of hang.txt is the finding; stacks follow. */
-static char *load_why(int dir)
+/* The newest event of a hang has what was found. Without any, a look before the end may have found
+ * something: the first line of hang.txt; stacks follow. */
+static char *load_why(const struct story *s, int dir)
 {
+        const char *found = NULL;
         char *text = NULL;
-        size_t len = 0;
+        size_t i, len = 0;
+        bool told = false; /* in any attempt */
+        const json_t *j;
 
+        if (read_json_number(s->summary, "code", -1) == 0) /* the ranks have gone on */
+                return NULL;
+        json_array_foreach(s->events, i, j)
+        {
+                const char *ev = json_member(j, "ev");
+
+                if (!strcmp(ev, "run.hang"))
+                        found = json_member(j, "text");
+                else if (!strcmp(ev, "run.restart"))
+                        found = NULL;
+                told |= found != NULL;
+        }
+        if (told)
+                return found ? xstrdup(found) : NULL;
         if (fd_read_regular(dir, "hang.txt", HANG_FILE_MAX, &text, &len) < 0)
                 return NULL;
         text[strcspn(text, "\n")] = '\0';
@@ -521,11 +539,11 @@ int story_load(struct story *s, const char *id, struct error *err)
         s->summary = run_records_summary(dir);
         s->summary = s->summary ? s->summary : json_object();
         sort_failures(s);
-        s->why = load_why(dir);
         make_places(s);
         r = dir < 0 ? dir : load_events(s, dir, err);
         if (r < 0)
                 return r;
+        s->why = load_why(s, dir);
         take_events(s);
         places = (struct trace_places){ s->node_of, s->n_ranks, s->n_nodes };
         r = trace_log_load(&s->log, dir, "trace", &places, err);

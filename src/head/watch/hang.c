@@ -42,9 +42,14 @@ static void keep_stacks(const struct run_view *r, const json_t *answer, struct d
                 diag_note(d, "all stacks are in %s/%s/hang.txt", folder, r->id);
 }
 
+static bool is_sure_hang(const struct why_finding *f)
+{
+        return f->kind != WHY_NO_HANG && f->is_sure;
+}
+
 void hang_found(const struct run_view *r, const struct why_finding *f, const json_t *answer)
 {
-        bool hangs = f->kind != WHY_NO_HANG && f->is_sure;
+        bool hangs = is_sure_hang(f);
         struct diags d = DIAGS_INIT;
         struct diag *di;
         char age[32];
@@ -52,7 +57,7 @@ void hang_found(const struct run_view *r, const struct why_finding *f, const jso
         format_duration(age, sizeof(age), r->o->hang_after_ms * 1000);
         if (!hangs)
                 log_line(LOG_INFO, "no rank has gone on for %s, but %s", age, f->text);
-        if (!hangs || !job_still_hangs(r->job))
+        if (!hangs || !job_still_hangs(r->job, true))
                 return;
         di = why_warn(answer, r->o->hang_after_ms, &d);
         keep_stacks(r, answer, di);
@@ -64,9 +69,14 @@ void hang_found(const struct run_view *r, const struct why_finding *f, const jso
         say_diags(&d, r->color);
         diags_finish(&d);
         job_ask_traces(r->job);
-        if (f->brief)
-                job_blame(r->job, f->culprit, f->brief);
-        job_hangs(r->job, f->outliers.n ? f->outliers.v[0] : -1, f->text);
+        job_blame(r->job, f);
+        job_hangs(r->job);
+}
+
+void hang_asked(const struct run_view *r, const struct why_finding *f)
+{
+        if (is_sure_hang(f) && job_still_hangs(r->job, false))
+                job_blame(r->job, f);
 }
 
 void hang_last(const struct run_view *r, const struct why_finding *f, const json_t *answer)
@@ -74,7 +84,7 @@ void hang_last(const struct run_view *r, const struct why_finding *f, const json
         struct diags d = DIAGS_INIT;
 
         if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(r->job)->cause.waited))
-                job_blame(r->job, f->culprit, f->brief);
+                job_blame(r->job, f);
         keep_stacks(r, answer,
                     f->kind == WHY_NO_HANG ? why_tell_rows(answer, &d) : why_tell(answer, &d));
         say_diags(&d, r->color);

@@ -170,6 +170,8 @@ static void answer_why(struct look *w, bool last)
                 json_object_set_new(answer, "dumps", json_text(dumps));
         if (last && w->unasked)
                 hang_found(w->r, &f, answer);
+        else if (last && !w->last)
+                hang_asked(w->r, &f);
         if (last && w->last)
                 hang_last(w->r, &f, answer);
         why_finding_finish(&f);
@@ -443,6 +445,8 @@ static void begin_steps(struct look *w)
         }
         w->step = WHY_LOOKING;
         w->has_table = false;
+        if (!w->unasked && !w->last)
+                job_begin_look(w->r->job);
         until = clock_ms() + (w->last ? 2 * LAST_LOOK_MS : BESIDE_MS);
         look_ras_begin(&w->ras, w->r, ++w->number, until);
         if (!w->unasked)

@@ -11,14 +11,20 @@ void hang_watch_alive(struct hang_watch *w)
         w->alive = true;
 }
 
+/* Begins anew if there was a sign of life. */
+static void note_signs(struct hang_watch *w, int64_t now_ms, uint64_t met)
+{
+        if (!w->alive && met == w->met)
+                return;
+        w->met = met;
+        w->alive = w->looking = w->found = w->told = false;
+        w->alive_ms = now_ms;
+        w->gap_ms = w->after_ms;
+}
+
 bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met)
 {
-        if (w->alive || met != w->met) {
-                w->met = met;
-                w->alive = w->told = false;
-                w->alive_ms = now_ms;
-                w->gap_ms = w->after_ms;
-        }
+        note_signs(w, now_ms, met);
         if (w->after_ms <= 0 || w->told || now_ms - w->alive_ms < w->gap_ms)
                 return false;
         w->gap_ms *= 2;
@@ -26,15 +32,22 @@ bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met)
         return true;
 }
 
-bool hang_watch_stands(const struct hang_watch *w, uint64_t met)
+void hang_watch_ask(struct hang_watch *w, int64_t now_ms, uint64_t met)
 {
-        return w->told && !w->alive && met == w->met;
+        note_signs(w, now_ms, met);
+        w->looking = true;
 }
 
-bool hang_watch_found(struct hang_watch *w, uint64_t met)
+bool hang_watch_stands(const struct hang_watch *w, uint64_t met)
 {
-        if (!w->looking || w->alive || w->told || met != w->met)
+        return w->found && !w->alive && met == w->met;
+}
+
+bool hang_watch_found(struct hang_watch *w, uint64_t met, bool tell)
+{
+        if (!w->looking || w->alive || (tell && w->told) || met != w->met)
                 return false;
-        w->told = true;
+        w->found = true;
+        w->told |= tell;
         return true;
 }

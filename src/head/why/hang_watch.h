@@ -4,7 +4,8 @@
  *
  * Signs of life are output, steps, ranks that join or end, and requests to the store answered
  * because of another rank. Without a sign a look is due after a time, and again after twice the
- * time: a look costs, and ranks may compute for long in silence. Pure.
+ * time: a look costs, and ranks may compute for long in silence. A look that a user asks for may
+ * find a hang as well. Pure.
  */
 #pragma once
 
@@ -17,7 +18,8 @@ struct hang_watch {
         int64_t alive_ms; /* clock of the last sign of life, as of the last hang_watch_due() */
         uint64_t met;     /* store_met() then */
         bool alive;       /* there was a sign since */
-        bool looking;     /* a look was due since the begin */
+        bool looking;     /* a look was due, or asked for, since the last sign */
+        bool found;       /* a look has found a hang since the last sign */
         bool told;        /* a hang was told since the last sign */
 };
 
@@ -25,7 +27,10 @@ void hang_watch_begin(struct hang_watch *w, int64_t after_ms, int64_t now_ms);
 void hang_watch_alive(struct hang_watch *w);
 /* Called every so often: whether a look is due. @met never falls. */
 bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met);
-/* Records that a look has found a hang. True = report the hang: no sign of life came meanwhile. */
-bool hang_watch_found(struct hang_watch *w, uint64_t met);
-/* Whether the last reported hang goes on. */
+/* A look that a user has asked for begins. */
+void hang_watch_ask(struct hang_watch *w, int64_t now_ms, uint64_t met);
+/* Records that a look has found a hang. @tell: one that was due, which tells a hang once. False: a
+ * sign of life came meanwhile, or the hang was told already. */
+bool hang_watch_found(struct hang_watch *w, uint64_t met, bool tell);
+/* Whether the last hang that was found goes on. */
 bool hang_watch_stands(const struct hang_watch *w, uint64_t met);

@@ -39,8 +39,8 @@ TEST(a_hang_is_told_once)
         hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
         assert_false(hang_watch_stands(&w, 0));
-        assert_true(hang_watch_found(&w, 0));
-        assert_false(hang_watch_found(&w, 0));
+        assert_true(hang_watch_found(&w, 0, true));
+        assert_false(hang_watch_found(&w, 0, true));
         assert_false(hang_watch_due(&w, 9000, 0));
         assert_true(hang_watch_stands(&w, 0));
         assert_false(hang_watch_stands(&w, 1));
@@ -49,7 +49,41 @@ TEST(a_hang_is_told_once)
         assert_false(hang_watch_stands(&w, 0));
         assert_false(hang_watch_due(&w, 9100, 0));
         assert_true(hang_watch_due(&w, 9200, 0));
-        assert_true(hang_watch_found(&w, 0));
+        assert_true(hang_watch_found(&w, 0, true));
+}
+
+TEST(a_look_that_was_asked_for_finds_and_tells_nothing)
+{
+        struct hang_watch w;
+
+        hang_watch_begin(&w, 100, 1000);
+        assert_false(hang_watch_found(&w, 0, false));
+        hang_watch_alive(&w);
+        hang_watch_ask(&w, 1050, 0);
+        assert_false(hang_watch_stands(&w, 0));
+        assert_true(hang_watch_found(&w, 0, false));
+        assert_true(hang_watch_stands(&w, 0));
+        /* --hang-after tells it in its own time. */
+        assert_false(hang_watch_due(&w, 1149, 0));
+        assert_true(hang_watch_due(&w, 1150, 0));
+        assert_true(hang_watch_found(&w, 0, true));
+        /* The ranks go on. */
+        hang_watch_alive(&w);
+        assert_false(hang_watch_stands(&w, 0));
+        assert_false(hang_watch_due(&w, 1200, 0));
+        assert_false(hang_watch_stands(&w, 0));
+}
+
+TEST(without_looks_of_its_own_one_may_be_asked_for)
+{
+        struct hang_watch w;
+
+        hang_watch_begin(&w, 0, 1000);
+        hang_watch_alive(&w);
+        hang_watch_ask(&w, 1050, 7);
+        assert_true(hang_watch_found(&w, 7, false));
+        assert_true(hang_watch_stands(&w, 7));
+        assert_false(hang_watch_stands(&w, 8));
 }
 
 TEST(life_during_the_look_is_no_hang)
@@ -58,9 +92,15 @@ TEST(life_during_the_look_is_no_hang)
 
         hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
-        assert_false(hang_watch_found(&w, 1));
+        assert_false(hang_watch_found(&w, 1, true));
         hang_watch_alive(&w);
-        assert_false(hang_watch_found(&w, 0));
+        assert_false(hang_watch_found(&w, 0, true));
+        /* Also if it is noted before the look ends. */
+        assert_false(hang_watch_due(&w, 1150, 0));
+        assert_false(hang_watch_found(&w, 0, true));
+        hang_watch_ask(&w, 1160, 0);
+        assert_false(hang_watch_due(&w, 1170, 1));
+        assert_false(hang_watch_found(&w, 1, false));
 }
 
 TEST(a_look_at_the_attempt_before_tells_nothing)
@@ -70,7 +110,7 @@ TEST(a_look_at_the_attempt_before_tells_nothing)
         hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
         hang_watch_begin(&w, 100, 1150);
-        assert_false(hang_watch_found(&w, 0));
+        assert_false(hang_watch_found(&w, 0, true));
 }
 
 TEST(zero_is_never)

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A hang that hnlaunch why has found is told to the end: by ps, and when the ranks are stopped by the last line, report
+# and an event; not if the ranks have gone on in between.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+python3 -c 'import json' || skip_all 'needs python3'
+hanging=$BUILD/tests/clients/hanging
+
+run_id() { field "a['run']"; }
+hang_events() { python3 -c 'import json, sys
+print(*[(e["rank"], e["text"]) for e in map(json.loads, open(sys.argv[1])) if e["ev"] == "run.hang"])' "$1"; }
+hangs_listed() { "$HNLAUNCH" ps >listed 2>&1 && [[ $(grep -cE ' running, hangs for [0-9.]+(ms|s) ' listed) == "$1" ]]; }
+# A look during which ranks join finds no hang that stands.
+found() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [$1])" ]] && hangs_listed 1; }
+
+start --local 4 --hang-after 0 --json=events.json --label none "$hanging" stop 2
+ok 'rank 2 is found, and ps tells the hang' wait_for found 2
+id=$(run_id)
+found=$(field "a['text']")
+is 'no event has told it yet' "$(hang_events events.json)" ''
+"$HNLAUNCH" stop "$id" 2>/dev/null
+finish
+exits 'hnlaunch stop ends the run' 143
+verdict_has 'the last line has the rank, and the order' ': rank 2 on localhost is stopped by a signal (state T)' \
+    '; 3 ranks wait in hn_barrier' '; hnlaunch stop (pid '
+is 'an event tells it' "$(hang_events events.json)" "(2, ${found@Q})"
+hn report --json "$id"
+is 'the report says what was found' "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["why"])' <"$OUT")" "$found"
+hn report "$id"
+is 'once' "$(grep -c 'ranks 0-1,3 wait in hn_barrier' "$OUT")" 1
+
+# Asked on the terminal of the run, and stopped there.
+start --local 4 --hang-after 0 --label none "$hanging" stop 2
+ok 'the ranks of another run are up' wait_for lines_are "$OUT" 4
+found_here() { kill -QUIT "$PID" && grep -q 'note: ranks 0-1,3 wait in .* it is stopped by a signal' "$ERR"; }
+ok 'Ctrl-\ twice finds it, too' wait_for found_here
+kill -INT "$PID"
+finish
+exits 'Ctrl-C ends the run' 130
+verdict_has 'the last line has the rank' ': rank 2 on localhost is stopped by a signal (state T)' '; SIGINT  (exit 130)'
+
+# The ranks go on, and to the end.
+cp -r "$ROOT/examples/python/hnlaunch/" .
+cat >twice.py <<'END'
+import os
+import time
+import hnlaunch as hn
+
+hn.init()
+for go in "go", "end":
+    while hn.rank() == 1 and not os.path.exists(go):
+        time.sleep(0.1)
+    hn.barrier()
+hn.finalize()
+END
+goes_on() { # HOW: rank 1 is found, and goes on
+    rm -f go end
+    LD_LIBRARY_PATH=$PLAIN start --local 3 --hang-after 0 --label none python3 twice.py
+    ok "$1: rank 1 is found" wait_for found 1
+    id=$(run_id)
+    touch go
+    ok "$1: the hang is over" wait_for hangs_listed 0
+}
+goes_on 'stopped later'
+"$HNLAUNCH" stop "$id" 2>/dev/null
+finish
+exits 'stopped later: the code of the order' 143
+verdict_has 'stopped later: the last line has the order only' 'stopped after' ': hnlaunch stop (pid '
+lacks 'stopped later: ... no rank' "$ERR" 'rank 1 on localhost'
+hn report "$id"
+lacks 'stopped later: nor has the report' "$OUT" 'wait in'
+goes_on 'to the end'
+touch end
+finish
+exits 'to the end: no failure' 0
+hn report "$id"
+lacks 'to the end: the report has no hang' "$OUT" 'wait in'
+
+nothing_left 'nothing is left'
+done_testing
