@@ -39,7 +39,7 @@ is 'once' "$(grep -c 'ranks 0-1,3 wait in hn_barrier' "$OUT")" 1
 # Asked on the terminal of the run, and stopped there.
 start --local 4 --hang-after 0 --label none "$hanging" stop 2
 ok 'the ranks of another run are up' wait_for lines_are "$OUT" 4
-found_here() { kill -QUIT "$PID" && grep -q 'note: ranks 0-1,3 wait in .* it is stopped by a signal' "$ERR"; }
+found_here() { jobs -rp | grep -qx "$PID" && kill -QUIT "$PID" && grep -q 'note: ranks 0-1,3 wait in .* it is stopped by a signal' "$ERR"; }
 ok 'Ctrl-\ twice finds it, too' wait_for found_here
 kill -INT "$PID"
 finish

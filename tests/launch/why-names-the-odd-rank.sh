@@ -367,5 +367,27 @@ wait "$asker"
 is 'slow tool, no records: who asked is told, too' $?:"$(grep -c 'error\[HN802\]: run .* has ended: stopped' "$TMP/why.err")" 69:1
 ok 'slow tool: no tool is left then' wait_for gone
 
+# --- a process that ends before its tool comes to it ------------------------------------------------
+
+# The rank starts its program again. The tool says what eu-stack and py-spy say of a process that is no more.
+mkdir "$TMP/late"
+cat >"$TMP/late/eu-stack" <<'END'
+#!/bin/sh
+for last; do :; done
+[ "$(cat "/proc/$last/comm")" = sleep ] || exit 1
+kill -KILL "$last"
+while [ -e "/proc/$last" ]; do sleep 0.02; done
+echo "eu-stack: dwfl_linux_proc_attach pid $last: Operation not permitted" >&2
+exit 1
+END
+chmod +x "$TMP/late/eu-stack"
+PATH=$TMP/late:$TMP/bin start --local 1 --label none bash -c 'echo met; while :; do sleep 1000; done'
+met 'late tool' 1
+says_ended() { why && [[ $(field "a['problems']") == "['no stack of rank 0 on localhost: its process had ended']" ]]; }
+ok 'late tool: it is told that the process had ended' wait_for says_ended
+hn why
+lacks 'late tool: ... and not that the nodes forbid tracing' "$OUT" 'forbid'
+stop_run
+
 nothing_left 'nothing is left'
 done_testing

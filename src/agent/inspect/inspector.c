@@ -330,6 +330,10 @@ static bool take_tool_output(struct stack_job *j, int64_t until)
                 /* A NUL would end the text early, and is no part of a stack. */
                 j->m.stack = buf_steal(&j->run.text);
                 snprintf(j->m.source, sizeof(j->m.source), "%s", stack_tool_name(j->tool));
+        } else if (stack_run_is_late(&j->run)) { /* whatever the tool has said of it */
+                snprintf(j->m.problem, sizeof(j->m.problem), "its process had ended");
+                *j->missing = '\0';
+                j->tool = STACK_TOOLS;
         } else {
                 stack_run_explain(&j->run, j->tool, why, sizeof(why));
                 add_problem(&j->m, why);

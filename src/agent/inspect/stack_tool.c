@@ -222,7 +222,9 @@ bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path
         int out, errors, rc;
 
         *r = (struct stack_run){ .traced = of->pid, .out = -1, .err = -1, .until = until };
-        r->was_stopped = !of->pid || !proc_read_stat(&before, of->pid) || before.state == 'T';
+        if (of->pid && proc_read_stat(&before, of->pid))
+                r->start_ticks = before.start_ticks;
+        r->was_stopped = !r->start_ticks || before.state == 'T';
         strv_push(&argv, path);
         if (of->core)
                 fill_core_argv(&argv, tool, of);
@@ -302,6 +304,14 @@ void stack_run_finish(struct stack_run *r)
         r->err = fd_close(r->err);
         buf_finish(&r->text);
         /* .errors stays for stack_run_explain() */
+}
+
+bool stack_run_is_late(const struct stack_run *r)
+{
+        struct proc_stat now;
+
+        return r->traced && (!proc_read_stat(&now, r->traced) || now.state == 'Z' ||
+                             now.state == 'X' || now.start_ticks != r->start_ticks);
 }
 
 void stack_run_explain(const struct stack_run *r, enum stack_tool tool, char *to, size_t size)

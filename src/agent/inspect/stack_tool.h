@@ -29,11 +29,12 @@ struct stack_target {
 };
 
 struct stack_run {
-        pid_t pid;        /* of the tool; 0 = none runs */
-        pid_t traced;     /* the process under inspection; 0 = none */
-        bool was_stopped; /* before the tool began */
-        int out, err;     /* streams of the tool, -1 = at the end */
-        int64_t until;    /* clock_ms() */
+        pid_t pid;            /* of the tool; 0 = none runs */
+        pid_t traced;         /* the process under inspection; 0 = none */
+        uint64_t start_ticks; /* of that process; 0 = it had ended before the tool began */
+        bool was_stopped;     /* before the tool began */
+        int out, err;         /* streams of the tool, -1 = at the end */
+        int64_t until;        /* clock_ms() */
         struct buf text, errors;
 };
 
@@ -53,6 +54,8 @@ bool stack_run_step(struct stack_run *r);
 /* Kills a running tool, and frees all. */
 void stack_run_finish(struct stack_run *r);
 
+/* Whether the process under inspection has ended. */
+bool stack_run_is_late(const struct stack_run *r);
 /* Why there is no stack: writes a sentence without numbers of processes: equal reasons of many
  * ranks are equal texts. */
 void stack_run_explain(const struct stack_run *r, enum stack_tool tool, char *to, size_t size);
