@@ -158,6 +158,17 @@ hn report --html page.html "$id"
 has 'also on the page' page.html 'none: kept when a run fails or hangs, or with --trace'
 lacks 'which has no lanes where they would be empty' page.html '<h2>The ranks</h2>'
 ok 'and is well-formed' check_page page.html
+start --trace --local 2 "$BUILD/tests/clients/hanging" sleep 1
+ok 'the ranks of a run with --trace are up' wait_for lines_are "$OUT" 2
+id=$(run_id)
+"$HNLAUNCH" report "$id" >early
+has 'while it goes on its traces are still to come' early 'traces: none before the end of the run: kept when it fails or hangs, or with --trace'
+"$HNLAUNCH" report --html early.html "$id" 2>/dev/null
+has '... on the page, too' early.html 'none before the end of the run: kept when it fails or hangs, or with --trace'
+"$HNLAUNCH" stop --grace 1s "$id" 2>/dev/null
+finish
+hn report "$id"
+has 'at the end they are there' "$OUT" 'traces: from the node'
 hn --trace --local 2 "$failing" end 0 5 1
 exits '--trace: the run does not fail' 0
 id=$(run_id)

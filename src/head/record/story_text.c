@@ -210,6 +210,9 @@ char *story_traces_text(const struct story *s)
         }
         for (size_t i = 0; i < s->n_ranks; i++)
                 started += s->ranks[i].started_us >= 0;
+        if (!there && !json_object_size(s->summary)) /* it goes on, or hnlaunch was killed */
+                return xstrdup("none before the end of the run: kept when it fails or hangs, or "
+                               "with --trace");
         if (!there && !started)
                 return xstrdup("none: no rank was started");
         if (!there && s->times.failed_us >= 0)
