@@ -320,14 +320,15 @@ done
 start --local 1 sh -c 'echo up; exec sleep 600'
 ok 'one run goes on' wait_for lines_are "$OUT" 1
 id=$(newest)
-for command in top why; do
-    hn_of "$command"
-    is "$command names the run that it has chosen" "$(head -n 1 "$TMP/of.err")" "hnlaunch: run $id: sh -c 'echo up; exec sleep 600'"
-    hn_of "$command" -q
-    is "$command -q does not" "$(wc -c <"$TMP/of.err")" 0
-done
-hn_of top "$id"
+hn_of why
+is 'why names the run that it has chosen' "$(head -n 1 "$TMP/of.err")" "hnlaunch: run $id: sh -c 'echo up; exec sleep 600'"
+hn_of why -q
+is 'why -q does not' "$(wc -c <"$TMP/of.err")" 0
+hn_of why "$id"
 is 'nor does a command that was given one' "$(wc -c <"$TMP/of.err")" 0
+hn_of top
+is 'the only run is named by the first line of top' "$(head -n 1 "$TMP/of.out" | grep -oE '^run [a-z0-9]+')" "run $id"
+is '... and not once more' "$(wc -c <"$TMP/of.err")" 0
 "$HNLAUNCH" --local 1 sleep 600 >second.out 2>&1 &
 second=$!
 two_go_on() { [[ $(ps_field 'sum(r["running"] for r in runs)') == 2 ]]; }
@@ -341,6 +342,8 @@ for command in stop wait; do
 done
 hn_of why
 matches 'why takes the newer one, and says so' "$TMP/of.err" "^hnlaunch: run $other, the newest of 2: sleep 600"
+hn_of top
+matches 'so does top' "$TMP/of.err" "^hnlaunch: run $other, the newest of 2: sleep 600"
 hn_of stop "$other"
 wait "$second"
 hn_of stop

@@ -208,7 +208,8 @@ static void tell_choice(const struct options *o, const struct run_list *l, const
                         "hnlaunch: run %s, whose name begins with %s; rank %s of the newest run: "
                         "hnlaunch logs --ranks %s\n",
                         r->id, o->argv.v[0], o->argv.v[0], o->argv.v[0]);
-        else if (!o->argv.n && chosen >> o->command & 1 && r->state == RUN_GOES_ON)
+        else if (!o->argv.n && chosen >> o->command & 1 && r->state == RUN_GOES_ON &&
+                 (o->command != COMMAND_TOP || *others)) /* top names it anyway */
                 fprintf(stderr, "hnlaunch: run %s%s: %s\n", r->id, others, program);
 }
 
