@@ -53,7 +53,7 @@ hn why "$id"
 exits 'a run can be named' 0
 has 'the finding is for people' "$OUT" 'note: ranks 0-1,3 wait in '
 has 'the odd rank comes first, the others are one row' "$OUT" '| ranks 0-1,3 '
-is 'in this order' "$(grep -c 'differs' "$OUT") $(grep '^ *| .' "$OUT" | head -n 1 | grep -c 'rank 2 on localhost')" '1 1'
+is 'in this order' "$(grep -c 'differs' "$OUT") $(grep '^ *| rank' "$OUT" | head -n 1 | grep -c 'rank 2 on localhost')" '1 1'
 is 'the rows are a table' "$(sed -n 's/^ *| \(ranks\{0,1\} .* %\)  .*/\1/p' "$OUT" | awk '{ print length }' | sort -u | wc -l)" 1
 again() { kill -QUIT "$PID" && grep -q 'it sleeps in ' "$ERR"; }
 ok 'Ctrl-\ again and again tells it, too' wait_for again

@@ -94,7 +94,7 @@ int run_why_ask(const struct run *r, bool json, struct error *err)
         if (json) {
                 json_write_plain(answer, stdout);
         } else {
-                struct diag *di = why_tell(answer, &d);
+                struct diag *di = why_tell(answer, diag_row_width(STDOUT_FILENO), &d);
 
                 if (path)
                         diag_note(di, "all stacks are in %s", path);

@@ -26,7 +26,7 @@
 #include "head/job/world_servers.h"
 #include "head/status/rank_facts.h"
 #include "head/status/rank_table.h"
-#include "head/term/columns.h"
+#include "head/term/diag.h"
 #include "head/why/hang_watch.h"
 #include "wire/status_msg.h"
 
@@ -280,9 +280,7 @@ static void begin_table(struct job_status *s)
         struct rank_table *t = &s->round.table;
 
         rank_table_init(t, plan, s->cluster->hosts, s->config->run_id);
-        if (isatty(STDERR_FILENO))
-                t->width = MAX(columns_of_terminal(STDERR_FILENO), (size_t)DIAG_ROWS_AT + 1) -
-                           DIAG_ROWS_AT;
+        t->width = diag_row_width(STDERR_FILENO);
         rank_facts_fill(&s->facts, t);
         for (int i = 0; i < plan->world_size; i++)
                 if (s->cluster->nodes[plan->ranks[i].node].state == NODE_GONE)

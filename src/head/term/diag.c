@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/printable.h"
@@ -235,6 +236,12 @@ void diag_row_on_screen(struct diag *d, const char *fmt, ...)
         va_start(ap, fmt);
         put_lines(d, TAG_ON_SCREEN, TAG_ON_SCREEN, fmt, ap);
         va_end(ap);
+}
+
+size_t diag_row_width(int fd)
+{
+        return isatty(fd) ? MAX(columns_of_terminal(fd), (size_t)DIAG_ROWS_AT + 1) - DIAG_ROWS_AT
+                          : 0;
 }
 
 void diag_note(struct diag *d, const char *fmt, ...)

@@ -79,6 +79,8 @@ void diag_row_on_screen(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 void diag_note(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 void diag_help(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 
+/* Returns how wide a row may be on the terminal @fd; 0 = it is none. */
+size_t diag_row_width(int fd);
 /* Writes all messages to @to, with an empty line after each if there are several. @color: bold red
  * or yellow for the first word. */
 void diags_print(const struct diags *d, FILE *to, bool color);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/format.h"
 #include "base/log.h"
@@ -59,7 +60,7 @@ void hang_found(const struct run_view *r, const struct why_finding *f, const jso
                 log_line(LOG_INFO, "no rank has gone on for %s, but %s", age, f->text);
         if (!hangs || !job_still_hangs(r->job, true))
                 return;
-        di = why_warn(answer, r->o->hang_after_ms, &d);
+        di = why_warn(answer, r->o->hang_after_ms, diag_row_width(STDERR_FILENO), &d);
         keep_stacks(r, answer, di);
         if (r->o->on_hang == HANG_REPORT)
                 diag_help(di,
@@ -81,12 +82,14 @@ void hang_asked(const struct run_view *r, const struct why_finding *f)
 
 void hang_last(const struct run_view *r, const struct why_finding *f, const json_t *answer)
 {
+        size_t width = diag_row_width(STDERR_FILENO);
         struct diags d = DIAGS_INIT;
 
         if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(r->job)->cause.waited))
                 job_blame(r->job, f);
         keep_stacks(r, answer,
-                    f->kind == WHY_NO_HANG ? why_tell_rows(answer, &d) : why_tell(answer, &d));
+                    f->kind == WHY_NO_HANG ? why_tell_rows(answer, width, &d)
+                                           : why_tell(answer, width, &d));
         say_diags(&d, r->color);
         diags_finish(&d);
 }

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/clock.h"
@@ -104,7 +105,7 @@ static void tell_why(struct look *w, json_t *answer, bool last)
 
         json_object_set_new(answer, "run", json_string(w->r->id));
         if (last && w->here) {
-                why_tell(answer, &d);
+                why_tell(answer, diag_row_width(STDERR_FILENO), &d);
                 say_diags(&d, w->r->color);
                 diags_finish(&d);
         }

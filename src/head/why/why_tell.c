@@ -6,6 +6,9 @@
 
 #include "base/error_number.h"
 #include "base/format.h"
+#include "base/memory.h"
+#include "head/core/json_text.h"
+#include "head/output/text_table.h"
 #include "head/why/why.h"
 
 #define NO_TRACE "may not trace"
@@ -17,14 +20,54 @@ static const char *why_text(const json_t *answer)
         return text ? text : "the answer has no text";
 }
 
-static void add_why_rows(const json_t *answer, struct diag *di)
+/* The place is what is asked for: the rest of a narrow line is its. */
+static const struct text_column why_columns[] = {
+        { .name = "RANKS", .least = 12 },
+        { .name = "CPU", .flags = TEXT_RIGHT, .rank = 2 },
+        { .name = "STATE", .rank = 1 },
+        { .name = "", .rank = 3 }, /* (differs) */
+        { .name = "WHERE", .flags = TEXT_TRUNCATE, .least = 40 },
+};
+
+static void add_why_table(const json_t *table, size_t width, struct diag *di)
+{
+        CLEANUP(text_table_finish)
+        struct text_table t = { .columns = why_columns,
+                                .n_columns = ARRAY_SIZE(why_columns),
+                                .width = width };
+        CLEANUP(free_textp) char *text = NULL;
+        const json_t *row;
+        size_t i;
+
+        json_array_foreach(table, i, row)
+        {
+                char **cells = text_table_add(&t);
+
+                cells[0] = xstrdup(json_member(row, "ranks"));
+                cells[1] = xstrdup(json_member(row, "cpu"));
+                cells[2] = xstrdup(json_member(row, "state"));
+                cells[3] =
+                        json_is_true(json_object_get(row, "differs")) ? xstrdup("(differs)") : NULL;
+                cells[4] = xstrdup(json_member(row, "where"));
+        }
+        text = text_table_format(&t);
+        if (*text)
+                diag_row(di, "%s", text);
+}
+
+/* @width: of the terminal; 0 = none. */
+static void add_why_rows(const json_t *answer, size_t width, struct diag *di)
 {
         const json_t *item;
         bool no_python = false, missing = false, forbidden = false;
         size_t i;
 
-        json_array_foreach(json_object_get(answer, "rows"), i, item) if (json_is_string(item))
-                diag_row(di, "%s", json_string_value(item));
+        if (json_object_get(answer, "table"))
+                add_why_table(json_object_get(answer, "table"), width, di);
+        else
+                json_array_foreach(json_object_get(answer, "rows"), i,
+                                   item) if (json_is_string(item))
+                        diag_row(di, "%s", json_string_value(item));
         json_array_foreach(json_object_get(answer, "notes"), i, item) if (json_is_string(item))
                 diag_note(di, "%s", json_string_value(item));
         json_array_foreach(json_object_get(answer, "problems"), i, item)
@@ -46,30 +89,30 @@ static void add_why_rows(const json_t *answer, struct diag *di)
                               "containers the capability SYS_PTRACE");
 }
 
-struct diag *why_tell(const json_t *answer, struct diags *d)
+struct diag *why_tell(const json_t *answer, size_t width, struct diags *d)
 {
         struct diag *di = diag_tell(d, "%s", why_text(answer));
 
-        add_why_rows(answer, di);
+        add_why_rows(answer, width, di);
         return di;
 }
 
-struct diag *why_tell_rows(const json_t *answer, struct diags *d)
+struct diag *why_tell_rows(const json_t *answer, size_t width, struct diags *d)
 {
         struct diag *di = diag_tell(d, "where the ranks are");
 
-        add_why_rows(answer, di);
+        add_why_rows(answer, width, di);
         return di;
 }
 
-struct diag *why_warn(const json_t *answer, int64_t ms, struct diags *d)
+struct diag *why_warn(const json_t *answer, int64_t ms, size_t width, struct diags *d)
 {
         struct diag *di;
         char age[32];
 
         format_duration(age, sizeof(age), ms * 1000);
         di = diag_warn(d, HN_HANG, "the ranks hang: %s", why_text(answer));
-        add_why_rows(answer, di);
+        add_why_rows(answer, width, di);
         diag_note(di, "no rank has gone on for %s (--hang-after)", age);
         return di;
 }

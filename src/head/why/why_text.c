@@ -16,7 +16,7 @@
 #include "head/hosts/hosts.h"
 #include "head/why/why.h"
 
-enum { ROW_FRAMES = 5, ROWS_MAX = 24, REPORT_MAX = 24 << 20 };
+enum { ROW_FRAMES = 5, ROWS_MAX = 24, REPORT_MAX = 24 << 20, STATE_WIDTH = 5 };
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ static char *describe_row(const struct why_rank *r)
         char state[4];
         struct buf b = BUF_INIT;
 
-        buf_printf(&b, "%-5s ", describe_life(r, state));
+        buf_printf(&b, "%-*s ", STATE_WIDTH, describe_life(r, state));
         if (*r->wait)
                 buf_printf(&b, "store: waits %s  ", r->wait);
         if (*line)
@@ -47,10 +47,11 @@ static char *describe_row(const struct why_rank *r)
         return buf_steal(&b);
 }
 
-/* A row: its ranks, their processor time, and what they do. */
+/* A row: its ranks, their processor time, and state and place, which .what has, too. */
 struct why_row {
         char *who, *what;
-        char cpu[24];
+        char cpu[24], state[16];
+        const char *where; /* in .what */
         bool odd;
 };
 
@@ -71,9 +72,12 @@ static void add_row(struct why_rows *w, size_t i)
         CLEANUP(intlist_finish) struct intlist same = { 0 };
         CLEANUP(free_textp) char *list = NULL;
         uint32_t low = UINT32_MAX, high = 0;
+        char state[4];
 
         r->what = w->texts[i];
         r->odd = w->odd[i];
+        snprintf(r->state, sizeof(r->state), "%s", describe_life(&w->ranks[i], state));
+        r->where = r->what + MAX(strlen(r->state), (size_t)STATE_WIDTH) + 1;
         w->texts[i] = NULL;
         for (size_t k = i; k < w->n; k++) {
                 const struct inspected *s = &w->ranks[k].seen;
@@ -99,8 +103,8 @@ static void add_row(struct why_rows *w, size_t i)
                 snprintf(r->cpu, sizeof(r->cpu), "%u-%u %%", low, high);
 }
 
-/* Writes the rows as lines of a table. */
-static void put_rows(struct why_rows *w, json_t *rows)
+/* Writes the rows as lines of a table, and as cells for a table of any width. */
+static void put_rows(struct why_rows *w, json_t *rows, json_t *cells)
 {
         size_t who = 0, cpu = 0;
 
@@ -115,15 +119,21 @@ static void put_rows(struct why_rows *w, json_t *rows)
                                       cpu ? "  " : "", r->what, r->odd ? "  (differs)" : "");
 
                 json_array_append_new(rows, json_text(row));
+                json_array_append_new(cells,
+                                      json_pack("{s:o, s:s, s:s, s:o, s:b}", "ranks",
+                                                json_text(r->who), "cpu", r->cpu, "state", r->state,
+                                                "where", json_text(r->where), "differs", r->odd));
                 free(r->who);
                 free(r->what);
         }
 }
 
-static json_t *make_rows(const struct why_finding *f, const struct why_rank *ranks, size_t n)
+/* Adds the rows to the answer @j. */
+static void describe_rows(json_t *j, const struct why_finding *f, const struct why_rank *ranks,
+                          size_t n)
 {
         struct why_rows w = { .ranks = ranks, .n = n };
-        json_t *rows = json_array();
+        json_t *rows = json_array(), *cells = json_array();
         size_t more = 0;
 
         w.odd = xcalloc(n, sizeof(*w.odd));
@@ -139,17 +149,21 @@ static json_t *make_rows(const struct why_finding *f, const struct why_rank *ran
                 for (size_t i = 0; i < n; i++)
                         if (w.texts[i] && w.odd[i] == odd && w.n_made < ROWS_MAX)
                                 add_row(&w, i);
-        put_rows(&w, rows);
+        put_rows(&w, rows, cells);
         for (size_t i = 0; i < n; i++) {
                 more += w.texts[i] != NULL;
                 free(w.texts[i]);
         }
-        if (more)
-                json_array_append_new(
-                        rows, json_sprintf("and %zu more rank%s", more, more == 1 ? "" : "s"));
+        if (more) {
+                json_t *text = json_sprintf("and %zu more rank%s", more, more == 1 ? "" : "s");
+
+                json_array_append(rows, text);
+                json_array_append_new(cells, json_pack("{s:o}", "ranks", text));
+        }
+        json_object_set_new(j, "rows", rows);
+        json_object_set_new(j, "table", cells);
         free(w.texts);
         free(w.odd);
-        return rows;
 }
 
 /* --- what was not seen ------------------------------------------------------------------------ */
@@ -270,15 +284,17 @@ static json_t *describe_sources(const struct why_finding *f, const struct why_ra
 json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, size_t n)
 {
         static const char *const kinds[] = { "no hang", "hang", "mismatch", "all wait" };
-        json_t *all = json_array();
+        json_t *all = json_array(), *j;
 
         for (size_t i = 0; i < n; i++)
                 json_array_append_new(all, describe_why_rank(&ranks[i]));
-        return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "v", 1, "kind",
-                         kinds[f->kind], "text", json_text(f->text), "outliers",
-                         json_numbers(f->outliers.v, f->outliers.n), "rows", make_rows(f, ranks, n),
-                         "problems", make_problems(ranks, n), "ranks", all, "notes",
-                         json_texts(&f->notes), "sources", describe_sources(f, ranks, n));
+        j = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "v", 1, "kind", kinds[f->kind],
+                      "text", json_text(f->text), "outliers",
+                      json_numbers(f->outliers.v, f->outliers.n), "problems",
+                      make_problems(ranks, n), "ranks", all, "notes", json_texts(&f->notes),
+                      "sources", describe_sources(f, ranks, n));
+        describe_rows(j, f, ranks, n);
+        return j;
 }
 
 char *why_report(const struct why_finding *f, const struct why_rank *ranks, size_t n)
