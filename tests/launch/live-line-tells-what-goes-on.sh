@@ -26,7 +26,7 @@ END
 holds() { grep -qF -- "$2" "$1"; }
 on_terminal() { # OPTION...
     : >tty
-    script -qefc "stty cols 60; TERM=xterm $(printf '%q ' "$PLAIN/hnlaunch" "$@")" /dev/null </dev/null >tty 2>&1 &
+    script -qefc "stty cols ${COLUMNS:-60}; TERM=xterm $(printf '%q ' "$PLAIN/hnlaunch" "$@")" /dev/null </dev/null >tty 2>&1 &
     PID=$!
 }
 
@@ -54,12 +54,13 @@ done
 # The node of rank 1 gets its order when rank 0 has written.
 cat >relay.py <<'END'
 import os
+import select
 import subprocess
 import sys
 import time
 
 agent = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE)
-while data := os.read(0, 65536):
+while select.select([0], [], []) and (data := os.read(0, 65536)):  # the agent shares the socket, and it does not block
     while b"short-program" in data and not os.path.exists("written"):
         time.sleep(0.05)
     agent.stdin.write(data)
@@ -68,7 +69,7 @@ agent.stdin.close()
 END
 cat >relay <<END
 #!/bin/sh
-[ "\$1" != b ] || exec python3 relay.py $PLAIN/hnlaunch-agent
+case "\$*" in *" -- b "*) exec python3 relay.py $PLAIN/hnlaunch-agent ;; esac
 exec $PLAIN/hnlaunch-agent
 END
 chmod +x relay
@@ -81,6 +82,53 @@ python3 "$ROOT/tests/lib/screen.py" 60 <tty >screen
 is 'the line of the start is above all output' "$(grep -oE '^hnlaunch: run|^ ok connect 2|^ ✔ connect 2|^short-program of rank [01]' screen | sed 's/ ✔/ ok/; s/rank [01]/rank/' | xargs)" \
     'hnlaunch: run ok connect 2 short-program of rank short-program of rank'
 is 'none is below' "$(grep -c spawn screen)" 0
+
+# `hnlaunch top` shows the steps and the rate of the same second. A line of top has the time in microseconds.
+cat >steady.py <<'END'
+import os
+import time
+import hnlaunch as hn
+
+hn.init()
+step = 0
+while not os.path.exists("done"):
+    time.sleep(0.03 + 0.02 * hn.rank())
+    step += 1
+    hn.progress(step, 100000)
+hn.finalize()
+END
+cat >agree.py <<'END'
+import json
+import re
+import sys
+
+line = r"(\d+\.\d)s  step ([\d-]+)/100000(?:, rank \d on localhost is the last)?(?:  ([\d.]+)/s)?"
+live = {time: facts for time, *facts in re.findall(line, open("tty").read())}
+same = 0
+for line in open("top.json").read().splitlines()[2:]:  # the first ones do not wait for the next second
+    t = json.loads(line)
+    steps = str(t["step"]) + (f"-{t['step'] + t['spread']}" if t["spread"] else "")
+    rate = t.get("steps_per_s")
+    facts = [steps, f"{rate:.{int(rate < 10)}f}" if rate else ""]
+    drawn = live.get(str(t["us"] // 100000 / 10), facts)
+    same += drawn is not facts and drawn == facts
+    if drawn != facts:
+        print(t["us"], drawn, facts)
+sys.exit(same < 3)
+END
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+COLUMNS=120
+on_terminal --local 2 python3 steady.py
+ok 'there is a rate' wait_for grep -qaE '[0-9]s  step [0-9-]+/100000.*  [0-9.]+/s' tty
+"$HNLAUNCH" top --json >top.json 2>top.err &
+top=$!
+ok 'top has the steps and the rate of the live line' wait_for python3 agree.py
+is 'each second' "$(python3 agree.py)" ''
+touch done
+finish
+wait "$top"
+unset COLUMNS XDG_RUNTIME_DIR
 
 # An unfinished line of a rank stays, and nothing is drawn into it.
 on_terminal --label none --local 1 sh -c 'printf "your name? "; sleep 3; echo Ann'

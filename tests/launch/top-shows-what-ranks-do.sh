@@ -79,7 +79,7 @@ is 'names of a rank' "$(names_of 't["hosts"][0]["ranks"]')" \
     'busy_by busy_percent cpu_percent exit lag life memory_mib quiet_ms rank state step wait wait_ms'
 # The manual has all of them, and those of GPUs.
 manual=$(grep -o '\*[a-z_]*\*' "$ROOT/docs/hnlaunch-top.1.scd" | tr -d '*' | sort -u)
-for name in $(names_of '[t] + t["hosts"] + [k for h in t["hosts"] for k in h["ranks"]]') use_percent celsius watts; do
+for name in $(names_of '[t] + t["hosts"] + [k for h in t["hosts"] for k in h["ranks"]]') use_percent celsius watts steps_per_s; do
     grep -qx "$name" <<<"$manual" || printf '%s\n' "$name"
 done >missing
 is 'the manual has all names' "$(cat missing)" ''

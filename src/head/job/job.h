@@ -83,9 +83,9 @@ struct job_config {
         struct transport *(*remote)(uv_loop_t *loop, struct error *err);
         struct dial_in *dial_in; /* the nodes dial in; NULL = they are reached. Outlives the job */
         struct events *events;
-        const struct rank_board *ranks; /* listens to @events */
-        struct pull *pull;              /* what job_pull() brings home; NULL = nothing */
-        struct trace_fetch *traces;     /* what job_fetch_traces() does; NULL = nothing */
+        struct rank_board *ranks;   /* listens to @events */
+        struct pull *pull;          /* what job_pull() brings home; NULL = nothing */
+        struct trace_fetch *traces; /* what job_fetch_traces() does; NULL = nothing */
         char run_id[16];
         struct job_tick tick;
         struct { /* what becomes of messages */
@@ -219,9 +219,6 @@ const char *job_drained_by(const struct job *j, size_t node);
 void job_show_status(struct job *j); /* as Ctrl-\ */
 /* A line of output has told a step of the rank (--progress-re). While the ranks run. */
 void job_line_step(struct job *j, int rank, int64_t step, int64_t total);
-/* The newest step that the rank has told in this attempt, and how many it expects, 0 = unknown.
- * False: none. */
-bool job_step(const struct job *j, int rank, int64_t *ret_step, int64_t *ret_total);
 /* Lends the ranks the stream socket @fd as standard input, as stdin_pump_lend() (stdin_pump.h), and
  * sends them the end of it. */
 int job_lend_stdin(struct job *j, int fd, struct error *err);

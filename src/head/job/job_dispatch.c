@@ -26,6 +26,7 @@
 #include "head/job/job_owners.h"
 #include "head/model/known_bad.h"
 #include "head/model/lone_rank.h"
+#include "head/model/rank_board.h"
 #include "head/nodes/transport_tree.h"
 #include "head/pull/pull.h"
 #include "head/pull/trace_fetch.h"
@@ -91,7 +92,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
 {
         struct cause c = { .node = n->index };
         struct exited e;
-        int64_t now = clock_ns(), total;
+        int64_t now = clock_ns();
         int status, code;
         bool is_cause;
         char *words;
@@ -113,8 +114,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         c.at_ns = MAX(MIN(c.at_ns, now), j->attempt.launched_ns);
         c.error_ns = clock_offset_error(&n->clock, now);
         c.after_ms = (uint64_t)MAX(c.at_ns - j->attempt.launched_ns, 0) / 1000000;
-        if (!job_step(j, c.rank, &c.step, &total))
-                c.step = 0;
+        c.step = MAX(j->config.ranks->rows[c.rank].step, INT64_C(0));
         c.oom.before = e.oom_before;
         c.oom.after = e.oom_after;
         memcpy(c.oom.file, e.oom, sizeof(c.oom.file));

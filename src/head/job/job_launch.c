@@ -144,11 +144,6 @@ void job_line_step(struct job *j, int rank, int64_t step, int64_t total)
         job_status_line_step(j->status, rank, step, total);
 }
 
-bool job_step(const struct job *j, int rank, int64_t *ret_step, int64_t *ret_total)
-{
-        return job_status_step(j->status, rank, ret_step, ret_total);
-}
-
 static void on_rank_report(void *ctx, int rank, const char *kind, const char *text)
 {
         struct job *j = ctx;

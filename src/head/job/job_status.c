@@ -486,11 +486,6 @@ void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t 
         rank_facts_line_step(&s->facts, rank, step, total);
 }
 
-bool job_status_step(const struct job_status *s, int rank, int64_t *ret_step, int64_t *ret_total)
-{
-        return rank_facts_step(&s->facts, rank, ret_step, ret_total);
-}
-
 void job_status_ended(struct job_status *s, int rank)
 {
         hang_watch_alive(&s->hang);

@@ -30,7 +30,6 @@ void job_status_free(struct job_status *s);
 void job_status_launched(struct job_status *s);
 void job_status_output(struct job_status *s); /* a rank has written */
 void job_status_joined(struct job_status *s);
-bool job_status_step(const struct job_status *s, int rank, int64_t *ret_step, int64_t *ret_total);
 void job_status_ended(struct job_status *s, int rank);
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note);

@@ -86,7 +86,7 @@ static int64_t count_won(struct launch *l, bool *ret_progress)
 
         *ret_progress = won > 0 || newest > r->file_ns;
         if (won)
-                r->won_us = MAX(r->won_us, l->ranks.pace.had_us);
+                r->won_us = MAX(r->won_us, l->ranks.pace->had_us);
         if (newest > r->file_ns)
                 r->won_us = MAX(r->won_us, find_run_time(l, newest));
         r->best_step += won;

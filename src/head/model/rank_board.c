@@ -54,7 +54,7 @@ static void on_board_event(void *ctx, const struct event *e)
         struct rank_board *b = ctx;
         struct rank_board_row *r = e->rank >= 0 && e->rank < b->n ? &b->rows[e->rank] : NULL;
 
-        step_pace_take(&b->pace, e);
+        step_pace_take(b->pace, e);
         if (e->kind == EVENT_RUN_START) {
                 make_board_rows(b);
         } else if (e->kind == EVENT_RUN_SHRUNK) {
@@ -74,22 +74,23 @@ static void on_board_event(void *ctx, const struct event *e)
                 set_life(b, r, RANK_ENDED);
                 r->exit = e->value;
                 r->stopped = b->stopping;
-        } else if (e->kind == EVENT_RANK_PROGRESS && r) {
-                r->step = e->value;
-                r->total = e->count;
         }
 }
 
 void rank_board_open(struct rank_board *b, struct events *es, const struct plan *plan)
 {
-        *b = (struct rank_board){ .events = es, .plan = plan };
+        *b = (struct rank_board){ .events = es,
+                                  .plan = plan,
+                                  .pace = xcalloc(1, sizeof(*b->pace)) };
         events_listen(es, on_board_event, b);
 }
 
 void rank_board_finish(struct rank_board *b)
 {
         free(b->rows);
+        free(b->pace);
         b->rows = NULL;
+        b->pace = NULL;
         b->n = 0;
 }
 
@@ -101,6 +102,12 @@ void rank_board_output(struct rank_board *b, int rank, uint8_t stream, size_t by
         b->rows[rank].written_us = events_now_us(b->events);
 }
 
+void rank_board_step(struct rank_board *b, int rank, int64_t step, int64_t total)
+{
+        b->rows[rank].step = step;
+        b->rows[rank].total = total;
+}
+
 bool rank_board_is_over(const struct rank_board_row *r)
 {
         return r->life >= RANK_ENDED;
@@ -109,19 +116,30 @@ bool rank_board_is_over(const struct rank_board_row *r)
 struct rank_board_steps rank_board_steps(const struct rank_board *b)
 {
         struct rank_board_steps s = { 0 };
+        bool lives = false;
 
         for (int r = 0; r < b->n; r++) {
-                int64_t step = b->rows[r].step;
+                const struct rank_board_row *k = &b->rows[r];
 
-                if (step < 0)
+                if (k->step < 0)
                         continue;
-                if (!s.told || step < s.least) {
-                        s.least = step;
+                s.most = s.told++ ? MAX(s.most, k->step) : k->step;
+                s.total = MAX(s.total, k->total);
+                if (k->life == RANK_ALIVE && (!lives || k->step < s.least)) {
+                        lives = true;
+                        s.least = k->step;
                         s.slowest = r;
                 }
-                s.most = MAX(s.most, step);
-                s.total = MAX(s.total, b->rows[r].total);
-                s.told++;
         }
+        if (!lives)
+                s.least = s.most;
         return s;
+}
+
+double rank_board_rate(struct rank_board *b)
+{
+        const struct rank_board_steps s = rank_board_steps(b);
+
+        step_rate_add(&b->pace->rate, events_now_us(b->events), s.told ? s.least : -1);
+        return step_rate_now(&b->pace->rate);
 }

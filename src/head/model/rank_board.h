@@ -2,9 +2,9 @@
 /*
  * Rank board: the life of each rank of the attempt, in one place
  *
- * Listens to the event stream and is told of output. Every view of a rank reads the board: live
- * line, top, metrics, ps, and by head/status Ctrl-\ and `why`. Opened before other listeners, so a
- * listener of an event finds the fact of the event here. Main thread only.
+ * Listens to the event stream and is told of output and steps. Every view of a rank reads the
+ * board: live line, top, metrics, ps, and by head/status Ctrl-\ and `why`. Opened before other
+ * listeners, so a listener of an event finds the fact of the event here. Main thread only.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct rank_board_row {
         int64_t joined_ms;   /* since the launch; -1 = not known */
         bool stopped;        /* RANK_ENDED: after the job was to stop */
         int64_t exit;        /* RANK_ENDED: exit code, or -signal */
-        int64_t step, total; /* of the last EVENT_RANK_PROGRESS; -1 = none, total 0 = unknown */
+        int64_t step, total; /* the newest; -1 = none, total 0 = unknown */
         int64_t written_us;  /* the last output; -1 = none */
         uint64_t bytes[2];   /* of output, by stream */
 };
@@ -41,13 +41,13 @@ struct rank_board {
         int n, alive;
         int64_t attempt; /* 0 = the first */
         bool stopping;   /* the attempt is to stop */
-        struct step_pace pace;
+        struct step_pace *pace;
 };
 
 /* The steps of all ranks that have told one. */
 struct rank_board_steps {
         int told;                   /* ranks; 0: the other members mean nothing */
-        int64_t least, most, total; /* total 0 = unknown */
+        int64_t least, most, total; /* least: of the living ranks, if any; total 0 = unknown */
         int slowest;                /* the lowest rank with the least step */
 };
 
@@ -58,6 +58,11 @@ void rank_board_finish(struct rank_board *b);
 /* A rank has written to MSG_STDOUT or MSG_STDERR. */
 void rank_board_output(struct rank_board *b, int rank, uint8_t stream, size_t bytes);
 
+/* A rank has told a step; before its event, of which there may be fewer. */
+void rank_board_step(struct rank_board *b, int rank, int64_t step, int64_t total);
+
 /* Whether a rank has ended, well or not, or is lost. */
 bool rank_board_is_over(const struct rank_board_row *r);
 struct rank_board_steps rank_board_steps(const struct rank_board *b);
+/* Returns steps in a second up to now; 0 = not known. Live line and top call it each second. */
+double rank_board_rate(struct rank_board *b);

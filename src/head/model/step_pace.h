@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Step pace: the mean time of a step, and whether the steps stand still
+ * Step pace: the mean time of a step, the rate of the last ones, and whether the steps stand still
  *
  * The live line, ps and top have the rule from here. Pure.
  */
@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 #include "head/model/events.h"
+#include "head/model/step_rate.h"
 
 /* Of an attempt; times of the run. */
 struct step_pace {
         int64_t first, most;      /* the first step that a rank told, and the greatest */
         int64_t first_us, had_us; /* when the first came, and the last of any rank; 0 = none */
+        struct step_rate rate;    /* of the least step; rank_board_rate() */
 };
 
 /* Takes an event of the run. */

@@ -2,8 +2,7 @@
 /*
  * A timer draws the line twice a second on a terminal, the second time without new facts, because
  * output erases it. Facts come from the board of ranks and from output; live_line_text() makes the
- * line of them and is pure. The rate of steps is that of the slowest rank over the last RATE_TICKS
- * ticks.
+ * line and is pure.
  */
 #include "head/output/live_line.h"
 
@@ -21,12 +20,10 @@
 #include "head/term/redraw.h"
 
 enum {
-        TICK_MS = 1000,
-        DRAW_MS = 500, /* on a terminal */
+        DRAW_MS = 500, /* behind that of new facts, on a terminal */
         SOON_MS = 50,
         PLAIN_TICKS = 60,
         QUIET_US = 10000000, /* output is missed */
-        RATE_TICKS = 10,     /* over which steps are counted */
         BAR_MAX = 1024,      /* bytes of a bar, colours included */
         BAR_COLUMNS = 160,
 };
@@ -47,7 +44,7 @@ struct live_drawn {
 struct live_line {
         uv_timer_t timer, soon; /* soon: after output, which erases the line */
         struct events *es;
-        const struct rank_board *ranks;
+        struct rank_board *ranks;
         const struct hosts *hosts;
         bool tty, closed;
         struct live_drawn drawn; /* on a terminal */
@@ -55,10 +52,9 @@ struct live_line {
         bool *silent;            /* by node */
         int64_t spares;          /* at the last restart */
         int64_t ticks;
-        int64_t past[RATE_TICKS]; /* the least step at the last ticks; -1 = none */
-        uint64_t bytes;           /* since the last tick */
-        int64_t written_us;       /* the last output */
-        char *slow;               /* a sentence; NULL = no rank is */
+        uint64_t bytes;     /* since the last tick */
+        int64_t written_us; /* the last output */
+        char *slow;         /* a sentence; NULL = no rank is */
         struct live_bar bar;
 };
 
@@ -163,7 +159,7 @@ char *live_line_text(const struct live_facts *f)
 static struct live_facts collect_facts(struct live_line *l)
 {
         const struct rank_board_steps steps = rank_board_steps(l->ranks);
-        const struct step_pace *pace = &l->ranks->pace;
+        const struct step_pace *pace = l->ranks->pace;
         const struct plan *plan = l->ranks->plan;
         struct live_facts f = { .us = events_now_us(l->es),
                                 .ranks = l->ranks->alive,
@@ -177,7 +173,6 @@ static struct live_facts collect_facts(struct live_line *l)
                                 .bytes = l->bytes,
                                 .slow = l->slow,
                                 .host = "" };
-        int64_t before;
 
         for (size_t i = 0; i < l->hosts->n; i++) {
                 if (!l->silent[i])
@@ -194,12 +189,11 @@ static struct live_facts collect_facts(struct live_line *l)
                 return f;
         }
         f.host = l->hosts->v[plan->nodes[plan->ranks[f.slowest].node].host].name;
-        before = l->past[l->ticks % RATE_TICKS];
-        if (is_quiet(&f))
-                f.slow = NULL; /* it stands still */
-        else if (before >= 0 && f.least > before)
-                f.rate = (double)(f.least - before) / RATE_TICKS;
-        l->past[l->ticks % RATE_TICKS] = f.least;
+        f.rate = rank_board_rate(l->ranks);
+        if (!is_quiet(&f))
+                return f;
+        f.slow = NULL; /* it stands still */
+        f.rate = 0;
         return f;
 }
 
@@ -233,19 +227,20 @@ static char *take_bar_text(struct live_facts *f)
 static void on_live_tick(uv_timer_t *t)
 {
         struct live_line *l = t->data;
+        bool again = l->again, shown;
         struct live_facts f;
 
-        l->again = l->tty && !l->again;
-        if (!l->again) {
+        l->again = l->tty && !again;
+        uv_timer_start(t, on_live_tick, l->again ? DRAW_MS : live_line_due_ms(t->loop), 0);
+        if (!again) {
                 f = collect_facts(l);
+                shown = l->tty || (l->ticks && l->ticks % PLAIN_TICKS == 0);
                 l->ticks++;
                 l->bytes = 0;
                 free(l->drawn.bar);
                 l->drawn.bar = l->tty ? take_bar_text(&f) : NULL;
                 free(l->drawn.line);
-                l->drawn.line = l->ranks->alive <= 0 || (!l->tty && l->ticks % PLAIN_TICKS)
-                                        ? NULL
-                                        : live_line_text(&f);
+                l->drawn.line = shown && l->ranks->alive > 0 ? live_line_text(&f) : NULL;
         }
         if (l->drawn.line && l->tty)
                 say_live(l->drawn.line, l->drawn.bar);
@@ -263,23 +258,20 @@ static void on_live_soon(uv_timer_t *t)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-struct live_line *live_line_create(uv_loop_t *loop, struct events *es,
-                                   const struct rank_board *ranks, const struct hosts *hosts,
-                                   bool tty)
+struct live_line *live_line_create(uv_loop_t *loop, struct events *es, struct rank_board *ranks,
+                                   const struct hosts *hosts, bool tty)
 {
         struct live_line *l = xcalloc(1, sizeof(*l));
 
         *l = (struct live_line){ .es = es, .ranks = ranks, .hosts = hosts, .tty = tty };
         l->silent = xcalloc(hosts->n, sizeof(*l->silent));
-        for (int i = 0; i < RATE_TICKS; i++)
-                l->past[i] = -1;
         uv_timer_init(loop, &l->timer);
         l->timer.data = l;
         uv_unref((uv_handle_t *)&l->timer);
         uv_timer_init(loop, &l->soon);
         l->soon.data = l;
         uv_unref((uv_handle_t *)&l->soon);
-        uv_timer_start(&l->timer, on_live_tick, tty ? DRAW_MS : TICK_MS, tty ? DRAW_MS : TICK_MS);
+        uv_timer_start(&l->timer, on_live_tick, live_line_due_ms(loop), 0);
         events_listen(es, on_live_event, l);
         return l;
 }

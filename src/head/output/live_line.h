@@ -10,11 +10,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <uv.h>
 
 #include "head/hosts/hosts.h"
 #include "head/model/events.h"
 #include "head/model/rank_board.h"
+
+enum { LIVE_LINE_MS = 1000 };
 
 /* What the line tells. */
 struct live_facts {
@@ -26,7 +29,7 @@ struct live_facts {
         int slowest;                /* rank with the least step */
         const char *host;           /* of that rank */
         const char *slow;           /* a sentence about a slow rank; NULL = none */
-        double rate;                /* steps in a second of the slowest rank; 0 = unknown */
+        double rate;                /* steps in a second; 0 = unknown */
         uint64_t bytes;             /* of output in the last second */
         int64_t silent_us;          /* since the last output; with steps: since the last step */
         int64_t step_us;            /* mean time of a step; 0 = unknown */
@@ -43,10 +46,16 @@ char *live_line_text(const struct live_facts *f);
 
 struct live_line;
 
+/* Returns the time up to the next facts of the line. `hnlaunch top` reads the facts at the same
+ * moment of the loop, so that both agree. */
+static inline uint64_t live_line_due_ms(const uv_loop_t *loop)
+{
+        return LIVE_LINE_MS - uv_now(loop) % LIVE_LINE_MS;
+}
+
 /* Begins to show the line: on a terminal (@tty) or not. All pointers are borrowed. */
-struct live_line *live_line_create(uv_loop_t *loop, struct events *es,
-                                   const struct rank_board *ranks, const struct hosts *hosts,
-                                   bool tty);
+struct live_line *live_line_create(uv_loop_t *loop, struct events *es, struct rank_board *ranks,
+                                   const struct hosts *hosts, bool tty);
 /* A rank has written. NULL is fine, here and below. */
 void live_line_output(struct live_line *l, int rank, uint8_t stream, const void *data, size_t len);
 /* Takes a copy of what is told of a slow rank from now on; NULL = nothing. */

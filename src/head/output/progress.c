@@ -439,7 +439,7 @@ struct progress *progress_create(struct events *es, const struct progress_option
         return p;
 }
 
-void progress_run(struct progress *p, uv_loop_t *loop, const struct rank_board *ranks,
+void progress_run(struct progress *p, uv_loop_t *loop, struct rank_board *ranks,
                   const struct hosts *hosts)
 {
         if (p && !p->live && !p->o.quiet)

@@ -33,7 +33,7 @@ struct progress *progress_create(struct events *es, const struct progress_option
 void progress_tick(struct progress *p);
 /* The ranks have been ordered to start: from now on a line tells what goes on (live_line.h). Again
  * for a restart it does nothing. NULL is fine, here and below. */
-void progress_run(struct progress *p, uv_loop_t *loop, const struct rank_board *ranks,
+void progress_run(struct progress *p, uv_loop_t *loop, struct rank_board *ranks,
                   const struct hosts *hosts);
 /* Whether a live line is drawn on a terminal. */
 bool progress_draws_live(const struct progress *p);

@@ -21,12 +21,12 @@ enum {
 
 #define STEP_GAP_NS (STEP_GAP_MS * INT64_C(1000000))
 
-/* The reported progress of a rank. */
+/* A step of a rank, whose number stands on the board. */
 struct rank_step {
-        int64_t step, total, told_ns;
+        int64_t told_ns; /* the last event */
         char note[NOTE_MAX + 1];
-        bool known, untold; /* untold: not yet an event */
-        bool reported;      /* by hn_progress(): lines count no longer */
+        bool untold;   /* not yet an event */
+        bool reported; /* by hn_progress(): lines count no longer */
 };
 
 /* Emits an event of @rank with the name of its host. */
@@ -42,14 +42,15 @@ static void emit_rank_event(const struct rank_facts *f, int rank, struct event e
 
 static void emit_rank_step(struct rank_facts *f, int rank)
 {
+        const struct rank_board_row *row = &f->ranks->rows[rank];
         struct rank_step *step = &f->steps[rank];
 
         step->told_ns = clock_ns();
         step->untold = false;
         emit_rank_event(f, rank,
                         (struct event){ .kind = EVENT_RANK_PROGRESS,
-                                        .value = step->step,
-                                        .count = step->total,
+                                        .value = row->step,
+                                        .count = row->total,
                                         .text = *step->note ? step->note : NULL });
 }
 
@@ -70,51 +71,42 @@ static void on_tell_time(uv_timer_t *t)
 }
 
 /* A program may report a thousand steps a second: at most an event a second is made. */
-static void take_rank_step(struct rank_facts *f, int rank, const struct rank_step *new)
+static void take_rank_step(struct rank_facts *f, int rank, int64_t step, int64_t total,
+                           const struct rank_step *new)
 {
-        bool over = rank_board_is_over(&f->ranks->rows[rank]);
+        const struct rank_board_row *row = &f->ranks->rows[rank];
+        bool over = rank_board_is_over(row), first = row->step < 0;
         struct rank_step *k;
 
-        if (new->step < 0 || (over && new->reported))
+        if (step < 0 || (over && new->reported))
                 return;
         if (!f->steps)
                 f->steps = xcalloc((size_t)f->ranks->n, sizeof(*f->steps));
         k = &f->steps[rank];
         if (k->reported && !new->reported)
                 return;
-        k->step = new->step;
-        k->total = MAX(new->total, 0);
+        rank_board_step(f->ranks, rank, step, MAX(total, 0));
         k->reported = new->reported;
         memcpy(k->note, new->note, sizeof(k->note));
         k->untold = true;
-        if (!k->known || over || clock_ns() - k->told_ns >= STEP_GAP_NS)
+        if (first || over || clock_ns() - k->told_ns >= STEP_GAP_NS)
                 emit_rank_step(f, rank);
         else if (!uv_is_active((uv_handle_t *)&f->tell))
                 uv_timer_start(&f->tell, on_tell_time, STEP_GAP_MS, STEP_GAP_MS);
-        k->known = true;
 }
 
 void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t total,
                          const char *note)
 {
-        struct rank_step new = { .step = step, .total = total, .reported = true };
+        struct rank_step new = { .reported = true };
 
         snprintf(new.note, sizeof(new.note), "%s", note);
-        take_rank_step(f, rank, &new);
+        take_rank_step(f, rank, step, total, &new);
 }
 
 void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t total)
 {
-        take_rank_step(f, rank, &(struct rank_step){ .step = step, .total = total });
-}
-
-bool rank_facts_step(const struct rank_facts *f, int rank, int64_t *ret_step, int64_t *ret_total)
-{
-        if (!f->steps || !f->steps[rank].known)
-                return false;
-        *ret_step = f->steps[rank].step;
-        *ret_total = f->steps[rank].total;
-        return true;
+        take_rank_step(f, rank, step, total, &(struct rank_step){ 0 });
 }
 
 void rank_facts_ended(struct rank_facts *f, int rank)
@@ -154,11 +146,10 @@ void rank_facts_fill(const struct rank_facts *f, struct rank_table *t)
 
                 if (r->joined)
                         rank_table_joined(t, i, r->joined_ms);
-                if (f->steps && f->steps[i].known)
-                        rank_table_progress(t, i,
-                                            (struct rank_progress){ f->steps[i].step,
-                                                                    f->steps[i].total,
-                                                                    f->steps[i].note });
+                if (f->steps && r->step >= 0)
+                        rank_table_progress(
+                                t, i,
+                                (struct rank_progress){ r->step, r->total, f->steps[i].note });
                 if (r->life == RANK_ENDED)
                         rank_table_ended(t, i);
                 else if (r->life == RANK_LOST)
@@ -180,8 +171,8 @@ void rank_facts_close(struct rank_facts *f)
         uv_close((uv_handle_t *)&f->tell, NULL);
 }
 
-void rank_facts_begin(struct rank_facts *f, const struct rank_board *ranks,
-                      const struct hosts *hosts, struct events *events)
+void rank_facts_begin(struct rank_facts *f, struct rank_board *ranks, const struct hosts *hosts,
+                      struct events *events)
 {
         rank_facts_finish(f);
         f->ranks = ranks;

@@ -2,9 +2,9 @@
 /*
  * Rank facts: the head's own knowledge of each rank, without asking the agents
  *
- * Lives and joins stand on the rank board; the newest steps stand here, and become events. Ranks at
- * PyTorch's store are known from the agents' answers only, by rank_facts_emit_joined(). Main loop's
- * thread only.
+ * It stands on the rank board but for the notes of steps. Steps go to the board at once, and become
+ * events. Ranks at PyTorch's store are known from the agents' answers only, by
+ * rank_facts_emit_joined(). Main loop's thread only.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 struct rank_step;
 
 struct rank_facts {
-        const struct rank_board *ranks; /* NULL before rank_facts_begin() */
+        struct rank_board *ranks; /* NULL before rank_facts_begin() */
         const struct hosts *hosts;
         struct events *events;
         struct rank_step *steps; /* by rank; NULL until a rank reports progress */
@@ -32,8 +32,8 @@ void rank_facts_init(struct rank_facts *f, uv_loop_t *loop);
 void rank_facts_close(struct rank_facts *f);
 
 /* Begins an attempt without steps. All pointers are borrowed; @ranks listens to @events. */
-void rank_facts_begin(struct rank_facts *f, const struct rank_board *ranks,
-                      const struct hosts *hosts, struct events *events);
+void rank_facts_begin(struct rank_facts *f, struct rank_board *ranks, const struct hosts *hosts,
+                      struct events *events);
 void rank_facts_finish(struct rank_facts *f);
 
 /* Takes a report of progress; @step below 0 is none. At most one event a second follows, the last
@@ -45,9 +45,6 @@ void rank_facts_progress(struct rank_facts *f, int rank, int64_t step, int64_t t
 void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t total);
 /* @rank has ended; before its event. */
 void rank_facts_ended(struct rank_facts *f, int rank);
-
-/* The newest step of the rank. False: none is known. */
-bool rank_facts_step(const struct rank_facts *f, int rank, int64_t *ret_step, int64_t *ret_total);
 
 /* Enters all facts in a table for the same plan. The notes are lent until the next report. */
 void rank_facts_fill(const struct rank_facts *f, struct rank_table *t);

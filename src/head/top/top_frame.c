@@ -320,6 +320,7 @@ bool top_frame_read(struct top_frame *f, json_t *json)
         f->step = read_frame_number(json, "step");
         f->spread = read_frame_number(json, "spread");
         f->total = read_frame_number(json, "total");
+        f->pace.rate = json_number_value(json_object_get(json, "steps_per_s"));
         f->pace.since_step_ms = read_frame_number(json, "since_step_ms");
         f->pace.step_ms = read_frame_number(json, "step_ms");
         f->pace.stalled_ms = read_frame_number(json, "stalled_ms");

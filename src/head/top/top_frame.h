@@ -73,6 +73,7 @@ struct top_slow {
 };
 
 struct top_frame_pace {
+        double rate;           /* steps in a second; 0 = not known */
         int64_t since_step_ms; /* since the last step of any rank */
         int64_t step_ms;       /* mean time of a step */
         int64_t stalled_ms;    /* the run stands still (step_pace.h) */

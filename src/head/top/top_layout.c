@@ -373,11 +373,11 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
 }
 
 /* Returns the state of the run, or words about a possible hang with *@alarm set. malloc'ed. */
-static char *describe_state(const struct top_frame *f, const struct top_rate *rate, bool *alarm)
+static char *describe_state(const struct top_frame *f, const struct step_rate *rate, bool *alarm)
 {
         bool stalled = f->pace.stalled_ms > 0, no_step = stalled && f->step >= 0;
-        bool steps = !stalled && rate &&
-                     (top_rate_now(rate) > 0 || (f->step >= 0 && rate->n < FEW_FRAMES));
+        bool steps =
+                !stalled && (f->pace.rate > 0 || (rate && f->step >= 0 && rate->n < FEW_FRAMES));
         int64_t still_ms = steps ? -1 : top_frame_still_ms(f);
         char age[24];
 
@@ -391,15 +391,16 @@ static char *describe_state(const struct top_frame *f, const struct top_rate *ra
 }
 
 /* "9.7/s ▃▅▆▆", and "5m25s left". */
-static void write_speed(const struct top_frame *f, const struct top_rate *rate, char *speed,
+static void write_speed(const struct top_frame *f, const struct step_rate *rate, char *speed,
                         size_t speed_size, char *left, size_t left_size)
 {
-        double now = top_rate_now(rate);
-        char spark[TOP_SPARK_BARS * 4 + 1], time[32];
+        double now = f->pace.rate;
+        char spark[STEP_RATE_BARS * 4 + 1] = "", time[32];
 
         if (now <= 0)
                 return;
-        top_rate_spark(rate, spark, sizeof(spark));
+        if (rate)
+                step_rate_spark(rate, spark, sizeof(spark));
         snprintf(speed, speed_size, now < 10 ? "%.1f/s%s%s" : "%.0f/s%s%s", now, *spark ? " " : "",
                  spark);
         if (f->total <= f->step)
@@ -409,7 +410,7 @@ static void write_speed(const struct top_frame *f, const struct top_rate *rate, 
         snprintf(left, left_size, "%s left", time);
 }
 
-void top_layout_head(const struct top_frame *f, const struct top_rate *rate, size_t width,
+void top_layout_head(const struct top_frame *f, const struct step_rate *rate, size_t width,
                      struct buf *to)
 {
         char age[32], speed[96] = "", left[48] = "";
@@ -437,7 +438,7 @@ void top_layout_head(const struct top_frame *f, const struct top_rate *rate, siz
         CLEANUP(free_textp) char *steps = buf_steal(&step);
         CLEANUP(free_textp) char *state = describe_state(f, rate, &alarm);
 
-        if (rate && f->step >= 0 && f->pace.stalled_ms <= 0)
+        if (f->step >= 0 && f->pace.stalled_ms <= 0)
                 write_speed(f, rate, speed, sizeof(speed), left, sizeof(left));
         const char *pieces[PIECES] = { run, age, ranks, steps, speed, left, state };
 

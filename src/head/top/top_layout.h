@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/buf.h"
+#include "head/model/step_rate.h"
 #include "head/top/top_frame.h"
-#include "head/top/top_rate.h"
 
 enum top_column {
         TOP_HOST,
@@ -38,7 +38,7 @@ struct top_layout {
 
 void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t width);
 /* Each appends a line. @rate NULL: no frame came before. */
-void top_layout_head(const struct top_frame *f, const struct top_rate *rate, size_t width,
+void top_layout_head(const struct top_frame *f, const struct step_rate *rate, size_t width,
                      struct buf *to);
 /* The cause of a hang. False: none was found, and there is no line. */
 bool top_layout_hang(const struct top_frame *f, size_t width, struct buf *to);

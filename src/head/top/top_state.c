@@ -30,18 +30,12 @@ struct top_state_node {
 
 struct top_state {
         struct top_source s;
-        const struct rank_board *ranks;
+        struct rank_board *ranks;
         struct top_busy *busy; /* by rank */
         struct top_state_node *nodes;
         const struct sample_rank **sampled; /* by rank; NULL = not sampled */
         int n_ranks;
         size_t n_nodes;
-};
-
-/* Of the living ranks, but for @most. */
-struct top_steps {
-        int64_t least, most, total;
-        int told; /* ranks with a reported step */
 };
 
 /* --- what happens ----------------------------------------------------------------------------- */
@@ -129,28 +123,6 @@ void top_state_take(struct top_state *t, int node, struct sample *m)
 
 /* --- the line --------------------------------------------------------------------------------- */
 
-static struct top_steps find_top_steps(const struct top_state *t)
-{
-        struct top_steps s = { 0 };
-        int living = 0;
-
-        for (int r = 0; r < t->n_ranks; r++) {
-                bool lives = t->ranks->rows[r].life == RANK_ALIVE;
-                int64_t step, total;
-
-                if (!t->s.step(t->s.ctx, r, &step, &total))
-                        continue;
-                s.most = s.told ? MAX(s.most, step) : step;
-                s.total = MAX(s.total, total);
-                s.told++;
-                if (lives)
-                        s.least = living++ ? MIN(s.least, step) : step;
-        }
-        if (!living)
-                s.least = s.most;
-        return s;
-}
-
 /* A number of an agent, which may be anything. */
 static int64_t bound_number(uint64_t n)
 {
@@ -222,20 +194,19 @@ static void add_busy(struct buf *b, const struct top_busy *busy)
 }
 
 static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
-                         const struct top_steps *steps, const struct top_state_node *n,
+                         const struct rank_board_steps *steps, const struct top_state_node *n,
                          int64_t age_ms)
 {
         static const char *const lives[] = { "not started", "alive", "ended", "silent" };
         const struct rank_board_row *r = &t->ranks->rows[rank];
-        int64_t step, total;
 
         buf_printf(b, "{\"rank\":%d,\"life\":\"%s\"", rank, lives[r->life]);
         if (r->life == RANK_ENDED)
                 add_json_number(b, "exit", r->exit);
-        if (t->s.step(t->s.ctx, rank, &step, &total)) {
-                add_json_number(b, "step", step);
+        if (r->step >= 0) {
+                add_json_number(b, "step", r->step);
                 if (r->life == RANK_ALIVE)
-                        add_json_number(b, "lag", steps->most - step);
+                        add_json_number(b, "lag", steps->most - r->step);
         }
         if (r->life == RANK_ALIVE && t->sampled[rank] && t->sampled[rank]->state) {
                 add_sampled_rank(b, t->sampled[rank], n->sample.interval_ms != 0, age_ms);
@@ -278,7 +249,7 @@ static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_m
 }
 
 static void add_top_node(const struct top_state *t, struct buf *b, size_t node,
-                         const struct top_steps *steps)
+                         const struct rank_board_steps *steps)
 {
         const struct plan_node *p = &t->ranks->plan->nodes[node];
         const struct top_state_node *n = &t->nodes[node];
@@ -325,9 +296,10 @@ static void add_pace(struct buf *to, const struct step_pace *p, int64_t now_us)
 
 void top_state_json(const struct top_state *t, struct buf *to)
 {
-        struct top_steps steps = find_top_steps(t);
+        const struct rank_board_steps steps = rank_board_steps(t->ranks);
+        double rate = rank_board_rate(t->ranks);
         int64_t now_us = events_now_us(t->s.events);
-        int64_t stalled_ms = step_pace_stalled_ms(&t->ranks->pace, now_us, t->s.hang_ms(t->s.ctx));
+        int64_t stalled_ms = step_pace_stalled_ms(t->ranks->pace, now_us, t->s.hang_ms(t->s.ctx));
         int shown = 0;
 
         buf_appends(to, "{\"v\":1");
@@ -343,7 +315,9 @@ void top_state_json(const struct top_state *t, struct buf *to)
                 add_json_number(to, "spread", steps.most - steps.least);
                 if (steps.total)
                         add_json_number(to, "total", steps.total);
-                add_pace(to, &t->ranks->pace, now_us);
+                if (rate > 0)
+                        buf_printf(to, ",\"steps_per_s\":%.6g", rate);
+                add_pace(to, t->ranks->pace, now_us);
         }
         if (stalled_ms)
                 add_json_number(to, "stalled_ms", stalled_ms);

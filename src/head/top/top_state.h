@@ -27,15 +27,13 @@ struct top_node {
 struct top_source {
         const char *run_id;
         struct events *events;
-        const struct rank_board *ranks;
+        struct rank_board *ranks;
         const struct hosts *hosts;
         const char *(*doing)(void *ctx); /* "running", "stopping" */
         int64_t (*hang_ms)(void *ctx);   /* of a known hang; 0 = none */
         /* The cause of that hang, and its rank, -1 = several; NULL = not known. */
         const char *(*hang_cause)(void *ctx, int *ret_rank);
         struct top_node (*node)(void *ctx, size_t host);
-        /* The newest step reported by a rank, and the total, 0 = unknown. False = no step. */
-        bool (*step)(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total);
         void *ctx;
 };
 

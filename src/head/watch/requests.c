@@ -25,7 +25,7 @@
  * unless the steps stand still. */
 static void add_step(const struct run_view *r, json_t *j, bool still)
 {
-        const struct step_pace *p = &r->ranks->pace;
+        const struct step_pace *p = r->ranks->pace;
         const struct rank_board_steps s = rank_board_steps(r->ranks);
         int64_t done = s.least - p->first;
 
@@ -45,8 +45,8 @@ static json_t *describe_by_request(void *ctx)
 {
         const struct run_view *r = ctx;
         json_t *j = run_dir_describe(r->o, r->id, r->cwd, r->events->start_ns);
-        int64_t stalled_ms = step_pace_stalled_ms(&r->ranks->pace, events_now_us(r->events),
-                                                  job_hang_ms(r->job));
+        int64_t stalled_ms =
+                step_pace_stalled_ms(r->ranks->pace, events_now_us(r->events), job_hang_ms(r->job));
 
         json_object_set_new(j, "state", json_string(job_doing(r->job)));
         json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(r->events)));

@@ -26,7 +26,7 @@ struct run_view {
         const struct hosts *hosts;
         const struct plan *plan; /* has no ranks before the nodes are connected */
         struct events *events;
-        const struct rank_board *ranks;
+        struct rank_board *ranks;
         struct run_dir *dir; /* NULL = no records; run_dir_recorder() */
         struct progress *progress;
         struct watchers *watchers; /* NULL before watchers_create() */

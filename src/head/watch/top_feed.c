@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * While at least one client of the run's socket watches, the nodes take a sample a second, and all
- * watching clients get a line a second. The live line on a terminal watches as well, from the first
- * step of a rank on, to name a slow rank. The head counts the slow ranks of these samples, and the
- * rank that was slow most often has an event at the end.
+ * watching clients get a line a second, at the same moments as the live line. The live line on a
+ * terminal watches as well, from the first step of a rank on, to name a slow rank. The head counts
+ * the slow ranks of these samples, and the rank that was slow most often has an event at the end.
  */
 #include "head/watch/top_feed.h"
 
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "head/job/job.h"
+#include "head/output/live_line.h"
 #include "head/output/progress.h"
 #include "head/run/run_socket.h"
 #include "head/top/top_frame.h"
@@ -87,13 +88,6 @@ static struct top_node describe_top_node(void *ctx, size_t host)
                                                        : 0 };
 }
 
-static bool tell_step(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total)
-{
-        const struct top_feed *t = ctx;
-
-        return job_step(t->r->job, rank, ret_step, ret_total);
-}
-
 static void on_top_sample(void *ctx, int node, struct sample *m)
 {
         struct top_feed *t = ctx;
@@ -148,8 +142,10 @@ static void on_top_tick(uv_timer_t *timer)
 {
         struct top_feed *t = timer->data;
         bool check = t->ticks++ % SLOW_TICKS == SLOW_TICKS - 1;
+        uint64_t due_ms = live_line_due_ms(job_loop(t->r->job));
         CLEANUP(free_textp) char *line = t->clients || check ? write_top_line(t) : NULL;
 
+        uv_timer_start(timer, on_top_tick, due_ms, 0);
         if (t->clients)
                 run_socket_tell_top(t->r->socket, line);
         if (check)
@@ -165,7 +161,7 @@ static void begin_top_samples(struct top_feed *t)
                 t->has_timer = true;
         }
         if (!uv_is_active((uv_handle_t *)&t->timer)) {
-                uv_timer_start(&t->timer, on_top_tick, FIRST_MS, TOP_MS);
+                uv_timer_start(&t->timer, on_top_tick, FIRST_MS, 0);
                 job_sample(t->r->job, TOP_MS);
         }
 }
@@ -244,8 +240,7 @@ static void *create_top_feed(const struct run_view *r, struct job_config *c)
                                      .doing = tell_doing,
                                      .hang_ms = tell_hang,
                                      .hang_cause = tell_hang_cause,
-                                     .node = describe_top_node,
-                                     .step = tell_step };
+                                     .node = describe_top_node };
         struct top_feed *t;
 
         if (r->o->command != COMMAND_RUN)

@@ -20,11 +20,11 @@
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/model/step_rate.h"
 #include "head/term/columns.h"
 #include "head/top/top_frame.h"
 #include "head/top/top_layout.h"
 #include "head/top/top_lines.h"
-#include "head/top/top_rate.h"
 #include "head/top/top_view.h"
 
 enum {
@@ -43,7 +43,7 @@ struct top_paint {
         int why_fd; /* -1 = no answer is to come */
         char *why_text;
         struct top_frame frame;
-        struct top_rate rate;
+        struct step_rate *rate;
         struct top_view view;
         enum top_mode mode;
         int64_t heard_ms;
@@ -235,9 +235,9 @@ static void paint_screen(struct top_paint *p)
         } else if (silent_ms >= SILENT_AFTER_MS) {
                 top_frame_age(silent_ms, age, sizeof(age));
                 buf_printf(&line, "no answer for %s  ", age);
-                top_layout_head(&p->frame, &p->rate, (size_t)COLS, &line);
+                top_layout_head(&p->frame, p->rate, (size_t)COLS, &line);
         } else {
-                top_layout_head(&p->frame, &p->rate, (size_t)COLS, &line);
+                top_layout_head(&p->frame, p->rate, (size_t)COLS, &line);
         }
         paint_line(p, 0, &line, A_BOLD);
         buf_finish(&line);
@@ -394,7 +394,7 @@ static bool take_run_lines(struct top_paint *p, json_t **ret_end)
         if (j && top_frame_read(&frame, j)) {
                 top_frame_finish(&p->frame);
                 p->frame = frame;
-                top_rate_add(&p->rate, frame.us, frame.step);
+                step_rate_add(p->rate, frame.us, frame.step);
                 p->heard_ms = clock_ms();
                 top_view_update(&p->view, &p->frame, page_rows(p));
         }
@@ -489,7 +489,8 @@ static bool open_screen(SCREEN **ret)
 
 enum top_screen_end top_screen_show(const struct top_screen *s, json_t **ret_end, int *ret_signal)
 {
-        struct top_paint p = { .s = s, .why_fd = -1, .heard_ms = clock_ms() };
+        struct step_rate rate = { 0 };
+        struct top_paint p = { .s = s, .why_fd = -1, .rate = &rate, .heard_ms = clock_ms() };
         struct sigaction before[ARRAY_SIZE(end_signals)];
         SCREEN *screen;
         bool goes_on = true;

@@ -134,8 +134,8 @@ TEST_WITH(set_up, tear_down, ranks_have_steps_and_bytes)
 
         emit(s, EVENT_RUN_START, -1, 2, 2);
         emit(s, EVENT_RANK_STARTED, 0, 4711, 0);
-        emit(s, EVENT_RANK_PROGRESS, 0, 120, 1000);
-        emit(s, EVENT_RANK_PROGRESS, 1, 7, 0);
+        rank_board_step(&s->ranks, 0, 120, 1000);
+        rank_board_step(&s->ranks, 1, 7, 0);
         rank_board_output(&s->ranks, 1, MSG_STDERR, 40);
         rank_board_output(&s->ranks, 1, MSG_STDERR, 2);
         rank_board_output(&s->ranks, 2, MSG_STDERR, 2);
@@ -156,7 +156,7 @@ TEST_WITH(set_up, tear_down, ends_are_told_apart_and_begin_anew)
         struct setup *s = *state;
 
         emit(s, EVENT_RUN_START, -1, 2, 2);
-        emit(s, EVENT_RANK_PROGRESS, 0, 120, 1000);
+        rank_board_step(&s->ranks, 0, 120, 1000);
         rank_board_output(&s->ranks, 1, MSG_STDOUT, 40);
         emit(s, EVENT_RANK_EXITED, 0, 3, 0);
         emit(s, EVENT_STOP, -1, 0, 0);

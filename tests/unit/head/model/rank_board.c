@@ -91,7 +91,7 @@ TEST_WITH(start_all, finish_board, a_job_that_shrinks_has_fewer_rows)
         emit(EVENT_RESTART, -1, 2, 1, 0);
         assert_int_equal(board.n, 2);
         emit(EVENT_RANK_STARTED, 0, 1, 100, 0);
-        emit(EVENT_RANK_PROGRESS, 1, 2, 5, 0);
+        rank_board_step(&board, 2, 5, 0);
         assert_int_equal(board.alive, 1);
         assert_int_equal(rank_board_steps(&board).told, 0);
         plan.world_size = 3;
@@ -102,14 +102,23 @@ TEST_WITH(start_all, finish_board, steps_are_those_of_the_attempt)
         struct rank_board_steps s = rank_board_steps(&board);
 
         assert_int_equal(s.told, 0);
-        emit(EVENT_RANK_PROGRESS, 0, 1, 7, 50);
-        emit(EVENT_RANK_PROGRESS, 1, 2, 5, 0);
+        rank_board_step(&board, 1, 7, 50);
+        rank_board_step(&board, 2, 5, 0);
         s = rank_board_steps(&board);
         assert_int_equal(s.told, 2);
         assert_int_equal(s.least, 5);
         assert_int_equal(s.most, 7);
         assert_int_equal(s.total, 50);
         assert_int_equal(s.slowest, 2);
+        rank_board_step(&board, 0, 9, 0);
+        emit(EVENT_RANK_EXITED, 1, 2, 0, 0);
+        s = rank_board_steps(&board); /* a rank that has ended holds the others back no more */
+        assert_int_equal(s.told, 3);
+        assert_int_equal(s.least, 7);
+        assert_int_equal(s.slowest, 1);
+        emit(EVENT_RANK_EXITED, 0, 0, 0, 0);
+        emit(EVENT_RANK_EXITED, 0, 1, 0, 0);
+        assert_int_equal(rank_board_steps(&board).least, 9);
         emit(EVENT_RESTART, -1, -1, 1, 0);
         assert_int_equal(board.attempt, 1);
         assert_int_equal(board.alive, 0);

@@ -350,11 +350,11 @@ TEST(a_rank_without_steps_is_slow_or_hangs)
 static void first_line_is(const char *steps, size_t width, const char *want)
 {
         struct top_frame f = read_hang(60000, steps);
-        struct top_rate rate = { 0 };
+        struct step_rate rate = { 0 };
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         for (int s = 0; s < 20; s++)
-                top_rate_add(&rate, s * INT64_C(1000000), s);
+                step_rate_add(&rate, s * INT64_C(1000000), s);
         top_layout_head(&f, &rate, width, &b);
         CLEANUP(free_textp) char *got = buf_steal(&b);
 
@@ -366,7 +366,7 @@ TEST(an_alarm_stays_on_a_narrow_terminal)
 {
         static const char still[] =
                 ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":500,"
-                "\"stalled_ms\":42000";
+                "\"stalled_ms\":42000,\"steps_per_s\":1.04";
         static const char slow[] =
                 ",\"step\":7,\"total\":500000,\"since_step_ms\":42000,\"step_ms\":5000";
 
@@ -378,6 +378,8 @@ TEST(an_alarm_stays_on_a_narrow_terminal)
         first_line_is(still, 20, "no step for 42s");
         first_line_is(still, 12, "no step for ");
         first_line_is(slow, 40, "run k3f9  step 7 of 500000  running");
+        first_line_is(",\"step\":7,\"total\":100,\"steps_per_s\":3.1", 80,
+                      "run k3f9  1m30s  step 7 of 100  3.1/s ███  30.0s left  running");
         first_line_is(",\"stalled_ms\":65000", 40, "run k3f9  1m30s  hangs for 1m");
 }
 
@@ -400,27 +402,30 @@ TEST(a_silent_node_without_a_sample_is_told)
 
 TEST(the_rate_is_that_of_the_last_seconds)
 {
-        struct top_rate r = { 0 };
+        struct step_rate r = { 0 };
         char spark[64];
 
-        top_rate_spark(&r, spark, sizeof(spark));
+        step_rate_spark(&r, spark, sizeof(spark));
         assert_string_equal(spark, "");
         for (int s = 0; s <= 20; s++)
-                top_rate_add(&r, s * INT64_C(1000000), s * 4);
+                step_rate_add(&r, s * INT64_C(1000000), s * 4);
         for (int s = 21; s <= 40; s++)
-                top_rate_add(&r, s * INT64_C(1000000), 80 + (s - 20) * 8);
-        assert_true(top_rate_now(&r) > 7.99 && top_rate_now(&r) < 8.01);
-        top_rate_spark(&r, spark, sizeof(spark));
+                step_rate_add(&r, s * INT64_C(1000000), 80 + (s - 20) * 8);
+        assert_true(step_rate_now(&r) > 7.99 && step_rate_now(&r) < 8.01);
+        step_rate_spark(&r, spark, sizeof(spark));
         assert_string_equal(spark, "▅▅▅▅████");
         /* Slow steps: as many seconds as three of them take. */
         r.n = 0;
         for (int s = 0; s <= 60; s++)
-                top_rate_add(&r, s * INT64_C(1000000), s / 10);
-        assert_true(top_rate_now(&r) > 0.09 && top_rate_now(&r) < 0.15);
+                step_rate_add(&r, s * INT64_C(1000000), s / 10);
+        assert_true(step_rate_now(&r) > 0.09 && step_rate_now(&r) < 0.15);
+        /* At once again. */
+        step_rate_add(&r, INT64_C(60400000), 7);
+        assert_int_equal(r.n, 61);
         /* A restart. */
-        top_rate_add(&r, INT64_C(61000000), 0);
-        assert_true(top_rate_now(&r) == 0);
-        top_rate_add(&r, INT64_C(62000000), -1);
+        step_rate_add(&r, INT64_C(61000000), 0);
+        assert_true(step_rate_now(&r) == 0);
+        step_rate_add(&r, INT64_C(62000000), -1);
         assert_int_equal(r.n, 1);
 }
 

@@ -24,7 +24,7 @@ struct setup {
         struct events events;
         struct rank_board ranks;
         struct top_state *top;
-        int64_t steps[3], hang_ms, silent_ms;
+        int64_t hang_ms, silent_ms;
         const char *hang_cause;
 };
 
@@ -57,15 +57,6 @@ static struct top_node describe_node(void *ctx, size_t host)
                     : (struct top_node){ "running", UINT64_C(64) << 30, s->silent_ms };
 }
 
-static bool tell_step(void *ctx, int rank, int64_t *ret_step, int64_t *ret_total)
-{
-        struct setup *s = ctx;
-
-        *ret_step = s->steps[rank];
-        *ret_total = 50;
-        return s->steps[rank] >= 0;
-}
-
 static int set_up(void **state)
 {
         struct setup *s = xcalloc(1, sizeof(*s));
@@ -77,10 +68,8 @@ static int set_up(void **state)
                                      .hang_ms = tell_hang_time,
                                      .hang_cause = tell_hang_cause,
                                      .node = describe_node,
-                                     .step = tell_step,
                                      .ctx = s };
 
-        memset(s->steps, -1, sizeof(s->steps));
         events_init(&s->events);
         rank_board_open(&s->ranks, &s->events, &plan);
         s->top = top_state_create(&source);
@@ -195,8 +184,8 @@ TEST_WITH(set_up, tear_down, steps_and_lags_are_told)
         json_t *j;
 
         start_ranks(s);
-        s->steps[0] = 20;
-        s->steps[1] = 17;
+        rank_board_step(&s->ranks, 0, 20, 50);
+        rank_board_step(&s->ranks, 1, 17, 50);
         j = read_line(s);
         assert_int_equal(number(j, "step"), 17);
         assert_int_equal(number(j, "spread"), 3);
@@ -324,7 +313,7 @@ TEST_WITH(set_up, tear_down, the_time_since_the_last_step_is_told)
         json_t *j;
 
         start_ranks(s);
-        s->steps[0] = 7;
+        rank_board_step(&s->ranks, 0, 7, 50);
         j = read_line(s);
         assert_int_equal(number(j, "since_step_ms"), -99);
         json_decref(j);

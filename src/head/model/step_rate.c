@@ -4,39 +4,41 @@
  * FEW_STEPS at least; a bar of the spark line stands for BAR_US. A step below the last means
  * another attempt, and begins anew.
  */
-#include "head/top/top_rate.h"
+#include "head/model/step_rate.h"
 
 #include <stdio.h>
 
 #include "base/macros.h"
 
-enum { NOW_US = 10000000, FEW_STEPS = 3, BAR_US = 5000000, BARS_LEAST = 3 };
+enum { GAP_US = 500000, NOW_US = 10000000, FEW_STEPS = 3, BAR_US = 5000000, BARS_LEAST = 3 };
 
-static size_t count_frames(const struct top_rate *r)
+static size_t count_frames(const struct step_rate *r)
 {
-        return MIN(r->n, (size_t)TOP_RATE_FRAMES);
+        return MIN(r->n, (size_t)STEP_RATE_FRAMES);
 }
 
 /* Returns the index of the frame that came @back frames before the newest. */
-static size_t find_frame(const struct top_rate *r, size_t back)
+static size_t find_frame(const struct step_rate *r, size_t back)
 {
-        return (r->n - 1 - back) % TOP_RATE_FRAMES;
+        return (r->n - 1 - back) % STEP_RATE_FRAMES;
 }
 
-void top_rate_add(struct top_rate *r, int64_t us, int64_t step)
+void step_rate_add(struct step_rate *r, int64_t us, int64_t step)
 {
-        size_t at = r->n % TOP_RATE_FRAMES, last = r->n ? find_frame(r, 0) : 0;
+        size_t at = r->n % STEP_RATE_FRAMES, last = r->n ? find_frame(r, 0) : 0;
 
-        if (step < 0 || (r->n && us <= r->us[last]))
+        if (step < 0)
                 return;
         if (r->n && step < r->step[last])
                 r->n = at = 0;
+        else if (r->n && us < r->us[last] + GAP_US)
+                return;
         r->us[at] = us;
         r->step[at] = step;
         r->n++;
 }
 
-double top_rate_now(const struct top_rate *r)
+double step_rate_now(const struct step_rate *r)
 {
         size_t n = count_frames(r), newest = n ? find_frame(r, 0) : 0;
         int64_t steps = 0, us = 0;
@@ -51,7 +53,7 @@ double top_rate_now(const struct top_rate *r)
 }
 
 /* The step at a time, between two frames in proportion. */
-static double find_step_at(const struct top_rate *r, int64_t us)
+static double find_step_at(const struct step_rate *r, int64_t us)
 {
         for (size_t back = 1; back < count_frames(r); back++) {
                 size_t a = find_frame(r, back), b = find_frame(r, back - 1);
@@ -64,11 +66,11 @@ static double find_step_at(const struct top_rate *r, int64_t us)
         return 0;
 }
 
-void top_rate_spark(const struct top_rate *r, char *to, size_t size)
+void step_rate_spark(const struct step_rate *r, char *to, size_t size)
 {
         static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
         size_t n = count_frames(r), shown = 0, at = 0;
-        double rates[TOP_SPARK_BARS], most = 0;
+        double rates[STEP_RATE_BARS], most = 0;
         int64_t newest, oldest;
 
         *to = '\0';
@@ -76,7 +78,7 @@ void top_rate_spark(const struct top_rate *r, char *to, size_t size)
                 return;
         newest = r->us[find_frame(r, 0)];
         oldest = r->us[find_frame(r, n - 1)];
-        while (shown < TOP_SPARK_BARS && newest - (int64_t)(shown + 1) * BAR_US >= oldest) {
+        while (shown < STEP_RATE_BARS && newest - (int64_t)(shown + 1) * BAR_US >= oldest) {
                 int64_t end = newest - (int64_t)shown * BAR_US;
 
                 rates[shown] = find_step_at(r, end) - find_step_at(r, end - BAR_US);
