@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# While ranks run, a line at the bottom of a terminal tells what goes on, and is gone with the next output; elsewhere a
-# line a minute does.
+# While ranks run, a line at the bottom of a terminal tells what goes on, and what a stop waits for, and is gone with
+# the next output; elsewhere a line a minute does.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -26,7 +26,8 @@ END
 holds() { grep -qF -- "$2" "$1"; }
 on_terminal() { # OPTION...
     : >tty
-    script -qefc "stty cols ${COLUMNS:-60}; TERM=xterm $(printf '%q ' "$PLAIN/hnlaunch" "$@")" /dev/null </dev/null >tty 2>&1 &
+    script -qefc "stty cols ${COLUMNS:-60}; $(printf '%q ' sh -c 'echo $$ >pid; TERM=xterm exec "$0" "$@"' "$PLAIN/hnlaunch" "$@") ${BEHIND-}" \
+        /dev/null </dev/null >tty 2>&1 &
     PID=$!
 }
 
@@ -134,6 +135,26 @@ unset COLUMNS XDG_RUNTIME_DIR
 on_terminal --label none --local 1 sh -c 'printf "your name? "; sleep 3; echo Ann'
 finish
 has 'a question without a newline is not erased' tty 'your name? Ann'
+
+# --- the end ----------------------------------------------------------------------------------
+on_terminal --local 3 --grace 600s --label none sh -c 'trap "[ $RANK = 1 ] || exit 0" TERM; while [ ! -e stopped ]; do sleep 0.1; done'
+ok 'three ranks run' wait_for grep -qaE '[0-9]s  3 ranks' tty
+kill -TERM "$(cat pid)"
+ok 'a job that stops has the rank that still runs' wait_for grep -qaE '[0-9]s  stopping for [0-9.ms]+, rank 1 still runs' tty
+touch stopped
+finish
+exits 'that job ends by the signal' 143
+python3 "$ROOT/tests/lib/screen.py" 60 <tty >screen
+is 'the line is gone again' "$(grep -c 'still runs' screen)" 0
+
+# As much as head and pipes take: the rank ends, and its last bytes wait for the reader.
+BEHIND='| { while [ ! -e read ]; do sleep 0.1; done; cat >/dev/null; }'
+COLUMNS=80
+on_terminal --local 1 head -c 560000 /dev/zero
+ok 'a reader that is waited for is told' wait_for grep -qaE '[0-9]s  all ranks have ended, waiting for their output' tty
+touch read
+finish
+unset BEHIND COLUMNS
 
 # --- elsewhere --------------------------------------------------------------------------------
 WAIT=150

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/intlist.h"
 #include "base/memory.h"
 #include "head/model/step_pace.h"
 #include "head/output/say.h"
@@ -26,10 +27,11 @@ enum {
         QUIET_US = 10000000, /* output is missed */
         BAR_MAX = 1024,      /* bytes of a bar, colours included */
         BAR_COLUMNS = 160,
+        NAMED_MOST = 8, /* ranks that still run */
 };
 
 /* The last state of a line that a rank draws again and again. */
-struct live_bar {
+struct newest_bar {
         int rank;
         uint8_t stream;
         size_t len; /* 0 = none is drawn */
@@ -55,7 +57,10 @@ struct live_line {
         uint64_t bytes;     /* since the last tick */
         int64_t written_us; /* the last output */
         char *slow;         /* a sentence; NULL = no rank is */
-        struct live_bar bar;
+        struct newest_bar bar;
+        int64_t stopped_us; /* the order to stop */
+        bool over;          /* at the last facts no rank was left */
+        char *running;      /* ranks, in words; NULL = none, or too many */
 };
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -89,7 +94,7 @@ static void add_bar(struct buf *b, const struct live_facts *f)
         const char *p, *end, *c;
         size_t n;
 
-        escapes_filter(&e, &text, f->bar, f->bar_len, false);
+        escapes_filter(&e, &text, f->bar.text, f->bar.len, false);
         p = (const char *)buf_data(&text);
         end = p + buf_len(&text);
         for (; p < end; p = c) { /* only ESC [ ... m is left of the sequences */
@@ -111,8 +116,28 @@ static void add_bar(struct buf *b, const struct live_facts *f)
                 n--;
         if (!n)
                 return;
-        buf_printf(b, "  rank %d: ", f->bar_rank);
+        buf_printf(b, "  rank %d: ", f->bar.rank);
         buf_append(b, p, columns_fitting(p, n, BAR_COLUMNS));
+}
+
+static void add_end(struct buf *b, const struct live_facts *f)
+{
+        const struct live_end *e = &f->end;
+        char text[32];
+
+        if (e->stopping) {
+                format_duration(text, sizeof(text), e->us);
+                buf_printf(b, "  stopping for %s", text);
+        }
+        buf_appends(b, e->stopping ? ", " : "  ");
+        if (e->over)
+                buf_appends(b, "all ranks have ended, waiting for their output");
+        else if (e->running && f->ranks == 1)
+                buf_printf(b, "rank %s still runs", e->running);
+        else if (e->running && f->ranks)
+                buf_printf(b, "ranks %s still run", e->running);
+        else
+                buf_printf(b, "%d of %d ranks still run", f->ranks, e->of);
 }
 
 /* Whether no output, or with steps no step, has come for long. */
@@ -123,25 +148,28 @@ static bool is_quiet(const struct live_facts *f)
 
 char *live_line_text(const struct live_facts *f)
 {
+        bool ends = f->end.stopping || f->end.over;
         struct buf b = BUF_INIT;
         char text[32];
 
         format_duration(text, sizeof(text), f->us);
-        if (f->slow && f->steps)
+        if (f->slow && f->steps && !ends)
                 buf_printf(&b, "%s\n", f->slow);
         buf_printf(&b, "%s", text);
         if (f->attempt)
                 buf_printf(&b, "  attempt %" PRId64, f->attempt + 1);
         if (f->attempt && f->spares)
                 buf_printf(&b, ", %" PRId64 " spare%s left", f->spares, f->spares == 1 ? "" : "s");
-        if (f->steps)
+        if (ends)
+                add_end(&b, f);
+        else if (f->steps)
                 add_steps(&b, f);
         else
                 buf_printf(&b, "  %d rank%s", f->ranks, f->ranks == 1 ? "" : "s");
         if (f->bytes) {
                 format_size(text, sizeof(text), f->bytes);
                 buf_printf(&b, "  output %s/s", text);
-        } else if (is_quiet(f)) {
+        } else if (!ends && is_quiet(f)) {
                 format_duration(text, sizeof(text), f->silent_us);
                 buf_printf(&b, "  no %s for %s", f->steps ? "step" : "output", text);
         }
@@ -149,12 +177,36 @@ char *live_line_text(const struct live_facts *f)
                 buf_printf(&b, "  %s is silent", f->silent_host);
         else if (f->silent_nodes)
                 buf_printf(&b, "  %zu nodes are silent", f->silent_nodes);
-        if (f->bar && !f->steps)
+        if (f->bar.len && !f->steps && !ends)
                 add_bar(&b, f);
         return buf_steal(&b);
 }
 
 /* --- facts ------------------------------------------------------------------------------------ */
+
+/* The names of the ranks that run are kept up to the next call. */
+static struct live_end collect_end(struct live_line *l)
+{
+        const struct rank_board *ranks = l->ranks;
+        struct live_end e = { .stopping = ranks->stopping,
+                              .us = events_now_us(l->es) - l->stopped_us,
+                              .of = ranks->n };
+        struct intlist running = { 0 };
+        bool over = ranks->n > 0;
+
+        for (int r = 0; r < ranks->n; r++) {
+                over = over && rank_board_is_over(&ranks->rows[r]);
+                if (ranks->alive <= NAMED_MOST && ranks->rows[r].life == RANK_ALIVE)
+                        intlist_add(&running, r);
+        }
+        free(l->running);
+        l->running = running.n ? intlist_fold(&running) : NULL;
+        intlist_finish(&running);
+        e.running = l->running;
+        e.over = over && l->over; /* for a second, which the end of a job does not take */
+        l->over = over;
+        return e;
+}
 
 static struct live_facts collect_facts(struct live_line *l)
 {
@@ -172,6 +224,7 @@ static struct live_facts collect_facts(struct live_line *l)
                                 .slowest = steps.slowest,
                                 .bytes = l->bytes,
                                 .slow = l->slow,
+                                .end = collect_end(l),
                                 .host = "" };
 
         for (size_t i = 0; i < l->hosts->n; i++) {
@@ -183,9 +236,7 @@ static struct live_facts collect_facts(struct live_line *l)
         f.silent_us = f.us - (f.steps ? pace->had_us : l->written_us);
         f.step_us = step_pace_step_us(pace);
         if (!f.steps) {
-                f.bar = l->bar.len ? l->bar.text : NULL;
-                f.bar_len = l->bar.len;
-                f.bar_rank = l->bar.rank;
+                f.bar = (struct live_bar){ l->bar.text, l->bar.len, l->bar.rank };
                 return f;
         }
         f.host = l->hosts->v[plan->nodes[plan->ranks[f.slowest].node].host].name;
@@ -197,30 +248,14 @@ static struct live_facts collect_facts(struct live_line *l)
         return f;
 }
 
-static void on_live_event(void *ctx, const struct event *e)
-{
-        struct live_line *l = ctx;
-
-        if (l->closed)
-                return;
-        if (e->kind == EVENT_RESTART)
-                l->spares = e->count;
-        if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
-            e->kind == EVENT_NODE_LOST)
-                l->silent[e->node] = e->kind == EVENT_NODE_SILENT;
-        else if (e->kind == EVENT_RESTART ||
-                 (e->kind == EVENT_RANK_EXITED && e->rank == l->bar.rank))
-                l->bar.len = 0;
-}
-
 /* Returns the text of the bar, which is taken out of @f; malloc'ed. */
 static char *take_bar_text(struct live_facts *f)
 {
         struct buf b = BUF_INIT;
 
-        if (f->bar && !f->steps)
+        if (f->bar.len && !f->steps)
                 add_bar(&b, f);
-        f->bar = NULL;
+        f->bar.len = 0;
         return buf_steal(&b);
 }
 
@@ -240,7 +275,7 @@ static void on_live_tick(uv_timer_t *t)
                 free(l->drawn.bar);
                 l->drawn.bar = l->tty ? take_bar_text(&f) : NULL;
                 free(l->drawn.line);
-                l->drawn.line = shown && l->ranks->alive > 0 ? live_line_text(&f) : NULL;
+                l->drawn.line = shown && (f.ranks > 0 || f.end.over) ? live_line_text(&f) : NULL;
         }
         if (l->drawn.line && l->tty)
                 say_live(l->drawn.line, l->drawn.bar);
@@ -252,8 +287,36 @@ static void on_live_soon(uv_timer_t *t)
 {
         struct live_line *l = t->data;
 
-        if (l->drawn.line && l->ranks->alive > 0 && !say_shows_live())
+        if (l->drawn.line && (l->ranks->alive > 0 || l->over) && !say_shows_live())
                 say_live(l->drawn.line, l->drawn.bar);
+}
+
+/* Tells of the order before the next second. */
+static void show_stop(struct live_line *l, int64_t us)
+{
+        l->stopped_us = us;
+        if (!l->tty)
+                return;
+        l->again = false;
+        uv_timer_start(&l->timer, on_live_tick, SOON_MS, 0);
+}
+
+static void on_live_event(void *ctx, const struct event *e)
+{
+        struct live_line *l = ctx;
+
+        if (l->closed)
+                return;
+        if (e->kind == EVENT_RESTART)
+                l->spares = e->count;
+        if (e->kind == EVENT_STOP)
+                show_stop(l, e->us);
+        if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
+            e->kind == EVENT_NODE_LOST)
+                l->silent[e->node] = e->kind == EVENT_NODE_SILENT;
+        else if (e->kind == EVENT_RESTART ||
+                 (e->kind == EVENT_RANK_EXITED && e->rank == l->bar.rank))
+                l->bar.len = 0;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -277,7 +340,7 @@ struct live_line *live_line_create(uv_loop_t *loop, struct events *es, struct ra
 }
 
 /* Keeps the newest state of a bar: text between carriage returns, behind the last newline. */
-static void take_bar(struct live_bar *bar, int rank, uint8_t stream, const char *data, size_t len)
+static void take_bar(struct newest_bar *bar, int rank, uint8_t stream, const char *data, size_t len)
 {
         const char *nl = memrchr(data, '\n', len), *p = nl ? nl + 1 : data;
         size_t n = len - (size_t)(p - data), body = redraw_body((const unsigned char *)p, n);
@@ -325,6 +388,7 @@ static void on_live_closed(uv_handle_t *h)
         free(l->silent);
         free(l->drawn.line);
         free(l->drawn.bar);
+        free(l->running);
         free(l->slow);
         free(l);
 }

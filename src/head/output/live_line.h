@@ -19,6 +19,21 @@
 
 enum { LIVE_LINE_MS = 1000 };
 
+/* A progress bar of a rank, as bytes; len 0 = none. */
+struct live_bar {
+        const char *text;
+        size_t len;
+        int rank;
+};
+
+/* How far the end of the attempt is. */
+struct live_end {
+        bool stopping, over; /* the ranks are to end; all have ended */
+        int64_t us;          /* since the order to stop */
+        int of;              /* ranks of the attempt */
+        const char *running; /* those that run, "0-2,5"; NULL = too many to be named */
+};
+
 /* What the line tells. */
 struct live_facts {
         int64_t us;              /* since the start of hnlaunch */
@@ -35,9 +50,8 @@ struct live_facts {
         int64_t step_us;            /* mean time of a step; 0 = unknown */
         size_t silent_nodes;        /* heartbeat.h */
         const char *silent_host;    /* one of them */
-        const char *bar;            /* bytes of a progress bar, shown without steps; NULL = none */
-        size_t bar_len;
-        int bar_rank;
+        struct live_bar bar;        /* shown without steps */
+        struct live_end end;
 };
 
 /* Returns the text of the line, behind one about a slow rank, without an end of line, malloc'ed.

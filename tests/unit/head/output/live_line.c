@@ -64,20 +64,47 @@ TEST(steps_have_a_spread_and_a_last_rank)
 
 static void expect_bar(const char *bar, const char *want)
 {
-        struct live_facts f = { .us = 90000000, .ranks = 8, .bar_rank = 3 };
+        struct live_facts f = { .us = 90000000, .ranks = 8, .bar.rank = 3 };
 
-        f.bar = bar;
-        f.bar_len = strlen(bar);
+        f.bar.text = bar;
+        f.bar.len = strlen(bar);
         expect_line(f, want);
 }
 
 TEST(without_steps_a_bar_is_shown)
 {
-        struct live_facts f = { .us = 90000000, .steps = 1, .least = 7, .bar = "x", .bar_len = 1 };
+        struct live_facts f = { .us = 90000000, .steps = 1, .least = 7, .bar = { "x", 1, 0 } };
 
         expect_bar("Epoch 1:  12%|# | 12/100", "1m30s  8 ranks  rank 3: Epoch 1:  12%|# | 12/100");
         expect_bar(" \033[32m12%\033[0m\t\033[K\033]0;title\abar\b \033[3",
                    "1m30s  8 ranks  rank 3: 12% bar");
         expect_bar("\033[1m \033[0m", "1m30s  8 ranks");
         expect_line(f, "1m30s  step 7");
+}
+
+TEST(what_a_stop_waits_for_is_told)
+{
+        struct live_facts f = { .us = 90000000, .ranks = 60, .slow = "rank 7 is slow" };
+
+        f.end = (struct live_end){ .stopping = true, .us = 2100000, .of = 64 };
+        expect_line(f, "1m30s  stopping for 2.1s, 60 of 64 ranks still run");
+        f.steps = f.bytes = 1;
+        expect_line(f, "1m30s  stopping for 2.1s, 60 of 64 ranks still run  output 1 byte/s");
+        f.bytes = 0;
+        f.silent_us = 42000000;
+        f.ranks = 3;
+        f.end.running = "0,5-6";
+        expect_line(f, "1m30s  stopping for 2.1s, ranks 0,5-6 still run");
+        f.ranks = 1;
+        f.end.running = "5";
+        f.silent_nodes = 1;
+        f.silent_host = "gpu001";
+        expect_line(f, "1m30s  stopping for 2.1s, rank 5 still runs  gpu001 is silent");
+        f.silent_nodes = 0;
+        f.ranks = 0;
+        f.end.running = NULL;
+        f.end.over = true;
+        expect_line(f, "1m30s  stopping for 2.1s, all ranks have ended, waiting for their output");
+        f.end.stopping = false;
+        expect_line(f, "1m30s  all ranks have ended, waiting for their output");
 }
