@@ -35,7 +35,7 @@ ok 'a damaged agent is replaced or told about' test "$RC" = 0 -o -s "$ERR"
 rm -f "$agent"
 
 lab_hn -H "$TMP/hosts.txt" --identity nope true
-ok 'a warning comes before the wait for the nodes' awk '/HN214/ { told = 1 } /agents 8/ { exit !told }' "$ERR"
+ok 'a warning comes before the wait for the nodes' awk '/HN214/ { told = 1 } /agent 8/ { exit !told }' "$ERR"
 
 ok 'the slowest node is named, without the time again' grep -qE '^hnlaunch: connect 8/8 in [0-9.]+m?s \(slowest node00[1-8]\)$' "$ERR"
 
@@ -44,9 +44,9 @@ if command -v script >/dev/null; then
         script -qefc "stty cols $1; TERM=xterm $LAB run $LAB_HNLAUNCH -H $TMP/hosts.txt true" /dev/null </dev/null >tty 2>&1
         python3 "$ROOT/tests/lib/screen.py" 1000 <tty | grep -E '^ (✔|ok) '
     }
-    is 'on a terminal the phases are one line' "$(phases 100 | grep -cE 'connect 8 .*agents 8 .*spawn 32 ')" 1
+    is 'on a terminal the phases are one line' "$(phases 100 | grep -cE 'connect 8 .*agent 8 .*start 32 ')" 1
     phases 40 >narrow
-    is 'a narrow one has all of them' "$(grep -oE 'connect|agents|spawn' narrow | xargs)" 'connect agents spawn'
+    is 'a narrow one has all of them' "$(grep -oE 'connect|agent|start' narrow | xargs)" 'connect agent start'
     ok 'on lines that fit' test "$(wc -L <narrow)" -lt 40
 fi
 

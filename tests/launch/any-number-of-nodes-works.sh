@@ -15,8 +15,8 @@ for n in 1 63 64 65 127 128 129 1023 1024 1025; do
 done
 
 run "$BUILD/tests/bench/scale" 1025 8
-has 'the last node is counted as ready' "$ERR" 'agents 1025/1025'
-has 'all ranks have been started' "$ERR" 'spawn 8200/8200'
+has 'the last node is counted as ready' "$ERR" 'agent 1025/1025'
+has 'all ranks have been started' "$ERR" 'start 8200/8200'
 
 bytes_per_node() { # sent by the head, of the last run
     sed -n "s/.*\"bytes_down\": \([0-9]*\).*/\1/p" "$OUT" | awk -v n="$1" '{ print int($1 / n) }'

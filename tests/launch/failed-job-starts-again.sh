@@ -9,7 +9,7 @@
 (
     env --default-signal "$HNLAUNCH" --local 1 --max-restarts 6 --label none sh -c 'echo up; exit 1' \
         >pause.out 2>pause.err &
-    wait_for grep -q 'restart 5 of 6 in 8 s' pause.err
+    wait_for grep -q 'waiting 8.0s before restart 5 of 6' pause.err
     begin=$SECONDS
     kill -INT $!
     code=0
@@ -36,7 +36,7 @@ is 'each attempt has another MASTER_PORT than the one before' "$(uniq <<<"$ports
 is 'all its ranks the same' "$(grep -o 'port .*' logs/latest/rank-00001.out)" "$ports"
 has 'a restart is said with its reason' "$ERR" 'restart 1 of 3: rank 1 on localhost exited with code 3'
 verdict_has 'the last line tells that it took three' ' (attempt 3)'
-has 'the second waits' "$ERR" 'restart 2 of 3 in 1 s'
+has 'the second waits' "$ERR" 'waiting 1.0s before restart 2 of 3'
 is 'log files hold all attempts' "$(wc -l <logs/latest/rank-00000.out)" 3
 is 'events tell of them' "$(grep -c '"ev":"run.restart"' logs/latest/events.ndjson)" 2
 
@@ -83,7 +83,7 @@ wait "$pause"
 cp pause.out "$OUT"
 cp pause.err "$ERR"
 read -r RC seconds <pause.end
-has 'an attempt that fails again and again waits longer and longer' "$ERR" 'restart 5 of 6 in 8 s'
+has 'an attempt that fails again and again waits longer and longer' "$ERR" 'waiting 8.0s before restart 5 of 6'
 exits 'Ctrl-C in the pause ends the job' 130
 ok 'at once' test "$seconds" -lt "$(scaled 5)"
 is 'and no other attempt begins' "$(grep -c up "$OUT")" 5

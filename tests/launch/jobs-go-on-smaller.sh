@@ -53,8 +53,8 @@ hn report
 has 'the report has the ranks of the last attempt' "$OUT" ': 2 nodes, 4 ranks'
 has 'what ended each attempt' "$OUT" '  lost b: its agent was ended'
 ok 'with the decision, its reason and the lost time' grep -qE '^ +host out: c or its agent was lost; [0-9.]+s lost$' "$OUT"
-has 'which host took a place' "$OUT" 'node.replaced b  d takes its place'
-has 'and which one has gone' "$OUT" 'run.shrunk    without c'
+has 'which host took a place' "$OUT" 'replaced     b  d takes its place'
+has 'and which one has gone' "$OUT" 'fewer nodes  without c'
 hn report --json
 ok 'also as JSON' python3 -c '
 import json, sys

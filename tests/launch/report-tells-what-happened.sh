@@ -199,7 +199,7 @@ id=$(run_id)
 hn report --json "$id"
 is 'the report is of the newest' "$(field "d['rank'], r['restarts']")" '(3, 1)'
 hn report "$id"
-is 'and names the rank of the restart once' "$(sed -n 's/.*run.restart//p' "$OUT" | grep -o 'rank 1 on' | wc -l)" 1
+is 'and names the rank of the restart once' "$(sed -n 's/^ *[0-9.]*m*s  restart  //p' "$OUT" | grep -o 'rank 1 on' | wc -l)" 1
 
 # --- the start of each attempt ----------------------------------------------------------------------
 

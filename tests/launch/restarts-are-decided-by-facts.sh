@@ -61,7 +61,7 @@ is 'and names the host that failed, not the one in its place' \
 printf 'n slots=1\nn1 slots=1\nn12 slots=1 spare\n' >hosts
 auto sh -c "$(ends 1 'kill -KILL $PPID')"
 hn report
-has 'report names the host and the one in its place' "$OUT" 'node.replaced n1  n12 takes its place'
+has 'report names the host and the one in its place' "$OUT" 'replaced     n1  n12 takes its place'
 head -n 2 all >hosts
 auto --bad-hosts "$PWD/bad" sh -c "$(rank_one 'kill -SEGV $$')"
 exits 'no spare host is left: 125' 125

@@ -106,7 +106,7 @@ exits 'a signal ends the ranks' 138
 ok 'the last line names the order' grep -qE '^hnlaunch: failed after .* was killed by SIGUSR1 .*; hnlaunch signal sent SIGUSR1 [0-9.]+m?s before  \(exit 138\)$' "$ERR"
 lacks 'and no note looks for another sender' "$ERR" 'did not send'
 hn_of report "$(newest)"
-matches 'so does the report, at its time' "$TMP/of.out" '^ +[0-9.]+m?s +run.signal +hnlaunch signal \(pid [0-9]+\) sent SIGUSR1$'
+matches 'so does the report, at its time' "$TMP/of.out" '^ +[0-9.]+m?s +signal +hnlaunch signal \(pid [0-9]+\) sent SIGUSR1$'
 
 start --local 1 sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
 ok 'a rank that ignores TERM runs' wait_for lines_are "$OUT" 1

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job/job_private.h"
@@ -449,23 +450,25 @@ static uint64_t ms_until_dead(const struct job *j)
         return (uint64_t)MAX((j->history.dead_ns - clock_ns()) / 1000000, INT64_C(0));
 }
 
-/* Writes the line about the next attempt, whose number is set. @pause: " in 2 s", or "". */
+/* Writes the line about the next attempt, whose number is set. @pause: "waiting 2.0s before ", or
+ * "".
+ */
 static void describe_next(const struct job *j, const struct job_next *next, const char *pause,
                           const char *why, char *to, size_t size)
 {
         if (next)
-                snprintf(to, size, "attempt %d%s: %s: %s (%s)", j->attempt.number + 1, pause,
+                snprintf(to, size, "%sattempt %d: %s: %s (%s)", pause, j->attempt.number + 1,
                          next->verb, next->reason, why);
         else
-                snprintf(to, size, "restart %d of %d%s: %s", j->attempt.number,
-                         j->config.options->max_restarts, pause, why);
+                snprintf(to, size, "%srestart %d of %d: %s", pause, j->attempt.number,
+                         j->config.options->max_restarts, why);
 }
 
 /* @next NULL: by the number of --max-restarts. Returns as job_restart_as(). */
 static enum job_again begin_again(struct job *j, struct plan *plan, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
-        char why[640], host[256] = "", text[1400], pause[32] = "";
+        char why[640], host[256] = "", text[1400], pause[64] = "", time[32];
         enum job_again r;
         uint64_t ms;
 
@@ -483,8 +486,9 @@ static enum job_again begin_again(struct job *j, struct plan *plan, const struct
         ms = MAX(ms, ms_until_dead(j));
         j->attempt.number++;
         strv_pushf(&j->history.ends, "attempt %d ended: %s", j->attempt.number, why);
+        format_duration(time, sizeof(time), (int64_t)ms * 1000);
         if (ms)
-                snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
+                snprintf(pause, sizeof(pause), "waiting %s before ", time);
         describe_next(j, next, pause, why, text, sizeof(text));
         log_line(LOG_WARN, "%s", text);
         events_emit(j->config.events, (struct event){ .kind = EVENT_RESTART,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts are taken from the event stream: each phase (connect, agents, push, spawn) prints a line
+ * Counts are taken from the event stream: each phase (connect, agent, push, start) prints a line
  * when the count is complete, with the time since the phase before; on a terminal all of them are
  * one line above all output, printed when the ranks have started or one writes. A launch without
  * remote nodes has no lines for connecting. Between two lines, progress_tick() and
@@ -54,7 +54,7 @@ struct progress {
         struct {
                 bool connect, agents;
         } told; /* phases of nodes that have ended */
-        int64_t connect_us, ready_us, spawn_us, last_us;
+        int64_t connect_us, ready_us, start_us, last_us;
         int64_t ranks, started;
         struct push_progress push;
         struct phase phases[PHASES]; /* on a terminal: that are over, and not yet printed */
@@ -63,7 +63,7 @@ struct progress {
         struct live_line *live; /* while ranks run */
 };
 
-/* Returns " ✔ connect 64 1.1s (slowest gpu031)  ✔ agents 64 0.1s", malloc'ed. A line ends before a
+/* Returns " ✔ connect 64 1.1s (slowest gpu031)  ✔ agent 64 0.1s", malloc'ed. A line ends before a
  * phase that would reach @width; 0 = one line. */
 static char *format_phases(const struct progress *p, bool notes, size_t width)
 {
@@ -155,7 +155,7 @@ static void finish_agents(struct progress *p, int64_t us)
         if (p->uploaded)
                 snprintf(note, sizeof(note), "%zu uploaded, %zu already there", p->uploaded,
                          p->ready - p->uploaded);
-        end_phase(p, "agents", (int64_t)p->ready, (int64_t)p->o.n_hosts, note, us - p->connect_us);
+        end_phase(p, "agent", (int64_t)p->ready, (int64_t)p->o.n_hosts, note, us - p->connect_us);
 }
 
 static void count_node_event(struct progress *p, const struct event *e)
@@ -214,7 +214,7 @@ static void finish_nodes(struct progress *p)
         if (!p->told.connect)
                 end_phase(p, "connect", (int64_t)p->connected, all, "", p->connect_us);
         if (!p->told.agents)
-                end_phase(p, "agents", (int64_t)p->ready, all, "", p->ready_us - p->connect_us);
+                end_phase(p, "agent", (int64_t)p->ready, all, "", p->ready_us - p->connect_us);
         p->told.connect = p->told.agents = true;
 }
 
@@ -282,7 +282,7 @@ static void on_event(void *ctx, const struct event *e)
         case EVENT_RUN_START:
                 finish_nodes(p);
                 p->ranks = e->value;
-                p->spawn_us = e->us;
+                p->start_us = e->us;
                 say("hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n", p->o.run_id,
                     e->count, e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s",
                     p->o.source);
@@ -291,7 +291,7 @@ static void on_event(void *ctx, const struct event *e)
         case EVENT_RESTART:
                 if (p->started < p->ranks) {
                         p->started = 0;
-                        p->spawn_us = e->us;
+                        p->start_us = e->us;
                 }
                 if (e->kind == EVENT_RUN_SHRUNK)
                         p->ranks = e->value;
@@ -320,7 +320,7 @@ static void on_event(void *ctx, const struct event *e)
                 break;
         case EVENT_RANK_STARTED:
                 if (++p->started == p->ranks && p->o.remote)
-                        end_phase(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
+                        end_phase(p, "start", p->started, p->ranks, "", e->us - p->start_us);
                 if (p->started == p->ranks)
                         print_phases(p);
                 break;

@@ -67,6 +67,8 @@ bool story_is_told(const struct story *s, const struct story_note *n)
         if (!strcmp(n->what, "node.lost"))
                 return !strcmp(story_host(s, n->node, -1), json_member(s->summary, "host")) &&
                        *n->text && strstr(verdict, n->text);
+        if (!strcmp(n->what, "run.restart"))
+                return json_object_get(s->summary, "attempts") != NULL; /* with the same reason */
         return !strcmp(n->what, "run.hang") && s->why && !strcmp(n->text, s->why);
 }
 

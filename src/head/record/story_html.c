@@ -362,7 +362,7 @@ static void put_notes(struct buf *to, const struct story *s)
                         buf_appends(to, "<section><h2>What happened</h2><table>\n");
                 buf_appends(to, "<tr>");
                 put_cell(to, "n", story_span(n->us).text);
-                put_cell(to, "s", n->what + strcspn(n->what, ".") + 1);
+                put_cell(to, "s", story_note_what(n));
                 put_place(to, place, words);
                 buf_appends(to, "</tr>\n");
         }

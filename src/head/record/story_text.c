@@ -246,6 +246,26 @@ char *story_note_place(const struct story *s, const struct story_note *n)
         return n->rank < 0 ? xstrdup(n->host) : xasprintf("rank %d on %s", n->rank, n->host);
 }
 
+const char *story_note_what(const struct story_note *n)
+{
+        static const struct {
+                const char *ev, *words;
+        } table[] = {
+                { "node.failed", "not reached" }, { "node.lost", "lost" },
+                { "node.replaced", "replaced" },  { "node.silent", "silent" },
+                { "node.heard", "heard again" },  { "rank.missing", "not joined" },
+                { "rank.report", "error" },       { "run.stalled", "waiting" },
+                { "run.hang", "hang" },           { "run.restart", "restart" },
+                { "run.decision", "decision" },   { "run.library", "library" },
+                { "run.shrunk", "fewer nodes" },  { "run.signal", "signal" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                if (!strcmp(n->what, table[i].ev))
+                        return table[i].words;
+        return n->what;
+}
+
 char *story_note_text(const struct story_note *n)
 {
         return strcmp(n->what, "node.replaced") ? xstrdup(n->text)
@@ -595,8 +615,8 @@ static void print_notes(struct buf *to, const struct story *s, size_t columns)
                         continue;
                 if (shown == 1)
                         buf_appends(to, "\nwhat happened:\n");
-                buf_printf(to, "  %8s  %-13s ", story_span(n->us).text, n->what);
-                put_story_row(to, text, columns, 13 + MAX(strlen(n->what), (size_t)13));
+                buf_printf(to, "  %8s  %-11s  ", story_span(n->us).text, story_note_what(n));
+                put_story_row(to, text, columns, 25);
         }
         if (shown > NOTES)
                 buf_printf(to, "  and %zu more\n", shown - NOTES);

@@ -45,7 +45,9 @@ char *story_divergence_text(const struct story *s);
 char *story_slow_text(const struct story *s);
 /* Of which nodes there is no trace, and how exact the clocks are. */
 char *story_traces_text(const struct story *s);
-/* Where a note happened, then: rank 3 may have been elsewhere; and what happened. */
+/* What happened, in a word or two, lent; where, then: rank 3 may have been elsewhere; and the text.
+ */
+const char *story_note_what(const struct story_note *n);
 char *story_note_place(const struct story *s, const struct story_note *n);
 char *story_note_text(const struct story_note *n);
 /* Of an element of `attempts`: "host out: gpu001 or its agent was lost; 3 steps won, 4.1s lost" */
