@@ -41,13 +41,13 @@ runs() { # OPTION... COMMAND
 # Eight bars, each in a row of 104 columns, stand while the width changes; then their next state comes.
 for columns in 60 40; do
     runs --local 8 /usr/bin/python3 bar.py
-    ok "$columns columns: eight bars stand in 120" wait_for shown '^7 \| state 0 of rank 7 #{50}'
+    ok "$columns columns: eight bars stand in 120" wait_for shown '^7 ! state 0 of rank 7 #{50}'
     ok '... it has become narrower' narrow_to "$columns"
     touch next
-    all_next() { shown '^7 ' && [[ $(rows '^[0-7] \| state 1 of rank [0-7] #') = 8 ]]; }
+    all_next() { shown '^7 ' && [[ $(rows '^[0-7] ! state 1 of rank [0-7] #') = 8 ]]; }
     ok '... all bars are drawn anew' wait_for all_next
-    is '... no old row is left' "$(rows '^[0-7] \| state 0|^#')" 0
-    is '... each bar has one row' "$(rows '^[0-7] \| state 1 of rank [0-7] #')" 8
+    is '... no old row is left' "$(rows '^[0-7] ! state 0|^#')" 0
+    is '... each bar has one row' "$(rows '^[0-7] ! state 1 of rank [0-7] #')" 8
     pane capture-pane -p -S -200 >screen # tmux keeps the row of the cursor: upper rows scroll away
     is '... what ranks wrote above is there' "$(rows '^[0-7] \| above: rank [0-7]$')" 8
     touch end

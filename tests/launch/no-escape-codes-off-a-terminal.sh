@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Without a terminal there are no escape codes and no carriage returns; on one, NO_COLOR is honoured.
+# Without a terminal there are no escape codes and no carriage returns; on one, NO_COLOR is honoured. Lines of standard
+# error look different there.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export TERM=xterm-256color
@@ -31,9 +32,16 @@ tr -d '\r' <"$OUT" >lines
 has 'a host has a colour, dim' lines "$ESC[2;36mlocalhost:0 $ESC[0m| out"
 has 'another host another one' lines "$ESC[2;33m127.0.0.1:1 $ESC[0m| out"
 has 'the bar before lines of standard error is red' lines "$ESC[2;36mlocalhost:0 $ESC[0m$ESC[31m| ${ESC}[0merr"
+NO_COLOR=1 on_terminal --progress none -w localhost,127.0.0.1 sh -c 'echo out; echo err >&2'
+tr -d '\r' <"$OUT" | sort >lines
+is 'without colours a mark stands in its place' "$(grep -E 'out|err' lines)" $'127.0.0.1:1 ! err\n127.0.0.1:1 | out\nlocalhost:0 ! err\nlocalhost:0 | out'
+NO_COLOR=1 on_terminal --progress none --local 2 --fold sh -c 'echo same >&2'
+has 'in a folded line, too' "$OUT" '0-1 ! same'
+NO_COLOR=1 hn --color never --local 2 sh -c 'echo out; echo err >&2'
+is 'a pipe has none' "$(grep -hE '[|!]' "$OUT" "$ERR" | sort)" $'0 | err\n0 | out\n1 | err\n1 | out'
 on_terminal --progress none --local 2 --fold echo same
 tr -d '\r' <"$OUT" >lines
-has 'one host needs no colour, and a folded line is dim, too' lines "$ESC[2m0-1$ESC[0m | same"
+has 'one host needs no colour, and a folded line is dim, too' lines "$ESC[2m0-1 $ESC[0m| same"
 on_terminal --progress none --local 1 --label '[{rank}] ' echo text
 has 'so is a template without a bar' "$OUT" "$ESC[2m[0] $ESC[0mtext"
 hn --color always --local 1 --label '{rank} | ' echo text

@@ -30,7 +30,7 @@ screen() { # COLUMNS
 }
 
 states_are() { # RANK N
-    [[ $(grep -aoE "$1 \| +[0-9]+ steps of rank $1" tty | sort -u | wc -l) -ge $2 ]]
+    [[ $(grep -aoE "$1 ! +[0-9]+ steps of rank $1" tty | sort -u | wc -l) -ge $2 ]]
 }
 
 count() { grep -acE -- "$1" screen; }
@@ -45,9 +45,9 @@ for TERM in xterm dumb; do
     : >end
     wait $!
     screen 80
-    is "$TERM: the last states are there, each once" "$(count '^[01] \|   last of rank [01]$')" 2
+    is "$TERM: the last states are there, each once" "$(count '^[01] !   last of rank [01]$')" 2
     is "$TERM: every line has its label, and nothing else in it" \
-        "$(grep -avE '^hnlaunch: |^([01]) \| +([0-9]+ steps of|last of) rank \1$' screen)" ''
+        "$(grep -avE '^hnlaunch: |^([01]) ! +([0-9]+ steps of|last of) rank \1$' screen)" ''
     has "$TERM: the job ends well" screen 'finished: 2 ranks exited 0'
 done
 export TERM=xterm
@@ -62,7 +62,7 @@ wait_for grep -q word tty
 : >end
 wait $!
 screen 80
-is 'its end stands in one line, below the word' "$(grep -aE '^[01] \|' screen | xargs)" '1 | word 0 | last of rank 0'
+is 'its end stands in one line, below the word' "$(grep -aE '^[01] [|!]' screen | xargs)" '1 | word 0 ! last of rank 0'
 
 # The bars of ranks that are stopped say nothing of the failure.
 rm -f end tty
@@ -84,7 +84,7 @@ ok 'twelve bars are folded' wait_for is_folded
 wait $!
 screen 80
 is 'never in more than eight rows' "$(grep -aoE $'(\033\\[A\033\\[K)+' tty | awk '{ n = length($0) / 6; if (n > most) most = n } END { print most }')" 7
-is 'all that is left are their ends' "$(count '^[0-9]+ +\|   last of rank') $(wc -l <screen)" '12 14'
+is 'all that is left are their ends' "$(count '^[0-9]+ +!   last of rank') $(wc -l <screen)" '12 14'
 
 # Those that are behind, and the first.
 rm -f end tty

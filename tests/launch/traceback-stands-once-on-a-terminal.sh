@@ -70,7 +70,7 @@ twice '9 rows of another rank below it on a low terminal'
 
 on_terminal 50 '--show 0 --local 2 sh job.sh 0 0'
 twice 'a rank that --show leaves out'
-stands 'whose own lines are not shown' 0 '1 | Traceback'
+stands 'whose own lines are not shown' 0 '1 ! Traceback'
 on_terminal 50 '--fold --local 2 sh job.sh 0 0'
 once 'with --fold, lines of a single rank'
 cat >same.sh <<'END'
@@ -82,7 +82,7 @@ until grep -qa 'last word' bytes; do sleep 0.02; done
 exit 7
 END
 on_terminal 50 '--fold --local 2 sh same.sh'
-stands 'lines of several ranks are folded' 1 '0-1 | one word'
+stands 'lines of several ranks are folded' 1 '0-1 ! one word'
 has 'and quoted' screen '    |   one word'
 on_terminal 50 '--raw --local 2 sh job.sh 0 0'
 twice 'lines that may move the cursor'

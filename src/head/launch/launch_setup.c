@@ -486,7 +486,7 @@ void launch_setup_describe_terminal(struct launch *l)
         if ((template && label_needs_network(template)) || is_variable_chosen(l, "COLUMNS"))
                 return;
         label = label_create(template, &l->plan, &l->hosts, (struct label_network){ 0 });
-        text = label_make(label, 0, MSG_STDOUT);
+        text = label_make(label, 0, MSG_STDOUT, LABEL_PLAIN);
         width = columns_count(text, strlen(text));
         label_destroy(label);
         if (columns > width + COLUMNS_LEAST)

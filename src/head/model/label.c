@@ -125,7 +125,8 @@ static char *fill_label(const struct label *p, const struct plan_rank *k, uint8_
         return buf_steal(&b);
 }
 
-char *label_make(const struct label *p, int rank, uint8_t stream)
+/* Returns the label as text, with its bar at the common width. */
+static char *pad_label(const struct label *p, int rank, uint8_t stream)
 {
         char *text, *bar, *wide;
         size_t len;
@@ -142,31 +143,42 @@ char *label_make(const struct label *p, int rank, uint8_t stream)
         return wide;
 }
 
-char *label_paint(const struct label *p, int rank, uint8_t stream)
+/* Takes @text over, and returns it as it shall look. @colour: of what stands before the bar. */
+static char *finish_label(char *text, const char *colour, uint8_t stream, enum label_look look)
 {
-        static const char *const hosts[] = { "36", "33", "35", "34", "32" };
-        const char *host = hosts[(size_t)p->plan->ranks[rank].node % ARRAY_SIZE(hosts)];
-        CLEANUP(free_textp) char *text = label_make(p, rank, stream);
-        const char *bar = strrchr(text, '|');
-        int before = bar ? (int)(bar - text) : (int)strlen(text);
+        char *bar = strrchr(text, '|'), *painted;
+        bool err = bar && stream == MSG_STDERR;
 
-        if (!*text)
-                return xstrdup("");
-        return xasprintf("\033[2%s%sm%.*s\033[0m%s%s%s", p->plan->num_nodes > 1 ? ";" : "",
-                         p->plan->num_nodes > 1 ? host : "", before, text,
-                         bar && stream == MSG_STDERR ? "\033[31m" : "", bar ? bar : "",
-                         bar && stream == MSG_STDERR ? "\033[0m" : "");
+        if (err && look == LABEL_MARKED)
+                *bar = '!';
+        if (!*text || look != LABEL_PAINTED)
+                return text;
+        painted = xasprintf("\033[2%sm%.*s\033[0m%s%s%s", colour,
+                            bar ? (int)(bar - text) : (int)strlen(text), text,
+                            err ? "\033[31m" : "", bar ? bar : "", err ? "\033[0m" : "");
+        free(text);
+        return painted;
 }
 
-char *label_make_folded(const struct label *p, const struct intlist *ranks, bool color)
+char *label_make(const struct label *p, int rank, uint8_t stream, enum label_look look)
+{
+        static const char *const hosts[] = { ";36", ";33", ";35", ";34", ";32" };
+        const char *host = hosts[(size_t)p->plan->ranks[rank].node % ARRAY_SIZE(hosts)];
+
+        return finish_label(pad_label(p, rank, stream), p->plan->num_nodes > 1 ? host : "", stream,
+                            look);
+}
+
+char *label_make_folded(const struct label *p, const struct intlist *ranks, uint8_t stream,
+                        enum label_look look)
 {
         static const char bar[] = " | ";
         size_t n = strlen(bar), len = p->label ? strlen(p->label) : 0;
         bool ends = len >= n && !strcmp(p->label + len - n, bar);
         CLEANUP(free_textp) char *text = intlist_fold(ranks);
 
-        return xasprintf("%s%-*s%s%s", color ? "\033[2m" : "", ends ? (int)(p->width - n) : 0, text,
-                         color ? "\033[0m" : "", bar);
+        return finish_label(xasprintf("%-*s%s", ends ? (int)(p->width - n) : 0, text, bar), "",
+                            stream, look);
 }
 
 static size_t count_digits(uint32_t n)

@@ -26,6 +26,13 @@ struct label_network {
 
 struct label;
 
+/* How a label looks. Standard error differs from standard output on a terminal only. */
+enum label_look {
+        LABEL_PLAIN,
+        LABEL_MARKED,  /* a terminal without colours: ! in place of the bar before standard error */
+        LABEL_PAINTED, /* dim, each host in a colour of its own, a red bar before standard error */
+};
+
 /* Returns the template of --label auto, lent; NULL = no prefix. */
 const char *label_default(const struct plan *plan);
 /* Whether the template has a field of struct label_network. */
@@ -40,9 +47,7 @@ void label_destroy(struct label *p);
  * length; 0 = none. */
 size_t label_bad_field(const char **at);
 /* Returns the label of a rank, malloc'ed; @stream is MSG_STDOUT or MSG_STDERR. */
-char *label_make(const struct label *p, int rank, uint8_t stream);
-/* The same for a terminal with colours: dim, each host in a colour of its own, and the bar before
- * the text of standard error is red. */
-char *label_paint(const struct label *p, int rank, uint8_t stream);
+char *label_make(const struct label *p, int rank, uint8_t stream, enum label_look look);
 /* Returns the label of a line of several ranks, as wide as other labels; malloc'ed. */
-char *label_make_folded(const struct label *p, const struct intlist *ranks, bool color);
+char *label_make_folded(const struct label *p, const struct intlist *ranks, uint8_t stream,
+                        enum label_look look);

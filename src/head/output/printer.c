@@ -255,10 +255,11 @@ static void show_bytes(struct printer_stream *st, const unsigned char *p, size_t
         t->owner = st->line.mid_line ? st : NULL;
 }
 
-/* Whether labels have colours there. */
-static bool printer_paints(const struct terminal *t)
+static enum label_look choose_label_look(const struct terminal *t)
 {
-        return t->o->opt.color && (t->is_tty || t->o->opt.color_anywhere);
+        if (t->o->opt.color && (t->is_tty || t->o->opt.color_anywhere))
+                return LABEL_PAINTED;
+        return t->is_tty ? LABEL_MARKED : LABEL_PLAIN;
 }
 
 /* Shows a line that several ranks may have written, as the lowest of them would. */
@@ -269,9 +270,9 @@ static void show_folded(void *ctx, const struct folded_line *line)
                               *st = streams[line->ranks.v[0]];
         const struct stream_line own = st->line;
         CLEANUP(free_textp)
-        char *prefix = line->ranks.n > 1
-                               ? label_make_folded(t->o->prefix, &line->ranks, printer_paints(t))
-                               : NULL;
+        char *prefix = line->ranks.n > 1 ? label_make_folded(t->o->prefix, &line->ranks, line->kind,
+                                                             choose_label_look(t))
+                                         : NULL;
 
         st->line.us = line->us;
         if (prefix && own.prefix_len) {
@@ -489,9 +490,8 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
         o->streams[number][rank] = st;
         *st = (struct printer_stream){ .o = o, .rank = rank, .number = number };
         st->line.prefix = rank == o->opt.bare ? xstrdup("")
-                          : printer_paints(o->terminals[number])
-                                  ? label_paint(o->prefix, rank, number)
-                                  : label_make(o->prefix, rank, number);
+                                              : label_make(o->prefix, rank, number,
+                                                           choose_label_look(o->terminals[number]));
         st->line.prefix_len = strlen(st->line.prefix);
         st->line.timed = o->opt.timestamps && rank != o->opt.bare;
         st->line.raw = o->opt.raw || rank == o->opt.bare;
