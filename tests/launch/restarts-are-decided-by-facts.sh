@@ -122,7 +122,7 @@ auto --bad-hosts "$PWD/bad" --progress-re 'step ([0-9]+)' sh -c "$(ends 4 "$wins
 exits 'a fault that goes with its rank ends nothing while steps are won' 0
 is 'and no other host is put out' "$(decisions)" \
     '1:fault:same hosts:b 2:fault:same hosts:b 3:fault:host out:b 4:fault:same hosts:c 5:-:-:-'
-has 'which is told' "$ERR" 'attempt 5 in 4 s: same hosts: the failure of b came again on c: no host is to blame'
+has 'which is told' "$ERR" 'waiting 4.0s before attempt 5: same hosts: the failure of b came again on c: no host is to blame'
 is 'nor is one noted for later runs' "$(grep -s '"b"\|"c"' bad)" ''
 auto --no-progress 2 sh -c "$(rank_one 'kill -KILL $$')"
 has '--no-progress is the number of attempts in all' "$ERR" 'no attempt 3: 2 attempts without progress'
