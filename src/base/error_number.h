@@ -108,6 +108,8 @@ enum error_number {
         HN_NOT_STARTED = 312,
         HN_LONE_WORLDS = 313,
         HN_FILES_LEFT = 314,
+        HN_ROLE_NODES = 315,
+        HN_ROLE_GPUS = 316,
         HN_NO_SPARE = 317,
         HN_NO_MASTER_ADDRESS = 320,
         HN_NO_SECRET = 321,

@@ -36,6 +36,7 @@ struct planner {
         const struct hosts *hosts;
         const struct plan_options *o;
         struct node_capacity *capacity; /* by host */
+        struct intlist *taken;          /* by host, plan_build_beside(); NULL = nothing is */
         size_t *order;                  /* hosts in the order of their places */
         struct plan_faults faults;
         bool oversubscribe; /* more ranks than GPUs are allowed */
@@ -125,8 +126,14 @@ static bool all_below(struct planner *p, struct node_capacity *c, const struct i
         return true;
 }
 
-/* Lists the device of every slot left by the filters; unknown devices have the number of the slot.
- */
+/* Whether ranks need neither GPUs nor free slots: a role that gives other roles a hand. */
+static bool is_helper(const struct planner *p)
+{
+        return p->taken && !p->o->gpus_per_rank;
+}
+
+/* Lists the device of every slot left by the filters and by earlier plans; unknown devices have the
+ * number of the slot. */
 static void list_devices(struct planner *p, struct node_capacity *c, int slots)
 {
         const struct host *host = c->host;
@@ -143,7 +150,10 @@ static void list_devices(struct planner *p, struct node_capacity *c, int slots)
                         at = host->gpus.v[at];
                 else if (knows_devices(c->inv) && c->usable)
                         at = device_at(c->inv, at);
-                intlist_add(&c->devices, at);
+                if (p->taken && !is_helper(p) && intlist_has(&p->taken[c - p->capacity], at))
+                        slots += c->guessed; /* the node may have more */
+                else
+                        intlist_add(&c->devices, at);
         }
 }
 
@@ -183,7 +193,7 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
         c->assign = p->o->gpus_per_rank > 0 && p->o->ppn != PLAN_PPN_CPU &&
                     (c->usable || !knows_devices(c->inv));
         if (p->o->per_node)
-                c->assign = c->usable > 0;
+                c->assign = c->usable > 0 && !is_helper(p);
         c->per_rank = c->assign ? p->o->gpus_per_rank : 1;
         check_devices(p, c);
         list_devices(p, c, count_slots(p, c));
@@ -195,9 +205,7 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
 
 /* ---- count ---- */
 
-/* Orders the hosts by place: a host in the place of another stands there. Several may have taken
- * the same place in turn. */
-static size_t *order_hosts(const struct hosts *h)
+size_t *plan_order_hosts(const struct hosts *h)
 {
         size_t *order = xcalloc(h->n, sizeof(*order)), n = 0;
 
@@ -304,6 +312,9 @@ static void assign_rank(struct planner *p, size_t i, int rank)
         intlist_add(&node->ranks, rank);
         for (size_t k = 0; k < MIN(per_rank, n); k++)
                 intlist_add(&r->gpus, c->devices.v[((size_t)r->local_rank * per_rank + k) % n]);
+        for (size_t k = 0; p->taken && !is_helper(p) && k < MIN((size_t)c->per_rank, n); k++)
+                intlist_add(&p->taken[i],
+                            c->devices.v[((size_t)r->local_rank * (size_t)c->per_rank + k) % n]);
 }
 
 /* Assigns the ranks of each node: all at once, or a rank per turn. */
@@ -374,9 +385,7 @@ static void finish_node(struct planner *p, size_t i)
 
 /* ---- worlds ---- */
 
-/* Counts ranks and nodes of each world. The nodes of a world are numbered in the order of their
- * first ranks. */
-static void count_worlds(struct plan *p)
+void plan_count_worlds(struct plan *p)
 {
         int *node_rank = xcalloc(p->n_nodes, sizeof(*node_rank)); /* 1 + node rank; 0 = none yet */
 
@@ -417,19 +426,26 @@ static int build_plan(struct planner *p, const struct plan_inventory *inv, struc
                         finish_node(p, p->order[i]);
         p->plan->worlds = xcalloc(1, sizeof(*p->plan->worlds));
         p->plan->n_worlds = 1;
-        count_worlds(p->plan);
+        plan_count_worlds(p->plan);
         return 0;
 }
 
 int plan_build(struct plan *plan, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags)
 {
-        struct planner p = { .plan = plan, .hosts = hosts, .o = o };
+        return plan_build_beside(plan, hosts, inv, o, NULL, diags);
+}
+
+int plan_build_beside(struct plan *plan, const struct hosts *hosts,
+                      const struct plan_inventory *inv, const struct plan_options *o,
+                      struct intlist *taken, struct diags *diags)
+{
+        struct planner p = { .plan = plan, .hosts = hosts, .o = o, .taken = taken };
         int r;
 
         p.oversubscribe = o->oversubscribe || o->local;
         p.capacity = xcalloc(hosts->n, sizeof(*p.capacity));
-        p.order = order_hosts(hosts);
+        p.order = plan_order_hosts(hosts);
         plan->nodes = xcalloc(hosts->n, sizeof(*plan->nodes));
         plan->n_nodes = hosts->n;
         r = build_plan(&p, inv, diags);
@@ -508,7 +524,7 @@ void plan_leave_out(struct plan *p, size_t node)
         *gone = (struct plan_node){ .host = gone->host, .node_rank = -1, .slots = gone->slots };
         p->num_nodes--;
         p->world_size = left;
-        count_worlds(p);
+        plan_count_worlds(p);
         free(new_rank);
 }
 

@@ -102,6 +102,17 @@ struct diags;
  * Warns of unused GPUs (HN305). */
 int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags);
+/* The same beside earlier plans of the job, whose devices and slots are in @taken, by host: these
+ * are not given again, and those of this plan are added. With o->gpus_per_rank 0 the ranks take
+ * none, and may be more than the free slots. */
+int plan_build_beside(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
+                      const struct plan_options *o, struct intlist *taken, struct diags *diags);
+/* Returns the hosts in the order of their places, malloc'ed: a host that takes the place of another
+ * stands there. Several may have taken one place, the later for the earlier. */
+size_t *plan_order_hosts(const struct hosts *hosts);
+/* Counts ranks and nodes of each world. The nodes of a world are numbered in the order of their
+ * first ranks. */
+void plan_count_worlds(struct plan *p);
 /* Gives the ranks to @n programs, in order: @counts[i] ranks to program i, the ranks left over to
  * the program with 0. False: none is left. */
 bool plan_share(struct plan *p, const int *counts, size_t n);

@@ -493,6 +493,15 @@ const struct error_id error_ids[] = {
           "removed, for the reason in the message. Neither changes the exit code.",
           "Save what you need, and remove the folder that the message names when none of your jobs runs on the node. "
           "Ranks should write their files outside of the pushed folder." },
+        { HN_ROLE_NODES,
+          "the roles need other nodes than there are",
+          "The nodes that the roles ask for, with --nodes or by their ranks, are more than the hosts of the list; or a list names a "
+          "node for two roles, or --on a node that the other role does not have. The message has the sum, role by role.",
+          "Add hosts, lower --nodes, or let a role stand on the nodes of another: --on ROLE." },
+        { HN_ROLE_GPUS,
+          "two roles ask for the same GPUs",
+          "A role with --on asks for GPUs, or slots, of a node, and another role has them: each is given once over all roles.",
+          "Give the role no GPUs (--gpus-per-rank 0) or the other role fewer ranks, or let both have them: --share-gpus." },
         { HN_NO_SPARE,
           "no spare host is left (warning)",
           "With --restart auto the evidence put a host out, and no unused host of the list has enough slots and GPUs "
