@@ -185,6 +185,10 @@ enum error_number {
         HN_STRAY_PROGRAM = 722,
         HN_CONFIG_SECTION = 723,
         HN_SECOND_PROGRAM = 725,
+        HN_NO_ROLE = 726,
+        HN_ROLE_TWICE = 727,
+        HN_ROLE_CIRCLE = 728,
+        HN_ROLE_OPTION = 729,
         /* runs */
         HN_NO_RUN = 801,
         HN_RUN_ENDED = 802,

@@ -17,6 +17,7 @@
 #include "head/launch/launch_spares.h"
 #include "head/mpi/mpi_search.h"
 #include "head/options/export_env.h"
+#include "head/options/program_options.h"
 #include "head/report/plan_print.h"
 
 /* --- the MPI of the program ------------------------------------------------------------------- */
@@ -100,6 +101,22 @@ static int refuse_plan(struct launch *l)
         return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
 
+static int build_plan_of_job(struct launch *l, const struct plan_inventory *inv)
+{
+        size_t n = options_count_roles(&l->o);
+        struct plan_role *roles;
+        int r;
+
+        if (!n)
+                return plan_build(&l->plan, &l->hosts, inv, &l->o.plan, &l->diags);
+        roles = xcalloc(n, sizeof(*roles)); /* their texts are lent */
+        for (size_t i = 0; i < n; i++)
+                roles[i] = *options_role(&l->o, i);
+        r = plan_roles_build(&l->plan, &l->hosts, inv, roles, n, &l->diags);
+        free(roles);
+        return r;
+}
+
 int launch_plan_make(struct launch *l)
 {
         struct plan_inventory *guess = l->inventory ? NULL : launch_gpus_guess(l);
@@ -107,8 +124,7 @@ int launch_plan_make(struct launch *l)
 
         if (!rc && l->inventory)
                 rc = launch_check_machines(l);
-        if (!rc && plan_build(&l->plan, &l->hosts, guess ? guess : l->inventory, &l->o.plan,
-                              &l->diags) < 0)
+        if (!rc && build_plan_of_job(l, guess ? guess : l->inventory) < 0)
                 rc = refuse_plan(l);
         launch_gpus_free(guess, l->hosts.n);
         if (!rc)

@@ -46,11 +46,12 @@ void launch_programs_find(struct launch *l)
         l->programs = xcalloc(n, sizeof(*l->programs));
         l->n_programs = n;
         for (size_t i = 0; i < n; i++) {
+                const struct program_options *own = options_program(&l->o, i);
                 struct job_program *p = &l->programs[i];
 
                 p->argv = options_argv(&l->o, i);
-                if (i)
-                        p->cwd = find_program_cwd(l, l->o.more[i - 1].chdir);
+                if (own)
+                        p->cwd = find_program_cwd(l, own->chdir);
                 /* A container's programs are elsewhere. */
                 if (!l->o.container.kind)
                         find_in_folder(p->argv->v, p->cwd ? p->cwd : l->cwd);
@@ -60,11 +61,11 @@ void launch_programs_find(struct launch *l)
 void launch_programs_prepare(struct launch *l)
 {
         for (size_t i = 0; i < l->n_programs; i++) {
+                const struct program_options *own = options_program(&l->o, i);
                 struct job_program *p = &l->programs[i];
 
-                if (i)
-                        export_env_add(&l->o, &l->o.more[i - 1].exports, environ, &p->env,
-                                       &l->diags);
+                if (own)
+                        export_env_add(&l->o, &own->exports, environ, &p->env, &l->diags);
                 if (!p->cwd && strchr(p->argv->v[0], '/'))
                         p->pushed = manifest_place(&l->manifest, l->here, p->argv->v[0]);
         }
@@ -79,7 +80,7 @@ int launch_programs_share(struct launch *l)
         intlist_add(&counts, l->o.first_np);
         for (size_t i = 0; i < l->o.n_more; i++)
                 intlist_add(&counts, l->o.more[i].np);
-        fits = !l->o.n_more || plan_share(&l->plan, counts.v, counts.n);
+        fits = !l->o.n_more || l->o.first || plan_share(&l->plan, counts.v, counts.n);
         for (size_t i = 0; !fits && i < counts.n; i++) {
                 if (counts.v[i])
                         continue;

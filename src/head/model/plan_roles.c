@@ -63,7 +63,7 @@ static bool is_sized_by_ranks(const struct plan_role *role)
         return !role->on.role && !n->count && !n->percent && !n->rest && !n->list && role->plan.np;
 }
 
-static bool is_rest_role(const struct plan_role *role)
+bool plan_role_takes_rest(const struct plan_role *role)
 {
         const struct role_nodes *n = &role->nodes;
 
@@ -102,7 +102,7 @@ static void add_node_rows(const struct roles_planner *p, struct diag *d)
                                  role->nodes.count, role->replicas, wanted);
                 else if (role->nodes.count)
                         diag_row(d, "%-12s --nodes %d", role->name, role->nodes.count);
-                else if (is_rest_role(role))
+                else if (plan_role_takes_rest(role))
                         diag_row(d, "%-12s --nodes rest", role->name);
                 else
                         diag_row(d, "%-12s -n %d", role->name, role->plan.np);
@@ -226,7 +226,7 @@ static int claim_counted(struct roles_planner *p)
 
         for (size_t i = 0; i < p->n; i++) {
                 wanted += count_asked_nodes(p, &p->roles[i]);
-                rest |= is_rest_role(&p->roles[i]);
+                rest |= plan_role_takes_rest(&p->roles[i]);
         }
         for (size_t i = 0; i < p->order.n; i++)
                 free_hosts += !p->owner[p->order.v[i]];
@@ -248,7 +248,7 @@ static int claim_counted(struct roles_planner *p)
 static int claim_rest(struct roles_planner *p)
 {
         for (size_t i = 0; i < p->n; i++) {
-                if (!is_rest_role(&p->roles[i]))
+                if (!plan_role_takes_rest(&p->roles[i]))
                         continue;
                 claim_free(p, i, p->order.n);
                 if (p->states[i].nodes.n || !p->roles[i].name)

@@ -43,6 +43,8 @@ struct plan_role {
         struct plan_options plan;
 };
 
+/* Whether the role takes the nodes that the others leave. */
+bool plan_role_takes_rest(const struct plan_role *role);
 /* Returns the place of the role called @name in @roles, or @n. */
 size_t plan_role_find(const struct plan_role *roles, size_t n, const char *name);
 

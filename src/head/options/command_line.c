@@ -8,8 +8,8 @@
  * A word behind a single dash is one option of another launcher unless is_cluster() finds letters
  * of hnlaunch in all of it: switches, then at most one letter with a value that fits. A lone colon
  * in front of an option begins another program, which has options of its own
- * (take_program_option()). A colon in front of a program is refused, because other launchers would
- * begin one there.
+ * (take_program_option()); in a line with --role each colon does. Otherwise a colon in front of a
+ * program is refused, because other launchers would begin one there.
  */
 #include "head/options/command_line.h"
 
@@ -328,24 +328,68 @@ static int set_job_file(struct line *l, const char *path)
         return -EINVAL;
 }
 
-/* Sets an option of a program behind a colon. @origin is its spelling. */
+/* Refuses an option of a role outside of one, and the second role of a program. Makes the first
+ * program of the line a role. */
+static int begin_role(struct line *l, const struct option_def *def, const char *value,
+                      const char *origin)
+{
+        struct options *o = l->o;
+        const struct program_options *own = l->program ? l->program : o->first;
+        bool names = !strcmp(def->name, "role");
+
+        if (own && o->first && names && own->role.name) {
+                diag_help(diag_add(l->d, HN_ROLE_OPTION, EX_USAGE,
+                                   "a program is one role: --role %s and --role %s", own->role.name,
+                                   value),
+                          "the next role begins behind a `:`");
+                return -EINVAL;
+        }
+        if (!o->first && l->program) {
+                diag_help(diag_add(l->d, HN_ROLE_OPTION, EX_USAGE,
+                                   "`%s` behind `:`, but the first program has no --role", origin),
+                          "all programs of a job have roles, or none: write --role NAME in front "
+                          "of the first");
+                return -EINVAL;
+        }
+        if (!o->first && !names) {
+                diag_help(diag_add(l->d, HN_ROLE_OPTION, EX_USAGE,
+                                   "`%s` stands in front of no --role", origin),
+                          "the option belongs to a role: write it behind --role NAME");
+                return -EINVAL;
+        }
+        if (!o->first)
+                o->first = xcalloc(1, sizeof(*o->first));
+        return 0;
+}
+
+/* Sets an option of a program behind a colon, or of a role. @origin is its spelling. -ENOENT: of
+ * the job. */
 static int take_program_option(struct line *l, const struct option_def *def, const char *value,
                                const char *origin)
 {
+        struct program_options *own;
         struct error err;
-        int r = program_options_set(l->program, def, value, &err);
+        int r = def->action == ACTION_ROLE ? begin_role(l, def, value, origin) : 0;
 
+        if (r < 0)
+                return r;
+        own = l->program ? l->program : l->o->first;
+        r = program_options_set(own, def, value, l->o->first, &err);
+        if (r == -ENOENT && !l->program)
+                return r;
         if (r == -ENOENT) {
                 diag_help(diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
                                    "`%s` behind `:` is an option of the whole job", origin),
-                          "write it in front of the first program; a program behind `:` has -n, -x "
-                          "and --chdir");
+                          l->o->first ? "write it in front of the first --role; hnlaunch-job(5) "
+                                        "has the options of a role"
+                                      : "write it in front of the first program; a program behind "
+                                        "`:` has -n, -x and --chdir");
                 return -EINVAL;
         }
         if (r < 0)
                 diag_add(l->d, HN_OPTION_VALUE, EX_USAGE, "%s %s", origin, err.text);
         else if (!strcmp(def->name, "env"))
-                intlist_add(&l->program->env_words, (int)(l->offset + l->next - 1));
+                intlist_add(&own->env_words, (int)(l->offset + l->next - 1));
         return r;
 }
 
@@ -354,17 +398,22 @@ static int take_program_option(struct line *l, const struct option_def *def, con
 static int take_option(struct line *l, const struct option_def *def, const char *word,
                        const char *name, const char *value)
 {
+        bool of_role =
+                (l->o->first || def->action == ACTION_ROLE) && option_belongs(def, l->o->command);
         char origin[80];
+        int r;
 
         if (!value && needs_value(def)) {
                 value = take_value(l, def, word);
                 if (!value)
                         return -EINVAL;
         }
-        if (l->program) {
+        if (l->program || of_role) {
                 snprintf(origin, sizeof(origin), name ? "--%s" : "-%s",
                          name ? name : (char[]){ (char)def->letter, 0 });
-                return take_program_option(l, def, value ? value : "", origin);
+                r = take_program_option(l, def, value ? value : "", origin);
+                if (r != -ENOENT)
+                        return r;
         }
         if (!value && name && def->flags & OPTION_OPTIONAL)
                 value = take_optional_value(l, def);
@@ -388,6 +437,7 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         case ACTION_VERSION:
                 l->o->command = COMMAND_VERSION;
                 return 0;
+        case ACTION_ROLE:
         case ACTION_NONE:
                 break;
         }
@@ -512,13 +562,15 @@ static bool begins_program(const char *word)
                program_in_path(word);
 }
 
+/* @word follows the colon. */
 static int refuse_second_program(struct line *l, const char *word)
 {
-        struct diag *diag = diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
-                                     *word == '-' ? "no program stands in front of `: %s`"
-                                                  : "`:` begins a second program at `%s`, but no "
-                                                    "option of it follows",
-                                     word);
+        struct diag *diag =
+                diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
+                         *word == '-' || l->o->first ? "no program stands in front of `: %s`"
+                                                     : "`:` begins a second program at `%s`, but "
+                                                       "no option of it follows",
+                         word);
 
         diag_help(diag, "to start both in one world: hnlaunch -n 1 ./a : -n 3 ./b");
         diag_help(diag, "to pass `:` on as an argument, write -- in front of the program");
@@ -536,7 +588,16 @@ static int begin_program(struct line *l)
         if (r == 0 && l->next == l->args.n) {
                 diag_help(diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
                                    "no program follows the last `:`"),
-                          "write -n N PROGRAM behind it");
+                          o->first ? "write --role NAME PROGRAM behind it"
+                                   : "write -n N PROGRAM behind it");
+                r = -EINVAL;
+        }
+        if (r == 0 && o->first && !l->program->role.name) {
+                diag_help(diag_add(l->d, HN_ROLE_OPTION, EX_USAGE,
+                                   "`%s` behind `:` has no --role, but the first program has",
+                                   l->args.v[l->next]),
+                          "write --role NAME behind the colon; to pass `:` on as an argument, "
+                          "write -- in front of the program");
                 r = -EINVAL;
         }
         return r;
@@ -553,14 +614,16 @@ static int read_program_words(struct line *l)
                 const char *word = args->v[l->next++];
                 const char *next = l->next < args->n ? args->v[l->next] : NULL;
                 struct strv *argv = l->program ? &l->program->argv : &l->o->argv;
+                bool roles = l->o->first;
                 int r = 0;
 
-                if (!starts || l->verbatim || strcmp(word, ":") != 0 || !next ||
-                    !begins_program(next))
+                if (!starts || l->verbatim || strcmp(word, ":") != 0 ||
+                    (!roles && (!next || !begins_program(next))))
                         strv_push(argv, word);
                 else
-                        r = *next == '-' && argv->n ? begin_program(l)
-                                                    : refuse_second_program(l, next);
+                        r = argv->n && (roles || *next == '-')
+                                    ? begin_program(l)
+                                    : refuse_second_program(l, next ? next : "");
                 if (r < 0)
                         return r;
         }

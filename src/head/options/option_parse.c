@@ -45,6 +45,7 @@ const char *value_noun(const struct option_def *def)
                 { "FILE|DIR", "a file or folder" },
                 { "N", "a number" },
                 { "K", "a number" },
+                { "R", "a number" },
                 { "TIME", "a time such as 10s" },
                 { "SIG", "a signal" },
                 { "SIZE", "a size such as 512M" },

@@ -86,6 +86,17 @@ const struct option_def option_table[] = {
         { "gpu-visibility", 0, "node|own", "a rank sees the GPUs of its node's ranks, or its own only",
           "run.gpu_visibility", "node", GROUP_COUNT, OPTION_KEY,
           .parse = value_choice_bool, FIELD(gpu_visibility_own) },
+        /* roles */
+        { "role", 0, "NAME", "the program is this role of the job; others follow behind a `:`",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "on", 0, "ROLE[:INDEX]", "on the nodes of another role, or one of them (INDEX or last): a process each",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "share-gpus", 0, NULL, "--on: have the GPUs of the other role, too",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "replicas", 0, "R", "so many equal worlds of the role",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE, .min = 1, .max = 65536 },
+        { "world", 0, "NAME", "one world for all roles with this name",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
         /* environment and files */
         { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
           "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
@@ -488,15 +499,11 @@ const struct option_def *option_by_key(const char *key)
 }
 
 const char *const option_group_titles[OPTION_GROUPS] = {
-        [GROUP_WHERE] = "Where",
-        [GROUP_COUNT] = "How many",
-        [GROUP_ENV] = "Environment and files",
-        [GROUP_WHEN] = "When",
-        [GROUP_SSH] = "SSH",
-        [GROUP_NETWORK] = "Network",
-        [GROUP_OUTPUT] = "Output",
-        [GROUP_PLAN] = "Other commands",
-        [GROUP_OTHER] = "Other",
+        [GROUP_WHERE] = "Where",         [GROUP_COUNT] = "How many",
+        [GROUP_ROLES] = "Roles",         [GROUP_ENV] = "Environment and files",
+        [GROUP_WHEN] = "When",           [GROUP_SSH] = "SSH",
+        [GROUP_NETWORK] = "Network",     [GROUP_OUTPUT] = "Output",
+        [GROUP_PLAN] = "Other commands", [GROUP_OTHER] = "Other",
 };
 
 /* Frees the value of an option by the type in the table, so a new option cannot be forgotten. */

@@ -17,6 +17,7 @@
 enum option_group {
         GROUP_WHERE,
         GROUP_COUNT,
+        GROUP_ROLES,
         GROUP_ENV,
         GROUP_WHEN,
         GROUP_SSH,
@@ -31,6 +32,7 @@ enum option_group {
 enum option_action {
         ACTION_NONE,
         ACTION_JOB,
+        ACTION_ROLE, /* a field of struct program_options */
         ACTION_DRY_RUN,
         ACTION_SET,
         ACTION_HELP,

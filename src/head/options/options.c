@@ -27,6 +27,7 @@
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
+#include "head/options/role_options.h"
 #include "wire/msg.h"
 
 /* ---- values ---- */
@@ -219,7 +220,14 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
         settle_restart(o);
         if (r == 0)
-                r = program_options_count_ranks(o, diags);
+                r = o->first ? role_options_settle(o, diags)
+                             : program_options_count_ranks(o, diags);
+        if (r == 0 && o->first && o->command == COMMAND_RUN) {
+                diag_help(diag_add(diags, HN_ROLE_OPTION, EX_USAGE,
+                                   "roles can be planned, not started yet"),
+                          "hnlaunch plan shows where they would run");
+                r = -EINVAL;
+        }
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;

@@ -182,6 +182,7 @@ struct options {
          * ranks of all, 0 = all slots. */
         struct program_options *more;
         size_t n_more;
+        struct program_options *first; /* of argv, in a line with --role; else NULL */
         int first_np;     /* ranks of argv when there are others, as program_options.np */
         struct strv line; /* the whole command line without the first word */
         size_t line_argv; /* how many words at its end are the programs and their arguments */

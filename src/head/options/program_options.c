@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options that a program has of its own are not settings, which hold for the job: own_options ties
+ * the names of such options to fields of struct program_options, and command_line.c stores values
+ * while the line is read.
+ */
 #include "head/options/program_options.h"
 
 #include <errno.h>
@@ -10,17 +15,34 @@
 #include "base/exit_code.h"
 #include "head/options/option_table.h"
 #include "head/options/options.h"
+#include "head/options/role_options.h"
 #include "head/term/diag.h"
 #include "wire/msg.h"
 
-/* The options that stand behind a colon, too. */
+#define OWN(f) offsetof(struct program_options, f)
+
+/* The options of a program of its own. */
 static const struct {
         const char *name;
         size_t offset; /* in struct program_options */
+        bool of_role;
+        /* In place of the parser of the job's option; NULL = as there. */
+        int (*parse)(void *field, const struct option_def *def, const char *text,
+                     struct error *err);
 } own_options[] = {
-        { "np", offsetof(struct program_options, np) },
-        { "env", offsetof(struct program_options, exports) },
-        { "chdir", offsetof(struct program_options, chdir) },
+        { "np", OWN(np), false, NULL },
+        { "env", OWN(exports), false, NULL },
+        { "chdir", OWN(chdir), false, NULL },
+        { "role", OWN(role.name), true, value_role_name },
+        { "nodes", OWN(role.nodes), true, value_role_nodes },
+        { "ppn", OWN(role.plan.ppn), true, NULL },
+        { "per-node", OWN(role.plan.per_node), true, NULL },
+        { "gpus-per-rank", OWN(role.plan.gpus_per_rank), true, NULL },
+        { "map", OWN(role.plan.map), true, NULL },
+        { "on", OWN(role.on), true, value_role_on },
+        { "share-gpus", OWN(role.share_gpus), true, value_switch },
+        { "world", OWN(role.world), true, value_role_name },
+        { "replicas", OWN(role.replicas), true, value_number },
 };
 
 struct program_options *program_options_add(struct options *o)
@@ -31,12 +53,26 @@ struct program_options *program_options_add(struct options *o)
 }
 
 int program_options_set(struct program_options *p, const struct option_def *def, const char *value,
-                        struct error *err)
+                        bool role, struct error *err)
 {
-        for (size_t i = 0; i < ARRAY_SIZE(own_options); i++)
-                if (!strcmp(def->name, own_options[i].name))
-                        return def->parse((char *)p + own_options[i].offset, def, value, err);
+        for (size_t i = 0; i < ARRAY_SIZE(own_options); i++) {
+                if (strcmp(def->name, own_options[i].name) != 0 ||
+                    (own_options[i].of_role && !role))
+                        continue;
+                p->given |= 1U << i;
+                return (own_options[i].parse ? own_options[i].parse : def->parse)(
+                        (char *)p + own_options[i].offset, def, value, err);
+        }
         return -ENOENT;
+}
+
+bool program_options_has(const struct program_options *p, const char *name)
+{
+        size_t i = 0;
+
+        while (strcmp(own_options[i].name, name) != 0)
+                i++;
+        return p->given >> i & 1;
 }
 
 int program_options_count_ranks(struct options *o, struct diags *d)
@@ -74,15 +110,38 @@ bool program_options_is_env_word(const struct options *o, size_t word)
         return false;
 }
 
+static void finish_program(struct program_options *p)
+{
+        strv_finish(&p->exports);
+        strv_finish(&p->argv);
+        intlist_finish(&p->env_words);
+        free(p->chdir);
+        role_options_finish(&p->role);
+}
+
 void program_options_free(struct options *o)
 {
-        for (size_t i = 0; i < o->n_more; i++) {
-                strv_finish(&o->more[i].exports);
-                strv_finish(&o->more[i].argv);
-                intlist_finish(&o->more[i].env_words);
-                free(o->more[i].chdir);
-        }
+        for (size_t i = 0; i < o->n_more; i++)
+                finish_program(&o->more[i]);
+        if (o->first)
+                finish_program(o->first);
         free(o->more);
+        free(o->first);
+}
+
+struct program_options *options_program(const struct options *o, size_t i)
+{
+        return i ? &o->more[i - 1] : o->first;
+}
+
+size_t options_count_roles(const struct options *o)
+{
+        return o->first ? 1 + o->n_more : 0;
+}
+
+const struct plan_role *options_role(const struct options *o, size_t i)
+{
+        return &options_program(o, i)->role;
 }
 
 const struct strv *options_argv(const struct options *o, size_t i)
@@ -94,7 +153,7 @@ void options_fill_program(const struct options *o, size_t i, struct launch_progr
 {
         strv_copy(&p->argv, options_argv(o, i));
         p->cwd = xstrdup("");
-        p->arguments.subst = o->subst;
+        p->arguments.subst = o->subst || (o->first && options_role(o, i)->plan.per_node);
         strv_copy(&p->arguments.wrap, &o->wrap);
         if (o->local_rank_arg)
                 snprintf(p->arguments.local_rank, sizeof(p->arguments.local_rank), "%s",

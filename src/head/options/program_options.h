@@ -3,7 +3,8 @@
  * Program_options: the programs of a command line, and what stands behind a colon
  *
  * `hnlaunch -n 1 ./a : -n 3 ./b` has two programs in one world. The first is that of struct
- * options; struct options.more has the others.
+ * options; struct options.more has the others. In `hnlaunch --role a ./a : --role b ./b` each is a
+ * role, and options.first has what the line says of the first.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "base/intlist.h"
 #include "base/strv.h"
+#include "head/model/plan_roles.h"
 
 struct diags;
 struct error;
@@ -19,21 +21,25 @@ struct launch_program;
 struct option_def;
 struct options;
 
-/* A program behind a colon. Options left out are as for the first. */
+/* A program behind a colon, or a role. Options left out are as for the first, or for the job. */
 struct program_options {
         int np;              /* ranks, 0 = the slots that the others leave */
         struct strv exports; /* -x, on top of those of the job */
         char *chdir;
         struct strv argv;
         struct intlist env_words; /* words of options.line that are values of -x */
+        struct plan_role role;    /* in a line with --role */
+        unsigned given;           /* options of the line, program_options_has() */
 };
 
 /* Adds a program to @o. Returns it; the next call may move it. */
 struct program_options *program_options_add(struct options *o);
-/* Sets an option of @p from @value, text as on the line. 0; -ENOENT: no option of one program;
- * -EINVAL with the right form in @err. */
+/* Sets an option of @p from @value, text as on the line; those of a role with @role only. 0;
+ * -ENOENT: no option of one program; -EINVAL with the right form in @err. */
 int program_options_set(struct program_options *p, const struct option_def *def, const char *value,
-                        struct error *err);
+                        bool role, struct error *err);
+/* Whether the line has this option for @p. */
+bool program_options_has(const struct program_options *p, const char *name);
 /* Adds up the ranks of several programs in o->plan.np. Returns 0, or -EINVAL with an error in @d:
  * two programs ask for the slots that the others leave. */
 int program_options_count_ranks(struct options *o, struct diags *d);
@@ -41,6 +47,12 @@ int program_options_count_ranks(struct options *o, struct diags *d);
 bool program_options_is_env_word(const struct options *o, size_t word);
 void program_options_free(struct options *o);
 
+/* Returns the options of program @i, 0 = the first; NULL: it has none but those of the job. */
+struct program_options *options_program(const struct options *o, size_t i);
+/* Returns how many roles the line has. */
+size_t options_count_roles(const struct options *o);
+/* Returns role @i, lent. */
+const struct plan_role *options_role(const struct options *o, size_t i);
 /* Returns the words of program @i, 0 = the first; lent. */
 const struct strv *options_argv(const struct options *o, size_t i);
 /* Fills @p, which is zeroed: copies of the words of program @i, and how arguments are changed. */

@@ -868,6 +868,23 @@ const struct error_id error_ids[] = {
           "It has -n, -x and --chdir of its own; the other options stand in front of the first program and hold for the job. "
           "One of the programs may leave out -n: it has the slots that the others leave.",
           "Write -n N behind the colon. To pass the colon on, write -- in front of the program: hnlaunch -n 2 -- ./a : ./b." },
+        { HN_NO_ROLE,
+          "no role has this name",
+          "--on names a role that the line does not have.",
+          "The message lists the roles. --on takes ROLE, ROLE:INDEX or ROLE:last." },
+        { HN_ROLE_TWICE,
+          "two roles have the same name",
+          "The name of a role is its address in the job.",
+          "Give one of them another name. --replicas R makes R equal worlds of one role." },
+        { HN_ROLE_CIRCLE,
+          "roles stand on each other in a circle",
+          "--on leads from a role back to itself, so that none of these roles has nodes of its own.",
+          "Give one of the roles nodes with --nodes, in place of --on." },
+        { HN_ROLE_OPTION,
+          "an option that the role cannot have",
+          "Two options of a role exclude each other, two roles take the rest of the nodes, a program has no --role in a line with "
+          "roles, or an option of a role stands where no role is.",
+          "hnlaunch-job(5) has the options of a role. What stands in front of the first --role holds for the job." },
         /* runs */
         { HN_NO_RUN,
           "no such run",

@@ -147,6 +147,46 @@ TEST(a_colon_begins_a_second_program)
         }
 }
 
+TEST(a_program_is_a_role)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d, "plan -w n --role c --world w --replicas 2 ./c"), -22);
+        assert_non_null(strstr(messages(&d), "role `c`: --world and --replicas"));
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "plan -w n --role c : : --role d ./d"), -22);
+        assert_non_null(strstr(messages(&d), "no program stands in front of `: :`"));
+        unload(&o, &d);
+        if (load(&o, &d,
+                 "plan -w n -x J=1 --ppn 2 --role a --nodes 50% -x A=1 -n 4 ./a x : --on a:last "
+                 "--role b ./b : --role c --nodes n[1-2] --map node --gpus-per-rank 2 ./c : --role "
+                 "d "
+                 "--on b --share-gpus --chdir e ./d"))
+                fail_msg("%s", messages(&d));
+        assert_int_equal(options_count_roles(&o), 4);
+        assert_int_equal(o.exports.n, 1);
+        assert_int_equal(options_program(&o, 0)->exports.n, 1);
+        assert_int_equal(options_role(&o, 0)->nodes.percent, 50);
+        assert_int_equal(options_role(&o, 0)->plan.np, 4);
+        assert_int_equal(options_role(&o, 0)->plan.ppn, 2);
+        assert_int_equal(options_role(&o, 0)->plan.gpus_per_rank, 1);
+        assert_string_equal(options_role(&o, 1)->on.role, "a");
+        assert_int_equal(options_role(&o, 1)->on.node, ROLE_LAST_NODE);
+        assert_int_equal(options_role(&o, 1)->plan.ppn, 0);
+        assert_int_equal(options_role(&o, 1)->plan.gpus_per_rank, 0);
+        assert_string_equal(options_role(&o, 2)->nodes.list, "n[1-2]");
+        assert_int_equal(options_role(&o, 2)->plan.map, PLAN_MAP_NODE);
+        assert_int_equal(options_role(&o, 2)->plan.gpus_per_rank, 2);
+        assert_int_equal(options_role(&o, 3)->on.node, ROLE_EACH_NODE);
+        assert_true(options_role(&o, 3)->share_gpus);
+        assert_int_equal(options_role(&o, 3)->plan.gpus_per_rank, 1);
+        assert_string_equal(options_program(&o, 3)->chdir, "e");
+        assert_string_equal(options_argv(&o, 3)->v[0], "./d");
+        assert_int_equal(o.plan.np, 0);
+        unload(&o, &d);
+}
+
 int main(void)
 {
         setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);

@@ -16,7 +16,7 @@
 /* Loads a command line of words with blanks between them. */
 static inline int load(struct options *o, struct diags *d, const char *line)
 {
-        char *words = strdup(line), *save = NULL, *argv[32] = { (char[]){ "hnlaunch" } };
+        char *words = strdup(line), *save = NULL, *argv[64] = { (char[]){ "hnlaunch" } };
         int argc = 1, r;
 
         for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * role_options_settle() runs after the configuration has been read. Names and places are checked
+ * first, since later checks follow --on, then the options of each role. complete_role() at last
+ * copies the options of the job.
+ */
+#include "head/options/role_options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "head/options/config.h"
+#include "head/options/program_options.h"
+
+enum {
+        ROLE_NAME_MAX = 32,
+        ROLE_INDEX_DIGITS = 5,
+        ROLE_COUNT_DIGITS = 5,
+};
+
+/* ---- values ---- */
+
+static bool is_role_name(const char *text, size_t len)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_-";
+
+        return len && len <= ROLE_NAME_MAX && isalpha((unsigned char)*text) &&
+               strspn(text, letters) >= len;
+}
+
+/* Reads @len digits, at most @most. Returns -1 for any other text. */
+static int read_short_number(const char *text, size_t len, size_t most)
+{
+        return len && len <= most && strspn(text, "0123456789") >= len ? atoi(text) : -1;
+}
+
+OPTION_PARSER(value_role_name)
+{
+        (void)def;
+        if (!is_role_name(text, strlen(text)))
+                return err_set(err, EINVAL,
+                               "needs a name: a letter, then up to %d letters, digits, - and _, "
+                               "got `%s`",
+                               ROLE_NAME_MAX - 1, text);
+        free(*(char **)field);
+        *(char **)field = xstrdup(text);
+        return 0;
+}
+
+OPTION_PARSER(value_role_nodes)
+{
+        size_t len = strlen(text), digits = strspn(text, "0123456789");
+        int n = read_short_number(text, digits, ROLE_COUNT_DIGITS);
+        bool percent = n > 0 && n <= 100 && !strcmp(text + digits, "%");
+        struct role_nodes *to = field;
+        bool list = len && digits < len && text[digits] != '%';
+
+        (void)def;
+        if (!percent && !list && (n <= 0 || digits < len))
+                return err_set(err, EINVAL,
+                               "of a role must be a number, 1%% to 100%%, rest or a host list, got "
+                               "`%s`",
+                               text);
+        free(to->list);
+        *to = (struct role_nodes){ 0 };
+        if (percent)
+                to->percent = n;
+        else if (!list)
+                to->count = n;
+        else if (!strcmp(text, "rest"))
+                to->rest = true;
+        else
+                to->list = xstrdup(text);
+        return 0;
+}
+
+OPTION_PARSER(value_role_on)
+{
+        size_t len = strcspn(text, ":");
+        const char *index = text[len] ? text + len + 1 : NULL;
+        int n = !index ? ROLE_EACH_NODE
+                : !strcmp(index, "last")
+                        ? ROLE_LAST_NODE
+                        : read_short_number(index, strlen(index), ROLE_INDEX_DIGITS);
+        struct role_place *to = field;
+
+        (void)def;
+        if (!is_role_name(text, len) || (index && strcmp(index, "last") != 0 && n < 0))
+                return err_set(err, EINVAL, "must be ROLE, ROLE:INDEX or ROLE:last, got `%s`",
+                               text);
+        free(to->role);
+        *to = (struct role_place){ xstrndup(text, len), n };
+        return 0;
+}
+
+void role_options_finish(struct plan_role *role)
+{
+        free(role->name);
+        free(role->world);
+        free(role->nodes.list);
+        free(role->on.role);
+}
+
+/* ---- names and places ---- */
+
+static int check_names(const struct options *o, struct diags *d)
+{
+        size_t n = options_count_roles(o);
+        int r = 0;
+
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < i; k++)
+                        if (!strcmp(options_role(o, i)->name, options_role(o, k)->name)) {
+                                diag_help(diag_add(d, HN_ROLE_TWICE, EX_USAGE,
+                                                   "two roles are called `%s`",
+                                                   options_role(o, i)->name),
+                                          "--replicas R makes R equal worlds of one role");
+                                r = -EINVAL;
+                        }
+        return r;
+}
+
+/* Returns the number of the role called @name, or how many there are. */
+static size_t find_named_role(const struct options *o, const char *name)
+{
+        size_t i = 0, n = options_count_roles(o);
+
+        while (i < n && strcmp(options_role(o, i)->name, name) != 0)
+                i++;
+        return i;
+}
+
+static int refuse_unknown_role(const struct options *o, const struct plan_role *role,
+                               struct diags *d)
+{
+        size_t n = options_count_roles(o);
+        const char **names = xcalloc(n, sizeof(*names)), *near;
+        struct diag *diag = diag_add(d, HN_NO_ROLE, EX_USAGE,
+                                     "--on %s of role `%s`: there is no role of this name",
+                                     role->on.role, role->name);
+        struct buf all = BUF_INIT;
+        CLEANUP(free_textp) char *text = NULL;
+
+        for (size_t i = 0; i < n; i++) {
+                names[i] = options_role(o, i)->name;
+                buf_printf(&all, i ? ", %s" : "%s", names[i]);
+        }
+        text = buf_steal(&all);
+        near = diag_did_you_mean(role->on.role, names, n);
+        diag_note(diag, "the roles are %s", text);
+        if (near)
+                diag_help(diag, "did you mean `--on %s`?", near);
+        free(names);
+        return -EINVAL;
+}
+
+/* Refuses the role if --on leads back to the same role. */
+static int check_circle(const struct options *o, size_t first, struct diags *d)
+{
+        size_t n = options_count_roles(o), i = first;
+        struct buf path = BUF_INIT;
+        CLEANUP(free_textp) char *text = NULL;
+
+        for (size_t steps = 0; steps <= n && options_role(o, i)->on.role; steps++) {
+                buf_printf(&path, "%s --on ", options_role(o, i)->name);
+                i = find_named_role(o, options_role(o, i)->on.role);
+                if (i == first)
+                        break;
+        }
+        buf_printf(&path, "%s", options_role(o, i)->name);
+        text = buf_steal(&path);
+        if (i != first || !options_role(o, first)->on.role)
+                return 0;
+        diag_help(diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles stand on each other: %s", text),
+                  "one of them needs nodes of its own: --nodes N in place of --on");
+        return -EINVAL;
+}
+
+static int check_places(const struct options *o, struct diags *d)
+{
+        size_t n = options_count_roles(o);
+        int r = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                const struct plan_role *role = options_role(o, i);
+
+                if (role->on.role && find_named_role(o, role->on.role) == n)
+                        r = refuse_unknown_role(o, role, d);
+        }
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = check_circle(o, i, d);
+        return r;
+}
+
+/* ---- options of a role ---- */
+
+static int refuse_pair(const struct plan_role *role, const char *one, const char *other,
+                       const char *reason, struct diags *d)
+{
+        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE, "role `%s`: %s and %s exclude each other",
+                           role->name, one, other),
+                  "%s; leave one of them out", reason);
+        return -EINVAL;
+}
+
+static int check_role(const struct program_options *p, struct diags *d)
+{
+        const struct plan_role *role = &p->role;
+        int r = 0;
+
+        if (role->on.role && program_options_has(p, "nodes"))
+                r = refuse_pair(role, "--on", "--nodes", "--on takes the nodes of the other role",
+                                d);
+        if (role->on.role && role->replicas)
+                r = refuse_pair(role, "--on", "--replicas",
+                                "one process stands on each node of the other role", d);
+        if (role->world && role->replicas)
+                r = refuse_pair(role, "--world", "--replicas", "each replica is a world", d);
+        if (role->plan.per_node && program_options_has(p, "ppn"))
+                r = refuse_pair(role, "--per-node", "--ppn",
+                                "--per-node starts one process on each node", d);
+        if (role->plan.per_node && program_options_has(p, "gpus-per-rank"))
+                r = refuse_pair(role, "--per-node", "--gpus-per-rank",
+                                "the process of a node gets all GPUs of the node", d);
+        if (role->share_gpus && !role->on.role) {
+                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                   "role `%s`: --share-gpus without --on", role->name),
+                          "GPUs are shared with the role that has the nodes: add --on ROLE");
+                r = -EINVAL;
+        }
+        return r;
+}
+
+/* Refuses a second role that takes the nodes left over. */
+static int check_rest(const struct options *o, struct diags *d)
+{
+        const struct plan_role *first = NULL;
+
+        for (size_t i = 0; i < options_count_roles(o); i++) {
+                const struct plan_role *role = options_role(o, i);
+
+                if (!plan_role_takes_rest(role))
+                        continue;
+                if (!first) {
+                        first = role;
+                        continue;
+                }
+                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                   "roles `%s` and `%s` both take the rest of the nodes",
+                                   first->name, role->name),
+                          "give one of them --nodes N, -n N, or the nodes of another role: --on "
+                          "ROLE");
+                return -EINVAL;
+        }
+        return 0;
+}
+
+/* ---- what the job says ---- */
+
+/* Refuses -n in front of the first --role, which is meant for a role. */
+static int refuse_job_ranks(const struct options *o, struct diags *d)
+{
+        if (settings_level(o->settings, option_by_name("np")) != LEVEL_LINE)
+                return 0;
+        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                           "-n in front of the first --role: each role has its own"),
+                  "write it behind the --role that it is meant for");
+        return -EINVAL;
+}
+
+static void complete_role(struct program_options *p, const struct plan_options *job)
+{
+        struct plan_options *plan = &p->role.plan;
+        bool on = p->role.on.role, gpus = program_options_has(p, "gpus-per-rank");
+
+        plan->np = p->np;
+        plan->oversubscribe = job->oversubscribe;
+        plan->local = job->local;
+        if (!program_options_has(p, "map"))
+                plan->map = job->map;
+        if (!program_options_has(p, "ppn") && !on)
+                plan->ppn = job->ppn;
+        if (!gpus && (!on || p->role.share_gpus))
+                plan->gpus_per_rank = MAX(job->gpus_per_rank, p->role.share_gpus);
+        if (!program_options_has(p, "per-node") && !on && !gpus && !program_options_has(p, "ppn"))
+                plan->per_node = job->per_node;
+        if (plan->per_node && !on)
+                plan->gpus_per_rank = 1; /* all of the node */
+        if (plan->per_node)
+                plan->ppn = 0;
+}
+
+int role_options_settle(struct options *o, struct diags *d)
+{
+        size_t n = options_count_roles(o);
+        int r = check_names(o, d);
+
+        if (r == 0)
+                r = check_places(o, d);
+        for (size_t i = 0; i < n; i++)
+                if (check_role(options_program(o, i), d) < 0)
+                        r = -EINVAL;
+        if (r == 0)
+                r = refuse_job_ranks(o, d);
+        for (size_t i = 0; i < n; i++)
+                complete_role(options_program(o, i), &o->plan);
+        if (r == 0)
+                r = check_rest(o, d);
+        o->plan.np = 0;
+        o->plan.per_node = false;
+        return r;
+}
