@@ -16,12 +16,11 @@
 #include "head/core/shell_words.h"
 #include "head/hosts/hosts.h"
 #include "head/nodes/program_link.h"
-#include "head/options/config.h"
 #include "head/options/program_options.h"
 #include "head/output/text_table.h"
+#include "head/report/plan_roles_view.h"
 #include "head/report/plan_view.h"
 #include "head/term/columns.h"
-#include "wire/env/gpu_list.h"
 #include "wire/env_names.h"
 
 /* ---- the table ---- */
@@ -55,25 +54,6 @@ static const struct text_column plan_columns[COLUMNS] = {
         [COL_FROM] = { "FROM", TEXT_TRUNCATE, 2, 12 },
 };
 
-/* Numbers in short; parts of GPUs as CUDA_VISIBLE_DEVICES names them, or by their place there. */
-static char *fold_gpus(const struct plan_view *v, const struct intlist *gpus)
-{
-        struct buf out = BUF_INIT;
-
-        if (!gpus->n || gpus->v[0] < GPU_BY_PLACE)
-                return intlist_fold(gpus);
-        for (size_t i = 0; i < gpus->n; i++) {
-                CLEANUP(free_textp)
-                char *word = gpu_list_word(&v->env, (uint32_t)gpus->v[i]);
-
-                if (*word)
-                        buf_printf(&out, "%s%s", i ? "," : "", word);
-                else
-                        buf_printf(&out, "%spart %d", i ? "," : "", gpus->v[i] - GPU_BY_PLACE);
-        }
-        return buf_steal(&out);
-}
-
 /* Returns the text of a node for a column shared by the nodes of a folded row, malloc'ed. */
 static char *format_shared_cell(const struct plan_view *v, const struct plan_node *n,
                                 enum column column)
@@ -91,7 +71,7 @@ static char *format_shared_cell(const struct plan_view *v, const struct plan_nod
         case COL_SLOTS:
                 return xasprintf("%d/%d", n->n_ranks, n->slots);
         case COL_GPUS:
-                return fold_gpus(v, &n->gpus);
+                return plan_view_fold_gpus(v, &n->gpus);
         case COL_CORES:
                 return inv ? xasprintf("%d", inv->cores) : xstrdup("");
         case COL_MEMORY:
@@ -159,23 +139,6 @@ static void add_plan_row(struct text_table *t, const struct plan_view *v, const 
         cells[COL_FROM] = hosts_places(v->hosts, hosts.hosts, count);
 }
 
-static bool is_option_given(const struct options *o, const char *option)
-{
-        return settings_level(o->settings, option_by_name(option)) > LEVEL_PRESET;
-}
-
-/* Whether to show devices: when nodes have some, or an option or the hostfile names some. */
-static bool gpus_matter(const struct plan_view *v)
-{
-        bool any = false;
-
-        for (size_t i = 0; i < v->hosts->n; i++)
-                any |= v->hosts->v[i].has_gpus || (v->inventory && v->inventory[i].gpus);
-        return any || strv_env_get(&v->env, "CUDA_VISIBLE_DEVICES") ||
-               v->o->plan.ppn == PLAN_PPN_GPU || is_option_given(v->o, "gpus-per-rank") ||
-               is_option_given(v->o, "gpu-visibility") || is_option_given(v->o, "include");
-}
-
 /* More than MANY nodes that are alike share a row, unless -v wants each. */
 static void print_nodes(FILE *to, const struct plan_view *v)
 {
@@ -187,8 +150,9 @@ static void print_nodes(FILE *to, const struct plan_view *v)
                                 .width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO)
                                                                : 0,
                                 .hidden = { [COL_ADDRESS] = true,
+                                            [COL_SLOTS] = v->o->first, /* of a role each */
                                             [COL_VIA] = !v->parents,
-                                            [COL_GPUS] = !gpus_matter(v),
+                                            [COL_GPUS] = !plan_view_gpus_matter(v),
                                             [COL_CORES] = !v->inventory,
                                             [COL_MEMORY] = !v->inventory,
                                             [COL_ARCH] = !v->inventory } };
@@ -270,14 +234,16 @@ static void print_program(FILE *to, const struct plan_view *v, int program, cons
         CLEANUP(free_textp) char *words = shell_words_join(options_argv(v->o, (size_t)program));
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
         CLEANUP(free_textp) char *folded = NULL;
-        const char *chdir = program ? v->o->more[program - 1].chdir : NULL;
+        const struct program_options *own = options_program(v->o, (size_t)program);
 
         for (int i = 0; i < v->p->world_size; i++)
                 if (v->p->ranks[i].program == program)
                         intlist_add(&ranks, i);
         folded = intlist_fold(&ranks);
-        fprintf(to, "program   %s  in  %s", words, chdir ? chdir : cwd);
-        if (v->o->n_more)
+        fprintf(to, "program   %s  in  %s", words, own && own->chdir ? own->chdir : cwd);
+        if (v->o->first)
+                fprintf(to, "  (role %s)", options_role(v->o, (size_t)program)->name);
+        else if (v->o->n_more)
                 fprintf(to, "  (rank%s %s)", ranks.n == 1 ? "" : "s", folded);
         fputc('\n', to);
 }
@@ -295,6 +261,11 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                 fprintf(to, " of %zu", p->n_nodes);
         fprintf(to, " node%s%s\n\n", p->n_nodes == 1 ? "" : "s",
                 inventory ? "" : "  (nodes not contacted; add --probe to ask them)");
+        if (o->first) {
+                CLEANUP(free_textp) char *roles = plan_view_role_table(&v);
+
+                fprintf(to, "%s\n", roles);
+        }
         print_nodes(to, &v);
         fputc('\n', to);
         for (size_t i = 0; o->argv.n && i <= o->n_more; i++)
@@ -375,9 +346,15 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         for (size_t i = 0; i < n->ranks.n; i++) {
                 const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
                 json_t *gpus = json_numbers(r->gpus.v, r->gpus.n);
+                json_t *rank = json_pack("{s:i, s:i, s:o}", "rank", r->rank, "local_rank",
+                                         r->local_rank, "gpus", gpus);
 
-                json_array_append_new(ranks, json_pack("{s:i, s:i, s:o}", "rank", r->rank,
-                                                       "local_rank", r->local_rank, "gpus", gpus));
+                if (v->o->first) {
+                        set_json_text(rank, "role", options_role(v->o, (size_t)r->program)->name);
+                        json_object_set_new(rank, "world_rank",
+                                            json_integer(r->rank - v->p->worlds[r->world].first));
+                }
+                json_array_append_new(ranks, rank);
         }
         json_object_set_new(j, "ranks", ranks);
         json_object_set_new(j, "gpus", json_numbers(n->gpus.v, n->gpus.n));
@@ -432,7 +409,9 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "nodes", nodes);
         json_object_set_new(j, "spares", json_spares(hosts));
         json_object_set_new(j, "argv", json_texts(&o->argv));
-        if (o->n_more)
+        if (o->first)
+                json_object_set_new(j, "roles", plan_view_roles_json(&v));
+        else if (o->n_more)
                 json_object_set_new(j, "programs", json_programs(&v));
         set_json_text(j, "cwd", cwd);
         if (!program_link_is_ssh(o->via))

@@ -18,7 +18,8 @@
 #include "head/options/options.h"
 #include "head/push/manifest.h"
 
-/* Prints a line per host, then program, exported variables, and the variables of one rank. */
+/* Prints a line per role, a line per host, then program, exported variables, and the variables of
+ * one rank. */
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct manifest *manifest,
                       const struct plan_inventory *inventory, const char *cwd);
@@ -29,7 +30,8 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct plan_inventory *inventory, const char *cwd);
 
 /* Prints the variables set by hnlaunch for each rank of o->ranks, NAME=VALUE per line, behind a
- * comment line "# rank N on HOST", and a comment line with the arguments when options change
- * arguments. @ports: names of ports for the ranks. The node's login environment is not included. */
+ * comment line "# rank N on HOST", with the role, and a comment line with the arguments when
+ * options change arguments. @ports: names of ports for the ranks. The node's login environment is
+ * not included. */
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct strv *ports);

@@ -22,13 +22,14 @@
 
 #define LATER "(later)" /* an interface known to the nodes only */
 
-static void fill_master_addr(const struct plan_view *v, struct launch_order *l)
+static void fill_master_addr(const struct plan_view *v, const struct plan_world *w,
+                             struct launch_order *l)
 {
-        const struct host *first = plan_view_host(v, v->p->ranks[0].node);
+        const struct host *first = plan_view_host(v, v->p->ranks[w->first].node);
         char *addr = l->first_node.addr;
         size_t size = sizeof(l->first_node.addr);
 
-        if (v->p->num_nodes == 1)
+        if (w->num_nodes == 1)
                 snprintf(addr, size, "127.0.0.1");
         else if (first->addr)
                 snprintf(addr, size, "%s", first->addr);
@@ -53,37 +54,47 @@ static void fill_arguments(const struct plan_view *v, struct launch_order *l)
                 snprintf(first->ports[i].name, sizeof(first->ports[i].name), "%s", v->ports->v[i]);
 }
 
-/* Fills in the LAUNCH for this node, as far as worker_env_build() reads it. */
-static void fill_launch(const struct plan_view *v, const struct plan_node *n,
+/* Fills in the LAUNCH for the world and node of this rank, as far as worker_env_build() reads it.
+ */
+static void fill_launch(const struct plan_view *v, const struct plan_rank *rank,
                         struct launch_order *l)
 {
-        *l = (struct launch_order){ .world_size = (uint32_t)v->p->world_size,
-                                    .num_nodes = (uint32_t)v->p->num_nodes,
-                                    .node_rank = (uint32_t)n->node_rank,
+        const struct plan_node *n = &v->p->nodes[rank->node];
+        const struct plan_world *w = &v->p->worlds[rank->world];
+
+        *l = (struct launch_order){ .world_size = (uint32_t)w->size,
+                                    .num_nodes = (uint32_t)w->num_nodes,
+                                    .node_rank = (uint32_t)rank->node_rank,
                                     .gpu_visibility_own = v->o->gpu_visibility_own,
                                     .set_visible = n->gpus_are_subset,
-                                    .mpi.kind = (uint8_t)v->o->mpi,
-                                    .n_ranks = (uint32_t)n->ranks.n };
-        l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
-        l->per_node = v->o->plan.per_node;
+                                    .mpi.kind = (uint8_t)v->o->mpi };
+        l->per_node = v->o->first ? options_role(v->o, (size_t)rank->program)->plan.per_node
+                                  : v->o->plan.per_node;
+        l->agent_store = v->o->store_listen != STORE_LISTEN_NONE && !(v->o->first && l->per_node);
+        if (v->o->first && l->per_node)
+                l->mpi.kind = MPI_NONE;
         if (l->agent_store || l->per_node)
-                snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
-        compat_nodes_fill(&l->compat, v->o->compat, v->p, &v->p->worlds[0], v->hosts);
+                snprintf(l->iface, sizeof(l->iface), "%s", w->num_nodes == 1 ? "lo" : LATER);
+        compat_nodes_fill(&l->compat, v->o->compat, v->p, w, v->hosts);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
         snprintf(l->host, sizeof(l->host), "%s", v->hosts->v[n->host].name);
         fill_arguments(v, l);
-        fill_master_addr(v, l);
+        fill_master_addr(v, w, l);
         l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
         for (size_t i = 0; i < n->ranks.n; i++) {
                 const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
+                struct launch_rank *to = &l->ranks[l->n_ranks];
 
-                l->ranks[i] = (struct launch_rank){ .rank = (uint32_t)r->rank,
-                                                    .local_rank = (uint32_t)r->local_rank,
-                                                    .program = (uint32_t)r->program,
-                                                    .n_gpus = (uint32_t)r->gpus.n };
-                l->ranks[i].gpus = xcalloc(r->gpus.n, sizeof(uint32_t));
+                if (r->world != rank->world)
+                        continue;
+                *to = (struct launch_rank){ .rank = (uint32_t)(r->rank - w->first),
+                                            .local_rank = (uint32_t)r->local_rank,
+                                            .program = (uint32_t)r->program,
+                                            .n_gpus = (uint32_t)r->gpus.n };
+                to->gpus = xcalloc(r->gpus.n, sizeof(uint32_t));
                 for (size_t g = 0; g < r->gpus.n; g++)
-                        l->ranks[i].gpus[g] = (uint32_t)r->gpus.v[g];
+                        to->gpus[g] = (uint32_t)r->gpus.v[g];
+                l->n_ranks++;
         }
 }
 
@@ -112,15 +123,15 @@ static void explain_compat(const struct plan_view *v, const struct host *host, s
 void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
 {
         const struct plan_rank *r = &v->p->ranks[rank];
-        const struct plan_node *n = &v->p->nodes[r->node];
+        const struct program_options *own = options_program(v->o, (size_t)r->program);
         bool own_threads = strv_env_get(env, "OMP_NUM_THREADS");
         struct diags unused = DIAGS_INIT; /* was told by launch_programs_prepare() */
         struct launch_order l;
 
-        if (r->program)
-                export_env_add(v->o, &v->o->more[r->program - 1].exports, environ, env, &unused);
+        if (own)
+                export_env_add(v->o, &own->exports, environ, env, &unused);
         diags_finish(&unused);
-        fill_launch(v, n, &l);
+        fill_launch(v, r, &l);
         strv_copy(&l.unset, &v->o->unset);
         worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
                          "(file of the node's agent)", 0);
@@ -135,7 +146,7 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
                 strv_env_set(env, "PMI_PORT", "127.0.0.1:(free port there)");
         else if (l.mpi.kind != MPI_NONE)
                 strv_env_set(env, "PMI_FD", "(descriptor of the node's agent)");
-        if (l.mpi.kind != MPI_NONE && l.mpi.kind != MPI_PMIX && v->p->num_nodes > 1 &&
+        if (l.mpi.kind != MPI_NONE && l.mpi.kind != MPI_PMIX && l.num_nodes > 1 &&
             !strv_env_get(env, "PMI_HOSTNAME"))
                 strv_env_set(env, "PMI_HOSTNAME", "(address of the node towards rank 0's node)");
         for (size_t i = 0; i < v->ports->n; i++) {
@@ -147,8 +158,8 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
         explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
         if (!own_threads && !l.per_node)
                 strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
-                              plan_view_host(v, r->node)->name, n->ranks.n);
-        explain_compat(v, plan_view_host(v, r->node), n->ranks.n, env);
+                              plan_view_host(v, r->node)->name, (size_t)l.n_ranks);
+        explain_compat(v, plan_view_host(v, r->node), l.n_ranks, env);
         launch_order_finish(&l);
 }
 
@@ -160,10 +171,10 @@ static void print_arguments(FILE *to, const struct plan_view *v, int rank)
         CLEANUP(free_textp) char *text = NULL;
         struct launch_order l;
 
-        if (!v->o->argv.n ||
-            (!v->o->subst && !v->o->local_rank_arg && !v->o->wrap.n && !v->o->n_more))
+        if (!v->o->argv.n || (!v->o->subst && !v->o->local_rank_arg && !v->o->wrap.n &&
+                              !v->o->n_more && !v->o->first))
                 return;
-        fill_launch(v, &v->p->nodes[r->node], &l);
+        fill_launch(v, r, &l);
         subst_arguments(&argv, &l, &l.ranks[r->local_rank]);
         launch_order_finish(&l);
         text = shell_words_join(&argv);
@@ -184,12 +195,17 @@ void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
         for (size_t i = 0; i < o->ranks.n; i++) {
                 CLEANUP(strv_finish) struct strv env = STRV_INIT;
                 int rank = o->ranks.v[i];
+                const struct plan_rank *r = &p->ranks[rank];
 
                 strv_copy(&env, &v.env);
                 plan_view_rank_env(&v, rank, &env);
                 qsort(env.v, env.n, sizeof(*env.v), compare_texts);
-                fprintf(to, "# rank %d on %s\n", rank,
-                        plan_view_host(&v, p->ranks[rank].node)->name);
+                fprintf(to, "# rank %d on %s", rank, plan_view_host(&v, r->node)->name);
+                if (o->first)
+                        fprintf(to, ", role %s, rank %d of its world",
+                                options_role(o, (size_t)r->program)->name,
+                                rank - p->worlds[r->world].first);
+                fputc('\n', to);
                 print_arguments(to, &v, rank);
                 for (size_t k = 0; k < env.n; k++) {
                         CLEANUP(free_textp) char *pair = plan_view_pair(env.v[k]);

@@ -5,10 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/memory.h"
 #include "head/model/tree.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
+#include "head/options/program_options.h"
+#include "wire/env/gpu_list.h"
 
 struct plan_view plan_view_make(const struct plan *p, const struct hosts *hosts,
                                 const struct options *o, const struct plan_inventory *inventory)
@@ -50,4 +53,40 @@ char *plan_view_pair(const char *pair)
         if (!config_is_secret(pair))
                 return xstrdup(pair);
         return xasprintf("%.*s=(not shown)", (int)strcspn(pair, "="), pair);
+}
+
+char *plan_view_fold_gpus(const struct plan_view *v, const struct intlist *gpus)
+{
+        struct buf out = BUF_INIT;
+
+        if (!gpus->n || gpus->v[0] < GPU_BY_PLACE)
+                return intlist_fold(gpus);
+        for (size_t i = 0; i < gpus->n; i++) {
+                CLEANUP(free_textp)
+                char *word = gpu_list_word(&v->env, (uint32_t)gpus->v[i]);
+
+                if (*word)
+                        buf_printf(&out, "%s%s", i ? "," : "", word);
+                else
+                        buf_printf(&out, "%spart %d", i ? "," : "", gpus->v[i] - GPU_BY_PLACE);
+        }
+        return buf_steal(&out);
+}
+
+static bool is_option_given(const struct options *o, const char *option)
+{
+        return settings_level(o->settings, option_by_name(option)) > LEVEL_PRESET;
+}
+
+bool plan_view_gpus_matter(const struct plan_view *v)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < v->hosts->n; i++)
+                any |= v->hosts->v[i].has_gpus || (v->inventory && v->inventory[i].gpus);
+        for (size_t i = 0; i < options_count_roles(v->o); i++)
+                any |= program_options_has(options_program(v->o, i), "gpus-per-rank");
+        return any || strv_env_get(&v->env, "CUDA_VISIBLE_DEVICES") ||
+               v->o->plan.ppn == PLAN_PPN_GPU || is_option_given(v->o, "gpus-per-rank") ||
+               is_option_given(v->o, "gpu-visibility") || is_option_given(v->o, "include");
 }

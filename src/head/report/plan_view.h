@@ -27,6 +27,11 @@ const struct host *plan_view_host(const struct plan_view *v, int node);
 /* Returns the parent in the tree, NULL = the head connects directly. */
 const char *plan_view_parent(const struct plan_view *v, const struct plan_node *n);
 
+/* Whether to show devices: when nodes have some, or an option or the hostfile names some. */
+bool plan_view_gpus_matter(const struct plan_view *v);
+/* Returns GPUs in short, malloc'ed: parts of GPUs as CUDA_VISIBLE_DEVICES names them, or by their
+ * place there. */
+char *plan_view_fold_gpus(const struct plan_view *v, const struct intlist *gpus);
 /* Returns a pair for display: the value of a secret is not shown. malloc'ed. */
 char *plan_view_pair(const char *pair);
 
