@@ -172,6 +172,7 @@ static void code_launch_program(struct codec *c, struct launch_program *p)
         codec_strv(c, &p->argv, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_strv(c, &p->env, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_str(c, &p->cwd, MSG_MAX_STRING);
+        codec_str(c, &p->role, MSG_MAX_STRING);
         codec_bool(c, &p->arguments.subst);
         codec_text(c, p->arguments.local_rank, sizeof(p->arguments.local_rank));
         codec_strv(c, &p->arguments.wrap, MSG_MAX_STRINGS, MSG_MAX_STRING);
@@ -182,7 +183,6 @@ static void code_launch_world(struct codec *c, struct launch_world *w)
         codec_u32(c, &w->number);
         codec_require(c, w->number < MSG_MAX_WORLDS);
         codec_u32(c, &w->first);
-        codec_text(c, w->role, sizeof(w->role));
         codec_u32(c, &w->index);
 }
 

@@ -121,6 +121,7 @@ struct launch_program {
         struct strv argv; /* argv[0] is looked up in the worker's PATH without a slash */
         struct strv env;  /* NAME=VALUE laid over launch_order.env */
         char *cwd;        /* "" = launch_order.cwd */
+        char *role;       /* "" = none */
         struct launch_arguments arguments;
 };
 
@@ -176,8 +177,7 @@ struct launch_terminal {
 struct launch_world {
         uint32_t number; /* 0 in a job without roles */
         uint32_t first;  /* number in the job of rank 0 of the world */
-        char role[64];   /* "" = none */
-        uint32_t index;  /* of the replica of the role */
+        uint32_t index;  /* of the replica of a role */
 };
 
 enum { WORLD_NAME_MAX = 80 };

@@ -38,6 +38,9 @@ check() { # NAME PROGRAM ENV-ARG...
     is "$name: a published name is found" "$(cat "$OUT")" 'the name was found'
     hn --local --label none -n 1 "$@" "$program" programs : -n 2 "$program" programs
     is "$name: MPI_APPNUM is the number of the program" "$(cat "$OUT")" '0 1 1'
+    hn -w localhost:4,127.0.0.1:4 --gpus-per-rank 0 --role a --nodes 1 -n 2 "$@" "$program" : --role b -n 3 "$program"
+    is "$name: roles are worlds of their own" "$RC $(sort "$OUT" | xargs)" \
+        '0 a:0 | 2 ranks met, 2 to 2 on a node b:0 | 3 ranks met, 3 to 3 on a node'
 }
 
 # Runs docs/howto/mpi.md from top to bottom: what follows a command is what it prints, in any order.

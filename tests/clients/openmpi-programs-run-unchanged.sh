@@ -27,6 +27,9 @@ for version in 4 4.1 5; do
     gcc -O1 -o check "$ROOT/tests/clients/mpi/mpi_check.c" "${BUILD_ARGS[@]}"
     hn "${OPENMPI[@]}" --local --label none -n 1 ./check programs : -n 2 ./check programs
     is "Open MPI $version: MPI_APPNUM is the number of the program" "$(cat "$OUT")" '0 1 1'
+    hn "${OPENMPI[@]}" -w localhost:4,127.0.0.1:4 --gpus-per-rank 0 --role a --nodes 1 -n 2 ./check : --role b -n 3 ./check
+    is "Open MPI $version: roles are worlds of their own" "$RC $(sort "$OUT" | xargs)" \
+        '0 a:0 | 2 ranks met, 2 to 2 on a node b:0 | 3 ranks met, 3 to 3 on a node'
     if [[ $version == 5 ]]; then
         hn "${OPENMPI[@]}" -x "OMPI_MCA_btl_sm_backing_directory=$TMP" --mpi pmi1 --local 2 ./hello
         has "Open MPI $version: with --mpi pmi1 it is told that each is alone" "$ERR" 'warning[HN407]'

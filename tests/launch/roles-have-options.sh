@@ -49,7 +49,10 @@ for value in 'nodes 0' 'nodes 101%' 'nodes 5%x' 'on a:' 'on a:x' 'on :1' 'role 1
     exits "--$value is refused" 64
     has 'with the right form' "$ERR" "error[HN703]: --${value% *} "
 done
-hn --local --role a true
-exits 'a run of roles is refused' 64
-has 'before anything starts' "$ERR" 'error[HN729]: roles can be planned, not started yet'
+for option in '--min-nodes 1' '--nodes 1:2'; do
+    # shellcheck disable=SC2086
+    hn plan -w n1,n2 $option --role r -n 1 true
+    exits "$option in a line with roles is refused" 64
+    has 'for all nodes are needed' "$ERR" 'error[HN729]: --min-nodes and --nodes MIN:MAX: a job of roles needs all its nodes'
+done
 done_testing

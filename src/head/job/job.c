@@ -503,9 +503,10 @@ static void add_crash_place(const struct job *j, const struct cause *c, char *to
 
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
 {
-        char *name;
+        char *name, who[PLAN_RANK_NAME_MAX];
 
-        outcome_sentence(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
+        plan_rank_name(j->attempt.plan, c->rank, who);
+        outcome_sentence(c, who, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
         add_crash_place(j, c, to, size);
         add_sent_signal(j, c, to, size);
         if (c->kind != CAUSE_ORDER || !j->orders.command_pid)

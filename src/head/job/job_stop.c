@@ -150,14 +150,14 @@ static void kill_now(struct job *j)
 static void describe_stop(const struct job *j, const struct cause *c, const char *why,
                           uint64_t grace_ms, char *to, size_t size)
 {
-        char grace[32];
+        char grace[32], who[PLAN_RANK_NAME_MAX];
         size_t n;
 
         if (c->kind == CAUSE_ORDER)
                 job_order_name(j, c, to, size); /* the hang before it stands in the last line */
         else
-                outcome_brief(c, c->node >= 0 ? j->config.hosts->v[c->node].name : "", why, to,
-                              size);
+                outcome_brief(c, plan_rank_name(j->attempt.plan, c->rank, who),
+                              c->node >= 0 ? j->config.hosts->v[c->node].name : "", why, to, size);
         if (c->kind != CAUSE_ORDER || c->signal != SIGINT || !grace_ms || j->orders.command_pid ||
             all_ranks_ended(j))
                 return;

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "wire/env/subst.h"
 
-enum { LABEL_STREAM = SUBST_KINDS, LABEL_KINDS };
+enum { LABEL_STREAM = SUBST_KINDS, LABEL_ROLE, LABEL_KINDS };
 
 struct label {
         const char *label; /* template; NULL = none */
@@ -28,7 +28,9 @@ static struct subst_piece read_label_field(const char *at)
         static const struct {
                 const char *name;
                 int kind;
-        } own[] = { { "{local}", SUBST_LOCAL_RANK }, { "{stream}", LABEL_STREAM } };
+        } own[] = { { "{local}", SUBST_LOCAL_RANK },
+                    { "{stream}", LABEL_STREAM },
+                    { "{role}", LABEL_ROLE } };
 
         for (size_t i = 0; i < ARRAY_SIZE(own); i++)
                 if (!strncmp(at, own[i].name, strlen(own[i].name)))
@@ -54,6 +56,8 @@ const char *label_default(const struct plan *plan)
 {
         if (plan->world_size == 1)
                 return NULL;
+        if (plan->ranks[0].role)
+                return "{role}:{rank} | ";
         return plan->num_nodes > 1 ? "{host}:{rank} | " : "{rank} | ";
 }
 
@@ -79,6 +83,8 @@ static const char *label_text(const struct label *p, const struct plan_rank *k, 
                 return p->hosts->v[p->plan->nodes[k->node].host].name;
         case SUBST_MASTER_ADDR:
                 return p->net.master_addr;
+        case LABEL_ROLE:
+                return k->role ? k->role : "";
         case LABEL_STREAM:
                 return stream == MSG_STDOUT ? "out" : "err";
         default:
@@ -91,11 +97,11 @@ static uint32_t label_number(const struct label *p, const struct plan_rank *k, i
 {
         switch (kind) {
         case SUBST_RANK:
-                return (uint32_t)k->rank;
+                return (uint32_t)(k->rank - p->plan->worlds[k->world].first);
         case SUBST_NODE_RANK:
-                return (uint32_t)p->plan->nodes[k->node].node_rank;
+                return (uint32_t)k->node_rank;
         case SUBST_NUM_NODES:
-                return (uint32_t)p->plan->num_nodes;
+                return (uint32_t)p->plan->worlds[k->world].num_nodes;
         case SUBST_MASTER_PORT:
                 return p->net.master_ports[k->node];
         default:

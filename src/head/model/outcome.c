@@ -608,7 +608,8 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
                 snprintf(to, size, "aborted the job");
 }
 
-void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
+void outcome_sentence(const struct cause *c, const char *who, const char *host, char *to,
+                      size_t size)
 {
         bool of_rank = cause_is_end_of_rank(c) && c->kind != CAUSE_STUCK;
         CLEANUP(free_textp)
@@ -622,7 +623,7 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                 char end[128];
 
                 outcome_describe(c, end, sizeof(end));
-                snprintf(to, size, "rank %d on %s%s%s%s%s%s%s", c->rank, host, explains ? "" : " ",
+                snprintf(to, size, "%s on %s%s%s%s%s%s%s", who, host, explains ? "" : " ",
                          explains ? "" : end,
                          c->kind == CAUSE_LEFT ? ", and others failed without it" : "",
                          c->kind == CAUSE_LEFT && *text ? ", the first with" : "",
@@ -655,8 +656,8 @@ static bool write_limit(const struct cause *c, const char *sentence, char *to, s
         return true;
 }
 
-void outcome_brief(const struct cause *c, const char *host, const char *sentence, char *to,
-                   size_t size)
+void outcome_brief(const struct cause *c, const char *who, const char *host, const char *sentence,
+                   char *to, size_t size)
 {
         size_t n = strcspn(sentence, ":;");
         char end[128];
@@ -667,7 +668,7 @@ void outcome_brief(const struct cause *c, const char *host, const char *sentence
                 n += 1 + strcspn(sentence + n + 1, ":;");
         outcome_describe(c, end, sizeof(end));
         if (*end)
-                snprintf(to, size, "rank %d on %s %s", c->rank, host, end);
+                snprintf(to, size, "%s on %s %s", who, host, end);
         else if (c->kind == CAUSE_REFUSED)
                 snprintf(to, size, "%s cannot start its ranks", host);
         else

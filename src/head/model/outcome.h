@@ -202,12 +202,13 @@ int outcome_exit_code(const struct outcome *o);
 bool outcome_is_workers(const struct outcome *o); /* decided by a rank, not by the launcher */
 
 /* Writes the part of the verdict after "failed: ", "rank 3 on gpu002: ValueError: shard 12 is
- * empty". Texts of ranks and nodes are escaped and cut. */
-void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size);
+ * empty". @who is the rank, of plan_rank_name(). Texts of ranks and nodes are escaped and cut. */
+void outcome_sentence(const struct cause *c, const char *who, const char *host, char *to,
+                      size_t size);
 /* Writes the reason of a stop in a few words, "rank 3 on gpu002 exited with code 1": @sentence, of
  * @c, without quoted text. Of a limit set by the user: the option. */
-void outcome_brief(const struct cause *c, const char *host, const char *sentence, char *to,
-                   size_t size);
+void outcome_brief(const struct cause *c, const char *who, const char *host, const char *sentence,
+                   char *to, size_t size);
 /* Sets kind, and code or signal, from the status of a rank that did not exit with 0; of
  * CAUSE_UNFINALIZED the code. */
 void outcome_read_status(struct cause *c, int status);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -526,6 +527,18 @@ void plan_leave_out(struct plan *p, size_t node)
         p->world_size = left;
         plan_count_worlds(p);
         free(new_rank);
+}
+
+const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAME_MAX])
+{
+        const struct plan_rank *r = p && rank >= 0 && rank < p->world_size ? &p->ranks[rank] : NULL;
+
+        if (r && r->role)
+                snprintf(to, PLAN_RANK_NAME_MAX, "role %.80s, rank %d", r->role,
+                         rank - p->worlds[r->world].first);
+        else
+                snprintf(to, PLAN_RANK_NAME_MAX, "rank %d", rank);
+        return to;
 }
 
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world)

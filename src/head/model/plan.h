@@ -62,6 +62,7 @@ struct plan_rank {
         int node, local_rank; /* @node indexes plan.nodes; @local_rank counts there, in the world */
         int world, node_rank; /* @world indexes plan.worlds, @node_rank counts its nodes */
         int program;          /* number of its program, plan_share() */
+        const char *role;     /* lent; NULL = none */
         struct intlist gpus;  /* device indices, empty = none assigned */
 };
 
@@ -122,6 +123,10 @@ bool plan_move(struct plan *p, size_t from, size_t to);
 /* Takes a node out, with its ranks. The others keep their order, and have no gaps: ranks and node
  * ranks are numbered again. */
 void plan_leave_out(struct plan *p, size_t node);
+/* Writes how people call a rank: "rank 3", or in a job of roles "role infer, rank 3", with its
+ * number in its world. Returns @to. */
+enum { PLAN_RANK_NAME_MAX = 128 };
+const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAME_MAX]);
 /* Whether ranks of the world are on the node. */
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world);
 void plan_finish(struct plan *p);

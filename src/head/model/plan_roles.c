@@ -523,7 +523,8 @@ static int build_parts(struct roles_planner *p)
 /* ---- the plan of all ---- */
 
 /* Adds the ranks of a part to the last world. @local counts the ranks of the world by host. */
-static void merge_ranks(struct plan *to, struct role_part *part, size_t role, int *local)
+static void merge_ranks(struct plan *to, struct role_part *part, size_t role, const char *name,
+                        int *local)
 {
         for (int i = 0; i < part->plan.world_size; i++) {
                 struct plan_rank *from = &part->plan.ranks[i], *r = &to->ranks[to->world_size];
@@ -535,6 +536,7 @@ static void merge_ranks(struct plan *to, struct role_part *part, size_t role, in
                 r->local_rank = local[r->node]++;
                 r->world = (int)to->n_worlds - 1;
                 r->program = (int)role;
+                r->role = name;
                 intlist_add(&to->nodes[r->node].ranks, r->rank);
                 to->nodes[r->node].n_ranks++;
         }
@@ -563,11 +565,11 @@ static void merge_role(struct roles_planner *p, struct plan *to, size_t role)
         for (size_t k = 0; k < p->states[role].n_parts; k++) {
                 to->n_worlds++;
                 memset(local, 0, p->hosts->n * sizeof(*local));
-                merge_ranks(to, &p->states[role].parts[k], role, local);
+                merge_ranks(to, &p->states[role].parts[k], role, p->roles[role].name, local);
         }
         for (size_t i = role + 1; i < p->n; i++)
                 if (share_world(&p->roles[role], &p->roles[i]))
-                        merge_ranks(to, &p->states[i].parts[0], i, local);
+                        merge_ranks(to, &p->states[i].parts[0], i, p->roles[i].name, local);
         free(local);
 }
 

@@ -222,12 +222,6 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         if (r == 0)
                 r = o->first ? role_options_settle(o, diags)
                              : program_options_count_ranks(o, diags);
-        if (r == 0 && o->first && o->command == COMMAND_RUN) {
-                diag_help(diag_add(diags, HN_ROLE_OPTION, EX_USAGE,
-                                   "roles can be planned, not started yet"),
-                          "hnlaunch plan shows where they would run");
-                r = -EINVAL;
-        }
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;

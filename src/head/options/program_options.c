@@ -153,6 +153,7 @@ void options_fill_program(const struct options *o, size_t i, struct launch_progr
 {
         strv_copy(&p->argv, options_argv(o, i));
         p->cwd = xstrdup("");
+        p->role = xstrdup(o->first ? options_role(o, i)->name : "");
         p->arguments.subst = o->subst || (o->first && options_role(o, i)->plan.per_node);
         strv_copy(&p->arguments.wrap, &o->wrap);
         if (o->local_rank_arg)

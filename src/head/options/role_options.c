@@ -274,6 +274,17 @@ static int refuse_job_ranks(const struct options *o, struct diags *d)
         return -EINVAL;
 }
 
+/* Without a node the worlds of other roles would change, too, and a role may lose all its ranks. */
+static int refuse_fewer_nodes(const struct options *o, struct diags *d)
+{
+        if (!options_min_nodes(o))
+                return 0;
+        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                           "--min-nodes and --nodes MIN:MAX: a job of roles needs all its nodes"),
+                  "leave it out; with --spares other hosts take the places of nodes that fail");
+        return -EINVAL;
+}
+
 static void complete_role(struct program_options *p, const struct plan_options *job)
 {
         struct plan_options *plan = &p->role.plan;
@@ -308,6 +319,8 @@ int role_options_settle(struct options *o, struct diags *d)
                         r = -EINVAL;
         if (r == 0)
                 r = refuse_job_ranks(o, d);
+        if (r == 0)
+                r = refuse_fewer_nodes(o, d);
         for (size_t i = 0; i < n; i++)
                 complete_role(options_program(o, i), &o->plan);
         if (r == 0)

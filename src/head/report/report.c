@@ -71,13 +71,16 @@ static void place_rank(struct diag *d, const struct cause *c, const char *host,
                        const struct plan *plan)
 {
         const struct plan_rank *k = &plan->ranks[c->rank];
-        char gpu[64] = "", pid[32] = "";
+        char gpu[64] = "", pid[32] = "", who[PLAN_RANK_NAME_MAX], job[40] = "";
 
+        plan_rank_name(plan, c->rank, who);
+        if (k->role)
+                snprintf(job, sizeof(job), " (rank %d of the job)", c->rank);
         if (k->gpus.n)
                 snprintf(gpu, sizeof(gpu), " · GPU %d", k->gpus.v[0]);
         if (c->pid) /* 0 after hn_abort(): the rank still lives */
                 snprintf(pid, sizeof(pid), " · pid %u", c->pid);
-        diag_place(d, "rank %d · %s · local rank %d%s%s", c->rank, host, k->local_rank, gpu, pid);
+        diag_place(d, "%s%s · %s · local rank %d%s%s", who, job, host, k->local_rank, gpu, pid);
 }
 
 /* Writes "0.02ms", "12ms", "2.1s". */

@@ -71,9 +71,9 @@ static void set_numbers(struct strv *env, const struct launch_order *l, const st
         };
 
         set_variables(env, table, ARRAY_SIZE(table));
-        if (!*l->world.role)
+        if (r->program >= l->n_programs || !*l->programs[r->program].role)
                 return;
-        strv_env_set(env, HN_ROLE, l->world.role);
+        strv_env_set(env, HN_ROLE, l->programs[r->program].role);
         strv_env_set_number(env, HN_ROLE_INDEX, l->world.index);
         strv_env_set_number(env, HN_JOB_RANK, l->world.first + r->rank);
 }

@@ -5,6 +5,7 @@
 
 #include "base/strv.h"
 #include "head/model/outcome.h"
+#include "head/model/plan.h"
 #include "lib/unit.h"
 #include "wire/msg.h"
 
@@ -32,6 +33,13 @@ static bool stopped(struct outcome *o, int rank, int signo, bool killed)
                               NULL);
 }
 
+static const char *name_of(int rank)
+{
+        static char name[PLAN_RANK_NAME_MAX];
+
+        return plan_rank_name(NULL, rank, name);
+}
+
 TEST(nothing_that_exits_0_is_a_failure)
 {
         struct outcome o = OUTCOME_INIT;
@@ -51,7 +59,7 @@ TEST(the_first_failing_rank_gives_the_code)
         assert_false(ends(&o, 1, EXITED(9)));
         assert_int_equal(outcome_exit_code(&o), 7);
         assert_int_equal(o.n_seen, 2);
-        outcome_sentence(&o.cause, "gpu002", text, sizeof(text));
+        outcome_sentence(&o.cause, name_of(o.cause.rank), "gpu002", text, sizeof(text));
         assert_string_equal(text, "rank 5 on gpu002 exited with code 7");
         assert_true(outcome_is_workers(&o));
         outcome_finish(&o);
@@ -405,27 +413,27 @@ TEST(the_sentence_says_why)
         struct outcome o = OUTCOME_INIT;
 
         outcome_quote(&o, &c, TRACEBACK "ValueError: shard 12 is empty\n");
-        outcome_sentence(&c, "node004", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "node004", text, sizeof(text));
         assert_string_equal(text, "rank 3 on node004: ValueError: shard 12 is empty");
         outcome_quote(&o, &c, "no shard 12\n");
-        outcome_sentence(&c, "node004", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "node004", text, sizeof(text));
         assert_string_equal(text, "rank 3 on node004 exited with code 1: no shard 12");
         outcome_add_report(&o, 3, "python", "ValueError: no shard\nsecond line", NULL);
         outcome_quote(&o, &c, "other words\n");
-        outcome_sentence(&c, "node004", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "node004", text, sizeof(text));
         assert_string_equal(text, "rank 3 on node004: ValueError: no shard");
 
         c = (struct cause){ .kind = CAUSE_SIGNAL, .rank = 4, .signal = SIGSEGV };
-        outcome_sentence(&c, "n", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_string_equal(text, "rank 4 on n was killed by SIGSEGV (Segmentation fault)");
         outcome_quote(&o, &c, "assertion failed\n");
-        outcome_sentence(&c, "n", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_string_equal(text, "rank 4 on n was killed by SIGSEGV (Segmentation fault): "
                                   "assertion failed");
         c.signal = SIGKILL; /* unknown to the rank */
         outcome_quote(&o, &c, "epoch 1\n");
         snprintf(c.oom.file, sizeof(c.oom.file), "/sys/fs/cgroup");
-        outcome_sentence(&c, "n", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_string_equal(
                 text, "rank 4 on n was killed by SIGKILL (the kernel's out-of-memory killer)");
 
@@ -433,7 +441,7 @@ TEST(the_sentence_says_why)
         longer[sizeof(longer) - 1] = '\0';
         c = (struct cause){ .kind = CAUSE_EXIT, .rank = 5, .code = 1 };
         outcome_quote(&o, &c, longer);
-        outcome_sentence(&c, "n", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_int_equal(strlen(text), strlen("rank 5 on n exited with code 1: ") + 120);
         assert_string_equal(text + strlen(text) - 4, "x...");
         outcome_finish(&o);
@@ -445,8 +453,8 @@ static void expect_brief(enum cause_kind kind, const char *words, const char *wa
         char sentence[640], text[320];
 
         snprintf(c.text, sizeof(c.text), "%s", words);
-        outcome_sentence(&c, "n", sentence, sizeof(sentence));
-        outcome_brief(&c, "n", sentence, text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", sentence, sizeof(sentence));
+        outcome_brief(&c, name_of(c.rank), "n", sentence, text, sizeof(text));
         assert_string_equal(text, want);
 }
 
@@ -472,15 +480,15 @@ TEST(texts_of_ranks_are_escaped_in_the_sentence)
 
         snprintf(c.text, sizeof(c.text),
                  "\033]0;OWNED\a\nhnlaunch: finished\r\xe2\x80\xae\xc2\x9b%s", "2J");
-        outcome_sentence(&c, "n", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_string_equal(text, "rank 0 on n aborted the job: \\x1b]0;OWNED\\x07\\x0ahnlaunch: "
                                   "finished\\x0d<U+202E><U+009B>2J");
         c.kind = CAUSE_REFUSED;
         snprintf(c.text, sizeof(c.text), "cannot\n");
-        outcome_sentence(&c, "n", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_string_equal(text, "n: cannot\\x0a");
         c.kind = CAUSE_NODE;
-        outcome_sentence(&c, "n", text, sizeof(text));
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_string_equal(text, "lost n: cannot\\x0a");
 }
 

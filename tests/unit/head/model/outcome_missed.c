@@ -5,7 +5,15 @@
 
 #include "base/strv.h"
 #include "head/model/outcome.h"
+#include "head/model/plan.h"
 #include "lib/unit.h"
+
+static const char *name_of(int rank)
+{
+        static char name[PLAN_RANK_NAME_MAX];
+
+        return plan_rank_name(NULL, rank, name);
+}
 
 #define LOST    "RuntimeError: [pair.cc:534] Connection closed by peer [::1]:7\n"
 #define IN_VAIN "RuntimeError: Timed out waiting 5ms for recv operation\n"
@@ -36,7 +44,7 @@ static void expect_sentence(const struct cause *c, const char *expected)
 {
         char text[640];
 
-        outcome_sentence(c, "gpu1", text, sizeof(text));
+        outcome_sentence(c, name_of(c->rank), "gpu1", text, sizeof(text));
         assert_string_equal(text, expected);
 }
 
