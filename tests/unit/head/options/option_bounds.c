@@ -8,8 +8,9 @@
 
 static bool has_bounds(const struct option_def *def)
 {
-        return def->max || def->parse == value_span || def->parse == value_limit ||
-               def->parse == value_size;
+        /* Options of a role have parsers of their own (program_options.c). */
+        return def->parse && (def->max || def->parse == value_span || def->parse == value_limit ||
+                              def->parse == value_size);
 }
 
 /* Gives @text to the option's parser. Returns whether the value is taken; else @err tells why. */
