@@ -43,7 +43,8 @@ for r in json.load(open(sys.argv[1]))["nodes"][5]["ranks"]:
 
 job="--ranks 27,9 $job" plan
 ok 'a rank counts in its world' awk '/^# rank 27 on gpu005, role infer, rank 1 of its world$/ { on = 1 } /^# rank 9/ { on = 0 }
-    on { n += /^(RANK=1|WORLD_SIZE=2|LOCAL_RANK=1|NODE_RANK=0|MASTER_ADDR=127.0.0.1|ALL=1)$/; n += 10 * /^OWN=/ } END { exit n != 6 }' "$OUT"
+    on { n += /^(RANK=1|WORLD_SIZE=2|LOCAL_RANK=1|NODE_RANK=0|MASTER_ADDR=127.0.0.1|ALL=1|HN_ROLE=infer|HN_JOB_RANK=27)$/
+    n += 10 * /^OWN=/ } END { exit n != 8 }' "$OUT"
 ok 'and so does another' awk '/^# rank 9 on gpu002, role trainer, rank 9 of its world$/ { on = 1 }
     on { n += /^(RANK=9|WORLD_SIZE=24|NODE_RANK=1|MASTER_ADDR=.address of gpu001.|ALL=1|OWN=1)$/ } END { exit n != 6 }' "$OUT"
 

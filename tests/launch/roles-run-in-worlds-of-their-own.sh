@@ -31,6 +31,14 @@ exits 'a rank of the second role fails' 3
 verdict_has 'role and rank are named' 'failed after' 'role b, rank 1 on 127.0.0.1 exited with code 3'
 has 'and its number in the job' "$ERR" 'role b, rank 1 (rank 3 of the job)'
 
+# A program that starts ranks of its own listens on MASTER_PORT; the store of another role stays.
+bind='import os, socket; socket.create_server(("127.0.0.1", int(os.environ["MASTER_PORT"]))); print("bound", os.environ["NODE_RANK"], "RANK" in os.environ)'
+hn "${hosts[@]}" --role a --nodes 1 -n 2 sh -c 'echo $WORLD_SIZE' : --role t --nodes 1 --per-node /usr/bin/python3 -c "$bind"
+exits 'a role with one process on each node' 0
+is 'has the port for itself' "$(sort "$OUT")" 'a:0 | 2
+a:1 | 2
+t:0 | bound 0 False'
+
 # A rank that has ended leaves its node to ranks of other roles.
 hn "${hosts[@]}" --label none --role a -n 1 true : --role b --on a sh -c 'sleep 0.5; echo late'
 exits 'a role that ends at once' 0

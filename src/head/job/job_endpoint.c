@@ -26,6 +26,7 @@
 #include "head/job/job.h"
 #include "head/job/job_owners.h"
 #include "head/job/job_ports.h"
+#include "head/options/program_options.h"
 
 enum {
         PROBE_MS = 10000, /* for an address to answer */
@@ -56,6 +57,14 @@ struct endpoint_setup {
 static bool hosts_ranks(const struct endpoint_setup *s, size_t node)
 {
         return plan_has_world(s->attempt->plan, node, s->world);
+}
+
+static bool is_per_node(const struct endpoint_setup *s)
+{
+        const struct plan *plan = s->attempt->plan;
+        int program = plan->ranks[plan->worlds[s->world].first].program;
+
+        return options_is_per_node(s->cluster->options, (size_t)program);
 }
 
 static int count_nodes(const struct endpoint_setup *s)
@@ -402,7 +411,8 @@ enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *pla
         s->kept_promise = d->first + 1;
         token_make(d->token, ENDPOINT_TOKEN);
         d->timeout_ms = MAX(o->connect_timeout_ms, PROBE_MS);
-        d->mode = o->store_listen;
+        /* The port belongs to the program, which starts ranks of its own. */
+        d->mode = is_per_node(s) ? STORE_LISTEN_NONE : o->store_listen;
         if (d->mode == STORE_LISTEN_NETWORK && count_nodes(s) == 1)
                 d->mode = STORE_LISTEN_LOOPBACK;
         d->nodes = xcalloc(s->cluster->n_nodes, sizeof(*d->nodes));
@@ -436,7 +446,7 @@ static const char *interface_of_node(const struct endpoint_setup *s, size_t node
 {
         const struct job_endpoint *d = &s->result;
 
-        if (d->mode == STORE_LISTEN_NONE && !s->cluster->options->plan.per_node)
+        if (d->mode == STORE_LISTEN_NONE && !is_per_node(s))
                 return "";
         if (count_nodes(s) == 1)
                 return "lo";
@@ -468,7 +478,7 @@ void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launc
         bool loopback = d->mode == STORE_LISTEN_LOOPBACK;
 
         m->agent_store = d->mode != STORE_LISTEN_NONE;
-        m->per_node = s->cluster->options->plan.per_node;
+        m->per_node = is_per_node(s);
         m->master_port = loopback ? d->nodes[node].endpoint_opened->port : d->port;
         snprintf(m->master_addr, sizeof(m->master_addr), "%s",
                  loopback ? "127.0.0.1" : d->candidates.v[d->chosen].addr);

@@ -240,10 +240,13 @@ static void create_stores(struct job *j)
 /* Nodes count by node rank here, as ranks know them. */
 static void fill_mpi(const struct job *j, const struct plan_world *world, struct mpi_order *m)
 {
+        const struct options *o = j->config.options;
         const struct plan *plan = j->attempt.plan;
         uint32_t *nodes;
 
-        m->kind = (uint8_t)j->config.options->mpi;
+        m->kind = options_is_per_node(o, (size_t)plan->ranks[world->first].program)
+                          ? MPI_NONE
+                          : (uint8_t)o->mpi;
         if (m->kind == MPI_NONE)
                 return;
         nodes = xcalloc((size_t)world->size, sizeof(*nodes));
@@ -294,24 +297,13 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         fill_programs(o, l, m);
 }
 
-/* Counts the worlds of the same role before this one. */
-static uint32_t count_earlier_worlds(const struct plan *plan, uint32_t world)
-{
-        int program = plan->ranks[plan->worlds[world].first].program;
-        uint32_t n = 0;
-
-        for (uint32_t i = 0; i < world; i++)
-                n += plan->ranks[plan->worlds[i].first].program == program;
-        return n;
-}
-
 static void fill_world(const struct job *j, uint32_t number, struct launch_order *m)
 {
         const struct plan *plan = j->attempt.plan;
         const struct plan_world *world = &plan->worlds[number];
 
         m->world.number = number;
-        m->world.index = count_earlier_worlds(plan, number);
+        m->world.index = plan_count_replicas(plan, number);
         m->world.first = (uint32_t)world->first;
         m->world_size = (uint32_t)world->size;
         m->num_nodes = (uint32_t)world->num_nodes;
@@ -326,11 +318,6 @@ static void drop_world(struct launch_order *m)
         launch_compat_finish(&m->compat);
         free(m->first_node.ports);
         m->first_node = (struct launch_first_node){ .n_ports = 0 };
-}
-
-static bool is_per_node(const struct options *o, const struct launch_order *m)
-{
-        return o->first ? options_role(o, m->ranks[0].program)->plan.per_node : o->plan.per_node;
 }
 
 /* Lists the ranks of the world that the node has. */
@@ -377,7 +364,6 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
         m->keep_dumps = l->output.dir;
         fill_ranks(j->attempt.plan, p, m);
-        m->per_node = is_per_node(j->config.options, m);
         /* A node connected after job_sample() has not got this order yet. */
         if (j->orders.samples_ms)
                 number_encode(&n->out, MSG_SAMPLE, j->orders.samples_ms);

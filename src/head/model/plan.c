@@ -541,6 +541,16 @@ const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAM
         return to;
 }
 
+uint32_t plan_count_replicas(const struct plan *p, size_t world)
+{
+        int program = p->ranks[p->worlds[world].first].program;
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < world; i++)
+                n += p->ranks[p->worlds[i].first].program == program;
+        return n;
+}
+
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world)
 {
         const struct plan_node *n = &p->nodes[node];

@@ -127,6 +127,8 @@ void plan_leave_out(struct plan *p, size_t node);
  * number in its world. Returns @to. */
 enum { PLAN_RANK_NAME_MAX = 128 };
 const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAME_MAX]);
+/* Counts the worlds of the same role before this one. */
+uint32_t plan_count_replicas(const struct plan *p, size_t world);
 /* Whether ranks of the world are on the node. */
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world);
 void plan_finish(struct plan *p);

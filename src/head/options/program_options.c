@@ -144,6 +144,11 @@ const struct plan_role *options_role(const struct options *o, size_t i)
         return &options_program(o, i)->role;
 }
 
+bool options_is_per_node(const struct options *o, size_t i)
+{
+        return o->first ? options_role(o, i)->plan.per_node : o->plan.per_node;
+}
+
 const struct strv *options_argv(const struct options *o, size_t i)
 {
         return i ? &o->more[i - 1].argv : &o->argv;
@@ -154,7 +159,7 @@ void options_fill_program(const struct options *o, size_t i, struct launch_progr
         strv_copy(&p->argv, options_argv(o, i));
         p->cwd = xstrdup("");
         p->role = xstrdup(o->first ? options_role(o, i)->name : "");
-        p->arguments.subst = o->subst || (o->first && options_role(o, i)->plan.per_node);
+        p->arguments.subst = o->subst || (o->first && options_is_per_node(o, i));
         strv_copy(&p->arguments.wrap, &o->wrap);
         if (o->local_rank_arg)
                 snprintf(p->arguments.local_rank, sizeof(p->arguments.local_rank), "%s",

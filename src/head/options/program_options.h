@@ -53,6 +53,8 @@ struct program_options *options_program(const struct options *o, size_t i);
 size_t options_count_roles(const struct options *o);
 /* Returns role @i, lent. */
 const struct plan_role *options_role(const struct options *o, size_t i);
+/* Whether the processes of program @i start ranks of their own, one on each node (--per-node). */
+bool options_is_per_node(const struct options *o, size_t i);
 /* Returns the words of program @i, 0 = the first; lent. */
 const struct strv *options_argv(const struct options *o, size_t i);
 /* Fills @p, which is zeroed: copies of the words of program @i, and how arguments are changed. */

@@ -68,8 +68,10 @@ static void fill_launch(const struct plan_view *v, const struct plan_rank *rank,
                                     .gpu_visibility_own = v->o->gpu_visibility_own,
                                     .set_visible = n->gpus_are_subset,
                                     .mpi.kind = (uint8_t)v->o->mpi };
-        l->per_node = v->o->first ? options_role(v->o, (size_t)rank->program)->plan.per_node
-                                  : v->o->plan.per_node;
+        l->per_node = options_is_per_node(v->o, (size_t)rank->program);
+        l->world = (struct launch_world){ .number = (uint32_t)rank->world,
+                                          .first = (uint32_t)w->first,
+                                          .index = plan_count_replicas(v->p, (size_t)rank->world) };
         l->agent_store = v->o->store_listen != STORE_LISTEN_NONE && !(v->o->first && l->per_node);
         if (v->o->first && l->per_node)
                 l->mpi.kind = MPI_NONE;
