@@ -245,11 +245,13 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         return 0;
 }
 
-/* Tells whether the order has ranks, and a program for each. */
+/* Tells whether the order has ranks, each of its world and with a program. */
 static bool is_order_complete(const struct launch_order *l)
 {
+        if (l->world_size > UINT32_MAX - l->world.first)
+                return false;
         for (uint32_t i = 0; i < l->n_ranks; i++)
-                if (l->ranks[i].program >= l->n_programs ||
+                if (l->ranks[i].rank >= l->world_size || l->ranks[i].program >= l->n_programs ||
                     !l->programs[l->ranks[i].program].argv.n)
                         return false;
         return l->n_ranks;
@@ -267,7 +269,9 @@ static void on_launch(void *agent, const struct frame *f)
         if (r == 0 && !node_attempt_may_start(a->attempt, &l))
                 r = err_set(&err, EBUSY, "ranks are already running on this node");
         if (r == 0 && !is_order_complete(&l))
-                r = err_set(&err, EINVAL, "an order without ranks or without a program");
+                r = err_set(
+                        &err, EINVAL,
+                        "an order without ranks or without a program, or with ranks of no world");
         if (r == 0)
                 r = make_job_dir(a, &err);
         if (r == 0)

@@ -149,7 +149,7 @@ class Agent:
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
                "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 0}
         get.update(more)
-        body = _bytes(run_id)
+        body = _bytes(run_id) + struct.pack("<3I", 0, 0, 0)  # world 0
         body += struct.pack("<6IBB", get["world"], get["nodes"], get["restart"],
                             get["max_restarts"], get["grace"], window, contain, own)
         body += _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
@@ -158,7 +158,7 @@ class Agent:
         body += _bytes(first_node) + struct.pack("<I", len(ports))
         body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)
         body += struct.pack("<BI", 1, 0)  # no MPI
-        body += struct.pack("<I", 1) + _list(argv) + _list([]) + _bytes("")  # one program
+        body += struct.pack("<I", 1) + _list(argv) + _list([]) + _bytes("") + _bytes("")  # one program
         body += struct.pack("<B", subst) + _bytes(local_rank) + _list([])  # no --wrap
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])

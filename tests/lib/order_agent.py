@@ -20,7 +20,7 @@ from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LA
 from waiting import wait_for
 
 STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER CHUNK")
-LOOK, INSPECT, PULL, TUNNEL = message_numbers("LOOK INSPECT PULL TUNNEL")
+LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED")
 REPLY, EVENT = 128, 129
 MARK = "ORDER_MARK"
 
@@ -56,8 +56,10 @@ class Order:
 
     def common(self):
         r = self.r
-        return COMMON, (text("order") + u32(r.choice([1, 2, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
+        world = r.choice([(0, 0), (0, 0), (0, 0), (1, 2), (2, 4), (1, 1)])  # its number, and that of its rank 0
+        return COMMON, (text("order") + u32(*world, 0) + u32(r.choice([1, 2, 4, 4, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
                         bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
+                        u32(self.r.choice([2**32 - 1] * 5 + [0]), 24, 80) + text("xterm") +
                         r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]) +
                         r.choice([text("") + u32(0), text("::1") + u32(1) + text("jax") + u32(r.choice([1, 65535]))]) +
                         r.choice(MPI) +
@@ -65,14 +67,14 @@ class Order:
 
     def programs(self, n):
         r = self.r
-        return u32(n) + b"".join(texts(r.choice(PROGRAMS)) + texts(r.choice([[], ["B=2"]])) + text(r.choice(["", "", "/", "/nowhere"])) +
+        return u32(n) + b"".join(texts(r.choice(PROGRAMS)) + texts(r.choice([[], ["B=2"]])) + text(r.choice(["", "", "/", "/nowhere"])) + text(r.choice(["", "role"])) +
                                  bytes([r.randrange(2)]) + text(r.choice(["", "--local_rank"])) +
                                  texts(r.choice([[], [], ["env", "A={rank}"]])) for _ in range(n))
 
     def launch(self):
         r = self.r
         body = u32(0) + text(r.choice(["127.0.0.1", "::1", "", "n0"])) + u32(29500, r.choice([0, 60000]))
-        body += bytes([r.randrange(8)]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + texts(r.choice([[], [""], ["./x"]]))
+        body += bytes([r.randrange(32)]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + texts(r.choice([[], [""], ["./x"]]))
         ranks = r.choice([[], [0], [0, 1], [1], [0, 0], [3, 2, 1, 0]])
         return LAUNCH, body + u32(len(ranks)) + b"".join(u32(k, i, r.choice([0, 0, 0, 0, 1, 2**32 - 1]), 0) for i, k in enumerate(ranks))
 
@@ -92,7 +94,7 @@ class Order:
         return PING, struct.pack("<QQ", self.r.choice([0, 1, 2**63, 2**64 - 1]), 0)
 
     def endpoint(self):
-        return ENDPOINT, (bytes([self.r.choice([LOOPBACK, NETWORK])]) + text("t" * 32) + u32(self.r.choice([0, 10])) +
+        return ENDPOINT, (bytes([self.r.choice([LOOPBACK, NETWORK])]) + text("t" * 32) + u32(self.r.choice([0, 10])) + bytes([0]) +
                           texts(["127.0.0.1"]))
 
     def ports(self):
@@ -153,12 +155,15 @@ class Order:
                        struct.pack("<q", self.r.choice([0, 1, -1, 2**63 - 1])) + u32(0) +
                        self.r.choice([u32(0), u32(1, 0)]) + text("") + text(self.r.choice(["", "value"])))
 
+    def world(self):
+        return WORLD, u32(self.r.choice([0, 1, 1, 2, 4095, 4096])) + frame(*self.any())
+
     def nonsense(self):
         return self.r.choice([0, 1, 5, 9, 11, 13, 14, 20, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
 
     def any(self):
         names = ["common", "launch", "launch", "launch", "signal", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
-                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "nonsense"]
+                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "world", "nonsense"]
         return getattr(self, self.r.choice(names))()
 
 
@@ -175,8 +180,21 @@ def marked(mark):
     return found
 
 
+def count(kind, said):
+    """How many frames of a kind stand behind the greeting."""
+    n, at = 0, len(MAGIC)
+    while at + 5 <= len(said):
+        length, found = struct.unpack_from("<IB", said, at)
+        n, at = n + (found == kind), at + 4 + length
+    return n
+
+
+started = 0  # ranks of all sequences
+
+
 def play(seed, folder):
     """The reasons why the sequence @seed is not well."""
+    global started
     r, mark = random.Random(seed), "%d.%d" % (os.getpid(), seed)
     env = dict(os.environ, XDG_RUNTIME_DIR=folder, XDG_CACHE_HOME=os.path.join(folder, "cache"), HOME=folder,
                **{MARK: mark})
@@ -211,6 +229,7 @@ def play(seed, folder):
         for pid in marked(mark):
             os.kill(pid, signal.SIGKILL)
         reader.join()
+        started += count(STARTED, said[0])
         if not said[0].startswith(MAGIC) and not ended:
             reasons.append("no greeting")
         err.seek(0)
@@ -241,7 +260,9 @@ def main(first, last):
         w.start()
     for w in workers:
         w.join()
-    return bad
+    if not started:
+        print("# no order was understood: no rank has started")
+    return bad or not started
 
 
 if __name__ == "__main__":

@@ -311,7 +311,7 @@ bool node_attempt_is_idle(const struct node_attempt *t)
 bool node_attempt_may_start(const struct node_attempt *t, const struct launch_order *l)
 {
         for (size_t i = 0; i < t->groups.n; i++)
-                if (rank_world_has(t->groups.v[i], l->world.first))
+                if (rank_world_overlaps(t->groups.v[i], l->world.first, l->world_size))
                         return false;
         return t->phase < TERMINATING || t->phase == DRAINING;
 }

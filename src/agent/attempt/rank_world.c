@@ -47,6 +47,11 @@ bool rank_world_has(const struct rank_world *w, uint32_t rank)
         return rank >= w->first && rank - w->first < w->size;
 }
 
+bool rank_world_overlaps(const struct rank_world *w, uint32_t first, uint32_t n)
+{
+        return first < w->first + w->size && w->first < first + n;
+}
+
 enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank)
 {
         if (w->pmi)

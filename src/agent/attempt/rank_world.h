@@ -44,6 +44,8 @@ struct rank_world *rank_world_create(struct node_attempt *t, struct store_access
                                      struct error *err);
 void rank_world_destroy(struct rank_world *w); /* NULL is fine */
 bool rank_world_has(const struct rank_world *w, uint32_t rank);
+/* Whether one of @n ranks from @first on belongs to the world. */
+bool rank_world_overlaps(const struct rank_world *w, uint32_t first, uint32_t n);
 
 /* What a rank that has ended did with MPI. */
 enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank);
