@@ -348,6 +348,10 @@ static bool load_ranks(struct attach *a, const json_t *record)
                                                                        .node = (int)i };
                 }
         }
+        /* Roles are not recorded: ranks have their numbers in the job. */
+        a->plan.n_worlds = 1;
+        a->plan.worlds = xcalloc(1, sizeof(*a->plan.worlds));
+        plan_count_worlds(&a->plan);
         return a->plan.n_nodes;
 }
 
