@@ -244,6 +244,8 @@ bool job_still_hangs(struct job *j, bool tell);
 void job_blame(struct job *j, const struct why_finding *f);
 /* Follows it: emits EVENT_HANG, and ends the attempt as --on-hang says. */
 void job_hangs(struct job *j);
+/* Ranks were ordered to dump (@on), or the look is over: output in between is no sign of life. */
+void job_dumping(struct job *j, bool on);
 /* Returns for how long the ranks have shown no sign of life in a hang that was found, in
  * milliseconds; 0 = no hang stands. */
 int64_t job_hang_ms(const struct job *j);

@@ -83,6 +83,11 @@ bool job_still_hangs(struct job *j, bool tell)
         return job_status_hangs(j->status, tell);
 }
 
+void job_dumping(struct job *j, bool on)
+{
+        job_status_dumping(j->status, on);
+}
+
 int64_t job_hang_ms(const struct job *j)
 {
         return job_status_hang_ms(j->status);

@@ -443,7 +443,12 @@ void job_status_launched(struct job_status *s)
 
 void job_status_output(struct job_status *s)
 {
-        hang_watch_alive(&s->hang);
+        hang_watch_output(&s->hang);
+}
+
+void job_status_dumping(struct job_status *s, bool on)
+{
+        s->hang.dumping = on;
 }
 
 bool job_status_still_hangs(const struct job_status *s)

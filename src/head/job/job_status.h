@@ -40,6 +40,9 @@ void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t 
 void job_status_ask(struct job_status *s);
 /* A look has found a hang; @tell: one that config.why.quiet() has begun. False: a rank has done
  * something meanwhile, the ranks do not run, or the hang is told already. */
+/* Ranks were ordered to dump, or the look is over: PyTorch writes lines about a dump, which are no
+ * signs of life. */
+void job_status_dumping(struct job_status *s, bool on);
 bool job_status_hangs(struct job_status *s, bool tell);
 /* Whether the hang that was found last goes on. */
 bool job_status_still_hangs(const struct job_status *s);

@@ -175,6 +175,8 @@ static void answer_why(struct look *w, bool last)
                 hang_asked(w->r, &f);
         if (last && w->last)
                 hang_last(w->r, &f, answer);
+        if (last)
+                job_dumping(w->r->job, false);
         why_finding_finish(&f);
         tell_why(w, answer, last);
 }

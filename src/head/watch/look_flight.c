@@ -63,6 +63,7 @@ void look_flight_begin(struct look_flight *f, const struct run_view *r, uint32_t
                 f->asked[i] = job_inspect(r->job, i, &o);
                 f->n_asked += f->asked[i];
         }
+        job_dumping(r->job, f->n_asked > 0);
 }
 
 static void add_flight_problem(struct look_flight *f, const struct dump *m)

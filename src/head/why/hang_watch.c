@@ -11,6 +11,11 @@ void hang_watch_alive(struct hang_watch *w)
         w->alive = true;
 }
 
+void hang_watch_output(struct hang_watch *w)
+{
+        w->alive |= !w->dumping;
+}
+
 /* Begins anew if there was a sign of life. */
 static void note_signs(struct hang_watch *w, int64_t now_ms, uint64_t met)
 {

@@ -18,6 +18,7 @@ struct hang_watch {
         int64_t alive_ms; /* clock of the last sign of life, as of the last hang_watch_due() */
         uint64_t met;     /* store_met() then */
         bool alive;       /* there was a sign since */
+        bool dumping;     /* ranks were ordered to dump, and may write of it */
         bool looking;     /* a look was due, or asked for, since the last sign */
         bool found;       /* a look has found a hang since the last sign */
         bool told;        /* a hang was told since the last sign */
@@ -25,6 +26,8 @@ struct hang_watch {
 
 void hang_watch_begin(struct hang_watch *w, int64_t after_ms, int64_t now_ms);
 void hang_watch_alive(struct hang_watch *w);
+/* Output of a rank: a sign of life, unless the ranks are dumping. */
+void hang_watch_output(struct hang_watch *w);
 /* Called every so often: whether a look is due. @met never falls. */
 bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met);
 /* A look that a user has asked for begins. */

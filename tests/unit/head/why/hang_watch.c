@@ -52,6 +52,21 @@ TEST(a_hang_is_told_once)
         assert_true(hang_watch_found(&w, 0, true));
 }
 
+TEST(words_about_an_ordered_dump_are_no_life)
+{
+        struct hang_watch w;
+
+        hang_watch_begin(&w, 100, 1000);
+        assert_true(hang_watch_due(&w, 1100, 0));
+        w.dumping = true;
+        hang_watch_output(&w);
+        assert_false(hang_watch_due(&w, 1150, 0));
+        assert_true(hang_watch_found(&w, 0, true));
+        w.dumping = false;
+        hang_watch_output(&w);
+        assert_false(hang_watch_stands(&w, 0));
+}
+
 TEST(a_look_that_was_asked_for_finds_and_tells_nothing)
 {
         struct hang_watch w;
