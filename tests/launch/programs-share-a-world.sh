@@ -55,5 +55,6 @@ exits 'no slot is left for the first' 69
 has 'it is told' "$ERR" 'error[HN301]: no slot is left for `true`'
 
 hn --local --log-dir "$TMP/records" -n 1 true : -n 1 -x SECRET=word sh -c 'exit 3' >/dev/null
-lacks 'records have no value of -x' "$TMP/records/run.json" word
+has 'records have the line' "$TMP/records/latest/run.json" '"SECRET"'
+lacks 'records have no value of -x' "$TMP/records/latest/run.json" word
 done_testing

@@ -44,6 +44,11 @@ hn "${hosts[@]}" --label none --role a -n 1 true : --role b --on a sh -c 'sleep 
 exits 'a role that ends at once' 0
 is 'does not end another one on its node' "$(cat "$OUT")" late
 
+hn --log-dir "$TMP/records" "${hosts[@]}" --role a --nodes 1 -x SECRET=word true : --role=b -x OTHER=word true
+is 'records have the whole line of the roles' "$(python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))["argv"])' "$TMP/records/latest/run.json")" \
+    '--role a --nodes 1 -x SECRET true : --role=b -x OTHER true'
+lacks 'without values of -x' "$TMP/records/latest/run.json" word
+
 if /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
     meet='import torch.distributed as d
 d.init_process_group("gloo"); d.barrier(); print(d.get_rank(), d.get_world_size()); d.destroy_process_group()'

@@ -45,6 +45,7 @@ struct line {
         bool *ignored;                   /* by position in option_foreigns */
         bool verbatim;                   /* -- stands in front of the program */
         struct program_options *program; /* behind a colon; NULL = the first */
+        size_t first_role;               /* place of the first --role */
 };
 
 /* ---- words ---- */
@@ -357,8 +358,12 @@ static int begin_role(struct line *l, const struct option_def *def, const char *
                           "the option belongs to a role: write it behind --role NAME");
                 return -EINVAL;
         }
-        if (!o->first)
+        if (!o->first) {
+                bool apart = value == l->args.v[l->next - 1]; /* from --role */
+
                 o->first = xcalloc(1, sizeof(*o->first));
+                l->first_role = l->next - 1 - apart;
+        }
         return 0;
 }
 
@@ -608,7 +613,7 @@ static int read_program_words(struct line *l)
 {
         bool starts = l->o->command == COMMAND_RUN || l->o->command == COMMAND_PLAN;
         const struct strv *args = &l->args;
-        size_t first = l->next;
+        size_t first = l->o->first ? l->first_role : l->next;
 
         while (l->next < args->n) {
                 const char *word = args->v[l->next++];

@@ -185,7 +185,8 @@ struct options {
         struct program_options *first; /* of argv, in a line with --role; else NULL */
         int first_np;     /* ranks of argv when there are others, as program_options.np */
         struct strv line; /* the whole command line without the first word */
-        size_t line_argv; /* how many words at its end are the programs and their arguments */
+        size_t line_argv; /* how many words at its end are programs, their arguments, and options
+                             between */
 };
 
 /* Reads configuration and command line, and checks that the command has its hosts and its program

@@ -107,7 +107,7 @@ bool program_options_is_env_word(const struct options *o, size_t word)
         for (size_t i = 0; i < o->n_more; i++)
                 if (intlist_has(&o->more[i].env_words, (int)word))
                         return true;
-        return false;
+        return o->first && intlist_has(&o->first->env_words, (int)word);
 }
 
 static void finish_program(struct program_options *p)
