@@ -169,8 +169,11 @@ static struct merged_name *find_merged_name(struct merged_name *names, const cha
 
 void strv_env_merge(struct strv *s, const struct strv *pairs)
 {
-        struct merged_name *pool = xcalloc(pairs->n, sizeof(*pool)), *names = NULL, *m;
+        struct merged_name *pool, *names = NULL, *m;
 
+        if (!pairs->n)
+                return;
+        pool = xcalloc(pairs->n, sizeof(*pool));
         for (size_t i = 0; i < pairs->n; i++) {
                 const char *pair = pairs->v[i];
                 size_t len = strcspn(pair, "=");

@@ -11,6 +11,7 @@
 #include "wire/msg.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "wire/msg_private.h"
 
@@ -257,7 +258,10 @@ void launch_order_drop_programs(struct launch_order *m)
 
 void launch_order_world_name(const struct launch_order *m, char to[WORLD_NAME_MAX])
 {
-        snprintf(to, WORLD_NAME_MAX, m->world.number ? "%s-%u" : "%s", m->run_id, m->world.number);
+        if (m->world.number)
+                snprintf(to, WORLD_NAME_MAX, "%s-%u", m->run_id, m->world.number);
+        else
+                memcpy(to, m->run_id, sizeof(m->run_id));
 }
 
 void launch_compat_finish(struct launch_compat *m)

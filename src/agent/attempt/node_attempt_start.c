@@ -220,7 +220,8 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
 static struct rank_world *open_world(struct node_attempt *t, const struct launch_order *l,
                                      struct store_access *store, struct error *err)
 {
-        struct rank_world *g = rank_world_create(t, store, t->deps.dir->path, l, err);
+        struct rank_world *g =
+                rank_world_create(t, store, t->deps.dir->path, t->deps.dir->store, l, err);
 
         if (!g || l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return g;

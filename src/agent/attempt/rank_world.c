@@ -12,8 +12,8 @@
 #include "base/memory.h"
 
 struct rank_world *rank_world_create(struct node_attempt *t, struct store_access *store,
-                                     const char *dir, const struct launch_order *l,
-                                     struct error *err)
+                                     const char *dir, const char *store_path,
+                                     const struct launch_order *l, struct error *err)
 {
         struct rank_world *w = xcalloc(1, sizeof(*w));
         uint32_t number = l->world.number;
@@ -23,7 +23,7 @@ struct rank_world *rank_world_create(struct node_attempt *t, struct store_access
         };
         /* World 0 has the names of a job without roles. */
         w->folder = number ? xasprintf("%s/world-%u", dir, number) : xstrdup(dir);
-        w->socket = number ? xasprintf("%s/store-%u", dir, number) : xasprintf("%s/store", dir);
+        w->socket = number ? xasprintf("%s-%u", store_path, number) : xstrdup(store_path);
         if (!number || mkdir(w->folder, 0700) == 0 || errno == EEXIST)
                 return w;
         err_set(err, errno, "cannot make the folder %s: %s", w->folder, strerror(errno));

@@ -38,10 +38,11 @@ struct rank_world {
         struct pmix_wait pmix;
 };
 
-/* Creates the world of @l in the folder of the job, @dir. NULL with @err. */
+/* Creates the world of @l in the folder of the job, @dir; @store_path: the socket of world 0. NULL
+ * with @err. */
 struct rank_world *rank_world_create(struct node_attempt *t, struct store_access *store,
-                                     const char *dir, const struct launch_order *l,
-                                     struct error *err);
+                                     const char *dir, const char *store_path,
+                                     const struct launch_order *l, struct error *err);
 void rank_world_destroy(struct rank_world *w); /* NULL is fine */
 bool rank_world_has(const struct rank_world *w, uint32_t rank);
 /* Whether one of @n ranks from @first on belongs to the world. */

@@ -391,10 +391,14 @@ static bool is_same_cause(const struct cause *a, const struct cause *b)
 static void put_last_step(json_t *j, const struct rank_board *ranks)
 {
         const struct rank_board_steps s = rank_board_steps(ranks);
+        int64_t least = s.most; /* that of the board is of ranks that live */
 
         if (!s.told)
                 return;
-        json_object_set_new(j, "step", json_integer((json_int_t)s.least));
+        for (int i = 0; i < ranks->n; i++)
+                if (ranks->rows[i].step >= 0)
+                        least = MIN(least, ranks->rows[i].step);
+        json_object_set_new(j, "step", json_integer((json_int_t)least));
         json_object_set_new(j, "total", s.total ? json_integer((json_int_t)s.total) : json_null());
 }
 
