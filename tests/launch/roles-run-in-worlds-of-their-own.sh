@@ -39,6 +39,11 @@ is 'has the port for itself' "$(sort "$OUT")" 'a:0 | 2
 a:1 | 2
 t:0 | bound 0 False'
 
+hn -w localhost:1,no-such-host.invalid:1 --role a --nodes 1 true : --role b --nodes 1 true
+exits 'a host that does not exist' 68
+has 'is named' "$ERR" 'error[HN201]: no-such-host.invalid cannot be reached'
+has 'another host could take the place' "$ERR" '= help: --spares N keeps N hosts to replace nodes that fail'
+
 # A rank that has ended leaves its node to ranks of other roles.
 hn "${hosts[@]}" --label none --role a -n 1 true : --role b --on a sh -c 'sleep 0.5; echo late'
 exits 'a role that ends at once' 0

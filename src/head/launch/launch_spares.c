@@ -479,7 +479,7 @@ static void help_with_replacing(const struct launch *l, struct diag *d)
         }
         if (d->id != HN_UNREACHABLE || l->o.dial_in || !failed || failed == working)
                 return;
-        if (l->o.plan.np)
+        if (l->o.plan.np || l->o.first) /* a job of roles needs all its nodes */
                 diag_help(d, "--spares N keeps N hosts to replace nodes that fail");
         else
                 diag_help(d,
