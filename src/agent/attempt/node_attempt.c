@@ -313,7 +313,7 @@ bool node_attempt_may_start(const struct node_attempt *t, const struct launch_or
         for (size_t i = 0; i < t->groups.n; i++)
                 if (rank_world_overlaps(t->groups.v[i], l->world.first, l->world_size))
                         return false;
-        return t->phase < TERMINATING || t->phase == DRAINING;
+        return t->phase == IDLE || (t->phase == RUNNING && t->groups.more);
 }
 
 bool node_attempt_has_gpus(const struct node_attempt *t)

@@ -427,7 +427,6 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l, struct s
         }
         if (t->phase == IDLE)
                 begin_first_order(t, l);
-        uv_timer_stop(&t->timers.grace);
         t->phase = RUNNING;
         t->groups.more = l->more_orders;
         free(t->cwd);
