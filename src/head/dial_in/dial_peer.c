@@ -246,7 +246,7 @@ static void on_peer_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *ret)
         *ret = uv_buf_init(mem, mem ? DIAL_READ_SIZE : 0);
 }
 
-/* Bytes of the peer. The greeting has a fixed size and room of its own, so a stranger costs no
+/* Bytes of the peer. The greeting has a fixed size and room of its own, so an unknown peer costs no
  * other memory. */
 static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf UNUSED)
 {

@@ -430,7 +430,7 @@ static void on_call_writable(struct dial_peer *p)
                 l->cb->writable(l->ctx);
 }
 
-/* The connection is gone: of a stranger another rejected connection, of a node the loss of the
+/* The connection is gone: of an unknown peer another rejected connection, of a node the loss of the
  * link. */
 static void on_call_broken(struct dial_peer *p, enum dial_peer_fault fault, const char *text)
 {
