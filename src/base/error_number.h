@@ -150,6 +150,7 @@ enum error_number {
         HN_BAD_PORT_NAME = 411,
         HN_OTHER_STORE = 412,
         HN_NO_PLACEHOLDER = 413,
+        HN_ROLE_REFERENCE = 414,
         /* ranks */
         HN_RANK_SIGNALED = 501,
         HN_RANK_EXITED = 502,

@@ -707,6 +707,13 @@ const struct error_id error_ids[] = {
           "a word in braces is no place-holder of --subst (warning)",
           "The word is close to the name of a place-holder, or is one of another launcher. It stays as it is.",
           "Use the name in the message. The number of ranks is WORLD_SIZE in the environment of each rank." },
+        { HN_ROLE_REFERENCE,
+          "a reference to a role cannot be replaced",
+          "{ROLE.addr}, {ROLE.hosts}, {ROLE.port:NAME}, {ROLE.urls:NAME} and {ROLE.each:TEXT} are addresses and ports "
+          "of a role. The job has no role of this name, the word behind the dot is none of these, or the brace has no "
+          "end. A caret marks the place.",
+          "Correct the name. A backslash in front keeps the text as it is: \\{ROLE.addr}; so does a $, as in "
+          "${ROLE.addr}." },
         { HN_RANK_SIGNALED,
           "a rank was killed by a signal",
           "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "
