@@ -398,6 +398,7 @@ static const struct {
 } orders[256] = {
         [MSG_LAUNCH] = OF_AGENT(on_launch),
         [MSG_SIGNAL] = OF_AGENT(on_signal),
+        [MSG_SIGNAL_RANKS] = OF(attempt, node_attempt_on_signal_ranks),
         [MSG_STOP] = OF(attempt, node_attempt_on_stop),
         [MSG_CREDIT] = OF(attempt, node_attempt_on_credit),
         [MSG_STDIN] = OF(attempt, node_attempt_on_stdin),

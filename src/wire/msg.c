@@ -360,6 +360,14 @@ static void code_credit(struct codec *c, struct credit *m)
         codec_u32(c, &m->bytes);
 }
 
+static void code_ranks_signal(struct codec *c, struct ranks_signal *m)
+{
+        codec_u32(c, &m->signo);
+        codec_u32(c, &m->first);
+        codec_u32(c, &m->n);
+        codec_u8(c, &m->ends);
+}
+
 static void code_ping(struct codec *c, struct ping *m)
 {
         codec_u64(c, &m->head_ns);
@@ -381,6 +389,7 @@ DEFINE_PLAIN_MESSAGE(output, MSG_OUTPUT)
 DEFINE_PLAIN_MESSAGE(dump, MSG_DUMP)
 DEFINE_PLAIN_MESSAGE(nccl_report, MSG_NCCL)
 DEFINE_PLAIN_MESSAGE(credit, MSG_CREDIT)
+DEFINE_PLAIN_MESSAGE(ranks_signal, MSG_SIGNAL_RANKS)
 DEFINE_PLAIN_MESSAGE(logline, MSG_LOG)
 DEFINE_DECODE(ping)
 

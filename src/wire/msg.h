@@ -315,6 +315,11 @@ struct credit {
         uint8_t stream;
         uint32_t bytes;
 };
+/* A signal for the ranks @first to @first + @n - 1 of the job. */
+struct ranks_signal {
+        uint32_t signo, first, n;
+        uint8_t ends; /* an order to end: these ranks count as stopped */
+};
 struct ping {
         uint64_t head_ns;  /* echoed; 0 = the head suspends on purpose: ignore its silence */
         uint64_t agent_ns; /* filled by the agent in PONG */
@@ -346,6 +351,8 @@ void nccl_report_encode(struct buf *b, const struct nccl_report *m);
 int nccl_report_decode(struct nccl_report *m, const struct frame *f, struct error *err);
 void credit_encode(struct buf *b, const struct credit *m);
 int credit_decode(struct credit *m, const struct frame *f, struct error *err);
+void ranks_signal_encode(struct buf *b, const struct ranks_signal *m);
+int ranks_signal_decode(struct ranks_signal *m, const struct frame *f, struct error *err);
 void ping_encode(struct buf *b, uint8_t type, const struct ping *m); /* PING or PONG */
 int ping_decode(struct ping *m, const struct frame *f, struct error *err);
 void logline_encode(struct buf *b, const struct logline *m);

@@ -39,6 +39,7 @@
         X(SAMPLE, 20, HEAD, NONE)          /* milliseconds between SAMPLEDs, 0 = none */           \
         X(RECORD, 21, HEAD, NONE)          /* send so many pieces of the node's trace */           \
         X(RESIZE, 22, HEAD, NONE)          /* the terminal of a rank has another size */           \
+        X(SIGNAL_RANKS, 23, HEAD, NONE)    /* for some ranks */                                    \
         /* agent -> head */                                                                        \
         X(HELLO, 32, AGENT, NONE)          /* inventory: the first frame, and never again */       \
         X(STARTED, 33, AGENT, RUNNING)     /* a rank runs */                                       \

@@ -31,6 +31,7 @@
 AGAIN(dump)
 AGAIN(nccl_report)
 AGAIN(launch_terminal)
+AGAIN(ranks_signal)
 AGAIN(started)
 AGAIN(refused)
 AGAIN(exited)
@@ -219,6 +220,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_CREDIT] = credit_again,
         [MSG_STDIN] = rank_bytes_again,
         [MSG_RESIZE] = launch_terminal_again,
+        [MSG_SIGNAL_RANKS] = ranks_signal_again,
         [MSG_PING] = ping_again,
         [MSG_HELLO] = hello_again,
         [MSG_STARTED] = started_again,

@@ -150,6 +150,8 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "stdin");
         launch_terminal_encode(b, &(struct launch_terminal){ 1, 24, 80, "" });
         write_message(b, "resize");
+        ranks_signal_encode(b, &(struct ranks_signal){ 15, 0, 2, 1 });
+        write_message(b, "signal-ranks");
         empty_encode(b, MSG_BYE);
         write_message(b, "bye");
         store_encode(b, "opaque", 6);

@@ -16,7 +16,7 @@ import threading
 import time
 
 from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LAUNCH, LOOPBACK, MAGIC, NETWORK, PING,
-                       PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS, message_numbers)
+                       PROBE, SIGNAL, SIGNAL_RANKS, STDIN, STOP, STORE, COMMON, PORTS, message_numbers)
 from waiting import wait_for
 
 STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER CHUNK")
@@ -80,6 +80,9 @@ class Order:
 
     def signal(self):
         return SIGNAL, u32(self.r.choice([0, signal.SIGUSR1, signal.SIGTERM, signal.SIGSTOP, signal.SIGCONT, 64, 65, 1 << 31]))
+
+    def signal_ranks(self):
+        return SIGNAL_RANKS, u32(self.r.choice([0, 15, 19, 18, 64, 65]), self.r.choice([0, 1, 2**32 - 1]), self.number()) + bytes([self.r.randrange(2)])
 
     def stop(self):
         return STOP, u32(self.r.choice([0, 1, 50, 100, 2**32 - 1]))
@@ -162,7 +165,7 @@ class Order:
         return self.r.choice([0, 1, 5, 9, 11, 13, 14, 20, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
 
     def any(self):
-        names = ["common", "launch", "launch", "launch", "signal", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
+        names = ["common", "launch", "launch", "launch", "signal", "signal_ranks", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
                  "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "world", "nonsense"]
         return getattr(self, self.r.choice(names))()
 

@@ -161,6 +161,14 @@ void node_attempt_on_signal(void *attempt, const struct frame *f)
                 uv_timer_stop(&t->timers.grace);
 }
 
+void node_attempt_on_signal_ranks(void *attempt, const struct frame *f)
+{
+        struct ranks_signal m;
+
+        if (ranks_signal_decode(&m, f, NULL) == 0 && m.signo < NSIG)
+                node_attempt_signal_ranks(attempt, &m);
+}
+
 void node_attempt_on_stop(void *attempt, const struct frame *f)
 {
         uint32_t grace_ms;

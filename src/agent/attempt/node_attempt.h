@@ -93,11 +93,13 @@ void node_attempt_reap(struct node_attempt *t);
 
 /*
  * Orders of the head, for @attempt, a struct node_attempt. SIGNAL goes to the program of each rank,
- * else to the rank's process group; with number 0 to none. STATUS_REQUEST is answered with a
+ * else to the rank's process group; with number 0 to none. SIGNAL_RANKS goes to some ranks alike,
+ * as an order to end once. STATUS_REQUEST is answered with a
  * STATUS: a snapshot of the ranks and of their waits, read from /proc in some milliseconds. INSPECT
  * is a closer look at ranks that may hang; the answers follow.
  */
 void node_attempt_on_signal(void *attempt, const struct frame *f);
+void node_attempt_on_signal_ranks(void *attempt, const struct frame *f);
 void node_attempt_on_stop(void *attempt, const struct frame *f);
 void node_attempt_on_credit(void *attempt, const struct frame *f);
 void node_attempt_on_stdin(void *attempt, const struct frame *f);

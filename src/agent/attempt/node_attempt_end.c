@@ -75,7 +75,7 @@ void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int stat
                 .pid = (uint32_t)w->pid,
                 .status = (uint32_t)status,
                 .mono_ns = uv_hrtime(),
-                .stopped = t->phase >= TERMINATING && !w->left,
+                .stopped = (t->phase >= TERMINATING && !w->left) || w->told_to_end,
                 .killed = t->phase == KILLING && !w->left,
         };
 

@@ -95,6 +95,8 @@ void node_attempt_drop_worlds(struct node_attempt *t);
 
 /* Sends a signal of the user to the program of each rank, else to the rank's process group. */
 void node_attempt_signal(struct node_attempt *t, int signo);
+/* The same to some ranks. If the signal is to end them, they count as stopped from now on. */
+void node_attempt_signal_ranks(struct node_attempt *t, const struct ranks_signal *m);
 /* TERM to the ranks, and later to what is left; KILL is not sent. */
 void rank_stop_begin(struct node_attempt *t, uint32_t grace_ms);
 void rank_stop_within(struct node_attempt *t, uint32_t grace_ms); /* the grace is shorter */

@@ -65,9 +65,10 @@ static bool is_running(const struct worker *w)
         return w->started && !w->reaped;
 }
 
-void node_attempt_signal(struct node_attempt *t, int signo)
+void node_attempt_signal_ranks(struct node_attempt *t, const struct ranks_signal *m)
 {
         struct rank_status_scan scan = { 0 };
+        int signo = (int)m->signo;
         const bool for_all = rank_signal_is_for_all(signo);
 
         if (!for_all)
@@ -75,10 +76,23 @@ void node_attempt_signal(struct node_attempt *t, int signo)
         for (size_t i = 0; i < t->n_workers; i++) {
                 struct worker *w = t->workers[i];
 
-                if (for_all || !is_running(w) || !signal_program(w, &scan, signo, NULL))
+                if (w->rank < m->first || w->rank - m->first >= m->n)
+                        continue;
+                if (m->ends && !w->reaped)
+                        w->told_to_end = true;
+                if (for_all || !is_running(w) ||
+                    !signal_program(w, &scan, signo, m->ends ? &w->programs : NULL))
                         worker_signal(w, signo);
+                if (m->ends)
+                        worker_signal(w, SIGCONT); /* a stopped process acts on TERM only then */
         }
         rank_status_scan_finish(&scan);
+}
+
+void node_attempt_signal(struct node_attempt *t, int signo)
+{
+        node_attempt_signal_ranks(
+                t, &(struct ranks_signal){ .signo = (uint32_t)signo, .n = UINT32_MAX });
 }
 
 /* --- stopping --------------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@ struct worker {
         pid_t pid;            /* also session and process group */
         bool reaped, started; /* @started: the program is executed */
         bool left;            /* was ending when the order to stop came */
+        bool told_to_end;     /* by an order for some of the ranks */
         /* Told to end: see node_attempt_signals.c. */
         bool all_told, helpers_told;
         struct pids programs, told; /* got the signal first; later */
