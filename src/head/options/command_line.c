@@ -30,9 +30,7 @@
 #include "head/options/option_table.h"
 #include "head/options/program_options.h"
 
-enum {
-        MAX_NAMES = 128,
-};
+enum {};
 
 /* The state of reading a command line. */
 struct line {
@@ -220,7 +218,7 @@ static int unknown_option(struct line *l, const char *name)
         struct diag *diag =
                 diag_add(l->d, HN_UNKNOWN_OPTION, EX_USAGE, "unknown option `%s`", l->given);
         const struct option_def *def = option_by_letter(*name, l->o->command), *meant;
-        const char *names[MAX_NAMES], *near;
+        const char **names = xcalloc(option_count + option_alias_count, sizeof(*names)), *near;
         size_t n = 0;
 
         for (size_t i = 0; i < option_count; i++)
@@ -231,6 +229,7 @@ static int unknown_option(struct line *l, const char *name)
                 if (option_belongs(option_by_name(option_aliases[i].name), l->o->command))
                         names[n++] = option_aliases[i].name;
         near = diag_did_you_mean(name, names, n);
+        free(names);
         meant = near ? option_by_name(near) : NULL;
         if (l->o->command == COMMAND_LOGS && !strcmp(name, "head")) {
                 diag_help(diag, "hnlaunch logs | head -n N");

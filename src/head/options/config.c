@@ -244,15 +244,17 @@ static void place_settings(struct ini_reader *r, size_t first, const char *key)
 /* Returns the key that is meant, or NULL. @job: the program is one of the keys. */
 static const char *suggest_key(const char *key, bool job)
 {
-        const char *keys[128];
+        const char **keys = xcalloc(option_count + 1, sizeof(*keys)), *near;
         size_t n = 0;
 
         if (job)
                 keys[n++] = option_program.key;
-        for (size_t i = 0; i < option_count && n < ARRAY_SIZE(keys); i++)
+        for (size_t i = 0; i < option_count; i++)
                 if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
                         keys[n++] = option_table[i].key;
-        return diag_did_you_mean(key, keys, n);
+        near = diag_did_you_mean(key, keys, n);
+        free(keys);
+        return near;
 }
 
 /* Finds a section with a key @name, for a line above all sections: "run.np", or NULL. */
