@@ -66,6 +66,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
                 [CAUSE_SIGNAL] = 3,      [CAUSE_ABORT] = 4,    [CAUSE_EXIT] = 6,
                 [CAUSE_UNFINALIZED] = 6, [CAUSE_LATE] = 6,     [CAUSE_LEFT] = 6,
                 [CAUSE_WORLDS] = OURS,   [CAUSE_STUCK] = 6,    [CAUSE_DRAIN] = 1,
+                [CAUSE_ROLE] = 6,
         };
 
         if (c->echo)
@@ -269,6 +270,11 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
         }
         o->failed++;
         return outcome_happened(o, &c);
+}
+
+void outcome_allowed(struct outcome *o)
+{
+        o->exited++;
 }
 
 bool outcome_aborted(struct outcome *o, const struct cause *rank, const char *words)

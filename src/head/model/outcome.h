@@ -24,6 +24,7 @@ enum cause_kind {
         CAUSE_STDOUT,  /* stdout cannot be written: @error, EPIPE = the reader is gone */
         CAUSE_JOIN,    /* ranks did not join in time: @text is the sentence */
         CAUSE_HANG,    /* --on-hang: @text is the sentence */
+        CAUSE_ROLE,    /* a rule of roles (role_order.h): @code, @text is the sentence */
         CAUSE_WORLDS,  /* ranks were MPI worlds of a single rank: @text is the sentence */
         CAUSE_REFUSED, /* a program could not be started; @error */
         CAUSE_NODE,    /* a node was lost */
@@ -131,6 +132,8 @@ void outcome_finish(struct outcome *o);
 bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped, bool killed,
                     const char *words);
 bool outcome_happened(struct outcome *o, const struct cause *c);
+/* A rank has failed, and no role needs it. */
+void outcome_allowed(struct outcome *o);
 /* The same for the abort of a rank. */
 bool outcome_aborted(struct outcome *o, const struct cause *c, const char *words);
 

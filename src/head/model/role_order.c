@@ -296,6 +296,10 @@ static void fail_order(struct role_order *o, struct role_decision end, int64_t n
 {
         o->phase = ORDER_DRAINING;
         o->end = end;
+        if (end.reason != ROLE_END_FAILED && end.reason != ROLE_END_ORDER) {
+                end.verb = ROLE_FAIL;
+                add_decision(o, end);
+        }
         for (size_t r = 0; r < o->n; r++) {
                 int64_t drain = is_living(&o->roles[r]) ? o->rules[r].drain_ms : 0;
 

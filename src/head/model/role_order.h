@@ -15,7 +15,8 @@
  *
  * --ends ok allows the second and third, but not to a role of --main. After a failure roles with
  * --drain get TERM and their time; other roles live, and no role starts. ROLE_END follows once, as
- * the last decision: the caller stops every role still alive.
+ * the last decision: the caller stops every role still alive. ROLE_FAIL comes before, for a failure
+ * that is none of a rank: LEFT, UNREADY, TIMEOUT.
  *
  * Pure. Inputs are functions with the time of any clock in milliseconds. Outputs are a queue, which
  * the caller empties after each input. Inputs about ended ranks or instances change nothing.
@@ -50,6 +51,8 @@ struct role_rule {
 enum role_verb {
         ROLE_START, /* @role, or after role_order_restart() @instance of it */
         ROLE_TERM,  /* @role or @instance of it gets TERM, and @time_ms; 0 = the grace time */
+        ROLE_FAIL,  /* the job fails by a rule of roles: as ROLE_END, which follows after all drains
+                     */
         ROLE_TELL,  /* a helper without --ends ok has ended, and no role needs it: @rank, @code */
         ROLE_END,   /* of the job, with @code; @reason tells the other members */
 };

@@ -17,6 +17,7 @@ struct order_case {
         size_t n;
         struct role_order *order;
         char said[512];
+        struct role_decision failed; /* of ROLE_FAIL */
 };
 
 static void add_role(struct order_case *c, struct role_rule rule)
@@ -62,6 +63,15 @@ static const char *said(struct order_case *c)
                 char *to = c->said + n, part[16] = "";
                 size_t room = sizeof(c->said) - n;
 
+                if (d.verb == ROLE_FAIL) {
+                        assert_int_equal(c->failed.verb, ROLE_START); /* once */
+                        c->failed = d;
+                        continue;
+                }
+                if (d.verb == ROLE_END && c->failed.verb == ROLE_FAIL) {
+                        assert_int_equal(d.reason, c->failed.reason);
+                        assert_int_equal(d.code, c->failed.code);
+                }
                 if (d.instance >= 0)
                         snprintf(part, sizeof(part), ".%d", d.instance);
                 if (n)
@@ -541,6 +551,8 @@ TEST(a_drain_has_a_limit)
         said(&c);
         role_order_tick(c.order, 10);
         assert_string_equal(said(&c), "term 0 60000");
+        assert_int_equal(c.failed.reason, ROLE_END_TIMEOUT); /* told before the drain */
+        assert_int_equal(c.failed.role, 1);
         role_order_tick(c.order, MINUTE + 9);
         assert_string_equal(said(&c), "");
         end_rank(&c, 0, 0, 1, 2 * MINUTE);
@@ -556,7 +568,8 @@ TEST(reasons_of_the_launcher_drain_too)
         begin(&c, 0);
         said(&c);
         role_order_fail(c.order, -1, -1, 75, 0);
-        assert_string_equal(said(&c), "term 0 60000"); /* it may be starting */
+        assert_string_equal(said(&c), "term 0 60000");  /* it may be starting */
+        assert_int_not_equal(c.failed.verb, ROLE_FAIL); /* the caller knows */
         role_order_started(c.order, 0, 1);
         role_order_fail(c.order, 0, 0, 1, 1);
         assert_string_equal(said(&c), "");

@@ -29,6 +29,7 @@ struct role_storm {
         /* decisions, with the place in the log of the input before them; 0 is the begin */
         int started[ROLES], drained[ROLES], told[ROLES];
         int ended;
+        int failed; /* reason of ROLE_FAIL */
         struct role_decision end;
 };
 
@@ -121,7 +122,14 @@ static void obey(struct role_storm *s, struct role_order *o, int64_t now)
                 } else if (d.verb == ROLE_TELL) {
                         assert_int_equal(s->told[d.role], NEVER);
                         s->told[d.role] = s->n_log;
+                } else if (d.verb == ROLE_FAIL) {
+                        assert_int_equal(s->failed, NEVER);
+                        s->failed = d.reason;
                 } else {
+                        bool by_rule = d.reason == ROLE_END_LEFT || d.reason == ROLE_END_UNREADY ||
+                                       d.reason == ROLE_END_TIMEOUT;
+
+                        assert_int_equal(s->failed, by_rule ? (int)d.reason : NEVER);
                         s->ended = s->n_log;
                         s->end = d;
                 }
@@ -151,7 +159,7 @@ static void run_storm(struct role_storm *s)
 
         for (int r = 0; r < ROLES; r++)
                 s->started[r] = s->drained[r] = s->told[r] = NEVER;
-        s->ended = NEVER;
+        s->ended = s->failed = NEVER;
         s->log[0] = (struct item){ .kind = ITEM_TICK };
         obey(s, o, 0);
         s->n_log = 1;
