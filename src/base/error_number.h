@@ -190,6 +190,8 @@ enum error_number {
         HN_ROLE_TWICE = 727,
         HN_ROLE_CIRCLE = 728,
         HN_ROLE_OPTION = 729,
+        HN_ROLE_ENDED = 730,
+        HN_ROLE_UNREADY = 731,
         /* runs */
         HN_NO_RUN = 801,
         HN_RUN_ENDED = 802,

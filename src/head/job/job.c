@@ -83,7 +83,7 @@ static bool node_owes(void *ctx, const struct node *n)
 
         if (n->state == NODE_GONE)
                 return world_endpoints_serve(j->endpoints, i);
-        return world_endpoints_owe(j->endpoints, i) ||
+        return world_endpoints_owe(j->endpoints, i) || job_roles_await(j->roles, i) ||
                (j->heartbeat.pushing && job_push_takes_part(j->push, i));
 }
 
@@ -125,6 +125,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
                 world_endpoints_create(&j->cluster, &j->attempt, &j->heartbeat, &j->config.ports);
         j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);
         j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
+        j->roles = job_roles_create(&j->cluster, &j->attempt, &j->config, &job_roles_ops, j);
         j->orders.drain = job_drain_create(&j->cluster, &j->attempt, job_stop_for, j);
         j->pool = thread_pool_create(&j->loop, WRITERS, err);
         if (!j->pool || cluster_open(&j->cluster, &j->config, err) < 0) {
@@ -225,7 +226,7 @@ enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct e
 void job_wait(struct job *j)
 {
         uv_ref((uv_handle_t *)&j->heartbeat.timer);
-        while (j->cluster.running)
+        while (j->cluster.running || job_roles_wait(j->roles))
                 uv_run(&j->loop, UV_RUN_ONCE);
         job_settle_drain(j);
         stdin_pump_destroy(j->stdin_pump);
@@ -338,6 +339,7 @@ void job_destroy(struct job *j)
         world_endpoints_close(j->endpoints);
         job_push_close(j->push);
         job_status_close(j->status);
+        job_roles_close(j->roles);
         job_drain_close(j->orders.drain);
         thread_pool_close(j->pool);
         uv_run(&j->loop, UV_RUN_DEFAULT);
@@ -345,6 +347,7 @@ void job_destroy(struct job *j)
         world_endpoints_free(j->endpoints);
         job_push_free(j->push);
         job_status_free(j->status);
+        job_roles_free(j->roles);
         job_drain_free(j->orders.drain);
         cluster_finish(&j->cluster);
         outcome_finish(&j->attempt.outcome);
@@ -543,12 +546,17 @@ size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks)
 
 bool job_logs_failed(const struct job *j)
 {
-        return j->logs_failed;
+        return j->unwritten.logs;
+}
+
+size_t job_allowed_ranks(const struct job *j)
+{
+        return job_roles_allowed(j->roles);
 }
 
 int job_stream_error(const struct job *j, uint8_t stream)
 {
-        return j->stream_error[stream];
+        return j->unwritten.stream_error[stream];
 }
 
 int job_hurry_signal(const struct job *j)

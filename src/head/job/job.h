@@ -282,7 +282,8 @@ size_t job_lost_bytes(const struct job *j); /* of output missing in the run dire
 /* Counts the bytes of ranks, added to @ranks, that stdout and stderr did not get: their readers
  * were too slow when the job was told to end at once. */
 size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks);
-bool job_logs_failed(const struct job *j); /* or could not be opened */
+size_t job_allowed_ranks(const struct job *j); /* that have failed as they may */
+bool job_logs_failed(const struct job *j);     /* or could not be opened */
 /* Returns the errno with which output for @stream was lost; 0 = it was not. */
 int job_stream_error(const struct job *j, uint8_t stream);
 /* The signal that ended the grace time before its end; 0 = none. */

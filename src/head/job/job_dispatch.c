@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 
 #include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job/job_owners.h"
@@ -93,8 +94,8 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         struct cause c = { .node = n->index };
         struct exited e;
         int64_t now = clock_ns();
-        int status, code;
-        bool is_cause;
+        int status, code, ended;
+        bool is_cause = false, goes_on = j->config.options->on_failure == FAILURE_CONTINUE;
         char *words;
 
         if (exited_decode(&e, f, err) < 0 ||
@@ -122,7 +123,12 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         stdin_pump_left(j->stdin_pump, c.rank);
         job_status_ended(j->status, c.rank);
         cluster_emit(&j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);
-        is_cause = outcome_exited(&j->attempt.outcome, &c, status, e.stopped, e.killed, words);
+        ended = c.kind ? EXIT_FAILURE : code < 0 ? EX_SIGNAL - code : code;
+        if (!e.stopped && job_roles_allow(j->roles, c.rank, ended))
+                outcome_allowed(&j->attempt.outcome);
+        else
+                is_cause =
+                        outcome_exited(&j->attempt.outcome, &c, status, e.stopped, e.killed, words);
         free(words);
         tell_lone_rank(j, &e, n->host->name);
         tell_peers(j, &c, n->host->name, status);
@@ -131,6 +137,7 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         if (!status && c.kind != CAUSE_UNFINALIZED)
                 job_rank_succeeded(j, c.rank);
         job_drain_rank_ended(j->orders.drain, c.rank, !status && c.kind != CAUSE_UNFINALIZED);
+        job_roles_ended(j->roles, c.rank, goes_on ? 0 : ended, code < 0 ? -code : 0);
         return 0;
 }
 
@@ -184,6 +191,7 @@ static int on_started(struct job *j, struct node *n, const struct frame *f, stru
                 return -EPROTO;
         cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
         job_rank_started(j);
+        job_roles_started(j->roles, (int)m.rank);
         return 0;
 }
 
@@ -622,6 +630,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
 {
         struct job *j = ctx;
         struct cluster *c = &j->cluster;
+        size_t i = (size_t)n->index;
 
         switch (n->state) {
         case NODE_GREETING:
@@ -644,9 +653,9 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 if (pull_waits(j->config.pull))
                         pull_lost(j->config.pull, n, "the node was lost");
                 trace_fetch_lost(j->config.traces, n);
-                world_endpoints_lost(j->endpoints, (size_t)n->index);
-                if (was == NODE_RUNNING) {
-                        c->running--;
+                world_endpoints_lost(j->endpoints, i);
+                if (was == NODE_RUNNING || (was == NODE_READY && job_roles_await(j->roles, i))) {
+                        c->running -= was == NODE_RUNNING;
                         lose_node(j, n);
                 } else if (was != NODE_READY || j->attempt.state < JOB_RUNNING) {
                         c->unresolved -= was != NODE_READY;

@@ -54,11 +54,11 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
         if (stream == MSG_STDOUT)
                 job_ordered(j, CAUSE_STDOUT, error, text);
-        else if (stream == 0 && !j->logs_failed) /* told once: every rank has two files */
+        else if (stream == 0 && !j->unwritten.logs) /* told once: every rank has two files */
                 log_line(LOG_WARN, "%s; the job goes on without", text);
-        j->logs_failed |= stream == 0;
-        if (stream && !j->stream_error[stream])
-                j->stream_error[stream] = error;
+        j->unwritten.logs |= stream == 0;
+        if (stream && !j->unwritten.stream_error[stream])
+                j->unwritten.stream_error[stream] = error;
 }
 
 /* Collects what the nodes will be told of addresses and ports. Malloc'ed. */
@@ -81,8 +81,15 @@ static struct label_network collect_network(const struct job *j)
         return net;
 }
 
+/* Credit is memory of the head when a reader is slow: more streams get less each. */
+static uint32_t window_of_output(const struct job *j)
+{
+        return (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->attempt.plan->world_size / 2, WINDOW_MIN),
+                             MSG_WINDOW);
+}
+
 /* Makes the printer of the attempt. Later attempts append to the files of ranks. */
-static void create_printer(struct job *j, const struct job_launch *l, uint32_t window)
+static void create_printer(struct job *j, const struct job_launch *l)
 {
         struct printer_options po = l->output;
         struct printer_ops ops = { on_printer_credit, on_printer_broken };
@@ -91,7 +98,7 @@ static void create_printer(struct job *j, const struct job_launch *l, uint32_t w
         po.fd[MSG_STDOUT] = l->on_stderr ? STDERR_FILENO : STDOUT_FILENO;
         po.fd[MSG_STDERR] = STDERR_FILENO;
         po.append = j->attempt.number > 0;
-        po.window = window;
+        po.window = window_of_output(j);
         if (label_needs_network(po.label))
                 po.net = collect_network(j);
         j->attempt.printer =
@@ -282,9 +289,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->restart = (uint32_t)j->attempt.number;
         m->max_restarts = (uint32_t)o->max_restarts;
         m->grace_ms = (uint32_t)o->grace_ms;
-        /* Credit is memory of the head when a reader is slow: more streams get less each. */
-        m->window = (uint32_t)MIN(
-                MAX(MEMORY_FOR_OUTPUT / j->attempt.plan->world_size / 2, WINDOW_MIN), MSG_WINDOW);
+        m->window = window_of_output(j);
         m->contain = (uint8_t)o->contain;
         m->gpu_visibility_own = o->gpu_visibility_own;
         m->env = *l->env;
@@ -321,8 +326,10 @@ static void drop_world(struct launch_order *m)
 }
 
 /* Lists the ranks of the world that the node has. */
-static void fill_ranks(const struct plan *plan, const struct plan_node *p, struct launch_order *m)
+static void fill_ranks(const struct job *j, const struct plan_node *p, struct launch_order *m)
 {
+        const struct plan *plan = j->attempt.plan;
+
         m->n_ranks = 0;
         m->more_orders = false;
         m->ranks = xcalloc((size_t)p->n_ranks, sizeof(*m->ranks));
@@ -330,7 +337,7 @@ static void fill_ranks(const struct plan *plan, const struct plan_node *p, struc
                 const struct plan_rank *k = &plan->ranks[p->ranks.v[i]];
                 struct launch_rank *r = &m->ranks[m->n_ranks];
 
-                m->more_orders |= (uint32_t)k->world > m->world.number;
+                m->more_orders |= !job_roles_has_begun(j->roles, k->world);
                 if ((uint32_t)k->world != m->world.number)
                         continue;
                 m->n_ranks++;
@@ -363,7 +370,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
         m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
         m->keep_dumps = l->output.dir;
-        fill_ranks(j->attempt.plan, p, m);
+        fill_ranks(j, p, m);
         /* A node connected after job_sample() has not got this order yet. */
         if (j->orders.samples_ms)
                 number_encode(&n->out, MSG_SAMPLE, j->orders.samples_ms);
@@ -389,18 +396,24 @@ static void order_world(struct job *j, const struct job_launch *l, struct launch
 {
         CLEANUP(buf_finish) struct buf common = BUF_INIT;
 
+        turns_order(j->attempt.turns, j->attempt.plan, m->world.number);
         common_encode(&common, m);
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
                 struct node *n = &j->cluster.nodes[i];
                 bool takes_part = plan_has_world(j->attempt.plan, i, m->world.number);
 
-                if (n->state != NODE_READY && n->state != NODE_RUNNING)
+                if (!takes_part && !n->has_children)
                         continue;
-                if (takes_part || n->has_children)
-                        node_common(n, &common);
+                /* A parent without ranks in this world may have ended its own. */
+                if (n->state != NODE_READY && n->state != NODE_RUNNING &&
+                    (n->state != NODE_GONE || n->ended))
+                        continue;
+                node_common(n, &common);
                 if (takes_part) {
                         j->cluster.running += n->state == NODE_READY;
                         order_node(j, l, n, m);
+                } else {
+                        node_flush(n);
                 }
         }
 }
@@ -410,7 +423,7 @@ static void release_nodes(struct job *j)
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
                 struct node *n = &j->cluster.nodes[i];
 
-                if (n->state != NODE_READY)
+                if (n->state != NODE_READY || job_roles_await(j->roles, i))
                         continue;
                 if (!j->config.options->max_restarts && !options_replace_nodes(j->config.options)) {
                         job_dismiss(n); /* with restarts the node may be needed */
@@ -446,29 +459,40 @@ void job_resize(struct job *j, const struct launch_terminal *to)
         node_flush(n);
 }
 
+/* Sends the orders of all worlds that begin now. */
+static void order_worlds(void *ctx, const struct job_launch *l)
+{
+        struct job *j = ctx;
+        struct launch_order m = { .world_size = 0 };
+
+        fill_common(j, l, &m);
+        for (uint32_t i = 0; i < l->plan->n_worlds; i++) {
+                if (!job_roles_begin_world(j->roles, i))
+                        continue;
+                fill_world(j, i, &m);
+                order_world(j, l, &m);
+                drop_world(&m);
+        }
+        launch_order_drop_programs(&m);
+}
+
 void job_launch(struct job *j, const struct job_launch *l)
 {
         const struct options *o = j->config.options;
-        struct launch_order m = { .world_size = 0 };
 
         j->attempt.plan = l->plan;
         snprintf(j->config.mpi, sizeof(j->config.mpi), "%s", l->mpi ? l->mpi : "");
         job_raise_limit(j->cluster.n_nodes, l->output.dir ? l->plan->world_size : 0);
-        fill_common(j, l, &m);
-        create_printer(j, l, m.window);
+        create_printer(j, l);
         create_stores(j);
         j->attempt.turns = turns_create(l->plan);
         j->attempt.dumps = dump_files_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         /* Before the orders, as no rank may end before the launch. */
         j->attempt.launched_ns = clock_ns();
-        for (uint32_t i = 0; i < l->plan->n_worlds; i++) {
-                fill_world(j, i, &m);
-                order_world(j, l, &m);
-                drop_world(&m);
-        }
+        if (!job_roles_launch(j->roles, l))
+                order_worlds(j, l);
         release_nodes(j);
-        launch_order_drop_programs(&m);
         /* --timeout counts from the first attempt on. */
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->timers.limit))
                 uv_timer_start(&j->timers.limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
@@ -478,3 +502,5 @@ void job_launch(struct job *j, const struct job_launch *l)
         if (l->stdin_fd != -1 && !j->attempt.number)
                 start_stdin(j, l);
 }
+
+const struct job_roles_ops job_roles_ops = { .order_worlds = order_worlds, .finish = job_finish };

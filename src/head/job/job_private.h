@@ -10,7 +10,7 @@
  *   job_restart.c   other hosts in place of failed nodes, and another attempt
  *
  * The parts have separate headers, and see the cluster and the attempt, not the job: heartbeat,
- * stdin_pump, job_endpoint, job_push, job_status, store_server.
+ * stdin_pump, job_endpoint, job_push, job_roles, job_status, store_server.
  */
 #pragma once
 
@@ -22,6 +22,7 @@
 #include "head/job/job_drain.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
+#include "head/job/job_roles.h"
 #include "head/job/job_spares.h"
 #include "head/job/job_status.h"
 #include "head/job/stdin_pump.h"
@@ -96,9 +97,12 @@ struct job {
         struct job_push *push;
         struct job_status *status;
         struct stdin_pump *stdin_pump; /* NULL = nothing is sent to the ranks */
+        struct job_roles *roles;       /* NULL = the job has none */
         struct job_told told;
-        bool logs_failed;                 /* a file of the run directory cannot be written */
-        int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
+        struct {
+                bool logs;                        /* a file of the run directory */
+                int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
+        } unwritten;
         struct job_history history;
         job_stand_in *stand_in;   /* NULL = no host stands by unconnected */
         struct node_facts *facts; /* by node, while job_ask_facts() waits: .number is set until the
@@ -125,6 +129,7 @@ void job_take_core(struct job *j, const struct inspected *m);
 
 /* Lets the agent leave when no rank is left: no more orders will come. */
 void job_dismiss(struct node *n);
+extern const struct job_roles_ops job_roles_ops;
 
 /* --- job_dispatch.c --- */
 
@@ -139,6 +144,8 @@ void job_rank_started(struct job *j);
 /* Follows the exit of @rank with 0. With --ends-with rank0, that of rank 0 decides the outcome and
  * stops the ranks that are left, unless the job is stopping already. */
 void job_rank_succeeded(struct job *j, int rank);
+/* The job @ctx has reached its goal, @why: stops the ranks that are left. */
+void job_finish(void *ctx, const char *why);
 /* Records the cause @c, and stops the ranks of the job @ctx. */
 void job_stop_for(void *ctx, const struct cause *c);
 /* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout

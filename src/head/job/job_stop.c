@@ -303,7 +303,7 @@ void job_failed(void *ctx, bool is_cause)
                 j->orders.held = false;
                 return;
         }
-        if (hold_stop(j))
+        if (job_roles_drain(j->roles, c) || hold_stop(j))
                 return;
         job_sentence(j, c, why, sizeof(why));
         stop_job(j, c, why);
@@ -322,9 +322,17 @@ void job_rank_succeeded(struct job *j, int rank)
         if (rank || j->config.options->success != SUCCESS_RANK0 || a->state != JOB_RUNNING ||
             job_drain_any(j->orders.drain))
                 return;
-        outcome_decide(&a->outcome);
-        if (a->outcome.exited < (size_t)a->plan->world_size)
-                stop_job(j, &a->outcome.cause, "rank 0 has exited with 0 (--ends-with rank0)");
+        job_finish(j, "rank 0 has exited with 0 (--ends-with rank0)");
+}
+
+void job_finish(void *ctx, const char *why)
+{
+        struct job *j = ctx;
+        struct outcome *o = &j->attempt.outcome;
+
+        outcome_decide(o);
+        if (o->exited < (size_t)j->attempt.plan->world_size)
+                stop_job(j, &o->cause, why);
 }
 
 /* The rank that keeps the others waiting. */

@@ -33,13 +33,14 @@ static const struct turn {
 };
 
 struct turns_rank {
-        int node;
+        int node; /* -1 = not ordered yet */
         uint8_t has;
 };
 
 struct turns_node {
         uint32_t running; /* ranks without an end */
-        bool refused;     /* a rank, or the whole order */
+        bool ordered;
+        bool refused; /* a rank, or the whole order */
         bool has_nccl;
 };
 
@@ -48,7 +49,7 @@ struct turns {
         struct turns_node *nodes;
         uint32_t world_size;
         uint32_t started; /* ranks */
-        int unrefused;    /* nodes with ranks that have not refused */
+        int unrefused;    /* nodes with an order that have not refused */
 };
 
 struct turns *turns_create(const struct plan *plan)
@@ -56,14 +57,25 @@ struct turns *turns_create(const struct plan *plan)
         struct turns *t = xcalloc(1, sizeof(*t));
 
         t->world_size = (uint32_t)plan->world_size;
-        t->unrefused = plan->num_nodes;
         t->ranks = xcalloc(t->world_size, sizeof(*t->ranks));
         t->nodes = xcalloc(plan->n_nodes, sizeof(*t->nodes));
-        for (uint32_t i = 0; i < t->world_size; i++) {
-                t->ranks[i].node = plan->ranks[i].node;
-                t->nodes[plan->ranks[i].node].running++;
-        }
+        for (uint32_t i = 0; i < t->world_size; i++)
+                t->ranks[i].node = -1;
         return t;
+}
+
+void turns_order(struct turns *t, const struct plan *plan, uint32_t world)
+{
+        const struct plan_world *w = &plan->worlds[world];
+
+        for (int i = w->first; i < w->first + w->size; i++) {
+                struct turns_node *n = &t->nodes[plan->ranks[i].node];
+
+                t->ranks[i].node = plan->ranks[i].node;
+                t->unrefused += !n->ordered;
+                n->ordered = true;
+                n->running++;
+        }
 }
 
 void turns_destroy(struct turns *t)

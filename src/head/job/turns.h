@@ -20,8 +20,10 @@
 
 struct turns;
 
-/* The turns of an attempt that begins; @plan is read only here. */
+/* The turns of an attempt that begins, before any order. */
 struct turns *turns_create(const struct plan *plan);
+/* The ranks of a world are ordered. */
+void turns_order(struct turns *t, const struct plan *plan, uint32_t world);
 void turns_destroy(struct turns *t); /* NULL is fine */
 
 /* Takes STARTED, REPORT, EXITED, and CREDIT, which may also come after the rank's end. */

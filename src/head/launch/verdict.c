@@ -204,12 +204,22 @@ static struct unwritten count_unwritten(const struct launch *l)
         return u;
 }
 
+/* Writes "roles trainer, orch". */
+static void name_main_roles(const struct launch *l, char *to, size_t size)
+{
+        const struct strv *names = &l->o.main_roles;
+        size_t n = (size_t)snprintf(to, size, names->n == 1 ? "role" : "roles");
+
+        for (size_t i = 0; i < names->n && n < size; i++)
+                n += (size_t)snprintf(to + n, size - n, i ? ", %s" : " %s", names->v[i]);
+}
+
 static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 {
         const struct outcome *o = job_outcome(l->run.job);
-        size_t earlier = job_earlier(l->run.job)->n;
+        size_t earlier = job_earlier(l->run.job)->n, others = job_allowed_ranks(l->run.job);
         char took[32], attempt[32] = "", killed[64] = "", stopped[64] = "", what[700];
-        char ranks[32] = "rank 0";
+        char ranks[160] = "rank 0", allowed[64] = "";
 
         format_duration(took, sizeof(took),
                         outcome_failed(o) ? job_cause_us(l->run.job, &o->cause)
@@ -225,16 +235,21 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                          o->killed, o->killed == 1 ? "" : "s",
                          outcome_signal_name(job_hurry_signal(l->run.job)));
         if (!outcome_failed(o)) {
-                size_t n = o->ran ? o->ran->n : (size_t)l->plan.world_size;
+                size_t n = (o->ran ? o->ran->n : (size_t)l->plan.world_size) - others;
 
-                if (!is_rank0s_success(l))
+                if (l->o.main_roles.n)
+                        name_main_roles(l, ranks, sizeof(ranks));
+                else if (!is_rank0s_success(l))
                         snprintf(ranks, sizeof(ranks), "%zu rank%s", n, n == 1 ? "" : "s");
                 if (o->stopped)
                         snprintf(stopped, sizeof(stopped), "; %zu rank%s stopped", o->stopped,
                                  o->stopped == 1 ? " was" : "s were");
+                if (others)
+                        snprintf(allowed, sizeof(allowed), "; %zu other rank%s failed", others,
+                                 others == 1 ? "" : "s");
                 snprintf(l->end.verdict, sizeof(l->end.verdict),
-                         "finished: %s exited 0 in %s%s%s%s", ranks, took, attempt, stopped,
-                         killed);
+                         "finished: %s exited 0 in %s%s%s%s%s", ranks, took, attempt, allowed,
+                         stopped, killed);
                 return;
         }
         job_sentence(l->run.job, &o->cause, what, sizeof(what));

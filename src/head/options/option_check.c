@@ -22,6 +22,7 @@
 #include "head/model/step_lines.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
+#include "head/options/role_conduct.h"
 
 static bool is_on_line(const struct options *o, const char *name)
 {
@@ -433,6 +434,8 @@ int option_check(const struct options *o, struct diags *d)
         bool launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN;
 
         check_pairs(o, d);
+        if (launches && !o->first)
+                role_conduct_refuse(o, d);
         check_per_node(o, d);
         if (o->dial_in)
                 check_beside_dial_in(o, d);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "head/alloc/alloc.h"
 #include "head/options/option_parse.h"
+#include "head/options/role_options.h"
 
 /* clang-format off */
 #define FIELD_OF(f)                                                                                \
@@ -97,6 +98,16 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE, .min = 1, .max = 65536 },
         { "world", 0, "NAME", "one world for all roles with this name",
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "after", 0, "ROLE[,ROLE]", "start when these roles are ready",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "ends", 0, "fails|ok", "the role ends although others need it: the job fails, or goes on",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "drain", 0, "TIME", "after a failure the role gets SIGTERM and so much time, before all is stopped",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "main", 0, "ROLE[,ROLE]", "when these roles have ended with 0 the job has succeeded; then stop the others",
+          "run.main", NULL, GROUP_ROLES, .parse = value_role_names, FIELD(main_roles) },
+        { "linger", 0, "TIME", "--main: the others may run on for so long",
+          "run.linger", "0s", GROUP_ROLES, .parse = value_span, FIELD(linger_ms) },
         /* environment and files */
         { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
           "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,

@@ -183,6 +183,8 @@ struct options {
         struct program_options *more;
         size_t n_more;
         struct program_options *first; /* of argv, in a line with --role; else NULL */
+        struct strv main_roles;
+        int64_t linger_ms;
         int first_np;     /* ranks of argv when there are others, as program_options.np */
         struct strv line; /* the whole command line without the first word */
         size_t line_argv; /* how many words at its end are programs, their arguments, and options

@@ -43,6 +43,9 @@ static const struct {
         { "share-gpus", OWN(role.share_gpus), true, value_switch },
         { "world", OWN(role.world), true, value_role_name },
         { "replicas", OWN(role.replicas), true, value_number },
+        { "after", OWN(conduct.after), true, value_role_names },
+        { "ends", OWN(conduct.ends_ok), true, value_choice_bool },
+        { "drain", OWN(conduct.drain_ms), true, value_span },
 };
 
 struct program_options *program_options_add(struct options *o)
@@ -117,6 +120,7 @@ static void finish_program(struct program_options *p)
         intlist_finish(&p->env_words);
         free(p->chdir);
         role_options_finish(&p->role);
+        strv_finish(&p->conduct.after);
 }
 
 void program_options_free(struct options *o)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/intlist.h"
 #include "base/strv.h"
@@ -21,6 +22,13 @@ struct launch_program;
 struct option_def;
 struct options;
 
+/* When a role starts, and what its end means; head/model/role_order.h has the rules. */
+struct role_conduct {
+        struct strv after; /* names of roles */
+        bool ends_ok;
+        int64_t drain_ms; /* 0 = none */
+};
+
 /* A program behind a colon, or a role. Options left out are as for the first, or for the job. */
 struct program_options {
         int np;              /* ranks, 0 = the slots that the others leave */
@@ -28,8 +36,9 @@ struct program_options {
         char *chdir;
         struct strv argv;
         struct intlist env_words; /* words of options.line that are values of -x */
-        struct plan_role role;    /* in a line with --role */
-        unsigned given;           /* options of the line, program_options_has() */
+        struct plan_role role;    /* in a line with --role, with: */
+        struct role_conduct conduct;
+        unsigned given; /* options of the line, program_options_has() */
 };
 
 /* Adds a program to @o. Returns it; the next call may move it. */

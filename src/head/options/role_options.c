@@ -16,6 +16,7 @@
 #include "base/exit_code.h"
 #include "head/options/config.h"
 #include "head/options/program_options.h"
+#include "head/options/role_conduct.h"
 
 enum {
         ROLE_NAME_MAX = 32,
@@ -50,6 +51,25 @@ OPTION_PARSER(value_role_name)
                                ROLE_NAME_MAX - 1, text);
         free(*(char **)field);
         *(char **)field = xstrdup(text);
+        return 0;
+}
+
+OPTION_PARSER(value_role_names)
+{
+        CLEANUP(strv_finish) struct strv names = STRV_INIT;
+        const char *at = text;
+
+        (void)def;
+        for (size_t len; at; at = at[len] ? at + len + 1 : NULL) {
+                len = strcspn(at, ",");
+                if (!is_role_name(at, len))
+                        return err_set(err, EINVAL,
+                                       "needs names of roles, ROLE[,ROLE...], got `%s`", text);
+                strv_pushf(&names, "%.*s", (int)len, at);
+        }
+        strv_finish(field);
+        *(struct strv *)field = names;
+        names = (struct strv)STRV_INIT;
         return 0;
 }
 
@@ -126,8 +146,7 @@ static int check_names(const struct options *o, struct diags *d)
         return r;
 }
 
-/* Returns the number of the role called @name, or how many there are. */
-static size_t find_named_role(const struct options *o, const char *name)
+size_t role_options_find(const struct options *o, const char *name)
 {
         size_t i = 0, n = options_count_roles(o);
 
@@ -136,14 +155,14 @@ static size_t find_named_role(const struct options *o, const char *name)
         return i;
 }
 
-static int refuse_unknown_role(const struct options *o, const struct plan_role *role,
-                               struct diags *d)
+int role_options_refuse_name(const struct options *o, const char *option, const char *name,
+                             const char *of, struct diags *d)
 {
         size_t n = options_count_roles(o);
         const char **names = xcalloc(n, sizeof(*names)), *near;
-        struct diag *diag = diag_add(d, HN_NO_ROLE, EX_USAGE,
-                                     "--on %s of role `%s`: there is no role of this name",
-                                     role->on.role, role->name);
+        struct diag *diag =
+                diag_add(d, HN_NO_ROLE, EX_USAGE, "%s %s%s%s%s: there is no role of this name",
+                         option, name, of ? " of role `" : "", of ? of : "", of ? "`" : "");
         struct buf all = BUF_INIT;
         CLEANUP(free_textp) char *text = NULL;
 
@@ -152,10 +171,10 @@ static int refuse_unknown_role(const struct options *o, const struct plan_role *
                 buf_printf(&all, i ? ", %s" : "%s", names[i]);
         }
         text = buf_steal(&all);
-        near = diag_did_you_mean(role->on.role, names, n);
+        near = diag_did_you_mean(name, names, n);
         diag_note(diag, "the roles are %s", text);
         if (near)
-                diag_help(diag, "did you mean `--on %s`?", near);
+                diag_help(diag, "did you mean `%s %s`?", option, near);
         free(names);
         return -EINVAL;
 }
@@ -169,7 +188,7 @@ static int check_circle(const struct options *o, size_t first, struct diags *d)
 
         for (size_t steps = 0; steps <= n && options_role(o, i)->on.role; steps++) {
                 buf_printf(&path, "%s --on ", options_role(o, i)->name);
-                i = find_named_role(o, options_role(o, i)->on.role);
+                i = role_options_find(o, options_role(o, i)->on.role);
                 if (i == first)
                         break;
         }
@@ -190,8 +209,8 @@ static int check_places(const struct options *o, struct diags *d)
         for (size_t i = 0; i < n; i++) {
                 const struct plan_role *role = options_role(o, i);
 
-                if (role->on.role && find_named_role(o, role->on.role) == n)
-                        r = refuse_unknown_role(o, role, d);
+                if (role->on.role && role_options_find(o, role->on.role) == n)
+                        r = role_options_refuse_name(o, "--on", role->on.role, role->name, d);
         }
         for (size_t i = 0; i < n && r == 0; i++)
                 r = check_circle(o, i, d);
@@ -325,6 +344,8 @@ int role_options_settle(struct options *o, struct diags *d)
                 complete_role(options_program(o, i), &o->plan);
         if (r == 0)
                 r = check_rest(o, d);
+        if (r == 0)
+                r = role_conduct_check(o, d);
         o->plan.np = 0;
         o->plan.per_node = false;
         return r;

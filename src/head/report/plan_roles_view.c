@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "head/core/json_text.h"
+#include "head/core/shell_words.h"
 #include "head/hosts/hosts.h"
 #include "head/options/program_options.h"
 #include "head/output/text_table.h"
@@ -22,6 +23,7 @@ enum role_column {
         ROLE_HOSTS,
         ROLE_RANKS,
         ROLE_GPUS,
+        ROLE_AFTER,
         ROLE_COLUMNS
 };
 
@@ -29,6 +31,7 @@ static const struct text_column role_columns[ROLE_COLUMNS] = {
         [ROLE_NAME] = { "ROLE", TEXT_NAME, 0, 8 },    [ROLE_WORLD] = { "WORLD", TEXT_RIGHT, 1, 0 },
         [ROLE_NODES] = { "NODES", TEXT_RIGHT, 0, 0 }, [ROLE_HOSTS] = { "HOSTS", TEXT_NAME, 0, 8 },
         [ROLE_RANKS] = { "RANKS", TEXT_RIGHT, 0, 5 }, [ROLE_GPUS] = { "GPUS", 0, 0, 4 },
+        [ROLE_AFTER] = { "AFTER", TEXT_NAME, 0, 5 },
 };
 
 /* The ranks of a role in one world. */
@@ -107,7 +110,16 @@ static void add_role_row(struct text_table *t, const struct plan_view *v, size_t
         cells[ROLE_NODES] = xasprintf("%zu", of.hosts.n);
         cells[ROLE_HOSTS] = hosts_fold(v->hosts, of.hosts.hosts, of.hosts.n);
         cells[ROLE_RANKS] = intlist_fold(&of.ranks);
+        cells[ROLE_AFTER] = shell_words_join(&options_program(v->o, role)->conduct.after);
         cells[ROLE_GPUS] = of.gpus_differ ? xstrdup("differ") : plan_view_fold_gpus(v, &of.gpus);
+}
+
+static bool has_order(const struct options *o)
+{
+        for (size_t i = 0; i < options_count_roles(o); i++)
+                if (options_program(o, i)->conduct.after.n)
+                        return true;
+        return false;
 }
 
 /* Returns the first world with ranks of @role from @world on, or n_worlds. */
@@ -129,7 +141,8 @@ char *plan_view_role_table(const struct plan_view *v)
                                 .n_columns = ROLE_COLUMNS,
                                 .width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO)
                                                                : 0,
-                                .hidden = { [ROLE_GPUS] = !plan_view_gpus_matter(v) } };
+                                .hidden = { [ROLE_GPUS] = !plan_view_gpus_matter(v),
+                                            [ROLE_AFTER] = !has_order(v->o) } };
 
         for (size_t i = 0; i < options_count_roles(v->o); i++) {
                 bool many = options_role(v->o, i)->replicas > 1;
@@ -183,6 +196,10 @@ json_t *plan_view_roles_json(const struct plan_view *v)
                 json_object_set_new(j, "name", json_text(role->name));
                 json_object_set_new(j, "argv", json_texts(options_argv(v->o, i)));
                 json_object_set_new(j, "on", json_role_place(&role->on));
+                json_object_set_new(j, "after",
+                                    json_texts(&options_program(v->o, i)->conduct.after));
+                json_object_set_new(j, "main",
+                                    json_boolean(strv_has(&v->o->main_roles, role->name)));
                 json_object_set_new(j, "per_node", json_boolean(role->plan.per_node));
                 json_object_set_new(j, "nodes", nodes);
                 json_object_set_new(j, "ranks", json_numbers(of.ranks.v, of.ranks.n));

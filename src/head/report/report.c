@@ -22,6 +22,7 @@
 #include "base/strv.h"
 #include "head/hosts/hosts.h"
 #include "head/job/attempt.h"
+#include "head/model/role_order.h"
 #include "head/nodes/program_link.h"
 #include "head/options/program_options.h"
 #include "head/term/escapes.h"
@@ -269,13 +270,25 @@ static const struct {
         [CAUSE_NETWORK] = { HN_NETWORK_FAILED, "all nodes were lost" },
         [CAUSE_REFUSED] = { HN_NOT_STARTED, "the program could not be started" },
         [CAUSE_WORLDS] = { HN_WORLDS_OF_ONE, "ranks were worlds of one" },
+        [CAUSE_ROLE] = { HN_ROLE_UNREADY, "a role was not ready" },
 };
 
 static struct diag *add_failure(struct diags *d, const struct cause *c)
 {
         if (c->kind == CAUSE_REFUSED && c->why == REFUSED_PMIX)
                 return diag_add(d, HN_NO_PMIX, 0, "a node cannot serve PMIx");
+        if (c->kind == CAUSE_ROLE && c->why == ROLE_END_LEFT)
+                return diag_add(d, HN_ROLE_ENDED, 0, "a role has ended that others need");
         return diag_add(d, messages[c->kind].id, 0, "%s", messages[c->kind].title);
+}
+
+static const char *help_of_role(const struct cause *c)
+{
+        return c->why == ROLE_END_LEFT      ? "--ends ok allows the role to end; --main ROLE names "
+                                              "those whose end counts"
+               : c->why == ROLE_END_TIMEOUT ? "--ready-timeout TIME gives the role more time; its "
+                                              "output tells what it did"
+                                            : "its output tells why it ended";
 }
 
 /* Returns the next step, with the program for its %s, where what a program needs is missing. */
@@ -581,6 +594,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 add_refused_help(di, c, argv->v[0]);
         if (c->kind == CAUSE_WORLDS)
                 add_worlds_help(di);
+        if (c->kind == CAUSE_ROLE)
+                diag_help(di, "%s", help_of_role(c));
         if (outcome_is_workers(out)) {
                 add_compat_help(di, j, c->rank, o);
                 add_misplaced_help(di, j, c, argv);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carries out the decisions of role_order (head/model/role_order.h) on roles of a job: which start
+ * now, which are told to end, and when the job ends. A failure of a rank goes the way of any job
+ * first, which asks job_roles_drain() before all ranks are stopped.
+ *
+ * A role starts with the orders of its worlds. A world of several roles starts with the last of
+ * them; --after holds for all of them (role_conduct_list_after()).
+ */
+#include "head/job/job_roles.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error_number.h"
+#include "base/memory.h"
+#include "head/job/attempt.h"
+#include "head/job/cluster.h"
+#include "head/job/job.h"
+#include "head/model/role_order.h"
+#include "head/options/program_options.h"
+#include "head/options/role_conduct.h"
+#include "head/status/rank_table_text.h"
+
+/* A role of an attempt. */
+struct running_role {
+        int first;     /* rank in the job */
+        int unstarted; /* ranks */
+        bool begun;    /* to be started */
+};
+
+struct job_roles {
+        struct cluster *cluster;
+        struct attempt *attempt;
+        const struct job_config *config;
+        const struct job_roles_ops *ops;
+        void *ctx;
+        const struct job_launch *launch;
+        uv_timer_t limit; /* of role_order */
+        size_t n;
+        struct role_rule *rules;
+        struct role_order *order; /* NULL before the launch */
+        struct running_role *roles;
+        bool *ordered;  /* by world: its orders are sent */
+        size_t allowed; /* ranks that have failed, and the job goes on */
+        bool over;      /* the last decision was taken */
+};
+
+struct job_roles *job_roles_create(struct cluster *c, struct attempt *a,
+                                   const struct job_config *config, const struct job_roles_ops *ops,
+                                   void *ctx)
+{
+        struct job_roles *r;
+
+        if (!options_count_roles(config->options))
+                return NULL;
+        r = xcalloc(1, sizeof(*r));
+        *r = (struct job_roles){ .cluster = c,
+                                 .attempt = a,
+                                 .config = config,
+                                 .ops = ops,
+                                 .ctx = ctx,
+                                 .n = options_count_roles(config->options) };
+        cluster_init_timer(c, &r->limit, r);
+        return r;
+}
+
+static void drop_roles(struct job_roles *r)
+{
+        if (r->order)
+                role_order_destroy(r->order);
+        r->order = NULL;
+        for (size_t i = 0; r->rules && i < r->n; i++)
+                intlist_finish(&r->rules[i].after);
+        free(r->rules);
+        free(r->roles);
+        free(r->ordered);
+        r->rules = NULL;
+        r->roles = NULL;
+        r->ordered = NULL;
+        r->allowed = 0;
+        r->over = false;
+}
+
+void job_roles_close(struct job_roles *r)
+{
+        if (r)
+                uv_close((uv_handle_t *)&r->limit, NULL);
+}
+
+void job_roles_free(struct job_roles *r)
+{
+        if (!r)
+                return;
+        drop_roles(r);
+        free(r);
+}
+
+static const char *name_of_role(const struct job_roles *r, int role)
+{
+        return options_role(r->config->options, (size_t)role)->name;
+}
+
+/* --- the rules -------------------------------------------------------------------------------- */
+
+static bool is_main(const struct options *o, size_t role)
+{
+        for (size_t i = 0; i < o->main_roles.n; i++)
+                if (!strcmp(o->main_roles.v[i], options_role(o, role)->name))
+                        return true;
+        return false;
+}
+
+static void make_rule(const struct job_roles *r, size_t role, struct role_rule *rule)
+{
+        const struct options *o = r->config->options;
+        const struct program_options *p = options_program(o, role);
+
+        role_conduct_list_after(o, role, &rule->after);
+        rule->n_instances = p->role.replicas ? p->role.replicas : rule->n_ranks;
+        rule->is_main = is_main(o, role);
+        rule->ends_ok = p->conduct.ends_ok;
+        rule->drain_ms = p->conduct.drain_ms;
+}
+
+/* Makes the roles of the attempt, and decides which start first. */
+static void make_roles(struct job_roles *r)
+{
+        const struct plan *plan = r->attempt->plan;
+
+        drop_roles(r);
+        r->rules = xcalloc(r->n, sizeof(*r->rules));
+        r->roles = xcalloc(r->n, sizeof(*r->roles));
+        r->ordered = xcalloc(plan->n_worlds, sizeof(*r->ordered));
+        for (int i = 0; i < plan->world_size; i++) {
+                struct role_rule *rule = &r->rules[plan->ranks[i].program];
+                struct running_role *role = &r->roles[plan->ranks[i].program];
+
+                role->first = rule->n_ranks ? role->first : i;
+                role->unstarted = ++rule->n_ranks;
+        }
+        for (size_t i = 0; i < r->n; i++)
+                make_rule(r, i, &r->rules[i]);
+        r->order = role_order_create(r->rules, r->n, r->config->options->linger_ms);
+}
+
+/* --- worlds ----------------------------------------------------------------------------------- */
+
+bool job_roles_begin_world(struct job_roles *r, uint32_t world)
+{
+        const struct plan_world *w;
+
+        if (!r)
+                return true;
+        w = &r->attempt->plan->worlds[world];
+        if (r->ordered[world])
+                return false;
+        for (int i = w->first; i < w->first + w->size; i++)
+                if (!r->roles[r->attempt->plan->ranks[i].program].begun)
+                        return false;
+        r->ordered[world] = true;
+        return true;
+}
+
+bool job_roles_has_begun(const struct job_roles *r, int world)
+{
+        return !r || r->ordered[world];
+}
+
+static bool is_order_open(const struct job_roles *r)
+{
+        return r && r->order && !r->over && r->attempt->state == JOB_RUNNING;
+}
+
+bool job_roles_await(const struct job_roles *r, size_t node)
+{
+        const struct plan_node *p;
+
+        if (!is_order_open(r))
+                return false;
+        p = &r->attempt->plan->nodes[node];
+        for (int i = 0; i < p->n_ranks; i++)
+                if (!r->ordered[r->attempt->plan->ranks[p->ranks.v[i]].world])
+                        return true;
+        return false;
+}
+
+bool job_roles_wait(const struct job_roles *r)
+{
+        for (size_t i = 0; is_order_open(r) && i < r->attempt->plan->n_worlds; i++)
+                if (!r->ordered[i])
+                        return true;
+        return false;
+}
+
+/* --- sentences -------------------------------------------------------------------------------- */
+
+/* Writes "role infer on gpu007", or with a rank out of several "role infer, rank 1 on gpu007". */
+static void name_rank_of_role(const struct job_roles *r, const struct role_decision *d, char *to,
+                              size_t size)
+{
+        int rank = r->roles[d->role].first + d->rank;
+        char who[PLAN_RANK_NAME_MAX];
+
+        snprintf(to, size, "%s on %.100s", plan_rank_name(r->attempt->plan, rank, who),
+                 r->config->hosts->v[r->attempt->plan->ranks[rank].node].name);
+}
+
+/* Writes ", and role router waits for it", or "". */
+static void name_waiter(const struct job_roles *r, int role, char *to, size_t size)
+{
+        *to = '\0';
+        for (size_t i = 0; i < r->n; i++)
+                if (role_order_waits(r->order, (int)i, role)) {
+                        snprintf(to, size, ", and role %s waits for it", name_of_role(r, (int)i));
+                        return;
+                }
+}
+
+static void describe_role_failure(const struct job_roles *r, const struct role_decision *d,
+                                  char *to, size_t size)
+{
+        char who[PLAN_RANK_NAME_MAX + 110], waiter[64];
+        const struct rank_span limit = rank_span((uint64_t)r->rules[d->role].ready_timeout_ms);
+
+        name_rank_of_role(r, d, who, sizeof(who));
+        name_waiter(r, d->role, waiter, sizeof(waiter));
+        if (d->reason == ROLE_END_LEFT)
+                snprintf(to, size, "%s ended with 0, but role %s needs it", who,
+                         name_of_role(r, d->other));
+        else if (d->reason == ROLE_END_UNREADY)
+                snprintf(to, size, "%s ended before it was ready%s", who, waiter);
+        else
+                snprintf(to, size, "%s was not ready in %s (--ready-timeout)%s", who, limit.text,
+                         waiter);
+}
+
+/* --- decisions -------------------------------------------------------------------------------- */
+
+static void terminate_role(struct job_roles *r, const struct role_decision *d)
+{
+        const struct role_rule *rule = &r->rules[d->role];
+        const struct ranks_signal m = { .signo = SIGTERM,
+                                        .first = (uint32_t)r->roles[d->role].first,
+                                        .n = (uint32_t)rule->n_ranks,
+                                        .ends = true };
+
+        for (struct node *n = NULL; (n = cluster_each_running(r->cluster, n));) {
+                ranks_signal_encode(&n->out, &m);
+                node_flush(n);
+        }
+}
+
+static void tell_ended_role(struct job_roles *r, const struct role_decision *d)
+{
+        char who[PLAN_RANK_NAME_MAX + 110];
+        struct diags diags = DIAGS_INIT;
+        struct diag *di;
+
+        name_rank_of_role(r, d, who, sizeof(who));
+        if (d->code)
+                di = diag_warn(&diags, HN_ROLE_ENDED, "%s ended with code %d; no role needs it",
+                               who, d->code);
+        else
+                di = diag_warn(&diags, HN_ROLE_ENDED, "role %s has ended; no role needs it",
+                               name_of_role(r, d->role));
+        diag_help(di, "--ends ok expects it: then nothing is told");
+        if (r->config->say)
+                r->config->say(r->config->say_ctx, &diags);
+        diags_finish(&diags);
+}
+
+static void fail_by_role(struct job_roles *r, const struct role_decision *d)
+{
+        struct cause c = attempt_cause(r->attempt, CAUSE_ROLE);
+
+        if (outcome_failed(&r->attempt->outcome))
+                return; /* by the rank that ended so */
+        c.rank = r->roles[d->role].first + d->rank;
+        c.node = r->attempt->plan->ranks[c.rank].node;
+        c.code = d->code;
+        c.why = d->reason;
+        describe_role_failure(r, d, c.text, sizeof(c.text));
+        attempt_fail(r->attempt, &c);
+}
+
+static void act_on_limit(uv_timer_t *t);
+
+/* Carries out what was decided. Inputs may come from within, and have their decisions carried out
+ * there. */
+static void carry_out(struct job_roles *r)
+{
+        struct role_decision d;
+        int64_t limit;
+        bool starts = false;
+
+        while (role_order_next(r->order, &d)) {
+                if (!is_order_open(r))
+                        continue;
+                switch (d.verb) {
+                case ROLE_START:
+                        r->roles[d.role].begun = true;
+                        starts = true;
+                        break;
+                case ROLE_TERM:
+                        terminate_role(r, &d);
+                        break;
+                case ROLE_TELL:
+                        tell_ended_role(r, &d);
+                        break;
+                case ROLE_FAIL:
+                        fail_by_role(r, &d);
+                        break;
+                case ROLE_END:
+                        r->over = true;
+                        if (d.reason == ROLE_END_DONE)
+                                r->ops->finish(r->ctx, "the roles of --main have ended");
+                        else
+                                r->attempt->failed(r->attempt->ctx, true);
+                        break;
+                }
+        }
+        if (starts && is_order_open(r))
+                r->ops->order_worlds(r->ctx, r->launch);
+        limit = is_order_open(r) ? role_order_deadline(r->order) : -1;
+        if (limit < 0)
+                uv_timer_stop(&r->limit);
+        else
+                uv_timer_start(&r->limit, act_on_limit,
+                               (uint64_t)MAX(limit - clock_ms(), INT64_C(0)), 0);
+}
+
+static void act_on_limit(uv_timer_t *t)
+{
+        struct job_roles *r = t->data;
+
+        role_order_tick(r->order, clock_ms());
+        carry_out(r);
+}
+
+bool job_roles_launch(struct job_roles *r, const struct job_launch *l)
+{
+        if (!r)
+                return false;
+        r->launch = l;
+        make_roles(r);
+        carry_out(r);
+        return true;
+}
+
+/* --- inputs ----------------------------------------------------------------------------------- */
+
+static int role_of_rank(const struct job_roles *r, int rank)
+{
+        return r->attempt->plan->ranks[rank].program;
+}
+
+void job_roles_started(struct job_roles *r, int rank)
+{
+        int role = r ? role_of_rank(r, rank) : -1;
+
+        if (!r || --r->roles[role].unstarted)
+                return;
+        role_order_started(r->order, role, clock_ms());
+        carry_out(r);
+}
+
+bool job_roles_allow(struct job_roles *r, int rank, int code)
+{
+        int role = r ? role_of_rank(r, rank) : -1;
+
+        if (!code || !is_order_open(r) ||
+            role_order_is_failure(r->order, role, rank - r->roles[role].first, code))
+                return false;
+        r->allowed++;
+        return true;
+}
+
+size_t job_roles_allowed(const struct job_roles *r)
+{
+        return r ? r->allowed : 0;
+}
+
+void job_roles_ended(struct job_roles *r, int rank, int code, int signal)
+{
+        int role = r ? role_of_rank(r, rank) : -1;
+
+        if (!r)
+                return;
+        role_order_ended(r->order, role, rank - r->roles[role].first, code, signal, clock_ms());
+        carry_out(r);
+}
+
+bool job_roles_drain(struct job_roles *r, const struct cause *c)
+{
+        bool of_rank = r && c->rank >= 0;
+        int role = of_rank ? role_of_rank(r, c->rank) : -1;
+
+        /* Orders have a time of their own, --grace. */
+        if (!is_order_open(r) || c->kind == CAUSE_ORDER || c->kind == CAUSE_STDOUT)
+                return false;
+        role_order_fail(r->order, role, of_rank ? c->rank - r->roles[role].first : -1, c->code,
+                        clock_ms());
+        carry_out(r);
+        return true;
+}

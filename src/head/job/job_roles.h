@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job_roles: which roles of a job start now, and when the job ends
+ *
+ * head/model/role_order.h has the rules. Every function takes NULL, for a job without roles, of
+ * which all worlds begin at once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attempt;
+struct cause;
+struct cluster;
+struct diags;
+struct job_config;
+struct job_launch;
+struct job_roles;
+
+struct job_roles_ops {
+        /* Sends the orders of the worlds that begin (job_roles_begin_world()). */
+        void (*order_worlds)(void *ctx, const struct job_launch *l);
+        /* The job has reached its goal, @why. A failure goes to attempt.failed(). */
+        void (*finish)(void *ctx, const char *why);
+};
+
+/* All pointers are borrowed. Returns NULL for a job without roles. */
+struct job_roles *job_roles_create(struct cluster *c, struct attempt *a,
+                                   const struct job_config *config, const struct job_roles_ops *ops,
+                                   void *ctx);
+/* Closes the timer; job_roles_free() after the loop has turned. */
+void job_roles_close(struct job_roles *r);
+void job_roles_free(struct job_roles *r);
+
+/* An attempt begins: starts the first roles. @l is borrowed for the attempt. False: no roles. */
+bool job_roles_launch(struct job_roles *r, const struct job_launch *l);
+/* Whether the orders of a world are to be sent now; once. */
+bool job_roles_begin_world(struct job_roles *r, uint32_t world);
+bool job_roles_has_begun(const struct job_roles *r, int world);
+/* Whether ranks of the node wait for their start; any ranks of the job. */
+bool job_roles_await(const struct job_roles *r, size_t node);
+bool job_roles_wait(const struct job_roles *r);
+
+/* Follow the start and the end of a rank; @code is 128 + @signal where there is one. */
+void job_roles_started(struct job_roles *r, int rank);
+void job_roles_ended(struct job_roles *r, int rank, int code, int signal);
+/* Whether a rank may end with @code and the job goes on; such ranks are counted. */
+bool job_roles_allow(struct job_roles *r, int rank, int code);
+size_t job_roles_allowed(const struct job_roles *r);
+/* The job fails with @c: roles with --drain get their time, and attempt.failed() is called after
+ * it. False: there are none, or no more. */
+bool job_roles_drain(struct job_roles *r, const struct cause *c);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names become numbers by role_options_find(). Cycles are looked for when all names are valid, with
+ * worlds as a whole: through roles of one world others may wait for themselves.
+ */
+#include "head/options/role_conduct.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/memory.h"
+#include "head/model/role_order.h"
+#include "head/options/config.h"
+#include "head/options/option_table.h"
+#include "head/options/program_options.h"
+#include "head/options/role_options.h"
+#include "head/term/diag.h"
+
+static bool has_one_world(const struct options *o, size_t a, size_t b)
+{
+        const char *one = options_role(o, a)->world, *other = options_role(o, b)->world;
+
+        return a == b || (one && other && !strcmp(one, other));
+}
+
+static const struct strv *names_after(const struct options *o, size_t i)
+{
+        return &options_program(o, i)->conduct.after;
+}
+
+void role_conduct_list_after(const struct options *o, size_t i, struct intlist *to)
+{
+        for (size_t k = 0; k < options_count_roles(o); k++)
+                for (size_t n = 0; has_one_world(o, i, k) && n < names_after(o, k)->n; n++) {
+                        int role = (int)role_options_find(o, names_after(o, k)->v[n]);
+
+                        if (!intlist_has(to, role))
+                                intlist_add(to, role);
+                }
+}
+
+static int check_after(const struct options *o, size_t i, struct diags *d)
+{
+        const char *name = options_role(o, i)->name;
+        int r = 0;
+
+        for (size_t k = 0; k < names_after(o, i)->n; k++) {
+                const char *other = names_after(o, i)->v[k];
+                size_t at = role_options_find(o, other);
+
+                if (at == options_count_roles(o)) {
+                        r = role_options_refuse_name(o, "--after", other, name, d);
+                } else if (at != i && has_one_world(o, i, at)) {
+                        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                           "role `%s`: --after %s, which is in the same world",
+                                           name, other),
+                                  "the ranks of a world start together: leave --after or --world "
+                                  "out");
+                        r = -EINVAL;
+                }
+        }
+        return r;
+}
+
+/* Refuses roles that wait for each other. */
+static int check_cycles(const struct options *o, struct diags *d)
+{
+        size_t n = options_count_roles(o);
+        struct role_rule *rules = xcalloc(n, sizeof(*rules));
+        CLEANUP(intlist_finish) struct intlist path = { 0 };
+        struct buf text = BUF_INIT;
+        CLEANUP(free_textp) char *shown = NULL;
+        bool found;
+
+        for (size_t i = 0; i < n; i++)
+                role_conduct_list_after(o, i, &rules[i].after);
+        found = role_order_find_cycle(rules, n, &path);
+        for (size_t i = 0; i < path.n; i++)
+                buf_printf(&text, i ? " --after %s" : "%s",
+                           options_role(o, (size_t)path.v[i])->name);
+        shown = buf_steal(&text);
+        if (found)
+                diag_help(diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles wait for each other: %s",
+                                   shown),
+                          "none of them can start first: leave one --after out");
+        for (size_t i = 0; i < n; i++)
+                intlist_finish(&rules[i].after);
+        free(rules);
+        return found ? -EINVAL : 0;
+}
+
+static int check_main(const struct options *o, struct diags *d)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < o->main_roles.n; i++) {
+                const char *name = o->main_roles.v[i];
+                size_t at = role_options_find(o, name);
+
+                if (at == options_count_roles(o)) {
+                        r = role_options_refuse_name(o, "--main", name, NULL, d);
+                } else if (options_program(o, at)->conduct.ends_ok) {
+                        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                           "role `%s`: --ends ok, but --main waits for its end",
+                                           name),
+                                  "--ends ok is for a role beside those of --main");
+                        r = -EINVAL;
+                }
+        }
+        return r;
+}
+
+static int refuse_job_option(const char *option, const char *reason, const char *help,
+                             struct diags *d)
+{
+        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE, "%s: %s", option, reason), "%s", help);
+        return -EINVAL;
+}
+
+int role_conduct_check(const struct options *o, struct diags *d)
+{
+        int r = check_main(o, d);
+
+        for (size_t i = 0; i < options_count_roles(o); i++)
+                if (check_after(o, i, d) < 0)
+                        r = -EINVAL;
+        if (r == 0)
+                r = check_cycles(o, d);
+        if (o->success == SUCCESS_RANK0)
+                r = refuse_job_option("--ends-with rank0", "each role has a rank 0",
+                                      "name the roles whose end counts: --main ROLE", d);
+        if (o->linger_ms && !o->main_roles.n)
+                r = refuse_job_option("--linger", "there is no --main",
+                                      "--main ROLE names the roles whose end counts", d);
+        return r;
+}
+
+void role_conduct_refuse(const struct options *o, struct diags *d)
+{
+        const char *const names[] = { "main", "linger" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                const struct option_def *def = option_by_name(names[i]);
+
+                /* In a configuration it is for the jobs that have roles. */
+                if (settings_level(o->settings, def) < LEVEL_JOB)
+                        continue;
+                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE, "--%s: the job has no roles",
+                                   names[i]),
+                          "write --role NAME in front of each program");
+        }
+}

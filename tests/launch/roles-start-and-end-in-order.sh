@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Roles start after others (--after), the job ends with those of --main, and a failure gives roles with --drain their time.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+hosts=(-w localhost:2,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)
+await='until [ -e "$0" ]; do sleep 0.05; done'
+log=$TMP/log
+touch "$log"
+
+# --- starts ---
+
+hn "${hosts[@]}" --label none --role c --after b --nodes 1 sh -c 'echo c >>"$0"' "$log" : --role b --after a --nodes 1 sh -c 'echo b >>"$0"' "$log" : \
+    --role a --nodes 1 sh -c 'sleep 0.3; echo a >>"$0"' "$log"
+exits 'roles start after others have started' 0
+is 'each once' "$(sort "$log" | tr -d '\n')" aabbcc
+
+# On one node the agent keeps the orders apart: b starts there while a runs, c when both have ended.
+hn "${hosts[@]}" --main c --role a --nodes 1 -n 2 --ends ok sh -c 'echo "a $RANK"' : --role b --on a --after a --ends ok sh -c 'echo "b $RANK"' : \
+    --role c --on a --after b sh -c 'sleep 0.5; echo "c $RANK"'
+exits 'roles share a node' 0
+is 'and have ended before the last starts' "$(sort "$OUT")" 'a:0 | a 0
+a:1 | a 1
+b:0 | b 0
+c:0 | c 0'
+
+hn "${hosts[@]}" --role a --world w --nodes 1 -n 1 sh -c 'echo "a $WORLD_SIZE"' : --role b --world w --nodes 1 -n 1 --after c sh -c 'echo "b $RANK"' : \
+    --role c --nodes 1 -n 1 sleep 0.3
+exits 'roles of one world' 0
+is 'start together' "$(sort "$OUT")" 'a:0 | a 2
+b:1 | b 1'
+
+# --- ends ---
+
+hn "${hosts[@]}" --main m --role s --nodes 1 -n 2 sleep 600 : --role m --nodes 1 -n 1 sh -c 'sleep 0.3'
+exits 'the end of --main is the end of the job' 0
+verdict_has 'and the other ranks were stopped' 'finished' 'role m exited 0 in'
+verdict_has 'as the last line says' 'finished' '2 ranks were stopped'
+
+hn "${hosts[@]}" --main m,k --role s --nodes 1 -n 1 sh -c 'trap "exit 9" TERM; sleep 600 & wait' : --role m --nodes 1 -n 1 true : --role k --nodes 1 -n 1 sleep 0.5
+exits 'a code of the others does not count' 0
+verdict_has 'both are named' 'finished' 'roles m, k exited 0'
+
+hn "${hosts[@]}" --main m --linger 30s --role s --nodes 1 -n 1 sh -c "$await; echo lingered >&2; exit 7" "$TMP/go" : --role m --nodes 1 -n 1 sh -c 'touch "$0"' "$TMP/go"
+exits 'others have the time of --linger' 0
+has 'and use it' "$ERR" 's:0 | lingered'
+
+hn "${hosts[@]}" --main m --role s --nodes 1 -n 1 sh -c 'exit 3' : --role m --nodes 1 -n 1 sleep 1
+exits 'a helper that nobody needs may fail' 0
+has 'which is told' "$ERR" 'warning[HN730]: role s, rank 0 on localhost ended with code 3; no role needs it'
+verdict_has 'and counted' 'finished' '1 other rank failed'
+
+hn "${hosts[@]}" --main m --role s --ends ok --nodes 1 -n 1 sh -c 'exit 3' : --role m --nodes 1 -n 1 sleep 1
+exits 'a helper with --ends ok' 0
+lacks 'may end without a word' "$ERR" HN730
+
+hn "${hosts[@]}" --main m --role s --nodes 1 -n 1 true : --role m --after s --nodes 1 -n 1 sleep 600
+exits 'a helper that another role needs must not end' 1
+has 'which has a message' "$ERR" 'error[HN730]: a role has ended that others need'
+verdict_has 'and a reason' 'failed after' 'role s, rank 0 on localhost ended with 0, but role m needs it'
+
+hn "${hosts[@]}" --main m --role s --nodes 1 -n 1 sh -c 'exit 5' : --role m --after s --nodes 1 -n 1 sleep 600
+exits 'nor fail' 5
+verdict_has 'it is the cause' 'failed after' 'role s, rank 0 on localhost exited with code 5'
+
+hn "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'trap "echo saving; sleep 0.5; echo saved; exit 0" TERM; sleep 600 & wait' : \
+    --role b --nodes 1 -n 1 sh -c 'trap "echo stopped; exit 1" TERM; sleep 600 & wait' : --role c --nodes 1 -n 1 sh -c 'sleep 0.5; exit 4'
+exits 'after a failure a role has time for a checkpoint' 4
+is 'while others live' "$(cat "$OUT")" 'a:0 | saving
+a:0 | saved
+b:0 | stopped'
+verdict_has 'the failure is the cause' 'failed after' 'role c, rank 0 on 127.0.0.2 exited with code 4'
+
+hn "${hosts[@]}" --timeout 2s --role a --nodes 1 -n 1 sleep 600 : --role b --after a --nodes 1 -n 1 sleep 600
+exits 'a time limit ends all' 124
+
+start "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'echo up; sleep 600' : --role b --nodes 1 -n 1 --after a sleep 600
+wait_for count_is up 1
+kill -INT "$PID"
+finish
+exits 'Ctrl-C does not wait for a drain' 130
+
+# --- mistakes ---
+
+refused() { # DESCRIPTION TEXT ARGUMENT...
+    local what=$1 text=$2
+    shift 2
+    hn -w localhost:2,127.0.0.1:2,127.0.0.2:2 --ppn 1 "$@"
+    exits "$what" 64
+    has 'which is told' "$ERR" "$text"
+}
+refused 'roles that wait for each other' 'error[HN728]: roles wait for each other: a --after b --after a' --role a -n 1 --after b true : --role b -n 1 --after a true
+refused 'also through a world' 'error[HN728]: roles wait for each other: a --after c --after a' --role a -n 1 --world w true : --role b -n 1 --world w --after c true : --role c -n 1 --after a true
+refused 'a role in the same world' 'error[HN729]: role `b`: --after a, which is in the same world' --role a -n 1 --world w true : --role b -n 1 --world w --after a true
+refused 'an unknown role' 'error[HN726]: --after trainr of role `b`: there is no role of this name' --role trainer -n 1 true : --role b -n 1 --after trainr true
+has 'with the near one' "$ERR" 'did you mean `--after trainer`?'
+refused '--main of an unknown role' 'error[HN726]: --main x: there is no role of this name' --main x --role a -n 1 true : --role b -n 1 true
+refused '--main of a role that may end' 'error[HN729]: role `a`: --ends ok, but --main waits for its end' --main a --role a -n 1 --ends ok true : --role b -n 1 true
+refused '--main without roles' 'error[HN729]: --main: the job has no roles' --main a true
+refused '--linger without --main' 'error[HN729]: --linger: there is no --main' --linger 1s --role a -n 1 true : --role b -n 1 true
+refused '--ends-with rank0' 'error[HN729]: --ends-with rank0: each role has a rank 0' --ends-with rank0 --role a -n 1 true : --role b -n 1 true
+refused 'names that are none' '--after needs names of roles, ROLE[,ROLE...], got `a,`' --role a -n 1 true : --role b -n 1 --after a, true
+
+# --- the plan ---
+
+hn plan "${hosts[@]}" --main b --role a --nodes 1 true : --role b --after a --nodes 1 true
+exits 'a plan' 0
+has 'has the order' "$OUT" 'AFTER'
+hn plan --json "${hosts[@]}" --main b --role a --nodes 1 true : --role b --after a --nodes 1 true
+is 'in JSON, too' "$(python3 -c 'import json, sys; print([(r["name"], r["after"], r["main"]) for r in json.load(sys.stdin)["roles"]])' <"$OUT")" \
+    "[('a', [], False), ('b', ['a'], True)]"
+
+done_testing
