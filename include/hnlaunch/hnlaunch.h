@@ -144,6 +144,13 @@ HN_API int hn_node_of(int world_rank);
 /* The name from the hostfile; lent until hn_finalize(). NULL: failed. */
 HN_API const char *hn_hostname_of(int world_rank);
 
+/* The name of this program's role in a job of several (hnlaunch --role NAME); lent until
+ * hn_finalize(). NULL: before hn_init(), in a job without roles, under torchrun, or alone. */
+HN_API const char *hn_role(void);
+/* The number of this replica of the role (hnlaunch --replicas), from 0; 0 in a job without roles.
+ * HN_ERR_NOT_LAUNCHED before hn_init(). */
+HN_API int hn_role_index(void);
+
 /* --- groups ----------------------------------------------------------------------------------- */
 
 typedef struct hn_group hn_group;
@@ -173,6 +180,15 @@ HN_API hn_status hn_group_local(hn_group **out);
 /* The lowest rank of each node, in the order of the nodes. Other ranks need not call, and get
  * *out = NULL. */
 HN_API hn_status hn_group_leaders(hn_group **out);
+
+/*
+ * The ranks of a role of this world, in the order of the world; NULL = of this program's role.
+ * Roles share a world by hnlaunch --world NAME. Called by all ranks of the role, as a collective.
+ * Ranks of other roles need not call, and get *out = NULL. Called with equal names it is the same
+ * group. HN_ERR_INVALID: no role of this world has the name, and the sentence lists those that it
+ * has; HN_ERR_UNSUPPORTED: the job has no roles. Waits, and fails, as hn_group_create().
+ */
+HN_API hn_status hn_role_group(const char *role, int64_t timeout_ms, hn_group **out);
 
 HN_API const char *hn_get_name(const hn_group *group);
 HN_API int hn_get_rank(const hn_group *group); /* this process's rank in the group */

@@ -388,3 +388,68 @@ hn_status hn_group_leaders(hn_group **out)
                 return set_error(HN_ERR_INVALID, "`out` must not be NULL");
         return create_node_group("leaders", 0, process->num_nodes, true, out);
 }
+
+/* Finds a role in @list, "trainer:0-7,router:8": its first rank and their number. False: it is not
+ * there, or the list is malformed. */
+static bool find_role_ranks(const char *list, const char *role, int *first, int *n)
+{
+        size_t len = strlen(role);
+
+        for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+                int from, to, end = 0;
+
+                if (strncmp(at, role, len) != 0 || at[len] != ':')
+                        continue;
+                if (sscanf(at + len, ":%d%n-%d%n", &from, &end, &to, &end) < 2)
+                        to = from;
+                *first = from;
+                *n = to - from + 1;
+                return end && (!at[len + (size_t)end] || at[len + (size_t)end] == ',') &&
+                       from >= 0 && to >= from;
+        }
+        return false;
+}
+
+static hn_status create_range_group(const char *name, int first, int n, int64_t timeout_ms,
+                                    hn_group **out)
+{
+        int *ranks = calloc((size_t)n, sizeof(*ranks));
+        hn_status status;
+
+        if (!ranks)
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        for (int i = 0; i < n; i++)
+                ranks[i] = first + i;
+        status = hn_group_create(name, ranks, n, NULL, timeout_ms, out);
+        free(ranks);
+        return status;
+}
+
+hn_status hn_role_group(const char *role, int64_t timeout_ms, hn_group **out)
+{
+        const struct process *process = process_get();
+        char name[NAME_MAX_BYTES + 1];
+        int first, n;
+
+        if (!process)
+                return HN_ERR_NOT_LAUNCHED;
+        if (!out)
+                return set_error(HN_ERR_INVALID, "`out` must not be NULL");
+        if (!process->role.name)
+                return set_error(HN_ERR_UNSUPPORTED,
+                                 "the job has no roles: hnlaunch --role NAME PROGRAM");
+        if (!role)
+                role = process->role.name;
+        if (!find_role_ranks(process->role.world, role, &first, &n) ||
+            first + n > process->world_size)
+                return set_error(HN_ERR_INVALID,
+                                 "no role `%.64s` in this world, which has %s: hnlaunch --world "
+                                 "NAME puts roles into one",
+                                 role, process->role.world);
+        if (process->rank < first || process->rank >= first + n) {
+                *out = NULL;
+                return HN_OK;
+        }
+        snprintf(name, sizeof(name), "role/%s", role);
+        return create_range_group(name, first, n, timeout_ms, out);
+}

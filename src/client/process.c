@@ -90,11 +90,33 @@ static hn_status read_environment(struct process *s, const struct env_names *n)
         return st;
 }
 
+static void role_finish(struct process_role *r)
+{
+        free(r->name);
+        free(r->world);
+        *r = (struct process_role){ .name = NULL };
+}
+
+static hn_status read_role(struct process_role *r)
+{
+        const char *name = getenv(HN_ROLE), *world = getenv(HN_WORLD_ROLES);
+
+        if (!name)
+                return HN_OK;
+        r->name = strdup(name);
+        r->world = strdup(world ? world : "");
+        if (!r->name || !r->world)
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        return read_env_number(hnlaunch.launcher, HN_ROLE_INDEX, 0, INT_MAX, &r->index);
+}
+
 static hn_status join_job(struct process *s, int64_t timeout_ms)
 {
         const char *path = getenv(HN_STORE);
         hn_status status = read_environment(s, &hnlaunch);
 
+        if (status == HN_OK)
+                status = read_role(&s->role);
         if (status != HN_OK)
                 return status;
         if (!path)
@@ -179,6 +201,7 @@ hn_status hn_init(const hn_init_opts *opts)
                 status = conn_call(s.conn, &hello, timeout_ms, NULL);
         if (status != HN_OK) {
                 conn_close(s.conn);
+                role_finish(&s.role);
                 return status;
         }
         s.world.n = s.world_size;
@@ -198,6 +221,7 @@ hn_status hn_finalize(void)
                 return HN_ERR_NOT_LAUNCHED;
         conn_close(the_process.conn);
         topology_finish(&the_process.where);
+        role_finish(&the_process.role);
         the_process = (struct process){ 0 };
         return HN_OK;
 }
@@ -240,6 +264,12 @@ PROCESS_NUMBER(hn_local_world_size, local_world_size)
 PROCESS_NUMBER(hn_node_rank, node_rank)
 PROCESS_NUMBER(hn_num_nodes, num_nodes)
 PROCESS_NUMBER(hn_restart_count, restart)
+PROCESS_NUMBER(hn_role_index, role.index)
+
+const char *hn_role(void)
+{
+        return the_process.role.name;
+}
 
 int hn_node_of(int world_rank)
 {

@@ -20,8 +20,16 @@ struct hn_group {
         int n, my_rank;
 };
 
+/* The role of this process, copied from the environment. */
+struct process_role {
+        char *name; /* NULL = the job has no roles */
+        int index;
+        char *world; /* HN_WORLD_ROLES, "trainer:0-7,router:8" */
+};
+
 struct process {
         struct conn *conn; /* NULL = not initialized */
+        struct process_role role;
         bool singleton;
         int rank, world_size, local_rank, local_world_size, node_rank, num_nodes, restart;
         struct topology where; /* empty until first asked for */

@@ -17,6 +17,7 @@
 #define HN_ROLE             "HN_ROLE"        /* in a job of several roles */
 #define HN_ROLE_INDEX       "HN_ROLE_INDEX"  /* of the replica */
 #define HN_JOB_RANK         "HN_JOB_RANK"    /* number in the job, over all roles */
+#define HN_WORLD_ROLES      "HN_WORLD_ROLES" /* ranks of each role of the world: "a:0-3,b:4" */
 #define HN_PUSH_DIR         "HN_PUSH_DIR"    /* with --push: the folder of the pushed files */
 /* Path of the node's Unix socket, unique to this agent on this machine; marks a process as part of
  * the job, too. */

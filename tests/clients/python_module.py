@@ -30,6 +30,8 @@ def check_world():
     assert hn.is_initialized() and hn.world_size() == n and hn.rank() == int(os.environ.get("RANK", 0))
     assert hn.local_rank() < hn.local_world_size() <= n
     assert hn.node_rank() < hn.num_nodes() and hn.restart_count() == 0
+    assert hn.role() is None and hn.role_index() == 0
+    assert raises(hn.Error, hn.role_group).name == "HN_ERR_UNSUPPORTED"
     assert hn.node_of(hn.rank()) == hn.node_rank() and hn.hostname_of(hn.rank())
     assert raises(hn.Error, hn.hostname_of, n).name == "HN_ERR_INVALID"
 

@@ -176,6 +176,8 @@ static void use_places(uint8_t what)
         }
         if (what & 1)
                 hn_group_local(&g);
+        else if (what & 2)
+                hn_role_group(NULL, 0, &g);
         else
                 hn_group_leaders(&g);
         hn_group_free(g);

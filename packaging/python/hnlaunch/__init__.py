@@ -18,11 +18,11 @@ or what the variable HNLAUNCH_LIBRARY names (hnlaunch -x HNLAUNCH_LIBRARY=PATH).
 """
 
 from hnlaunch._comm import Comm
-from hnlaunch._groups import Group, all_gather, barrier, broadcast, leaders_group, local_group, new_group, split
+from hnlaunch._groups import Group, all_gather, barrier, broadcast, leaders_group, local_group, new_group, role_group, split
 from hnlaunch._job import (
     NODE_LOST, RANK_FAILED, STOP_REQUESTED, Event, abort, drained, draining, event, finalize, health, hostname_of, init,
-    is_initialized, local_rank, local_world_size, node_of, node_rank, num_nodes, progress, rank, report_error, restart_count, version,
-    world_size)
+    is_initialized, local_rank, local_world_size, node_of, node_rank, num_nodes, progress, rank, report_error, restart_count, role, role_index,
+    version, world_size)
 from hnlaunch._library import Error, NotFound, NotLaunched, PeerFailed, Timeout
 from hnlaunch._store import KEY_MAX, VALUE_MAX, Store, store
 
@@ -31,6 +31,7 @@ __all__ = [
     "Comm", "Error", "Event", "Group", "NotFound", "NotLaunched", "PeerFailed", "Store", "Timeout",
     "abort", "all_gather", "barrier", "broadcast", "drained", "draining", "event", "finalize", "health", "hostname_of", "init",
     "is_initialized", "leaders_group", "local_group", "local_rank", "local_world_size", "new_group", "node_of",
-    "node_rank", "num_nodes", "progress", "rank", "report_error", "restart_count", "split", "store", "version",
+    "node_rank", "num_nodes", "progress", "rank", "report_error", "restart_count", "role", "role_group",
+    "role_index", "split", "store", "version",
     "world_size",
 ]

@@ -95,6 +95,15 @@ def leaders_group() -> Optional[Group]:
     return _group(lib.hn_group_leaders)
 
 
+def role_group(role: Optional[str] = None, timeout: Optional[float] = None) -> Optional[Group]:
+    """Returns the ranks of a role of this world, by default of the own one. Called by all of them.
+
+    None in ranks of other roles, which need not call. Errors HN_ERR_INVALID: this world has no such role;
+    HN_ERR_UNSUPPORTED: the job has no roles.
+    """
+    return _group(lib.hn_role_group, None if role is None else as_bytes(role), milliseconds(timeout))
+
+
 def barrier(group: Optional[Group] = None, timeout: Optional[float] = None) -> None:
     """Waits until all members have arrived."""
     check(lib.hn_barrier(handle_of(group), milliseconds(timeout)))

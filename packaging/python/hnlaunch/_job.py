@@ -86,6 +86,17 @@ def restart_count() -> int:
     return check(lib.hn_restart_count())
 
 
+def role() -> Optional[str]:
+    """Returns the name of this program's role (hnlaunch --role). None before init(), and in a job without roles."""
+    name = lib.hn_role()
+    return None if name is None else str(name.decode())
+
+
+def role_index() -> int:
+    """Returns the number of this replica of the role (hnlaunch --replicas), from 0."""
+    return check(lib.hn_role_index())
+
+
 def node_of(world_rank: int) -> int:
     """Returns the node of any rank. The first call asks the launcher."""
     return check(lib.hn_node_of(world_rank))

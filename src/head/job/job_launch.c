@@ -22,6 +22,7 @@
 #include "head/model/compat_nodes.h"
 #include "head/options/program_options.h"
 #include "head/output/say.h"
+#include "wire/env_names.h"
 
 enum {
         MEMORY_FOR_OUTPUT = 32 << 20, /* of all streams together */
@@ -302,6 +303,15 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         fill_programs(o, l, m);
 }
 
+/* Tells the programs which ranks of the world each role has. */
+static void fill_world_roles(const struct plan *plan, uint32_t number, struct launch_order *m)
+{
+        CLEANUP(free_textp) char *roles = plan_list_world_roles(plan, number);
+
+        for (uint32_t i = 0; roles && i < m->n_programs; i++)
+                strv_env_set(&m->programs[i].env, HN_WORLD_ROLES, roles);
+}
+
 static void fill_world(const struct job *j, uint32_t number, struct launch_order *m)
 {
         const struct plan *plan = j->attempt.plan;
@@ -312,6 +322,7 @@ static void fill_world(const struct job *j, uint32_t number, struct launch_order
         m->world.first = (uint32_t)world->first;
         m->world_size = (uint32_t)world->size;
         m->num_nodes = (uint32_t)world->num_nodes;
+        fill_world_roles(plan, number, m);
         fill_mpi(j, world, &m->mpi);
         compat_nodes_fill(&m->compat, j->config.options->compat, plan, world, j->config.hosts);
         job_endpoint_fill_common(world_endpoints_get(j->endpoints, number), m);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "head/model/plan_faults.h"
@@ -549,6 +550,26 @@ uint32_t plan_count_replicas(const struct plan *p, size_t world)
         for (size_t i = 0; i < world; i++)
                 n += p->ranks[p->worlds[i].first].program == program;
         return n;
+}
+
+char *plan_list_world_roles(const struct plan *p, size_t world)
+{
+        const struct plan_world *w = &p->worlds[world];
+        struct buf list = BUF_INIT;
+
+        for (int i = 0, first = 0; i < w->size; i++) {
+                const struct plan_rank *r = &p->ranks[w->first + i];
+
+                if (!r->role)
+                        return NULL; /* no rank has one */
+                if (i + 1 < w->size && r[1].program == r->program)
+                        continue;
+                buf_printf(&list, "%s%s:%d", first ? "," : "", r->role, first);
+                if (i > first)
+                        buf_printf(&list, "-%d", i);
+                first = i + 1;
+        }
+        return buf_steal(&list);
 }
 
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world)

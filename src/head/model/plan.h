@@ -129,6 +129,9 @@ enum { PLAN_RANK_NAME_MAX = 128 };
 const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAME_MAX]);
 /* Counts the worlds of the same role before this one. */
 uint32_t plan_count_replicas(const struct plan *p, size_t world);
+/* Returns the roles of the world with their ranks, malloc'ed: "trainer:0-7,router:8"; NULL in a job
+ * without roles. */
+char *plan_list_world_roles(const struct plan *p, size_t world);
 /* Whether ranks of the world are on the node. */
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world);
 void plan_finish(struct plan *p);

@@ -122,6 +122,14 @@ static void explain_compat(const struct plan_view *v, const struct host *host, s
         strv_env_setf(env, "SLURM_CPUS_PER_TASK", "(cores of %s / %zu)", host->name, n_ranks);
 }
 
+static void set_world_roles(const struct plan *p, size_t world, struct strv *env)
+{
+        CLEANUP(free_textp) char *roles = plan_list_world_roles(p, world);
+
+        if (roles)
+                strv_env_set(env, HN_WORLD_ROLES, roles);
+}
+
 void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
 {
         const struct plan_rank *r = &v->p->ranks[rank];
@@ -141,6 +149,7 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
                        &(struct nccl_values){ "127.0.0.1:(free port there)",
                                               "(folder of the node's agent)/" NCCL_DUMP_NAME,
                                               "(file of the node's agent)" });
+        set_world_roles(v->p, (size_t)r->world, env);
         strv_env_set(env, "MASTER_PORT", "(free port there)");
         if (l.mpi.kind == MPI_PMIX)
                 strv_env_set(env, "PMIX_*", "(of the node's libpmix)");

@@ -235,6 +235,27 @@ TEST(roles_share_the_nodes)
         }
 }
 
+TEST(worlds_list_the_ranks_of_their_roles)
+{
+        static const struct job job = { "n[1-3]\nn4 spare",
+                                        2,
+                                        { { NAMED("t"), .nodes.count = 2, .world = (char *)("w"),
+                                            .plan = { G1 } },
+                                          { NAMED("s"), .plan = { G1 } },
+                                          { NAMED("r"), ON("t", 1), .world = (char *)("w") } } };
+        static const char *const want[] = { "t:0-3,r:4", "s:0-1" };
+        struct made m = make(&job);
+
+        assert_int_equal(m.r, 0);
+        assert_int_equal(m.plan.n_worlds, 2);
+        for (size_t i = 0; i < 2; i++) {
+                CLEANUP(free_textp) char *roles = plan_list_world_roles(&m.plan, i);
+
+                assert_string_equal(roles, want[i]);
+        }
+        made_finish(&m);
+}
+
 TEST(what_does_not_fit_is_told)
 {
         static const struct {
