@@ -326,7 +326,8 @@ int launch_setup_check_ranks(struct launch *l)
 
 int launch_setup_choose_ranks(struct launch *l)
 {
-        static const char script[] = "case \" $0 \" in *\" $HN_RANK \"*) exec \"$@\" ;; esac";
+        static const char script[] =
+                "case \" $0 \" in *\" ${HN_JOB_RANK-$HN_RANK} \"*) exec \"$@\" ;; esac";
         struct strv words = STRV_INIT;
         struct buf ranks = BUF_INIT;
         int rc = launch_setup_check_ranks(l);
