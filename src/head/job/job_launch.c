@@ -359,7 +359,7 @@ static void fill_ranks(const struct job *j, const struct plan_node *p, struct la
                 r->n_gpus = (uint32_t)k->gpus.n;
                 r->gpus = (uint32_t *)k->gpus.v; /* lent; devices are not negative */
         }
-        m->set_visible = p->gpus_are_subset || m->n_ranks < (uint32_t)p->n_ranks;
+        m->set_visible = plan_sets_visible(plan, (size_t)(p - plan->nodes), m->world.number);
 }
 
 /* Fills in, sends and frees the node's own part of the order. */

@@ -482,7 +482,8 @@ bool plan_move(struct plan *p, size_t from, size_t to)
 {
         struct plan_node *a = &p->nodes[from], *b = &p->nodes[to], was = *b;
 
-        if (b->n_ranks || b->slots < a->n_ranks)
+        /* Ranks above the slots need none: they are those of helpers, or of --oversubscribe. */
+        if (b->n_ranks || b->slots < MIN(a->n_ranks, a->slots))
                 return false;
         *b = *a;
         b->host = was.host;
@@ -570,6 +571,20 @@ char *plan_list_world_roles(const struct plan *p, size_t world)
                 first = i + 1;
         }
         return buf_steal(&list);
+}
+
+bool plan_sets_visible(const struct plan *p, size_t node, uint32_t world)
+{
+        const struct plan_node *n = &p->nodes[node];
+        bool has_gpus = false, limits = n->gpus_are_subset;
+
+        for (size_t i = 0; i < n->ranks.n; i++) {
+                const struct plan_rank *r = &p->ranks[n->ranks.v[i]];
+
+                has_gpus |= r->gpus.n > 0;
+                limits |= r->world != (int)world || (r->role && !r->gpus.n);
+        }
+        return has_gpus && limits;
 }
 
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world)

@@ -134,4 +134,6 @@ uint32_t plan_count_replicas(const struct plan *p, size_t world);
 char *plan_list_world_roles(const struct plan *p, size_t world);
 /* Whether ranks of the world are on the node. */
 bool plan_has_world(const struct plan *p, size_t node, uint32_t world);
+/* Whether ranks of the world on the node see only some of the GPUs that the job has there. */
+bool plan_sets_visible(const struct plan *p, size_t node, uint32_t world);
 void plan_finish(struct plan *p);

@@ -66,7 +66,8 @@ static void fill_launch(const struct plan_view *v, const struct plan_rank *rank,
                                     .num_nodes = (uint32_t)w->num_nodes,
                                     .node_rank = (uint32_t)rank->node_rank,
                                     .gpu_visibility_own = v->o->gpu_visibility_own,
-                                    .set_visible = n->gpus_are_subset,
+                                    .set_visible = plan_sets_visible(v->p, (size_t)rank->node,
+                                                                     (uint32_t)rank->world),
                                     .mpi.kind = (uint8_t)v->o->mpi };
         l->per_node = options_is_per_node(v->o, (size_t)rank->program);
         l->world = (struct launch_world){ .number = (uint32_t)rank->world,

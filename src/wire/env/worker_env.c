@@ -191,13 +191,26 @@ static void append_gpus(struct buf *list, struct strv *seen, const struct rank_e
         }
 }
 
+/* Whether the rank is a role without GPUs beside roles that have some. The variable of -x of the
+ * role counts. */
+static bool sees_no_gpus(const struct launch_order *l, const struct launch_rank *r)
+{
+        const struct launch_program *p =
+                r->program < l->n_programs ? &l->programs[r->program] : NULL;
+
+        return p && *p->role && l->set_visible && !r->n_gpus &&
+               !strv_env_get(&p->env, "CUDA_VISIBLE_DEVICES");
+}
+
 static void set_gpus(struct rank_env *env, const struct launch_order *l,
                      const struct launch_rank *r)
 {
         CLEANUP(strv_finish) struct strv seen = STRV_INIT;
         CLEANUP(buf_finish) struct buf list = BUF_INIT;
 
-        if (l->gpu_visibility_own)
+        if (sees_no_gpus(l, r))
+                strv_env_set(&env->own, "CUDA_VISIBLE_DEVICES", "");
+        else if (l->gpu_visibility_own)
                 append_gpus(&list, &seen, env, r);
         else if (l->set_visible)
                 for (uint32_t i = 0; i < l->n_ranks; i++)

@@ -21,7 +21,8 @@
  * PYTHONFAULTHANDLER to 1 unless @l unsets them; when iface is known, GLOO_SOCKET_IFNAME to iface,
  * and on more than one node NCCL_SOCKET_IFNAME to "=" and iface. See wire/env/nccl_env.h for other
  * variables of NCCL. Sets CUDA_VISIBLE_DEVICES to the rank's own devices with gpu_visibility_own,
- * to the devices of all ranks of the node with set_visible, else leaves the variable alone; with
+ * to the devices of all ranks of the node with set_visible, else leaves the variable alone, but for
+ * a rank of a role without devices, which with set_visible gets none; with
  * CUDA_VISIBLE_DEVICES a missing CUDA_DEVICE_ORDER becomes PCI_BUS_ID, because the indices count in
  * the order of the bus. All ranks of @l must be there, and @r among them. The variables of the
  * family of --compat come on top (wire/env/compat_env.h). @store_path and @error_file are paths on

@@ -244,6 +244,7 @@ TEST(worlds_list_the_ranks_of_their_roles)
                                           { NAMED("s"), .plan = { G1 } },
                                           { NAMED("r"), ON("t", 1), .world = (char *)("w") } } };
         static const char *const want[] = { "t:0-3,r:4", "s:0-1" };
+        static const bool limited[] = { false, true, false };
         struct made m = make(&job);
 
         assert_int_equal(m.r, 0);
@@ -253,6 +254,13 @@ TEST(worlds_list_the_ranks_of_their_roles)
 
                 assert_string_equal(roles, want[i]);
         }
+        /* Only where a helper stands beside ranks with GPUs. */
+        for (size_t i = 0; i < 3; i++)
+                assert_int_equal(plan_sets_visible(&m.plan, i, i == 2), limited[i]);
+        /* A spare host needs no slot for a helper. */
+        assert_int_equal(m.plan.nodes[1].n_ranks, 3);
+        assert_true(plan_move(&m.plan, 1, 3));
+        assert_int_equal(m.plan.ranks[4].node, 3);
         made_finish(&m);
 }
 

@@ -261,6 +261,31 @@ TEST(devices_are_named_only_when_needed)
         }
 }
 
+TEST(a_role_without_devices_sees_none_beside_others)
+{
+        struct launch_program program = { .role = (char *)"router" };
+        struct launch_rank bare = { .rank = 0 };
+        struct launch_order l = order();
+
+        l.ranks = &bare;
+        l.n_ranks = 1;
+        l.programs = &program;
+        l.n_programs = 1;
+        for (int i = 0; i < 4; i++) {
+                struct strv env = STRV_INIT;
+
+                l.set_visible = i != 0;
+                l.gpu_visibility_own = i == 2;
+                if (i == 3)
+                        strv_env_set(&program.env, "CUDA_VISIBLE_DEVICES", "7"); /* -x */
+                strv_env_set(&env, "CUDA_VISIBLE_DEVICES", i == 3 ? "7" : "0,1");
+                worker_env_build(&env, &l, &bare, NULL, NULL, 8);
+                expect(&env, "CUDA_VISIBLE_DEVICES", i == 0 ? "0,1" : i == 3 ? "7" : "");
+                strv_finish(&env);
+        }
+        strv_finish(&program.env);
+}
+
 TEST(ranks_without_devices_name_none)
 {
         struct launch_rank bare = { .rank = 0 };
