@@ -70,7 +70,7 @@ lab/allocation-is-run-over-ssh lab/store-endpoint-knows-the-jobs-user lab/store-
 lab/tree-explains-its-ways ssh/a-server-that-drops-is-spared launch/what-others-say-is-escaped
 launch/report-names-the-first-rank launch/top-shows-what-ranks-do launch/ranks-that-do-not-join-are-named
 lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told
-launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos
+launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos lab/chaos-of-roles
 lab/spare-host-takes-over lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
 
 say() { printf '%s\n' "== $*"; }

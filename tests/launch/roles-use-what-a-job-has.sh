@@ -66,6 +66,6 @@ sleep 0.3
 code=0
 wait "$pid" || code=$?
 is 'attach ends with its code' "$code" 0
-is 'and shows the lines of all roles' "$(grep -c done attached)" 4
+is 'and shows the lines of all roles' "$(grep -c "| done" attached)" 4
 nothing_left 'nothing is left'
 done_testing
