@@ -31,6 +31,10 @@ lab_up 2 2
 # --- ssh ---
 lab_hn -H "$TMP/hosts.txt" "${in[@]}" sh -c "$where"
 is 'ssh: two ranks on each node are inside' "$(ranks)" "$want"
+lab_hn -H "$TMP/hosts.txt" "${in[@]}" --role a --nodes 1 -n 1 -x WORD=one sh -c "echo \$HN_ROLE \$WORD; $where" : --role b --nodes 1 -n 1 -x WORD=two sh -c "echo \$HN_ROLE \$WORD; $where" : \
+    --role c --on b sh -c 'echo $HN_ROLE ${WORD-none}'
+exits 'ssh: roles run inside' 0
+is 'ssh: each with its variables' "$(ranks)" '0 on node001 inside,0 on node002 inside,a one,b two,c none'
 if [[ -x mpi_hello ]]; then
     lab_hn -H "$TMP/hosts.txt" "${in[@]}" mpi_hello
     exits 'ssh: a program of MPICH' 0

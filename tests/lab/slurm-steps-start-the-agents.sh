@@ -24,6 +24,14 @@ lab_run salloc -N4 "${via[@]}" --ppn 2 hostname
 is 'two ranks on each node, without sshd' "$(grep node0 "$OUT" | sort | uniq -c | xargs)" \
     '2 node001 2 node002 2 node003 2 node004'
 
+# Roles share the nodes of an allocation.
+where='echo "$HN_ROLE.$RANK/$WORLD_SIZE on $(hostname)"'
+lab_run salloc -N4 --ntasks-per-node=2 --gpus-per-node=2 "${via[@]}" --role t --nodes 1 -n 2 sh -c "$where" : --role i --nodes rest --ppn 1 --gpus-per-rank 2 sh -c "$where" : \
+    --role r --on t sh -c "$where"
+exits 'salloc: a job of roles' 0
+is 'each role has its nodes' "$(grep on "$OUT" | sort | paste -sd,)" \
+    'i.0/3 on node002,i.1/3 on node003,i.2/3 on node004,r.0/1 on node001,t.0/2 on node001,t.1/2 on node001'
+
 # What a job asks for is not asked once more for each step, and Slurm neither labels nor holds back what agents say.
 cat >job.sh <<END
 #!/bin/bash
