@@ -38,6 +38,15 @@ hn plan --local 2 --ranks 0 ./with-libmpi.so.12
 has 'a program of MPICH has PMI' "$OUT" PMI_FD=
 lacks 'and not PMIx' "$OUT" 'PMIX_*='
 
+# Each role is served as it needs; roles of one world as the first MPI among them.
+ways() { awk '/^# rank/ { rank = $3 } /^(PMIX_[*]|PMI_FD)=/ { sub("=.*", ""); print rank, $0 }' "$OUT" | paste -sd,; }
+hn plan -w localhost:2 --gpus-per-rank 0 --ranks 0,2,4 --role a ./with-libmpi.so.40 : --role b --on a --ppn 2 ./with-libmpi.so.12 : --role c --on a --ppn 2 true
+is 'Open MPI in one role leaves the others as they are' "$(ways)" '0 PMIX_*,2 PMI_FD,4 PMI_FD'
+hn plan -w localhost:2 --gpus-per-rank 0 --ranks 0,2 --role a --world w true : --role b --on a --ppn 2 --world w ./with-libmpi.so.40
+is 'but those of its world' "$(ways)" '0 PMIX_*,2 PMIX_*'
+hn plan -w localhost:2 --gpus-per-rank 0 --mpi none --ranks 0,2 --role a --mpi pmi1 true : --role b --on a --ppn 2 true
+is '--mpi of the job is for roles without one' "$(ways)" '0 PMI_FD'
+
 # MPI behind two other libraries, which the loader finds in its own ways: DT_RPATH of the program serves the libraries of
 # its libraries, DT_RUNPATH does not.
 mkdir deep

@@ -42,6 +42,25 @@ a:1 | 1@localhost
 b:0 | 0@127.0.0.1
 b:1 | 1@127.0.0.1'
 
+show=(sh -c 'echo "$HN_ROLE $RANK ${PMI_RANK-none} ${PMI_JOBID-none}"')
+hn "${hosts[@]}" --label none --role a --nodes 1 -n 1 --mpi pmi1 "${show[@]}" : --role b --nodes 1 -n 1 --mpi none "${show[@]}" : --role c --on a --mpi pmi2 "${show[@]}"
+exits '--mpi differs by role' 0
+is 'and each has what it asks for' "$(sed 's/\(c 0 0\) ..*-2$/\1 its own/' "$OUT" | sort)" 'a 0 0 none
+b 0 none none
+c 0 0 its own'
+hn "${hosts[@]}" --role a --nodes 1 --world w true : --role b --on a --world w --mpi none true
+exits 'two ways in one world' 64
+has 'are refused' "$ERR" 'error[HN729]: role `b` has another --mpi than role `a` of the same world'
+hn "${hosts[@]}" --role a --nodes 1 --world w true : --role b --on a --per-node --world w true
+has 'and so is a role without ranks in a world of others' "$ERR" 'error[HN729]: role `b`: --per-node and --world exclude each other'
+
+hn "${hosts[@]}" --role a --nodes 1 --per-node --mpi pmi1 true
+has 'or one that asks for MPI' "$ERR" 'error[HN729]: role `a`: --per-node and --mpi exclude each other'
+
+a true
+hn "${hosts[@]}" --spares auto "${a[@]}"
+has 'roles have no spare hosts by themselves' "$ERR" 'error[HN729]: --spares auto: a job of roles'
+
 a sleep 60
 hn "${hosts[@]}" --hang-after never --timeout 500ms "${a[@]}"
 exits '--timeout ends all roles' 124

@@ -29,6 +29,7 @@
 #include "head/model/lone_rank.h"
 #include "head/model/rank_board.h"
 #include "head/nodes/transport_tree.h"
+#include "head/options/program_options.h"
 #include "head/pull/pull.h"
 #include "head/pull/trace_fetch.h"
 #include "wire/status_msg.h"
@@ -68,10 +69,11 @@ static void count_lone_world(struct job *j, const struct lone_rank *r)
 /* Warns of the first rank that used MPI alone. */
 static void tell_lone_rank(struct job *j, const struct exited *e, const char *host)
 {
+        size_t program = (size_t)j->attempt.plan->ranks[e->rank].program;
         const struct lone_rank r = { .end = e,
                                      .host = host,
                                      .mpi = j->config.mpi,
-                                     .kind = j->config.options->mpi,
+                                     .kind = options_mpi(j->config.options, program),
                                      .joined = world_servers_has_joined(j->attempt.stores,
                                                                         (int)e->rank) };
         struct diags d = DIAGS_INIT;

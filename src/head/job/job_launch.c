@@ -250,11 +250,10 @@ static void fill_mpi(const struct job *j, const struct plan_world *world, struct
 {
         const struct options *o = j->config.options;
         const struct plan *plan = j->attempt.plan;
+        size_t program = (size_t)plan->ranks[world->first].program;
         uint32_t *nodes;
 
-        m->kind = options_is_per_node(o, (size_t)plan->ranks[world->first].program)
-                          ? MPI_NONE
-                          : (uint8_t)o->mpi;
+        m->kind = options_is_per_node(o, program) ? MPI_NONE : (uint8_t)options_mpi(o, program);
         if (m->kind == MPI_NONE)
                 return;
         nodes = xcalloc((size_t)world->size, sizeof(*nodes));

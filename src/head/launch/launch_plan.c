@@ -22,12 +22,12 @@
 
 /* --- the MPI of the program ------------------------------------------------------------------- */
 
-static void warn_of_lone_ranks(struct launch *l, const char *program, const char *what)
+static void warn_of_lone_ranks(struct launch *l, const char *program, const char *what, int ranks)
 {
         diag_help(diag_warn(&l->diags, HN_LONE_WORLDS,
                             "%s uses MPI (%s), and with --mpi none each of its %d ranks is a world "
                             "of one",
-                            program, what, l->plan.world_size),
+                            program, what, ranks),
                   "leave out --mpi none");
 }
 
@@ -65,31 +65,58 @@ static char *find_library_path(const struct launch *l)
         return path;
 }
 
-/* Finds the MPI of a program with several ranks: chooses PMIx for --mpi auto and Open MPI. Warns of
- * an MPI with --mpi none, and of two MPIs that exclude each other. */
-static void choose_mpi(struct launch *l)
+/* Returns how many ranks the world of a program has. */
+static int count_world_ranks(const struct plan *p, size_t program)
 {
-        CLEANUP(free_textp) char *library_path = find_library_path(l);
+        for (int i = 0; i < p->world_size; i++)
+                if (p->ranks[i].program == (int)program)
+                        return p->worlds[p->ranks[i].world].size;
+        return 0;
+}
+
+/* Finds the MPI of the programs of a world with several ranks, @first and others: chooses PMIx for
+ * --mpi auto and Open MPI. Warns of an MPI with --mpi none, and of two MPIs that exclude each
+ * other. */
+static void choose_mpi(struct launch *l, size_t first, const char *library_path)
+{
         CLEANUP(mpi_found_finish) struct mpi_found found = { 0 };
         const struct mpi_libraries *libs = &found.libs;
+        unsigned kind = options_mpi(&l->o, first);
+        int ranks = options_is_per_node(&l->o, first) ? 1 : count_world_ranks(&l->plan, first);
         const char *mpi;
 
         /* The first program that has an MPI decides: in one world all have the same. */
-        for (size_t i = 0; i < l->n_programs && !libs->name && !found.script; i++) {
+        for (size_t i = first; i < l->n_programs && !libs->name && !found.script; i++) {
                 const struct job_program *p = &l->programs[i];
 
                 mpi_found_finish(&found);
-                if (l->plan.world_size > 1 && !l->o.plan.per_node)
+                if (ranks > 1 && options_share_world(&l->o, first, i))
                         mpi_search(&found, p->argv->v, p->cwd ? p->cwd : l->cwd, library_path);
         }
         mpi = libs->name ? libs->name : found.script ? "mpi4py" : "";
-        snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
-        if (l->o.mpi == MPI_NONE && *mpi)
-                warn_of_lone_ranks(l, libs->name ? found.program : found.script, mpi);
+        if (!*l->config.mpi)
+                snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
+        if (kind == MPI_NONE && *mpi)
+                warn_of_lone_ranks(l, libs->name ? found.program : found.script, mpi, ranks);
         else if (libs->of[0] && libs->of[1])
                 warn_of_two_mpis(l, found.program, libs);
-        if (l->o.mpi == MPI_AUTO && libs->family == MPI_FAMILY_OPEN_MPI)
-                l->o.mpi = MPI_PMIX;
+        if (kind == MPI_AUTO && libs->family == MPI_FAMILY_OPEN_MPI)
+                options_set_mpi(&l->o, first, MPI_PMIX);
+}
+
+static void choose_mpis(struct launch *l)
+{
+        CLEANUP(free_textp) char *library_path = find_library_path(l);
+
+        *l->config.mpi = '\0';
+        for (size_t i = 0; i < l->n_programs; i++) {
+                size_t first = 0;
+
+                while (!options_share_world(&l->o, first, i))
+                        first++;
+                if (first == i)
+                        choose_mpi(l, i, library_path);
+        }
 }
 
 /* --- the plan --------------------------------------------------------------------------------- */
@@ -134,7 +161,7 @@ int launch_plan_make(struct launch *l)
         if (!rc)
                 rc = launch_setup_check_compat(l);
         if (!rc && l->o.argv.n)
-                choose_mpi(l);
+                choose_mpis(l);
         return rc;
 }
 

@@ -30,8 +30,6 @@
 #include "head/options/option_table.h"
 #include "head/options/program_options.h"
 
-enum {};
-
 /* The state of reading a command line. */
 struct line {
         struct options *o;

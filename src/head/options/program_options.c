@@ -41,6 +41,7 @@ static const struct {
         { "map", OWN(role.plan.map), true, NULL },
         { "on", OWN(role.on), true, value_role_on },
         { "share-gpus", OWN(role.share_gpus), true, value_switch },
+        { "mpi", OWN(mpi), true, NULL },
         { "world", OWN(role.world), true, value_role_name },
         { "replicas", OWN(role.replicas), true, value_number },
         { "after", OWN(conduct.after), true, value_role_names },
@@ -151,6 +152,31 @@ const struct plan_role *options_role(const struct options *o, size_t i)
 bool options_is_per_node(const struct options *o, size_t i)
 {
         return o->first ? options_role(o, i)->plan.per_node : o->plan.per_node;
+}
+
+bool options_share_world(const struct options *o, size_t a, size_t b)
+{
+        const char *of_a, *of_b;
+
+        if (!o->first || a == b)
+                return true;
+        of_a = options_role(o, a)->world;
+        of_b = options_role(o, b)->world;
+        return of_a && of_b && !strcmp(of_a, of_b);
+}
+
+unsigned options_mpi(const struct options *o, size_t i)
+{
+        return o->first ? options_program(o, i)->mpi : o->mpi;
+}
+
+void options_set_mpi(struct options *o, size_t i, unsigned mpi)
+{
+        if (!o->first)
+                o->mpi = mpi;
+        for (size_t k = 0; k < options_count_roles(o); k++)
+                if (options_share_world(o, i, k))
+                        options_program(o, k)->mpi = mpi;
 }
 
 const struct strv *options_argv(const struct options *o, size_t i)

@@ -38,6 +38,7 @@ struct program_options {
         struct intlist env_words; /* words of options.line that are values of -x */
         struct plan_role role;    /* in a line with --role, with: */
         struct role_conduct conduct;
+        unsigned mpi;   /* of a role: enum mpi_kind */
         unsigned given; /* options of the line, program_options_has() */
 };
 
@@ -64,6 +65,12 @@ size_t options_count_roles(const struct options *o);
 const struct plan_role *options_role(const struct options *o, size_t i);
 /* Whether the processes of program @i start ranks of their own, one on each node (--per-node). */
 bool options_is_per_node(const struct options *o, size_t i);
+/* Whether programs @a and @b have a world in common. */
+bool options_share_world(const struct options *o, size_t a, size_t b);
+/* Returns how program @i meets for MPI, enum mpi_kind of wire/msg.h. */
+unsigned options_mpi(const struct options *o, size_t i);
+/* Sets that of program @i and of all that share its world. */
+void options_set_mpi(struct options *o, size_t i, unsigned mpi);
 /* Returns the words of program @i, 0 = the first; lent. */
 const struct strv *options_argv(const struct options *o, size_t i);
 /* Fills @p, which is zeroed: copies of the words of program @i, and how arguments are changed. */

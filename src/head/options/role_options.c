@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/error_number.h"
 #include "base/exit_code.h"
+#include "head/hosts/spare_hosts.h"
 #include "head/options/config.h"
 #include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
@@ -247,6 +248,9 @@ static int check_role(const struct program_options *p, struct diags *d)
         if (role->plan.per_node && program_options_has(p, "gpus-per-rank"))
                 r = refuse_pair(role, "--per-node", "--gpus-per-rank",
                                 "the process of a node gets all GPUs of the node", d);
+        if (role->plan.per_node && program_options_has(p, "mpi"))
+                r = refuse_pair(role, "--per-node", "--mpi",
+                                "the process of a node is no rank of an MPI world", d);
         if (role->share_gpus && !role->on.role) {
                 diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
                                    "role `%s`: --share-gpus without --on", role->name),
@@ -304,6 +308,41 @@ static int refuse_fewer_nodes(const struct options *o, struct diags *d)
         return -EINVAL;
 }
 
+/* Only --nodes N in front of a plain job tells how many hosts are not needed. */
+static int refuse_auto_spares(const struct options *o, struct diags *d)
+{
+        if (o->spares != SPARES_AUTO)
+                return 0;
+        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                           "--spares auto: a job of roles has no number of hosts that it needs"),
+                  "--spares N takes the last N hosts");
+        return -EINVAL;
+}
+
+/* Refuses what the roles of one world cannot have. They meet as the first of them says. */
+static int check_shared_world(struct options *o, size_t i, struct diags *d)
+{
+        struct program_options *p = options_program(o, i);
+        size_t first = 0;
+
+        if (!p->role.world)
+                return 0;
+        if (p->role.plan.per_node)
+                return refuse_pair(&p->role, "--per-node", "--world",
+                                   "the process of a node is no rank of a world", d);
+        while (!options_share_world(o, first, i))
+                first++;
+        if (first < i && program_options_has(p, "mpi") && p->mpi != options_mpi(o, first)) {
+                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                   "role `%s` has another --mpi than role `%s` of the same world",
+                                   p->role.name, options_role(o, first)->name),
+                          "the roles of a world meet in one way: write --mpi behind the first");
+                return -EINVAL;
+        }
+        p->mpi = options_mpi(o, first);
+        return 0;
+}
+
 static void complete_role(struct program_options *p, const struct plan_options *job)
 {
         struct plan_options *plan = &p->role.plan;
@@ -340,8 +379,17 @@ int role_options_settle(struct options *o, struct diags *d)
                 r = refuse_job_ranks(o, d);
         if (r == 0)
                 r = refuse_fewer_nodes(o, d);
-        for (size_t i = 0; i < n; i++)
-                complete_role(options_program(o, i), &o->plan);
+        if (r == 0)
+                r = refuse_auto_spares(o, d);
+        for (size_t i = 0; i < n; i++) {
+                struct program_options *p = options_program(o, i);
+
+                complete_role(p, &o->plan);
+                if (!program_options_has(p, "mpi"))
+                        p->mpi = o->mpi;
+        }
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = check_shared_world(o, i, d);
         if (r == 0)
                 r = check_rest(o, d);
         if (r == 0)

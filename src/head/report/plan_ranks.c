@@ -68,7 +68,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_rank *rank,
                                     .gpu_visibility_own = v->o->gpu_visibility_own,
                                     .set_visible = plan_sets_visible(v->p, (size_t)rank->node,
                                                                      (uint32_t)rank->world),
-                                    .mpi.kind = (uint8_t)v->o->mpi };
+                                    .mpi.kind = (uint8_t)options_mpi(v->o, (size_t)rank->program) };
         l->per_node = options_is_per_node(v->o, (size_t)rank->program);
         l->world = (struct launch_world){ .number = (uint32_t)rank->world,
                                           .first = (uint32_t)w->first,

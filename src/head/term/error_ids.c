@@ -891,7 +891,7 @@ const struct error_id error_ids[] = {
         { HN_ROLE_OPTION,
           "an option that the role cannot have",
           "Two options of a role exclude each other, two roles take the rest of the nodes, a program has no --role in a line with "
-          "roles, an option of a role stands where no role is, or the job is to go on with fewer nodes.",
+          "roles, an option of a role stands where no role is, roles of one world meet in two ways, or the job is to go on with fewer nodes or with spare hosts of no number.",
           "hnlaunch-job(5) has the options of a role. What stands in front of the first --role holds for the job." },
         { HN_ROLE_ENDED,
           "a role has ended beside those of --main",
