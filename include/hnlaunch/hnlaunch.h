@@ -183,10 +183,11 @@ HN_API hn_status hn_group_leaders(hn_group **out);
 
 /*
  * The ranks of a role of this world, in the order of the world; NULL = of this program's role.
- * Roles share a world by hnlaunch --world NAME. Called by all ranks of the role, as a collective.
- * Ranks of other roles need not call, and get *out = NULL. Called with equal names it is the same
- * group. HN_ERR_INVALID: no role of this world has the name, and the sentence lists those that it
- * has; HN_ERR_UNSUPPORTED: the job has no roles. Waits, and fails, as hn_group_create().
+ * Roles share a world by hnlaunch --world NAME. Called by all ranks of the role, as a collective; a
+ * second call returns another handle of the same group. Ranks of other roles need not call, and get
+ * *out = NULL. HN_ERR_INVALID: no role of this world has the name, and the sentence lists those
+ * that it has; HN_ERR_UNSUPPORTED: the job has no roles, or is not of hnlaunch. Waits, and fails,
+ * as hn_group_create().
  */
 HN_API hn_status hn_role_group(const char *role, int64_t timeout_ms, hn_group **out);
 
