@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same bytes as a job file, a user's file, an assignment of -o and a value of every kind.
- * A user's file never names a program, and a job file has one at most.
+ * A user's file never names a program, and a job file has one at most, or one for each role.
  */
 #include "fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/options/config.h"
+#include "head/options/job_roles.h"
+
+/* @good: the file has no errors. */
+static void check_role(const struct job_role *role, bool good)
+{
+        size_t programs = 0;
+
+        require(!good || role->declared);
+        for (size_t i = 0; i < role->keys.n; i++) {
+                const struct setting *one = &role->keys.v[i];
+
+                require(one->level == LEVEL_JOB && one->line > 0 && one->col >= 1 && one->len >= 0);
+                programs += one->def == &option_program;
+        }
+        require(good ? programs == 1 : programs <= 1);
+}
 
 static void parse(enum level level, const char *text, size_t size)
 {
@@ -24,6 +39,9 @@ static void parse(enum level level, const char *text, size_t size)
                 programs += s.v[i].def == &option_program;
         }
         require(programs <= (level == LEVEL_JOB));
+        require(!s.n_roles || (level == LEVEL_JOB && (r < 0 || !programs)));
+        for (size_t i = 0; i < s.n_roles; i++)
+                check_role(&s.roles[i], r == 0);
         settings_finish(&s);
         diags_finish(&d);
 }

@@ -47,7 +47,7 @@ told HN710 64 help nothing
 told HN717 64 --local 1 -o nothing true
 told HN718 64 explain HN100
 HNLAUNCH_RUN_NOTHING=1 told HN711 0 --local 1 true
-for text in '[run]\nppn = x\n HN712' '[run\n HN713' '[run]\nprogram=x\nprogram=y\n HN722' '[role x]\n HN723'; do
+for text in '[run]\nppn = x\n HN712' '[run\n HN713' '[run]\nprogram=x\nprogram=y\n HN722' '[rolle x]\n HN723'; do
     printf '%b\n' "${text% *}" >job
     told "${text##* }" 78 config --job job
 done

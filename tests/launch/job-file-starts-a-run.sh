@@ -112,7 +112,7 @@ exits 'an open quote: 78' 78
 has 'the place' "$ERR" 'job:3:11'
 has 'the line' "$ERR" '3 | program = echo "a'
 has 'the mark' "$ERR" '  ^^^^^^^'
-printf '[run]\nlocal = 1\nprogram = touch started\n[role trainer]\nnp = 4\n[env]\n' >job
+printf '[run]\nlocal = 1\nprogram = touch started\n[trainer]\nnp = 4\n[env]\n' >job
 hn --job job
 exits 'an unknown section: 78' 78
 has 'its place' "$ERR" 'job:4:2'

@@ -23,9 +23,15 @@
 #include "base/exit_code.h"
 #include "head/core/program.h"
 #include "head/core/shell_words.h"
+#include "head/options/job_roles.h"
+#include "head/options/program_options.h"
 
 struct ini_reader {
         struct settings *s;
+        struct settings *to;         /* of the section: s, or the keys of a role */
+        const struct job_role *role; /* of the section; NULL: none */
+        bool role_env;               /* the section is [env NAME] */
+        bool skipped;                /* the section was refused */
         struct diags *d;
         enum level level;
         const char *path, *folder; /* of the file; folder NULL: the path has none */
@@ -114,19 +120,72 @@ static bool is_section(const char *name, size_t len)
         return false;
 }
 
-/* Refuses a section that a job file does not have. @line begins with the bracket. */
-static void check_section(struct ini_reader *r, const char *line)
+/* Refuses a second section [role @name]. */
+static void refuse_second_role(struct ini_reader *r, const char *name, int col)
 {
-        size_t len = strcspn(line + 1, "]");
+        CLEANUP(free_textp) char *text = xstrndup(r->at, r->len);
+        const struct job_role *first = job_roles_find(r->s, name);
+        const struct setting *one = &first->keys.v[first->place];
+        struct diag *diag =
+                diag_add(r->d, HN_ROLE_TWICE, EX_CONFIG, "two roles are called `%s`", name);
+
+        diag_place(diag, "%s:%d:%d", r->path, r->line, col);
+        diag_source(diag, one->line, one->text, one->col, one->len, '-', "the first");
+        diag_source(diag, r->line, text, col, (int)strlen(name), '^', NULL);
+        diag_help(diag, "replicas = R makes R equal worlds of one role");
+        r->skipped = true;
+}
+
+/* Enters [role @name], or with @env [env @name]; the name is at @col in the line. */
+static void enter_role(struct ini_reader *r, const char *name, int col, bool env)
+{
+        struct job_role *role = job_roles_enter(r->s, name, env);
+        struct setting *one;
+
+        if (!role) {
+                refuse_second_role(r, name, col);
+                return;
+        }
+        r->role = role;
+        r->role_env = env;
+        r->to = &role->keys;
+        one = &role->keys.v[role->keys.n - 1];
+        free(one->origin);
+        one->origin = xasprintf("%s:%d", r->path, r->line);
+        one->key = xstrdup("a role");
+        one->line = r->line;
+        one->text = xstrndup(r->at, r->len);
+        one->col = col;
+        one->len = (int)strlen(name);
+}
+
+/* Enters a section, and refuses one that a job file does not have. @line begins with the bracket.
+ */
+static void enter_section(struct ini_reader *r, const char *line)
+{
+        size_t len = strcspn(line + 1, "]"), word = strcspn(line + 1, " \t]");
         CLEANUP(free_textp) char *name = xstrndup(line + 1, len);
+        const char *rest = name + word + strspn(name + word, " \t");
+        bool env = word == 3 && !strncmp(name, "env", word);
         struct diag *diag;
 
+        r->to = r->s;
+        r->role = NULL;
+        r->skipped = false;
         if (r->level != LEVEL_JOB || is_section(name, len))
                 return;
+        if (*rest && (env || (word == 4 && !strncmp(name, "role", word)))) {
+                enter_role(r, rest, (int)(line + 2 - r->at + (rest - name)), env);
+                return;
+        }
         diag = diag_add(r->d, HN_CONFIG_SECTION, EX_CONFIG, "unknown section [%s] in a job file",
                         name);
         show_line(r, diag, name, NULL);
-        diag_help(diag, "sections are run, env, ssh, net and log");
+        diag_help(diag, strcmp(name, "role")
+                                ? "sections are run, env, ssh, net, log, role NAME and "
+                                  "env NAME"
+                                : "a role has a name: [role NAME]");
+        r->skipped = true;
 }
 
 /* Refuses a line that inih would misread: @size is that of its buffer. Returns whether it did. */
@@ -171,7 +230,7 @@ static char *read_ini_line(char *buffer, int size, void *stream)
                 strcpy(buffer, "program =\n");
         } else if (!refuse_bad_line(r, line, len, size)) {
                 if (len && *line == '[')
-                        check_section(r, line);
+                        enter_section(r, line);
                 snprintf(buffer, (size_t)size, "%.*s\n", (int)len, line);
         }
         return buffer;
@@ -224,8 +283,8 @@ static void place_settings(struct ini_reader *r, size_t first, const char *key)
 {
         unsigned paths = r->level == LEVEL_JOB ? UINT_MAX : OPTION_PATH;
 
-        for (size_t i = first; i < r->s->n; i++) {
-                struct setting *one = &r->s->v[i];
+        for (size_t i = first; i < r->to->n; i++) {
+                struct setting *one = &r->to->v[i];
                 CLEANUP(free_textp) char *value = one->value;
                 const char *found;
 
@@ -278,7 +337,8 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
 {
         bool job = r->level == LEVEL_JOB;
         const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
-        const char *near = home ? NULL : suggest_key(key, job);
+        bool of_role = job && program_option_by_key(name);
+        const char *near = home || of_role ? NULL : suggest_key(key, job);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
         struct diag *diag = job ? diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "unknown key `%s`", key)
                                 : diag_warn(r->d, HN_CONFIG_KEY, "unknown key `%s`", key);
@@ -288,6 +348,8 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
                 diag_help(diag, "no file is read that needs to be trusted: remove it");
         else if (home)
                 diag_help(diag, "put it under [%.*s]", (int)strcspn(home, "."), home);
+        else if (of_role)
+                diag_help(diag, "it is a key of a role: put it under a [role NAME]");
         else if (!near)
                 diag_help(diag, "`hnlaunch config` lists all keys");
 }
@@ -317,13 +379,61 @@ static void take_program(struct ini_reader *r, const char *origin)
                 diag_help(
                         refuse_program(r, HN_STRAY_PROGRAM, "only a job file may name the program"),
                         "put it into a file of its own: hnlaunch --job FILE");
-        else if (settings_level(r->s, &option_program) == LEVEL_JOB)
-                refuse_program(r, HN_STRAY_PROGRAM, "a job file has one program");
+        else if (settings_level(r->to, &option_program) == LEVEL_JOB)
+                refuse_program(r, HN_STRAY_PROGRAM,
+                               r->role ? "a role has one program" : "a job file has one program");
         else if (backslashes % 2)
                 diag_help(refuse_program(r, HN_CONFIG_VALUE, "the program ends with a backslash"),
                           "a program stands on one line, of any length");
         else
-                settings_add(r->s, &option_program, r->level, text, origin);
+                settings_add(r->to, &option_program, r->level, text, origin);
+}
+
+/* Refuses @name, which is no key of a role, or with role_env no key of its variables. */
+static void refuse_role_key(struct ini_reader *r, const char *name)
+{
+        const char *home = section_with_name(name, false);
+        const char *near = r->role_env ? diag_did_you_mean(name, (const char *[]){ "pass" }, 1)
+                           : home      ? NULL
+                                       : program_option_suggest(name);
+        CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
+        struct diag *diag =
+                diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "unknown key `%s` of a role", name);
+
+        for (char *c = label; c && *c; c++)
+                *c = *c == '-' ? '_' : *c;
+        show_line(r, diag, name, label);
+        if (!strcmp(name, "env") || !strncmp(name, "set.", 4))
+                diag_help(diag, "variables of the role stand under [env %s]: set.NAME = VALUE",
+                          job_role_name(r->role));
+        else if (home)
+                diag_help(diag, "it holds for all roles: put it under [%.*s]",
+                          (int)strcspn(home, "."), home);
+        else if (!near)
+                diag_help(diag, r->role_env ? "keys are pass, and set.NAME for a variable"
+                                            : "hnlaunch-job(5) has the keys of a role");
+}
+
+/* Takes a key of a role. */
+static void take_role_pair(struct ini_reader *r, const char *name, const char *value,
+                           const char *origin)
+{
+        const struct option_def *env = option_by_name("env");
+        const struct option_def *def = r->role_env ? NULL : program_option_by_key(name);
+        CLEANUP(free_textp) char *pair = xasprintf("%s=%s", name, value);
+        size_t first = r->to->n;
+
+        if (r->role_env && !strncmp(name, "set.", 4) && name[4])
+                settings_add(r->to, env, r->level, pair + strlen("set."), origin);
+        else if (r->role_env && !strcmp(name, "pass"))
+                settings_add_list(r->to, env, r->level, value, origin);
+        else if (!r->role_env && !strcmp(name, option_program.name))
+                take_program(r, origin);
+        else if (def)
+                settings_add_list(r->to, def, r->level, value, origin);
+        else
+                refuse_role_key(r, name);
+        place_settings(r, first, name);
 }
 
 /* Takes one key with its value. An ini_handler. */
@@ -336,11 +446,16 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         const struct option_def *def = option_by_key(key);
         size_t first = r->s->n;
 
+        if (r->skipped)
+                return 1;
+        if (r->role) {
+                take_role_pair(r, name, value, origin);
+                return 1;
+        }
         if (!strcmp(key, option_program.key)) {
                 take_program(r, origin);
         } else if (!def) {
-                if (r->level != LEVEL_JOB || !*section || is_section(section, strlen(section)))
-                        tell_unknown_config_key(r, key, name);
+                tell_unknown_config_key(r, key, name);
         } else if (!strncmp(key, "env.set.", 8)) {
                 settings_add(r->s, def, r->level, pair + strlen("env.set."), origin);
         } else {
@@ -438,6 +553,7 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
         const char *slash = strrchr(path, '/');
         CLEANUP(free_textp) char *folder = slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
         struct ini_reader r = { .s = s,
+                                .to = s,
                                 .d = d,
                                 .level = level,
                                 .path = path,
@@ -461,6 +577,8 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
                         "%s:%d", path, bad);
         if (bad < 0)
                 diag_add(d, HN_CONFIG_LINE, EX_CONFIG, "%s: out of memory", path);
+        if (level == LEVEL_JOB && diags_errors(d) == before)
+                return job_roles_check(s, d);
         return diags_errors(d) > before ? -EINVAL : 0;
 }
 

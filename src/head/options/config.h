@@ -44,9 +44,13 @@ struct setting {
 struct settings {
         struct setting *v;
         size_t n;
-        char *job;         /* path of the job file; NULL = none */
+        char *job;              /* path of the job file; NULL = none */
+        struct job_role *roles; /* of the job file, in its order (job_roles.h) */
+        size_t n_roles;
         struct strv shown; /* keys of `hnlaunch config KEY...`; none = all */
 };
+
+struct job_role;
 
 void settings_finish(struct settings *s);
 /* Copies @value and @origin. The pointer is valid until the next add. */
@@ -60,6 +64,11 @@ void settings_add_list(struct settings *s, const struct option_def *def, enum le
 /* Returns the text to show for a value: of a secret NAME=VALUE only the name, of a list of --export
  * the part before the first value. Valid until the next call. */
 const char *setting_shown(const struct setting *one);
+
+/* Shows the line of a file that has the value, with a mark. */
+void setting_place(const struct setting *one, struct diag *diag);
+/* Adds the error @err about a value of a file. */
+void setting_refuse(const struct setting *one, const struct error *err, struct diags *d);
 
 /* Returns the level that decides for @def, or -1 when no level has a value. The options that name
  * hosts are a family: a value on a higher level silences the lower levels of the whole family. */

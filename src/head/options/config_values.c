@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_number.h"
+#include "base/exit_code.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/options/config.h"
+#include "head/options/job_roles.h"
 #include "head/options/option_parse.h"
 
 void settings_finish(struct settings *s)
@@ -25,6 +28,7 @@ void settings_finish(struct settings *s)
         }
         free(s->v);
         free(s->job);
+        job_roles_finish(s);
         strv_finish(&s->shown);
         *s = (struct settings){ 0 };
 }
@@ -81,6 +85,17 @@ int settings_level(const struct settings *s, const struct option_def *def)
 bool settings_counts(const struct settings *s, const struct setting *one)
 {
         return one->def->flags & OPTION_GATHER || (int)one->level == settings_level(s, one->def);
+}
+
+void setting_place(const struct setting *one, struct diag *diag)
+{
+        diag_place(diag, "%s:%d", one->origin, one->col);
+        diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
+}
+
+void setting_refuse(const struct setting *one, const struct error *err, struct diags *d)
+{
+        setting_place(one, diag_add(d, HN_CONFIG_VALUE, EX_CONFIG, "%s %s", one->key, err->text));
 }
 
 bool config_is_secret(const char *name)
@@ -150,6 +165,35 @@ static void print_setting_rows(const struct settings *s, const struct option_def
                         print_overridden(to, &s->v[i]);
 }
 
+/* "role.infer.gpus_per_rank", malloc'ed; NULL: the name of the role, which has no row. */
+static char *name_role_key(const struct job_role *role, const struct option_def *def)
+{
+        char *key;
+
+        if (!strcmp(def->name, "role"))
+                return NULL;
+        key = xasprintf("role.%s.%s", job_role_name(role), def->name);
+        for (char *c = key + strlen("role.") + strlen(job_role_name(role)); *c; c++)
+                if (*c == '-')
+                        *c = '_';
+        return key;
+}
+
+static void print_roles(const struct settings *s, FILE *to)
+{
+        for (size_t i = 0; i < s->n_roles; i++) {
+                const struct settings *keys = &s->roles[i].keys;
+
+                for (size_t k = 0; k < keys->n; k++) {
+                        const struct setting *one = &keys->v[k];
+                        CLEANUP(free_textp) char *key = name_role_key(&s->roles[i], one->def);
+
+                        if (key)
+                                print_row(to, key, setting_shown(one), one->origin, one->wrong);
+                }
+        }
+}
+
 /* ---- the same as JSON ---- */
 
 static json_t *json_setting(const char *value, const char *origin)
@@ -195,6 +239,38 @@ static bool is_key_shown(const struct settings *s, const struct option_def *def)
         return !s->shown.n;
 }
 
+/* Returns {value, origin} of a key of a role, of variables an array. */
+static json_t *json_role_key(const struct settings *keys, const struct option_def *def)
+{
+        json_t *all = json_array(), *last = NULL;
+
+        for (size_t i = 0; i < keys->n; i++)
+                if (keys->v[i].def == def) {
+                        last = json_setting(setting_shown(&keys->v[i]), keys->v[i].origin);
+                        json_array_append_new(all, last);
+                }
+        if (def->flags & OPTION_GATHER)
+                return all;
+        json_incref(last);
+        json_decref(all);
+        return last;
+}
+
+static void put_json_roles(const struct settings *s, json_t *j)
+{
+        for (size_t i = 0; i < s->n_roles; i++) {
+                const struct settings *keys = &s->roles[i].keys;
+
+                for (size_t k = 0; k < keys->n; k++) {
+                        CLEANUP(free_textp)
+                        char *key = name_role_key(&s->roles[i], keys->v[k].def);
+
+                        if (key)
+                                json_object_set_new(j, key, json_role_key(keys, keys->v[k].def));
+                }
+        }
+}
+
 static void print_settings_json(const struct settings *s, FILE *to)
 {
         json_t *j = json_object();
@@ -209,6 +285,8 @@ static void print_settings_json(const struct settings *s, FILE *to)
                                 json_object_get(j, option_key_aliases[i].means));
         if (s->job && !s->shown.n)
                 json_object_set_new(j, option_program.key, json_option(s, &option_program));
+        if (!s->shown.n)
+                put_json_roles(s, j);
         json_write_plain(j, to);
         json_decref(j);
 }
@@ -225,4 +303,6 @@ void config_print(const struct settings *s, bool json, FILE *to)
                         print_setting_rows(s, &option_table[i], to);
         if (s->job && !s->shown.n)
                 print_setting_rows(s, &option_program, to);
+        if (!s->shown.n)
+                print_roles(s, to);
 }

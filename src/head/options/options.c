@@ -23,6 +23,7 @@
 #include "head/options/command_line.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
+#include "head/options/job_roles.h"
 #include "head/options/option_check.h"
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
@@ -92,9 +93,7 @@ static void tell_bad_value(struct diags *d, const struct setting *one, const str
                 help_with_value(diag, one);
                 return;
         }
-        diag = diag_add(d, HN_CONFIG_VALUE, EX_CONFIG, "%s %s", one->key, err->text);
-        diag_place(diag, "%s:%d", one->origin, one->col);
-        diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
+        setting_refuse(one, err, d);
 }
 
 /* Whether a setting repeats the words of the command line, which struct options has. */
@@ -207,9 +206,11 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         add_line_program(o);
         if (apply_settings(o, diags) < 0)
                 r = -EINVAL;
+        if (r == 0)
+                r = job_roles_apply(o, diags);
         if (o->strict_config && config_refuse_unknown(diags) < 0)
                 r = -EINVAL;
-        o->run_given |= settings_level(s, &option_program) == LEVEL_JOB;
+        o->run_given |= settings_level(s, &option_program) == LEVEL_JOB || s->n_roles;
         if (o->command == COMMAND_RUN || o->command == COMMAND_PLAN || o->command == COMMAND_CONFIG)
                 config_warn_unread(s, diags);
         for (size_t i = 0; o->verbose && i < option_foreign_count; i++)

@@ -70,6 +70,44 @@ int program_options_set(struct program_options *p, const struct option_def *def,
         return -ENOENT;
 }
 
+/* "gpus_per_rank" -> "gpus-per-rank", malloc'ed. */
+static char *spell_option(const char *key)
+{
+        char *name = xstrdup(key);
+
+        for (char *c = name; *c; c++)
+                if (*c == '_')
+                        *c = '-';
+        return name;
+}
+
+const struct option_def *program_option_by_key(const char *key)
+{
+        CLEANUP(free_textp) char *name = spell_option(key);
+        const struct option_def *def = NULL;
+
+        /* A role has its name and its variables in the headers of sections. */
+        if (!strcmp(name, "role") || !strcmp(name, "env"))
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(own_options) && !def; i++)
+                if (!strcmp(own_options[i].name, name))
+                        def = option_by_name(name);
+        return !def && !strcmp(name, "n") ? option_by_name("np") : def;
+}
+
+const char *program_option_suggest(const char *key)
+{
+        const char *names[ARRAY_SIZE(own_options) + 1];
+        CLEANUP(free_textp) char *name = spell_option(key);
+        size_t n = 0;
+
+        names[n++] = option_program.name;
+        for (size_t i = 0; i < ARRAY_SIZE(own_options); i++)
+                if (program_option_by_key(own_options[i].name))
+                        names[n++] = own_options[i].name;
+        return diag_did_you_mean(name, names, n);
+}
+
 bool program_options_has(const struct program_options *p, const char *name)
 {
         size_t i = 0;

@@ -48,6 +48,10 @@ struct program_options *program_options_add(struct options *o);
  * -ENOENT: no option of one program; -EINVAL with the right form in @err. */
 int program_options_set(struct program_options *p, const struct option_def *def, const char *value,
                         bool role, struct error *err);
+/* Returns the option of a role for a key of a job file, "gpus_per_rank"; NULL: none. */
+const struct option_def *program_option_by_key(const char *key);
+/* Returns the option of a role nearest to a misspelt @key, or NULL. */
+const char *program_option_suggest(const char *key);
 /* Whether the line has this option for @p. */
 bool program_options_has(const struct program_options *p, const char *name);
 /* Adds up the ranks of several programs in o->plan.np. Returns 0, or -EINVAL with an error in @d:

@@ -16,6 +16,7 @@
 #include "base/exit_code.h"
 #include "head/hosts/spare_hosts.h"
 #include "head/options/config.h"
+#include "head/options/job_roles.h"
 #include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
 
@@ -173,6 +174,8 @@ int role_options_refuse_name(const struct options *o, const char *option, const 
         }
         text = buf_steal(&all);
         near = diag_did_you_mean(name, names, n);
+        if (of)
+                job_roles_place(o->settings, of, option + strlen("--"), diag);
         diag_note(diag, "the roles are %s", text);
         if (near)
                 diag_help(diag, "did you mean `%s %s`?", option, near);
@@ -186,6 +189,7 @@ static int check_circle(const struct options *o, size_t first, struct diags *d)
         size_t n = options_count_roles(o), i = first;
         struct buf path = BUF_INIT;
         CLEANUP(free_textp) char *text = NULL;
+        struct diag *diag;
 
         for (size_t steps = 0; steps <= n && options_role(o, i)->on.role; steps++) {
                 buf_printf(&path, "%s --on ", options_role(o, i)->name);
@@ -197,8 +201,9 @@ static int check_circle(const struct options *o, size_t first, struct diags *d)
         text = buf_steal(&path);
         if (i != first || !options_role(o, first)->on.role)
                 return 0;
-        diag_help(diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles stand on each other: %s", text),
-                  "one of them needs nodes of its own: --nodes N in place of --on");
+        diag = diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles stand on each other: %s", text);
+        job_roles_place(o->settings, options_role(o, first)->name, "on", diag);
+        diag_help(diag, "one of them needs nodes of its own: --nodes N in place of --on");
         return -EINVAL;
 }
 
@@ -292,8 +297,11 @@ static int refuse_job_ranks(const struct options *o, struct diags *d)
         if (settings_level(o->settings, option_by_name("np")) != LEVEL_LINE)
                 return 0;
         diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                           "-n in front of the first --role: each role has its own"),
-                  "write it behind the --role that it is meant for");
+                           o->settings->n_roles
+                                   ? "-n beside a job file with roles: each role has its own"
+                                   : "-n in front of the first --role: each role has its own"),
+                  o->settings->n_roles ? "write np = N below the [role NAME] that it is meant for"
+                                       : "write it behind the --role that it is meant for");
         return -EINVAL;
 }
 

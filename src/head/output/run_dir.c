@@ -276,6 +276,21 @@ static json_t *make_json_line(const struct options *o)
         return words;
 }
 
+/* Adds program @i as on a command line, with the name of its role. */
+static void put_program_words(const struct options *o, size_t i, json_t *words)
+{
+        const struct strv *argv = options_argv(o, i);
+
+        if (i)
+                json_array_append_new(words, json_text(":"));
+        if (o->first) {
+                json_array_append_new(words, json_text("--role"));
+                json_array_append_new(words, json_text(options_role(o, i)->name));
+        }
+        for (size_t k = 0; k < argv->n; k++)
+                json_array_append_new(words, json_text(argv->v[k]));
+}
+
 /* The words of all programs, with the colons and options between them. @line: of make_json_line().
  */
 static json_t *make_json_argv(const struct options *o, const json_t *line)
@@ -285,6 +300,11 @@ static json_t *make_json_argv(const struct options *o, const json_t *line)
         if (!o->n_more) {
                 json_decref(words);
                 return json_texts(&o->argv);
+        }
+        if (!o->line_argv) { /* of a job file */
+                for (size_t i = 0; i <= o->n_more; i++)
+                        put_program_words(o, i, words);
+                return words;
         }
         for (size_t i = json_array_size(line) - o->line_argv; i < json_array_size(line); i++)
                 json_array_append(words, json_array_get(line, i));

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each role has a struct settings of its own, filled by the parser of configuration files. A
+ * section header is the setting --role, with the name and the place. [env NAME] may stand in front
+ * of [role NAME].
+ */
+#include "head/options/job_roles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/memory.h"
+#include "head/options/option_parse.h"
+#include "head/options/program_options.h"
+
+/* ---- sections ---- */
+
+const char *job_role_name(const struct job_role *role)
+{
+        return role->keys.v[role->place].value;
+}
+
+struct job_role *job_roles_find(const struct settings *s, const char *name)
+{
+        for (size_t i = 0; i < s->n_roles; i++)
+                if (!strcmp(job_role_name(&s->roles[i]), name))
+                        return &s->roles[i];
+        return NULL;
+}
+
+/* Moves a role to the end. */
+static struct job_role *move_to_end(struct settings *s, struct job_role *role)
+{
+        struct job_role *last = &s->roles[s->n_roles - 1], moved = *role;
+
+        memmove(role, role + 1, (size_t)(last - role) * sizeof(*role));
+        *last = moved;
+        return last;
+}
+
+struct job_role *job_roles_enter(struct settings *s, const char *name, bool env)
+{
+        struct job_role *role = job_roles_find(s, name);
+
+        if (role && role->declared && !env)
+                return NULL;
+        if (!role) {
+                s->roles = xrealloc(s->roles, s->n_roles + 1, sizeof(*s->roles));
+                role = &s->roles[s->n_roles++];
+                *role = (struct job_role){ .place = 0 };
+        } else if (!env) {
+                role = move_to_end(s, role);
+        }
+        if (!env) {
+                role->place = role->keys.n;
+                role->declared = true;
+        }
+        settings_add(&role->keys, option_by_name("role"), LEVEL_JOB, name, "");
+        return role;
+}
+
+void job_roles_finish(struct settings *s)
+{
+        for (size_t i = 0; i < s->n_roles; i++)
+                settings_finish(&s->roles[i].keys);
+        free(s->roles);
+}
+
+/* ---- checks ---- */
+
+static const struct setting *find_setting(const struct settings *s, const struct option_def *def)
+{
+        for (size_t i = s->n; i-- > 0;)
+                if (s->v[i].def == def && s->v[i].level == LEVEL_JOB)
+                        return &s->v[i];
+        return NULL;
+}
+
+void job_roles_place(const struct settings *s, const char *role, const char *option,
+                     struct diag *diag)
+{
+        const struct job_role *own = job_roles_find(s, role);
+        const struct setting *one = own ? find_setting(&own->keys, option_by_name(option)) : NULL;
+
+        if (!one)
+                return;
+        diag->exit = EX_CONFIG;
+        setting_place(one, diag);
+}
+
+/* Returns "`a`, `b`", the names of the declared roles, malloc'ed. */
+static char *list_names(const struct settings *s)
+{
+        struct buf names = BUF_INIT;
+
+        for (size_t i = 0; i < s->n_roles; i++)
+                if (s->roles[i].declared)
+                        buf_printf(&names, "%s`%s`", buf_len(&names) ? ", " : "",
+                                   job_role_name(&s->roles[i]));
+        return buf_steal(&names);
+}
+
+static void refuse_unknown_env(const struct settings *s, const struct job_role *role,
+                               struct diags *d)
+{
+        CLEANUP(free_textp) char *names = list_names(s);
+        struct diag *diag =
+                diag_add(d, HN_NO_ROLE, EX_CONFIG, "[env %s]: there is no role of this name",
+                         job_role_name(role));
+
+        setting_place(&role->keys.v[role->place], diag);
+        diag_help(diag, *names ? "the roles are %s" : "the file has no [role NAME]%s", names);
+}
+
+/* Refuses a key of [run] in a file with roles. */
+static void refuse_run_key(const struct setting *one, int id, const char *why, const char *help,
+                           struct diags *d)
+{
+        struct diag *diag = diag_add(d, id, EX_CONFIG, "%s", why);
+
+        setting_place(one, diag);
+        diag_help(diag, "%s", help);
+}
+
+int job_roles_check(const struct settings *s, struct diags *d)
+{
+        const struct setting *program = find_setting(s, &option_program);
+        const struct setting *np = find_setting(s, option_by_name("np"));
+        size_t before = diags_errors(d);
+
+        for (size_t i = 0; i < s->n_roles; i++) {
+                const struct job_role *role = &s->roles[i];
+                struct diag *diag;
+
+                if (!role->declared) {
+                        refuse_unknown_env(s, role, d);
+                } else if (!find_setting(&role->keys, &option_program)) {
+                        diag = diag_add(d, HN_NO_PROGRAM, EX_CONFIG, "role `%s` has no program",
+                                        job_role_name(role));
+                        setting_place(&role->keys.v[role->place], diag);
+                        diag_help(diag, "write below it: program = ./a.out ARGS...");
+                }
+        }
+        if (s->n_roles && program)
+                refuse_run_key(program, HN_STRAY_PROGRAM, "a program of the job beside roles",
+                               "each role has a program: put it under a [role NAME]", d);
+        if (s->n_roles && np)
+                refuse_run_key(np, HN_ROLE_OPTION, "a number of ranks for the job beside roles",
+                               "each role has its own: put it under a [role NAME]", d);
+        return diags_errors(d) > before ? -EINVAL : 0;
+}
+
+/* ---- options ---- */
+
+static void refuse_line_program(const struct options *o, struct diags *d)
+{
+        CLEANUP(free_textp) char *names = list_names(o->settings);
+        struct buf words = BUF_INIT;
+        CLEANUP(free_textp) char *line = NULL;
+
+        if (!o->first) {
+                diag_help(diag_add(d, HN_JOB_OPTION, EX_USAGE,
+                                   "the command line has the program `%s`, and the job file %s "
+                                   "roles: %s",
+                                   o->argv.v[0], o->settings->job, names),
+                          "leave it out: a program on the command line takes the place of one in "
+                          "[run] only");
+                return;
+        }
+        for (size_t i = 0; i < options_count_roles(o); i++)
+                buf_printf(&words, i ? ", `%s`" : "`%s`", options_role(o, i)->name);
+        line = buf_steal(&words);
+        diag_help(diag_add(d, HN_JOB_OPTION, EX_USAGE,
+                           "roles on the command line, %s, and in the job file %s, %s", line,
+                           o->settings->job, names),
+                  "all roles of a job are in one place: write them into the file, or start without "
+                  "--job");
+}
+
+/* Sets the options of program @i, the role @role. */
+static int apply_role(struct options *o, size_t i, struct job_role *role, struct diags *d)
+{
+        struct program_options *p;
+        struct error err = { 0 };
+        int bad = 0;
+
+        if (i)
+                p = program_options_add(o);
+        else
+                p = o->first = xcalloc(1, sizeof(*p));
+        for (size_t k = 0; k < role->keys.n; k++) {
+                struct setting *one = &role->keys.v[k];
+                int r = one->def == &option_program
+                                ? option_program.parse(i ? &p->argv : &o->argv, &option_program,
+                                                       one->value, &err)
+                                : program_options_set(p, one->def, one->value, true, &err);
+
+                if (r == 0)
+                        continue;
+                setting_refuse(one, &err, d);
+                one->wrong = true;
+                bad = -EINVAL;
+        }
+        return bad;
+}
+
+int job_roles_apply(struct options *o, struct diags *d)
+{
+        struct settings *s = o->settings;
+        int r = 0;
+
+        if (!s->n_roles)
+                return 0;
+        if (o->argv.n) {
+                refuse_line_program(o, d);
+                return -EINVAL;
+        }
+        for (size_t i = 0; i < s->n_roles; i++)
+                if (apply_role(o, i, &s->roles[i], d) < 0)
+                        r = -EINVAL;
+        return r;
+}
