@@ -185,6 +185,7 @@ enum error_number {
         HN_JOB_OPTION = 721,
         HN_STRAY_PROGRAM = 722,
         HN_CONFIG_SECTION = 723,
+        HN_MULTI_PROG = 724,
         HN_SECOND_PROGRAM = 725,
         HN_NO_ROLE = 726,
         HN_ROLE_TWICE = 727,

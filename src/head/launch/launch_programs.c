@@ -12,6 +12,7 @@
 #include "head/core/program.h"
 #include "head/launch/launch_private.h"
 #include "head/options/export_env.h"
+#include "head/options/multi_prog.h"
 #include "head/options/program_options.h"
 
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in @cwd, as
@@ -77,6 +78,10 @@ int launch_programs_share(struct launch *l)
         struct diag *d;
         bool fits;
 
+        if (l->o.multi)
+                return multi_prog_share(l->o.multi, &l->plan, &l->diags) < 0
+                               ? verdict_nothing_started(l, EX_DATAERR)
+                               : 0;
         intlist_add(&counts, l->o.first_np);
         for (size_t i = 0; i < l->o.n_more; i++)
                 intlist_add(&counts, l->o.more[i].np);

@@ -214,7 +214,6 @@ const struct option_foreign option_foreigns[] = {
         { "tune", 1, false, NO_MCA },
         { "app", 1, false, ONE_PROGRAM },
         { "appfile", 1, false, ONE_PROGRAM },
-        { "multi-prog", 1, false, ONE_PROGRAM },
         { "configfile", 1, false, ONE_PROGRAM },
         { "tag-output", 0, false, LABELLED },
         { "timestamp-output", 0, false, "--timestamps" },

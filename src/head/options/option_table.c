@@ -88,6 +88,8 @@ const struct option_def option_table[] = {
           "run.gpu_visibility", "node", GROUP_COUNT, OPTION_KEY,
           .parse = value_choice_bool, FIELD(gpu_visibility_own) },
         /* roles */
+        { "multi-prog", 0, NULL, "the program is a file as of srun: lines of ranks, a program and arguments",
+          "run.multi_prog", NULL, GROUP_ROLES, .parse = value_switch, FIELD(multi_prog) },
         { "role", 0, "NAME", "the program is this role of the job; others follow behind a `:`",
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
         { "on", 0, "ROLE[:INDEX]", "on the nodes of another role, or one of them (INDEX or last): a process each",

@@ -24,6 +24,7 @@
 #include "head/options/config.h"
 #include "head/options/explain.h"
 #include "head/options/job_roles.h"
+#include "head/options/multi_prog.h"
 #include "head/options/option_check.h"
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
@@ -171,6 +172,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         CLEANUP(free_textp) char *near = NULL;
         struct error err;
         struct diag *di;
+        bool launches;
         int r;
 
         *o = (struct options){ .settings = s };
@@ -220,9 +222,11 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         o->fold_given = settings_level(s, option_by_name("fold")) > LEVEL_PRESET;
         o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
         settle_restart(o);
+        launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN;
         if (r == 0)
-                r = o->first ? role_options_settle(o, diags)
-                             : program_options_count_ranks(o, diags);
+                r = o->multi_prog && o->argv.n && launches ? multi_prog_read(o, diags)
+                    : o->first                             ? role_options_settle(o, diags)
+                                                           : program_options_count_ranks(o, diags);
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;
@@ -256,6 +260,7 @@ void options_finish(struct options *o)
 {
         option_free_fields(o);
         program_options_free(o);
+        multi_prog_free(o->multi);
         strv_finish(&o->line);
         if (o->settings)
                 settings_finish(o->settings);

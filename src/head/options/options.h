@@ -55,7 +55,8 @@ enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE 
 enum { RESTARTS_MAX = 1000000 }; /* --max-restarts */
 enum { DURATION_NEVER = -1 };    /* of the *_ms fields */
 
-struct settings; /* head/options/config.h */
+struct settings;   /* head/options/config.h */
+struct multi_prog; /* head/options/multi_prog.h */
 
 /* Of COMMAND_LOGS. */
 enum { LOGS_ALL = 0, LOGS_FAILURE = -1 };
@@ -185,6 +186,8 @@ struct options {
         struct program_options *first; /* of argv, in a line with --role; else NULL */
         struct strv main_roles;
         int64_t linger_ms;
+        bool multi_prog;               /* argv was a file with the programs */
+        struct multi_prog *multi;      /* of that file; else NULL */
         int first_np;     /* ranks of argv when there are others, as program_options.np */
         struct strv line; /* the whole command line without the first word */
         size_t line_argv; /* how many words at its end are programs, their arguments, and options

@@ -13,6 +13,7 @@
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
+#include "head/options/multi_prog.h"
 #include "head/options/option_table.h"
 #include "head/options/options.h"
 #include "head/options/role_options.h"
@@ -227,7 +228,8 @@ void options_fill_program(const struct options *o, size_t i, struct launch_progr
         strv_copy(&p->argv, options_argv(o, i));
         p->cwd = xstrdup("");
         p->role = xstrdup(o->first ? options_role(o, i)->name : "");
-        p->arguments.subst = o->subst || (o->first && options_is_per_node(o, i));
+        p->arguments.subst = o->subst || (o->first && options_is_per_node(o, i)) ||
+                             (o->multi && o->multi->v[i].subst);
         strv_copy(&p->arguments.wrap, &o->wrap);
         if (o->local_rank_arg)
                 snprintf(p->arguments.local_rank, sizeof(p->arguments.local_rank), "%s",

@@ -870,6 +870,12 @@ const struct error_id error_ids[] = {
           "an unknown section in a job file",
           "The name in brackets is no section that hnlaunch has. It is not passed over: what stands in it is part of the job.",
           "Sections are run, env, ssh, net, log, role NAME and env NAME. hnlaunch config lists all keys." },
+        { HN_MULTI_PROG,
+          "a mistake in a file of --multi-prog",
+          "Each line of the file has ranks, as 0,3-5, a program and its arguments. A rank has two programs or none, the job does not "
+          "have it, or a line has no program. The line and a mark are shown. With --multi-prog the only word of the command line is "
+          "the file.",
+          "Correct the line. `* PROGRAM` is for the ranks of no other line." },
         { HN_SECOND_PROGRAM,
           "a second program behind a colon",
           "A lone colon in front of an option begins another program of the same world, as in hnlaunch -n 1 ./a : -n 3 ./b. "
