@@ -31,7 +31,7 @@ class Option:
         self.optional = optional == "optional"
         words = arg.split("|") if arg else []
         self.values = values_of(arg)
-        kinds = {KINDS.get(w) for w in words} | {BY_OPTION.get(name)}
+        kinds = {"role" if w.startswith("ROLE") else KINDS.get(w) for w in words} | {BY_OPTION.get(name)}
         self.kind = next((k for k in kinds if k), None)
 
     def spellings(self):
@@ -97,7 +97,7 @@ def zsh(t):
     actions = {"file": "_files", "folder": "_files -/", "host": "_ssh_hosts", "hosts": "_sequence _ssh_hosts",
                "command": "_command_names -e", "topic": f"({' '.join(t.topics)})", "user": "_users",
                "key": "_hnlaunch_settings", "variable": "_parameters -g \\*export\\*",
-               "interface": "_net_interfaces"}
+               "interface": "_net_interfaces", "role": "_sequence _hnlaunch_roles"}
 
     def action(o):
         both = [f"values:value:({' '.join(o.values)})"] if o.values else []
@@ -139,7 +139,7 @@ def fish(t):
              "hosts": "(__hnlaunch_hosts)", "command": "(__fish_complete_command)",
              "topic": " ".join(t.topics), "user": "(__fish_complete_users)",
              "key": " ".join(f"{k}={v}" for k, values in t.keys.items() for v in values or [""]), "variable": "(set --names --export)",
-             "interface": "(__fish_print_interfaces)"}
+             "interface": "(__fish_print_interfaces)", "role": "(__hnlaunch_roles)"}
 
     def line(o):
         words = [f"complete -c hnlaunch -n '__hnlaunch_has {' '.join(o.commands)}'"]

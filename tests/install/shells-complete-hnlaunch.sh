@@ -10,6 +10,7 @@ made=$BUILD/packaging/completions
 mkdir "$TMP/zsh" "$TMP/home" "$TMP/home/.ssh" folder
 cp "$made/_hnlaunch" "$TMP/zsh/_hnlaunch"
 touch hosts.txt folder/inside
+printf '[role trainer]\n  [role  orch] ; last\n[env orch]\n' >roles.ini
 export HOME=$TMP/home ALONE_IN_TEST=1
 printf 'Host gpu-alpha gpu-beta\n' >"$HOME/.ssh/config"
 options_of() { # COMMAND
@@ -91,6 +92,12 @@ for shell in bash fish zsh; do
     offers "$shell" 'exit codes' 'hnlaunch explain HN502 7' 73 77
     offers "$shell" 'files' 'hnlaunch -H ' hosts.txt
     offers "$shell" 'job files' 'hnlaunch plan --job ' hosts.txt
+    only "$shell" 'roles of the line' 'hnlaunch --role trainer ./train : --role=infer ./serve : --role router --on ' infer router trainer
+    only "$shell" 'and of the job file' 'hnlaunch plan --job roles.ini --on t' trainer
+    only "$shell" 'options of another role' 'hnlaunch --role trainer ./train : --share' --share-gpus
+    only "$shell" 'behind ROLE:INDEX, too' 'hnlaunch --role a ./train : --role b --on a:0 ./x : --role c --on ' a b c
+    "${shell}_offers" 'hnlaunch --role trainer ./train --sha' >"$OUT"
+    lacks "$shell: not behind the program of a role" "$OUT" --share-gpus
     only "$shell" 'folders' 'hnlaunch --chdir f' "folder$([[ $shell == fish ]] && echo /)"
     only "$shell" 'variables' 'hnlaunch -x ALONE_IN_T' ALONE_IN_TEST
     only "$shell" 'configuration keys' 'hnlaunch -o run.max' "run.max_restarts$([[ $shell == zsh ]] || echo '=')"
