@@ -15,9 +15,9 @@
 #define BINDING                                                                                    \
         "ranks are not bound to cores; put `taskset -c LIST` or `numactl` in front of the "        \
         "program"
-#define ONE_PROGRAM                                                                                \
-        "one job has one program; a script that looks at $RANK starts others: sh -c 'case $RANK "  \
-        "in 0) exec ./a;; *) exec ./b;; esac'"
+#define SEVERAL_PROGRAMS                                                                           \
+        "programs of one world stand on the line, as in -n 1 ./a : -n 3 ./b, or with their "       \
+        "ranks in a file, see --multi-prog"
 #define NUMBERED                                                                                   \
         "nodes are numbered in the order of the hosts; --dial-in, which every node starts, "       \
         "takes --node-rank N"
@@ -212,9 +212,9 @@ const struct option_foreign option_foreigns[] = {
         { "pmixmca", 2, false, NO_MCA },
         { "am", 1, false, NO_MCA },
         { "tune", 1, false, NO_MCA },
-        { "app", 1, false, ONE_PROGRAM },
-        { "appfile", 1, false, ONE_PROGRAM },
-        { "configfile", 1, false, ONE_PROGRAM },
+        { "app", 1, false, SEVERAL_PROGRAMS },
+        { "appfile", 1, false, SEVERAL_PROGRAMS },
+        { "configfile", 1, false, SEVERAL_PROGRAMS },
         { "tag-output", 0, false, LABELLED },
         { "timestamp-output", 0, false, "--timestamps" },
         { "output-filename", 1, false, IN_FILES },
@@ -395,8 +395,8 @@ const struct option_foreign option_foreigns[] = {
         { "quit-on-interrupt", 0, false, "Ctrl-C stops the ranks, a second one kills them" },
         { "disable-status", 0, false, "Ctrl-C stops the ranks, a second one kills them" },
         { "preserve-env", 0, false, EXPORTED },
-        { "het-group", 1, false, ONE_PROGRAM },
-        { "pack-group", 1, false, ONE_PROGRAM },
+        { "het-group", 1, false, SEVERAL_PROGRAMS },
+        { "pack-group", 1, false, SEVERAL_PROGRAMS },
         { "jobid", 1, false, RUN_NAME },
         { "job-id", 1, false, RUN_NAME },
         { "job-name", 1, false, RUN_NAME },
