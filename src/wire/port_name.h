@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Port_name: names of the TCP ports that are kept free on rank 0's node for the ranks
+ * Port_name: names of the TCP ports that are kept free for the ranks
  */
 #pragma once
 
@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 enum {
-        PORT_NAME_MAX = 32,                    /* characters */
-        PORT_NAMES_MAX = 64,                   /* ports of a job */
-        PORT_NUMBERS_MAX = PORT_NAMES_MAX + 1, /* ... and MASTER_PORT */
+        PORT_NAME_MAX = 32,      /* characters */
+        PORT_NAMES_MAX = 64,     /* ports of a job, and of an instance of a role */
+        PORT_NUMBERS_MAX = 4096, /* of a world on a node */
 };
 
 /* Whether the name is a lower-case letter, followed by lower-case letters, digits and underscores.

@@ -273,6 +273,7 @@ static int listen_as_ordered(struct endpoint_tcp *e, uv_loop_t *loop, int fd,
                 if (other.fd >= 0) {
                         e->port = other.number;
                         r = listen_with(e, loop, other.fd);
+                        fd_close(other.lock); /* of a port that stays bound */
                 }
         }
         return r < 0 ? err_set(err, -r, "cannot listen on port %u: %s", port, strerror(-r)) : 0;

@@ -206,7 +206,7 @@ static void open_tcp_endpoint(struct store_access *s, const struct endpoint_orde
                 endpoint_tcp_renew(s->tcp, order);
         } else {
                 if (s->tcp_used) {
-                        s->port.number = 0;
+                        port_drop(&s->port);
                         port_hold(&s->port); /* another one: the endpoint's is not free yet */
                 }
                 close_tcp_endpoint(s);
@@ -383,8 +383,8 @@ void store_access_close(struct store_access *s)
         close_tcp_endpoint(s);
         endpoint_unix_destroy(s->endpoint);
         s->endpoint = NULL;
-        port_release(&s->port);
-        ports_release(&s->ports);
+        port_drop(&s->port);
+        ports_drop(&s->ports);
         uv_close((uv_handle_t *)&s->due, NULL);
 }
 

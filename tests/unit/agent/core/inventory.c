@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -167,6 +168,46 @@ TEST(a_held_port_is_kept_and_taken_back)
         assert_true(a.fd >= 0);
         assert_int_equal(a.number, number);
         port_release(&a);
+        port_hold(&b); /* still locked */
+        assert_int_equal(b.fd, -1);
+        port_drop(&a);
+        port_hold(&b);
+        assert_int_equal(b.number, number);
+        port_drop(&b);
+}
+
+static bool has_number(const struct reserved_ports *p, uint32_t number)
+{
+        for (uint32_t i = 0; i < p->n; i++)
+                if (p->v[i].number == number)
+                        return true;
+        return false;
+}
+
+/* A released port may be bound by a rank, but no other agent gives it to its ranks. */
+TEST(a_released_port_stays_locked_until_it_is_dropped)
+{
+        enum { PORTS = 200, ROUNDS = 50 };
+        struct reserved_ports a = { 0 }, b = { 0 };
+        struct sockaddr_in rank = { .sin_family = AF_INET };
+        int fd;
+
+        assert_int_equal(ports_hold(&a, PORTS), 0);
+        assert_int_equal(a.n, PORTS);
+        ports_release(&a);
+        rank.sin_port = htons((uint16_t)a.v[7].number);
+        fd = port_bind((struct sockaddr *)&rank, sizeof(rank), 0);
+        assert_true(fd >= 0);
+        close(fd);
+        for (int i = 0; i < ROUNDS; i++) { /* some 28,000 ports, 10,000 tries */
+                assert_int_equal(ports_hold(&b, PORTS), 0);
+                for (uint32_t k = 0; k < b.n; k++)
+                        assert_false(has_number(&a, b.v[k].number));
+        }
+        ports_drop(&a);
+        ports_drop(&b);
+        assert_int_equal(a.n, 0);
+        ports_drop(&a);
 }
 
 TEST(the_login_environment_loses_its_session)
