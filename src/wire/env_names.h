@@ -13,9 +13,10 @@
 #define HN_RUN_ID           "HN_RUN_ID"      /* the job's name, the same on every node */
 #define HN_RESTART          "HN_RESTART"     /* 0 in the first attempt */
 #define HN_MASTER_ADDR      "HN_MASTER_ADDR" /* rank 0's node on the network of the ranks */
-#define HN_PORT_PREFIX      "HN_PORT_"       /* and the name of a port kept free on rank 0's node */
+#define HN_PORT_PREFIX      "HN_PORT_"       /* and the name of a port kept free */
 #define HN_ROLE             "HN_ROLE"        /* in a job of several roles */
 #define HN_ROLE_INDEX       "HN_ROLE_INDEX"  /* of the replica */
+#define HN_ROLES            "HN_ROLES"       /* addresses and ports of all roles: JSON */
 #define HN_JOB_RANK         "HN_JOB_RANK"    /* number in the job, over all roles */
 #define HN_WORLD_ROLES      "HN_WORLD_ROLES" /* ranks of each role of the world: "a:0-3,b:4" */
 #define HN_PUSH_DIR         "HN_PUSH_DIR"    /* with --push: the folder of the pushed files */

@@ -114,7 +114,8 @@ enum {
         LAUNCH_AGENT_STORE = 2,
         LAUNCH_KEEP_DUMPS = 4,
         LAUNCH_PER_NODE = 8,
-        LAUNCH_MORE_ORDERS = 16
+        LAUNCH_MORE_ORDERS = 16,
+        LAUNCH_RANK_PORTS = 32
 };
 
 static void code_compat_node(struct codec *c, struct compat_node *n)
@@ -218,13 +219,19 @@ static void code_launch_rank(struct codec *c, struct launch_rank *k)
         codec_u32_array(c, &k->gpus, &k->n_gpus, MAX_GPUS);
 }
 
+static void code_launch_rank_ports(struct codec *c, struct launch_rank_ports *p)
+{
+        CODEC_ARRAY(c, p->v, p->n, PORT_NAMES_MAX, code_launch_port);
+}
+
 static void code_launch_order(struct codec *c, struct launch_order *m)
 {
         uint8_t flags = (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
                                   (m->agent_store ? LAUNCH_AGENT_STORE : 0) |
                                   (m->keep_dumps ? LAUNCH_KEEP_DUMPS : 0) |
                                   (m->per_node ? LAUNCH_PER_NODE : 0) |
-                                  (m->more_orders ? LAUNCH_MORE_ORDERS : 0));
+                                  (m->more_orders ? LAUNCH_MORE_ORDERS : 0) |
+                                  (m->n_rank_ports ? LAUNCH_RANK_PORTS : 0));
 
         codec_u32(c, &m->node_rank);
         codec_text(c, m->master_addr, sizeof(m->master_addr));
@@ -244,10 +251,28 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
         codec_bool(c, &m->cwd_optional);
         codec_strv(c, &m->names, MAX_PROGRAMS, MSG_MAX_STRING);
         CODEC_ARRAY(c, m->ranks, m->n_ranks, MAX_RANKS, code_launch_rank);
+        if (!(flags & LAUNCH_RANK_PORTS))
+                return;
+        CODEC_ARRAY(c, m->rank_ports, m->n_rank_ports, MAX_RANKS, code_launch_rank_ports);
+        codec_require(c, m->n_rank_ports == m->n_ranks);
 }
 
 DEFINE_ENCODE(common, launch_order, MSG_COMMON)
 DEFINE_ENCODE(launch_order, launch_order, MSG_LAUNCH)
+
+void launch_order_drop_rank_ports(struct launch_order *m)
+{
+        CODEC_ARRAY(&CODEC_FREEING, m->rank_ports, m->n_rank_ports, MAX_RANKS,
+                    code_launch_rank_ports);
+        m->rank_ports = NULL;
+        m->n_rank_ports = 0;
+}
+
+const struct launch_rank_ports *launch_order_rank_ports(const struct launch_order *m,
+                                                        const struct launch_rank *r)
+{
+        return m->n_rank_ports ? &m->rank_ports[r - m->ranks] : NULL;
+}
 
 void launch_order_drop_programs(struct launch_order *m)
 {

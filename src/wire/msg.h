@@ -94,16 +94,22 @@ struct launch_rank {
         uint32_t program; /* index into launch_order.programs */
 };
 
-/* A TCP port of rank 0's node with a name, the same in all ranks: HN_PORT_NAME. */
+/* A TCP port with a name: HN_PORT_NAME. */
 struct launch_port {
         char name[PORT_NAME_MAX + 1];
         uint32_t number;
 };
 
+/* The ports of the instance of a role that a rank is, or belongs to. */
+struct launch_rank_ports {
+        struct launch_port *v;
+        uint32_t n;
+};
+
 /* What the ranks of all nodes are told about rank 0's node. */
 struct launch_first_node {
-        char addr[64]; /* HN_MASTER_ADDR: on the network of the ranks; "" = not known */
-        struct launch_port *ports;
+        char addr[64];             /* HN_MASTER_ADDR: on the network of the ranks; "" = not known */
+        struct launch_port *ports; /* of that node, the same in all ranks */
         uint32_t n_ports;
 };
 
@@ -220,6 +226,8 @@ struct launch_order {
                 struct strv names;   /* by program: replaces argv[0]; "" or missing = argv[0] */
                 struct launch_rank *ranks; /* ordered by local rank */
                 uint32_t n_ranks;
+                struct launch_rank_ports *rank_ports; /* in this order; none = no rank has any */
+                uint32_t n_rank_ports;
         };
 };
 
@@ -233,7 +241,11 @@ void launch_order_finish(struct launch_order *m);
 /* Writes the name by which MPI knows the world: the run, and behind it the number of a world other
  * than 0. */
 void launch_order_world_name(const struct launch_order *m, char to[WORLD_NAME_MAX]);
+/* Returns the ports of @r, one of m->ranks; lent. NULL = @m has none. */
+const struct launch_rank_ports *launch_order_rank_ports(const struct launch_order *m,
+                                                        const struct launch_rank *r);
 void launch_compat_finish(struct launch_compat *m);
+void launch_order_drop_rank_ports(struct launch_order *m);
 void launch_order_drop_programs(struct launch_order *m);
 
 /* --- WORLD ------------------------------------------------------------------------------------ */

@@ -115,6 +115,10 @@ static void seed_launch(struct buf *b)
         write_message(b, "common");
         launch_order_encode(b, &m);
         write_message(b, "launch");
+        m.rank_ports = (struct launch_rank_ports[]){ { NULL, 0 }, { ports, 1 } };
+        m.n_rank_ports = 2;
+        launch_order_encode(b, &m);
+        write_message(b, "launch_rank_ports");
         free(m.cwd);
         strv_finish(&m.names);
         strv_finish(&m.env);

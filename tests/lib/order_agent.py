@@ -74,9 +74,13 @@ class Order:
     def launch(self):
         r = self.r
         body = u32(0) + text(r.choice(["127.0.0.1", "::1", "", "n0"])) + u32(29500, r.choice([0, 60000]))
-        body += bytes([r.randrange(32)]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + texts(r.choice([[], [""], ["./x"]]))
+        flags = r.choice([r.randrange(32), r.randrange(32), r.randrange(32), 32])  # 32: ports of ranks
+        body += bytes([flags]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + texts(r.choice([[], [""], ["./x"]]))
         ranks = r.choice([[], [0], [0, 1], [1], [0, 0], [3, 2, 1, 0]])
-        return LAUNCH, body + u32(len(ranks)) + b"".join(u32(k, i, r.choice([0, 0, 0, 0, 1, 2**32 - 1]), 0) for i, k in enumerate(ranks))
+        body += u32(len(ranks)) + b"".join(u32(k, i, r.choice([0, 0, 0, 0, 1, 2**32 - 1]), 0) for i, k in enumerate(ranks))
+        if flags == 32:
+            body += u32(len(ranks)) + b"".join(r.choice([u32(0), u32(1) + text("http") + u32(41000)]) for _ in ranks)
+        return LAUNCH, body
 
     def signal(self):
         return SIGNAL, u32(self.r.choice([0, signal.SIGUSR1, signal.SIGTERM, signal.SIGSTOP, signal.SIGCONT, 64, 65, 1 << 31]))
@@ -101,7 +105,7 @@ class Order:
                           texts(["127.0.0.1"]))
 
     def ports(self):
-        return PORTS, u32(self.r.choice([0, 1, 2, 65, 66, 2**32 - 1]))
+        return PORTS, u32(self.r.choice([0, 1, 2, 65, 4097, 2**32 - 1]))
 
     def probe(self):
         return PROBE, (text("t" * 32) + u32(self.r.choice([1, 41731, 65535]), self.r.choice([0, 20, 10000])) +

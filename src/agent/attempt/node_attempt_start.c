@@ -187,7 +187,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
 
         subst_arguments(&argv, l, r);
         strv_copy(&env, &common->env);
-        strv_env_merge(&env, &program->env);
+        subst_variables(&env, l, r);
         worker_env_build(&env, l, r, g->socket, error_file, t->node.cores);
         ret = g->pmi ? pmi_link_open(g->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * subst_read() reads the next piece of a text: a place-holder, or one byte. expand_text() goes over
+ * the pieces of a text; which place-holders it replaces depends on --subst and on the ports of the
+ * rank.
+ */
 #include "wire/env/subst.h"
 
 #include <string.h>
@@ -58,7 +63,7 @@ bool subst_has_any(const char *text)
         return false;
 }
 
-static void append_port(struct buf *b, uint32_t port)
+static void append_port_number(struct buf *b, uint32_t port)
 {
         if (port)
                 buf_printf(b, "%u", port);
@@ -66,13 +71,33 @@ static void append_port(struct buf *b, uint32_t port)
                 buf_appends(b, "(free port there)");
 }
 
+/* Returns the port of a SUBST_PORT, or NULL. */
+static const struct launch_port *find_port(const struct subst_piece *p,
+                                           const struct launch_port *ports, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (strlen(ports[i].name) == p->name_len &&
+                    !memcmp(ports[i].name, p->name, p->name_len))
+                        return &ports[i];
+        return NULL;
+}
+
 uint32_t subst_port_number(const struct subst_piece *p, const struct launch_first_node *first)
 {
-        for (uint32_t i = 0; i < first->n_ports; i++)
-                if (strlen(first->ports[i].name) == p->name_len &&
-                    !memcmp(first->ports[i].name, p->name, p->name_len))
-                        return first->ports[i].number;
-        return 0;
+        const struct launch_port *port = find_port(p, first->ports, first->n_ports);
+
+        return port ? port->number : 0;
+}
+
+/* Returns the port that a SUBST_PORT means for a rank, or NULL. */
+static const struct launch_port *find_rank_port(const struct subst_piece *p,
+                                                const struct launch_order *l,
+                                                const struct launch_rank *r)
+{
+        const struct launch_rank_ports *own = launch_order_rank_ports(l, r);
+        const struct launch_port *port = own ? find_port(p, own->v, own->n) : NULL;
+
+        return port ? port : find_port(p, l->first_node.ports, l->first_node.n_ports);
 }
 
 /* Appends an address or name; an IPv6 address in front of a colon, where a port follows, in
@@ -86,6 +111,8 @@ static void append_address(struct buf *b, const char *address, char next)
 static void append_subst_value(struct buf *b, const struct subst_piece *p, char next,
                                const struct launch_order *l, const struct launch_rank *r)
 {
+        const struct launch_port *port;
+
         switch (p->kind) {
         case SUBST_RANK:
                 buf_printf(b, "%u", r->rank);
@@ -103,24 +130,29 @@ static void append_subst_value(struct buf *b, const struct subst_piece *p, char 
                 append_address(b, l->master_addr, next);
                 break;
         case SUBST_MASTER_PORT:
-                append_port(b, l->master_port);
+                append_port_number(b, l->master_port);
                 break;
         case SUBST_HOST:
                 append_address(b, l->host, next);
                 break;
         default:
-                append_port(b, subst_port_number(p, &l->first_node));
+                port = find_rank_port(p, l, r);
+                append_port_number(b, port ? port->number : 0);
         }
 }
 
+/* @ports_only: all place-holders stay as they are but {port:NAME} of known ports. */
 static char *expand_text(const char *text, const struct launch_order *l,
-                         const struct launch_rank *r)
+                         const struct launch_rank *r, bool ports_only)
 {
         struct buf b = BUF_INIT;
 
         for (struct subst_piece p; *text; text += p.len) {
                 p = subst_read(text);
-                if (p.escaped)
+                if (ports_only &&
+                    (p.kind != SUBST_PORT || (!p.escaped && !find_rank_port(&p, l, r))))
+                        buf_append(&b, text, p.len);
+                else if (p.escaped)
                         buf_append(&b, text + 1, p.len - 1);
                 else if (p.kind)
                         append_subst_value(&b, &p, text[p.len], l, r);
@@ -130,18 +162,36 @@ static char *expand_text(const char *text, const struct launch_order *l,
         return buf_len(&b) ? buf_steal(&b) : xstrdup("");
 }
 
+static bool has_own_ports(const struct launch_order *l, const struct launch_rank *r)
+{
+        const struct launch_rank_ports *own = launch_order_rank_ports(l, r);
+
+        return own && own->n;
+}
+
 void subst_arguments(struct strv *argv, const struct launch_order *l, const struct launch_rank *r)
 {
         const struct launch_program *p = &l->programs[r->program];
         const struct launch_arguments *a = &p->arguments;
+        bool any = a->subst || has_own_ports(l, r);
 
         for (size_t i = 0; i < a->wrap.n; i++)
-                strv_push_take(argv, expand_text(a->wrap.v[i], l, r));
+                strv_push_take(argv, expand_text(a->wrap.v[i], l, r, false));
         for (size_t i = 0; i < p->argv.n; i++)
-                if (i && a->subst && subst_has_any(p->argv.v[i]))
-                        strv_push_take(argv, expand_text(p->argv.v[i], l, r));
+                if (i && any && subst_has_any(p->argv.v[i]))
+                        strv_push_take(argv, expand_text(p->argv.v[i], l, r, !a->subst));
                 else
                         strv_push(argv, p->argv.v[i]);
         if (*a->local_rank)
                 strv_pushf(argv, "%s=%u", a->local_rank, r->local_rank);
+}
+
+void subst_variables(struct strv *env, const struct launch_order *l, const struct launch_rank *r)
+{
+        const struct strv *pairs = &l->programs[r->program].env;
+        CLEANUP(strv_finish) struct strv expanded = STRV_INIT;
+
+        for (size_t i = 0; i < pairs->n && has_own_ports(l, r); i++)
+                strv_push_take(&expanded, expand_text(pairs->v[i], l, r, true));
+        strv_env_merge(env, expanded.n ? &expanded : pairs);
 }

@@ -6,7 +6,8 @@
  * are replaced; every other brace stays, and a backslash in front of a place-holder is removed
  * instead: \{rank} becomes {rank}. An IPv6 address in front of a colon gets brackets. Pure: the
  * agent replaces them before a rank starts, the head looks for them, prints a plan, and takes the
- * same names for labels (head/model/label.h).
+ * same names for labels (head/model/label.h). Ports of the rank itself come before those of rank
+ * 0's node, and where a rank has such, {port:NAME} is replaced without --subst, too.
  */
 #pragma once
 
@@ -50,3 +51,6 @@ bool subst_has_any(const char *text);
  * @r in @l, the arguments with place-holders replaced when @l says so, and the option for the local
  * rank. A number that is 0 because it is not known yet, for a plan, becomes "(free port there)". */
 void subst_arguments(struct strv *argv, const struct launch_order *l, const struct launch_rank *r);
+/* Lays the variables of the program of @r over @env, with {port:NAME} replaced in their values when
+ * the rank has ports of its own. */
+void subst_variables(struct strv *env, const struct launch_order *l, const struct launch_rank *r);

@@ -132,16 +132,26 @@ static void set_job(struct strv *env, const struct launch_order *l, const char *
                 strv_env_set(env, "TORCHELASTIC_ERROR_FILE", error_file);
 }
 
-static void set_first_node(struct strv *env, const struct launch_first_node *first)
+static void set_ports(struct strv *env, const struct launch_port *ports, uint32_t n)
 {
+        for (uint32_t i = 0; i < n; i++) {
+                CLEANUP(free_textp) char *name = port_name_variable(ports[i].name);
+
+                strv_env_set_number(env, name, ports[i].number);
+        }
+}
+
+static void set_addresses(struct strv *env, const struct launch_order *l,
+                          const struct launch_rank *r)
+{
+        const struct launch_first_node *first = &l->first_node;
+        const struct launch_rank_ports *own = launch_order_rank_ports(l, r);
+
         if (*first->addr)
                 strv_env_set(env, HN_MASTER_ADDR, first->addr);
-        for (uint32_t i = 0; i < first->n_ports; i++) {
-                char *name = port_name_variable(first->ports[i].name);
-
-                strv_env_set_number(env, name, first->ports[i].number);
-                free(name);
-        }
+        set_ports(env, first->ports, first->n_ports);
+        if (own)
+                set_ports(env, own->v, own->n);
 }
 
 /* Of PMI; the agent adds PMI_FD, the rank's end of its connection, or PMI_PORT. */
@@ -244,7 +254,7 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
                 set_torchrun_numbers(&e.own, l, r);
         set_numbers(&e.own, l, r);
         set_job(&e.own, l, store_path, error_file);
-        set_first_node(&e.own, &l->first_node);
+        set_addresses(&e.own, l, r);
         /* By default Gloo listens where the host's own name points, often 127.0.1.1, and NCCL on
          * the first interface. On one node NCCL needs no network. */
         if (*l->iface)

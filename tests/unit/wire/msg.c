@@ -203,6 +203,42 @@ TEST(launch_carries_every_byte)
         buf_finish(&b);
 }
 
+TEST(a_launch_has_ports_of_ranks_or_not_a_byte_more)
+{
+        struct launch_rank ranks[] = { { 8, 0, NULL, 0 }, { 9, 1, NULL, 0 } };
+        struct launch_rank_ports of_ranks[] = { { NULL, 0 }, { ports, ARRAY_SIZE(ports) } };
+        struct launch_order in = sample_launch(ranks, 2), out = { 0 };
+        struct buf b = BUF_INIT, without = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        launch_order_encode(&without, &in);
+        in.rank_ports = of_ranks;
+        in.n_rank_ports = 2;
+        launch_order_encode(&b, &in);
+        /* a count, two counts, and two ports */
+        assert_int_equal(buf_len(&b) - buf_len(&without), 4 + 2 * 4 + (4 + 3 + 4) * 2);
+        f = only_frame(&b, MSG_LAUNCH);
+        assert_int_equal(launch_order_decode(&out, &f, &err), 0);
+        assert_int_equal(launch_order_rank_ports(&out, &out.ranks[0])->n, 0);
+        assert_int_equal(launch_order_rank_ports(&out, &out.ranks[1])->n, 2);
+        assert_string_equal(out.rank_ports[1].v[1].name, "a_1");
+        assert_int_equal(out.rank_ports[1].v[1].number, 65535);
+        launch_order_finish(&out);
+        buf_clear(&b);
+        in.n_rank_ports = 1; /* not one for each rank */
+        launch_order_encode(&b, &in);
+        f = only_frame(&b, MSG_LAUNCH);
+        assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
+        f = only_frame(&without, MSG_LAUNCH);
+        assert_int_equal(launch_order_decode(&out, &f, &err), 0);
+        assert_null(launch_order_rank_ports(&out, &out.ranks[0]));
+        launch_order_finish(&out);
+        free_sample(&in);
+        buf_finish(&b);
+        buf_finish(&without);
+}
+
 TEST(a_launch_with_wrong_ports_is_refused)
 {
         struct launch_port wrong[] = {

@@ -91,6 +91,42 @@ TEST(nothing_is_replaced_unasked)
         strv_finish(&program.argv);
 }
 
+/* Ports of the instance of a role come before those of rank 0's node. */
+TEST(ports_of_the_rank_are_replaced_without_being_asked)
+{
+        struct launch_port own[] = { { "http", 41000 }, { "jax", 41001 }, { "planned", 0 } };
+        struct launch_rank_ports of_rank = { own, ARRAY_SIZE(own) };
+        struct strv argv = STRV_INIT, env = STRV_INIT;
+        struct launch_order l = order();
+
+        l.ranks = &rank;
+        l.n_ranks = 1;
+        l.rank_ports = &of_rank;
+        l.n_rank_ports = 1;
+        program.arguments = (struct launch_arguments){ .local_rank = "" };
+        strv_push(&program.argv, "{port:http}");
+        strv_push(&program.argv, "{port:http}/{port:jax}/{port:a_1}/{port:planned}");
+        strv_push(&program.argv, "\\{port:http} {rank} \\{rank} {port:other}");
+        strv_push(&program.env, "A={port:http},{rank}");
+        strv_push(&program.env, "B=\\{port:http}{port:other}");
+        strv_push(&env, "A=before");
+        subst_arguments(&argv, &l, &rank);
+        assert_int_equal(argv.n, 3);
+        assert_string_equal(argv.v[0], "{port:http}");
+        assert_string_equal(argv.v[1], "41000/41001/40002/(free port there)");
+        assert_string_equal(argv.v[2], "{port:http} {rank} \\{rank} {port:other}");
+        subst_variables(&env, &l, &rank);
+        assert_string_equal(strv_env_get(&env, "A"), "41000,{rank}");
+        assert_string_equal(strv_env_get(&env, "B"), "{port:http}{port:other}");
+        of_rank.n = 0;
+        subst_variables(&env, &l, &rank);
+        assert_string_equal(strv_env_get(&env, "A"), "{port:http},{rank}");
+        strv_finish(&argv);
+        strv_finish(&env);
+        strv_finish(&program.argv);
+        strv_finish(&program.env);
+}
+
 /* The words of --wrap come first, with place-holders replaced in any case. */
 TEST(a_wrapper_stands_in_front)
 {
