@@ -27,6 +27,7 @@
 #include "base/strv.h"
 #include "head/job/attempt.h"
 #include "head/job/job_private.h"
+#include "head/job/job_role_ports.h"
 #include "head/model/events.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
@@ -122,7 +123,8 @@ struct job *job_create(const struct job_config *config, struct error *err)
         cluster_init_timer(&j->cluster, &j->history.backoff, j);
         heartbeat_init(&j->heartbeat, &j->cluster, &j->attempt, node_owes, j);
         j->endpoints =
-                world_endpoints_create(&j->cluster, &j->attempt, &j->heartbeat, &j->config.ports);
+                world_endpoints_create(&j->cluster, &j->attempt, &j->heartbeat,
+                                       (struct port_names){ &j->config.ports, j->config.book });
         j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);
         j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
         j->roles = job_roles_create(&j->cluster, &j->attempt, &j->config, &job_roles_ops, j);
@@ -218,7 +220,13 @@ enum job_step job_push(struct job *j, const struct plan *plan, struct manifest *
 
 enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct error *err)
 {
-        return world_endpoints_open(j->endpoints, plan, err);
+        enum job_step r = world_endpoints_open(j->endpoints, plan, err);
+
+        const struct job_role_ports roles = { &j->cluster, j->endpoints, j->config.book, plan };
+
+        if (r == JOB_DONE && job_role_ports_describe(&roles, err) < 0)
+                return JOB_IMPOSSIBLE;
+        return r;
 }
 
 /* --- the end --- */
@@ -414,9 +422,10 @@ const struct job_endpoint *job_endpoint(const struct job *j)
         return job_endpoint_result(world_endpoints_last(j->endpoints));
 }
 
-const char *job_port_refusal(const struct job *j)
+const char *job_port_refusal(const struct job *j, size_t *ret_node)
 {
-        return job_endpoint_port_refusal(world_endpoints_last(j->endpoints));
+        return job_ports_refusal(job_endpoint_reserved(world_endpoints_last(j->endpoints)),
+                                 ret_node);
 }
 
 const struct outcome *job_outcome(const struct job *j)

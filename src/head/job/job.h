@@ -37,6 +37,7 @@ struct inspect_order;
 struct inspected;
 struct node_facts;
 struct rank_board;
+struct role_book;
 struct ras_reply;
 struct rank_table;
 struct pull;
@@ -96,9 +97,10 @@ struct job_config {
                  * Gets say_ctx. NULL: SIGHUP ends the job. */
                 void (*hung_up)(void *ctx);
         };
-        struct strv ports; /* names of ports that the ranks need on rank 0's node */
-        char mpi[64];      /* the MPI of a program that has several ranks, "" = none known */
-        bool tell_joins;   /* EVENT_RANK_JOINED is worth asking the nodes */
+        struct strv ports;      /* names of ports that the ranks need on rank 0's node */
+        struct role_book *book; /* of the roles; NULL = the job has none */
+        char mpi[64];           /* the MPI of a program that has several ranks, "" = none known */
+        bool tell_joins;        /* EVENT_RANK_JOINED is worth asking the nodes */
         struct job_why why;
         struct job_samples samples;
 };
@@ -125,6 +127,7 @@ enum { JOB_STDIN_LATER = -2 }; /* what job_lend_stdin() lends */
 /* A program of the ranks. All is lent. */
 struct job_program {
         const struct strv *argv;
+        struct strv words;  /* @argv with references to roles replaced; empty = it has none */
         struct strv env;    /* NAME=VALUE on top of those of the job */
         const char *cwd;    /* NULL = job_launch.cwd */
         const char *pushed; /* path of argv[0] among pushed files, NULL = argv[0] */

@@ -25,7 +25,6 @@
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
 #include "head/job/job_owners.h"
-#include "head/job/job_ports.h"
 #include "head/options/program_options.h"
 
 enum {
@@ -186,7 +185,7 @@ int job_endpoint_ports(struct endpoint_setup *s, const struct node *n, const str
 {
         int r = job_ports_held(&s->ports, n, f, err);
 
-        s->refused |= r == 0 && job_ports_refusal(&s->ports);
+        s->refused |= r == 0 && job_ports_refused(&s->ports, (size_t)n->index);
         return r;
 }
 
@@ -416,7 +415,7 @@ enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *pla
         if (d->mode == STORE_LISTEN_NETWORK && count_nodes(s) == 1)
                 d->mode = STORE_LISTEN_LOOPBACK;
         d->nodes = xcalloc(s->cluster->n_nodes, sizeof(*d->nodes));
-        job_ports_order(&s->ports, &s->cluster->nodes[d->first],
+        job_ports_order(&s->ports, s->cluster->nodes, plan, d->first,
                         d->mode == STORE_LISTEN_NONE && !d->port);
         switch (d->mode) {
         case STORE_LISTEN_NETWORK:
@@ -467,9 +466,9 @@ void job_endpoint_fill_common(const struct endpoint_setup *s, struct launch_orde
                  d->candidates.n ? d->candidates.v[d->chosen].addr : "127.0.0.1");
 }
 
-const char *job_endpoint_port_refusal(const struct endpoint_setup *s)
+const struct job_ports *job_endpoint_reserved(const struct endpoint_setup *s)
 {
-        return job_ports_refusal(&s->ports);
+        return &s->ports;
 }
 
 void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launch_order *m)
@@ -488,7 +487,7 @@ void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launc
 /* --- life cycle --- */
 
 struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
-                                           struct heartbeat *h, const struct strv *ports,
+                                           struct heartbeat *h, struct port_names ports,
                                            uint32_t world)
 {
         struct endpoint_setup *s = xcalloc(1, sizeof(*s));

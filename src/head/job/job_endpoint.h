@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "head/job/job.h"
+#include "head/job/job_ports.h"
 #include "head/model/master_addr.h"
 #include "head/model/plan.h"
 #include "head/options/options.h"
@@ -59,14 +60,14 @@ enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct e
 /* Returns the result of the last job_open_endpoint(), lent. */
 const struct job_endpoint *job_endpoint(const struct job *j);
 
-/* Returns why rank 0's node could not reserve ports for the ranks, or NULL. */
-const char *job_port_refusal(const struct job *j);
+/* Returns why a node could not reserve ports for the ranks, and the node; or NULL. */
+const char *job_port_refusal(const struct job *j, size_t *ret_node);
 
 /* --- for the files of the job --- */
 
 /* All pointers are borrowed. */
 struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
-                                           struct heartbeat *h, const struct strv *ports,
+                                           struct heartbeat *h, struct port_names ports,
                                            uint32_t world);
 /* job_open_endpoint(). */
 enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *plan,
@@ -74,7 +75,7 @@ enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *pla
 const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s);
 /* Returns the part that answers the endpoint's questions (head/job/job_owners.h), lent. */
 struct job_owners *job_endpoint_owners(struct endpoint_setup *s);
-const char *job_endpoint_port_refusal(const struct endpoint_setup *s);
+const struct job_ports *job_endpoint_reserved(const struct endpoint_setup *s); /* lent */
 
 /* Take ENDPOINT_OPENED and PROBED. 0, or negative with @err: malformed, or not asked for. */
 int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct frame *f,

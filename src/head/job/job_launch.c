@@ -9,6 +9,7 @@
  * Both only append to the node's send queue, which is flushed at the end of the turn of the loop.
  */
 #include "head/job/job_private.h"
+#include "head/job/job_role_ports.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -272,6 +273,10 @@ static void fill_programs(const struct options *o, const struct job_launch *l,
                 struct launch_program *p = &m->programs[i];
 
                 options_fill_program(o, i, p);
+                if (l->programs[i].words.n) {
+                        strv_finish(&p->argv);
+                        strv_copy(&p->argv, &l->programs[i].words);
+                }
                 strv_copy(&p->env, &l->programs[i].env);
                 if (!l->programs[i].cwd)
                         continue;
@@ -367,6 +372,8 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
 {
         const struct plan_node *p = &j->attempt.plan->nodes[n->index];
         const struct pushed *pushed = job_push_result(j->push, (size_t)n->index);
+        const struct job_role_ports roles = { &j->cluster, j->endpoints, j->config.book,
+                                              j->attempt.plan };
         bool moved = pushed && !l->cwd_given; /* ranks start among the pushed files */
 
         m->cwd = xstrdup(moved ? pushed->folder : l->cwd);
@@ -381,10 +388,12 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
         m->keep_dumps = l->output.dir;
         fill_ranks(j, p, m);
+        job_role_ports_fill(&roles, m);
         /* A node connected after job_sample() has not got this order yet. */
         if (j->orders.samples_ms)
                 number_encode(&n->out, MSG_SAMPLE, j->orders.samples_ms);
         launch_order_encode(&n->out, m);
+        launch_order_drop_rank_ports(m);
         free(m->ranks);
         m->ranks = NULL;
         free(m->cwd);

@@ -12,7 +12,7 @@ struct world_endpoints {
         struct cluster *cluster;
         struct attempt *attempt;
         struct heartbeat *heartbeat;
-        const struct strv *ports;
+        struct port_names ports;
         struct endpoint_setup **v; /* by world */
         uint32_t n, last;
 };
@@ -25,7 +25,7 @@ static void add_setup(struct world_endpoints *w)
 }
 
 struct world_endpoints *world_endpoints_create(struct cluster *c, struct attempt *a,
-                                               struct heartbeat *h, const struct strv *ports)
+                                               struct heartbeat *h, struct port_names ports)
 {
         struct world_endpoints *w = xcalloc(1, sizeof(*w));
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/strv.h"
 #include "head/job/job.h"
+#include "head/job/job_ports.h"
 
 struct attempt;
 struct cluster;
@@ -22,9 +23,9 @@ struct heartbeat;
 struct plan;
 struct world_endpoints;
 
-/* All pointers are borrowed. @ports are names of ports that each world has on its first node. */
+/* All pointers are borrowed. */
 struct world_endpoints *world_endpoints_create(struct cluster *c, struct attempt *a,
-                                               struct heartbeat *h, const struct strv *ports);
+                                               struct heartbeat *h, struct port_names ports);
 /* Closes the timers; world_endpoints_free() after the loop has turned. */
 void world_endpoints_close(struct world_endpoints *w);
 void world_endpoints_free(struct world_endpoints *w);

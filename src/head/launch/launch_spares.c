@@ -384,11 +384,11 @@ static void find_probe_faults(const struct launch *l, struct unfit *u)
 static void find_endpoint_faults(const struct launch *l, struct unfit *u)
 {
         const struct job_endpoint *e = job_endpoint(l->run.job);
+        size_t node;
+        const char *why = job_port_refusal(l->run.job, &node);
 
-        if (job_port_refusal(l->run.job)) {
-                add_unfit(u, e->first,
-                          xasprintf("cannot reserve the ports for the ranks: %s",
-                                    job_port_refusal(l->run.job)));
+        if (why) {
+                add_unfit(u, node, xasprintf("cannot reserve the ports for the ranks: %s", why));
                 return;
         }
         for (size_t i = 0; i < l->hosts.n; i++) {

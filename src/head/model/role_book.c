@@ -41,6 +41,7 @@ struct role_host {
 
 struct role_entry {
         char *name;
+        bool replicated;
         struct strv ports;
         struct intlist referred;
         struct role_instance *v;
@@ -114,24 +115,39 @@ static void free_instance(struct role_instance *i)
         free(i->addr);
 }
 
+static void clear_role_entry(struct role_entry *e)
+{
+        struct role_host *h, *next;
+
+        HASH_ITER(hh, e->hosts, h, next)
+        {
+                HASH_DEL(e->hosts, h);
+                free(h);
+        }
+        for (size_t i = 0; i < e->n; i++)
+                free_instance(&e->v[i]);
+        free(e->v);
+        e->v = NULL;
+        e->n = e->cap = 0;
+        buf_finish(&e->host_list);
+        e->host_list = (struct buf)BUF_INIT;
+}
+
+void role_book_clear_instances(struct role_book *b)
+{
+        for (size_t r = 0; r < b->n; r++)
+                clear_role_entry(&b->v[r]);
+}
+
 void role_book_destroy(struct role_book *b)
 {
         for (size_t r = 0; b && r < b->n; r++) {
                 struct role_entry *e = &b->v[r];
-                struct role_host *h, *next;
 
-                HASH_ITER(hh, e->hosts, h, next)
-                {
-                        HASH_DEL(e->hosts, h);
-                        free(h);
-                }
-                for (size_t i = 0; i < e->n; i++)
-                        free_instance(&e->v[i]);
-                free(e->v);
+                clear_role_entry(e);
                 free(e->name);
                 strv_finish(&e->ports);
                 intlist_finish(&e->referred);
-                buf_finish(&e->host_list);
         }
         if (b)
                 free(b->v);
@@ -143,6 +159,16 @@ int role_book_add(struct role_book *b, const char *name)
         b->v = xgrow(b->v, b->n, &b->cap, sizeof(*b->v));
         b->v[b->n] = (struct role_entry){ .name = xstrdup(name) };
         return (int)b->n++;
+}
+
+void role_book_set_replicated(struct role_book *b, int role)
+{
+        b->v[role].replicated = true;
+}
+
+bool role_book_is_replicated(const struct role_book *b, int role)
+{
+        return b->v[role].replicated;
 }
 
 static int find_book_role(const struct role_book *b, const char *name, size_t len)
@@ -205,6 +231,11 @@ int role_book_add_instance(struct role_book *b, int role, const char *host, cons
         *i = (struct role_instance){ .host = xstrdup(host), .addr = xstrdup(addr ? addr : host) };
         note_role_host(e, i->host);
         return (int)e->n++;
+}
+
+const char *role_book_address(const struct role_book *b, int role, int instance)
+{
+        return b->v[role].v[instance].addr;
 }
 
 static struct role_port *find_role_port(const struct role_instance *i, const char *name, size_t len)

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,9 @@ void role_book_destroy(struct role_book *b);
 
 /* Adds a role. Returns its number, 0, 1, ... */
 int role_book_add(struct role_book *b, const char *name);
+/* An instance of the role is a replica, not a rank. */
+void role_book_set_replicated(struct role_book *b, int role);
+bool role_book_is_replicated(const struct role_book *b, int role);
 /* Returns the number of a role, -1 = there is none. */
 int role_book_find(const struct role_book *b, const char *name);
 
@@ -63,6 +67,10 @@ const struct intlist *role_book_referred(const struct role_book *b, int role);
 
 /* Adds an instance of a role. @addr NULL: as @host. Returns its index, 0, 1, ... */
 int role_book_add_instance(struct role_book *b, int role, const char *host, const char *addr);
+/* Returns the address of an instance; lent. */
+const char *role_book_address(const struct role_book *b, int role, int instance);
+/* Removes the instances of all roles. */
+void role_book_clear_instances(struct role_book *b);
 /* Sets or replaces a reserved port; 0 = not known yet, which becomes "(free port there)". */
 void role_book_set_port(struct role_book *b, int role, int instance, const char *name,
                         uint32_t number);

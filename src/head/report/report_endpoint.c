@@ -49,15 +49,15 @@ static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *
         return n > 0;
 }
 
-static void report_refused_ports(struct diags *d, const struct job *j, const struct hosts *hosts)
+static void report_refused_ports(struct diags *d, const char *why, size_t node,
+                                 const struct hosts *hosts)
 {
-        const char *host = hosts->v[job_endpoint(j)->first].name;
         struct diag *di = diag_add(d, HN_NO_FREE_PORT, EX_UNAVAILABLE,
-                                   "cannot reserve the ports for the ranks on %s: %s", host,
-                                   job_port_refusal(j));
+                                   "cannot reserve the ports for the ranks on %s: %s",
+                                   hosts->v[node].name, why);
 
         diag_note(di, "HN_PORT_NAME, {port:NAME} and MASTER_PORT are free TCP ports of rank 0's "
-                      "node");
+                      "node, in a job of roles of each node");
         diag_help(di, "see `ss -tan` there, and sysctl net.ipv4.ip_local_port_range");
 }
 
@@ -226,8 +226,11 @@ static void report_unreached_store(struct diags *d, const struct job *j, const s
 void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
                      const struct options *o)
 {
-        if (job_port_refusal(j))
-                report_refused_ports(d, j, hosts);
+        size_t node;
+        const char *why = job_port_refusal(j, &node);
+
+        if (why)
+                report_refused_ports(d, why, node, hosts);
         else if (!report_closed_endpoints(d, job_endpoint(j), hosts))
                 report_unreached_store(d, j, hosts, o);
 }
