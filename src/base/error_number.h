@@ -151,6 +151,7 @@ enum error_number {
         HN_OTHER_STORE = 412,
         HN_NO_PLACEHOLDER = 413,
         HN_ROLE_REFERENCE = 414,
+        HN_ROLES_TOO_LONG = 415,
         /* ranks */
         HN_RANK_SIGNALED = 501,
         HN_RANK_EXITED = 502,

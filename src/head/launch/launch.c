@@ -21,6 +21,7 @@
 #include "head/dial_in/dial_in.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_restart.h"
+#include "head/model/role_book.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
@@ -211,6 +212,7 @@ static void finish_launch(struct launch *l)
         strv_finish(&l->env);
         strv_finish(&l->unset);
         strv_finish(&l->config.ports);
+        role_book_destroy(l->config.book);
         agent_binaries_finish(&l->agent_binaries);
         manifest_finish(&l->manifest);
         options_finish(&l->o);
@@ -221,6 +223,7 @@ static void finish_launch(struct launch *l)
         free(l->agent);
         launch_programs_free(l);
         free(l->streams.shown);
+        free(l->streams.label);
         /* The sink has a pointer into @l. */
         log_set_sink(NULL, NULL);
 }
@@ -249,7 +252,9 @@ static int run_steps(struct launch *l)
         launch_programs_find(l);
         if (compat_env_needs_jax_port((uint8_t)l->o.compat))
                 launch_setup_need_port(l, COMPAT_JAX_PORT);
-        rc = launch_setup_find_ports(l);
+        rc = launch_roles_scan(l);
+        if (!rc)
+                rc = launch_setup_find_ports(l);
         if (rc)
                 return rc;
         return l->o.command == COMMAND_PLAN ? launch_plan_print(l) : run_job(l);

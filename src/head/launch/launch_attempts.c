@@ -26,7 +26,11 @@ static enum job_step prepare_attempt(struct launch *l, struct error *err, bool *
                 l->o.push.n ? job_push(l->run.job, &l->plan, &l->manifest, err) : JOB_DONE;
 
         *ret_pushed = r == JOB_DONE;
-        return r == JOB_DONE ? job_open_endpoint(l->run.job, &l->plan, err) : r;
+        if (r == JOB_DONE)
+                r = job_open_endpoint(l->run.job, &l->plan, err);
+        if (r == JOB_DONE)
+                launch_roles_fill(l);
+        return r;
 }
 
 /* Reports which nodes are the reason for JOB_NODES_UNFIT of prepare_attempt(). */

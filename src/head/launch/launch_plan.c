@@ -172,7 +172,8 @@ static int print_plan_json(struct launch *l)
         struct error err;
 
         if (to)
-                plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory, l->cwd);
+                plan_print_json(to, &l->plan, &l->hosts, &l->o, l->config.book, &l->manifest,
+                                l->inventory, l->cwd);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
                 return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
@@ -198,13 +199,15 @@ int launch_plan_print(struct launch *l)
                 rc = launch_setup_check_ranks(l);
         if (rc)
                 return rc;
+        launch_roles_guess(l);
         if (l->o.json)
                 return print_plan_json(l);
         if (l->o.ranks.n)
-                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, &l->config.ports);
+                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, l->config.book,
+                                 &l->config.ports);
         else
-                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory,
-                                 l->cwd);
+                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, l->config.book, &l->manifest,
+                                 l->inventory, l->cwd);
         verdict_say(l);
         return 0;
 }

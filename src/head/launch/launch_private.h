@@ -13,6 +13,7 @@
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - launch_spares.c: other hosts in place of nodes that fail before the start (launch_spares.h)
  * - launch_programs.c: the programs of the job
+ * - launch_roles.c: the address book of the roles
  * - launch_pty.c: the terminal of a rank (--pty)
  * - other_node.c: --dial-in on other nodes than node 0
  * - records.c: records of the run
@@ -47,6 +48,7 @@ struct launch_streams {
         int stdin_fd;           /* standard input of the ranks, -1 = nothing, or JOB_STDIN_LATER */
         struct detach *detach;  /* NULL = hnlaunch ends with its terminal */
         struct launch_pty *pty; /* NULL = no --pty */
+        char *label;            /* --label with references to roles replaced; NULL = as given */
 };
 
 /* How a launch ends. */
@@ -55,6 +57,7 @@ struct launch_end {
         bool started;       /* the first attempt is prepared */
         bool bad_file_told; /* that the list of bad hosts cannot be read or written */
         bool record_told;   /* that files of --log-dir are incomplete */
+        bool roles_told;    /* that HN_ROLES is not set */
         struct launch_restart *restart; /* NULL = no --restart auto */
         char verdict[1024];
 };
@@ -150,6 +153,16 @@ void launch_programs_prepare(struct launch *l);
  * one. */
 int launch_programs_share(struct launch *l);
 void launch_programs_free(struct launch *l);
+
+/* --- launch_roles.c --- */
+
+/* Creates the book of the roles, if there are any, and reads all texts that may refer to them.
+ * Returns 0, or the exit code. */
+int launch_roles_scan(struct launch *l);
+/* Replaces the references for an attempt, whose addresses and ports are known. */
+void launch_roles_fill(struct launch *l);
+/* Enters the instances of a plan into the book, as far as they are known: for `hnlaunch plan`. */
+void launch_roles_guess(struct launch *l);
 
 /* --- launch_pty.c --- */
 

@@ -103,6 +103,7 @@ void launch_programs_free(struct launch *l)
 {
         for (size_t i = 0; i < l->n_programs; i++) {
                 strv_finish(&l->programs[i].env);
+                strv_finish(&l->programs[i].words);
                 free((char *)l->programs[i].cwd);
         }
         free(l->programs);

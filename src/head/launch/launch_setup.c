@@ -24,8 +24,10 @@
 #include "head/launch/launch_private.h"
 #include "head/model/compat_nodes.h"
 #include "head/model/label.h"
+#include "head/model/role_book.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_program.h"
+#include "head/options/program_options.h"
 #include "head/output/run_dir.h"
 #include "head/term/columns.h"
 #include "wire/env/container_order.h"
@@ -71,6 +73,20 @@ int launch_setup_need_port(struct launch *l, const char *name)
         return 0;
 }
 
+/* Has the job keep a port that a text of no role names: one for each instance of all roles, if
+ * there are any. 0, or -E2BIG. */
+static int need_text_port(struct launch *l, const char *name)
+{
+        struct role_book *b = l->config.book;
+        int r = 0;
+
+        if (!b)
+                return launch_setup_need_port(l, name);
+        for (size_t i = 0; !r && i < options_count_roles(&l->o); i++)
+                r = role_book_need_port(b, (int)i, name);
+        return r;
+}
+
 static int refuse_port(struct launch *l, const char *place, const struct subst_piece *p, bool many)
 {
         struct diag *d = diag_add(&l->diags, HN_BAD_PORT_NAME, EX_USAGE,
@@ -101,7 +117,7 @@ static int find_ports_in(struct launch *l, const char *text, const char *place,
                 if (!port_name_is_valid(p.name, p.name_len))
                         return refuse_port(l, place, &p, false);
                 snprintf(name, sizeof(name), "%.*s", (int)p.name_len, p.name);
-                if (launch_setup_need_port(l, name) < 0)
+                if (need_text_port(l, name) < 0)
                         return refuse_port(l, place, &p, true);
         }
         return 0;
@@ -178,7 +194,8 @@ static int find_argument_ports(struct launch *l, const struct strv *argv, struct
                 CLEANUP(free_textp)
                 char *place = xasprintf("argument %zu: %s", i, argv->v[i]);
 
-                rc = find_ports_in(l, argv->v[i], place, subst_read);
+                if (!l->config.book) /* else launch_roles_scan() has */
+                        rc = find_ports_in(l, argv->v[i], place, subst_read);
                 warn_of_placeholders(l, argv->v[i], place, told);
                 if (!rc && subst_has_any(argv->v[i]))
                         log_line(LOG_INFO, "place-holders are replaced in %s", place);
@@ -197,7 +214,7 @@ int launch_setup_find_ports(struct launch *l)
         }
         for (size_t i = 0; !rc && l->o.subst && i < l->n_programs; i++)
                 rc = find_argument_ports(l, l->programs[i].argv, &told);
-        if (!rc && l->o.label == LABEL_TEMPLATE) {
+        if (!rc && l->o.label == LABEL_TEMPLATE && !l->config.book) {
                 CLEANUP(free_textp) char *place = xasprintf("--label %s", l->o.label_template);
 
                 rc = find_ports_in(l, l->o.label_template, place, subst_read_name);
@@ -391,7 +408,8 @@ int launch_setup_choose_shown(struct launch *l)
 
 const char *launch_setup_choose_label(const struct launch *l)
 {
-        return l->o.label == LABEL_NONE       ? NULL
+        return l->streams.label               ? l->streams.label
+               : l->o.label == LABEL_NONE     ? NULL
                : l->o.label == LABEL_TEMPLATE ? l->o.label_template
                                               : label_default(&l->plan);
 }

@@ -249,13 +249,15 @@ static void print_program(FILE *to, const struct plan_view *v, int program, cons
 }
 
 static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
-                             const struct options *o, const struct manifest *manifest,
+                             const struct options *o, const struct role_book *book,
+                             const struct manifest *manifest,
                              const struct plan_inventory *inventory, const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
         CLEANUP(free_textp) char *pushed = shell_words_join(&o->push);
         char size[32];
 
+        v.book = book;
         fprintf(to, "%d rank%s on %d", p->world_size, p->world_size == 1 ? "" : "s", p->num_nodes);
         if ((size_t)p->num_nodes < p->n_nodes)
                 fprintf(to, " of %zu", p->n_nodes);
@@ -293,8 +295,9 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
 }
 
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, const struct manifest *manifest,
-                      const struct plan_inventory *inventory, const char *cwd)
+                      const struct options *o, const struct role_book *book,
+                      const struct manifest *manifest, const struct plan_inventory *inventory,
+                      const char *cwd)
 {
         char *text = NULL;
         size_t len = 0;
@@ -302,7 +305,7 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 
         if (!f)
                 return;
-        print_plan_parts(f, p, hosts, o, manifest, inventory, cwd);
+        print_plan_parts(f, p, hosts, o, book, manifest, inventory, cwd);
         fclose(f);
         printable_write(to, text, len); /* names of nodes, files and machines */
         free(text);
@@ -388,13 +391,15 @@ static json_t *json_programs(const struct plan_view *v)
 }
 
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
-                     const struct options *o, const struct manifest *manifest,
-                     const struct plan_inventory *inventory, const char *cwd)
+                     const struct options *o, const struct role_book *book,
+                     const struct manifest *manifest, const struct plan_inventory *inventory,
+                     const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
         CLEANUP(strv_finish) struct strv names = STRV_INIT;
         json_t *j = json_object(), *nodes = json_array();
 
+        v.book = book;
         json_object_set_new(j, "v", json_integer(1));
         json_object_set_new(j, "world_size", json_integer(p->world_size));
         json_object_set_new(j, "num_nodes", json_integer(p->num_nodes));

@@ -18,20 +18,27 @@
 #include "head/options/options.h"
 #include "head/push/manifest.h"
 
+struct role_book;
+
+/* @book: of the roles, with the instances of the plan; NULL = none. */
+
 /* Prints a line per role, a line per host, then program, exported variables, and the variables of
  * one rank. */
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, const struct manifest *manifest,
-                      const struct plan_inventory *inventory, const char *cwd);
+                      const struct options *o, const struct role_book *book,
+                      const struct manifest *manifest, const struct plan_inventory *inventory,
+                      const char *cwd);
 
 /* Prints the same as a JSON object. */
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
-                     const struct options *o, const struct manifest *manifest,
-                     const struct plan_inventory *inventory, const char *cwd);
+                     const struct options *o, const struct role_book *book,
+                     const struct manifest *manifest, const struct plan_inventory *inventory,
+                     const char *cwd);
 
 /* Prints the variables set by hnlaunch for each rank of o->ranks, NAME=VALUE per line, behind a
  * comment line "# rank N on HOST", with the role, and a comment line with the arguments when
  * options change arguments. @ports: names of ports for the ranks. The node's login environment is
  * not included. */
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, const struct strv *ports);
+                      const struct options *o, const struct role_book *book,
+                      const struct strv *ports);

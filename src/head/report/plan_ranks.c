@@ -12,6 +12,7 @@
 #include "head/model/compat_nodes.h"
 #include "head/options/export_env.h"
 #include "head/options/program_options.h"
+#include "head/options/role_texts.h"
 #include "head/report/plan_print.h"
 #include "head/report/plan_view.h"
 #include "wire/env/compat_env.h"
@@ -46,8 +47,13 @@ static void fill_arguments(const struct plan_view *v, struct launch_order *l)
 
         l->n_programs = (uint32_t)(1 + v->o->n_more);
         l->programs = xcalloc(l->n_programs, sizeof(*l->programs));
-        for (uint32_t i = 0; i < l->n_programs; i++)
+        for (uint32_t i = 0; i < l->n_programs; i++) {
                 options_fill_program(v->o, i, &l->programs[i]);
+                if (!v->book)
+                        continue;
+                strv_finish(&l->programs[i].argv);
+                role_texts_fill_words(v->book, v->o, (int)i, true, &l->programs[i].argv, NULL);
+        }
         first->n_ports = (uint32_t)v->ports->n;
         first->ports = xcalloc(v->ports->n, sizeof(*first->ports));
         for (size_t i = 0; i < v->ports->n; i++)
@@ -131,6 +137,15 @@ static void set_world_roles(const struct plan *p, size_t world, struct strv *env
                 strv_env_set(env, HN_WORLD_ROLES, roles);
 }
 
+static void explain_ports(const struct strv *names, struct strv *env)
+{
+        for (size_t i = 0; i < names->n; i++) {
+                CLEANUP(free_textp) char *name = port_name_variable(names->v[i]);
+
+                strv_env_set(env, name, "(free port there)");
+        }
+}
+
 void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
 {
         const struct plan_rank *r = &v->p->ranks[rank];
@@ -142,6 +157,12 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
         if (own)
                 export_env_add(v->o, &own->exports, environ, env, &unused);
         diags_finish(&unused);
+        if (v->book) {
+                role_texts_fill_env(v->book, v->o, -1, true, env, NULL);
+                role_texts_fill_env(v->book, v->o, r->program, true, env, NULL);
+                strv_env_set(env, HN_ROLES, "(addresses and ports of all roles)");
+                explain_ports(role_book_ports(v->book, r->program), env);
+        }
         fill_launch(v, r, &l);
         strv_copy(&l.unset, &v->o->unset);
         worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
@@ -161,11 +182,7 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
         if (l.mpi.kind != MPI_NONE && l.mpi.kind != MPI_PMIX && l.num_nodes > 1 &&
             !strv_env_get(env, "PMI_HOSTNAME"))
                 strv_env_set(env, "PMI_HOSTNAME", "(address of the node towards rank 0's node)");
-        for (size_t i = 0; i < v->ports->n; i++) {
-                CLEANUP(free_textp) char *name = port_name_variable(v->ports->v[i]);
-
-                strv_env_set(env, name, "(free port there)");
-        }
+        explain_ports(v->ports, env);
         explain_iface(env, "GLOO_SOCKET_IFNAME", LATER);
         explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
         if (!own_threads && !l.per_node)
@@ -199,11 +216,13 @@ static int compare_texts(const void *a, const void *b)
 }
 
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, const struct strv *ports)
+                      const struct options *o, const struct role_book *book,
+                      const struct strv *ports)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, NULL);
 
         v.ports = ports;
+        v.book = book;
         for (size_t i = 0; i < o->ranks.n; i++) {
                 CLEANUP(strv_finish) struct strv env = STRV_INIT;
                 int rank = o->ranks.v[i];

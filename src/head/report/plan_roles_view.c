@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "head/core/json_text.h"
-#include "head/core/shell_words.h"
 #include "head/hosts/hosts.h"
+#include "head/model/role_book.h"
 #include "head/options/program_options.h"
 #include "head/output/text_table.h"
 #include "head/term/columns.h"
@@ -24,6 +25,8 @@ enum role_column {
         ROLE_RANKS,
         ROLE_GPUS,
         ROLE_AFTER,
+        ROLE_ADDRESS,
+        ROLE_PORTS,
         ROLE_COLUMNS
 };
 
@@ -32,6 +35,7 @@ static const struct text_column role_columns[ROLE_COLUMNS] = {
         [ROLE_NODES] = { "NODES", TEXT_RIGHT, 0, 0 }, [ROLE_HOSTS] = { "HOSTS", TEXT_NAME, 0, 8 },
         [ROLE_RANKS] = { "RANKS", TEXT_RIGHT, 0, 5 }, [ROLE_GPUS] = { "GPUS", 0, 0, 4 },
         [ROLE_AFTER] = { "AFTER", TEXT_NAME, 0, 5 },
+        [ROLE_ADDRESS] = { "ADDRESS", 0, 0, 7 },      [ROLE_PORTS] = { "PORTS", 0, 0, 5 },
 };
 
 /* The ranks of a role in one world. */
@@ -96,6 +100,15 @@ static void compare_gpus(const struct plan_view *v, struct role_ranks *of)
         }
 }
 
+static char *join_names(const struct strv *names)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < names->n; i++)
+                buf_printf(&b, "%s%s", i ? "," : "", names->v[i]);
+        return buf_len(&b) ? buf_steal(&b) : xstrdup("");
+}
+
 /* Adds a row. @replica: number of the world among those of the role, -1 = the only one. */
 static void add_role_row(struct text_table *t, const struct plan_view *v, size_t role, int world,
                          int replica)
@@ -110,7 +123,14 @@ static void add_role_row(struct text_table *t, const struct plan_view *v, size_t
         cells[ROLE_NODES] = xasprintf("%zu", of.hosts.n);
         cells[ROLE_HOSTS] = hosts_fold(v->hosts, of.hosts.hosts, of.hosts.n);
         cells[ROLE_RANKS] = intlist_fold(&of.ranks);
-        cells[ROLE_AFTER] = shell_words_join(&options_program(v->o, role)->conduct.after);
+        cells[ROLE_AFTER] = join_names(&options_program(v->o, role)->conduct.after);
+        if (v->book) {
+                const struct strv *ports = role_book_ports(v->book, (int)role);
+
+                cells[ROLE_ADDRESS] =
+                        xstrdup(role_book_address(v->book, (int)role, MAX(replica, 0)));
+                cells[ROLE_PORTS] = join_names(ports);
+        }
         cells[ROLE_GPUS] = of.gpus_differ ? xstrdup("differ") : plan_view_fold_gpus(v, &of.gpus);
 }
 
@@ -134,6 +154,15 @@ static int next_world(const struct plan_view *v, size_t role, int world)
         return (int)v->p->n_worlds;
 }
 
+/* Whether a text refers to a role, or to a port. */
+static bool has_references(const struct plan_view *v)
+{
+        for (size_t i = 0; v->book && i < options_count_roles(v->o); i++)
+                if (role_book_ports(v->book, (int)i)->n || role_book_referred(v->book, (int)i)->n)
+                        return true;
+        return false;
+}
+
 char *plan_view_role_table(const struct plan_view *v)
 {
         CLEANUP(text_table_finish)
@@ -142,7 +171,9 @@ char *plan_view_role_table(const struct plan_view *v)
                                 .width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO)
                                                                : 0,
                                 .hidden = { [ROLE_GPUS] = !plan_view_gpus_matter(v),
-                                            [ROLE_AFTER] = !has_order(v->o) } };
+                                            [ROLE_AFTER] = !has_order(v->o),
+                                            [ROLE_ADDRESS] = !has_references(v),
+                                            [ROLE_PORTS] = !has_references(v) } };
 
         for (size_t i = 0; i < options_count_roles(v->o); i++) {
                 bool many = options_role(v->o, i)->replicas > 1;
@@ -204,6 +235,8 @@ json_t *plan_view_roles_json(const struct plan_view *v)
                 json_object_set_new(j, "nodes", nodes);
                 json_object_set_new(j, "ranks", json_numbers(of.ranks.v, of.ranks.n));
                 json_object_set_new(j, "worlds", json_worlds(v, i));
+                json_object_set_new(j, "address", json_text(role_book_address(v->book, (int)i, 0)));
+                json_object_set_new(j, "ports", json_texts(role_book_ports(v->book, (int)i)));
                 json_array_append_new(roles, j);
         }
         return roles;

@@ -8,11 +8,14 @@
 #include "head/model/plan.h"
 #include "head/options/options.h"
 
+struct role_book;
+
 struct plan_view {
         const struct plan *p;
         const struct hosts *hosts;
         const struct options *o;
         const struct strv *ports;               /* names of the ports that the ranks need */
+        const struct role_book *book;           /* of the roles; NULL = none */
         const struct plan_inventory *inventory; /* by host; NULL = the nodes were not asked */
         int *parents;                           /* by host; NULL without --tree */
         struct strv env, unset;                 /* exported variables, and those to be unset */

@@ -693,9 +693,10 @@ const struct error_id error_ids[] = {
           "network of their node, or use --store-listen loopback." },
         /* ranks */
         { HN_BAD_PORT_NAME,
-          "a place-holder {port:NAME} has no valid name",
+          "a place-holder {port:NAME} has no valid name, or no role",
           "The name of a port is a lower-case letter and up to 31 lower-case letters, digits and underscores, and a "
-          "job may have 64 ports. The message names the argument.",
+          "job, or a role, may have 64 ports. The message names the argument. In a job of roles {port:NAME} stands in "
+          "the texts of a role; elsewhere it is {ROLE.port:NAME}.",
           "Correct the name. A backslash in front keeps the text as it is: \\{port:X}." },
         { HN_OTHER_STORE,
           "no rank has come to PyTorch's store, and a process below a rank looks for another one (warning)",
@@ -714,6 +715,12 @@ const struct error_id error_ids[] = {
           "end. A caret marks the place.",
           "Correct the name. A backslash in front keeps the text as it is: \\{ROLE.addr}; so does a $, as in "
           "${ROLE.addr}." },
+        { HN_ROLES_TOO_LONG,
+          "HN_ROLES is not set, as the addresses of all roles are too long for a variable (warning)",
+          "HN_ROLES has an entry for each instance of each role. The kernel starts no program with a variable of more "
+          "than 128 KiB.",
+          "Programs that read HN_ROLES need another way, such as {ROLE.addr} in their arguments. Fewer instances and "
+          "ports make the list shorter: with --replicas a replica has one entry, not one for each rank." },
         { HN_RANK_SIGNALED,
           "a rank was killed by a signal",
           "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The address book of a job of roles: launch_roles_scan() reads all texts before anything is
+ * connected, the job reserves the ports and enters the instances (head/job/job_role_ports.h), and
+ * launch_roles_fill() replaces the references for each attempt.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "head/launch/launch_private.h"
+#include "head/model/role_instances.h"
+#include "head/options/role_texts.h"
+#include "wire/env_names.h"
+
+enum { ROLES_MAX = 128 << 10 }; /* bytes of a variable, with its name: a limit of execve() */
+
+int launch_roles_scan(struct launch *l)
+{
+        l->config.book = role_texts_book(&l->o);
+        if (l->config.book && role_texts_scan(l->config.book, &l->o, &l->diags) < 0)
+                return verdict_nothing_started(l, EX_USAGE);
+        return 0;
+}
+
+/* Gives all ranks HN_ROLES. */
+static void set_address_book(struct launch *l)
+{
+        json_t *book = role_book_json(l->config.book);
+        CLEANUP(free_textp) char *text = json_dumps(book, JSON_COMPACT);
+
+        json_decref(book);
+        if (text && strlen(HN_ROLES) + strlen(text) + 2 <= ROLES_MAX) {
+                strv_env_set(&l->env, HN_ROLES, text);
+                return;
+        }
+        strv_env_unset(&l->env, HN_ROLES);
+        if (!l->end.roles_told)
+                log_warning(HN_ROLES_TOO_LONG,
+                            "HN_ROLES is not set: the addresses of all roles are %zu KiB, and a "
+                            "variable may have %d",
+                            text ? strlen(text) >> 10 : 0, ROLES_MAX >> 10);
+        l->end.roles_told = true;
+}
+
+void launch_roles_fill(struct launch *l)
+{
+        const struct role_book *b = l->config.book;
+
+        if (!b)
+                return;
+        for (size_t i = 0; i < l->n_programs; i++) {
+                struct job_program *p = &l->programs[i];
+
+                strv_finish(&p->words);
+                role_texts_fill_words(b, &l->o, (int)i, false, &p->words, &l->diags);
+                role_texts_fill_env(b, &l->o, (int)i, false, &p->env, &l->diags);
+        }
+        role_texts_fill_env(b, &l->o, -1, false, &l->env, &l->diags);
+        free(l->streams.label);
+        l->streams.label = role_texts_make_label(b, &l->o, &l->diags);
+        set_address_book(l);
+}
+
+/* Returns the address of a node as far as it is known before the start, malloc'ed. */
+static char *guess_address(const struct launch *l, const struct host *host)
+{
+        if (host->addr)
+                return xstrdup(host->addr);
+        return l->plan.num_nodes == 1 ? xstrdup("127.0.0.1")
+                                      : xasprintf("(address of %s)", host->name);
+}
+
+void launch_roles_guess(struct launch *l)
+{
+        struct role_book *b = l->config.book;
+
+        for (int i = 0; b && i < l->plan.world_size; i++) {
+                const struct plan_rank *r = &l->plan.ranks[i];
+                const struct host *host = &l->hosts.v[l->plan.nodes[r->node].host];
+                CLEANUP(free_textp) char *addr = guess_address(l, host);
+                const struct strv *names = role_book_ports(b, r->program);
+                int instance;
+
+                if (role_instance_of(b, &l->plan, i) != i)
+                        continue;
+                instance = role_book_add_instance(b, r->program, host->name, addr);
+                for (size_t k = 0; k < names->n; k++)
+                        role_book_set_port(b, r->program, instance, names->v[k], 0);
+        }
+}
