@@ -11,9 +11,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/macros.h"
 
-enum { DEPTH_MAX = 64 };
+enum {
+        DEPTH_MAX = 64,
+        MATCH_MS = 100,
+        PAUSE_TIMES = 4,
+};
 
 /* Returns the end of the bracket expression at @p, behind its bracket. */
 static const char *skip_bracket(const char *p)
@@ -128,4 +133,41 @@ int pattern_compile(regex_t *ret, const char *text, int flags, struct error *err
                 return 0;
         regerror(r, ret, why, sizeof(why));
         return err_set(err, EINVAL, "%s", why);
+}
+
+int timed_pattern_open(struct timed_pattern *p, const char *text, struct error *err)
+{
+        int r;
+
+        *p = (struct timed_pattern){ .text = text };
+        r = pattern_compile(&p->re, text, 0, err);
+        p->is_open = r == 0;
+        return r;
+}
+
+bool timed_pattern_match(struct timed_pattern *p, const char *text, size_t n, regmatch_t *m)
+{
+        int64_t begin = clock_ns(), end;
+        struct error err;
+        bool found;
+
+        if (!p->is_open || begin < p->pause_ns)
+                return false;
+        found = regexec(&p->re, text, n, m, 0) == 0;
+        end = clock_ns();
+        p->spent_ns += end - begin;
+        if (p->spent_ns < INT64_C(1000000) * MATCH_MS)
+                return found;
+        p->pause_ns = end + PAUSE_TIMES * p->spent_ns;
+        p->spent_ns = 0;
+        regfree(&p->re);
+        p->is_open = pattern_compile(&p->re, p->text, 0, &err) == 0; /* else no memory */
+        return found;
+}
+
+void timed_pattern_close(struct timed_pattern *p)
+{
+        if (p->is_open)
+                regfree(&p->re);
+        p->is_open = false;
 }

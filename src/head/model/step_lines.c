@@ -5,10 +5,7 @@
  *
  * Matching a line costs about 2 us, for a line of a flood more than all other work together. Of
  * lines received at once the newest are matched first, and the first match ends the search.
- *
- * Some expressions take a second for a line. So matching gets a share of the time: after MATCH_MS
- * lines are passed over for PAUSE_TIMES as long, and the memory of the expression, which grows with
- * the lines, is freed.
+ * Matching gets a share of the time: head/core/pattern.h.
  */
 #include "head/model/step_lines.h"
 
@@ -20,7 +17,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "head/core/pattern.h"
 #include "head/term/escapes.h"
@@ -30,8 +26,6 @@ enum {
         STREAMS = 2,
         GROUPS = 10,
         DIGITS_MAX = 18,
-        MATCH_MS = 100,
-        PAUSE_TIMES = 4,
 };
 
 struct step_line {
@@ -40,10 +34,7 @@ struct step_line {
 };
 
 struct step_lines {
-        regex_t re;
-        const char *text; /* of it */
-        int64_t spent_ns; /* for matching, since the last pause */
-        int64_t pause_ns; /* clock_ns() at which it goes on */
+        struct timed_pattern re;
         int ranks;
         bool tried, any; /* a line was matched; one had a step */
         step_found found;
@@ -75,29 +66,6 @@ static bool read_step_group(const char *line, const regmatch_t *m, int64_t *ret)
         return true;
 }
 
-/* regexec() within the share of the time. */
-static bool match_text(struct step_lines *s, const char *line, regmatch_t *m)
-{
-        int64_t begin = clock_ns(), end;
-        struct error err;
-        bool found;
-
-        if (begin < s->pause_ns)
-                return false;
-        s->tried = true;
-        found = regexec(&s->re, line, GROUPS, m, 0) == 0;
-        end = clock_ns();
-        s->spent_ns += end - begin;
-        if (s->spent_ns < INT64_C(1000000) * MATCH_MS)
-                return found;
-        s->pause_ns = end + PAUSE_TIMES * s->spent_ns;
-        s->spent_ns = 0;
-        regfree(&s->re);
-        if (pattern_compile(&s->re, s->text, 0, &err) < 0)
-                s->pause_ns = INT64_MAX; /* no memory */
-        return found;
-}
-
 /* Returns whether the line has a step. */
 static bool match_line(struct step_lines *s, int rank, const void *text, size_t len)
 {
@@ -115,7 +83,8 @@ static bool match_line(struct step_lines *s, int rank, const void *text, size_t 
 
                 snprintf(line, sizeof(line), "%s", plain);
         }
-        if (!match_text(s, line, m))
+        s->tried = true;
+        if (!timed_pattern_match(&s->re, line, GROUPS, m))
                 return false;
         for (int i = 1; i < GROUPS && n < 2; i++)
                 n += read_step_group(line, &m[i], &numbers[n]);
@@ -190,9 +159,9 @@ struct step_lines *step_lines_create(const char *re, int ranks, step_found found
         struct step_lines *s = xcalloc(1, sizeof(*s));
         struct error err;
 
-        *s = (struct step_lines){ .text = re, .ranks = ranks, .found = found, .ctx = ctx };
+        *s = (struct step_lines){ .ranks = ranks, .found = found, .ctx = ctx };
         s->lines = xcalloc((size_t)ranks * STREAMS, sizeof(*s->lines));
-        if (pattern_compile(&s->re, re, 0, &err) == 0)
+        if (timed_pattern_open(&s->re, re, &err) == 0)
                 return s;
         free(s->lines);
         free(s);
@@ -210,8 +179,7 @@ void step_lines_destroy(struct step_lines *s)
                 return;
         for (int i = 0; i < s->ranks * STREAMS; i++)
                 buf_finish(&s->lines[i].begun);
-        if (s->pause_ns < INT64_MAX)
-                regfree(&s->re);
+        timed_pattern_close(&s->re);
         free(s->lines);
         free(s);
 }
