@@ -169,6 +169,17 @@ static void code_launch_terminal(struct codec *c, struct launch_terminal *m)
         codec_text(c, m->term, sizeof(m->term));
 }
 
+static void code_launch_ready(struct codec *c, struct launch_ready *m)
+{
+        codec_u8(c, &m->kind);
+        codec_require(c, m->kind <= READY_FILE);
+        if (m->kind == READY_START)
+                return;
+        codec_bool(c, &m->is_first_only);
+        codec_str(c, &m->port, PORT_NAME_MAX);
+        codec_str(c, &m->path, READY_PATH_MAX);
+}
+
 static void code_launch_program(struct codec *c, struct launch_program *p)
 {
         codec_strv(c, &p->argv, MSG_MAX_STRINGS, MSG_MAX_STRING);
@@ -178,6 +189,7 @@ static void code_launch_program(struct codec *c, struct launch_program *p)
         codec_bool(c, &p->arguments.subst);
         codec_text(c, p->arguments.local_rank, sizeof(p->arguments.local_rank));
         codec_strv(c, &p->arguments.wrap, MSG_MAX_STRINGS, MSG_MAX_STRING);
+        code_launch_ready(c, &p->ready);
 }
 
 static void code_launch_world(struct codec *c, struct launch_world *w)

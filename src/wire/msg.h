@@ -122,6 +122,26 @@ struct launch_arguments {
         struct strv wrap; /* words in front of argv (--wrap), always with place-holders replaced */
 };
 
+/* How a role becomes ready (--ready). */
+enum ready_kind {
+        READY_START, /* with the start of its ranks */
+        READY_TCP,   /* the agent asks a port of the rank */
+        READY_HTTP,
+        READY_FILE, /* ... or for a file */
+        READY_KEY,  /* the head finds out itself */
+        READY_LINE,
+};
+
+enum { READY_PATH_MAX = 4096 };
+
+/* What the agent asks of the ranks of a program until each is ready, see agent/ready. */
+struct launch_ready {
+        uint8_t kind;       /* enum ready_kind; up to READY_FILE */
+        bool is_first_only; /* of rank 0 of the world only */
+        char *port; /* a number, or the name of a port of the rank: HN_PORT_NAME; "" = none */
+        char *path; /* of HTTP, or of a file; "" = none */
+};
+
 /* A program of the job, which some or all ranks run. */
 struct launch_program {
         struct strv argv; /* argv[0] is looked up in the worker's PATH without a slash */
@@ -129,6 +149,7 @@ struct launch_program {
         char *cwd;        /* "" = launch_order.cwd */
         char *role;       /* "" = none */
         struct launch_arguments arguments;
+        struct launch_ready ready;
 };
 
 /* The way a node's processes are kept together, see agent/contain/contain.h. */

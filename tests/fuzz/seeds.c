@@ -87,7 +87,9 @@ static void seed_launch(struct buf *b)
         struct compat_node node = { .name = (char *)"gpu001", .n_ranks = 2 };
         struct launch_port ports[] = { { "jax", 40001 } };
         struct launch_program program = { .cwd = (char *)"",
-                                          .arguments = { true, "--local_rank" } };
+                                          .arguments = { true, "--local_rank" },
+                                          .ready = { READY_HTTP, false, (char *)"http",
+                                                     (char *)"/health" } };
         struct launch_order m = { .run_id = "k3f9",
                                   .world_size = 2,
                                   .num_nodes = 1,

@@ -159,7 +159,7 @@ class Agent:
         body += b"".join(_bytes(name) + struct.pack("<I", number) for name, number in ports)
         body += struct.pack("<BI", 1, 0)  # no MPI
         body += struct.pack("<I", 1) + _list(argv) + _list([]) + _bytes("") + _bytes("")  # one program
-        body += struct.pack("<B", subst) + _bytes(local_rank) + _list([])  # no --wrap
+        body += struct.pack("<B", subst) + _bytes(local_rank) + _list([]) + b"\0"  # no --wrap, no --ready
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
         body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)

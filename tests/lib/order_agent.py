@@ -69,7 +69,12 @@ class Order:
         r = self.r
         return u32(n) + b"".join(texts(r.choice(PROGRAMS)) + texts(r.choice([[], ["B=2"]])) + text(r.choice(["", "", "/", "/nowhere"])) + text(r.choice(["", "role"])) +
                                  bytes([r.randrange(2)]) + text(r.choice(["", "--local_rank"])) +
-                                 texts(r.choice([[], [], ["env", "A={rank}"]])) for _ in range(n))
+                                 texts(r.choice([[], [], ["env", "A={rank}"]])) + self.ready() for _ in range(n))
+
+    def ready(self):
+        r = self.r
+        kind = r.choice([0, 0, 0, 1, 2, 3])
+        return bytes([kind]) + (bytes([r.randrange(2)]) + text(r.choice(["1", "9", "web", ""])) + text(r.choice(["/", "f"])) if kind else b"")
 
     def launch(self):
         r = self.r

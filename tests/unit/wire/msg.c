@@ -105,7 +105,9 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
         m.programs = xcalloc(2, sizeof(*m.programs));
         m.programs[0] = (struct launch_program){ .cwd = xstrdup(""),
                                                  .arguments = { true, "--local_rank" } };
-        m.programs[1] = (struct launch_program){ .cwd = xstrdup("/b") };
+        m.programs[1] = (struct launch_program){
+                .cwd = xstrdup("/b"), .ready = { READY_TCP, true, xstrdup("web"), xstrdup("") }
+        };
         strv_push(&m.programs[0].argv, "./a.out");
         strv_push(&m.programs[0].argv, "");
         strv_push(&m.programs[0].argv, "two\nlines");
@@ -176,6 +178,10 @@ TEST(launch_carries_every_byte)
         assert_int_equal(out.names.n, 1);
         assert_string_equal(out.names.v[0], "./b.out");
         assert_int_equal(out.n_programs, 2);
+        assert_int_equal(out.programs[0].ready.kind, READY_START);
+        assert_int_equal(out.programs[1].ready.kind, READY_TCP);
+        assert_true(out.programs[1].ready.is_first_only);
+        assert_string_equal(out.programs[1].ready.port, "web");
         assert_int_equal(out.programs[0].argv.n, 3);
         assert_string_equal(out.programs[0].argv.v[1], "");
         assert_string_equal(out.programs[0].argv.v[2], "two\nlines");
