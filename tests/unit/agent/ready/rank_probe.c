@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/ready/rank_probe.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "lib/unit.h"
+#include "lib/wait_for.h"
+
+enum { RANK = 7 };
+
+struct rank_scene {
+        uv_loop_t loop;
+        struct rank_probe *probe;
+        int listener, guest;
+        uint16_t port;
+        int ready; /* how often */
+        char request[512];
+};
+
+static void on_scene_ready(void *ctx, uint32_t rank)
+{
+        struct rank_scene *s = ctx;
+
+        assert_int_equal(rank, RANK);
+        s->ready++;
+        s->probe = NULL;
+}
+
+/* Binds to a port, the same in all calls; -1: it is not free at this address. */
+static int bind_rank(struct rank_scene *s, const char *address)
+{
+        struct sockaddr_storage at = { 0 };
+        struct sockaddr_in *v4 = (struct sockaddr_in *)&at;
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&at;
+        bool is_v6 = strchr(address, ':');
+        socklen_t len = is_v6 ? sizeof(*v6) : sizeof(*v4);
+        int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        at.ss_family = is_v6 ? AF_INET6 : AF_INET;
+        *(is_v6 ? &v6->sin6_port : &v4->sin_port) = htons(s->port);
+        if (is_v6)
+                inet_pton(AF_INET6, address, &v6->sin6_addr);
+        else
+                inet_pton(AF_INET, address, &v4->sin_addr);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+        if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0) {
+                fd_close(fd);
+                return -1;
+        }
+        getsockname(fd, (struct sockaddr *)&at, &len);
+        s->port = ntohs(is_v6 ? v6->sin6_port : v4->sin_port);
+        return fd;
+}
+
+static int build_scene(void **state)
+{
+        struct rank_scene *s = xcalloc(1, sizeof(*s));
+
+        uv_loop_init(&s->loop);
+        s->guest = -1;
+        s->listener = bind_rank(s, "127.0.0.1"); /* not listening: connections are refused */
+        assert_true(s->listener >= 0);
+        *state = s;
+        return 0;
+}
+
+static int drop_scene(void **state)
+{
+        struct rank_scene *s = *state;
+        int r;
+
+        rank_probe_end(s->probe);
+        uv_run(&s->loop, UV_RUN_DEFAULT);
+        r = uv_loop_close(&s->loop);
+        fd_close(s->listener);
+        fd_close(s->guest);
+        free(s);
+        return r;
+}
+
+static void begin_probe(struct rank_scene *s, uint8_t kind, const char *path)
+{
+        struct rank_probe_order order = { kind, s->port, path };
+
+        s->probe = rank_probe_start(&s->loop, &order, on_scene_ready, s, RANK);
+}
+
+static void turn_for(struct rank_scene *s, int ms)
+{
+        int64_t until = wait_now_ms() + ms;
+
+        while (wait_now_ms() < until) {
+                uv_run(&s->loop, UV_RUN_NOWAIT);
+                poll(NULL, 0, 2);
+        }
+}
+
+static bool is_ready(struct rank_scene *s)
+{
+        uv_run(&s->loop, UV_RUN_NOWAIT);
+        return s->ready;
+}
+
+static bool has_guest(struct rank_scene *s)
+{
+        uv_run(&s->loop, UV_RUN_NOWAIT);
+        fd_close(s->guest);
+        s->guest = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        return s->guest >= 0;
+}
+
+static bool has_request(struct rank_scene *s)
+{
+        size_t n = strlen(s->request);
+        ssize_t got;
+
+        uv_run(&s->loop, UV_RUN_NOWAIT);
+        got = recv(s->guest, s->request + n, sizeof(s->request) - 1 - n, 0);
+        return got > 0 && strstr(s->request, "\r\n\r\n");
+}
+
+/* Takes the next request and answers it. */
+static void answer(struct rank_scene *s, const char *text)
+{
+        memset(s->request, 0, sizeof(s->request));
+        wait_for(has_guest(s));
+        wait_for(has_request(s));
+        assert_int_equal(write(s->guest, text, strlen(text)), strlen(text));
+}
+
+static void listen_without_waiting(struct rank_scene *s)
+{
+        assert_int_equal(listen(s->listener, 8), 0);
+        fcntl(s->listener, F_SETFL, O_NONBLOCK);
+}
+
+TEST_WITH(build_scene, drop_scene, a_port_is_ready_when_it_listens)
+{
+        struct rank_scene *s = *state;
+
+        begin_probe(s, READY_TCP, "");
+        turn_for(s, 250);
+        assert_int_equal(s->ready, 0);
+        listen_without_waiting(s);
+        wait_for(is_ready(s));
+        turn_for(s, 150);
+        assert_int_equal(s->ready, 1);
+}
+
+TEST_WITH(build_scene, drop_scene, other_addresses_are_asked)
+{
+        struct rank_scene *s = *state;
+        int six = bind_rank(s, "::1");
+
+        if (six < 0) {
+                print_message("skipped: no ::1\n");
+                return;
+        }
+        assert_int_equal(listen(six, 8), 0);
+        begin_probe(s, READY_TCP, "");
+        wait_for(is_ready(s));
+        fd_close(six);
+}
+
+TEST_WITH(build_scene, drop_scene, http_is_ready_with_a_good_status)
+{
+        struct rank_scene *s = *state;
+
+        listen_without_waiting(s);
+        begin_probe(s, READY_HTTP, "/health?a=b");
+        answer(s, "HTTP/1.1 503 Service Unavailable\r\n\r\n");
+        assert_non_null(strstr(s->request, "GET /health?a=b HTTP/1.1\r\n"));
+        assert_non_null(strstr(s->request, "\r\nConnection: close\r\n"));
+        answer(s, "SSH-2.0-OpenSSH_9.6\r\n");
+        answer(s, "HTTP/1.1 2");
+        fd_close(s->guest);
+        s->guest = -1;
+        assert_false(is_ready(s));
+        answer(s, "HTTP/1.1 4");
+        answer(s, "HTTP/1.0 204\r\n");
+        wait_for(is_ready(s));
+        assert_int_equal(s->ready, 1);
+}
+
+TEST_WITH(build_scene, drop_scene, a_probe_may_end_at_any_time)
+{
+        struct rank_scene *s = *state;
+
+        begin_probe(s, READY_TCP, "");
+        rank_probe_end(s->probe);
+        begin_probe(s, READY_TCP, "");
+        turn_for(s, 20);
+        rank_probe_end(s->probe);
+        listen_without_waiting(s);
+        begin_probe(s, READY_HTTP, "/");
+        wait_for(has_guest(s));
+        rank_probe_end(s->probe);
+        begin_probe(s, READY_FILE, "/nowhere/at/all");
+        uv_run(&s->loop, UV_RUN_NOWAIT); /* the look is on its way */
+        rank_probe_end(s->probe);
+        s->probe = NULL;
+        turn_for(s, 300);
+        assert_int_equal(s->ready, 0);
+}
+
+TEST_WITH(build_scene, drop_scene, a_file_is_ready_when_it_is_there)
+{
+        struct rank_scene *s = *state;
+        char folder[] = "/tmp/rank_probe.XXXXXX", path[64];
+        int fd;
+
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof(path), "%s/up", folder);
+        begin_probe(s, READY_FILE, path);
+        turn_for(s, 250);
+        assert_int_equal(s->ready, 0);
+        fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        wait_for(is_ready(s));
+        fd_close(fd);
+        unlink(path);
+        rmdir(folder);
+}
