@@ -358,6 +358,11 @@ void store_server_set(struct store_server *r, const char *key, const char *value
         store_request(r->store, OWNER_HEAD, -1, &req);
 }
 
+bool store_server_has(const struct store_server *r, const char *key)
+{
+        return store_has(r->store, bytes_of(key));
+}
+
 void store_server_node_lost(struct store_server *r, int node)
 {
         char text[512];

@@ -71,6 +71,9 @@ void store_server_rank_exited(struct store_server *r, int rank);
 /* Writes a key, as hn_store_set() of a rank. */
 void store_server_set(struct store_server *r, const char *key, const char *value);
 
+/* Whether a key is there, of libhnlaunch or of PyTorch's store. */
+bool store_server_has(const struct store_server *r, const char *key);
+
 /* The link to the agent is lost: all ranks of the node count as failed; nothing is sent there any
  * more. */
 void store_server_node_lost(struct store_server *r, int node);

@@ -179,6 +179,11 @@ bool world_servers_has_joined(const struct world_servers *w, int rank)
         return store_server_has_joined(s->server, rank - s->first);
 }
 
+bool world_servers_has(const struct world_servers *w, uint32_t world, const char *key)
+{
+        return store_server_has(w->v[world].server, key);
+}
+
 /* --- all worlds --- */
 
 void world_servers_set(struct world_servers *w, const char *key, const char *value)

@@ -37,6 +37,7 @@ int world_servers_receive(struct world_servers *w, uint32_t world, int node, con
 void world_servers_rank_failed(struct world_servers *w, int rank, const char *text);
 void world_servers_rank_exited(struct world_servers *w, int rank);
 bool world_servers_has_joined(const struct world_servers *w, int rank);
+bool world_servers_has(const struct world_servers *w, uint32_t world, const char *key);
 /* The functions of all servers: sums of the counts. */
 void world_servers_set(struct world_servers *w, const char *key, const char *value);
 void world_servers_node_lost(struct world_servers *w, int node);

@@ -183,6 +183,11 @@ size_t store_used(const struct store *s)
         return s->table.quota.used;
 }
 
+bool store_has(const struct store *s, struct bytes key)
+{
+        return entry_has_any(entry_find(&s->table, key));
+}
+
 size_t store_waiting(const struct store *s)
 {
         return HASH_COUNT(s->pending.all);

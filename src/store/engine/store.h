@@ -67,6 +67,9 @@ void store_rank_exited(struct store *s, int rank);
 void store_limit(struct store *s, size_t bytes);
 size_t store_used(const struct store *s); /* bytes, as the limit counts them */
 
+/* Whether a key has a value, or its queue an item. */
+bool store_has(const struct store *s, struct bytes key);
+
 size_t store_waiting(const struct store *s); /* number of pending requests */
 /* Number of pending requests so far that were answered because of another request: not those that
  * were cancelled or forgotten. */

@@ -111,6 +111,13 @@ TEST(values_are_kept)
              { 1, STORE_CHECK, "a old", .said = "1 ok" },
              { 1, STORE_DELETE, "a", .said = "1 ok 1" }, { 1, STORE_DELETE, "a", .said = "1 ok" },
              { 1, STORE_NUM_KEYS, "", .said = "1 ok 1" });
+        assert_true(store_has(s, bytes_of("new")));
+        assert_false(store_has(s, bytes_of("a")));
+        assert_false(store_has(s, bytes_of("ne")));
+        PLAY(s, { 1, STORE_GET, "late", .said = "" },
+             { 1, STORE_PUSH, "queue", "x", .said = "1 ok 1" });
+        assert_false(store_has(s, bytes_of("late"))); /* only waited for */
+        assert_true(store_has(s, bytes_of("queue")));
         store_destroy(s);
 }
 
