@@ -21,7 +21,8 @@ BY_OPTION = {"hosts": "hosts", "iface": "interface", "unset": "variable", "user"
 
 
 def values_of(arg):
-    return [w for w in arg.split("|") if w and (w in VALUES or not w[0].isupper())]
+    """A word such as tcp:PORT stands for its beginning."""
+    return [re.sub(r":[A-Z]+$", ":", w) for w in arg.split("|") if w and (w in VALUES or not w[0].isupper())]
 
 
 class Option:
@@ -100,7 +101,8 @@ def zsh(t):
                "interface": "_net_interfaces", "role": "_sequence _hnlaunch_roles"}
 
     def action(o):
-        both = [f"values:value:({' '.join(o.values)})"] if o.values else []
+        words = " ".join(o.values).replace(":", "\\:")
+        both = [f"values:value:({words})"] if o.values else []
         both += [f"{o.kind}:{o.kind}:{actions[o.kind]}"] if o.kind else []
         if len(both) == 2:
             return " _alternative " + " ".join(shlex.quote(b) for b in both).replace(":", "\\:")

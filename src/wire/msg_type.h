@@ -64,6 +64,7 @@
         X(RECORDED, 52, AGENT, ANY)        /* a piece of the trace */                              \
         X(RAS, 53, AGENT, ANY)             /* what NCCL's RAS says */                              \
         X(FACTS, 54, AGENT, ANY)           /* of a node, about a failure */                        \
+        X(RANK_READY, 55, AGENT, RUNNING)  /* a rank answers, as its role's --ready wants */       \
         X(DUMP, 60, AGENT, ANY)            /* part of a dump of PyTorch's flight recorder */       \
         X(NCCL, 61, AGENT, RUNNING)        /* the NCCL of a rank; once for an attempt */           \
         X(PULLED, 62, AGENT, ANY)          /* a part of the files that PULL asks for */            \

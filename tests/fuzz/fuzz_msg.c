@@ -243,6 +243,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_SAMPLED] = sample_again,
         [MSG_RECORD] = number_again,
         [MSG_RECORDED] = recorded_again,
+        [MSG_RANK_READY] = number_again,
         [MSG_LEAVING] = leaving_again,
         [MSG_REPORT] = rank_bytes_again,
         [MSG_DUMP] = dump_again,

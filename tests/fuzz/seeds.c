@@ -150,6 +150,8 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "pong");
         logline_encode(b, &(struct logline){ 2, 314, "a line" });
         write_message(b, "log");
+        number_encode(b, MSG_RANK_READY, 3);
+        write_message(b, "rank_ready");
         number_encode(b, MSG_SIGNAL, 15);
         write_message(b, "signal");
         rank_bytes_encode(b, MSG_STDIN, 0, "in", 2);

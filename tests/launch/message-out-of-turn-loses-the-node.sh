@@ -11,7 +11,7 @@ export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib
 # The limit ends a launch that believes in such an agent: nothing else does.
 fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 --timeout 20s "$@" never-run; }
 
-for early in STARTED REFUSED OUTPUT EXITED REPORT DUMP NCCL CREDIT GONE HELLO PONG STATUS INSPECTED RAS FACTS PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
+for early in STARTED REFUSED OUTPUT EXITED REPORT DUMP NCCL RANK_READY CREDIT GONE HELLO PONG STATUS INSPECTED RAS FACTS PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
     EARLY=$early fake
     exits "$early before the launch: 125" 125
     has "$early before the launch is told" "$ERR" "the agent sent a message out of turn: $early"
@@ -46,6 +46,7 @@ out_of_turn 'STARTED STOPPED' 'malformed EXITED message: wait status 0x137f'
 out_of_turn 'STARTED CREDIT' 'CREDIT for more input than rank 0 was sent'
 out_of_turn 'STARTED BARRIER' 'STORE, BARRIER of rank 9, which does not run there'
 out_of_turn 'STARTED NCCL NCCL' 'NCCL, after another'
+out_of_turn 'STARTED RANK_READY' 'RANK_READY of rank 0, which is not asked'
 out_of_turn 'STARTED DUMP-TOLD' 'DUMP, before the end of 1 rank'
 out_of_turn 'STARTED DUMP-ASKED' 'DUMP without a request'
 # The cause is the rank by then.

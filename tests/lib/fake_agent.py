@@ -32,7 +32,7 @@ from fake_head import (BYE, CREDIT, ENDPOINT, ENDPOINT_OPENED, EXITED, GONE, HEL
 from waiting import wait_for
 
 VERSION = int(os.environ["VERSION"])
-STATUS_REQUEST, STATUS, LEAVING, REPORT, DUMP, NCCL = message_numbers("STATUS_REQUEST STATUS LEAVING REPORT DUMP NCCL")
+STATUS_REQUEST, STATUS, LEAVING, REPORT, DUMP, NCCL, RANK_READY = message_numbers("STATUS_REQUEST STATUS LEAVING REPORT DUMP NCCL RANK_READY")
 RECORD, RECORDED, INSPECTED, RAS, FACTS, PULL, PULLED = message_numbers("RECORD RECORDED INSPECTED RAS FACTS PULL PULLED")
 WANT, TAKEN, PUSHED, TUNNEL = message_numbers("WANT TAKEN PUSHED TUNNEL")
 OWNERS_REQUEST, OWNERS = message_numbers("OWNERS_REQUEST OWNERS")
@@ -152,6 +152,7 @@ MESSAGES = {
     "DUMP-SHORT": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 8, 0) + b"dump"),
     "DUMP-BEYOND": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 2, 0) + b"dump"),
     "NCCL": (NCCL, u32(int(os.environ.get("NCCL_CODE", 22809))) + text("/lib/libnccl.so.2")),
+    "RANK_READY": (RANK_READY, u32(0)),
     "PULLED": (PULLED, b"\1" + u32(0, 0o755, 0) + text("")),
     "PULLED-FILE": (PULLED, b"\2" + u32(0, 0o644, 0) + text("f")),
     "PULLED-BYTES": (PULLED, b"\3" + u32(0, 0, 0) + text("") + b"bytes"),

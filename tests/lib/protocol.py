@@ -14,7 +14,7 @@ import re
 WIRE = pathlib.Path("src/wire")
 # Their fields depend on a kind, or are written without a coder: the table tells them in sentences.
 IN_SENTENCES = {"WORLD", "SIGNAL", "STOP", "STDIN", "PING", "PONG", "BYE", "STATUS_REQUEST", "PRUNE", "PORTS", "SAMPLE", "RECORD", "GONE",
-                "LEAVING", "REPORT", "STATUS", "TAKEN", "PING_REQUEST", "RECORDED", "STORE", "TUNNEL"}
+                "LEAVING", "REPORT", "RANK_READY", "STATUS", "TAKEN", "PING_REQUEST", "RECORDED", "STORE", "TUNNEL"}
 CALLS = {"u8": "u8", "bool": "u8", "u32": "u32", "u64": "u64", "varint": "number", "raw": "raw", "text": "string",
          "str": "string", "rest": "bytes"}
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "agent/attempt/node_attempt_private.h"
+#include "agent/ready/ready_probes.h"
 #include "agent/record/node_trace.h"
 #include "base/error_number.h"
 #include "base/fd.h"
@@ -79,6 +80,7 @@ void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int stat
                 .killed = t->phase == KILLING && !w->left,
         };
 
+        ready_probes_end(node_attempt_find_world(t, w->rank)->ready, w->rank);
         m.mpi = rank_world_end_mpi(node_attempt_find_world(t, w->rank), w->rank);
         if (m.mpi == RANK_MPI_UNUSED)
                 m.mpi = world_watch_end(t->worlds, w->pid);

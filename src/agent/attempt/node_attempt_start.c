@@ -24,6 +24,7 @@
 #include "agent/pmix/pmix_service.h"
 #include "agent/rank/base_env.h"
 #include "agent/rank/limits.h"
+#include "agent/ready/ready_probes.h"
 #include "base/error_number.h"
 #include "base/exec_failure.h"
 #include "base/fd.h"
@@ -93,6 +94,7 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
                         started_encode(
                                 &t->deps.up->out,
                                 &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
+                        ready_probes_start(node_attempt_find_world(t, w->rank)->ready, w->rank);
                         continue;
                 }
                 t->n_alive--;
@@ -154,6 +156,25 @@ static void add_pmix_env(const struct rank_world *w, uint32_t rank, struct strv 
         open_mpi_place_segments(env, session);
 }
 
+static void on_ready(void *ctx, uint32_t rank)
+{
+        struct rank_world *g = ctx;
+
+        number_encode(&g->attempt->deps.up->out, MSG_RANK_READY, rank);
+}
+
+/* Notes what the rank is to be asked until it is ready. */
+static int prepare_ready(struct rank_world *g, const struct launch_rank *r,
+                         const struct launch_ready *how, const struct worker_setup *s,
+                         struct error *err)
+{
+        if (how->kind == READY_START || (how->is_first_only && r->rank))
+                return 0;
+        if (!g->ready)
+                g->ready = ready_probes_create(g->attempt->deps.loop, on_ready, g);
+        return ready_probes_add(g->ready, s->rank, how, s->env, s->cwd, err);
+}
+
 /* Forks the process of a rank of @g; node_attempt_confirm_starts() finds out whether the program
  * could be executed. */
 static int start_rank(struct rank_world *g, const struct launch_order *l,
@@ -204,10 +225,12 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
                 strv_env_set(&env, HN_PUSH_DIR, push_receiver_dir(t->deps.push));
         if (setup.terminal && *l->terminal.term)
                 strv_env_set(&env, "TERM", l->terminal.term);
-        w = worker_start(&setup, &err);
+        ret = prepare_ready(g, r, &program->ready, &setup, &err);
+        w = ret == 0 ? worker_start(&setup, &err) : NULL;
         free(error_file);
         if (!w) {
-                node_attempt_refuse(t, rank, REFUSED_FORK, err.code, err.text);
+                node_attempt_refuse(t, rank, ret ? REFUSED_ORDER : REFUSED_FORK, err.code,
+                                    err.text);
                 return -err.code;
         }
         t->workers[t->n_workers++] = w;

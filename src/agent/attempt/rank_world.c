@@ -8,6 +8,7 @@
 
 #include "agent/pmi/pmi_link.h"
 #include "agent/pmix/pmix_service.h"
+#include "agent/ready/ready_probes.h"
 #include "base/error_number.h"
 #include "base/memory.h"
 
@@ -36,6 +37,7 @@ void rank_world_destroy(struct rank_world *w)
         if (!w)
                 return;
         pmi_link_destroy(w->pmi);
+        ready_probes_destroy(w->ready);
         pmix_service_end(w->pmix.service);
         free(w->folder);
         free(w->socket);

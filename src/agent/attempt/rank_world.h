@@ -18,6 +18,7 @@
 struct node_attempt;
 struct pmi_link;
 struct pmix_service;
+struct ready_probes;
 struct store_access;
 
 /* Ranks that wait for PMIx: with MPI_PMIX the environment of each comes from the helper
@@ -35,6 +36,7 @@ struct rank_world {
         char *folder;               /* for files of MPI */
         char *socket;               /* path of the Unix socket of the store */
         struct pmi_link *pmi;       /* NULL = none */
+        struct ready_probes *ready; /* NULL = no rank is asked */
         struct pmix_wait pmix;
 };
 

@@ -334,6 +334,7 @@ void job_destroy(struct job *j)
         printer_destroy(j->attempt.printer);
         world_servers_destroy(j->attempt.stores);
         turns_destroy(j->attempt.turns);
+        readiness_destroy(j->readiness);
         dump_files_destroy(j->attempt.dumps);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
                 uv_close((uv_handle_t *)&j->signals[i], NULL);
@@ -555,7 +556,7 @@ size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks)
 
 bool job_logs_failed(const struct job *j)
 {
-        return j->unwritten.logs;
+        return j->told.logs_failed;
 }
 
 size_t job_allowed_ranks(const struct job *j)
@@ -565,7 +566,7 @@ size_t job_allowed_ranks(const struct job *j)
 
 int job_stream_error(const struct job *j, uint8_t stream)
 {
-        return j->unwritten.stream_error[stream];
+        return j->told.stream_error[stream];
 }
 
 int job_hurry_signal(const struct job *j)

@@ -181,6 +181,7 @@ static int on_output(struct job *j, struct node *n, const struct frame *f, struc
         printer_put(j->attempt.printer, (int)m.rank, m.stream, m.data, m.len);
         if (m.len)
                 job_status_output(j->status);
+        readiness_output(j->readiness, (int)m.rank, m.stream, m.data, m.len);
         return 0;
 }
 
@@ -192,8 +193,25 @@ static int on_started(struct job *j, struct node *n, const struct frame *f, stru
             turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
+        readiness_started(j->readiness, (int)m.rank);
         job_rank_started(j);
         job_roles_started(j->roles, (int)m.rank);
+        return 0;
+}
+
+/* The agent of a rank has asked it, and had an answer. */
+static int on_ready(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        uint32_t rank;
+
+        if (number_decode(&rank, f, err) < 0 ||
+            turns_take(j->attempt.turns, n->index, f->type, rank, err) < 0)
+                return -EPROTO;
+        if (!readiness_is_asked(j->readiness, (int)rank))
+                return err_set(err, EPROTO,
+                               "message out of turn: RANK_READY of rank %u, which is not asked",
+                               rank);
+        job_rank_ready(j, (int)rank);
         return 0;
 }
 
@@ -460,11 +478,16 @@ static int on_gone(struct job *j, struct node *n, const struct frame *f UNUSED, 
 static int take_store(struct job *j, struct node *n, uint32_t world, const struct frame *f,
                       struct error *err)
 {
+        int r;
+
         if (!j->attempt.stores)
                 return 0;
         if (n->state == NODE_READY && !n->has_children)
                 return err_set(err, EPROTO, "message out of turn: STORE, without ranks there");
-        return world_servers_receive(j->attempt.stores, world, n->index, f->body, f->len, err);
+        r = world_servers_receive(j->attempt.stores, world, n->index, f->body, f->len, err);
+        if (r == 0)
+                readiness_store(j->readiness, world);
+        return r;
 }
 
 static int take_of_world(struct job *j, struct node *n, uint32_t world, const struct frame *f,
@@ -512,6 +535,7 @@ static int on_world(struct job *j, struct node *n, const struct frame *f, struct
 static int (*const dispatch[256])(struct job *j, struct node *n, const struct frame *f,
                                   struct error *err) = {
         [MSG_STARTED] = on_started,
+        [MSG_RANK_READY] = on_ready,
         [MSG_REFUSED] = on_refused,
         [MSG_OUTPUT] = on_output,
         [MSG_EXITED] = on_exited,

@@ -56,11 +56,11 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
         if (stream == MSG_STDOUT)
                 job_ordered(j, CAUSE_STDOUT, error, text);
-        else if (stream == 0 && !j->unwritten.logs) /* told once: every rank has two files */
+        else if (stream == 0 && !j->told.logs_failed) /* told once: every rank has two files */
                 log_line(LOG_WARN, "%s; the job goes on without", text);
-        j->unwritten.logs |= stream == 0;
-        if (stream && !j->unwritten.stream_error[stream])
-                j->unwritten.stream_error[stream] = error;
+        j->told.logs_failed |= stream == 0;
+        if (stream && !j->told.stream_error[stream])
+                j->told.stream_error[stream] = error;
 }
 
 /* Collects what the nodes will be told of addresses and ports. Malloc'ed. */
@@ -192,6 +192,27 @@ static void on_rank_drained(void *ctx, int rank)
         struct job *j = ctx;
 
         job_drain_answered(j->orders.drain, rank);
+}
+
+void job_rank_ready(struct job *j, int rank)
+{
+        int node = j->attempt.plan->ranks[rank].node;
+        struct ready_instance found;
+
+        if (!readiness_note(j->readiness, rank, &found))
+                return;
+        events_emit(j->cluster.events, (struct event){ .kind = EVENT_ROLE_READY,
+                                                       .node = node,
+                                                       .rank = found.rank,
+                                                       .value = found.ms,
+                                                       .count = found.instance,
+                                                       .host = j->config.hosts->v[node].name,
+                                                       .text = found.role });
+}
+
+static void on_told_ready(void *ctx, int rank)
+{
+        job_rank_ready(ctx, rank);
 }
 
 /* Warns once of a refused request (net.store_size): the error of the rank alone would not name the
@@ -505,6 +526,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         create_printer(j, l);
         create_stores(j);
         j->attempt.turns = turns_create(l->plan);
+        j->readiness = readiness_create(o, &j->attempt, on_told_ready, j);
         j->attempt.dumps = dump_files_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         /* Before the orders, as no rank may end before the launch. */

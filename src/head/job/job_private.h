@@ -25,6 +25,7 @@
 #include "head/job/job_roles.h"
 #include "head/job/job_spares.h"
 #include "head/job/job_status.h"
+#include "head/job/readiness.h"
 #include "head/job/stdin_pump.h"
 #include "head/job/turns.h"
 #include "head/job/world_endpoints.h"
@@ -70,10 +71,12 @@ struct job_orders {
 
 /* What is told once. */
 struct job_told {
-        bool lone_rank; /* HN407 */
-        int alone;      /* 1 + the first rank whose MPI was a world of one; 0 = none */
-        bool known_bad; /* HN408 */
-        uint32_t nccl;  /* version of the newest EVENT_LIBRARY; 0 = none */
+        bool lone_rank;   /* HN407 */
+        int alone;        /* 1 + the first rank whose MPI was a world of one; 0 = none */
+        bool known_bad;   /* HN408 */
+        uint32_t nccl;    /* version of the newest EVENT_LIBRARY; 0 = none */
+        bool logs_failed; /* a file of the run directory cannot be written */
+        int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
 };
 
 struct job {
@@ -99,10 +102,7 @@ struct job {
         struct stdin_pump *stdin_pump; /* NULL = nothing is sent to the ranks */
         struct job_roles *roles;       /* NULL = the job has none */
         struct job_told told;
-        struct {
-                bool logs;                        /* a file of the run directory */
-                int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
-        } unwritten;
+        struct readiness *readiness; /* of the attempt; NULL = no role is asked (--ready) */
         struct job_history history;
         job_stand_in *stand_in;   /* NULL = no host stands by unconnected */
         struct node_facts *facts; /* by node, while job_ask_facts() waits: .number is set until the
@@ -130,6 +130,9 @@ void job_take_core(struct job *j, const struct inspected *m);
 /* Lets the agent leave when no rank is left: no more orders will come. */
 void job_dismiss(struct node *n);
 extern const struct job_roles_ops job_roles_ops;
+
+/* An instance of a role, named by one of its ranks, is ready (--ready), now or before. */
+void job_rank_ready(struct job *j, int rank);
 
 /* --- job_dispatch.c --- */
 

@@ -382,6 +382,8 @@ static void forget_attempt(struct job *j)
         j->attempt.stores = NULL;
         turns_destroy(j->attempt.turns);
         j->attempt.turns = NULL;
+        readiness_destroy(j->readiness);
+        j->readiness = NULL;
         dump_files_destroy(j->attempt.dumps);
         j->attempt.dumps = NULL;
         attempt_step(&j->attempt, JOB_EV_AGAIN);

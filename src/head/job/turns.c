@@ -18,6 +18,7 @@ enum {
         HAS_REPORTED = 2,
         HAS_ENDED = 4,
         STREAM_ENDED = 8, /* shifted by the number of the stream */
+        IS_READY = 64,
 };
 
 /* The messages about a rank. Those without an entry may come at any time. */
@@ -29,6 +30,7 @@ static const struct turn {
         [MSG_STARTED] = { HAS_ENDED | HAS_STARTED, HAS_STARTED, "has started before" },
         [MSG_REFUSED] = { HAS_ENDED | HAS_STARTED, 0, "has started before" },
         [MSG_REPORT] = { HAS_ENDED | HAS_REPORTED, HAS_REPORTED, "has reported before" },
+        [MSG_RANK_READY] = { HAS_ENDED | IS_READY, IS_READY, "was ready before" },
         [MSG_EXITED] = { HAS_ENDED, HAS_ENDED, NULL },
 };
 

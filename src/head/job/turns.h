@@ -26,7 +26,8 @@ struct turns *turns_create(const struct plan *plan);
 void turns_order(struct turns *t, const struct plan *plan, uint32_t world);
 void turns_destroy(struct turns *t); /* NULL is fine */
 
-/* Takes STARTED, REPORT, EXITED, and CREDIT, which may also come after the rank's end. */
+/* Takes STARTED, REPORT, RANK_READY, EXITED, and CREDIT, which may also come after the rank's end.
+ */
 int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct error *err);
 /* Each rank of the node has ended. */
 bool turns_ended(const struct turns *t, int node);

@@ -20,6 +20,7 @@ static const char *const event_names[EVENT_KINDS] = {
         [EVENT_NODE_LOST] = "node.lost",
         [EVENT_RANK_STARTED] = "rank.started",
         [EVENT_RANK_JOINED] = "rank.joined",
+        [EVENT_ROLE_READY] = "role.ready",
         [EVENT_RANK_PROGRESS] = "rank.progress",
         [EVENT_RANK_SLOW] = "rank.slow",
         [EVENT_RANK_MISSING] = "rank.missing",

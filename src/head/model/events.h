@@ -31,6 +31,9 @@ enum event_kind {
         /* Opened the client library, or a connection to PyTorch's store. value = milliseconds since
          * the launch, -1 = not known */
         EVENT_RANK_JOINED,
+        /* An instance of a role is ready (--ready): value = milliseconds since the start of its
+         * rank, count = number of the instance in the role, text = the role */
+        EVENT_ROLE_READY,
         EVENT_RANK_PROGRESS, /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_SLOW,     /* at the end: the others waited for it; value = percent of the time */
         EVENT_RANK_MISSING,  /* has not joined in time */

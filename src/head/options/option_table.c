@@ -110,6 +110,10 @@ const struct option_def option_table[] = {
           "run.main", NULL, GROUP_ROLES, .parse = value_role_names, FIELD(main_roles) },
         { "linger", 0, "TIME", "--main: the others may run on for so long",
           "run.linger", "0s", GROUP_ROLES, .parse = value_span, FIELD(linger_ms) },
+        { "ready", 0, "start|tcp:PORT|http:PATH|file:PATH|key:NAME|line:REGEX", "when the role is ready: its ranks are asked until they answer",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "ready-timeout", 0, "DURATION|never", "time for --ready from the start (default 10m)",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE, .min = 1 },
         /* environment and files */
         { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
           "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,

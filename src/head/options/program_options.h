@@ -15,6 +15,7 @@
 #include "base/intlist.h"
 #include "base/strv.h"
 #include "head/model/plan_roles.h"
+#include "head/options/role_ready.h"
 
 struct diags;
 struct error;
@@ -38,6 +39,7 @@ struct program_options {
         struct intlist env_words; /* words of options.line that are values of -x */
         struct plan_role role;    /* in a line with --role, with: */
         struct role_conduct conduct;
+        struct role_ready ready;
         unsigned mpi;   /* of a role: enum mpi_kind */
         unsigned given; /* options of the line, program_options_has() */
 };

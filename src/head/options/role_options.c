@@ -256,6 +256,17 @@ static int check_role(const struct program_options *p, struct diags *d)
         if (role->plan.per_node && program_options_has(p, "mpi"))
                 r = refuse_pair(role, "--per-node", "--mpi",
                                 "the process of a node is no rank of an MPI world", d);
+        if (p->ready.kind == READY_KEY && role->plan.per_node)
+                r = refuse_pair(role, "--ready key:", "--per-node",
+                                "a process of --per-node has no store", d);
+        if (p->ready.kind == READY_START && program_options_has(p, "ready-timeout")) {
+                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                   "role `%s`: --ready-timeout, but the role is ready with its "
+                                   "start",
+                                   role->name),
+                          "add what it is asked: --ready http:/health, --ready tcp:8000");
+                r = -EINVAL;
+        }
         if (role->share_gpus && !role->on.role) {
                 diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
                                    "role `%s`: --share-gpus without --on", role->name),
@@ -356,6 +367,8 @@ static void complete_role(struct program_options *p, const struct plan_options *
         struct plan_options *plan = &p->role.plan;
         bool on = p->role.on.role, gpus = program_options_has(p, "gpus-per-rank");
 
+        if (!program_options_has(p, "ready-timeout"))
+                p->ready.timeout_ms = READY_TIMEOUT_MS;
         plan->np = p->np;
         plan->oversubscribe = job->oversubscribe;
         plan->local = job->local;

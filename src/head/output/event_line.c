@@ -123,11 +123,13 @@ static char *put_values(char *p, const struct event *e)
                 [EVENT_STALLED] = "ms",         [EVENT_HANG] = "ms",
                 [EVENT_NODE_SILENT] = "ms",     [EVENT_NODE_HEARD] = "ms",
                 [EVENT_RUN_END] = "code",       [EVENT_DECISION] = "attempt",
-                [EVENT_RANK_SLOW] = "percent",
+                [EVENT_RANK_SLOW] = "percent",  [EVENT_ROLE_READY] = "ms",
         };
 
         if (names[e->kind])
                 p = put_number_member(p, names[e->kind], e->value);
+        if (e->kind == EVENT_ROLE_READY)
+                p = put_number_member(p, "instance", e->count);
         if (e->kind == EVENT_RESTART) {
                 p = put_number_member(p, "spares", e->count);
                 p = put_number_member(p, "ms", e->pause_ms);
@@ -180,7 +182,9 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ev
                 p = put_number_member(p, "rank", e->rank);
         p = put_values(p, e);
         if (text.text)
-                p = put_quoted(PUT_LITERAL(p, ",\"text\":"), &text);
+                p = put_quoted(e->kind == EVENT_ROLE_READY ? PUT_LITERAL(p, ",\"role\":")
+                                                           : PUT_LITERAL(p, ",\"text\":"),
+                               &text);
         p = PUT_LITERAL(p, "}\n");
         *p = '\0';
         free(host.escaped);

@@ -61,6 +61,10 @@ TEST(members_follow_the_kind)
         assert_line((struct event){ EVENT_RANK_PROGRESS, .us = 2, .node = -1, .rank = 1, .value = 7,
                                     .count = 9 },
                     "\"us\":2,\"ev\":\"rank.progress\",\"rank\":1,\"step\":7,\"total\":9}\n");
+        assert_line((struct event){ EVENT_ROLE_READY, .us = 3, .node = 1, .rank = 4, .value = 2100,
+                                    .count = 2, .host = "n1", .text = "infer" },
+                    "\"us\":3,\"ev\":\"role.ready\",\"node\":1,\"host\":\"n1\",\"rank\":4,"
+                    "\"ms\":2100,\"instance\":2,\"role\":\"infer\"}\n");
         assert_line((struct event){ EVENT_NODE_READY, .us = 2, .node = 3, .rank = -1, .value = 1 },
                     "\"us\":2,\"ev\":\"node.ready\",\"node\":3,\"uploaded\":true}\n");
         assert_line((struct event){ EVENT_RUN_END, .us = 2, .node = -1, .rank = -1, .value = 68,
