@@ -61,6 +61,16 @@ exits 'a file in the folder of the rank' 0
 is 'makes each rank ready, as each is an instance' "$(ready 200)" 'f 0 0 localhost ok
 f 1 1 localhost ok'
 
+hn --local 1 --contain pidns true
+if [ "$RC" = 0 ]; then # an agent in such a namespace can make no threads
+    rm -f up-here
+    hn --json=events --local 1 --contain pidns --timeout 60s --role f --ready "file:$PWD/up-here" sh -c 'sleep 0.3; touch up-here; sleep 1'
+    exits 'a file, with a process namespace' 0
+    is 'makes the rank ready, too' "$(ready 200)" 'f 0 0 localhost ok'
+else
+    skip 'a file, with a process namespace' 'the kernel makes none'
+fi
+
 job --role r --nodes 1 --replicas 2 -n 2 --ready file:/ sleep 0.5 : --role s --on r:0 --ready line:^up sh -c 'echo starting; echo up; echo up; sleep 0.5'
 exits 'replicas' 0
 is 'are instances, named by their first ranks' "$(ready)" 'r 0 0 localhost ok

@@ -171,7 +171,9 @@ static int prepare_ready(struct rank_world *g, const struct launch_rank *r,
         if (how->kind == READY_START || (how->is_first_only && r->rank))
                 return 0;
         if (!g->ready)
-                g->ready = ready_probes_create(g->attempt->deps.loop, on_ready, g);
+                g->ready = ready_probes_create(g->attempt->deps.loop,
+                                               g->attempt->contain.level == CONTAIN_PIDNS, on_ready,
+                                               g);
         return ready_probes_add(g->ready, s->rank, how, s->env, s->cwd, err);
 }
 

@@ -5,7 +5,8 @@
  * else than a refusal ends the round at once: a server that is there, but not ready, is asked again
  * in the next round. The timer is the pause between two rounds, and the limit of a round.
  *
- * A thread of libuv looks for a file: the file system may not answer.
+ * A thread of libuv looks for a file: the file system may not answer. A process in a PID namespace
+ * of its own making cannot make threads, and libuv would abort.
  */
 #include "agent/ready/rank_probe.h"
 
@@ -258,6 +259,17 @@ static void on_looked(uv_fs_t *look)
 
 static void look_for_file(struct rank_probe *p)
 {
+        bool there;
+
+        if (p->order.alone) {
+                there = uv_fs_access(NULL, &p->look, p->order.path, 0, NULL) == 0;
+                uv_fs_req_cleanup(&p->look);
+                if (there)
+                        tell_ready(p);
+                else
+                        end_round(p);
+                return;
+        }
         p->uses++;
         p->look.data = p;
         if (uv_fs_access(p->loop, &p->look, p->order.path, 0, on_looked) == 0)

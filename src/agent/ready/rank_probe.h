@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -20,6 +21,7 @@ struct rank_probe_order {
         uint8_t kind;     /* READY_TCP, READY_HTTP or READY_FILE */
         uint16_t port;    /* of TCP and HTTP */
         const char *path; /* of HTTP, or of a file; lent for the call */
+        bool alone;       /* the process can have no threads: the loop waits for a file system */
 };
 
 /* Begins to ask. @ready is called once, from the loop, and not after rank_probe_end(). */

@@ -17,18 +17,19 @@ struct probed_rank {
 
 struct ready_probes {
         uv_loop_t *loop;
+        bool alone;
         void (*ready)(void *ctx, uint32_t rank);
         void *ctx;
         struct probed_rank *v;
         size_t n;
 };
 
-struct ready_probes *ready_probes_create(uv_loop_t *loop, void (*ready)(void *ctx, uint32_t rank),
-                                         void *ctx)
+struct ready_probes *ready_probes_create(uv_loop_t *loop, bool alone,
+                                         void (*ready)(void *ctx, uint32_t rank), void *ctx)
 {
         struct ready_probes *p = xcalloc(1, sizeof(*p));
 
-        *p = (struct ready_probes){ .loop = loop, .ready = ready, .ctx = ctx };
+        *p = (struct ready_probes){ .loop = loop, .alone = alone, .ready = ready, .ctx = ctx };
         return p;
 }
 
@@ -65,7 +66,7 @@ static uint16_t find_rank_port(const char *port, const struct strv *env)
 int ready_probes_add(struct ready_probes *p, uint32_t rank, const struct launch_ready *how,
                      const struct strv *env, const char *cwd, struct error *err)
 {
-        struct probed_rank r = { .rank = rank, .order = { .kind = how->kind } };
+        struct probed_rank r = { .rank = rank, .order = { .kind = how->kind, .alone = p->alone } };
         bool relative = how->kind == READY_FILE && *how->path != '/' && *cwd;
 
         if (how->kind != READY_FILE)

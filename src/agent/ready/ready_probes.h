@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -13,9 +14,11 @@
 
 struct ready_probes;
 
-/* @ready is called from the loop, once for each rank that is ready. */
-struct ready_probes *ready_probes_create(uv_loop_t *loop, void (*ready)(void *ctx, uint32_t rank),
-                                         void *ctx);
+/* @ready is called from the loop, once for each rank that is ready. @alone: struct
+ * rank_probe_order.
+ */
+struct ready_probes *ready_probes_create(uv_loop_t *loop, bool alone,
+                                         void (*ready)(void *ctx, uint32_t rank), void *ctx);
 void ready_probes_destroy(struct ready_probes *p); /* NULL is fine, here and below */
 /* Notes how a rank that will start is asked. @env: of the rank, with its ports; @cwd: for a file;
  * all are lent. 0, or -EINVAL with @err: the rank has no such port. */

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/ready/rank_probe.h"
@@ -20,6 +21,7 @@ struct rank_scene {
         struct rank_probe *probe;
         int listener, guest;
         uint16_t port;
+        bool alone;
         int ready; /* how often */
         char request[512];
 };
@@ -87,7 +89,7 @@ static int drop_scene(void **state)
 
 static void begin_probe(struct rank_scene *s, uint8_t kind, const char *path)
 {
-        struct rank_probe_order order = { kind, s->port, path };
+        struct rank_probe_order order = { kind, s->port, path, s->alone };
 
         s->probe = rank_probe_start(&s->loop, &order, on_scene_ready, s, RANK);
 }
@@ -226,5 +228,13 @@ TEST_WITH(build_scene, drop_scene, a_file_is_ready_when_it_is_there)
         wait_for(is_ready(s));
         fd_close(fd);
         unlink(path);
+        s->ready = 0;
+        s->alone = true;
+        begin_probe(s, READY_FILE, path);
+        turn_for(s, 250);
+        assert_int_equal(s->ready, 0);
+        assert_int_equal(mkdir(path, 0700), 0); /* a folder will do */
+        wait_for(is_ready(s));
+        rmdir(path);
         rmdir(folder);
 }

@@ -44,7 +44,7 @@ TEST(a_port_is_a_number_or_a_name_of_the_rank)
         getsockname(fd, (struct sockaddr *)&at, &len);
         snprintf(number, sizeof(number), "%u", ntohs(at.sin_port));
         by_number.port = number;
-        p = ready_probes_create(&loop, on_world_ready, NULL);
+        p = ready_probes_create(&loop, false, on_world_ready, NULL);
         assert_int_equal(ready_probes_add(p, 1, &by_name, &env, "", &err), -EINVAL);
         assert_non_null(strstr(err.text, "the port `http`"));
         strv_env_set(&env, "HN_PORT_HTTP", number);
