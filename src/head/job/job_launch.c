@@ -208,6 +208,7 @@ void job_rank_ready(struct job *j, int rank)
                                                        .count = found.instance,
                                                        .host = j->config.hosts->v[node].name,
                                                        .text = found.role });
+        job_roles_ready(j->roles, found.rank, found.instance);
 }
 
 static void on_told_ready(void *ctx, int rank)

@@ -19,6 +19,7 @@
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/job.h"
+#include "head/model/role_book.h"
 #include "head/model/role_order.h"
 #include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
@@ -123,6 +124,10 @@ static void make_rule(const struct job_roles *r, size_t role, struct role_rule *
         rule->is_main = is_main(o, role);
         rule->ends_ok = p->conduct.ends_ok;
         rule->drain_ms = p->conduct.drain_ms;
+        rule->probed = p->ready.kind != READY_START;
+        rule->ready_timeout_ms = MAX(p->ready.timeout_ms, INT64_C(0)); /* 0 = never here */
+        if (r->config->book)
+                rule->refers = *role_book_referred(r->config->book, (int)role);
 }
 
 /* Makes the roles of the attempt, and decides which start first. */
@@ -364,6 +369,12 @@ void job_roles_started(struct job_roles *r, int rank)
         if (!r || --r->roles[role].unstarted)
                 return;
         role_order_started(r->order, role, clock_ms());
+        carry_out(r);
+}
+
+void job_roles_ready(struct job_roles *r, int rank, int instance)
+{
+        role_order_ready(r->order, role_of_rank(r, rank), instance, clock_ms());
         carry_out(r);
 }
 

@@ -45,6 +45,8 @@ bool job_roles_wait(const struct job_roles *r);
 
 /* Follow the start and the end of a rank; @code is 128 + @signal where there is one. */
 void job_roles_started(struct job_roles *r, int rank);
+/* The instance of the role of @rank is ready (--ready). */
+void job_roles_ready(struct job_roles *r, int rank, int instance);
 void job_roles_ended(struct job_roles *r, int rank, int code, int signal);
 /* Whether a rank may end with @code and the job goes on; such ranks are counted. */
 bool job_roles_allow(struct job_roles *r, int rank, int code);
