@@ -5,7 +5,9 @@
  */
 #include "head/record/story_start.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "head/record/story.h"
@@ -19,16 +21,55 @@ static int compare_spans(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-typedef int64_t phase_time(const struct story *s, size_t i);
+/* A member of the attempt, of each node or of each rank. */
+struct story_time {
+        enum { OF_ATTEMPT, OF_NODE, OF_RANK } of;
+        size_t at; /* of an int64_t */
+};
 
-/* Adds a phase in which each of @n nodes or ranks went from @from() to @to(); below the begin of
- * the attempt = never. */
-static void add_phase(struct story_start *a, const struct story *s, const char *name, char letter,
-                      bool of_ranks, phase_time *from, phase_time *to)
+#define ATTEMPT(member)                                                                            \
+        {                                                                                          \
+                OF_ATTEMPT, offsetof(struct story_start, member)                                   \
+        }
+#define NODE(member)                                                                               \
+        {                                                                                          \
+                OF_NODE, offsetof(struct story_node, member)                                       \
+        }
+#define RANK(member)                                                                               \
+        {                                                                                          \
+                OF_RANK, offsetof(struct story_rank, member)                                       \
+        }
+
+static const struct phase_times {
+        const char *name;
+        char letter;
+        struct story_time from, to;
+} phases[] = {
+        { "connect", 'C', ATTEMPT(from_us), NODE(connected_us) },
+        { "agent", 'A', NODE(connected_us), NODE(ready_us) },
+        { "push", 'P', NODE(ready_us), NODE(pushed_us) },
+        { "start", 'S', ATTEMPT(ordered_us), RANK(started_us) },
+        { "join", 'J', RANK(started_us), RANK(joined_us) },
+};
+
+static int64_t read_time(const struct story *s, const struct story_time *t, size_t i)
 {
+        const void *of = t->of == OF_ATTEMPT ? (const void *)&s->starts.now
+                         : t->of == OF_NODE  ? (const void *)&s->nodes[i]
+                                             : (const void *)&s->ranks[i];
+        int64_t us;
+
+        memcpy(&us, (const char *)of + t->at, sizeof(us));
+        return us;
+}
+
+/* Adds a phase of nodes or ranks; below the begin of the attempt = never. */
+static void add_phase(struct story_start *a, const struct story *s, const struct phase_times *f)
+{
+        bool of_ranks = f->to.of == OF_RANK;
         size_t n = of_ranks ? s->n_ranks : s->n_nodes, n_spans = 0;
-        struct story_phase p = { .name = name,
-                                 .letter = letter,
+        struct story_phase p = { .name = f->name,
+                                 .letter = f->letter,
                                  .from_us = INT64_MAX,
                                  .until_us = -1,
                                  .node = -1,
@@ -36,7 +77,7 @@ static void add_phase(struct story_start *a, const struct story *s, const char *
         int64_t *spans = xcalloc(n, sizeof(*spans));
 
         for (size_t i = 0; i < n; i++) {
-                int64_t begin = from(s, i), end = to(s, i);
+                int64_t begin = read_time(s, &f->from, i), end = read_time(s, &f->to, i);
 
                 if (begin < a->from_us || end < begin)
                         continue;
@@ -56,41 +97,6 @@ static void add_phase(struct story_start *a, const struct story *s, const char *
                 a->phases[a->n_phases++] = p;
         }
         free(spans);
-}
-
-static int64_t get_begin(const struct story *s, size_t i UNUSED)
-{
-        return s->starts.now.from_us;
-}
-
-static int64_t get_connected(const struct story *s, size_t i)
-{
-        return s->nodes[i].connected_us;
-}
-
-static int64_t get_ready(const struct story *s, size_t i)
-{
-        return s->nodes[i].ready_us;
-}
-
-static int64_t get_pushed(const struct story *s, size_t i)
-{
-        return s->nodes[i].pushed_us;
-}
-
-static int64_t get_ordered(const struct story *s, size_t i UNUSED)
-{
-        return s->starts.now.ordered_us;
-}
-
-static int64_t get_started(const struct story *s, size_t i)
-{
-        return s->ranks[i].started_us;
-}
-
-static int64_t get_joined(const struct story *s, size_t i)
-{
-        return s->ranks[i].joined_us;
 }
 
 /* --- hosts of the first start ----------------------------------------------------------------- */
@@ -164,11 +170,8 @@ void story_start_add(struct story *s, int64_t us)
         struct story_starts *all = &s->starts;
         struct story_start a = all->now;
 
-        add_phase(&a, s, "connect", 'C', false, get_begin, get_connected);
-        add_phase(&a, s, "agent", 'A', false, get_connected, get_ready);
-        add_phase(&a, s, "push", 'P', false, get_ready, get_pushed);
-        add_phase(&a, s, "start", 'S', true, get_ordered, get_started);
-        add_phase(&a, s, "join", 'J', true, get_started, get_joined);
+        for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
+                add_phase(&a, s, &phases[i]);
         if (!all->n)
                 append_current_hosts(s);
         all->v = xgrow(all->v, all->n, &all->cap, sizeof(*all->v));
