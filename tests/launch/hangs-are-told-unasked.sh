@@ -5,30 +5,17 @@
 # starts them again. Ranks that compute, sleep on their own, write or meet are no hang.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
 
 export XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 hanging=$BUILD/tests/clients/hanging
-events() { python3 -c 'import json, sys
-print(*[(e["rank"], e["ms"]) for e in map(json.loads, open(sys.argv[1])) if e["ev"] == "run.hang"])' "$1"; }
 count_is() { [[ $(grep -cE "$1" "$ERR") == "$2" ]]; }
 
 # --- a hang, told once, and once more when the ranks have gone on ---------------------------------
 
-cp -r "$ROOT/examples/python/hnlaunch/" .
-cat >twice.py <<'END'
-import os
-import time
-import hnlaunch as hn
-
-hn.init()
-for go in "go", "end":
-    while hn.rank() == 1 and not os.path.exists(go):
-        time.sleep(0.1)
-    hn.barrier()
-hn.finalize()
-END
-LD_LIBRARY_PATH=$PLAIN start --local 3 --hang-after 2s --json=events.json --label none python3 twice.py
+start_twice --hang-after 2s --json=events.json
 ok 'a hang is told unasked' wait_for count_is 'warning.HN811.: the ranks hang: ranks 0,2 wait in ' 1
 has 'and for how long' "$ERR" 'note: no rank has gone on for 2.0s (--hang-after)'
 has 'with the rank that the others wait for' "$ERR" '; rank 1 (localhost, pid '
@@ -36,7 +23,7 @@ has 'as the one that differs' "$ERR" '(differs)'
 has 'and what can be done' "$ERR" '--on-hang stop ends such a run'
 file=$(sed -n 's/.* note: all stacks are in //p' "$ERR")
 is 'the stacks of all ranks are kept' "$(grep -c '^=== rank [0-2] on localhost, pid' "$file")" 3
-event_is() { [[ $(events events.json) == "$1" ]]; }
+event_is() { [[ $(hang_events events.json ms) == "$1" ]]; }
 ok 'an event tells it, too' wait_for event_is '(1, 2000)'
 ok 'the job goes on' kill -0 "$PID"
 touch go

@@ -14,8 +14,6 @@ python3 -c 'import json' || skip_all 'needs python3'
 hanging=$BUILD/tests/clients/hanging
 
 run_id() { field "a['run']"; }
-hang_events() { python3 -c 'import json, sys
-print(*[(e["rank"], e["text"]) for e in map(json.loads, open(sys.argv[1])) if e["ev"] == "run.hang"])' "$1"; }
 hangs_listed() { "$HNLAUNCH" ps >listed 2>&1 && [[ $(grep -cE ' running, hangs for [0-9.]+(ms|s) ' listed) == "$1" ]]; }
 # A look during which ranks join finds no hang that stands.
 found() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [$1])" ]] && hangs_listed 1; }
@@ -24,13 +22,13 @@ start --local 4 --hang-after 0 --json=events.json --label none "$hanging" stop 2
 ok 'rank 2 is found, and ps tells the hang' wait_for found 2
 id=$(run_id)
 found=$(field "a['text']")
-is 'no event has told it yet' "$(hang_events events.json)" ''
+is 'no event has told it yet' "$(hang_events events.json text)" ''
 "$HNLAUNCH" stop "$id" 2>/dev/null
 finish
 exits 'hnlaunch stop ends the run' 143
 verdict_has 'the last line has the rank, and the order' ': rank 2 on localhost is stopped by a signal (state T)' \
     '; 3 ranks wait in hn_barrier' '; hnlaunch stop (pid '
-is 'an event tells it' "$(hang_events events.json)" "(2, ${found@Q})"
+is 'an event tells it' "$(hang_events events.json text)" "(2, ${found@Q})"
 hn report --json "$id"
 is 'the report says what was found' "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["why"])' <"$OUT")" "$found"
 hn report "$id"
@@ -47,22 +45,9 @@ exits 'Ctrl-C ends the run' 130
 verdict_has 'the last line has the rank' ': rank 2 on localhost is stopped by a signal (state T)' '; SIGINT  (exit 130)'
 
 # The ranks go on, and to the end.
-cp -r "$ROOT/examples/python/hnlaunch/" .
-cat >twice.py <<'END'
-import os
-import time
-import hnlaunch as hn
-
-hn.init()
-for go in "go", "end":
-    while hn.rank() == 1 and not os.path.exists(go):
-        time.sleep(0.1)
-    hn.barrier()
-hn.finalize()
-END
 goes_on() { # HOW: rank 1 is found, and goes on
     rm -f go end
-    LD_LIBRARY_PATH=$PLAIN start --local 3 --hang-after 0 --label none python3 twice.py
+    start_twice --hang-after 0
     ok "$1: rank 1 is found" wait_for found 1
     id=$(run_id)
     touch go
