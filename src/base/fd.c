@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files are read with limits: of size, of kind, and of what may be followed. fd_check_room() counts
+ * the closed ones among the lowest numbers in one poll(), as each start calls it.
+ */
 #include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -10,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+
+enum { LOW_FDS = 32 };
 
 int fd_close(int fd)
 {
@@ -48,15 +55,29 @@ int fd_open_standard(void)
         return 0;
 }
 
-int fd_check_room(int n)
+/* Opens the descriptors, in case none of the lowest numbers is free. */
+static int open_room(int n)
 {
         int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), r;
 
         if (fd < 0)
                 return -errno;
-        r = n > 1 ? fd_check_room(n - 1) : 0;
+        r = n > 1 ? open_room(n - 1) : 0;
         fd_close(fd);
         return r;
+}
+
+int fd_check_room(int n)
+{
+        struct pollfd v[LOW_FDS];
+        int closed = 0;
+
+        for (int fd = 0; fd < LOW_FDS; fd++)
+                v[fd] = (struct pollfd){ .fd = fd };
+        if (poll(v, LOW_FDS, 0) > 0) /* EINVAL: more than the limit of open files */
+                for (int fd = 0; fd < LOW_FDS; fd++)
+                        closed += (v[fd].revents & POLLNVAL) != 0;
+        return closed >= n ? 0 : open_room(n);
 }
 
 int fd_unread(int fd)
