@@ -52,11 +52,12 @@ static void on_abort(int signo UNUSED)
 /* Closes standard output after a command that launches nothing. Returns the exit code. */
 static int finish_command(struct options *o, struct diags *d, int code)
 {
-        int error = say_close_stdout();
+        CLEANUP(free_textp) char *name = NULL;
+        int error = say_close_stdout(&name);
 
         if (error && error != EPIPE && !code) {
-                diag_add(d, HN_STDOUT_UNWRITTEN, EX_CANTCREAT,
-                         "cannot write to standard output: %s", strerror(error));
+                diag_add(d, HN_STDOUT_UNWRITTEN, EX_CANTCREAT, "cannot write to %s: %s", name,
+                         strerror(error));
                 return launch_refuse(o, d, EX_CANTCREAT);
         }
         options_finish(o);

@@ -42,15 +42,38 @@ exits 'a closed pipe: events' 141
 verdict_has 'the verdict says why' 'standard output could not be written: Broken pipe' '(exit 141)'
 full --local 1 echo said
 exits 'a full disk: output of a rank' 73
-has 'the bytes that are missing are told with their reason' "$ERR" 'warning[HN813]: 5 bytes of rank 0 were not written: No space left on device'
+has 'the bytes that are missing are told with their reason' "$ERR" 'warning[HN813]: 5 bytes of rank 0 were not written to standard output: No space left on device'
 full --local 2 sh -c '[ $RANK = 1 ] && exit 5; trap "echo said; exit" TERM; while :; do sleep 0.1; done'
 exits 'a rank fails before' 5
-has 'the bytes that are missing have the same reason' "$ERR" 'warning[HN813]: 5 bytes of rank 0 were not written: No space left on device'
+has 'the bytes that are missing have the same reason' "$ERR" 'warning[HN813]: 5 bytes of rank 0 were not written to standard output: No space left on device'
 closed_pipe --local 1 echo said
 exits 'a closed pipe: output of a rank' 141
 
 hn --json --local 1 true
 exits 'what can be written is no error' 0
+
+# A file on a full file system is named.
+mkdir small
+if mount -t tmpfs -o size=4k none small 2>/dev/null; then
+    head -c 4096 /dev/zero >small/filler
+    file=$PWD/small/out
+    on_full_file() { # ARGUMENT...
+        RC=0
+        timeout -k 5 60 "$HNLAUNCH" "$@" >"$file" 2>"$ERR" || RC=$?
+    }
+    on_full_file plan --local 2 true
+    exits 'a file on a full file system: a plan' 73
+    is 'the message names the file' "$(cat "$ERR")" "error[HN905]: cannot write to standard output ($file): No space left on device"
+    on_full_file --local 1 echo said
+    exits 'a file on a full file system: output of a rank' 73
+    has 'the warning names the file' "$ERR" "warning[HN813]: 5 bytes of rank 0 were not written to standard output ($file): No space left on device"
+    on_full_file --local 1 sh -c 'echo said; exec sleep 60'
+    exits 'a file on a full file system: the job is stopped' 73
+    verdict_has 'the last line names the file' ": cannot write to stdout ($file): No space left on device"
+    umount small
+else
+    skip 'a file on a full file system is named' 'needs a mount of a tmpfs'
+fi
 
 # What is longer than 4 KiB is cut: the events of 60 ranks.
 RC=0

@@ -156,14 +156,15 @@ int verdict_nothing_because(struct launch *l, int id, int code, const struct err
 
 int verdict_close_stdout(struct launch *l, int code)
 {
-        int error = say_close_stdout();
+        CLEANUP(free_textp) char *name = NULL;
+        int error = say_close_stdout(&name);
         struct error err;
 
         if (!error || code)
                 return code;
         if (error == EPIPE)
                 return EX_SIGNAL + SIGPIPE;
-        err_set(&err, error, "cannot write to standard output: %s", strerror(error));
+        err_set(&err, error, "cannot write to %s: %s", name, strerror(error));
         if (!*l->end.verdict)
                 return verdict_nothing_because(l, HN_STDOUT_UNWRITTEN, EX_CANTCREAT, &err);
         say_last_line(EX_CANTCREAT, "%s", err.text); /* only close() reported the error */
@@ -285,27 +286,33 @@ static int check_lost_output(struct launch *l, int code)
         return code ? code : fail_records(l, "log folder");
 }
 
-/* Returns the errno of stdout or stderr, and its name in @ret_stream (may be NULL); 0 = none. */
-static int find_stream_error(const struct launch *l, const char **ret_stream)
+/* Returns the errno of stdout or stderr, and its name in *@ret_stream, malloc'ed; 0 = none. */
+static int find_stream_error(const struct launch *l, char **ret_stream)
 {
         int error = l->run.detached ? 0 : say_stdout_error();
+        bool is_stdout;
 
         error = error ? error : job_stream_error(l->run.job, MSG_STDOUT);
-        if (ret_stream)
-                *ret_stream = error ? "output" : "error";
-        return error ? error : job_stream_error(l->run.job, MSG_STDERR);
+        is_stdout = error != 0;
+        error = error ? error : job_stream_error(l->run.job, MSG_STDERR);
+        *ret_stream = !error      ? NULL
+                      : is_stdout ? say_name_stream("standard output", STDOUT_FILENO)
+                                  : say_name_stream("standard error", STDERR_FILENO);
+        return error;
 }
 
 /* Tells where to find unwritten output, which decides the exit code only if @code is 0. */
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
         const char *dir = run_dir_path(l->run.dir);
-        int error = find_stream_error(l, NULL);
+        CLEANUP(free_textp) char *stream = NULL;
+        int error = find_stream_error(l, &stream);
         struct diag *di;
 
         if (!u->bytes || error == EPIPE)
                 return code;
-        di = diag_warn(&l->diags, HN_UNWRITTEN, "%s: %s", u->text,
+        di = diag_warn(&l->diags, HN_UNWRITTEN, "%s%s%s: %s", u->text, error ? " to " : "",
+                       error ? stream : "",
                        error ? strerror(error) : "hnlaunch was told to end before they were read");
         if (dir)
                 diag_help(di, "the files of the ranks in %s have them", dir);
@@ -345,14 +352,14 @@ static void warn_of_steps(struct launch *l)
 
 static int check_streams(struct launch *l, int code)
 {
-        const char *stream;
+        CLEANUP(free_textp) char *stream = NULL;
         int error = find_stream_error(l, &stream);
 
         if (!error || code)
                 return code;
         /* A closed pipe counts as death by SIGPIPE. */
         code = error == EPIPE ? EX_SIGNAL + SIGPIPE : EX_CANTCREAT;
-        verdict_write(l, code, "%s exited 0, but standard %s could not be written: %s",
+        verdict_write(l, code, "%s exited 0, but %s could not be written: %s",
                       is_rank0s_success(l) ? "rank 0" : "all ranks", stream, strerror(error));
         return code;
 }

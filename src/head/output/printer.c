@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "head/output/say.h"
 #include "head/term/columns.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
@@ -102,9 +103,11 @@ static void on_terminal_broken(void *ctx, struct sink *s, int error)
 {
         struct printer *o = ctx;
         uint8_t stream = s == o->terminals[MSG_STDOUT]->sink ? MSG_STDOUT : MSG_STDERR;
+        int fd = o->opt.fd[stream];
+        CLEANUP(free_textp)
+        char *name = say_name_stream(fd == STDOUT_FILENO ? "stdout" : "stderr", fd);
 
-        o->ops.broken(o->ctx, stream, o->opt.fd[stream] == STDOUT_FILENO ? "stdout" : "stderr",
-                      error);
+        o->ops.broken(o->ctx, stream, name, error);
 }
 
 static void on_file_broken(void *ctx, struct sink *s, int error)

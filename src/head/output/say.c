@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <termios.h>
 #include <unistd.h>
@@ -50,11 +51,27 @@ int say_stdout_error(void)
         return own.stdout_error;
 }
 
-int say_close_stdout(void)
+int say_close_stdout(char **ret_name)
 {
         int error = say_stdout_error();
 
-        return close(STDOUT_FILENO) < 0 && !error ? errno : error;
+        *ret_name = error ? say_name_stream("standard output", STDOUT_FILENO) : NULL;
+        if (close(STDOUT_FILENO) < 0 && !error) {
+                error = errno;
+                *ret_name = xstrdup("standard output");
+        }
+        return error;
+}
+
+char *say_name_stream(const char *name, int fd)
+{
+        char link[64], path[4096];
+        struct stat s;
+        ssize_t n;
+
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? readlink(link, path, sizeof(path)) : -1;
+        return n > 0 ? xasprintf("%s (%.*s)", name, (int)n, path) : xstrdup(name);
 }
 
 bool say_has_color(const struct options *o)

@@ -31,8 +31,11 @@ void say_diags(const struct diags *d, bool color);
 void say_to_stdout(const char *line);
 /* Flushes stdout. Returns the errno of the first failed write to stdout, 0 = none failed. */
 int say_stdout_error(void);
-/* Closes stdout. Returns the same, or the errno of close(). */
-int say_close_stdout(void);
+/* Closes stdout. Returns the same, or the errno of close(); with an error *@ret_name is the name of
+ * stdout as of say_name_stream(). */
+int say_close_stdout(char **ret_name);
+/* Returns @name, if @fd is a file with its path: "standard output (/data/out.log)", malloc'ed. */
+char *say_name_stream(const char *name, int fd);
 /* Whether messages on stderr have colour. */
 bool say_has_color(const struct options *o);
 /* From now on a write of a text takes a second at most; what is not written then is lost. */
