@@ -75,6 +75,41 @@ screen 80
 ok 'another rank has failed' grep -aq 'rank 1 on localhost exited with code 3' screen
 is 'no bar is left of the others' "$(count 'steps of rank')" 0
 
+# The last states stand in the order of the ranks, whichever rank ends first. What a rank says behind its bar is below it.
+cat >ends.py <<'EOF2'
+import os, sys, time
+rank = os.environ["RANK"]
+while not os.path.exists("end." + rank):
+    sys.stderr.write("\r%s%% of rank %s" % (10 + len(os.listdir(".")), rank))
+    sys.stderr.flush()
+    time.sleep(0.1)
+sys.stderr.write("\r100%% of rank %s\n" % rank)
+sys.stderr.flush()
+while not os.path.exists("say." + rank):
+    time.sleep(0.05)
+sys.stderr.write("rank %s is done\n" % rank)
+EOF2
+drawn() { [[ $(grep -aoE "[0-9]+% of rank $1" tty | tail -n 1) == 100%* ]]; }
+rm -f tty
+on_terminal 80 '--local 4 python3 ends.py' &
+for i in 0 1 2 3; do ok "bars that end: rank $i draws" wait_for grep -aq "% of rank $i" tty; done
+for i in 3 0; do
+    : >"end.$i"
+    ok "bars that end: that of rank $i stands" wait_for drawn "$i"
+done
+: >say.0
+ok 'a rank speaks behind its bar' wait_for grep -aq 'rank 0 is done' tty
+for i in 2 1; do : >"end.$i"; done
+: >say.1
+ok 'the last bar has ended' wait_for grep -aq 'rank 1 is done' tty
+: >say.2
+: >say.3
+wait $!
+screen 80
+is 'the ends are in the order of the ranks' "$(grep -aoE '^[1-3] ! 100% of rank [0-9]' screen | xargs)" '1 ! 100% of rank 1 2 ! 100% of rank 2 3 ! 100% of rank 3'
+is 'but not one behind which its rank has spoken' "$(grep -anoE '^0 ! .*' screen | head -n 2 | sed 's/.*! //' | xargs)" '100% of rank 0 rank 0 is done'
+is 'each stands once' "$(count '100% of rank')" 4
+
 # More than there are rows.
 rm -f end tty
 on_terminal 80 '--local 12 --oversubscribe python3 bar.py' &

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The first lines of a run and the bars of twelve ranks on terminals of 40, 80, 120 and 200 columns are what tests/launch/screens/ has, but for
+# The first lines of a run, the bars of twelve ranks and their ends on terminals of 40, 80, 120 and 200 columns are what tests/launch/screens/ has, but for
 # times and names of runs: at most eight rows of bars at the bottom, and output above these.
 # DRAW=1 draws those files anew.
 # shellcheck source=tests/lib/tap.sh
@@ -54,6 +54,7 @@ for columns in 40 80 120 200; do
     compare bars "$columns"
     touch "$columns/end"
     ok "$columns columns: the end" wait_for shown "$columns" 'finished: 12 ranks'
+    compare ends "$columns"
 done
 nothing_left 'nothing is left'
 done_testing

@@ -120,7 +120,7 @@ static void on_file_broken(void *ctx, struct sink *s, int error)
 
 /* --- the terminal: whole lines, and an owner of an unfinished line --- */
 
-static void queue_stream(struct printer_stream *st)
+void printer_queue(struct printer_stream *st)
 {
         struct terminal *t = st->o->terminals[st->number];
 
@@ -142,9 +142,10 @@ static void count_waiting(struct printer_stream *st)
 
         if (!n && st->waiting.cap > KEEP)
                 buf_finish(&st->waiting);
-        if (waits == st->counted)
+        printer_count_bar(st);
+        if (waits == st->counted.waiting)
                 return;
-        st->counted = waits;
+        st->counted.waiting = waits;
         st->o->n_waiting += waits ? 1 : -(size_t)1;
 }
 
@@ -211,15 +212,14 @@ static size_t ready_waiting(const struct printer_stream *st)
 
 static void restart_timer(struct printer *o);
 
-static void erase_live(struct terminal *t)
+void printer_erase_live(struct terminal *t)
 {
         if (*t->live)
                 sink_erase_lines(t->sink, printer_live_rows(t));
         *t->live = 0;
 }
 
-/* Ends the line left unfinished by the owner, if there is an owner. */
-static void break_owned_line(struct terminal *t)
+void printer_break_line(struct terminal *t)
 {
         struct printer_stream *st = t->owner;
 
@@ -246,9 +246,9 @@ static void show_bytes(struct printer_stream *st, const unsigned char *p, size_t
 
         if (!n)
                 return;
-        erase_live(t);
+        printer_erase_live(t);
         if (t->owner != st)
-                break_owned_line(t);
+                printer_break_line(t);
         write_bytes(st, p, n);
         st->line.drawn = st->line.mid_line &&
                          (st->line.drawn || (st->line.redraws && more && p[n] == '\r') ||
@@ -346,6 +346,22 @@ static struct printer_stream *take_next_stream(struct terminal *t)
         return st;
 }
 
+/* Shows the last state of a bar that has waited for those of other ranks. */
+static void show_bar_end(struct printer_stream *st)
+{
+        struct bar_end *e = STEAL(&st->end);
+        struct escapes now = *st->escapes;
+
+        *st->escapes = e->escapes;
+        show_next(st, buf_data(&e->line), buf_len(&e->line), 0);
+        *st->escapes = now;
+        if (st->o->terminals[st->number]->owner == st)
+                printer_break_line(st->o->terminals[st->number]);
+        st->o->bars.ended--;
+        buf_finish(&e->line);
+        free(e);
+}
+
 static void serve_terminal(struct terminal *t)
 {
         struct printer_stream *st;
@@ -353,13 +369,15 @@ static void serve_terminal(struct terminal *t)
 
         while ((st = take_next_stream(t))) {
                 n = ready_waiting(st);
+                if (st->end && (n || st->end->due))
+                        show_bar_end(st);
                 show_next(st, buf_data(&st->waiting), n, buf_len(&st->waiting) - n);
                 buf_consume(&st->waiting, n);
                 if (n)
                         st->wait.waited_ms = 0;
                 count_waiting(st);
                 if (st->ended && t->owner == st)
-                        break_owned_line(t);
+                        printer_break_line(t);
         }
 }
 
@@ -392,21 +410,20 @@ static void on_moment_passed(uv_timer_t *timer)
 {
         struct printer *o = timer->data;
 
-        o->timing = false;
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
                 struct terminal *t = o->terminals[s];
 
                 if (t->owner && t->owner->idle && others_wait(t))
-                        break_owned_line(t);
+                        printer_break_line(t);
                 for (int r = 0; r < o->n_ranks; r++) {
                         struct printer_stream *st = o->streams[s][r];
 
                         if (!st)
                                 continue;
-                        if (st->counted && (!line_holder(t) || t->owner == st)) {
+                        if (st->counted.waiting && (!line_holder(t) || t->owner == st)) {
                                 st->idle |= has_waited(st);
                                 if (st->idle)
-                                        queue_stream(st);
+                                        printer_queue(st);
                                 serve_terminal(t);
                         }
                         /* A stream is not idle while the terminal is slow. */
@@ -430,9 +447,9 @@ static void restart_timer(struct printer *o)
                         needed = true;
                         ms = PARTIAL_MS;
                 }
-        if (!needed || o->closing || (o->timing && uv_timer_get_due_in(&o->timer) <= ms))
+        if (!needed || o->closing ||
+            (uv_is_active((uv_handle_t *)&o->timer) && uv_timer_get_due_in(&o->timer) <= ms))
                 return;
-        o->timing = true;
         o->look_ms = ms;
         uv_timer_start(&o->timer, on_moment_passed, ms, 0);
 }
@@ -518,7 +535,7 @@ static void keep_newest(struct printer_stream *st, const void *data, size_t len)
 {
         size_t share = (size_t)WORDS_ALL / (size_t)st->o->n_ranks;
         size_t most = st->number != MSG_STDERR ? WORDS_OUT : MIN(MAX(share, WORDS), WORDS_MAX);
-        struct buf *w = &st->words;
+        struct buf *w = &st->newest.words;
 
         if (len > most) {
                 data = (const char *)data + len - most;
@@ -549,7 +566,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
                 st = open_printer_stream(o, rank, stream);
         keep_newest(st, data, len);
         if (len)
-                burst_add(&st->burst, clock_ns());
+                burst_add(&st->newest.burst, clock_ns());
         if (o->opt.record && len)
                 o->held |= !o->opt.record(o->opt.record_ctx, rank, stream, data, len);
         st->came += len;
@@ -571,17 +588,20 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         if (o->opt.timestamps)
                 st->line.us = clock_ns() / 1000;
         /* Bytes that may go out at once are not copied to waiting. */
-        if (!buf_len(&st->waiting) && (!line_holder(t) || t->owner == st)) {
+        if (!buf_len(&st->waiting) && !st->end && (!line_holder(t) || t->owner == st)) {
                 passed = ready_bytes(st, data, len);
                 show_next(st, data, passed, len - passed);
         }
         buf_append(&st->waiting, (const char *)data + passed, len - passed);
+        printer_keep_bar_end(st);
         passed = printer_skip_states(st);
         if (passed)
                 on_terminal_written(NULL, st, passed, 0);
         count_waiting(st);
+        if (!o->bars.drawn)
+                printer_release_bar_ends(o, st);
         if (ready_waiting(st) || (st->ended && t->owner == st))
-                queue_stream(st);
+                printer_queue(st);
         serve_terminal(t);
         restart_timer(o);
         restart_fold_timer(o);
@@ -596,54 +616,12 @@ void printer_tell(struct printer *o, const char *text, size_t len)
         if (t->owner)
                 t->owner->line.mid_line = t->owner->line.drawn = false;
         t->owner = NULL;
-        erase_live(t);
+        printer_erase_live(t);
         if (sink_is_mid_line(t->sink))
                 sink_put(t->sink, "\n", 1, NULL, 0);
         printer_note_rows(t, NULL, text, len, false);
         sink_put(t->sink, text, len, NULL, 0);
         serve_terminal(t);
-}
-
-/* Ends a line to which the states of a bar belong that stands in the block. */
-static void leave_line_of_bar(struct terminal *t)
-{
-        struct printer_stream *st = t->owner;
-
-        if (!st || !st->line.in_block ||
-            !printer_draws_states(buf_data(&st->waiting), buf_len(&st->waiting)))
-                return;
-        st->line.drawn = true;
-        break_owned_line(t);
-}
-
-void printer_draw_live(struct printer *o, const char *text, const char *bar)
-{
-        struct terminal *t = o->terminals[MSG_STDERR];
-        size_t columns = MAX(columns_of_terminal(o->opt.fd[MSG_STDERR]), (size_t)1) - 1, rows, most;
-        CLEANUP(buf_finish) struct buf block = BUF_INIT;
-        const char *last = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
-        CLEANUP(free_textp) char *line = NULL;
-        bool full;
-
-        if (!t->is_tty || !o->opt.erase || o->flushing || t->first || sink_pending(t->sink))
-                return;
-        leave_line_of_bar(t);
-        if (t->owner || (!*t->live && sink_is_mid_line(t->sink)))
-                return;
-        erase_live(t);
-        most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
-        rows = most > 3 ? printer_add_bars(o, columns, most, 1 + (last > text), &block) : 0;
-        full = rows && rows == most; /* without the line */
-        line = xasprintf("%s%s", full ? "" : last, bar && !rows ? bar : "");
-        if (full)
-                buf_truncate(&block, buf_len(&block) - 1);
-        if (last > text) {
-                buf_append(&block, text, columns_fitting(text, (size_t)(last - text) - 1, columns));
-                buf_append(&block, "\n", 1);
-        }
-        buf_append(&block, line, columns_fitting(line, strlen(line), columns));
-        sink_put(t->sink, buf_data(&block), buf_len(&block), NULL, 0);
-        printer_note_live(t, &block);
 }
 
 void printer_release(struct printer *o)
@@ -665,32 +643,15 @@ bool printer_is_mid_line(const struct printer *o)
 void printer_flush(struct printer *o)
 {
         o->flushing = true;
+        printer_release_bar_ends(o, NULL);
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks; r++)
                         printer_put(o, r, (uint8_t)s, "", 0);
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
                 if (o->terminals[s]->fold)
                         line_fold_end_all(o->terminals[s]->fold);
-                erase_live(o->terminals[s]);
+                printer_erase_live(o->terminals[s]);
         }
-}
-
-char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
-{
-        const struct printer_stream *st = o->streams[stream][rank];
-        size_t n = st ? buf_len(&st->words) : 0;
-        char *text = xcalloc(n + 1, 1);
-
-        if (n)
-                memcpy(text, buf_data(&st->words), n);
-        return text;
-}
-
-struct burst printer_last_burst(const struct printer *o, int rank, uint8_t stream)
-{
-        const struct printer_stream *st = o->streams[stream][rank];
-
-        return st ? st->burst : (struct burst){ 0 };
 }
 
 /* --- life cycle --- */
@@ -778,7 +739,10 @@ void printer_destroy(struct printer *o)
                         if (!st)
                                 continue;
                         buf_finish(&st->waiting);
-                        buf_finish(&st->words);
+                        if (st->end)
+                                buf_finish(&st->end->line);
+                        free(st->end);
+                        buf_finish(&st->newest.words);
                         free(st->escapes);
                         redraw_rows_finish(&st->line.rows);
                         free(st->line.prefix);

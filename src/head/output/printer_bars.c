@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bars: the rows above the live line, with the newest state of each line that a rank draws again
- * and again. Such a state stays in printer_stream.waiting until its line ends. How far a bar is,
- * its first number with a percent sign says.
+ * and again. Such a state stays in printer_stream.waiting until its line ends, and the line then in
+ * printer_stream.end until the bars of all ranks have ended, more lines of the rank come, or the
+ * output ends. How far a bar is, its first number with a percent sign says.
  *
  * Echo: what the terminal itself shows of the keys of its user.
  */
@@ -18,7 +19,8 @@
 
 struct drawn_bar {
         const struct printer_stream *st;
-        const unsigned char *state;
+        const struct escapes *escapes; /* before @begin */
+        const unsigned char *begin, *state;
         size_t len;
         int percent; /* -1 = unknown */
 };
@@ -38,7 +40,7 @@ size_t printer_skip_states(struct printer_stream *st)
 
         if (!st->line.redraws || !len || memchr(p, '\n', len))
                 return 0;
-        if (st->ended && st->o->drops_bars && st->line.in_block && printer_draws_states(p, len)) {
+        if (st->ended && st->o->bars.dropped && st->line.in_block && printer_draws_states(p, len)) {
                 buf_finish(&st->waiting);
                 return len;
         }
@@ -50,7 +52,8 @@ size_t printer_skip_states(struct printer_stream *st)
 
 void printer_drop_bars(struct printer *o)
 {
-        o->drops_bars = true;
+        o->bars.dropped = true;
+        printer_release_bar_ends(o, NULL);
 }
 
 const void *printer_join_rows(struct printer_stream *st, const void *data, size_t *len,
@@ -79,18 +82,76 @@ static int read_percent(const unsigned char *p, size_t n)
         return *digits ? (int)strtod(digits, NULL) : -1;
 }
 
-/* False: the stream draws none now. */
-static bool find_bar(const struct printer_stream *st, struct drawn_bar *ret)
+static bool read_bar(const struct printer_stream *st, const struct escapes *escapes,
+                     const struct buf *from, struct drawn_bar *ret)
 {
-        const unsigned char *p = st ? buf_data(&st->waiting) : NULL;
-        size_t n = st ? buf_len(&st->waiting) : 0, from;
+        const unsigned char *p = buf_data(from);
+        size_t n = buf_len(from), at;
 
+        n -= n && p[n - 1] == '\n' && st->end && from == &st->end->line;
         if (!n || !st->line.in_block || !printer_draws_states(p, n))
                 return false;
-        from = (size_t)(redraw_last(p, n) + 1);
-        *ret = (struct drawn_bar){ .st = st, .state = p + from, .len = redraw_body(p, n) - from };
+        at = (size_t)(redraw_last(p, n) + 1);
+        *ret = (struct drawn_bar){ .st = st,
+                                   .escapes = escapes,
+                                   .begin = p,
+                                   .state = p + at,
+                                   .len = redraw_body(p, n) - at };
         ret->percent = read_percent(ret->state, ret->len);
         return !redraw_is_blank(ret->state, ret->len);
+}
+
+/* Finds the bar that the stream draws, else the end of its last. False: there is none. */
+static bool find_bar(const struct printer_stream *st, struct drawn_bar *ret)
+{
+        return st && (read_bar(st, st->escapes, &st->waiting, ret) ||
+                      (st->end && read_bar(st, &st->end->escapes, &st->end->line, ret)));
+}
+
+void printer_count_bar(struct printer_stream *st)
+{
+        struct drawn_bar bar;
+        bool drawn = !st->ended && !st->end && read_bar(st, st->escapes, &st->waiting, &bar);
+
+        if (drawn == st->counted.bar)
+                return;
+        st->counted.bar = drawn;
+        st->o->bars.drawn += drawn ? 1 : -(size_t)1;
+}
+
+void printer_keep_bar_end(struct printer_stream *st)
+{
+        CLEANUP(buf_finish) struct buf unseen = BUF_INIT;
+        const unsigned char *p = buf_data(&st->waiting);
+        size_t n = st->counted.bar ? buf_len(&st->waiting) : 0;
+        const unsigned char *nl = n ? memchr(p, '\n', n) : NULL;
+        size_t len = nl ? (size_t)(nl + 1 - p) : st->ended ? n : 0;
+
+        if (!len || st->line.mid_line || st->o->flushing || st->o->bars.dropped)
+                return;
+        if ((len < n && !printer_draws_states(p + len, n - len)) ||
+            (st->o->bars.drawn == 1 && !st->o->bars.ended))
+                return;
+        st->end = xcalloc(1, sizeof(*st->end));
+        st->end->escapes = *st->escapes;
+        buf_append(&st->end->line, p, len);
+        escapes_filter(st->escapes, &unseen, p, len, false);
+        buf_consume(&st->waiting, len);
+        st->o->bars.ended++;
+}
+
+void printer_release_bar_ends(struct printer *o, struct printer_stream *last)
+{
+        for (int r = 0; r < o->n_ranks && o->bars.ended; r++)
+                for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                        struct printer_stream *st = o->streams[s][r];
+
+                        if (!st || (!st->end && st != last))
+                                continue;
+                        if (st->end)
+                                st->end->due = true;
+                        printer_queue(st);
+                }
 }
 
 /* The furthest behind first; those of unknown progress last, by rank. */
@@ -115,12 +176,11 @@ static int compare_bar_ranks(const void *a, const void *b)
 static void add_bar_row(const struct drawn_bar *bar, size_t columns, struct buf *to)
 {
         CLEANUP(buf_finish) struct buf row = BUF_INIT, unseen = BUF_INIT;
-        const unsigned char *begin = buf_data(&bar->st->waiting);
         CLEANUP(free_textp) char *text = NULL;
-        struct escapes e = *bar->st->escapes;
+        struct escapes e = *bar->escapes;
         size_t n;
 
-        escapes_filter(&e, &unseen, begin, (size_t)(bar->state - begin), false);
+        escapes_filter(&e, &unseen, bar->begin, (size_t)(bar->state - bar->begin), false);
         escapes_pause(&e, &unseen);
         buf_append(&row, bar->st->line.prefix, bar->st->line.prefix_len);
         escapes_filter(&e, &row, bar->state, bar->len, false);
@@ -175,6 +235,48 @@ size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, si
         }
         free(v);
         return MIN(n, most);
+}
+
+/* Ends a line to which the states of a bar belong that stands in the block. */
+static void leave_line_of_bar(struct terminal *t)
+{
+        struct printer_stream *st = t->owner;
+
+        if (!st || !st->line.in_block ||
+            !printer_draws_states(buf_data(&st->waiting), buf_len(&st->waiting)))
+                return;
+        st->line.drawn = true;
+        printer_break_line(t);
+}
+
+void printer_draw_live(struct printer *o, const char *text, const char *bar)
+{
+        struct terminal *t = o->terminals[MSG_STDERR];
+        size_t columns = MAX(columns_of_terminal(o->opt.fd[MSG_STDERR]), (size_t)1) - 1, rows, most;
+        CLEANUP(buf_finish) struct buf block = BUF_INIT;
+        const char *last = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
+        CLEANUP(free_textp) char *line = NULL;
+        bool full;
+
+        if (!t->is_tty || !o->opt.erase || o->flushing || t->first || sink_pending(t->sink))
+                return;
+        leave_line_of_bar(t);
+        if (t->owner || (!*t->live && sink_is_mid_line(t->sink)))
+                return;
+        printer_erase_live(t);
+        most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
+        rows = most > 3 ? printer_add_bars(o, columns, most, 1 + (last > text), &block) : 0;
+        full = rows && rows == most; /* without the line */
+        line = xasprintf("%s%s", full ? "" : last, bar && !rows ? bar : "");
+        if (full)
+                buf_truncate(&block, buf_len(&block) - 1);
+        if (last > text) {
+                buf_append(&block, text, columns_fitting(text, (size_t)(last - text) - 1, columns));
+                buf_append(&block, "\n", 1);
+        }
+        buf_append(&block, line, columns_fitting(line, strlen(line), columns));
+        sink_put(t->sink, buf_data(&block), buf_len(&block), NULL, 0);
+        printer_note_live(t, &block);
 }
 
 void printer_note_live(struct terminal *t, const struct buf *block)

@@ -21,18 +21,31 @@ struct printer_wait {
         unsigned quiet_ms, waited_ms;
 };
 
+/* The last state of a bar, which is shown when the bars of all ranks have ended, in the order of
+ * the ranks. Came before the bytes in printer_stream.waiting. */
+struct bar_end {
+        struct buf line;
+        struct escapes escapes; /* of the stream before the line */
+        bool due;               /* to be shown now */
+};
+
 struct printer_stream {
         struct printer *o;
         int rank;
         uint8_t number;
         struct buf waiting;       /* received, not yet put to the terminal */
         struct printer_wait wait; /* of these */
-        struct buf words;         /* the newest bytes */
-        struct burst burst;       /* of these bytes */
-        struct escapes *escapes;  /* NULL = escape sequences are not filtered */
+        struct {
+                struct buf words;   /* the newest bytes */
+                struct burst burst; /* of these bytes */
+        } newest;
+        struct bar_end *end;     /* NULL = none waits */
+        struct escapes *escapes; /* NULL = escape sequences are not filtered */
         struct stream_line line;
         bool ended, queued, idle;
-        bool counted;                /* in n_waiting */
+        struct {
+                bool waiting, bar;
+        } counted;                   /* in printer.n_waiting, in printer.bars.drawn */
         uint64_t came, shown, filed; /* bytes received, written to terminal, to the file */
         uint64_t credited;
         uint64_t dropped; /* of shown */
@@ -57,7 +70,12 @@ struct terminal {
 struct printer {
         uv_loop_t *loop;
         uv_timer_t timer, fold_timer;
-        bool timing, closing, flushing, held, drops_bars;
+        bool closing, flushing, held;
+        struct {
+                bool dropped; /* printer_drop_bars() */
+                size_t drawn; /* streams with a bar that has not ended */
+                size_t ended; /* streams with a bar_end */
+        } bars;
         unsigned look_ms; /* of the timer */
         struct printer_options opt;
         struct printer_ops ops;
@@ -83,6 +101,18 @@ size_t printer_skip_states(struct printer_stream *st);
  * or those in @joined; see redraw_join_rows(). */
 const void *printer_join_rows(struct printer_stream *st, const void *data, size_t *len,
                               struct buf *joined);
+/* Keeps the line with the last state of a bar in .end, while other ranks draw theirs. */
+void printer_keep_bar_end(struct printer_stream *st);
+/* Counts the stream among those that draw a bar, or not. */
+void printer_count_bar(struct printer_stream *st);
+/* Has the ends of bars shown, in the order of the ranks, and in it what is ready of @last (NULL =
+ * none). */
+void printer_release_bar_ends(struct printer *o, struct printer_stream *last);
+/* Has the bytes of the stream shown that are ready, after those of the streams before. */
+void printer_queue(struct printer_stream *st);
+void printer_erase_live(struct terminal *t);
+/* Ends the line left unfinished by the owner, if there is an owner. */
+void printer_break_line(struct terminal *t);
 /* Notes of which stream (NULL = of no rank) the rows are that @text begins on a terminal, whose
  * cursor was within a row (@mid_line) or not. */
 void printer_note_rows(struct terminal *t, const struct printer_stream *st, const void *text,

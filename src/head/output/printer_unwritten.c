@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What others ask the printer: which bytes of ranks are on their way, were lost, or stand on the
+ * screen, and the newest words of a rank. "Missing" follows from the counts of a stream: those that
+ * came, less those that were shown or filed.
+ */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +104,24 @@ size_t printer_lost(const struct printer *o)
                 for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
                         n += count_missing(o->streams[s][r]);
         return n;
+}
+
+char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
+{
+        const struct printer_stream *st = o->streams[stream][rank];
+        size_t n = st ? buf_len(&st->newest.words) : 0;
+        char *text = xcalloc(n + 1, 1);
+
+        if (n)
+                memcpy(text, buf_data(&st->newest.words), n);
+        return text;
+}
+
+struct burst printer_last_burst(const struct printer *o, int rank, uint8_t stream)
+{
+        const struct printer_stream *st = o->streams[stream][rank];
+
+        return st ? st->newest.burst : (struct burst){ 0 };
 }
 
 enum { OTHER_ROWS = 20 }; /* among and below the rows of a rank that still stand on the screen */
