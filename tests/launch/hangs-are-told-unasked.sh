@@ -33,6 +33,31 @@ finish
 exits 'a hang that ends by itself is no failure' 0
 is 'each was told once' "$(grep -c HN811 "$ERR")" 2
 
+# A rank that lives on behind its exception keeps the others waiting.
+cat >raised.py <<'END'
+import time
+import traceback
+import hnlaunch as hn
+
+hn.init()
+if hn.rank() == 1:
+    try:
+        raise ValueError("shard 7 is empty")
+    except ValueError:
+        traceback.print_exc()
+    time.sleep(1000)
+hn.barrier()
+END
+LD_LIBRARY_PATH=$PLAIN start --local 3 --hang-after 2s --label none python3 raised.py
+ok 'a hang behind an exception is told' wait_for count_is 'warning.HN811.: the ranks hang: ranks 0,2 wait in ' 1
+told='note: rank 1 on localhost has not ended after ValueError: shard 7 is empty'
+ok 'with the exception' wait_for grep -qF "$told" "$ERR"
+"$HNLAUNCH" why >asked 2>&1
+has 'why tells it, too' asked "$told"
+kill -INT "$PID"
+finish
+exits 'the hang behind an exception: Ctrl-C' 130
+
 # --- --on-hang ------------------------------------------------------------------------------------
 
 hn --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2

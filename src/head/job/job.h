@@ -255,6 +255,10 @@ int64_t job_hang_ms(const struct job *j);
 /* Returns the text of job_blame() while a hang that was found stands, lent, with its rank; NULL =
  * none. */
 const char *job_hang_cause(const struct job *j, int *ret_rank);
+/* Finds the rank that has told why it fails at the end of its output, and has not ended; of several
+ * the first. Writes "rank 1 on gpu001 has not ended after ValueError: ..." and returns the rank; -1
+ * = none. */
+int job_find_told(struct job *j, char *to, size_t size);
 void job_end_look(struct job *j); /* stops the ranks, after the look of config.why.last() */
 size_t job_silent_nodes(const struct job *j);
 const char *job_doing(const struct job *j); /* "connecting", "running", "stopping", "ending" */

@@ -416,21 +416,28 @@ static char *read_final_words(void *ctx, int rank, struct burst *ret)
         return words;
 }
 
-/* Blames the rank that has told why it fails and has not ended. False: there is none. */
-static bool blame_told_rank(struct job *j, struct cause *c)
+int job_find_told(struct job *j, char *to, size_t size)
 {
         const struct plan *plan = j->attempt.plan;
         struct cause told;
-        char text[640];
-        int node;
 
         if (!j->attempt.printer || !outcome_find_told(&j->attempt.outcome, plan->world_size,
                                                       read_final_words, &j->attempt, &told))
+                return -1;
+        snprintf(to, size, "rank %d on %.100s has not ended after %.390s", told.rank,
+                 j->config.hosts->v[plan->ranks[told.rank].node].name, told.text);
+        return told.rank;
+}
+
+/* Blames the rank that has told why it fails and has not ended. False: there is none. */
+static bool blame_told_rank(struct job *j, struct cause *c)
+{
+        char text[640];
+        int rank = job_find_told(j, text, sizeof(text));
+
+        if (rank < 0)
                 return false;
-        node = plan->ranks[told.rank].node;
-        snprintf(text, sizeof(text), "rank %d on %.100s has not ended after %.390s", told.rank,
-                 j->config.hosts->v[node].name, told.text);
-        cause_blame(c, told.rank, node, text);
+        cause_blame(c, rank, j->attempt.plan->ranks[rank].node, text);
         return true;
 }
 

@@ -143,6 +143,15 @@ static void note_ends(struct look *w)
         }
 }
 
+/* Notes the failure that a living rank has told: it may be why the others wait. */
+static void note_told(struct look *w, struct why_finding *f)
+{
+        char text[640];
+
+        if (job_find_told(w->r->job, text, sizeof(text)) >= 0)
+                strv_push(&f->notes, text);
+}
+
 static void answer_why(struct look *w, bool last)
 {
         struct why_finding f;
@@ -154,6 +163,7 @@ static void answer_why(struct look *w, bool last)
         if (last) {
                 look_ras_use(&w->ras, w->ranks, w->n, &f);
                 dumps = look_flight_use(&w->flight, &f);
+                note_told(w, &f);
         }
         if (!last && f.kind == WHY_NO_HANG) { /* stacks may tell another story */
                 why_finding_finish(&f);
