@@ -8,6 +8,7 @@
 #include "agent/endpoint/endpoint_tcp.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -25,7 +26,6 @@
 #include "base/memory.h"
 
 enum {
-        BACKLOG = 4096,   /* if the kernel does not tell its own limit */
         KEEPALIVE_S = 60, /* of silence, then every ten seconds */
         SWEEPS_MAX = 256, /* deletions under way */
 };
@@ -191,18 +191,8 @@ uint32_t endpoint_tcp_port(const struct endpoint_tcp *e)
 
 /* --- listening -------------------------------------------------------------------------------- */
 
-static int get_backlog(void)
-{
-        char *text = NULL;
-        int most = 0;
-
-        if (fd_read_file("/proc/sys/net/core/somaxconn", 64, &text, NULL) == 0)
-                most = atoi(text);
-        free(text);
-        return most > 0 ? most : BACKLOG;
-}
-
-/* Takes @fd, bound. Connections inherit the options of the listener, which saves calls for each. */
+/* Takes @fd, bound. Connections inherit the options of the listener, which saves calls for each.
+ * The kernel cuts the backlog to its own limit. */
 static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
 {
         static const int on = 1, idle = KEEPALIVE_S, interval = 10, probes = 6;
@@ -221,7 +211,7 @@ static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
         r = uv_tcp_open(l, fd);
         if (r < 0)
                 fd_close(fd);
-        return r < 0 ? r : uv_listen((uv_stream_t *)l, get_backlog(), on_connection);
+        return r < 0 ? r : uv_listen((uv_stream_t *)l, INT_MAX, on_connection);
 }
 
 /* Listens on 127.0.0.1, on another port when the wanted port is taken, and on ::1 with the same
