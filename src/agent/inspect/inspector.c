@@ -38,6 +38,8 @@ enum {
         RUNS_MAX = 4, /* tools at once */
         TOOL_MS = 10000,
         CPU_MS = 1000,
+        CPU_LOOKS = 4, /* in that time */
+        PART_NS = CPU_MS / CPU_LOOKS * 1000000,
         WANTED_PERMILLE = 500, /* of a core, got or waited for: a rank computes ... */
         BUSY_PERMILLE = 100,   /* ... and is told to use so much at least: BUSY of why */
         STACKS_MAX = 64,       /* of a node in an order */
@@ -172,31 +174,64 @@ static struct delay session_delay(const struct rank_status_scan *s, pid_t worker
         return sum;
 }
 
-/* Thousandths of a processor that a rank waited for between two looks. An unfinished wait is in no
- * sum: a rank without a turn waited all the time. */
-static uint64_t permille_waited(const struct delay *before, const struct delay *after)
+/* The time for which a rank waited for a processor. */
+struct wait_sum {
+        struct delay last;
+        uint64_t waited_ns;
+        uint64_t open_ns; /* of these, of a wait that has not ended */
+};
+
+/* Adds the time since the last look, @part_ns ago. An unfinished wait is in no sum of the kernel: a
+ * rank without a turn waited all the time. */
+static void add_wait(struct wait_sum *w, const struct delay *now, uint64_t part_ns)
 {
-        if (before->runnable && after->runnable && before->turns == after->turns)
-                return 1000;
-        return (after->waited_ns - MIN(after->waited_ns, before->waited_ns)) / (CPU_MS * 1000);
+        uint64_t ended_ns = now->waited_ns - MIN(now->waited_ns, w->last.waited_ns);
+
+        if (w->last.runnable && now->runnable && w->last.turns == now->turns) {
+                w->waited_ns += part_ns;
+                w->open_ns += part_ns;
+        } else {
+                w->waited_ns += ended_ns - MIN(ended_ns, w->open_ns);
+                w->open_ns = 0;
+        }
+        w->last = *now;
 }
 
-/* Looks twice, CPU_MS apart, at all ranks together, and sends the differences. A rank that
+/* Looks at the ranks several times in CPU_MS, so that a wait counts which begins in this time and
+ * does not end. */
+static void watch_waits(const struct rank_status_scan *s, const struct inspector_rank *ranks,
+                        size_t n, struct wait_sum *waits)
+{
+        const int64_t begin = clock_ms();
+
+        for (int look = 1; look <= CPU_LOOKS && !terminated; look++) {
+                int64_t until = begin + look * CPU_MS / CPU_LOOKS;
+
+                while (!terminated && clock_ms() < until)
+                        poll(NULL, 0, (int)MAX(until - clock_ms(), INT64_C(1)));
+                for (size_t i = 0; i < n && look < CPU_LOOKS; i++) {
+                        struct delay now = session_delay(s, ranks[i].pid);
+
+                        add_wait(&waits[i], &now, PART_NS);
+                }
+        }
+}
+
+/* Looks at all ranks together, at last CPU_MS later, and sends the differences. A rank that
  * computes, or would if a processor were free, does not wait. */
 static void measure_ranks(const struct inspect_order *o, const struct inspector_rank *ranks,
                           size_t n, int to)
 {
         struct rank_status_scan before, after;
         uint64_t ticks, *bytes = xcalloc(n, sizeof(*bytes));
-        struct delay *delays = xcalloc(n, sizeof(*delays));
+        struct wait_sum *waits = xcalloc(n, sizeof(*waits));
 
         rank_status_scan(&before);
         for (size_t i = 0; i < n; i++) {
                 bytes[i] = session_bytes(&before, ranks[i].pid);
-                delays[i] = session_delay(&before, ranks[i].pid);
+                waits[i].last = session_delay(&before, ranks[i].pid);
         }
-        for (int64_t until = clock_ms() + CPU_MS; !terminated && clock_ms() < until;)
-                poll(NULL, 0, (int)MAX(until - clock_ms(), INT64_C(1)));
+        watch_waits(&before, ranks, n, waits);
         rank_status_scan(&after);
         ticks = MAX(after.now_ticks - before.now_ticks, UINT64_C(1));
         for (size_t i = 0; i < n && !terminated; i++) {
@@ -210,7 +245,9 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
                         m.cpu_permille = (uint32_t)(session_ticks(&before, &after, ranks[i].pid) *
                                                     1000 / ticks);
                         /* On a node without a free processor. */
-                        if (m.cpu_permille + permille_waited(&delays[i], &delay) >= WANTED_PERMILLE)
+                        add_wait(&waits[i], &delay, PART_NS);
+                        if (m.cpu_permille + waits[i].waited_ns / (CPU_MS * 1000) >=
+                            WANTED_PERMILLE)
                                 m.cpu_permille = MAX(m.cpu_permille, (uint32_t)BUSY_PERMILLE);
                         m.io_kib = (uint32_t)MIN((now - MIN(now, bytes[i])) >> 10,
                                                  (uint64_t)UINT32_MAX);
@@ -220,7 +257,7 @@ static void measure_ranks(const struct inspect_order *o, const struct inspector_
         rank_status_scan_finish(&before);
         rank_status_scan_finish(&after);
         free(bytes);
-        free(delays);
+        free(waits);
 }
 
 /* --- stacks ----------------------------------------------------------------------------------- */
