@@ -17,6 +17,7 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "head/model/plan_faults.h"
+#include "head/model/role_list.h"
 #include "head/term/diag.h"
 
 /* The capacity of a node, between the passes. */
@@ -535,12 +536,8 @@ const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAM
 {
         const struct plan_rank *r = p && rank >= 0 && rank < p->world_size ? &p->ranks[rank] : NULL;
 
-        if (r && r->role)
-                snprintf(to, PLAN_RANK_NAME_MAX, "role %.80s, rank %d", r->role,
-                         rank - p->worlds[r->world].first);
-        else
-                snprintf(to, PLAN_RANK_NAME_MAX, "rank %d", rank);
-        return to;
+        return r && r->role ? role_rank_name(r->role, rank - p->worlds[r->world].first, to)
+                            : role_rank_name(NULL, rank, to);
 }
 
 uint32_t plan_count_replicas(const struct plan *p, size_t world)

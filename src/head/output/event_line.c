@@ -150,10 +150,12 @@ static char *put_values(char *p, const struct event *e)
         return p;
 }
 
-char *event_line_make(struct event_clock *c, const char *run_id, const struct event *e)
+char *event_line_make(struct event_clock *c, const char *run_id, const struct role_list *roles,
+                      const struct event *e)
 {
+        const struct listed_role *entry = role_list_find(roles, e->rank);
         const char *name = event_name(e->kind);
-        struct quoted host, text, run;
+        struct quoted host, text, run, role;
         char *line, *p;
 
         if (e->kind == EVENT_NODE_PHASE || e->kind == EVENT_PUSH_PROGRESS ||
@@ -162,7 +164,8 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ev
         host = quote_text(e->host);
         text = quote_text(e->text);
         run = quote_text(e->kind == EVENT_RUN_START ? run_id : NULL);
-        line = p = xrealloc(NULL, FIXED_MAX + host.len + text.len + run.len, 1);
+        role = quote_text(entry ? entry->name : NULL);
+        line = p = xrealloc(NULL, FIXED_MAX + host.len + text.len + run.len + role.len, 1);
         p = PUT_LITERAL(p, "{\"v\":1");
         p = put_clock(c, p);
         p = put_number_member(p, "us", e->us);
@@ -180,6 +183,10 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ev
                 p = put_quoted(PUT_LITERAL(p, ",\"host\":"), &host);
         if (e->rank >= 0)
                 p = put_number_member(p, "rank", e->rank);
+        if (role.text) {
+                p = put_quoted(PUT_LITERAL(p, ",\"role\":"), &role);
+                p = put_number_member(p, "role_rank", role_list_number(entry, e->rank));
+        }
         p = put_values(p, e);
         if (text.text)
                 p = put_quoted(e->kind == EVENT_ROLE_READY ? PUT_LITERAL(p, ",\"role\":")
@@ -190,5 +197,6 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ev
         free(host.escaped);
         free(text.escaped);
         free(run.escaped);
+        free(role.escaped);
         return line;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "head/model/events.h"
+#include "head/model/role_list.h"
 
 /* Zeroed before the first line. */
 struct event_clock {
@@ -18,5 +19,6 @@ struct event_clock {
 };
 
 /* Returns the event with the wall clock of now as a line with its newline, malloc'ed; NULL: its
- * kind is for progress lines only. @run_id: for the start of a run. */
-char *event_line_make(struct event_clock *c, const char *run_id, const struct event *e);
+ * kind is for progress lines only. @run_id: for the start of a run. @roles: of the ranks. */
+char *event_line_make(struct event_clock *c, const char *run_id, const struct role_list *roles,
+                      const struct event *e);

@@ -44,6 +44,7 @@ struct run_dir {
         int fd;                         /* of the folder, -1 = none */
         bool to_stdout;
         struct event_clock clock;
+        struct role_list roles;    /* of the plan of run.json */
         struct recorder *recorder; /* NULL = none */
 };
 
@@ -127,7 +128,7 @@ static void shorten_sink(struct run_dir *r)
 static void on_event(void *ctx, const struct event *e)
 {
         struct run_dir *r = ctx;
-        CLEANUP(free_textp) char *line = event_line_make(&r->clock, r->run_id, e);
+        CLEANUP(free_textp) char *line = event_line_make(&r->clock, r->run_id, &r->roles, e);
 
         if (!line)
                 return;
@@ -337,6 +338,8 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
 {
         json_t *j, *nodes;
 
+        role_list_finish(&r->roles);
+        role_list_from_plan(&r->roles, plan);
         if (!r->path && !r->recorder)
                 return 0;
         nodes = json_array();
@@ -353,6 +356,8 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
         json_object_set_new(j, "world_size", json_integer(plan->world_size));
         json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
         json_object_set_new(j, "nodes", nodes);
+        if (r->roles.n)
+                json_object_set_new(j, "roles", role_list_json(&r->roles));
         json_object_set_new(
                 j, "label",
                 o->label == LABEL_AUTO
@@ -363,8 +368,8 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
 }
 
 /* @start_ns is the start of hnlaunch, on the clock of @c. */
-static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
-                                 const struct hosts *hosts, int64_t start_ns)
+static json_t *make_json_failure(const struct run_dir *r, const struct outcome *o,
+                                 const struct cause *c, const struct hosts *hosts, int64_t start_ns)
 {
         const struct rank_report *t = outcome_find_report(o, c->rank);
         json_t *j = json_object();
@@ -372,6 +377,7 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
 
         if (c->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(c->rank));
+        role_list_put(&r->roles, j, c->rank);
         if (c->node >= 0)
                 json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
         json_object_set_new(j, "us", json_integer((json_int_t)MAX(c->at_ns - start_ns, 0) / 1000));
@@ -441,8 +447,10 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         j = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o, s:I}", "v", 1, "run", r->run_id, "origin",
                       origin, "code", code, "hn", make_json_hn(hn), "verdict", json_text(verdict),
                       "us", (json_int_t)us);
-        if (c->kind != CAUSE_NONE && c->rank >= 0)
+        if (c->kind != CAUSE_NONE && c->rank >= 0) {
                 json_object_set_new(j, "rank", json_integer(c->rank));
+                role_list_put(&r->roles, j, c->rank);
+        }
         if (c->kind != CAUSE_NONE && c->node >= 0)
                 json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
         if (o->decided)
@@ -455,16 +463,18 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
                 first++;
         if (first < o->n_seen)
                 json_array_append_new(failures,
-                                      make_json_failure(o, &o->seen[first], hosts, start_ns));
+                                      make_json_failure(r, o, &o->seen[first], hosts, start_ns));
         for (size_t i = 0; i < o->n_seen && json_array_size(failures) < FAILURES_MAX; i++)
                 if (i != first)
-                        json_array_append_new(failures,
-                                              make_json_failure(o, &o->seen[i], hosts, start_ns));
+                        json_array_append_new(
+                                failures, make_json_failure(r, o, &o->seen[i], hosts, start_ns));
         json_object_set_new(j, "failures", failures);
         if (plan) {
                 json_object_set_new(j, "world_size", json_integer(plan->world_size));
                 json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
         }
+        if (plan && r->roles.n)
+                json_object_set_new(j, "roles", role_list_json(&r->roles));
         if (ranks)
                 put_last_step(j, ranks);
         if (attempts)
@@ -487,5 +497,6 @@ void run_dir_destroy(struct run_dir *r)
         free(r->dir);
         free(r->path);
         free(r->run_id);
+        role_list_finish(&r->roles);
         free(r);
 }

@@ -12,7 +12,7 @@
 static char *make_line(const struct event *e)
 {
         struct event_clock clock = { 0 };
-        char *line = event_line_make(&clock, "k3f9q", e), *us;
+        char *line = event_line_make(&clock, "k3f9q", NULL, e), *us;
         struct tm tm = { 0 };
 
         assert_non_null(line);
@@ -81,7 +81,7 @@ TEST(any_text_is_valid)
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
                 struct event e = { EVENT_STOP, .node = -1, .rank = -1, .text = texts[i] };
                 struct event_clock clock = { 0 };
-                CLEANUP(free_textp) char *line = event_line_make(&clock, "", &e);
+                CLEANUP(free_textp) char *line = event_line_make(&clock, "", NULL, &e);
                 json_t *j = json_loads(line, 0, NULL);
                 const char *text = json_string_value(json_object_get(j, "text"));
 
@@ -93,13 +93,33 @@ TEST(any_text_is_valid)
         }
 }
 
+TEST(ranks_have_their_role)
+{
+        struct listed_role entry = {
+                .name = (char *)"infer", .first = 4, .size = 2, .role_rank = 1
+        };
+        const struct role_list roles = { &entry, 1 };
+        struct event_clock clock = { 0 };
+
+        for (int rank = 3; rank < 6; rank++) {
+                struct event e = { EVENT_RANK_JOINED, .node = -1, .rank = rank };
+                CLEANUP(free_textp) char *line = event_line_make(&clock, "", &roles, &e);
+                const char *tail = strstr(line, "\"rank\":");
+
+                assert_string_equal(
+                        tail, rank == 3   ? "\"rank\":3}\n"
+                              : rank == 4 ? "\"rank\":4,\"role\":\"infer\",\"role_rank\":1}\n"
+                                          : "\"rank\":5,\"role\":\"infer\",\"role_rank\":2}\n");
+        }
+}
+
 TEST(steps_of_a_start_have_no_line)
 {
         struct event_clock clock = { 0 };
 
         for (int kind = 0; kind < EVENT_KINDS; kind++) {
                 struct event e = { (enum event_kind)kind, .node = -1, .rank = -1 };
-                CLEANUP(free_textp) char *line = event_line_make(&clock, "", &e);
+                CLEANUP(free_textp) char *line = event_line_make(&clock, "", NULL, &e);
                 bool none = kind == EVENT_NODE_PHASE || kind == EVENT_PUSH_PROGRESS ||
                             kind == EVENT_PUSH_HASHING;
 

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan has the ranks of a role in one world side by side, so a new entry begins where program or
+ * world differ from those of the rank before. The entry of a rank is found by halving.
+ */
+#include "head/model/role_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/printable.h"
+#include "head/core/json_text.h"
+
+static struct listed_role *add_role_entry(struct role_list *p)
+{
+        p->v = xrealloc(p->v, p->n + 1, sizeof(*p->v));
+        p->v[p->n] = (struct listed_role){ 0 };
+        return &p->v[p->n++];
+}
+
+/* Counts the earlier entries of the same program. */
+static int count_earlier(const struct role_list *p, const struct plan *plan, int program)
+{
+        int n = 0;
+
+        for (size_t i = 0; i < p->n; i++)
+                n += plan->ranks[p->v[i].first].program == program;
+        return n;
+}
+
+/* Counts the nodes with ranks of each entry. */
+static void count_entry_nodes(struct role_list *p, const struct plan *plan)
+{
+        int *last = xcalloc(plan->n_nodes, sizeof(*last)); /* number of the entry, from 1 */
+
+        for (size_t i = 0; i < p->n; i++)
+                for (int r = p->v[i].first; r < p->v[i].first + p->v[i].size; r++) {
+                        int *at = &last[plan->ranks[r].node];
+
+                        p->v[i].nodes += *at != (int)i + 1;
+                        *at = (int)i + 1;
+                }
+        free(last);
+}
+
+void role_list_from_plan(struct role_list *p, const struct plan *plan)
+{
+        *p = (struct role_list){ 0 };
+        for (int i = 0; i < plan->world_size; i++) {
+                const struct plan_rank *r = &plan->ranks[i], *before = i ? r - 1 : NULL;
+
+                if (!r->role)
+                        continue;
+                if (!p->n || before->program != r->program || before->world != r->world) {
+                        int replica = count_earlier(p, plan, r->program);
+
+                        *add_role_entry(p) = (struct listed_role){
+                                .name = xstrdup(r->role),
+                                .replica = replica,
+                                .world = r->world,
+                                .first = i,
+                                .role_rank = i - plan->worlds[r->world].first,
+                        };
+                }
+                p->v[p->n - 1].size++;
+        }
+        if (p->n)
+                count_entry_nodes(p, plan);
+}
+
+static int read_entry_number(const json_t *j, const char *name)
+{
+        json_int_t n = json_integer_value(json_object_get(j, name));
+
+        return n < 0 || n > PLAN_MAX_RANKS ? 0 : (int)n;
+}
+
+void role_list_load(struct role_list *p, const json_t *roles, int n_ranks)
+{
+        const json_t *j;
+        size_t i;
+
+        *p = (struct role_list){ 0 };
+        json_array_foreach(roles, i, j)
+        {
+                const char *name = json_string_value(json_object_get(j, "name"));
+                int first = read_entry_number(j, "first"), size = read_entry_number(j, "size");
+                int end = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].size : 0;
+
+                if (!name || first < end || size <= 0 || size > n_ranks - first)
+                        continue;
+                *add_role_entry(p) = (struct listed_role){
+                        .name = printable_text(name, PRINTABLE_QUOTE),
+                        .replica = read_entry_number(j, "replica"),
+                        .world = read_entry_number(j, "world"),
+                        .first = first,
+                        .size = size,
+                        .role_rank = read_entry_number(j, "role_rank"),
+                        .nodes = read_entry_number(j, "nodes"),
+                };
+        }
+}
+
+void role_list_fill_plan(const struct role_list *p, struct plan *plan)
+{
+        int rank = 0;
+
+        /* Ranks that no entry has would have no world: then the list is not of this plan. */
+        for (size_t i = 0; i < p->n && p->v[i].first == rank; i++)
+                rank += p->v[i].size;
+        plan->n_worlds = rank == plan->world_size ? (size_t)p->v[p->n - 1].world + 1 : 1;
+        plan->worlds = xcalloc(plan->n_worlds, sizeof(*plan->worlds));
+        for (size_t i = 0; rank == plan->world_size && i < p->n; i++)
+                for (int r = p->v[i].first; r < p->v[i].first + p->v[i].size; r++) {
+                        plan->ranks[r].role = p->v[i].name;
+                        plan->ranks[r].world = p->v[i].world;
+                }
+        plan_count_worlds(plan);
+}
+
+void role_list_finish(struct role_list *p)
+{
+        for (size_t i = 0; i < p->n; i++)
+                free(p->v[i].name);
+        free(p->v);
+        *p = (struct role_list){ 0 };
+}
+
+const struct listed_role *role_list_find(const struct role_list *p, int rank)
+{
+        size_t from = 0, until = p ? p->n : 0;
+
+        while (from < until) {
+                size_t middle = from + (until - from) / 2;
+                const struct listed_role *entry = &p->v[middle];
+
+                if (rank < entry->first)
+                        until = middle;
+                else if (rank - entry->first >= entry->size)
+                        from = middle + 1;
+                else
+                        return entry;
+        }
+        return NULL;
+}
+
+int role_list_number(const struct listed_role *entry, int rank)
+{
+        return rank - entry->first + entry->role_rank;
+}
+
+const char *role_rank_name(const char *role, int number, char to[PLAN_RANK_NAME_MAX])
+{
+        if (role)
+                snprintf(to, PLAN_RANK_NAME_MAX, "role %.80s, rank %d", role, number);
+        else
+                snprintf(to, PLAN_RANK_NAME_MAX, "rank %d", number);
+        return to;
+}
+
+const char *role_list_name(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX])
+{
+        const struct listed_role *entry = role_list_find(p, rank);
+
+        return role_rank_name(entry ? entry->name : NULL,
+                              entry ? role_list_number(entry, rank) : rank, to);
+}
+
+const char *role_list_label(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX])
+{
+        const struct listed_role *entry = role_list_find(p, rank);
+
+        if (entry)
+                snprintf(to, PLAN_RANK_NAME_MAX, "%.80s:%d", entry->name,
+                         role_list_number(entry, rank));
+        else
+                snprintf(to, PLAN_RANK_NAME_MAX, "%d", rank);
+        return to;
+}
+
+json_t *role_list_json(const struct role_list *p)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < p->n; i++) {
+                const struct listed_role *entry = &p->v[i];
+
+                json_array_append_new(
+                        list, json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:i}", "name",
+                                        json_text(entry->name), "replica", entry->replica, "world",
+                                        entry->world, "first", entry->first, "size", entry->size,
+                                        "role_rank", entry->role_rank, "nodes", entry->nodes));
+        }
+        return list;
+}
+
+void role_list_put(const struct role_list *p, json_t *j, int rank)
+{
+        const struct listed_role *entry = role_list_find(p, rank);
+
+        if (!entry)
+                return;
+        json_object_set_new(j, "role", json_text(entry->name));
+        json_object_set_new(j, "role_rank", json_integer(role_list_number(entry, rank)));
+}
+
+/* --- choice ----------------------------------------------------------------------------------- */
+
+/* Whether the entry is of the role whose name is the first @len bytes of @text. */
+static bool is_entry_of(const struct listed_role *entry, const char *text, size_t len)
+{
+        return strlen(entry->name) == len && !memcmp(entry->name, text, len);
+}
+
+/* Refuses a role that the run has not. */
+static void refuse_role(const struct role_list *p, const char *text, size_t len, struct error *err)
+{
+        CLEANUP(buf_finish) struct buf list = BUF_INIT;
+
+        for (size_t i = 0; i < p->n; i++)
+                if (!p->v[i].replica)
+                        buf_printf(&list, "%s%s", buf_len(&list) ? ", " : "", p->v[i].name);
+        if (p->n)
+                err_set(err, ENOENT, "it has no role %.*s, but %.*s", (int)len, text,
+                        (int)buf_len(&list), (const char *)buf_data(&list));
+        else
+                err_set(err, ENOENT, "it has no roles");
+}
+
+/* Reads a number behind the colon; -1 = it is none. */
+static int read_choice(const char *text)
+{
+        char *end;
+        long n = *text && strspn(text, "0123456789") == strlen(text) ? strtol(text, &end, 10) : -1;
+
+        return n > PLAN_MAX_RANKS ? -1 : (int)n;
+}
+
+struct role_span *role_list_choose(const struct role_list *p, const char *text, size_t *ret_n,
+                                   struct error *err)
+{
+        size_t len = strcspn(text, ":"), n = 0, entries = 0;
+        struct role_span *spans = xcalloc(p->n + 1, sizeof(*spans));
+        int number = text[len] ? read_choice(text + len + 1) : -1;
+        const struct listed_role *last = NULL;
+
+        for (size_t i = 0; i < p->n; i++)
+                entries += is_entry_of(&p->v[i], text, len);
+        for (size_t i = 0; i < p->n; i++) {
+                const struct listed_role *entry = &p->v[i];
+                int at = number - entry->role_rank;
+
+                if (!is_entry_of(entry, text, len))
+                        continue;
+                last = entry;
+                if (!text[len] || (entries > 1 && entry->replica == number))
+                        spans[n++] = (struct role_span){ entry->first, entry->size };
+                else if (entries == 1 && number >= 0 && at >= 0 && at < entry->size)
+                        spans[n++] = (struct role_span){ entry->first + at, 1 };
+        }
+        *ret_n = n;
+        if (n)
+                return spans;
+        free(spans);
+        if (!last)
+                refuse_role(p, text, len, err);
+        else if (entries > 1)
+                err_set(err, ENOENT, "its role %s has replicas 0 to %zu, and no %s", last->name,
+                        entries - 1, text + len + 1);
+        else
+                err_set(err, ENOENT, "its role %s has ranks %d to %d, and no %s", last->name,
+                        last->role_rank, last->role_rank + last->size - 1, text + len + 1);
+        return NULL;
+}
