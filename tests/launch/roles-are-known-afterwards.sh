@@ -29,6 +29,44 @@ for line in open(sys.argv[1]):
 5 b 3
 end 5 b 3'
 
+of_run() { # NAME EXIT [OPTION...]: logs of the run, sorted
+    hn logs "${record##*/}" -q "${@:3}"
+    exits "$1" "$2"
+    sort -o "$OUT" "$OUT"
+}
+record=$(readlink -f "$record")
+of_run 'logs show a rank by its role' 0
+is 'as the labels of the run did' "$(cat "$OUT")" "$(sort <<'END'
+a:0 | out of 0
+a:1 | out of 1
+b:0 | out of 0
+b:1 | out of 1
+b:2 | out of 2
+b:3 | out of 3
+END
+)"
+of_run 'logs --role' 0 --role b
+is 'shows the ranks of a role' "$(cut -c1-3 "$OUT" | tr '\n' ' ')" 'b:0 b:1 b:2 b:3 '
+of_run 'logs --role NAME:N' 0 --role b:3
+is 'shows one of its ranks' "$(cat "$OUT")" 'b:3 | out of 3'
+of_run 'logs --role with --ranks' 0 --role b --ranks 1-2
+is 'numbers them in the role' "$(cut -c1-3 "$OUT" | tr '\n' ' ')" 'b:1 b:2 '
+of_run 'logs --json' 0 --role a:1 --json
+is 'has role and number' "$(python3 -c 'import json, sys; e = json.loads(sys.stdin.read()); print(e["rank"], e["role"], e["role_rank"])' <"$OUT")" '1 a 1'
+of_run 'a role that is not there' 66 --role c
+has 'is told with those that are' "$ERR" "error[HN809]: run ${record##*/}: it has no role c, but a, b"
+of_run 'a rank that is not there' 66 --role a:2
+has 'is told with those that are' "$ERR" 'its role a has ranks 0 to 1, and no 2'
+hn attach "${record##*/}" -q
+is 'attach labels as the run did' "$(sort "$OUT" | head -2)" $'a:0 | out of 0\na:1 | out of 1'
+
+hn "${job[@]}" --role a --nodes 1 --replicas 2 -n 2 sh -c 'echo "$HN_ROLE_INDEX"' : --role b --nodes 1 -n 1 true
+exits 'a job with replicas' 0
+hn logs -q --role a:1
+is 'logs --role NAME:N shows a replica' "$(sort "$OUT")" $'a:0 | 1\na:1 | 1'
+hn logs -q --role a:2
+has 'but none that is not there' "$ERR" 'its role a has replicas 0 to 1, and no 2'
+
 hn --log-dir "$TMP/plain" --local 2 sh -c '[ $RANK = 0 ] || exit 3; exec sleep 60'
 exits 'a job without roles' 3
 lacks 'has none in run.json' "$TMP/plain/latest/run.json" '"role'

@@ -19,6 +19,7 @@
 #include "base/printable.h"
 #include "head/attach/attach_input.h"
 #include "head/hosts/range.h"
+#include "head/model/role_list.h"
 #include "head/output/printer.h"
 #include "head/output/say.h"
 #include "head/run/output_file.h"
@@ -50,6 +51,7 @@ struct attach {
         bool owner;
         struct thread_pool *pool;
         struct plan plan;
+        struct role_list roles; /* lends the plan the names */
         struct hosts hosts;
         struct printer *printer;
         struct output_file file;
@@ -348,10 +350,8 @@ static bool load_ranks(struct attach *a, const json_t *record)
                                                                        .node = (int)i };
                 }
         }
-        /* Roles are not recorded: ranks have their numbers in the job. */
-        a->plan.n_worlds = 1;
-        a->plan.worlds = xcalloc(1, sizeof(*a->plan.worlds));
-        plan_count_worlds(&a->plan);
+        role_list_load(&a->roles, json_object_get(record, "roles"), (int)n);
+        role_list_fill_plan(&a->roles, &a->plan);
         return a->plan.n_nodes;
 }
 
@@ -467,6 +467,7 @@ static void close_attach(struct attach *a)
         uv_loop_close(&a->loop);
         output_file_finish(&a->file);
         plan_finish(&a->plan);
+        role_list_finish(&a->roles);
         hosts_finish(&a->hosts);
         json_decref(a->answer);
         buf_finish(&a->result.line);

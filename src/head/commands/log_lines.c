@@ -55,11 +55,14 @@ static void add_terminal_line(const struct log_lines *l, struct buf *to, char *l
 static char *line_label(const struct log_lines *l, const struct intlist *ranks)
 {
         CLEANUP(free_textp) char *host = NULL, *list = NULL;
+        char name[PLAN_RANK_NAME_MAX];
 
         if (ranks->n > 1) {
                 list = intlist_fold(ranks);
                 return xasprintf("%s | ", list);
         }
+        if (l->roles.n && l->n_ranks > 1)
+                return xasprintf("%s | ", role_list_label(&l->roles, ranks->v[0], name));
         if (l->n_nodes > 1) {
                 host = printable_text(l->hosts[ranks->v[0]] ? l->hosts[ranks->v[0]] : "",
                                       PRINTABLE_QUOTE);
@@ -120,6 +123,8 @@ static void add_line_object(const struct log_lines *l, struct buf *to,
                 json_object_set_new(object, "ranks", json_numbers(line->ranks->v, line->ranks->n));
         else
                 json_object_set_new(object, "rank", json_integer(first));
+        if (line->ranks->n == 1)
+                role_list_put(&l->roles, object, first);
         if (line->ranks->n == 1 && l->hosts[first])
                 json_object_set_new(object, "host", json_text(l->hosts[first]));
         json_object_set_new(object, "stream", json_string(line->stream ? "stderr" : "stdout"));
@@ -236,4 +241,5 @@ void log_lines_finish(struct log_lines *l)
                 buf_finish(&l->tail[i]);
         free(l->tail);
         line_fold_destroy(l->fold);
+        role_list_finish(&l->roles);
 }

@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "head/model/role_list.h"
 #include "head/output/line_fold.h"
 
 struct log_lines {
         int64_t started_us; /* of the run; microseconds since 1970 */
         int n_ranks, n_nodes;
         const char **hosts; /* by rank; lent, NULL = unknown */
+        struct role_list roles;
         bool timestamps;
         bool json;
         bool filtered;          /* stdout is a terminal: escapes go */

@@ -51,6 +51,8 @@ struct logs {
         struct log_hosts places; /* of the ranks, in to.hosts */
         struct hosts chosen;     /* -w; none = all */
         bool *wanted;            /* by rank */
+        struct role_span *spans; /* of --role; NULL = all ranks */
+        size_t n_spans;
         regex_t pattern;
         bool compiled;
         struct buf *lines;         /* by rank and stream: a line without an end */
@@ -239,10 +241,22 @@ static int check_chosen_hosts(const struct hosts *chosen, const struct strv *nam
         return -ENOENT;
 }
 
+/* Whether --role has the rank. */
+static bool is_chosen_role(const struct logs *g, int rank)
+{
+        for (size_t i = 0; i < g->n_spans; i++)
+                if (rank >= g->spans[i].first && rank - g->spans[i].first < g->spans[i].size)
+                        return true;
+        return !g->n_spans;
+}
+
 /* Chooses a rank that was on @host. Returns whether it is wanted. */
 static bool choose_rank(struct logs *g, const struct options *o, int rank, const char *host)
 {
-        bool is = is_chosen_host(&g->chosen, host) && (!o->ranks.n || intlist_has(&o->ranks, rank));
+        const struct listed_role *role = g->n_spans ? role_list_find(&g->to.roles, rank) : NULL;
+        int number = role ? role_list_number(role, rank) : rank;
+        bool is = is_chosen_host(&g->chosen, host) && is_chosen_role(g, rank) &&
+                  (!o->ranks.n || intlist_has(&o->ranks, number));
 
         g->wanted[rank] |= is;
         return is;
@@ -265,6 +279,19 @@ static size_t choose_moved_ranks(struct logs *g, const struct options *o, struct
         return n;
 }
 
+/* Fills the spans of --role. -ENOENT with a message: the run has no such role. */
+static int choose_role(struct logs *g, const struct options *o, const char *id, struct diags *d)
+{
+        struct error err;
+
+        g->spans =
+                o->of_role ? role_list_choose(&g->to.roles, o->of_role, &g->n_spans, &err) : NULL;
+        if (g->spans || !o->of_role)
+                return 0;
+        diag_add(d, HN_NO_RECORDED_OUTPUT, EX_NOINPUT, "run %s: %s", id, err.text);
+        return -ENOENT;
+}
+
 /* Fills hosts, chosen and wanted. -ENOENT with a message: no rank is chosen. */
 static int choose_ranks(struct logs *g, const struct options *o, const json_t *record,
                         const char *id, struct diags *d)
@@ -272,7 +299,7 @@ static int choose_ranks(struct logs *g, const struct options *o, const json_t *r
         CLEANUP(strv_finish) struct strv names = STRV_INIT;
         const json_t *nodes = json_object_get(record, "nodes"), *node, *rank;
         size_t i, k, n = 0;
-        int ret = 0;
+        int ret = choose_role(g, o, id, d);
 
         for (i = 0; ret == 0 && i < o->hostlists.n; i++)
                 ret = hostlist_load(&g->chosen, o->hostlists.v[i], d);
@@ -338,6 +365,7 @@ static void finish_logs(struct logs *g)
         log_lines_finish(&g->to);
         free(g->to.hosts);
         free(g->wanted);
+        free(g->spans);
         free(g->lines);
         free(g->began);
 }
@@ -459,6 +487,7 @@ static int open_logs(struct logs *g, const struct options *o, const json_t *reco
                 return EX_USAGE;
         g->to.n_ranks = (int)n;
         g->to.n_nodes = (int)json_integer_value(json_object_get(record, "num_nodes"));
+        role_list_load(&g->to.roles, json_object_get(record, "roles"), (int)n);
         g->to.started_us = read_start(record);
         g->to.hosts = xcalloc(n, sizeof(*g->to.hosts));
         g->wanted = xcalloc(n, sizeof(*g->wanted));

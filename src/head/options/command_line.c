@@ -400,8 +400,10 @@ static int take_program_option(struct line *l, const struct option_def *def, con
 static int take_option(struct line *l, const struct option_def *def, const char *word,
                        const char *name, const char *value)
 {
-        bool of_role =
-                (l->o->first || def->action == ACTION_ROLE) && option_belongs(def, l->o->command);
+        /* For a command that speaks of runs, --role is a setting as others are. */
+        bool of_role = (l->o->first || def->action == ACTION_ROLE) &&
+                       !option_command_takes_words(l->o->command) &&
+                       option_belongs(def, l->o->command);
         char origin[80];
         int r;
 

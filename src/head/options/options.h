@@ -172,6 +172,7 @@ struct options {
         char *html;           /* report --html: the file, "-" = standard output; NULL = text */
         bool probe;           /* plan --probe */
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */
+        char *of_role;        /* --role NAME[:N] of commands for a run; NULL = all */
         struct log_options logs;
         struct {
                 bool all, watch;
