@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,10 +340,32 @@ static bool has_grace(const struct options *o)
         return settings_level(o->settings, option_by_name("grace")) == LEVEL_LINE;
 }
 
+/* Sends a signal to all ranks, or to those of --role. */
+static int signal_ranks(const struct options *o, const struct run *r, int signo, struct diags *d)
+{
+        json_t *request = json_pack("{s:s, s:i}", "do", "signal", "signal", signo);
+
+        if (o->of_role)
+                json_object_set_new(request, "role", json_text(o->of_role));
+        return order_run(r, request, d);
+}
+
 static int stop_run(const struct options *o, const struct run *r, struct diags *d)
 {
-        json_t *request = json_pack("{s:s}", "do", "stop");
+        json_t *request = o->of_role ? NULL : json_pack("{s:s}", "do", "stop");
         int rc;
+
+        if (o->of_role && has_grace(o)) {
+                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE,
+                                   "--role and --grace exclude each other"),
+                          "hnlaunch stop %s --role %s sends SIGTERM, hnlaunch signal %s KILL "
+                          "--role %s kills at once",
+                          r->id, o->of_role, r->id, o->of_role);
+                return EX_USAGE;
+        }
+        /* The run goes on: nothing is awaited. */
+        if (o->of_role)
+                return signal_ranks(o, r, SIGTERM, d);
 
         if (has_grace(o))
                 json_object_set_new(request, "grace_ms", json_integer(o->grace_ms));
@@ -362,7 +385,7 @@ static int signal_run(const struct options *o, const struct run *r, struct diags
                           "a name or number of kill -l, for example USR1");
                 return EX_USAGE;
         }
-        return order_run(r, json_pack("{s:s, s:i}", "do", "signal", "signal", signo), d);
+        return signal_ranks(o, r, signo, d);
 }
 
 static int drain_host(const struct options *o, const struct run *r, struct diags *d)

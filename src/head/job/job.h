@@ -39,6 +39,7 @@ struct node_facts;
 struct rank_board;
 struct role_book;
 struct ras_reply;
+struct role_span;
 struct rank_table;
 struct pull;
 struct sample;
@@ -206,9 +207,11 @@ void job_leave(struct job *j);
  * all ranks. */
 void job_order_stop(struct job *j, int64_t grace_ms, int pid);
 void job_signal_ranks(struct job *j, int signo);
-/* The same for hnlaunch signal, by process @pid (0 = unknown): the sentence of a rank that ends of
- * it says so. */
-void job_order_signal(struct job *j, int signo, int pid);
+/* The same for hnlaunch signal, by process @pid (0 = unknown), to all ranks or to those of @n
+ * spans: the sentence of a rank that ends of it says so. @role: what these are called; NULL = all
+ * ranks. */
+void job_order_signal(struct job *j, int signo, const char *role, const struct role_span *spans,
+                      size_t n, int pid);
 /* Drains a host while its ranks run: they have @in_ms to save and end, then the next attempt begins
  * without it. A spare host is not used from now on (EVENT_NODE_DRAINED tells of it). @by, for
  * people, has ordered it. A second order can only shorten the time. -errno

@@ -25,6 +25,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "head/model/role_list.h"
 #include "head/nodes/program_link.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
@@ -480,20 +481,36 @@ void job_signal_ranks(struct job *j, int signo)
         }
 }
 
-void job_order_signal(struct job *j, int signo, int pid)
+static void signal_span(struct job *j, int signo, const struct role_span *span)
 {
-        char text[80], by[24] = "";
+        const struct ranks_signal m = { (uint32_t)signo, (uint32_t)span->first,
+                                        (uint32_t)span->size };
+
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+                ranks_signal_encode(&n->out, &m);
+                node_flush(n);
+        }
+}
+
+void job_order_signal(struct job *j, int signo, const char *role, const struct role_span *spans,
+                      size_t n, int pid)
+{
+        char text[160], by[24] = "";
 
         if (pid > 0)
                 snprintf(by, sizeof(by), " (pid %d)", pid);
-        snprintf(text, sizeof(text), "hnlaunch signal%s sent %s", by, outcome_signal_name(signo));
+        snprintf(text, sizeof(text), "hnlaunch signal%s sent %s%s%.60s", by,
+                 outcome_signal_name(signo), role ? " to role " : "", role ? role : "");
         events_emit(j->config.events, (struct event){ .kind = EVENT_SIGNAL,
                                                       .node = -1,
                                                       .rank = -1,
                                                       .value = signo,
                                                       .text = text });
         j->orders.sent_ns[signo] = clock_ns();
-        job_signal_ranks(j, signo);
+        for (size_t i = 0; role && i < n; i++)
+                signal_span(j, signo, &spans[i]);
+        if (!role)
+                job_signal_ranks(j, signo);
 }
 
 /* Whether the ranks are being stopped for another attempt without a host. */

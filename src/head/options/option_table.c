@@ -91,7 +91,7 @@ const struct option_def option_table[] = {
         { "multi-prog", 0, NULL, "the program is a file as of srun: lines of ranks, a program and arguments",
           "run.multi_prog", NULL, GROUP_ROLES, .parse = value_switch, FIELD(multi_prog) },
         { "role", 0, "NAME", "the program is this role of the job; others follow behind a `:`",
-          NULL, NULL, GROUP_ROLES, .commands = ON_LAUNCH | ON(LOGS),
+          NULL, NULL, GROUP_ROLES, .commands = ON_LAUNCH | ON(LOGS) | ON(SIGNAL) | ON(STOP),
           .action = ACTION_ROLE, .parse = value_text, FIELD(of_role) },
         { "on", 0, "ROLE[:INDEX]", "on the nodes of another role, or one of them (INDEX or last): a process each",
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },

@@ -166,13 +166,26 @@ static void drain_by_request(struct run_client *c, const json_t *request)
                 answer_client(c, json_pack("{s:b}", "ok", 1));
 }
 
+static void signal_by_request(struct run_client *c, const json_t *request)
+{
+        json_int_t signo = json_integer_value(json_object_get(request, "signal"));
+        const char *role = json_string_value(json_object_get(request, "role"));
+        struct error err;
+
+        if (signo <= 0 || signo >= NSIG)
+                refuse_run_request(c, "a malformed request");
+        else if (c->server->ops.signal(c->server->ctx, (int)signo, role, c->pid, &err) < 0)
+                refuse_run_request(c, err.text);
+        else
+                answer_client(c, json_pack("{s:b}", "ok", 1));
+}
+
 /* Carries out a request. Answers that come later (wait, why, top) keep the connection open. */
 static void obey_request(struct run_client *c, const json_t *request)
 {
         struct run_socket *s = c->server;
         const char *what = json_string_value(json_object_get(request, "do"));
         const json_t *grace = json_object_get(request, "grace_ms");
-        const json_t *number = json_object_get(request, "signal");
 
         if (!what) {
                 refuse_run_request(c, "no request");
@@ -202,10 +215,8 @@ static void obey_request(struct run_client *c, const json_t *request)
                             c->pid);
         } else if (!strcmp(what, "drain")) {
                 drain_by_request(c, request);
-        } else if (!strcmp(what, "signal") && json_integer_value(number) > 0 &&
-                   json_integer_value(number) < NSIG) {
-                s->ops.signal(s->ctx, (int)json_integer_value(number), c->pid);
-                answer_client(c, json_pack("{s:b}", "ok", 1));
+        } else if (!strcmp(what, "signal")) {
+                signal_by_request(c, request);
         } else {
                 refuse_run_request(c, "an unknown request");
         }

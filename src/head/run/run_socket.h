@@ -21,8 +21,9 @@ struct run_socket_ops {
         json_t *(*info)(void *ctx); /* the run as `ps` shows it; a new reference */
         /* @grace_ms -1: the grace time of the run. @pid has asked; 0 = of another namespace. */
         void (*stop)(void *ctx, int64_t grace_ms, int pid);
-        /* To all ranks; process @pid has asked, 0 = unknown. */
-        void (*signal)(void *ctx, int signo, int pid);
+        /* To all ranks, or those of @role (NAME[:N], NULL = all); process @pid has asked, 0 =
+         * unknown. -errno with @err: there is no such role. */
+        int (*signal)(void *ctx, int signo, const char *role, int pid, struct error *err);
         void (*status)(void *ctx); /* as Ctrl-\ */
         /* Gives the ranks of a host @in_ms to save; then the run goes on without the host. -errno
          * with @err. */

@@ -6,6 +6,7 @@
 #include "head/watch/requests.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error_number.h"
@@ -15,6 +16,7 @@
 #include "head/job/job_spares.h"
 #include "head/model/events.h"
 #include "head/model/rank_board.h"
+#include "head/model/role_list.h"
 #include "head/output/run_dir.h"
 #include "head/run/run_folders.h"
 #include "head/run/run_socket.h"
@@ -71,11 +73,23 @@ static void stop_by_request(void *ctx, int64_t grace_ms, int pid)
         job_order_stop(r->job, grace_ms, pid);
 }
 
-static void signal_by_request(void *ctx, int signo, int pid)
+static int order_signal(void *ctx, int signo, const char *role, int pid, struct error *err)
 {
         struct run_view *r = ctx;
+        struct role_list list = { 0 };
+        struct role_span *spans = NULL;
+        size_t n = 0;
 
-        job_order_signal(r->job, signo, pid);
+        if (role) {
+                role_list_from_plan(&list, r->plan);
+                spans = role_list_choose(&list, role, &n, err);
+                role_list_finish(&list);
+        }
+        if (role && !spans)
+                return -err->code;
+        job_order_signal(r->job, signo, role, spans, n, pid);
+        free(spans);
+        return 0;
 }
 
 static void show_status(void *ctx)
@@ -146,7 +160,7 @@ static void end_watch(void *ctx)
 void requests_open(struct run_view *r, struct diags *d)
 {
         static const struct run_socket_ops ops = { describe_by_request, stop_by_request,
-                                                   signal_by_request,   show_status,
+                                                   order_signal,        show_status,
                                                    order_drain,         lend_stdin,
                                                    end_stdin,           look_by_request,
                                                    watch_by_request,    end_watch };
