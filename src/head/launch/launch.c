@@ -163,6 +163,7 @@ static void setup_output(struct launch *l)
         po.n_hosts = l->hosts.n;
         po.remote = launch_any_remote(l);
         po.run_id = l->config.run_id;
+        po.plan = &l->plan;
         po.source = l->hosts.source     ? l->hosts.source
                     : l->o.local        ? "this machine"
                     : l->config.dial_in ? l->config.dial_in->place.source

@@ -169,16 +169,59 @@ const char *role_list_name(const struct role_list *p, int rank, char to[PLAN_RAN
                               entry ? role_list_number(entry, rank) : rank, to);
 }
 
+static const char *label_rank(const char *role, int number, char to[PLAN_RANK_NAME_MAX])
+{
+        if (role)
+                snprintf(to, PLAN_RANK_NAME_MAX, "%.80s:%d", role, number);
+        else
+                snprintf(to, PLAN_RANK_NAME_MAX, "%d", number);
+        return to;
+}
+
+const char *plan_rank_label(const struct plan *plan, int rank, char to[PLAN_RANK_NAME_MAX])
+{
+        const struct plan_rank *r = &plan->ranks[rank];
+
+        return label_rank(r->role, r->role ? rank - plan->worlds[r->world].first : rank, to);
+}
+
 const char *role_list_label(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX])
 {
         const struct listed_role *entry = role_list_find(p, rank);
 
-        if (entry)
-                snprintf(to, PLAN_RANK_NAME_MAX, "%.80s:%d", entry->name,
-                         role_list_number(entry, rank));
-        else
-                snprintf(to, PLAN_RANK_NAME_MAX, "%d", rank);
-        return to;
+        return label_rank(entry ? entry->name : NULL, entry ? role_list_number(entry, rank) : rank,
+                          to);
+}
+
+/* Appends the count of the role that begins with entry @i. */
+static void count_role(const struct role_list *p, size_t i, bool first, bool brief, struct buf *to)
+{
+        int ranks = 0, nodes = 0;
+
+        for (size_t k = i; k < p->n && !strcmp(p->v[k].name, p->v[i].name); k++) {
+                ranks += p->v[k].size;
+                nodes += p->v[k].nodes;
+        }
+        buf_printf(to, "%s%s %d", first ? "" : ", ", p->v[i].name, ranks);
+        if (!brief && first)
+                buf_printf(to, " rank%s on %d node%s", ranks == 1 ? "" : "s", nodes,
+                           nodes == 1 ? "" : "s");
+        else if (!brief)
+                buf_printf(to, " on %d", nodes);
+}
+
+char *role_list_count(const struct role_list *p, bool brief)
+{
+        struct buf b = BUF_INIT;
+        size_t n = 0;
+
+        for (size_t i = 0; i < p->n; i++)
+                n += !p->v[i].replica;
+        buf_printf(&b, "%zu role%s: ", n, n == 1 ? "" : "s");
+        for (size_t i = 0; i < p->n; i++)
+                if (!p->v[i].replica)
+                        count_role(p, i, i == 0, brief, &b);
+        return buf_steal(&b);
 }
 
 json_t *role_list_json(const struct role_list *p)

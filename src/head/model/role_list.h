@@ -9,6 +9,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -52,9 +53,13 @@ int role_list_number(const struct listed_role *entry, int rank);
  * its world. Returns @to. */
 const char *role_rank_name(const char *role, int number, char to[PLAN_RANK_NAME_MAX]);
 const char *role_list_name(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX]);
-/* Writes the short form: "3", or "infer:3". Returns @to. */
+/* Write the short form: "3", or "infer:3". Return @to. */
+const char *plan_rank_label(const struct plan *plan, int rank, char to[PLAN_RANK_NAME_MAX]);
 const char *role_list_label(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX]);
 
+/* Returns "3 roles: trainer 8 ranks on 2 nodes, infer 4 on 1", or with @brief "3 roles: trainer 8,
+ * infer 4"; replicas are counted together. malloc'ed. */
+char *role_list_count(const struct role_list *p, bool brief);
 /* Returns the entries as an array of objects; a new reference. */
 json_t *role_list_json(const struct role_list *p);
 /* Adds "role" and "role_rank" of a rank to @j, if it has a role. */

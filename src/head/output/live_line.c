@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/intlist.h"
 #include "base/memory.h"
+#include "head/model/role_list.h"
 #include "head/model/step_pace.h"
 #include "head/output/say.h"
 #include "head/term/columns.h"
@@ -38,6 +39,13 @@ struct newest_bar {
         char text[BAR_MAX];
 };
 
+/* Names of ranks in the newest facts. */
+struct live_names {
+        bool of_roles;
+        char one[PLAN_RANK_NAME_MAX];
+        char *running; /* in words; NULL = none, or too many */
+};
+
 /* The line of this second, NULL = none, and the bar behind it. */
 struct live_drawn {
         char *line, *bar;
@@ -60,7 +68,7 @@ struct live_line {
         struct newest_bar bar;
         int64_t stopped_us; /* the order to stop */
         bool over;          /* at the last facts no rank was left */
-        char *running;      /* ranks, in words; NULL = none, or too many */
+        struct live_names names;
 };
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -74,7 +82,9 @@ static void add_steps(struct buf *b, const struct live_facts *f)
                 buf_printf(b, "-%" PRId64, f->most);
         if (f->total)
                 buf_printf(b, "/%" PRId64, f->total);
-        if (f->most > f->least && f->ranks > 1 && !f->slow)
+        if (f->most > f->least && f->ranks > 1 && !f->slow && f->name)
+                buf_printf(b, ", %s on %s is the last", f->name, f->host);
+        else if (f->most > f->least && f->ranks > 1 && !f->slow)
                 buf_printf(b, ", rank %d on %s is the last", f->slowest, f->host);
         if (f->rate <= 0)
                 return;
@@ -116,7 +126,10 @@ static void add_bar(struct buf *b, const struct live_facts *f)
                 n--;
         if (!n)
                 return;
-        buf_printf(b, "  rank %d: ", f->bar.rank);
+        if (f->bar.name)
+                buf_printf(b, "  %s: ", f->bar.name);
+        else
+                buf_printf(b, "  rank %d: ", f->bar.rank);
         buf_append(b, p, columns_fitting(p, n, BAR_COLUMNS));
 }
 
@@ -132,6 +145,8 @@ static void add_end(struct buf *b, const struct live_facts *f)
         buf_appends(b, e->stopping ? ", " : "  ");
         if (e->over)
                 buf_appends(b, "all ranks have ended, waiting for their output");
+        else if (e->running && e->named)
+                buf_printf(b, "%s still run%s", e->running, f->ranks == 1 ? "s" : "");
         else if (e->running && f->ranks == 1)
                 buf_printf(b, "rank %s still runs", e->running);
         else if (e->running && f->ranks)
@@ -184,28 +199,51 @@ char *live_line_text(const struct live_facts *f)
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
+/* Returns "infer:3,trainer:0" for ranks of roles, or "0-2,5"; malloc'ed. */
+static char *name_running(const struct live_line *l, const struct intlist *ranks)
+{
+        char name[PLAN_RANK_NAME_MAX];
+        struct buf b = BUF_INIT;
+
+        if (!l->names.of_roles)
+                return intlist_fold(ranks);
+        for (size_t i = 0; i < ranks->n; i++)
+                buf_printf(&b, "%s%s", i ? "," : "",
+                           plan_rank_label(l->ranks->plan, ranks->v[i], name));
+        return buf_steal(&b);
+}
+
 /* The names of the ranks that run are kept up to the next call. */
 static struct live_end collect_end(struct live_line *l)
 {
         const struct rank_board *ranks = l->ranks;
+        const struct plan *plan = ranks->plan;
         struct live_end e = { .stopping = ranks->stopping,
                               .us = events_now_us(l->es) - l->stopped_us,
                               .of = ranks->n };
         struct intlist running = { 0 };
         bool over = ranks->n > 0;
 
+        l->names.of_roles = ranks->n > 0 && plan->ranks[0].role;
         for (int r = 0; r < ranks->n; r++) {
                 over = over && rank_board_is_over(&ranks->rows[r]);
                 if (ranks->alive <= NAMED_MOST && ranks->rows[r].life == RANK_ALIVE)
                         intlist_add(&running, r);
         }
-        free(l->running);
-        l->running = running.n ? intlist_fold(&running) : NULL;
+        free(l->names.running);
+        l->names.running = running.n ? name_running(l, &running) : NULL;
         intlist_finish(&running);
-        e.running = l->running;
+        e.running = l->names.running;
+        e.named = l->names.of_roles;
         e.over = over && l->over; /* for a second, which the end of a job does not take */
         l->over = over;
         return e;
+}
+
+/* Returns the name of a rank with a role, which is kept up to the next call for @to; else NULL. */
+static const char *name_of_role(const struct live_line *l, int rank, char to[PLAN_RANK_NAME_MAX])
+{
+        return l->names.of_roles ? plan_rank_label(l->ranks->plan, rank, to) : NULL;
 }
 
 static struct live_facts collect_facts(struct live_line *l)
@@ -236,9 +274,11 @@ static struct live_facts collect_facts(struct live_line *l)
         f.silent_us = f.us - (f.steps ? pace->had_us : l->written_us);
         f.step_us = step_pace_step_us(pace);
         if (!f.steps) {
-                f.bar = (struct live_bar){ l->bar.text, l->bar.len, l->bar.rank };
+                f.bar = (struct live_bar){ l->bar.text, l->bar.len, l->bar.rank,
+                                           name_of_role(l, l->bar.rank, l->names.one) };
                 return f;
         }
+        f.name = name_of_role(l, f.slowest, l->names.one);
         f.host = l->hosts->v[plan->nodes[plan->ranks[f.slowest].node].host].name;
         f.rate = rank_board_rate(l->ranks);
         if (!is_quiet(&f))
@@ -388,7 +428,7 @@ static void on_live_closed(uv_handle_t *h)
         free(l->silent);
         free(l->drawn.line);
         free(l->drawn.bar);
-        free(l->running);
+        free(l->names.running);
         free(l->slow);
         free(l);
 }

@@ -24,6 +24,7 @@ struct live_bar {
         const char *text;
         size_t len;
         int rank;
+        const char *name; /* "infer:3"; NULL = the job has no roles */
 };
 
 /* How far the end of the attempt is. */
@@ -32,6 +33,7 @@ struct live_end {
         int64_t us;          /* since the order to stop */
         int of;              /* ranks of the attempt */
         const char *running; /* those that run, "0-2,5"; NULL = too many to be named */
+        bool named;          /* these are "infer:3,trainer:0" */
 };
 
 /* What the line tells. */
@@ -42,6 +44,7 @@ struct live_facts {
         int steps; /* ranks that have reported a step; 0: the next fields mean nothing */
         int64_t least, most, total; /* steps; total 0 = unknown */
         int slowest;                /* rank with the least step */
+        const char *name;           /* "infer:3"; NULL = the job has no roles */
         const char *host;           /* of that rank */
         const char *slow;           /* a sentence about a slow rank; NULL = none */
         double rate;                /* steps in a second; 0 = unknown */

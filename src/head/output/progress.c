@@ -19,6 +19,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/model/role_list.h"
 #include "head/nodes/transport.h"
 #include "head/output/live_line.h"
 #include "head/output/say.h"
@@ -270,6 +271,30 @@ static void count_pushed_node(struct progress *p, const struct event *e)
         end_phase(p, "push", p->push.done, p->push.nodes, note, e->us - p->push.began_us);
 }
 
+/* Counts the roles of the job in a line, which is short on a narrow terminal. */
+static void tell_roles(const struct progress *p)
+{
+        static const char front[] = "hnlaunch: ";
+        size_t width = p->o.tty ? columns_of_terminal(STDERR_FILENO) : SIZE_MAX;
+        size_t room = MAX(width, sizeof(front)) - sizeof(front);
+        CLEANUP(buf_finish) struct buf cut = BUF_INIT;
+        CLEANUP(free_textp) char *text = NULL;
+        struct role_list roles;
+
+        role_list_from_plan(&roles, p->o.plan);
+        if (roles.n)
+                text = role_list_count(&roles, false);
+        if (text && columns_count(text, strlen(text)) > room) {
+                free(text);
+                text = role_list_count(&roles, true);
+        }
+        role_list_finish(&roles);
+        if (!text)
+                return;
+        columns_cut(&cut, text, room);
+        say("%s%.*s\n", front, (int)buf_len(&cut), (const char *)buf_data(&cut));
+}
+
 static void on_event(void *ctx, const struct event *e)
 {
         struct progress *p = ctx;
@@ -286,6 +311,8 @@ static void on_event(void *ctx, const struct event *e)
                 say("hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n", p->o.run_id,
                     e->count, e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s",
                     p->o.source);
+                if (p->o.plan)
+                        tell_roles(p);
                 break;
         case EVENT_RUN_SHRUNK:
         case EVENT_RESTART:

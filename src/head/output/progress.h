@@ -26,6 +26,7 @@ struct progress_options {
         size_t n_hosts;
         bool remote;                 /* some host is not this machine: connecting is worth a line */
         const char *run_id, *source; /* "k3f9", "hosts.txt" */
+        const struct plan *plan;     /* has ranks from EVENT_RUN_START on; NULL = no roles */
 };
 
 struct progress *progress_create(struct events *es, const struct progress_options *o);

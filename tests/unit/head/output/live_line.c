@@ -108,3 +108,19 @@ TEST(what_a_stop_waits_for_is_told)
         f.end.stopping = false;
         expect_line(f, "1m30s  all ranks have ended, waiting for their output");
 }
+
+TEST(ranks_of_roles_are_named)
+{
+        struct live_facts f = { .us = 70000000, .ranks = 8, .steps = 8, .least = 3, .most = 7 };
+
+        f.slowest = 11;
+        f.name = "infer:3";
+        f.host = "gpu001";
+        expect_line(f, "1m10s  step 3-7, infer:3 on gpu001 is the last");
+        f = (struct live_facts){ .us = 70000000, .ranks = 8, .bytes = 1000 };
+        f.bar = (struct live_bar){ "50%", 3, 11, "infer:3" };
+        expect_line(f, "1m10s  8 ranks  output 1.0 kB/s  infer:3: 50%");
+        f = (struct live_facts){ .us = 70000000, .ranks = 2 };
+        f.end = (struct live_end){ true, false, 2000000, 8, "infer:3,router:0", true };
+        expect_line(f, "1m10s  stopping for 2.0s, infer:3,router:0 still run");
+}
