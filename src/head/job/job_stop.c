@@ -421,11 +421,13 @@ int job_find_told(struct job *j, char *to, size_t size)
 {
         const struct plan *plan = j->attempt.plan;
         struct cause told;
+        char who[PLAN_RANK_NAME_MAX];
 
         if (!j->attempt.printer || !outcome_find_told(&j->attempt.outcome, plan->world_size,
                                                       read_final_words, &j->attempt, &told))
                 return -1;
-        snprintf(to, size, "rank %d on %.100s has not ended after %.390s", told.rank,
+        snprintf(to, size, "%s on %.100s has not ended after %.390s",
+                 plan_rank_name(plan, told.rank, who),
                  j->config.hosts->v[plan->ranks[told.rank].node].name, told.text);
         return told.rank;
 }
@@ -433,7 +435,7 @@ int job_find_told(struct job *j, char *to, size_t size)
 /* Blames the rank that has told why it fails and has not ended. False: there is none. */
 static bool blame_told_rank(struct job *j, struct cause *c)
 {
-        char text[640];
+        char text[768];
         int rank = job_find_told(j, text, sizeof(text));
 
         if (rank < 0)

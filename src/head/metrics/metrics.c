@@ -68,9 +68,13 @@ static void add_value(struct buf *b, const char *text)
 static void add_rank(const struct metrics *m, struct buf *b, const char *name, int rank)
 {
         const struct plan *plan = m->ranks->plan;
+        const struct plan_rank *r = &plan->ranks[rank];
 
         buf_printf(b, "hnlaunch_%s{rank=\"%d\",host=", name, rank);
-        add_value(b, m->s.hosts->v[plan->nodes[plan->ranks[rank].node].host].name);
+        add_value(b, m->s.hosts->v[plan->nodes[r->node].host].name);
+        if (r->role)
+                buf_printf(b, ",role=\"%s\",role_rank=\"%d\"", r->role,
+                           rank - plan->worlds[r->world].first);
 }
 
 /* Appends a time of the event stream as seconds since 1970. */

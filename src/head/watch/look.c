@@ -3,7 +3,7 @@
  * A look has three steps, each with a limit of time:
  *
  * 1. the table of all ranks (store, state) and, at once, their processor time of a second
- * 2. the stacks of the outliers, and of two ranks that wait; of all ranks of a small world
+ * 2. the stacks of the outliers, and of two ranks of each world that wait; of all ranks of few
  * 3. a second later, all stacks, those of step 2 once more, and the table once more: a rank goes on
  * if its place has changed or a new wait has begun
  *
@@ -245,24 +245,34 @@ static void begin_stacks(struct look *w, enum why_step step, const bool *chosen,
         uv_timer_start(&w->timer, on_step_over, w->n_asked ? (uint64_t)limit_ms : 0, 0);
 }
 
-/* Chooses the outliers and two ranks that wait or, without these, the first that live. */
+/* Chooses two ranks of a world that wait or, without these, the first that live. */
+static void choose_normal_ranks(const struct look *w, size_t from, size_t end, bool *chosen)
+{
+        size_t normal = 0;
+
+        for (int waiting = 1; waiting >= 0; waiting--)
+                for (size_t i = from; i < end && normal < NORMAL_RANKS; i++)
+                        if (w->ranks[i].life == WHY_ALIVE && w->ranks[i].waits == waiting &&
+                            !chosen[i]) {
+                                chosen[i] = true;
+                                normal++;
+                        }
+}
+
+/* Chooses the outliers, and ranks of each world to compare with. */
 static void choose_first_ranks(struct look *w, bool *chosen)
 {
         struct why_finding f;
-        size_t normal = 0;
 
         for (size_t i = 0; i < w->n && w->n <= SMALL_WORLD; i++)
                 chosen[i] = true;
         why_find(w->ranks, w->n, &f);
         for (size_t i = 0; i < f.outliers.n && i < OUTLIERS_MAX; i++)
                 chosen[f.outliers.v[i]] = true;
-        for (int waiting = 1; waiting >= 0; waiting--)
-                for (size_t i = 0; i < w->n && normal < NORMAL_RANKS; i++)
-                        if (w->ranks[i].life == WHY_ALIVE && w->ranks[i].waits == waiting &&
-                            !chosen[i]) {
-                                chosen[i] = true;
-                                normal++;
-                        }
+        for (size_t i = 0, end; i < w->n; i = end) {
+                end = why_world_end(w->ranks, w->n, i);
+                choose_normal_ranks(w, i, end, chosen);
+        }
         why_finding_finish(&f);
 }
 
@@ -454,6 +464,9 @@ static void begin_steps(struct look *w)
         w->asked = xcalloc(plan->n_nodes, sizeof(*w->asked));
         for (size_t i = 0; i < w->n; i++) {
                 w->ranks[i].rank = (int)i;
+                w->ranks[i].world = plan->ranks[i].world;
+                w->ranks[i].first = plan->worlds[plan->ranks[i].world].first;
+                w->ranks[i].role = plan->ranks[i].role;
                 w->ranks[i].host = w->r->hosts->v[plan->nodes[plan->ranks[i].node].host].name;
         }
         w->step = WHY_LOOKING;

@@ -570,6 +570,7 @@ static void tell_briefly(const struct why_rank *ranks, size_t n, const struct in
                          const struct why_groups *g, struct why_finding *f)
 {
         struct buf b = BUF_INIT;
+        char name[PLAN_RANK_NAME_MAX];
         size_t i = 0;
 
         if (all_spin(ranks, n))
@@ -580,7 +581,8 @@ static void tell_briefly(const struct why_rank *ranks, size_t n, const struct in
                 CLEANUP(free_textp) char *doing = describe_doing(&ranks[i]);
 
                 f->culprit = ranks[i].rank;
-                buf_printf(&b, "rank %d on %s %s", ranks[i].rank, ranks[i].host, doing);
+                buf_printf(&b, "%s on %s %s", role_rank_name(ranks[i].role, ranks[i].rank, name),
+                           ranks[i].host, doing);
         } else {
                 put_outliers(ranks, n, outliers, false, &b);
         }
@@ -604,7 +606,8 @@ static void tell_last_rank(const struct why_rank *ranks, size_t n, struct why_fi
                 tell_briefly(ranks, n, &living, &(struct why_groups){ 0 }, f);
 }
 
-void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
+/* Finds within one world. */
+static void find_in_world(struct why_rank *ranks, size_t n, struct why_finding *ret)
 {
         struct why_groups groups;
         struct buf text = BUF_INIT;
@@ -634,6 +637,125 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
                 tell_last_rank(ranks, n, ret);
         ret->text = buf_steal(&text);
         drop_groups(&groups);
+}
+
+/* --- several worlds --------------------------------------------------------------------------- */
+
+const char *why_rank_name(const struct why_rank *r, char to[PLAN_RANK_NAME_MAX])
+{
+        return role_rank_name(r->role, r->rank - (r->role ? r->first : 0), to);
+}
+
+size_t why_world_end(const struct why_rank *ranks, size_t n, size_t i)
+{
+        size_t end = i + 1;
+
+        while (end < n && ranks[end].world == ranks[i].world)
+                end++;
+        return end;
+}
+
+/* The ranks have the numbers of their world meanwhile, which the sentences name. */
+static void find_by_role(struct why_rank *ranks, size_t n, struct why_finding *ret)
+{
+        const int first = ranks[0].first;
+
+        for (size_t i = 0; i < n; i++)
+                ranks[i].rank -= first;
+        find_in_world(ranks, n, ret);
+        for (size_t i = 0; i < n; i++)
+                ranks[i].rank += first;
+        for (size_t i = 0; i < ret->outliers.n; i++)
+                ret->outliers.v[i] += first;
+        if (ret->culprit >= 0)
+                ret->culprit += first;
+}
+
+/* Returns "role a", or of a shared world "roles a, b"; malloc'ed. */
+static char *name_world(const struct why_rank *ranks, size_t n)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < n; i++)
+                if (!i || strcmp(ranks[i].role, ranks[i - 1].role) != 0)
+                        buf_printf(&b, "%s%s", i ? ", " : "", ranks[i].role);
+        CLEANUP(free_textp) char *roles = buf_steal(&b);
+
+        return xasprintf("role%s %s", strchr(roles, ',') ? "s" : "", roles);
+}
+
+static int finding_strength(const struct why_finding *f)
+{
+        static const int strengths[] = {
+                [WHY_NO_HANG] = 0, [WHY_ALL_WAIT] = 1, [WHY_MISMATCH] = 2, [WHY_HANG] = 3
+        };
+
+        return strengths[f->kind] + (f->kind != WHY_NO_HANG && f->is_sure ? 4 : 0);
+}
+
+/* Sentences about no hang begin so once, in front of all worlds (head/record/story_text.c). */
+static const char no_hang[] = "no hang is visible: ";
+
+/* Returns the text of the finding of the job with that of a world behind it; malloc'ed. */
+static char *join_texts(const struct why_finding *job, const struct why_finding *part,
+                        const char *world)
+{
+        size_t front = strncmp(part->text, no_hang, sizeof(no_hang) - 1) ? 0 : sizeof(no_hang) - 1;
+        bool hangs = part->kind != WHY_NO_HANG, hung = job->kind != WHY_NO_HANG;
+
+        /* Worlds without a hang are of no interest beside one that hangs. */
+        if (job->text && !hangs && hung)
+                return xstrdup(job->text);
+        if (job->text && hangs == hung)
+                return xasprintf("%s; %s: %s", job->text, world, part->text + front);
+        return xasprintf("%s%s: %s", hangs ? "" : no_hang, world, part->text + front);
+}
+
+/* Adds the finding @part of a world, which is taken over, to that of the job. */
+static void merge_finding(struct why_finding *to, struct why_finding *part,
+                          const struct why_rank *ranks, size_t n)
+{
+        CLEANUP(free_textp) char *world = name_world(ranks, n), *before = to->text;
+        bool hangs = part->kind != WHY_NO_HANG, stronger;
+
+        stronger = !before || finding_strength(part) > finding_strength(to);
+        to->text =
+                join_texts(&(struct why_finding){ .kind = to->kind, .text = before }, part, world);
+        if (hangs && to->kind == WHY_NO_HANG) { /* nor of worlds without one */
+                free(to->brief);
+                to->brief = NULL;
+                to->culprit = -1;
+        }
+        for (size_t i = 0; hangs && i < part->outliers.n; i++)
+                intlist_add(&to->outliers, part->outliers.v[i]);
+        /* Without a hang, the only rank of a world says nothing about others. */
+        if (part->brief && (hangs || n > 1) && (stronger || !to->brief)) {
+                free(to->brief);
+                to->culprit = part->culprit;
+                to->brief = part->culprit >= 0 ? STEAL(&part->brief)
+                                               : xasprintf("%s: %s", world, part->brief);
+        }
+        if (stronger) {
+                to->kind = part->kind;
+                to->is_sure = part->is_sure;
+        }
+        why_finding_finish(part);
+}
+
+void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
+{
+        struct why_finding part;
+
+        if (!n || !ranks[0].role) {
+                find_in_world(ranks, n, ret);
+                return;
+        }
+        *ret = (struct why_finding){ .culprit = -1 };
+        for (size_t i = 0, end; i < n; i = end) {
+                end = why_world_end(ranks, n, i);
+                find_by_role(ranks + i, end - i, &part);
+                merge_finding(ret, &part, ranks + i, end - i);
+        }
 }
 
 void why_finding_finish(struct why_finding *f)

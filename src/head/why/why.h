@@ -15,6 +15,7 @@
 
 #include "base/intlist.h"
 #include "base/strv.h"
+#include "head/model/role_list.h"
 #include "head/why/stack_text.h"
 #include "wire/status_msg.h"
 
@@ -25,6 +26,8 @@ enum why_life { WHY_ALIVE, WHY_ENDED, WHY_SILENT, WHY_NOT_STARTED, WHY_LOST };
 
 struct why_rank {
         int rank;
+        int world, first; /* the ranks of a world follow each other; the rank with number 0 there */
+        const char *role; /* lent; NULL = the job has no roles */
         const char *host; /* lent */
         enum why_life life;
         char end[64];   /* of WHY_ENDED: "left at step 5 with exit 0"; "" = not known */
@@ -72,7 +75,13 @@ void why_rank_take(struct why_rank *r, struct inspected *seen);
 /* Counts the rank as silent, unless its node has answered the order @number. */
 void why_rank_miss(struct why_rank *r, uint32_t number);
 
-/* @ranks is ordered by rank. */
+/* Writes the name of a rank as plan_rank_name() does. Returns @to. */
+const char *why_rank_name(const struct why_rank *r, char to[PLAN_RANK_NAME_MAX]);
+/* Returns the end of the world of rank @i, for a loop over the worlds. */
+size_t why_world_end(const struct why_rank *ranks, size_t n, size_t i);
+
+/* @ranks is ordered by rank. Ranks are compared within their world only; of several findings the
+ * strongest counts. */
 void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret);
 void why_finding_finish(struct why_finding *f);
 

@@ -65,6 +65,24 @@ struct why_rows {
         size_t n_made;
 };
 
+static bool is_same_role(const struct why_rank *a, const struct why_rank *b)
+{
+        return a->world == b->world && (!a->role || !strcmp(a->role, b->role));
+}
+
+/* Returns "ranks 0-2", or with a role "role a, ranks 0-2": numbers of the world of @r. */
+static char *name_row_ranks(const struct why_rank *r, const struct intlist *ranks)
+{
+        CLEANUP(intlist_finish) struct intlist own = { 0 };
+        CLEANUP(free_textp) char *list = NULL;
+
+        for (size_t i = 0; i < ranks->n; i++)
+                intlist_add(&own, ranks->v[i] - (r->role ? r->first : 0));
+        list = intlist_fold(&own);
+        return xasprintf("%s%s%s%s %s", r->role ? "role " : "", r->role ? r->role : "",
+                         r->role ? ", " : "", ranks->n > 1 ? "ranks" : "rank", list);
+}
+
 /* Makes the row of rank @i and all ranks with the same text, and marks these ranks as told. */
 static void add_row(struct why_rows *w, size_t i)
 {
@@ -82,8 +100,9 @@ static void add_row(struct why_rows *w, size_t i)
         for (size_t k = i; k < w->n; k++) {
                 const struct inspected *s = &w->ranks[k].seen;
 
-                if (k != i &&
-                    (!w->texts[k] || w->odd[k] != r->odd || strcmp(w->texts[k], r->what) != 0))
+                if (k != i && (!w->texts[k] || w->odd[k] != r->odd ||
+                               !is_same_role(&w->ranks[i], &w->ranks[k]) ||
+                               strcmp(w->texts[k], r->what) != 0))
                         continue;
                 if (k != i)
                         free_textp(&w->texts[k]);
@@ -94,9 +113,8 @@ static void add_row(struct why_rows *w, size_t i)
                         high = MAX(high, s->cpu_permille / 10);
                 }
         }
-        list = intlist_fold(&same);
-        r->who = same.n > 1 ? xasprintf("ranks %s", list)
-                            : xasprintf("rank %s on %s", list, w->ranks[i].host);
+        list = name_row_ranks(&w->ranks[i], &same);
+        r->who = same.n > 1 ? STEAL(&list) : xasprintf("%s on %s", list, w->ranks[i].host);
         if (low == high)
                 snprintf(r->cpu, sizeof(r->cpu), "%u %%", low);
         else if (high)
@@ -199,23 +217,23 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
         for (size_t i = 0; i < n; i++) {
                 CLEANUP(intlist_finish) struct intlist same = { 0 }, numbers = { 0 };
                 CLEANUP(free_textp) char *list = NULL, *text = NULL, *hosts = NULL;
-                const char *why = ranks[i].seen.problem, *what;
+                const char *why = ranks[i].seen.problem;
 
                 if (told[i] || !*why || ranks[i].life != WHY_ALIVE)
                         continue;
                 for (size_t k = i; k < n; k++) {
-                        if (told[k] || strcmp(ranks[k].seen.problem, why) != 0)
+                        if (told[k] || !is_same_role(&ranks[i], &ranks[k]) ||
+                            strcmp(ranks[k].seen.problem, why) != 0)
                                 continue;
                         told[k] = true;
                         intlist_add(&same, (int)k);
                         intlist_add(&numbers, ranks[k].rank);
                 }
-                list = intlist_fold(&numbers);
+                list = name_row_ranks(&ranks[i], &numbers);
                 hosts = fold_why_hosts(ranks, &same);
-                what = same.n > 1 ? "ranks" : "rank";
                 text = strcmp(why, INSPECT_NO_PYTHON)
-                               ? xasprintf("no stack of %s %s on %s: %s", what, list, hosts, why)
-                               : xasprintf("%s %s on %s: " WHY_C_ONLY, what, list, hosts);
+                               ? xasprintf("no stack of %s on %s: %s", list, hosts, why)
+                               : xasprintf("%s on %s: " WHY_C_ONLY, list, hosts);
                 json_array_append_new(problems, json_text(text));
         }
         free(told);
@@ -232,6 +250,10 @@ static json_t *describe_why_rank(const struct why_rank *r)
                 json_pack("{s:i, s:o, s:s, s:b, s:b}", "rank", r->rank, "host", json_text(r->host),
                           "life", lives[r->life], "waits", r->waits, "moved", r->moved);
 
+        if (r->role) {
+                json_object_set_new(j, "role", json_text(r->role));
+                json_object_set_new(j, "role_rank", json_integer(r->rank - r->first));
+        }
         for (size_t i = 0; i < r->stack.n; i++) {
                 const struct stack_frame *f = &r->stack.v[i];
                 CLEANUP(free_textp)
@@ -300,6 +322,7 @@ json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, 
 char *why_report(const struct why_finding *f, const struct why_rank *ranks, size_t n)
 {
         struct buf b = BUF_INIT;
+        char name[PLAN_RANK_NAME_MAX];
 
         buf_printf(&b, "%s\n", f->text);
         for (size_t i = 0; i < f->notes.n; i++)
@@ -307,7 +330,7 @@ char *why_report(const struct why_finding *f, const struct why_rank *ranks, size
         for (size_t i = 0; i < n; i++) {
                 const struct inspected *s = &ranks[i].seen;
 
-                buf_printf(&b, "\n=== rank %d on %s", ranks[i].rank, ranks[i].host);
+                buf_printf(&b, "\n=== %s on %s", why_rank_name(&ranks[i], name), ranks[i].host);
                 if (s->pid)
                         buf_printf(&b, ", pid %u (%s), state %c, channel %s", s->pid, s->name,
                                    s->state ? s->state : '?', *s->channel ? s->channel : "-");

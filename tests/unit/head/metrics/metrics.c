@@ -11,7 +11,8 @@ static struct host two_hosts[] = { { .name = first_name }, { .name = second_name
 static const struct hosts hosts = { .v = two_hosts, .n = 2 };
 static struct plan_node nodes[] = { { .host = 0 }, { .host = 1 } };
 static struct plan_rank ranks[] = { { .rank = 0, .node = 0 }, { .rank = 1, .node = 1 } };
-static const struct plan plan = { nodes, 2, ranks, 2, 2 };
+static struct plan_world worlds[] = { { 0, 1, 1 }, { 1, 1, 1 } };
+static const struct plan plan = { nodes, 2, ranks, 2, 2, worlds, 2 };
 
 static struct metrics_node describe_node(void *ctx, size_t host)
 {
@@ -149,6 +150,22 @@ TEST_WITH(set_up, tear_down, ranks_have_steps_and_bytes)
                        "\"stdout\"} 0\n");
         expect_text(s, "\",stream=\"stderr\"} 42\n");
         expect_text(s, "gauge\nhnlaunch_rank_last_output_timestamp_seconds{rank=\"1\",");
+}
+
+TEST_WITH(set_up, tear_down, ranks_have_their_role)
+{
+        struct setup *s = *state;
+
+        ranks[1].role = "infer";
+        ranks[1].world = 1;
+        emit(s, EVENT_RUN_START, -1, 2, 2);
+        rank_board_step(&s->ranks, 0, 1, 0);
+        rank_board_step(&s->ranks, 1, 7, 0);
+        expect_text(s, "hnlaunch_rank_step{rank=\"0\",host=\"gpu001\"} 1\n");
+        expect_text(s, "d\",role=\"infer\",role_rank=\"0\"} 7\n");
+        expect_text(s, ",role=\"infer\",role_rank=\"0\",stream=\"stdout\"} 0\n");
+        ranks[1].role = NULL;
+        ranks[1].world = 0;
 }
 
 TEST_WITH(set_up, tear_down, ends_are_told_apart_and_begin_anew)

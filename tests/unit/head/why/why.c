@@ -368,3 +368,61 @@ TEST(reasons_are_folded)
         for (int i = 0; i < 3; i++)
                 why_rank_finish(&ranks[i]);
 }
+
+/* Three worlds: the trainers hang, the server sleeps as it should, and what has ended is no part of
+ * the hang. */
+TEST(ranks_are_compared_within_their_world)
+{
+        struct sight sights[] = { SLEEPS_IN(WAITING),
+                                  SLEEPS_IN(LOADING),
+                                  SLEEPS_IN(WAITING),
+                                  SLEEPS_IN(LOADING),
+                                  { .life = WHY_ENDED } };
+        static const char *const roles[] = { "router", "train", "train", "train", "once" };
+        static const int firsts[] = { 0, 1, 1, 1, 4 };
+        struct why_rank ranks[5] = { 0 };
+        struct why_finding f;
+        json_t *j;
+
+        sights[0] = (struct sight)SLEEPS_IN(LOADING);
+        sights[1] = (struct sight)SLEEPS_IN(WAITING);
+        for (int i = 0; i < 5; i++) {
+                take_sight(&ranks[i], i, &sights[i]);
+                ranks[i].world = i == 0 ? 0 : i < 4 ? 1 : 2;
+                ranks[i].first = firsts[i];
+                ranks[i].role = roles[i];
+        }
+        why_find(ranks, 5, &f);
+        assert_int_equal(f.kind, WHY_HANG);
+        assert_true(f.is_sure);
+        assert_int_equal(f.outliers.n, 1);
+        assert_int_equal(f.outliers.v[0], 3);
+        assert_int_equal(f.culprit, 3);
+        assert_string_equal(f.text,
+                            "role train: ranks 0-1 wait in all_reduce (torch.distributed), called "
+                            "in train (train.py:57); rank 2 (gpu001, pid 4711) does not: it sleeps "
+                            "in load_batch (loader.py:88)");
+        assert_string_equal(f.brief,
+                            "role train, rank 2 on gpu001 sleeps in load_batch (loader.py:88); 2 "
+                            "ranks wait in all_reduce (torch.distributed), called in train "
+                            "(train.py:57)");
+        j = why_describe(&f, ranks, 5);
+        assert_non_null(strstr(json_string_value(json_array_get(json_object_get(j, "rows"), 0)),
+                               "role train, rank 2 on gpu001"));
+        json_decref(j);
+        why_finding_finish(&f);
+
+        /* One world waits as a whole, another sleeps: nothing is odd. */
+        for (int i = 1; i < 4; i++) {
+                ranks[i].world = i == 3 ? 2 : 1;
+                ranks[i].role = i == 3 ? "once" : "train";
+                ranks[i].first = i == 3 ? 3 : 1;
+        }
+        ranks[4].first = 3;
+        why_find(ranks, 5, &f);
+        assert_int_equal(f.kind, WHY_ALL_WAIT);
+        assert_int_equal(f.outliers.n, 0);
+        why_finding_finish(&f);
+        for (int i = 0; i < 5; i++)
+                why_rank_finish(&ranks[i]);
+}

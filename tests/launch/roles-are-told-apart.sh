@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What shows a job while it runs knows its roles: the first lines count them, metrics name them, and hnlaunch why compares ranks within a role only.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/why.sh
+. "$ROOT/tests/lib/why.sh"
+
+job=(-w localhost:4,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+mkfifo fifo
+
+hn "${job[@]}" --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true : --role router --on trainer true
+exits 'three roles' 0
+has 'are counted in a line' "$ERR" 'hnlaunch: 3 roles: trainer 2 ranks on 1 node, infer 4 on 2, router 1 on 1'
+is 'behind the first line' "$(grep -n 'run .*: 3 nodes, 7 ranks\|3 roles' "$ERR" | cut -d: -f1 | tr '\n' ' ')" '1 2 '
+hn -q "${job[@]}" --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true
+is 'not with -q' "$(cat "$ERR")" ''
+hn --local 2 true
+lacks 'nor without roles' "$ERR" 'role'
+
+if command -v tmux >/dev/null; then
+    export TMUX_TMPDIR=$TMP
+    pane() { tmux -L roles -f /dev/null "$@"; }
+    at_end() { pane kill-server 2>/dev/null; }
+    shown() { pane capture-pane -p >screen && grep -qF "$1" screen; }
+    pane new-session -d -x 40 -y 20 "env TERM=screen XDG_STATE_HOME=$PWD/state XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR $HNLAUNCH ${job[*]} \
+        --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true : --role routers-with-a-long-name --on trainer true; exec sleep 1000"
+    ok 'a job on a terminal of 40 columns ends' wait_for shown 'finished'
+    is 'with one line of roles that fits' "$(sed -n 's/ *$//; /roles:/,/^hnlaunch: [^0-9]/p' screen | head -1)" 'hnlaunch: 3 roles: trainer 2, infer 4, …'
+    pane kill-server 2>/dev/null
+else
+    skip 'a narrow terminal' 'no tmux'
+fi
+
+{ command -v eu-stack || command -v gdb; } >/dev/null || { skip 'hnlaunch why' 'needs eu-stack (elfutils) or gdb'; done_testing; exit; }
+start "${job[@]}" --metrics 0 --label none --role server --nodes 1 -n 1 sleep 1000 : --role once --on server true : \
+    --role trainer --nodes 2 -n 4 "$BUILD/tests/clients/hanging" sleep 2 "$PWD/fifo"
+ok 'the trainers have met' wait_for lines_are "$OUT" 4
+judged() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [4])" ]]; }
+ok 'why names the rank of the trainers that hangs' wait_for judged
+says 'by its role' 'role trainer: ranks 0-1,3 wait in '
+says 'and number there' '; rank 2 ('
+is 'it does not speak of the server' "$(field "'server' in a['text'] or 'once' in a['text']")" False
+is 'ranks have their role' "$(field "[(r['role'], r['role_rank']) for r in ranks]")" "[('server', 0), ('once', 0), ('trainer', 0), ('trainer', 1), ('trainer', 2), ('trainer', 3)]"
+is 'and rows too' "$(field "a['table'][0]['ranks'].split(' on ')[0]")" 'role trainer, rank 2'
+url=$(sed -n 's,^hnlaunch: metrics at ,,p' "$ERR")
+python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' "$url" >metrics
+has 'metrics have the role' metrics '",role="trainer",role_rank="2",stream="stdout"}'
+"$HNLAUNCH" stop --grace 1s >stop.out 2>&1
+finish
+has 'the last line names the rank by its role' "$ERR" 'role trainer, rank 2 on 127.0.0.'
+done_testing
