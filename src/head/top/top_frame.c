@@ -49,6 +49,8 @@ static void read_frame_rank(struct top_frame_rank *r, const json_t *j)
         const char *life = read_frame_word(j, "life");
 
         r->rank = read_frame_number(j, "rank");
+        r->role = json_string_value(json_object_get(j, "role"));
+        r->role_rank = read_frame_number(j, "role_rank");
         r->alive = !strcmp(life, "alive");
         r->ended = !strcmp(life, "ended");
         r->silent = !strcmp(life, "silent");
@@ -246,6 +248,22 @@ static void find_slow(struct top_frame *f)
         free(l.v);
 }
 
+/* Whether the ranks are of several roles. */
+static bool has_several_roles(const struct top_frame *f)
+{
+        const char *first = NULL;
+
+        for (size_t i = 0; i < f->n_hosts; i++)
+                for (size_t k = 0; k < f->hosts[i].n_ranks; k++) {
+                        const char *role = f->hosts[i].ranks[k].role;
+
+                        first = first ? first : role;
+                        if (role && strcmp(role, first) != 0)
+                                return true;
+                }
+        return false;
+}
+
 static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct top_frame_rank *r)
 {
         bool hardly_waits = f->slow.above >= 0 && r->busy_percent > f->slow.above;
@@ -262,6 +280,8 @@ static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct 
                 return ODD_NOT_STARTED;
         if (r->state == 'T')
                 return ODD_STOPPED;
+        if (f->pace.has_roles)
+                return has_waited_long(f, r) && !f->pace.hang ? ODD_WAITS : ODD_NOT;
         if ((most_ranks_wait(f) && !r->wait && r->state) || (!f->pace.going && hardly_waits))
                 return ODD_ALONE;
         if (r->lag >= BEHIND_STEPS && r->lag * 2 > f->spread)
@@ -336,7 +356,10 @@ bool top_frame_read(struct top_frame *f, json_t *json)
                 f->name_width = MAX(f->name_width, columns_count(h->name, strlen(h->name)));
                 f->has_gpus |= h->gpus.memory_mib >= 0;
         }
+        f->pace.has_roles = has_several_roles(f);
         find_slow(f);
+        if (f->pace.has_roles)
+                f->slow.above = -1;
         f->pace.going = steps_go_on(f);
         f->waiting = count_long_waits(f, long_wait_ms(f));
         for (size_t i = 0; i < f->n_hosts && most_ranks_wait(f); i++)
@@ -417,6 +440,15 @@ static void write_exit(int64_t code, char *to, size_t size)
                          abs((int)code));
 }
 
+const char *top_frame_rank_name(const struct top_frame_rank *r, char to[TOP_RANK_NAME])
+{
+        if (r->role)
+                snprintf(to, TOP_RANK_NAME, "%.40s:%" PRId64, r->role, r->role_rank);
+        else
+                snprintf(to, TOP_RANK_NAME, "rank %" PRId64, r->rank);
+        return to;
+}
+
 void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank *r, char *to,
                          size_t size)
 {
@@ -462,7 +494,7 @@ void top_frame_slow_note(const struct top_frame *f, char *to, size_t size)
 {
         const struct top_frame_host *host = NULL;
         const struct top_frame_rank *first = NULL;
-        char note[64];
+        char note[64], name[TOP_RANK_NAME];
         size_t n = 0;
 
         for (size_t i = 0; i < f->n_hosts; i++)
@@ -477,7 +509,8 @@ void top_frame_slow_note(const struct top_frame *f, char *to, size_t size)
                 return;
         write_cost(f, note, sizeof(note));
         if (n == 1)
-                snprintf(to, size, "rank %" PRId64 " on %s is %s", first->rank, host->name, note);
+                snprintf(to, size, "%s on %s is %s", top_frame_rank_name(first, name), host->name,
+                         note);
         else
                 snprintf(to, size, "%zu ranks on %s are %s", n, host->name, note);
 }
@@ -486,7 +519,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
                          size_t size)
 {
         const struct top_frame_rank *r = &h->ranks[h->odd.first];
-        char note[64], age[24], others[48] = "";
+        char note[64], age[24], others[48] = "", name[TOP_RANK_NAME];
 
         *to = '\0';
         if (h->odd.worst == ODD_NOT)
@@ -504,7 +537,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
         top_frame_rank_note(f, r, note, sizeof(note));
         if (h->odd.n > 1)
                 snprintf(others, sizeof(others), ", %zu more", h->odd.n - 1);
-        snprintf(to, size, "rank %" PRId64 " %s%s", r->rank, note, others);
+        snprintf(to, size, "%s %s%s", top_frame_rank_name(r, name), note, others);
 }
 
 int64_t top_frame_still_ms(const struct top_frame *f)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { TOP_RANK_NAME = 64 };
+
 /* Oddities, the worst first. */
 enum top_oddity {
         ODD_LOST,
@@ -28,6 +30,8 @@ enum top_oddity {
 
 struct top_frame_rank {
         int64_t rank;
+        const char *role;  /* NULL = the job has no roles */
+        int64_t role_rank; /* number in the world of the role */
         bool alive, ended, silent;
         char state; /* the letter of /proc/pid/stat; '\0' = unknown */
         int64_t exit, step, lag, cpu_percent, memory_mib, quiet_ms, wait_ms;
@@ -78,6 +82,7 @@ struct top_frame_pace {
         int64_t step_ms;       /* mean time of a step */
         int64_t stalled_ms;    /* the run stands still (step_pace.h) */
         bool going;            /* a rank goes on */
+        bool has_roles;        /* ranks of several roles are not compared with each other */
         const json_t *hang;    /* a hang that was found, with text and rank; NULL = none */
 };
 
@@ -101,6 +106,8 @@ struct top_frame {
 bool top_frame_read(struct top_frame *f, json_t *json);
 void top_frame_finish(struct top_frame *f);
 
+/* Writes "rank 3", or "infer:3". Returns @to. */
+const char *top_frame_rank_name(const struct top_frame_rank *r, char to[TOP_RANK_NAME]);
 /* Writes the oddity of a host or a rank, "" = none. */
 void top_frame_host_note(const struct top_frame *f, const struct top_frame_host *h, char *to,
                          size_t size);

@@ -287,9 +287,11 @@ static void write_host_cell(const struct top_frame *f, const struct top_frame_ho
 static void write_rank_cell(const struct top_frame *f, const struct top_frame_rank *r,
                             enum top_column c, char *to, size_t size)
 {
+        char name[TOP_RANK_NAME];
+
         *to = '\0';
         if (c == TOP_HOST)
-                snprintf(to, size, "  rank %" PRId64, r->rank);
+                snprintf(to, size, "  %s", top_frame_rank_name(r, name));
         else if (c == TOP_UP && r->state)
                 snprintf(to, size, "%c", r->state);
         else if (c == TOP_STEP)

@@ -201,6 +201,12 @@ static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
         const struct rank_board_row *r = &t->ranks->rows[rank];
 
         buf_printf(b, "{\"rank\":%d,\"life\":\"%s\"", rank, lives[r->life]);
+        if (t->ranks->plan->ranks[rank].role) {
+                const struct plan_rank *k = &t->ranks->plan->ranks[rank];
+
+                add_json_word(b, "role", k->role);
+                add_json_number(b, "role_rank", rank - t->ranks->plan->worlds[k->world].first);
+        }
         if (r->life == RANK_ENDED)
                 add_json_number(b, "exit", r->exit);
         if (r->step >= 0) {

@@ -290,3 +290,23 @@ TEST(sorting_goes_through_all_orders)
         top_view_finish(&view);
         top_frame_finish(&f);
 }
+
+/* A server that has told no step, or fewer, is not behind the trainers. */
+TEST(ranks_of_several_roles_are_not_compared)
+{
+        static const struct told same[] = {
+                { "alive", ",\"role\":\"a\",\"role_rank\":0,\"step\":9,\"lag\":0" },
+                { "alive", ",\"role\":\"a\",\"role_rank\":1,\"step\":1,\"lag\":8" },
+        };
+        static const struct told other[] = {
+                { "alive", ",\"role\":\"a\",\"role_rank\":0,\"step\":9,\"lag\":0" },
+                { "alive", ",\"role\":\"b\",\"role_rank\":0,\"step\":1,\"lag\":8" },
+        };
+        struct top_frame f = make_frame(same, 2, 2, 8);
+
+        note_is(&f, 1, "a:1 behind");
+        top_frame_finish(&f);
+        f = make_frame(other, 2, 2, 8);
+        note_is(&f, 1, "");
+        top_frame_finish(&f);
+}
