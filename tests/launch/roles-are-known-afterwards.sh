@@ -60,6 +60,16 @@ has 'is told with those that are' "$ERR" 'its role a has ranks 0 to 1, and no 2'
 hn attach "${record##*/}" -q
 is 'attach labels as the run did' "$(sort "$OUT" | head -2)" $'a:0 | out of 0\na:1 | out of 1'
 
+hn report "${record##*/}"
+has 'the report counts the roles' "$OUT" '2 roles: a 2 ranks on 1 node, b 4 on 2'
+has 'and names the role of a failure' "$OUT" 'role b, rank 3 on 127.0.0.2 exited with code 3'
+has 'and of the start' "$OUT" 'start role '
+hn report --json "${record##*/}"
+is 'its JSON has the roles' "$(python3 -c "$read_json" "$OUT" '[r["name"] for r in d["roles"]], [p["role"] for p in d["phases"] if "rank" in p][:1] != []')" "(['a', 'b'], True)"
+hn report --html page.html "${record##*/}"
+has 'the page counts them' page.html '2 roles: a 2 ranks on 1 node, b 4 on 2'
+has 'and names ranks by them' page.html 'role b, rank 3'
+
 hn "${job[@]}" --role a --nodes 1 --replicas 2 -n 2 sh -c 'echo "$HN_ROLE_INDEX"' : --role b --nodes 1 -n 1 true
 exits 'a job with replicas' 0
 hn logs -q --role a:1

@@ -215,6 +215,7 @@ static void make_places(struct story *s)
         s->n_nodes = MIN(json_array_size(nodes), (size_t)NODES_MAX);
         s->n_ranks = (size_t)MAX(MIN(read_json_number(s->run, "world_size", 0), (int64_t)RANKS_MAX),
                                  INT64_C(0));
+        role_list_load(&s->roles, json_object_get(s->run, "roles"), (int)s->n_ranks);
         s->nodes = xcalloc(s->n_nodes, sizeof(*s->nodes));
         s->ranks = xcalloc(s->n_ranks, sizeof(*s->ranks));
         s->node_of = xcalloc(s->n_ranks, sizeof(*s->node_of));
@@ -565,6 +566,7 @@ void story_finish(struct story *s)
         json_decref(s->failures);
         trace_log_finish(&s->log);
         story_starts_finish(&s->starts);
+        role_list_finish(&s->roles);
         free(s->nodes);
         free(s->ranks);
         free(s->node_of);

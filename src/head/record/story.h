@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "head/model/role_list.h"
 #include "head/record/divergence.h"
 #include "head/record/slow_node.h"
 #include "head/record/story_start.h"
@@ -55,6 +56,7 @@ struct story {
         struct story_rank *ranks;
         int *node_of; /* by rank */
         size_t n_nodes, n_ranks;
+        struct role_list roles;
         struct story_starts starts;
         struct story_note *notes;
         size_t n_notes;

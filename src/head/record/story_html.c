@@ -128,6 +128,7 @@ static void put_top(struct buf *to, const struct story *s, const char *no_verdic
         put_element(to, "", *verdict ? verdict : no_verdict, "</h1>\n");
         put_element(to, "<p class=\"dim\">Run ", json_member(s->run, "run"), ": ");
         put_sentence(to, "", story_headline(s), "</p>\n");
+        put_sentence(to, "<p>", story_roles_text(s), "</p>\n");
 }
 
 static void put_explanations(struct buf *to, const struct story *s)
@@ -157,14 +158,14 @@ static void put_start(struct buf *to, const struct story *s)
                 return;
         buf_appends(to, "<section><h2>The start</h2>");
         if (a->n_phases && s->n_nodes > 1)
-                put_sentence(to, "<p>Critical path: ", story_path_text(a, arrow), "</p>");
+                put_sentence(to, "<p>Critical path: ", story_path_text(s, a, arrow), "</p>");
         if (a->n_phases)
                 picture_start(to, s);
         if (hidden > 1)
                 buf_printf(to, "<p class=\"dim\">%zu earlier starts again</p>\n", hidden - 1);
         for (size_t i = MAX(hidden, (size_t)1); i < s->starts.n; i++) {
                 buf_printf(to, "<p>Attempt %zu: ", i + 1);
-                put_sentence(to, "", story_again_text(&s->starts.v[i], arrow), "</p>\n");
+                put_sentence(to, "", story_again_text(s, &s->starts.v[i], arrow), "</p>\n");
         }
         buf_appends(to, "</section>\n");
 }
@@ -231,12 +232,13 @@ static char *make_place(const struct story *s, struct failure_row *r)
 {
         const char *host = json_member(r->first, "host");
         CLEANUP(free_textp) char *all = NULL;
+        char name[PLAN_RANK_NAME_MAX];
 
         if (!r->ranks.n)
                 return xstrdup(host);
         if (r->ranks.n == 1)
-                return s->n_nodes == 1 ? xasprintf("rank %d", r->ranks.v[0])
-                                       : xasprintf("rank %d on %s", r->ranks.v[0], host);
+                return xasprintf("%s%s%s", role_list_name(&s->roles, r->ranks.v[0], name),
+                                 s->n_nodes == 1 ? "" : " on ", s->n_nodes == 1 ? "" : host);
         qsort(r->ranks.v, r->ranks.n, sizeof(*r->ranks.v), compare_rank_numbers);
         all = intlist_fold(&r->ranks);
         return xasprintf("%zu ranks: %.200s%s", r->ranks.n, all,

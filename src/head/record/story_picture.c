@@ -81,8 +81,9 @@ static void open_row(const struct picture *p, const char *name, const char *host
 
 static void open_rank_row(const struct picture *p, const struct story *s, int rank, bool bold)
 {
-        CLEANUP(free_textp) char *name = xasprintf("rank %d", rank);
+        char name[PLAN_RANK_NAME_MAX];
 
+        role_list_name(&s->roles, rank, name);
         open_row(p, name, s->n_nodes > 1 ? story_host(s, -1, rank) : "", bold);
 }
 

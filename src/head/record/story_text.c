@@ -81,13 +81,19 @@ char *story_headline(const struct story *s)
                          s->n_ranks == 1 ? "" : "s", when, json_member(s->run, "host"));
 }
 
-/* "rank 3 on gpu001", "gpu001" or "" */
+char *story_roles_text(const struct story *s)
+{
+        return s->roles.n ? role_list_count(&s->roles, false) : NULL;
+}
+
+/* "rank 3 on gpu001", "role infer, rank 3 on gpu001", "gpu001" or "" */
 static char *describe_place(const struct story *s, int node, int rank)
 {
         const char *host = story_host(s, node, rank);
+        char name[PLAN_RANK_NAME_MAX];
 
         if (rank >= 0)
-                return xasprintf("rank %d on %s", rank, host);
+                return xasprintf("%s on %s", role_list_name(&s->roles, rank, name), host);
         return xstrdup(host);
 }
 
@@ -117,8 +123,9 @@ static char *describe_phases(const struct story_start *a)
         return buf_steal(&b);
 }
 
-char *story_path_text(const struct story_start *a, const char *arrow)
+char *story_path_text(const struct story *s, const struct story_start *a, const char *arrow)
 {
+        char name[PLAN_RANK_NAME_MAX];
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         for (size_t i = 0; i < a->n_phases; i++) {
@@ -126,7 +133,7 @@ char *story_path_text(const struct story_start *a, const char *arrow)
 
                 buf_printf(&b, "%s%s%s%s ", i ? " " : "", i ? arrow : "", i ? " " : "", p->name);
                 if (p->rank >= 0)
-                        buf_printf(&b, "rank %d on ", p->rank);
+                        buf_printf(&b, "%s on ", role_list_name(&s->roles, p->rank, name));
                 buf_printf(&b, "%s %s", p->host, story_span(p->own_us).text);
         }
         return buf_steal(&b);
@@ -142,9 +149,9 @@ static int64_t find_ranks_start(const struct story_start *a)
         return -1;
 }
 
-char *story_again_text(const struct story_start *a, const char *arrow)
+char *story_again_text(const struct story *s, const struct story_start *a, const char *arrow)
 {
-        CLEANUP(free_textp) char *path = story_path_text(a, arrow);
+        CLEANUP(free_textp) char *path = story_path_text(s, a, arrow);
         const struct story_span waited = story_span(MAX(a->ordered_us - a->from_us, INT64_C(0)));
         int64_t took = find_ranks_start(a);
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
@@ -176,15 +183,18 @@ char *story_divergence_text(const struct story *s)
 
 char *story_slow_text(const struct story *s)
 {
+        char name[PLAN_RANK_NAME_MAX];
+
         if (s->slow.rank.node >= 0 && !s->slow.rank.steps)
-                return xasprintf("the others wait for rank %d on %s for %.0f %% of the time",
-                                 s->slow.rank.node, story_host(s, -1, s->slow.rank.node),
-                                 s->slow.rank.percent);
+                return xasprintf("the others wait for %s on %s for %.0f %% of the time",
+                                 role_list_name(&s->roles, s->slow.rank.node, name),
+                                 story_host(s, -1, s->slow.rank.node), s->slow.rank.percent);
         if (s->slow.rank.node >= 0)
                 return xasprintf(
-                        "the others wait for rank %d on %s for %.0f %% of each step (%zu steps)",
-                        s->slow.rank.node, story_host(s, -1, s->slow.rank.node),
-                        s->slow.rank.percent, s->slow.rank.steps);
+                        "the others wait for %s on %s for %.0f %% of each step (%zu steps)",
+                        role_list_name(&s->roles, s->slow.rank.node, name),
+                        story_host(s, -1, s->slow.rank.node), s->slow.rank.percent,
+                        s->slow.rank.steps);
         if (s->slow.node.node < 0)
                 return NULL;
         return xasprintf("the others wait for %s for %.0f %% of each step (%zu steps)",
@@ -241,9 +251,13 @@ char *story_end_text(const struct story_rank *r)
 
 char *story_note_place(const struct story *s, const struct story_note *n)
 {
+        char name[PLAN_RANK_NAME_MAX];
+
         if (!*n->host)
                 return describe_place(s, n->node, n->rank);
-        return n->rank < 0 ? xstrdup(n->host) : xasprintf("rank %d on %s", n->rank, n->host);
+        return n->rank < 0
+                       ? xstrdup(n->host)
+                       : xasprintf("%s on %s", role_list_name(&s->roles, n->rank, name), n->host);
 }
 
 const char *story_note_what(const struct story_note *n)
@@ -432,7 +446,7 @@ static void print_later_starts(struct buf *to, const struct story *s, size_t col
         if (hidden > 1)
                 buf_printf(to, "  %zu earlier ones\n", hidden - 1);
         for (size_t i = MAX(hidden, (size_t)1); i < s->starts.n; i++) {
-                CLEANUP(free_textp) char *text = story_again_text(&s->starts.v[i], "->");
+                CLEANUP(free_textp) char *text = story_again_text(s, &s->starts.v[i], "->");
 
                 buf_printf(to, "  attempt %zu: ", i + 1);
                 put_story_row(to, text, columns, 13);
@@ -442,7 +456,7 @@ static void print_later_starts(struct buf *to, const struct story *s, size_t col
 static void print_start(struct buf *to, const struct story *s, size_t columns)
 {
         const struct story_start *a = &s->starts.v[0];
-        CLEANUP(free_textp) char *phases = describe_phases(a), *path = story_path_text(a, "->");
+        CLEANUP(free_textp) char *phases = describe_phases(a), *path = story_path_text(s, a, "->");
 
         if (a->n_phases) {
                 buf_printf(to, "\nstart %s: %s\n", story_span(story_start_end(a)).text, phases);
@@ -540,6 +554,7 @@ static void print_failures(struct buf *to, const struct story *s, size_t columns
         {
                 json_t *rank = json_object_get(f, "rank"), *j;
                 struct buf line = BUF_INIT;
+                char name[PLAN_RANK_NAME_MAX];
 
                 if (i < first)
                         continue;
@@ -554,8 +569,9 @@ static void print_failures(struct buf *to, const struct story *s, size_t columns
                 if (strncmp(json_member(f, "text"), "rank ",
                             5)) { /* else the text names the rank */
                         if (rank)
-                                buf_printf(&line, "rank %lld on ",
-                                           (long long)json_integer_value(rank));
+                                buf_printf(&line, "%s on ",
+                                           role_list_name(&s->roles, (int)json_integer_value(rank),
+                                                          name));
                         buf_printf(&line, "%s", json_member(f, "host"));
                 }
                 if ((j = json_object_get(f, "signal")))
@@ -625,9 +641,11 @@ static void print_notes(struct buf *to, const struct story *s, size_t columns)
 void story_print(struct buf *to, const struct story *s, const char *no_verdict, size_t columns)
 {
         const char *verdict = json_member(s->summary, "verdict");
-        CLEANUP(free_textp) char *head = story_headline(s);
+        CLEANUP(free_textp) char *head = story_headline(s), *roles = story_roles_text(s);
 
         buf_printf(to, "run %s: %s\n", json_member(s->run, "run"), head);
+        if (roles)
+                put_story_row(to, roles, columns, 0);
         verdict = *verdict ? verdict : no_verdict;
         printable_put(to, verdict, strlen(verdict));
         buf_appends(to, "\n");
@@ -658,10 +676,11 @@ static json_t *json_place(const struct story *s, int node, int rank)
 
         if (rank >= 0)
                 json_object_set_new(j, "rank", json_integer(rank));
+        role_list_put(&s->roles, j, rank);
         return j;
 }
 
-static json_t *json_phases(const struct story_start *a)
+static json_t *json_phases(const struct story *s, const struct story_start *a)
 {
         json_t *phases = json_array();
 
@@ -671,6 +690,7 @@ static json_t *json_phases(const struct story_start *a)
 
                 if (p->rank >= 0)
                         json_object_set_new(j, "rank", json_integer(p->rank));
+                role_list_put(&s->roles, j, p->rank);
                 json_object_set_new(j, "phase", json_string(p->name));
                 json_object_set_new(j, "from_us", json_us(p->from_us));
                 json_object_set_new(j, "until_us", json_us(p->until_us));
@@ -688,10 +708,10 @@ static json_t *json_starts(const struct story *s)
         for (size_t i = 0; i < s->starts.n; i++) {
                 const struct story_start *a = &s->starts.v[i];
 
-                json_array_append_new(starts,
-                                      json_pack("{s:i, s:o, s:o, s:o}", "attempt", (int)i + 1,
-                                                "from_us", json_us(a->from_us), "ordered_us",
-                                                json_us(a->ordered_us), "phases", json_phases(a)));
+                json_array_append_new(starts, json_pack("{s:i, s:o, s:o, s:o}", "attempt",
+                                                        (int)i + 1, "from_us", json_us(a->from_us),
+                                                        "ordered_us", json_us(a->ordered_us),
+                                                        "phases", json_phases(s, a)));
         }
         return starts;
 }
@@ -727,9 +747,9 @@ json_t *story_json(const struct story *s)
         json_t *j = json_pack(
                 "{s:i, s:s, s:s, s:O?, s:o, s:o, s:o, s:i, s:o}", "v", 1, "run",
                 json_member(s->run, "run"), "verdict", json_member(s->summary, "verdict"), "code",
-                json_object_get(s->summary, "code"), "phases", json_phases(s->starts.v), "starts",
-                json_starts(s), "nodes", json_nodes(s), "restarts", s->restarts, "failed_us",
-                json_us(s->times.failed_us));
+                json_object_get(s->summary, "code"), "phases", json_phases(s, s->starts.v),
+                "starts", json_starts(s), "nodes", json_nodes(s), "restarts", s->restarts,
+                "failed_us", json_us(s->times.failed_us));
         json_t *found;
 
         found = s->divergence.rank < 0 ? json_null() : json_place(s, -1, s->divergence.rank);
@@ -751,6 +771,8 @@ json_t *story_json(const struct story *s)
                 json_object_set_new(found, "steps", json_integer((json_int_t)s->slow.rank.steps));
         }
         json_object_set_new(j, "slow_rank", found);
+        if (s->roles.n)
+                json_object_set_new(j, "roles", role_list_json(&s->roles));
         if (json_object_get(s->summary, "attempts"))
                 json_object_set(j, "attempts", json_object_get(s->summary, "attempts"));
         return j;

@@ -28,14 +28,16 @@ struct story_span story_span(int64_t us); /* "3.1ms", "2m10s" */
 char *story_shell_line(const json_t *words);
 /* "4 nodes, 32 ranks, 2026-11-25 08:13, on login1" */
 char *story_headline(const struct story *s);
+/* "3 roles: trainer 8 ranks on 2 nodes, infer 4 on 1"; NULL = the job has none */
+char *story_roles_text(const struct story *s);
 /* "ranks 0-1,3 wait in hn_barrier ..."; NULL = no hang was found */
 char *story_hang_text(const struct story *s);
 /* "ranks 0-1: each sleeps in nanosleep"; NULL = no look at the ranks, or a hang */
 char *story_where_text(const struct story *s);
 /* "connect gpu031 0.9s -> agent gpu031 0.4s -> join rank 207 2.2s" */
-char *story_path_text(const struct story_start *a, const char *arrow);
+char *story_path_text(const struct story *s, const struct story_start *a, const char *arrow);
 /* Of a later start: "after 4.3s of waiting, ranks ran 0.8s later: start rank 3 on gpu002 0.8s" */
-char *story_again_text(const struct story_start *a, const char *arrow);
+char *story_again_text(const struct story *s, const struct story_start *a, const char *arrow);
 /* Returns how many of the later starts are not worth showing: all but the last ones. */
 size_t story_starts_hidden(const struct story *s);
 /* "2m10s, 3.9s before the failure: rank 13 on gpu026 ..."; NULL = none has diverged
