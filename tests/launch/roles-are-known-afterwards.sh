@@ -70,6 +70,11 @@ hn report --html page.html "${record##*/}"
 has 'the page counts them' page.html '2 roles: a 2 ranks on 1 node, b 4 on 2'
 has 'and names ranks by them' page.html 'role b, rank 3'
 
+hn "${job[@]}" --role s --nodes 127.0.0.1 -n 1 sleep 60 : --role t --nodes localhost -n 4 "$BUILD/tests/clients/failing" exit 2 20 5
+hn report --json
+is 'the rank that left the others is one of its role' "$(python3 -c "$read_json" "$OUT" '[(x["rank"], x["role"], x["role_rank"], x["text"][:15]) for x in [d["divergence"]]]')" \
+    "[(3, 't', 2, 'role t, rank 2 ')]"
+
 hn "${job[@]}" --role a --nodes 1 --replicas 2 -n 2 sh -c 'echo "$HN_ROLE_INDEX"' : --role b --nodes 1 -n 1 true
 exits 'a job with replicas' 0
 hn logs -q --role a:1

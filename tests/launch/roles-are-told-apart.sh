@@ -29,7 +29,7 @@ if command -v tmux >/dev/null; then
     pane new-session -d -x 40 -y 20 "env TERM=screen XDG_STATE_HOME=$PWD/state XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR $HNLAUNCH ${job[*]} \
         --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true : --role routers-with-a-long-name --on trainer true; exec sleep 1000"
     ok 'a job on a terminal of 40 columns ends' wait_for shown 'finished'
-    is 'with one line of roles that fits' "$(sed -n 's/ *$//; /roles:/,/^hnlaunch: [^0-9]/p' screen | head -1)" 'hnlaunch: 3 roles: trainer 2, infer 4, …'
+    is 'with one line of roles that fits' "$(sed -n 's/ *$//; /roles:/,/^hnlaunch: [^0-9]/p' screen | head -1)" 'hnlaunch: 3 roles: trainer 2, infer 4,…'
     pane kill-server 2>/dev/null
 else
     skip 'a narrow terminal' 'no tmux'

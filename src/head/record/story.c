@@ -495,35 +495,112 @@ static void find_sampled_slow_rank(struct story *s)
         }
 }
 
-/* Compares ranks as slow_node_find() does nodes. */
-static void find_slow_rank(struct story *s)
-{
-        int *own = xcalloc(s->n_ranks + 1, sizeof(*own));
-        const struct trace_places places = { own, s->n_ranks, s->n_ranks };
+/* The ranks of a world, and their events with the numbers of the world. */
+struct world_story {
+        int first, n;
+        struct trace_log log; /* lends all but .v from the story */
+};
 
-        for (size_t r = 0; r < s->n_ranks; r++)
-                own[r] = (int)r;
-        slow_node_find(&s->log, &places, &s->slow.rank);
+static struct world_story begin_world(const struct story *s, int first, int n)
+{
+        struct world_story w = { first, n, s->log };
+
+        w.log.n = 0;
+        w.log.v = xcalloc(s->log.n + 1, sizeof(*w.log.v));
+        for (size_t i = 0; i < s->log.n; i++) {
+                const struct trace_event *e = &s->log.v[i];
+
+                if (e->rank < (uint32_t)first || e->rank - (uint32_t)first >= (uint32_t)n)
+                        continue;
+                w.log.v[w.log.n] = *e;
+                w.log.v[w.log.n++].rank -= (uint32_t)first;
+        }
+        return w;
+}
+
+/* Finds the first divergence of a world; that of the world of the cause, or the earliest, counts.
+ */
+static void find_divergence(struct story *s, const struct world_story *w, const bool *follows)
+{
+        int cause = is_launchers(s) ? -1 : s->cause_rank;
+        const struct listed_role *role = role_list_find(&s->roles, w->first);
+        struct divergence_input in = { .log = &w->log,
+                                       .n_ranks = w->n,
+                                       .until_us = s->times.failed_us,
+                                       .cause_rank = cause < 0 ? -1 : cause - w->first,
+                                       .follows = follows + w->first };
+        struct divergence d = { .rank = -1 };
+
+        if (s->times.failed_us < 0 || !w->log.n || !w->n ||
+            (cause >= 0 && (cause < w->first || in.cause_rank >= w->n)))
+                return;
+        divergence_find(&in, &d);
+        if (d.rank < 0 || (s->divergence.rank >= 0 && s->divergence.us <= d.us))
+                return;
+        s->divergence = d;
+        s->divergence.rank += w->first;
+        if (role)
+                snprintf(s->divergence.text, sizeof(s->divergence.text), "role %.40s, %.110s",
+                         role->name, d.text);
+}
+
+/* Keeps the slower of both; @rank: number of the first rank of a world, 0 = nodes. */
+static void keep_slower(struct slow_node *slow, const struct slow_node *found, int rank)
+{
+        if (found->node < 0 || (slow->node >= 0 && slow->percent >= found->percent))
+                return;
+        *slow = *found;
+        slow->node += rank;
+}
+
+/* Compares nodes, and ranks as slow_node_find() does nodes. */
+static void find_slow_places(struct story *s, const struct world_story *w)
+{
+        int *own = xcalloc((size_t)w->n + 1, sizeof(*own));
+        const struct trace_places nodes = { s->node_of + w->first, (size_t)w->n, s->n_nodes };
+        const struct trace_places ranks = { own, (size_t)w->n, (size_t)w->n };
+        struct slow_node found = { .node = -1 };
+
+        for (int r = 0; r < w->n; r++)
+                own[r] = r;
+        slow_node_find(&w->log, &nodes, &found);
+        keep_slower(&s->slow.node, &found, 0);
+        found = (struct slow_node){ .node = -1 };
+        slow_node_find(&w->log, &ranks, &found);
+        keep_slower(&s->slow.rank, &found, w->first);
         free(own);
 }
 
+/* Returns the end of the world that begins with rank @first. */
+static int find_world_end(const struct story *s, int first)
+{
+        const struct listed_role *role = role_list_find(&s->roles, first), *last = role;
+
+        while (last && last + 1 < s->roles.v + s->roles.n && last[1].world == role->world)
+                last++;
+        return last ? last->first + last->size : (int)s->n_ranks;
+}
+
+/* Programs of different roles do different things: ranks are compared within their world. */
 static void find_explanations(struct story *s)
 {
         bool *follows = mark_followers(s);
-        struct divergence_input in = { .log = &s->log, .n_ranks = (int)s->n_ranks };
-        struct trace_places places = { s->node_of, s->n_ranks, s->n_nodes };
         int64_t rank = read_json_number(s->summary, "rank", -1);
+        int first = 0;
 
         s->divergence = (struct divergence){ .rank = -1 };
+        s->slow.node = s->slow.rank = (struct slow_node){ .node = -1 };
         s->cause_rank = rank >= 0 && rank < (int64_t)s->n_ranks ? (int)rank : -1;
         s->times.failed_us = find_failure(s);
-        in.until_us = s->times.failed_us;
-        in.cause_rank = is_launchers(s) ? -1 : s->cause_rank;
-        in.follows = follows;
-        if (s->times.failed_us >= 0 && s->log.n && s->n_ranks)
-                divergence_find(&in, &s->divergence);
-        slow_node_find(&s->log, &places, &s->slow.node);
-        find_slow_rank(s);
+        do {
+                int end = find_world_end(s, first);
+                struct world_story w = begin_world(s, first, end - first);
+
+                find_divergence(s, &w, follows);
+                find_slow_places(s, &w);
+                free(w.log.v);
+                first = end;
+        } while (first < (int)s->n_ranks);
         if (s->slow.node.node < 0 && s->slow.rank.node < 0)
                 find_sampled_slow_rank(s);
         free(follows);
