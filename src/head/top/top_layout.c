@@ -23,6 +23,7 @@ enum {
         NARROW = 70, /* below, one space lies between columns */
         HOST_MIN = 8,
         HOST_MAX = 32,
+        RANKS_MAX = 24,
         NOTE_MIN = 16,
         NOTE_MAX = 44,  /* before other columns */
         FEW_FRAMES = 4, /* too few to tell whether steps go on */
@@ -76,6 +77,23 @@ static size_t find_note_width(const struct top_frame *f)
         return MIN(width, (size_t)NOTE_MAX);
 }
 
+static void write_ranks(const struct top_frame_host *h, char *to, size_t size);
+
+/* Names of roles are longer than numbers. */
+static size_t find_ranks_width(const struct top_frame *f)
+{
+        size_t width = top_widths[TOP_RANKS];
+        char cell[CELL_MAX];
+
+        for (size_t i = 0; i < f->n_hosts; i++) {
+                if (!f->hosts[i].n_ranks || !f->hosts[i].ranks[0].role)
+                        continue;
+                write_ranks(&f->hosts[i], cell, sizeof(cell));
+                width = MAX(width, strlen(cell));
+        }
+        return MIN(width, (size_t)RANKS_MAX);
+}
+
 void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t width)
 {
         size_t most = MAX(MIN(width / 3, (size_t)HOST_MAX), (size_t)HOST_MIN);
@@ -88,6 +106,7 @@ void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t w
         for (int c = 0; c < TOP_COLUMNS; c++)
                 if (column_has_values(f, c))
                         l->columns[c] = top_widths[c];
+        l->columns[TOP_RANKS] = find_ranks_width(f);
         l->columns[TOP_HOST] = MAX(MIN(f->name_width, most), (size_t)HOST_MIN);
         l->columns[TOP_NOTE] = width;
         text_columns_fit(columns, TOP_COLUMNS, l->gap, width, l->columns);
@@ -211,12 +230,43 @@ static void write_gpu_cell(const struct top_frame_host *h, enum top_column c, ch
         }
 }
 
+/* Returns the end of the ranks that follow each other from @i on, in the same role. */
+static size_t find_span_end(const struct top_frame_host *h, size_t i)
+{
+        size_t end = i + 1;
+
+        while (end < h->n_ranks && h->ranks[end].role &&
+               !strcmp(h->ranks[end].role, h->ranks[i].role) &&
+               h->ranks[end].role_rank == h->ranks[end - 1].role_rank + 1)
+                end++;
+        return end;
+}
+
+/* "infer:0-7,router:0" */
+static void write_role_ranks(const struct top_frame_host *h, char *to, size_t size)
+{
+        char name[TOP_RANK_NAME], last[24];
+
+        *to = '\0';
+        for (size_t i = 0, end, at = 0; i < h->n_ranks && at < size; i = end) {
+                end = find_span_end(h, i);
+                snprintf(last, sizeof(last), "-%" PRId64, h->ranks[end - 1].role_rank);
+                at += (size_t)snprintf(to + at, size - at, "%s%s%s", i ? "," : "",
+                                       top_frame_rank_name(&h->ranks[i], name),
+                                       end > i + 1 ? last : "");
+        }
+}
+
 /* "8-15", "3", "0,2,5" */
 static void write_ranks(const struct top_frame_host *h, char *to, size_t size)
 {
         size_t n = h->n_ranks;
 
         *to = '\0';
+        if (n && h->ranks[0].role) {
+                write_role_ranks(h, to, size);
+                return;
+        }
         if (n && h->ranks[n - 1].rank - h->ranks[0].rank == (int64_t)n - 1 && n > 1)
                 snprintf(to, size, "%" PRId64 "-%" PRId64, h->ranks[0].rank, h->ranks[n - 1].rank);
         else

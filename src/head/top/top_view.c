@@ -97,16 +97,24 @@ static void add_top_row(struct top_view *v, size_t host, ssize_t rank)
         v->rows[v->n_rows++] = (struct top_row){ host, rank, 0 };
 }
 
+/* Returns the role of the first rank of a host, "" = none. */
+static const char *first_role(const struct top_frame_host *h)
+{
+        return h->n_ranks && h->ranks[0].role ? h->ranks[0].role : "";
+}
+
 /* Counts the hosts that one row may stand for, from place @at of the order on. The first host with
- * nothing odd keeps a row of its own, as an example of the others. */
+ * nothing odd of a role keeps a row of its own, as an example of the others. */
 static size_t count_alike(struct top_view *v, const struct top_frame *f, size_t at)
 {
+        const char *role = at ? first_role(&f->hosts[v->order[at - 1]]) : "";
         size_t n = 0;
 
         if (v->sort != TOP_BY_ODDITY || v->unfolded || *v->filter || !at ||
             f->hosts[v->order[at - 1]].odd.worst != ODD_NOT)
                 return 0;
-        while (at + n < f->n_hosts && !*find_open(v, &f->hosts[v->order[at + n]]))
+        while (at + n < f->n_hosts && !*find_open(v, &f->hosts[v->order[at + n]]) &&
+               !strcmp(first_role(&f->hosts[v->order[at + n]]), role))
                 n++;
         return n < ALIKE_LEAST ? 0 : n;
 }

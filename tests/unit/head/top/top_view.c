@@ -310,3 +310,25 @@ TEST(ranks_of_several_roles_are_not_compared)
         note_is(&f, 1, "");
         top_frame_finish(&f);
 }
+
+/* Of each role one host is the example, and the others share a row. */
+TEST(hosts_alike_are_folded_by_role)
+{
+        struct told v[12];
+        struct top_frame f;
+        struct top_view view;
+
+        for (size_t i = 0; i < 12; i++)
+                v[i] = (struct told){ "alive", i < 5 ? ",\"role\":\"a\",\"role_rank\":0"
+                                                     : ",\"role\":\"b\",\"role_rank\":0" };
+        f = make_frame(v, 12, 12, 0);
+        top_view_init(&view);
+        top_view_update(&view, &f, 20);
+        assert_int_equal(view.n_rows, 4);
+        assert_int_equal(view.rows[0].host, 0);
+        assert_int_equal(view.rows[1].alike, 4);
+        assert_int_equal(view.rows[2].host, 5);
+        assert_int_equal(view.rows[3].alike, 6);
+        top_view_finish(&view);
+        top_frame_finish(&f);
+}
