@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/options/job_roles.h"
+#include "head/options/job_file_roles.h"
 
 /* @good: the file has no errors. */
 static void check_role(const struct job_role *role, bool good)

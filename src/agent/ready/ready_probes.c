@@ -46,7 +46,7 @@ void ready_probes_destroy(struct ready_probes *p)
 }
 
 /* Returns the number of a port; 0 = there is none. */
-static uint16_t find_rank_port(const char *port, const struct strv *env)
+static uint16_t find_probe_port(const char *port, const struct strv *env)
 {
         const char *text = port;
         unsigned long number;
@@ -70,7 +70,7 @@ int ready_probes_add(struct ready_probes *p, uint32_t rank, const struct launch_
         bool relative = how->kind == READY_FILE && *how->path != '/' && *cwd;
 
         if (how->kind != READY_FILE)
-                r.order.port = find_rank_port(how->port, env);
+                r.order.port = find_probe_port(how->port, env);
         if (how->kind != READY_FILE && !r.order.port)
                 return err_set(err, EINVAL,
                                "--ready asks the port `%s`, and this rank has no port of this name",

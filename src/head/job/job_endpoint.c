@@ -25,7 +25,6 @@
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
 #include "head/job/job_owners.h"
-#include "head/options/program_options.h"
 
 enum {
         PROBE_MS = 10000, /* for an address to answer */

@@ -99,7 +99,7 @@ void job_roles_free(struct job_roles *r)
         free(r);
 }
 
-static const char *name_of_role(const struct job_roles *r, int role)
+static const char *find_role_name(const struct job_roles *r, int role)
 {
         return options_role(r->config->options, (size_t)role)->name;
 }
@@ -124,8 +124,8 @@ static void make_rule(const struct job_roles *r, size_t role, struct role_rule *
         rule->is_main = is_main(o, role);
         rule->ends_ok = p->conduct.ends_ok;
         rule->drain_ms = p->conduct.drain_ms;
-        rule->probed = p->ready.kind != READY_START;
-        rule->ready_timeout_ms = MAX(p->ready.timeout_ms, INT64_C(0)); /* 0 = never here */
+        rule->probed = p->conduct.ready.kind != READY_START;
+        rule->ready_timeout_ms = MAX(p->conduct.ready.timeout_ms, INT64_C(0)); /* 0 = never here */
         if (r->config->book)
                 rule->refers = *role_book_referred(r->config->book, (int)role);
 }
@@ -219,7 +219,7 @@ static void name_waiter(const struct job_roles *r, int role, char *to, size_t si
         *to = '\0';
         for (size_t i = 0; i < r->n; i++)
                 if (role_order_waits(r->order, (int)i, role)) {
-                        snprintf(to, size, ", and role %s waits for it", name_of_role(r, (int)i));
+                        snprintf(to, size, ", and role %s waits for it", find_role_name(r, (int)i));
                         return;
                 }
 }
@@ -234,7 +234,7 @@ static void describe_role_failure(const struct job_roles *r, const struct role_d
         name_waiter(r, d->role, waiter, sizeof(waiter));
         if (d->reason == ROLE_END_LEFT)
                 snprintf(to, size, "%s ended with 0, but role %s needs it", who,
-                         name_of_role(r, d->other));
+                         find_role_name(r, d->other));
         else if (d->reason == ROLE_END_UNREADY)
                 snprintf(to, size, "%s ended before it was ready%s", who, waiter);
         else
@@ -270,7 +270,7 @@ static void tell_ended_role(struct job_roles *r, const struct role_decision *d)
                                who, d->code);
         else
                 di = diag_warn(&diags, HN_ROLE_ENDED, "role %s has ended; no role needs it",
-                               name_of_role(r, d->role));
+                               find_role_name(r, d->role));
         diag_help(di, "--ends ok expects it: then nothing is told");
         if (r->config->say)
                 r->config->say(r->config->say_ctx, &diags);
@@ -357,14 +357,14 @@ bool job_roles_launch(struct job_roles *r, const struct job_launch *l)
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
-static int role_of_rank(const struct job_roles *r, int rank)
+static int find_own_role(const struct job_roles *r, int rank)
 {
         return r->attempt->plan->ranks[rank].program;
 }
 
 void job_roles_started(struct job_roles *r, int rank)
 {
-        int role = r ? role_of_rank(r, rank) : -1;
+        int role = r ? find_own_role(r, rank) : -1;
 
         if (!r || --r->roles[role].unstarted)
                 return;
@@ -374,13 +374,13 @@ void job_roles_started(struct job_roles *r, int rank)
 
 void job_roles_ready(struct job_roles *r, int rank, int instance)
 {
-        role_order_ready(r->order, role_of_rank(r, rank), instance, clock_ms());
+        role_order_ready(r->order, find_own_role(r, rank), instance, clock_ms());
         carry_out(r);
 }
 
 bool job_roles_allow(struct job_roles *r, int rank, int code)
 {
-        int role = r ? role_of_rank(r, rank) : -1;
+        int role = r ? find_own_role(r, rank) : -1;
 
         if (!code || !is_order_open(r) ||
             role_order_is_failure(r->order, role, rank - r->roles[role].first, code))
@@ -396,7 +396,7 @@ size_t job_roles_allowed(const struct job_roles *r)
 
 void job_roles_ended(struct job_roles *r, int rank, int code, int signal)
 {
-        int role = r ? role_of_rank(r, rank) : -1;
+        int role = r ? find_own_role(r, rank) : -1;
 
         if (!r)
                 return;
@@ -407,7 +407,7 @@ void job_roles_ended(struct job_roles *r, int rank, int code, int signal)
 bool job_roles_drain(struct job_roles *r, const struct cause *c)
 {
         bool of_rank = r && c->rank >= 0;
-        int role = of_rank ? role_of_rank(r, c->rank) : -1;
+        int role = of_rank ? find_own_role(r, c->rank) : -1;
 
         /* Orders have a time of their own, --grace. */
         if (!is_order_open(r) || c->kind == CAUSE_ORDER || c->kind == CAUSE_STDOUT)

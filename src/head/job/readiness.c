@@ -82,7 +82,7 @@ struct readiness *readiness_create(const struct options *o, const struct attempt
         struct readiness *r;
 
         for (size_t i = 0; i < n; i++)
-                asked += options_program(o, i)->ready.kind != READY_START;
+                asked += options_program(o, i)->conduct.ready.kind != READY_START;
         if (!asked)
                 return NULL;
         r = xcalloc(1, sizeof(*r));
@@ -94,7 +94,7 @@ struct readiness *readiness_create(const struct options *o, const struct attempt
         for (size_t i = 0; i < n; i++) {
                 struct ready_role *role = &r->roles[i];
 
-                role->how = &options_program(o, i)->ready;
+                role->how = &options_program(o, i)->conduct.ready;
                 role->name = options_role(o, i)->name;
                 role->of_replicas = options_role(o, i)->replicas;
                 if (role->how->kind == READY_LINE)
@@ -122,14 +122,14 @@ void readiness_destroy(struct readiness *r)
 
 /* --- ranks --- */
 
-static struct ready_role *role_of_rank(const struct readiness *r, int rank)
+static struct ready_role *find_ready_role(const struct readiness *r, int rank)
 {
         return &r->roles[r->plan->ranks[rank].program];
 }
 
 bool readiness_is_asked(const struct readiness *r, int rank)
 {
-        const struct ready_role *role = r ? role_of_rank(r, rank) : NULL;
+        const struct ready_role *role = r ? find_ready_role(r, rank) : NULL;
 
         return role && role->how->kind != READY_START && role->how->kind <= READY_FILE &&
                r->ranks[rank].started && r->ranks[rank].first == rank;
@@ -145,7 +145,7 @@ bool readiness_note(struct readiness *r, int rank, struct ready_instance *ret)
         r->ranks[first].ready = true;
         *ret = (struct ready_instance){ .rank = first,
                                         .instance = own->instance,
-                                        .role = role_of_rank(r, rank)->name };
+                                        .role = find_ready_role(r, rank)->name };
         /* A line of another rank of the replica may come before the start of the first is told. */
         ret->ms = clock_ms() -
                   (r->ranks[first].started ? r->ranks[first].started_ms : own->started_ms);
@@ -177,7 +177,7 @@ void readiness_store(struct readiness *r, uint32_t world)
                         continue;
                 role->keys[world] = true;
                 for (int k = w->first; k < w->first + w->size; k++)
-                        if (role_of_rank(r, k) == role && r->ranks[k].started)
+                        if (find_ready_role(r, k) == role && r->ranks[k].started)
                                 r->ready(r->ctx, k);
         }
 }
@@ -190,7 +190,7 @@ void readiness_started(struct readiness *r, int rank)
                 return;
         r->ranks[rank].started = true;
         r->ranks[rank].started_ms = clock_ms();
-        role = role_of_rank(r, rank);
+        role = find_ready_role(r, rank);
         if (role->keys && role->keys[r->plan->ranks[rank].world])
                 r->ready(r->ctx, rank);
 }
@@ -199,7 +199,7 @@ void readiness_started(struct readiness *r, int rank)
 
 void readiness_output(struct readiness *r, int rank, uint8_t stream, const void *data, size_t len)
 {
-        const struct ready_role *role = r ? role_of_rank(r, rank) : NULL;
+        const struct ready_role *role = r ? find_ready_role(r, rank) : NULL;
 
         if (!role || !role->lines || r->ranks[r->ranks[rank].first].ready)
                 return;

@@ -27,7 +27,6 @@
 #include "head/model/role_book.h"
 #include "head/nodes/program_link.h"
 #include "head/nodes/ssh_program.h"
-#include "head/options/program_options.h"
 #include "head/output/run_dir.h"
 #include "head/term/columns.h"
 #include "wire/env/container_order.h"

@@ -23,7 +23,7 @@
 #include "base/exit_code.h"
 #include "head/core/program.h"
 #include "head/core/shell_words.h"
-#include "head/options/job_roles.h"
+#include "head/options/job_file_roles.h"
 #include "head/options/program_options.h"
 
 struct ini_reader {
@@ -124,7 +124,7 @@ static bool is_section(const char *name, size_t len)
 static void refuse_second_role(struct ini_reader *r, const char *name, int col)
 {
         CLEANUP(free_textp) char *text = xstrndup(r->at, r->len);
-        const struct job_role *first = job_roles_find(r->s, name);
+        const struct job_role *first = job_file_roles_find(r->s, name);
         const struct setting *one = &first->keys.v[first->place];
         struct diag *diag =
                 diag_add(r->d, HN_ROLE_TWICE, EX_CONFIG, "two roles are called `%s`", name);
@@ -139,7 +139,7 @@ static void refuse_second_role(struct ini_reader *r, const char *name, int col)
 /* Enters [role @name], or with @env [env @name]; the name is at @col in the line. */
 static void enter_role(struct ini_reader *r, const char *name, int col, bool env)
 {
-        struct job_role *role = job_roles_enter(r->s, name, env);
+        struct job_role *role = job_file_roles_enter(r->s, name, env);
         struct setting *one;
 
         if (!role) {
@@ -578,7 +578,7 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
         if (bad < 0)
                 diag_add(d, HN_CONFIG_LINE, EX_CONFIG, "%s: out of memory", path);
         if (level == LEVEL_JOB && diags_errors(d) == before)
-                return job_roles_check(s, d);
+                return job_file_roles_check(s, d);
         return diags_errors(d) > before ? -EINVAL : 0;
 }
 

@@ -45,7 +45,7 @@ struct settings {
         struct setting *v;
         size_t n;
         char *job;              /* path of the job file; NULL = none */
-        struct job_role *roles; /* of the job file, in its order (job_roles.h) */
+        struct job_role *roles; /* of the job file, in its order (job_file_roles.h) */
         size_t n_roles;
         struct strv shown; /* keys of `hnlaunch config KEY...`; none = all */
 };

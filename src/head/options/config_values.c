@@ -15,7 +15,7 @@
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/options/config.h"
-#include "head/options/job_roles.h"
+#include "head/options/job_file_roles.h"
 #include "head/options/option_parse.h"
 
 void settings_finish(struct settings *s)
@@ -28,7 +28,7 @@ void settings_finish(struct settings *s)
         }
         free(s->v);
         free(s->job);
-        job_roles_finish(s);
+        job_file_roles_finish(s);
         strv_finish(&s->shown);
         *s = (struct settings){ 0 };
 }

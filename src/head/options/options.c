@@ -23,7 +23,7 @@
 #include "head/options/command_line.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
-#include "head/options/job_roles.h"
+#include "head/options/job_file_roles.h"
 #include "head/options/multi_prog.h"
 #include "head/options/option_check.h"
 #include "head/options/option_foreign.h"
@@ -209,7 +209,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         if (apply_settings(o, diags) < 0)
                 r = -EINVAL;
         if (r == 0)
-                r = job_roles_apply(o, diags);
+                r = job_file_roles_apply(o, diags);
         if (o->strict_config && config_refuse_unknown(diags) < 0)
                 r = -EINVAL;
         o->run_given |= settings_level(s, &option_program) == LEVEL_JOB || s->n_roles;

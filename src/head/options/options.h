@@ -55,6 +55,7 @@ enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE 
 enum { RESTARTS_MAX = 1000000 }; /* --max-restarts */
 enum { DURATION_NEVER = -1 };    /* of the *_ms fields */
 
+struct plan_role;
 struct settings;   /* head/options/config.h */
 struct multi_prog; /* head/options/multi_prog.h */
 
@@ -187,10 +188,10 @@ struct options {
         struct program_options *first; /* of argv, in a line with --role; else NULL */
         struct strv main_roles;
         int64_t linger_ms;
-        bool multi_prog;               /* argv was a file with the programs */
-        struct multi_prog *multi;      /* of that file; else NULL */
-        int first_np;     /* ranks of argv when there are others, as program_options.np */
-        struct strv line; /* the whole command line without the first word */
+        bool multi_prog;          /* argv was a file with the programs */
+        struct multi_prog *multi; /* of that file; else NULL */
+        int first_np;             /* ranks of argv when there are others, as program_options.np */
+        struct strv line;         /* the whole command line without the first word */
         size_t line_argv; /* how many words at its end are programs, their arguments, and options
                              between */
 };
@@ -219,3 +220,16 @@ bool options_have_help(const char *topic);
 /* Returns the next step after a topic that does not exist, malloc'ed, or NULL. */
 char *options_suggest_help(const char *topic);
 void options_print_version(void);
+
+/* --- programs and roles of the line (program_options.h) --- */
+
+/* Returns the words of program @i, 0 = the first; lent. */
+const struct strv *options_argv(const struct options *o, size_t i);
+/* Returns how many roles the line has. */
+size_t options_count_roles(const struct options *o);
+/* Returns role @i, lent. */
+const struct plan_role *options_role(const struct options *o, size_t i);
+/* Whether the processes of program @i start ranks of their own, one on each node (--per-node). */
+bool options_is_per_node(const struct options *o, size_t i);
+/* Whether a word behind the first program, by its place in options.line, is the value of an -x. */
+bool options_is_env_word(const struct options *o, size_t word);

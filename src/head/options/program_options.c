@@ -48,8 +48,8 @@ static const struct {
         { "after", OWN(conduct.after), true, value_role_names },
         { "ends", OWN(conduct.ends_ok), true, value_choice_bool },
         { "drain", OWN(conduct.drain_ms), true, value_span },
-        { "ready", OWN(ready), true, value_ready },
-        { "ready-timeout", OWN(ready.timeout_ms), true, value_limit },
+        { "ready", OWN(conduct.ready), true, value_ready },
+        { "ready-timeout", OWN(conduct.ready.timeout_ms), true, value_limit },
 };
 
 struct program_options *program_options_add(struct options *o)
@@ -147,7 +147,7 @@ int program_options_count_ranks(struct options *o, struct diags *d)
         return 0;
 }
 
-bool program_options_is_env_word(const struct options *o, size_t word)
+bool options_is_env_word(const struct options *o, size_t word)
 {
         for (size_t i = 0; i < o->n_more; i++)
                 if (intlist_has(&o->more[i].env_words, (int)word))
@@ -163,7 +163,7 @@ static void finish_program(struct program_options *p)
         free(p->chdir);
         role_options_finish(&p->role);
         strv_finish(&p->conduct.after);
-        role_ready_finish(&p->ready);
+        role_ready_finish(&p->conduct.ready);
 }
 
 void program_options_free(struct options *o)
@@ -232,7 +232,7 @@ void options_fill_program(const struct options *o, size_t i, struct launch_progr
         p->cwd = xstrdup("");
         p->role = xstrdup(o->first ? options_role(o, i)->name : "");
         if (o->first)
-                role_ready_fill(&options_program(o, i)->ready, options_role(o, i)->replicas,
+                role_ready_fill(&options_program(o, i)->conduct.ready, options_role(o, i)->replicas,
                                 &p->ready);
         p->arguments.subst = o->subst || (o->first && options_is_per_node(o, i)) ||
                              (o->multi && o->multi->v[i].subst);

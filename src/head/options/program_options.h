@@ -26,6 +26,7 @@ struct options;
 /* When a role starts, and what its end means; head/model/role_order.h has the rules. */
 struct role_conduct {
         struct strv after; /* names of roles */
+        struct role_ready ready;
         bool ends_ok;
         int64_t drain_ms; /* 0 = none */
 };
@@ -39,7 +40,6 @@ struct program_options {
         struct intlist env_words; /* words of options.line that are values of -x */
         struct plan_role role;    /* in a line with --role, with: */
         struct role_conduct conduct;
-        struct role_ready ready;
         unsigned mpi;   /* of a role: enum mpi_kind */
         unsigned given; /* options of the line, program_options_has() */
 };
@@ -59,25 +59,15 @@ bool program_options_has(const struct program_options *p, const char *name);
 /* Adds up the ranks of several programs in o->plan.np. Returns 0, or -EINVAL with an error in @d:
  * two programs ask for the slots that the others leave. */
 int program_options_count_ranks(struct options *o, struct diags *d);
-/* Whether a word behind the first program, by its place in options.line, is the value of an -x. */
-bool program_options_is_env_word(const struct options *o, size_t word);
 void program_options_free(struct options *o);
 
 /* Returns the options of program @i, 0 = the first; NULL: it has none but those of the job. */
 struct program_options *options_program(const struct options *o, size_t i);
-/* Returns how many roles the line has. */
-size_t options_count_roles(const struct options *o);
-/* Returns role @i, lent. */
-const struct plan_role *options_role(const struct options *o, size_t i);
-/* Whether the processes of program @i start ranks of their own, one on each node (--per-node). */
-bool options_is_per_node(const struct options *o, size_t i);
 /* Whether programs @a and @b have a world in common. */
 bool options_share_world(const struct options *o, size_t a, size_t b);
 /* Returns how program @i meets for MPI, enum mpi_kind of wire/msg.h. */
 unsigned options_mpi(const struct options *o, size_t i);
 /* Sets that of program @i and of all that share its world. */
 void options_set_mpi(struct options *o, size_t i, unsigned mpi);
-/* Returns the words of program @i, 0 = the first; lent. */
-const struct strv *options_argv(const struct options *o, size_t i);
 /* Fills @p, which is zeroed: copies of the words of program @i, and how arguments are changed. */
 void options_fill_program(const struct options *o, size_t i, struct launch_program *p);

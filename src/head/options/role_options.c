@@ -16,7 +16,7 @@
 #include "base/exit_code.h"
 #include "head/hosts/spare_hosts.h"
 #include "head/options/config.h"
-#include "head/options/job_roles.h"
+#include "head/options/job_file_roles.h"
 #include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
 
@@ -175,7 +175,7 @@ int role_options_refuse_name(const struct options *o, const char *option, const 
         text = buf_steal(&all);
         near = diag_did_you_mean(name, names, n);
         if (of)
-                job_roles_place(o->settings, of, option + strlen("--"), diag);
+                job_file_roles_place(o->settings, of, option + strlen("--"), diag);
         diag_note(diag, "the roles are %s", text);
         if (near)
                 diag_help(diag, "did you mean `%s %s`?", option, near);
@@ -202,7 +202,7 @@ static int check_circle(const struct options *o, size_t first, struct diags *d)
         if (i != first || !options_role(o, first)->on.role)
                 return 0;
         diag = diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles stand on each other: %s", text);
-        job_roles_place(o->settings, options_role(o, first)->name, "on", diag);
+        job_file_roles_place(o->settings, options_role(o, first)->name, "on", diag);
         diag_help(diag, "one of them needs nodes of its own: --nodes N in place of --on");
         return -EINVAL;
 }
@@ -256,10 +256,10 @@ static int check_role(const struct program_options *p, struct diags *d)
         if (role->plan.per_node && program_options_has(p, "mpi"))
                 r = refuse_pair(role, "--per-node", "--mpi",
                                 "the process of a node is no rank of an MPI world", d);
-        if (p->ready.kind == READY_KEY && role->plan.per_node)
+        if (p->conduct.ready.kind == READY_KEY && role->plan.per_node)
                 r = refuse_pair(role, "--ready key:", "--per-node",
                                 "a process of --per-node has no store", d);
-        if (p->ready.kind == READY_START && program_options_has(p, "ready-timeout")) {
+        if (p->conduct.ready.kind == READY_START && program_options_has(p, "ready-timeout")) {
                 diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
                                    "role `%s`: --ready-timeout, but the role is ready with its "
                                    "start",
@@ -368,7 +368,7 @@ static void complete_role(struct program_options *p, const struct plan_options *
         bool on = p->role.on.role, gpus = program_options_has(p, "gpus-per-rank");
 
         if (!program_options_has(p, "ready-timeout"))
-                p->ready.timeout_ms = READY_TIMEOUT_MS;
+                p->conduct.ready.timeout_ms = READY_TIMEOUT_MS;
         plan->np = p->np;
         plan->oversubscribe = job->oversubscribe;
         plan->local = job->local;

@@ -9,6 +9,7 @@
  * The event run.end makes DIR/latest point here, when all other files are complete.
  */
 #include "head/output/run_dir.h"
+#include "head/model/plan_roles.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "head/core/json_text.h"
-#include "head/options/program_options.h"
 #include "head/output/event_line.h"
 #include "head/output/say.h"
 #include "head/run/event_file.h"
@@ -268,7 +268,7 @@ static json_t *make_json_line(const struct options *o)
                 bool is_long = !strncmp(word, "--env=", 6);
                 bool is_env = (i < own && (is_long || !strncmp(word, "-x", 2) ||
                                            !strcmp(last, "-x") || !strcmp(last, "--env"))) ||
-                              program_options_is_env_word(o, i);
+                              options_is_env_word(o, i);
                 const char *eq = is_env ? strchr(word + (is_long ? 6 : 0), '=') : NULL;
                 CLEANUP(free_textp) char *name = eq ? xstrndup(word, (size_t)(eq - word)) : NULL;
 

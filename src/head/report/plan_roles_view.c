@@ -34,8 +34,8 @@ static const struct text_column role_columns[ROLE_COLUMNS] = {
         [ROLE_NAME] = { "ROLE", TEXT_NAME, 0, 8 },    [ROLE_WORLD] = { "WORLD", TEXT_RIGHT, 1, 0 },
         [ROLE_NODES] = { "NODES", TEXT_RIGHT, 0, 0 }, [ROLE_HOSTS] = { "HOSTS", TEXT_NAME, 0, 8 },
         [ROLE_RANKS] = { "RANKS", TEXT_RIGHT, 0, 5 }, [ROLE_GPUS] = { "GPUS", 0, 0, 4 },
-        [ROLE_AFTER] = { "AFTER", TEXT_NAME, 0, 5 },
-        [ROLE_ADDRESS] = { "ADDRESS", 0, 0, 7 },      [ROLE_PORTS] = { "PORTS", 0, 0, 5 },
+        [ROLE_AFTER] = { "AFTER", TEXT_NAME, 0, 5 },  [ROLE_ADDRESS] = { "ADDRESS", 0, 0, 7 },
+        [ROLE_PORTS] = { "PORTS", 0, 0, 5 },
 };
 
 /* The ranks of a role in one world. */
@@ -100,7 +100,7 @@ static void compare_gpus(const struct plan_view *v, struct role_ranks *of)
         }
 }
 
-static char *join_names(const struct strv *names)
+static char *join_with_commas(const struct strv *names)
 {
         struct buf b = BUF_INIT;
 
@@ -123,13 +123,13 @@ static void add_role_row(struct text_table *t, const struct plan_view *v, size_t
         cells[ROLE_NODES] = xasprintf("%zu", of.hosts.n);
         cells[ROLE_HOSTS] = hosts_fold(v->hosts, of.hosts.hosts, of.hosts.n);
         cells[ROLE_RANKS] = intlist_fold(&of.ranks);
-        cells[ROLE_AFTER] = join_names(&options_program(v->o, role)->conduct.after);
+        cells[ROLE_AFTER] = join_with_commas(&options_program(v->o, role)->conduct.after);
         if (v->book) {
                 const struct strv *ports = role_book_ports(v->book, (int)role);
 
                 cells[ROLE_ADDRESS] =
                         xstrdup(role_book_address(v->book, (int)role, MAX(replica, 0)));
-                cells[ROLE_PORTS] = join_names(ports);
+                cells[ROLE_PORTS] = join_with_commas(ports);
         }
         cells[ROLE_GPUS] = of.gpus_differ ? xstrdup("differ") : plan_view_fold_gpus(v, &of.gpus);
 }

@@ -24,7 +24,6 @@
 #include "head/job/attempt.h"
 #include "head/model/role_order.h"
 #include "head/nodes/program_link.h"
-#include "head/options/program_options.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
 #include "wire/msg.h"

@@ -4,7 +4,7 @@
  * section header is the setting --role, with the name and the place. [env NAME] may stand in front
  * of [role NAME].
  */
-#include "head/options/job_roles.h"
+#include "head/options/job_file_roles.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ const char *job_role_name(const struct job_role *role)
         return role->keys.v[role->place].value;
 }
 
-struct job_role *job_roles_find(const struct settings *s, const char *name)
+struct job_role *job_file_roles_find(const struct settings *s, const char *name)
 {
         for (size_t i = 0; i < s->n_roles; i++)
                 if (!strcmp(job_role_name(&s->roles[i]), name))
@@ -42,9 +42,9 @@ static struct job_role *move_to_end(struct settings *s, struct job_role *role)
         return last;
 }
 
-struct job_role *job_roles_enter(struct settings *s, const char *name, bool env)
+struct job_role *job_file_roles_enter(struct settings *s, const char *name, bool env)
 {
-        struct job_role *role = job_roles_find(s, name);
+        struct job_role *role = job_file_roles_find(s, name);
 
         if (role && role->declared && !env)
                 return NULL;
@@ -63,7 +63,7 @@ struct job_role *job_roles_enter(struct settings *s, const char *name, bool env)
         return role;
 }
 
-void job_roles_finish(struct settings *s)
+void job_file_roles_finish(struct settings *s)
 {
         for (size_t i = 0; i < s->n_roles; i++)
                 settings_finish(&s->roles[i].keys);
@@ -80,10 +80,10 @@ static const struct setting *find_setting(const struct settings *s, const struct
         return NULL;
 }
 
-void job_roles_place(const struct settings *s, const char *role, const char *option,
-                     struct diag *diag)
+void job_file_roles_place(const struct settings *s, const char *role, const char *option,
+                          struct diag *diag)
 {
-        const struct job_role *own = job_roles_find(s, role);
+        const struct job_role *own = job_file_roles_find(s, role);
         const struct setting *one = own ? find_setting(&own->keys, option_by_name(option)) : NULL;
 
         if (!one)
@@ -126,7 +126,7 @@ static void refuse_run_key(const struct setting *one, int id, const char *why, c
         diag_help(diag, "%s", help);
 }
 
-int job_roles_check(const struct settings *s, struct diags *d)
+int job_file_roles_check(const struct settings *s, struct diags *d)
 {
         const struct setting *program = find_setting(s, &option_program);
         const struct setting *np = find_setting(s, option_by_name("np"));
@@ -208,7 +208,7 @@ static int apply_role(struct options *o, size_t i, struct job_role *role, struct
         return bad;
 }
 
-int job_roles_apply(struct options *o, struct diags *d)
+int job_file_roles_apply(struct options *o, struct diags *d)
 {
         struct settings *s = o->settings;
         int r = 0;

@@ -3,7 +3,7 @@
  * Job_roles: the roles of a job file
  *
  * config_parse() stores the keys of [role NAME] and [env NAME] as settings of the role, with their
- * places. job_roles_apply() makes roles of these as --role does on a command line.
+ * places. job_file_roles_apply() makes roles of these as --role does on a command line.
  */
 #pragma once
 
@@ -22,19 +22,19 @@ struct job_role {
 
 /* Returns the role called @name for a section [role @name], or @env: [env @name]; valid until the
  * next call. NULL: a second [role @name]. */
-struct job_role *job_roles_enter(struct settings *s, const char *name, bool env);
+struct job_role *job_file_roles_enter(struct settings *s, const char *name, bool env);
 /* Returns the role called @name, or NULL. */
-struct job_role *job_roles_find(const struct settings *s, const char *name);
+struct job_role *job_file_roles_find(const struct settings *s, const char *name);
 const char *job_role_name(const struct job_role *role);
 
 /* Refuses roles without a program, [env NAME] of no role, and keys of [run] that belong to roles.
  * 0, or -EINVAL with errors in @d (exit 78): HN705, HN722, HN726, HN729. */
-int job_roles_check(const struct settings *s, struct diags *d);
+int job_file_roles_check(const struct settings *s, struct diags *d);
 /* Adds the roles of the job file to @o. 0, or -EINVAL with errors in @d: wrong values (HN712),
  * roles or a program on the command line, too (HN721). */
-int job_roles_apply(struct options *o, struct diags *d);
+int job_file_roles_apply(struct options *o, struct diags *d);
 /* Shows the place in the job file, if any, of @option of the role called @role: then @diag is an
  * error of configuration. */
-void job_roles_place(const struct settings *s, const char *role, const char *option,
-                     struct diag *diag);
-void job_roles_finish(struct settings *s);
+void job_file_roles_place(const struct settings *s, const char *role, const char *option,
+                          struct diag *diag);
+void job_file_roles_finish(struct settings *s);

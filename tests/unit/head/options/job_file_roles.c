@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/options/job_roles.h"
+#include "head/options/job_file_roles.h"
 
 #include <stdio.h>
 #include <unistd.h>
