@@ -31,7 +31,7 @@ TEST(words_of_others_are_no_letters)
                 { "-nooversubscribe", "--oversubscribe" },
                 { "-bootstrap ssh", "--ssh-command" },
                 { "-launcher ssh", "--ssh-command" },
-                { "-configfile f", "one program" },
+                { "-configfile f", "-n 1 ./a : -n 3 ./b" },
                 { "-rr", "--map node" },
                 { "-localhost h", "--iface" },
                 { "-rmk slurm", "--start-with CMD" },
