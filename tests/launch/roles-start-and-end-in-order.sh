@@ -32,6 +32,27 @@ exits 'roles of one world' 0
 is 'start together' "$(sort "$OUT")" 'a:0 | a 2
 b:1 | b 1'
 
+# --- readiness ---
+
+hn "${hosts[@]}" --label none --role a --nodes 1 -n 1 --ready 'line:up$' sh -c 'sleep 0.5; echo is up; sleep 1' : --role b --nodes 1 -n 1 --after a sh -c 'echo b runs'
+exits 'a role waits until another is ready' 0
+is 'not only started' "$(cat "$OUT")" 'is up
+b runs'
+
+hn "${hosts[@]}" --role a --nodes 1 -n 2 --ready "file:$TMP/none" --ready-timeout 1s sh -c 'echo loading; sleep 600' : --role b --nodes 1 -n 1 --after a true
+exits 'a role that is not ready in time ends the job' 124
+has 'which has a message' "$ERR" 'error[HN731]: a role was not ready'
+verdict_has 'and names who waits' 'failed after' 'role a, rank 0 on localhost was not ready in 1s (--ready-timeout), and role b waits for it'
+lacks 'the other was not started' "$OUT" 'b:0'
+
+hn "${hosts[@]}" --role a --nodes 1 -n 1 --ready "file:$TMP/none" true : --role b --nodes 1 -n 1 --after a true
+exits 'a role that ends before it is ready' 1
+verdict_has 'is the cause' 'failed after' 'role a, rank 0 on localhost ended before it was ready, and role b waits for it'
+
+hn "${hosts[@]}" --main m --role m --nodes 1 -n 1 sleep 600 : --role a --nodes 1 -n 1 -x X={m.addr} true : --role b --nodes 1 -n 1 -x Y={a.addr} sleep 600
+exits 'a reference to a role needs it, as --after does' 1
+verdict_has 'as long as that role runs' 'failed after' 'role a, rank 0 on 127.0.0.1 ended with 0, but role b needs it'
+
 # --- ends ---
 
 hn "${hosts[@]}" --main m --role s --nodes 1 -n 2 sleep 600 : --role m --nodes 1 -n 1 sh -c 'sleep 0.3'
@@ -101,6 +122,9 @@ refused '--main of a role that may end' 'error[HN729]: role `a`: --ends ok, but 
 refused '--main without roles' 'error[HN729]: --main: the job has no roles' --main a true
 refused '--linger without --main' 'error[HN729]: --linger: there is no --main' --linger 1s --role a -n 1 true : --role b -n 1 true
 refused '--ends-with rank0' 'error[HN729]: --ends-with rank0: each role has a rank 0' --ends-with rank0 --role a -n 1 true : --role b -n 1 true
+hn -w localhost:2,127.0.0.1:2 --role a -n 1 true : --role b -n 1 --after ' a ' true
+exits 'blanks around names are fine' 0
+refused 'two names without a comma' '--after needs names of roles, ROLE[,ROLE...], got `a c`' --role a -n 1 true : --role b -n 1 --after 'a c' true
 refused 'names that are none' '--after needs names of roles, ROLE[,ROLE...], got `a,`' --role a -n 1 true : --role b -n 1 --after a, true
 
 # --- the plan ---

@@ -62,9 +62,10 @@ OPTION_PARSER(value_role_names)
         const char *at = text;
 
         (void)def;
-        for (size_t len; at; at = at[len] ? at + len + 1 : NULL) {
-                len = strcspn(at, ",");
-                if (!is_role_name(at, len))
+        for (size_t len; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+                at += strspn(at, " ");
+                len = strcspn(at, ", ");
+                if (!is_role_name(at, len) || !strchr(",", at[len + strspn(at + len, " ")]))
                         return err_set(err, EINVAL,
                                        "needs names of roles, ROLE[,ROLE...], got `%s`", text);
                 strv_pushf(&names, "%.*s", (int)len, at);
