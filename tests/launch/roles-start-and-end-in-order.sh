@@ -38,6 +38,9 @@ hn "${hosts[@]}" --label none --role a --nodes 1 -n 1 --ready 'line:up$' sh -c '
 exits 'a role waits until another is ready' 0
 is 'not only started' "$(cat "$OUT")" 'is up
 b runs'
+run "$HNLAUNCH" report
+lacks 'which is no part of the start' "$OUT" 'start role b'
+is 'as the report tells' "$(sed -n 's/^ *[0-9.ms]*  start  *//p' "$OUT")" 'role b: a is ready'
 
 hn "${hosts[@]}" --role a --nodes 1 -n 2 --ready "file:$TMP/none" --ready-timeout 1s sh -c 'echo loading; sleep 600' : --role b --nodes 1 -n 1 --after a true
 exits 'a role that is not ready in time ends the job' 124
@@ -52,6 +55,15 @@ verdict_has 'is the cause' 'failed after' 'role a, rank 0 on localhost ended bef
 hn "${hosts[@]}" --main m --role m --nodes 1 -n 1 sleep 600 : --role a --nodes 1 -n 1 -x X={m.addr} true : --role b --nodes 1 -n 1 -x Y={a.addr} sleep 600
 exits 'a reference to a role needs it, as --after does' 1
 verdict_has 'as long as that role runs' 'failed after' 'role a, rank 0 on 127.0.0.1 ended with 0, but role b needs it'
+
+hn "${hosts[@]}" --json=events --role a --nodes 1 -n 1 --ready 'line:up$' sh -c 'sleep 0.5; echo is up; sleep 1' : --role c --nodes 1 -n 1 --after a,b true : \
+    --role b --nodes 1 -n 1 --after a --ends ok true
+exits 'roles wait for several' 0
+is 'events tell for which' "$(sed -n 's/.*"ev":"\(role.[ws][a-z]*\)","role":"\(.\)","text":"\([^"]*\)".*/\1 \2 \3/p' "$OUT")" 'role.waits c role c waits for a, b
+role.waits b role b waits for a
+role.starts b role b: a is ready
+role.waits c role c waits for b
+role.starts c role c: b is ready'
 
 # --- ends ---
 

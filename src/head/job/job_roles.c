@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error_number.h"
 #include "base/memory.h"
 #include "head/job/attempt.h"
@@ -30,6 +31,7 @@ struct running_role {
         int first;     /* rank in the job */
         int unstarted; /* ranks */
         bool begun;    /* to be started */
+        char *awaited; /* names of other roles, as told last; NULL = none */
 };
 
 struct job_roles {
@@ -73,8 +75,10 @@ static void drop_roles(struct job_roles *r)
         if (r->order)
                 role_order_destroy(r->order);
         r->order = NULL;
-        for (size_t i = 0; r->rules && i < r->n; i++)
+        for (size_t i = 0; r->rules && i < r->n; i++) {
                 intlist_finish(&r->rules[i].after);
+                free(r->roles[i].awaited);
+        }
         free(r->rules);
         free(r->roles);
         free(r->ordered);
@@ -291,6 +295,42 @@ static void fail_by_role(struct job_roles *r, const struct role_decision *d)
         attempt_fail(r->attempt, &c);
 }
 
+/* --- waits ------------------------------------------------------------------------------------ */
+
+/* Returns the names of the roles that @role waits for, "infer, trainer"; NULL = none. malloc'ed. */
+static char *list_awaited(const struct job_roles *r, int role)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; !r->roles[role].begun && i < r->n; i++)
+                if (role_order_waits(r->order, role, (int)i))
+                        buf_printf(&b, "%s%s", buf_len(&b) ? ", " : "", find_role_name(r, (int)i));
+        return buf_len(&b) ? buf_steal(&b) : NULL;
+}
+
+/* Emits what a role waits for, when that has changed. */
+static void tell_waits(struct job_roles *r, int role)
+{
+        struct running_role *own = &r->roles[role];
+        CLEANUP(free_textp) char *awaited = list_awaited(r, role), *text = NULL;
+        const char *name = find_role_name(r, role);
+        bool same = awaited && own->awaited && !strcmp(awaited, own->awaited);
+
+        if (same || (!awaited && !own->awaited))
+                return;
+        text = awaited ? xasprintf("role %s waits for %s", name, awaited)
+                       : xasprintf("role %s: %s %s ready", name, own->awaited,
+                                   strchr(own->awaited, ',') ? "are" : "is");
+        events_emit(r->cluster->events,
+                    (struct event){ .kind = awaited ? EVENT_ROLE_WAITS : EVENT_ROLE_STARTS,
+                                    .node = -1,
+                                    .rank = -1,
+                                    .text = text,
+                                    .brief = name });
+        free(own->awaited);
+        own->awaited = STEAL(&awaited);
+}
+
 static void act_on_limit(uv_timer_t *t);
 
 /* Carries out what was decided. Inputs may come from within, and have their decisions carried out
@@ -329,6 +369,8 @@ static void carry_out(struct job_roles *r)
         }
         if (starts && is_order_open(r))
                 r->ops->order_worlds(r->ctx, r->launch);
+        for (size_t i = 0; is_order_open(r) && i < r->n; i++)
+                tell_waits(r, (int)i);
         limit = is_order_open(r) ? role_order_deadline(r->order) : -1;
         if (limit < 0)
                 uv_timer_stop(&r->limit);

@@ -34,6 +34,8 @@ enum event_kind {
         /* An instance of a role is ready (--ready): value = milliseconds since the start of its
          * rank, count = number of the instance in the role, text = the role */
         EVENT_ROLE_READY,
+        EVENT_ROLE_WAITS,    /* for others (--after), now for these: brief = role, text */
+        EVENT_ROLE_STARTS,   /* a role that has waited: brief = role, text */
         EVENT_RANK_PROGRESS, /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_SLOW,     /* at the end: the others waited for it; value = percent of the time */
         EVENT_RANK_MISSING,  /* has not joined in time */
@@ -65,10 +67,11 @@ struct event {
         int64_t us;     /* since the start of hnlaunch; filled by events_emit() */
         int node, rank; /* -1 = none */
         int64_t value, count;
-        int64_t pause_ms;  /* of EVENT_RESTART: before the ranks start again */
-        const char *host;  /* lent, may be NULL */
-        const char *text;  /* lent, may be NULL */
-        const char *brief; /* of EVENT_STOP: the reason as in the line, NULL = no line; lent */
+        int64_t pause_ms; /* of EVENT_RESTART: before the ranks start again */
+        const char *host; /* lent, may be NULL */
+        const char *text; /* lent, may be NULL */
+        /* Of EVENT_STOP: the reason as in the line, NULL = no line. Lent. */
+        const char *brief;
 };
 
 typedef void (*event_listener)(void *ctx, const struct event *e);

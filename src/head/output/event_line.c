@@ -150,6 +150,16 @@ static char *put_values(char *p, const struct event *e)
         return p;
 }
 
+/* Returns the role that the event is about, or whose rank; NULL = none. */
+static const char *name_role(const struct listed_role *of_rank, const struct event *e)
+{
+        if (e->kind == EVENT_ROLE_READY)
+                return e->text;
+        if (e->kind == EVENT_ROLE_WAITS || e->kind == EVENT_ROLE_STARTS)
+                return e->brief;
+        return of_rank ? of_rank->name : NULL;
+}
+
 char *event_line_make(struct event_clock *c, const char *run_id, const struct role_list *roles,
                       const struct event *e)
 {
@@ -162,9 +172,9 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ro
             e->kind == EVENT_PUSH_HASHING)
                 return NULL;
         host = quote_text(e->host);
-        text = quote_text(e->text);
+        text = quote_text(e->kind == EVENT_ROLE_READY ? NULL : e->text);
         run = quote_text(e->kind == EVENT_RUN_START ? run_id : NULL);
-        role = quote_text(entry ? entry->name : NULL);
+        role = quote_text(name_role(entry, e));
         line = p = xrealloc(NULL, FIXED_MAX + host.len + text.len + run.len + role.len, 1);
         p = PUT_LITERAL(p, "{\"v\":1");
         p = put_clock(c, p);
@@ -185,13 +195,12 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ro
                 p = put_number_member(p, "rank", e->rank);
         if (role.text) {
                 p = put_quoted(PUT_LITERAL(p, ",\"role\":"), &role);
-                p = put_number_member(p, "role_rank", role_list_number(entry, e->rank));
+                if (entry)
+                        p = put_number_member(p, "role_rank", role_list_number(entry, e->rank));
         }
         p = put_values(p, e);
         if (text.text)
-                p = put_quoted(e->kind == EVENT_ROLE_READY ? PUT_LITERAL(p, ",\"role\":")
-                                                           : PUT_LITERAL(p, ",\"text\":"),
-                               &text);
+                p = put_quoted(PUT_LITERAL(p, ",\"text\":"), &text);
         p = PUT_LITERAL(p, "}\n");
         *p = '\0';
         free(host.escaped);

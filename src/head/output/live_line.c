@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/intlist.h"
 #include "base/memory.h"
+#include "base/strv.h"
 #include "head/model/role_list.h"
 #include "head/model/step_pace.h"
 #include "head/output/say.h"
@@ -69,6 +70,7 @@ struct live_line {
         int64_t stopped_us; /* the order to stop */
         bool over;          /* at the last facts no rank was left */
         struct live_names names;
+        struct strv waits; /* of roles, by name as an environment */
 };
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -181,6 +183,8 @@ char *live_line_text(const struct live_facts *f)
                 add_steps(&b, f);
         else
                 buf_printf(&b, "  %d rank%s", f->ranks, f->ranks == 1 ? "" : "s");
+        if (f->waits && !ends)
+                buf_printf(&b, "  %s", f->waits);
         if (f->bytes) {
                 format_size(text, sizeof(text), f->bytes);
                 buf_printf(&b, "  output %s/s", text);
@@ -271,6 +275,7 @@ static struct live_facts collect_facts(struct live_line *l)
                 f.silent_nodes++;
                 f.silent_host = l->hosts->v[i].name;
         }
+        f.waits = l->waits.n ? strchr(l->waits.v[0], '=') + 1 : NULL;
         f.silent_us = f.us - (f.steps ? pace->had_us : l->written_us);
         f.step_us = step_pace_step_us(pace);
         if (!f.steps) {
@@ -347,8 +352,14 @@ static void on_live_event(void *ctx, const struct event *e)
 
         if (l->closed)
                 return;
-        if (e->kind == EVENT_RESTART)
+        if (e->kind == EVENT_RESTART) {
                 l->spares = e->count;
+                strv_finish(&l->waits);
+        }
+        if (e->kind == EVENT_ROLE_WAITS)
+                strv_env_set(&l->waits, e->brief, e->text);
+        if (e->kind == EVENT_ROLE_STARTS)
+                strv_env_unset(&l->waits, e->brief);
         if (e->kind == EVENT_STOP)
                 show_stop(l, e->us);
         if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
@@ -430,6 +441,7 @@ static void on_live_closed(uv_handle_t *h)
         free(l->drawn.bar);
         free(l->names.running);
         free(l->slow);
+        strv_finish(&l->waits);
         free(l);
 }
 

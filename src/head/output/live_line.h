@@ -53,6 +53,7 @@ struct live_facts {
         int64_t step_us;            /* mean time of a step; 0 = unknown */
         size_t silent_nodes;        /* heartbeat.h */
         const char *silent_host;    /* one of them */
+        const char *waits;          /* "role b waits for a"; NULL = no role does */
         struct live_bar bar;        /* shown without steps */
         struct live_end end;
 };

@@ -274,7 +274,7 @@ static void take_rank_event(struct story *s, const struct told_event *e)
         struct story_rank *r = &s->ranks[e->rank];
 
         if (!strcmp(e->ev, "rank.started")) {
-                *r = (struct story_rank){ e->us, -1, -1, 0, 0 };
+                *r = (struct story_rank){ e->us, -1, -1, 0, 0, r->waited };
                 s->starts.now.ordered_us = MIN(s->starts.now.ordered_us, e->us);
                 if (e->node >= 0)
                         s->node_of[e->rank] = e->node; /* a spare host may have taken the rank */
@@ -287,13 +287,23 @@ static void take_rank_event(struct story *s, const struct told_event *e)
         }
 }
 
+/* The ranks of the role start after others, and so do not belong to the start of the job. */
+static void mark_waiting_role(struct story *s, const char *name)
+{
+        for (size_t i = 0; i < s->n_ranks; i++) {
+                const struct listed_role *role = role_list_find(&s->roles, (int)i);
+
+                s->ranks[i].waited |= role && !strcmp(role->name, name);
+        }
+}
+
 static bool is_worth_a_note(const char *ev)
 {
         static const char *const evs[] = { "node.failed",  "node.lost",   "node.replaced",
                                            "rank.missing", "rank.report", "run.stalled",
                                            "run.hang",     "run.restart", "run.library",
                                            "run.shrunk",   "node.silent", "node.heard",
-                                           "run.signal" };
+                                           "run.signal",   "role.starts" };
 
         for (size_t i = 0; i < ARRAY_SIZE(evs); i++)
                 if (!strcmp(ev, evs[i]))
@@ -312,6 +322,8 @@ static void take_event_of_run(struct story *s, const struct told_event *e)
                 s->times.stop_us = e->us;
         else if (!strcmp(e->ev, "run.end"))
                 s->times.end_us = e->us;
+        else if (!strcmp(e->ev, "role.waits"))
+                mark_waiting_role(s, json_member(e->j, "role"));
         if (!strcmp(e->ev, "run.restart")) {
                 s->restarts++;
                 s->times.restarted_us = e->us;

@@ -24,6 +24,7 @@
 struct story_rank {
         int64_t started_us, joined_us, exited_us;
         int code, signal; /* valid when exited_us is known */
+        bool waited;      /* its role is --after others */
 };
 
 /* An event in words. */

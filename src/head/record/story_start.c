@@ -79,7 +79,7 @@ static void add_phase(struct story_start *a, const struct story *s, const struct
         for (size_t i = 0; i < n; i++) {
                 int64_t begin = read_time(s, &f->from, i), end = read_time(s, &f->to, i);
 
-                if (begin < a->from_us || end < begin)
+                if (begin < a->from_us || end < begin || (of_ranks && s->ranks[i].waited))
                         continue;
                 spans[n_spans++] = end - begin;
                 p.from_us = MIN(p.from_us, begin);
@@ -159,8 +159,10 @@ void story_start_sum_ranks(const struct story *s, struct story_node *nodes)
                 if (!n)
                         continue;
                 n->n_ranks++;
-                n->started_us = MAX(n->started_us, r->started_us);
-                n->joined_us = MAX(n->joined_us, r->joined_us);
+                if (!r->waited) {
+                        n->started_us = MAX(n->started_us, r->started_us);
+                        n->joined_us = MAX(n->joined_us, r->joined_us);
+                }
                 n->ended_us = MAX(n->ended_us, r->exited_us);
         }
 }

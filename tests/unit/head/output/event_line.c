@@ -64,7 +64,11 @@ TEST(members_follow_the_kind)
         assert_line((struct event){ EVENT_ROLE_READY, .us = 3, .node = 1, .rank = 4, .value = 2100,
                                     .count = 2, .host = "n1", .text = "infer" },
                     "\"us\":3,\"ev\":\"role.ready\",\"node\":1,\"host\":\"n1\",\"rank\":4,"
-                    "\"ms\":2100,\"instance\":2,\"role\":\"infer\"}\n");
+                    "\"role\":\"infer\",\"ms\":2100,\"instance\":2}\n");
+        assert_line((struct event){ EVENT_ROLE_WAITS, .us = 3, .node = -1, .rank = -1,
+                                    .text = "role b waits for a", .brief = "b" },
+                    "\"us\":3,\"ev\":\"role.waits\",\"role\":\"b\","
+                    "\"text\":\"role b waits for a\"}\n");
         assert_line((struct event){ EVENT_NODE_READY, .us = 2, .node = 3, .rank = -1, .value = 1 },
                     "\"us\":2,\"ev\":\"node.ready\",\"node\":3,\"uploaded\":true}\n");
         assert_line((struct event){ EVENT_RUN_END, .us = 2, .node = -1, .rank = -1, .value = 68,

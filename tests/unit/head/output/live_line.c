@@ -14,6 +14,9 @@ static void expect_line(struct live_facts f, const char *want)
 TEST(without_steps_the_output_is_told)
 {
         expect_line((struct live_facts){ .us = 90000000, .ranks = 8 }, "1m30s  8 ranks");
+        expect_line(
+                (struct live_facts){ .us = 90000000, .ranks = 8, .waits = "role b waits for a" },
+                "1m30s  8 ranks  role b waits for a");
         expect_line((struct live_facts){ .us = 90000000, .ranks = 1, .bytes = 12000 },
                     "1m30s  1 rank  output 12.0 kB/s");
         expect_line((struct live_facts){ .us = 90000000, .ranks = 1, .silent_us = 42000000 },
