@@ -45,6 +45,7 @@ is 'as the report tells' "$(sed -n 's/^ *[0-9.ms]*  start  *//p' "$OUT")" 'role 
 hn "${hosts[@]}" --role a --nodes 1 -n 2 --ready "file:$TMP/none" --ready-timeout 1s sh -c 'echo loading; sleep 600' : --role b --nodes 1 -n 1 --after a true
 exits 'a role that is not ready in time ends the job' 124
 has 'which has a message' "$ERR" 'error[HN731]: a role was not ready'
+has_rows 'and its last line' -E '^ +\| +loading$'
 verdict_has 'and names who waits' 'failed after' 'role a, rank 0 on localhost was not ready in 1s (--ready-timeout), and role b waits for it'
 lacks 'the other was not started' "$OUT" 'b:0'
 

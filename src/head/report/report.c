@@ -578,7 +578,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 place_rank(di, c, host, plan);
         else if (c->node >= 0)
                 place_node(di, hosts, (size_t)c->node);
-        if (outcome_is_workers(out))
+        if (outcome_is_workers(out) || (c->kind == CAUSE_ROLE && c->why != ROLE_END_LEFT))
                 add_rank_evidence(di, j, out, host);
         if (lost && lost->failure)
                 add_program_rows(di, lost->failure, o->via);
