@@ -66,6 +66,12 @@ role.starts b role b: a is ready
 role.waits c role c waits for b
 role.starts c role c: b is ready'
 
+hn "${hosts[@]}" --detach --role a --nodes 1 -n 1 --ready "file:$TMP/go2" sh -c "$await; sleep 1" "$TMP/go2" : --role b --nodes 1 -n 1 --after a true
+exits 'a run is detached while a role waits' 0
+touch "$TMP/go2"
+hn wait "$(cat "$OUT")"
+exits 'and the role starts afterwards' 0
+
 # --- ends ---
 
 hn "${hosts[@]}" --main m --role s --nodes 1 -n 2 sleep 600 : --role m --nodes 1 -n 1 sh -c 'sleep 0.3'

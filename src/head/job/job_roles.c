@@ -315,6 +315,7 @@ static void tell_waits(struct job_roles *r, int role)
         CLEANUP(free_textp) char *awaited = list_awaited(r, role), *text = NULL;
         const char *name = find_role_name(r, role);
         bool same = awaited && own->awaited && !strcmp(awaited, own->awaited);
+        bool counts = awaited && !own->awaited && !r->attempt->number;
 
         if (same || (!awaited && !own->awaited))
                 return;
@@ -325,6 +326,7 @@ static void tell_waits(struct job_roles *r, int role)
                     (struct event){ .kind = awaited ? EVENT_ROLE_WAITS : EVENT_ROLE_STARTS,
                                     .node = -1,
                                     .rank = -1,
+                                    .count = counts ? r->rules[role].n_ranks : 0,
                                     .text = text,
                                     .brief = name });
         free(own->awaited);

@@ -170,6 +170,8 @@ static void on_launch_event(void *ctx, const struct event *e)
 
         if (e->kind == EVENT_RUN_START)
                 a->to_start = (int)e->value;
+        if (e->kind == EVENT_ROLE_WAITS)
+                a->to_start -= (int)e->count;
         if (e->kind != EVENT_RANK_STARTED || a->report < 0 || --a->to_start > 0)
                 return;
         /* All ranks are started: from here on the run outlives parent and terminal. */

@@ -34,7 +34,9 @@ enum event_kind {
         /* An instance of a role is ready (--ready): value = milliseconds since the start of its
          * rank, count = number of the instance in the role, text = the role */
         EVENT_ROLE_READY,
-        EVENT_ROLE_WAITS,    /* for others (--after), now for these: brief = role, text */
+        /* For others (--after), now for these: brief = role, text. count = ranks that do not start
+         * with the run; 0 = they were counted before */
+        EVENT_ROLE_WAITS,
         EVENT_ROLE_STARTS,   /* a role that has waited: brief = role, text */
         EVENT_RANK_PROGRESS, /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_SLOW,     /* at the end: the others waited for it; value = percent of the time */

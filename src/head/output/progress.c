@@ -345,6 +345,9 @@ static void on_event(void *ctx, const struct event *e)
         case EVENT_NODE_PUSHED:
                 count_pushed_node(p, e);
                 break;
+        case EVENT_ROLE_WAITS:
+                p->ranks -= e->count;
+                break;
         case EVENT_RANK_STARTED:
                 if (++p->started == p->ranks && p->o.remote)
                         end_phase(p, "start", p->started, p->ranks, "", e->us - p->start_us);
