@@ -68,7 +68,7 @@ half.connect(sys.argv[1])
 half.sendall(b'{"do":')
 print([ask(data) for data in (b"nonsense\n", b'{"do":"dance"}\n', b'{"do":"signal","signal":999}\n', b"x" * 600, b"")])
 END
-)" "['{\"error\":\"no request\"}', '{\"error\":\"an unknown request\"}', '{\"error\":\"an unknown request\"}', '', '']"
+)" "['{\"error\":\"no request\"}', '{\"error\":\"an unknown request\"}', '{\"error\":\"a malformed request\"}', '', '']"
 hn_of signal "${id:0:3}" nonsense
 is 'a signal that does not exist' "$RC_OF" 64
 matches 'is told' "$TMP/of.err" 'error\[HN808\]: there is no signal nonsense'
