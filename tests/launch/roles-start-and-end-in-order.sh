@@ -105,6 +105,10 @@ hn "${hosts[@]}" --main m --role s --nodes 1 -n 1 sh -c 'exit 5' : --role m --af
 exits 'nor fail' 5
 verdict_has 'it is the cause' 'failed after' 'role s, rank 0 on localhost exited with code 5'
 
+hn "${hosts[@]}" --on-failure continue --role s --nodes 1 -n 1 sh -c 'exit 5' : --role m --after s --nodes 1 -n 1 sh -c 'sleep 0.5; echo m ended'
+exits 'with --on-failure continue the code is the same' 5
+is 'but others go on' "$(cat "$OUT")" 'm:0 | m ended'
+
 hn "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'trap "echo saving; sleep 0.5; echo saved; exit 0" TERM; sleep 600 & wait' : \
     --role b --nodes 1 -n 1 sh -c 'trap "echo stopped; exit 1" TERM; sleep 600 & wait' : --role c --nodes 1 -n 1 sh -c 'sleep 0.5; exit 4'
 exits 'after a failure a role has time for a checkpoint' 4

@@ -110,14 +110,6 @@ static const char *find_role_name(const struct job_roles *r, int role)
 
 /* --- the rules -------------------------------------------------------------------------------- */
 
-static bool is_main(const struct options *o, size_t role)
-{
-        for (size_t i = 0; i < o->main_roles.n; i++)
-                if (!strcmp(o->main_roles.v[i], options_role(o, role)->name))
-                        return true;
-        return false;
-}
-
 static void make_rule(const struct job_roles *r, size_t role, struct role_rule *rule)
 {
         const struct options *o = r->config->options;
@@ -125,8 +117,8 @@ static void make_rule(const struct job_roles *r, size_t role, struct role_rule *
 
         role_conduct_list_after(o, role, &rule->after);
         rule->n_instances = p->role.replicas ? p->role.replicas : rule->n_ranks;
-        rule->is_main = is_main(o, role);
-        rule->ends_ok = p->conduct.ends_ok;
+        rule->is_main = strv_has(&o->main_roles, p->role.name);
+        rule->ends_ok = p->conduct.ends_ok || o->on_failure == FAILURE_CONTINUE;
         rule->drain_ms = p->conduct.drain_ms;
         rule->probed = p->conduct.ready.kind != READY_START;
         rule->ready_timeout_ms = MAX(p->conduct.ready.timeout_ms, INT64_C(0)); /* 0 = never here */
