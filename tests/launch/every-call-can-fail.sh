@@ -27,7 +27,7 @@ mended=(
     'local/head/pipe2/1/ENFILE told error[HN908]: hnlaunch cannot go on: Too many open files in system'
     'local/head/epoll_ctl:add/1/ENOMEM told error[HN908]: hnlaunch cannot go on: Cannot allocate memory'
     'local/head/eventfd2/1/ENFILE told error[HN904]: cannot start the event loop: Too many open files in system'
-    'local/head/write:file/2/ENOSPC@/err told standard error could not be written: No space left on device'
+    'local/head/write:file/2/ENOSPC@/err told /err) could not be written: No space left on device'
     'local/head/write:file/13/EDQUOT@events.ndjson told the log folder could not be written'
     'local/agent/pipe2/1/ENFILE told killed by signal 6, Aborted'
     'local/agent/rmdir/1/EBUSY@run/hnlaunch- right'
