@@ -16,11 +16,12 @@ import threading
 import time
 
 from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LAUNCH, LOOPBACK, MAGIC, NETWORK, PING,
-                       PROBE, SIGNAL, SIGNAL_RANKS, STDIN, STOP, STORE, COMMON, PORTS, message_numbers)
+                       PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS, message_numbers)
 from waiting import wait_for
 
 STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER CHUNK")
 LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED")
+SIGNAL_RANKS, = message_numbers("SIGNAL_RANKS")
 REPLY, EVENT = 128, 129
 MARK = "ORDER_MARK"
 
