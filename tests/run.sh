@@ -71,7 +71,7 @@ lab/tree-explains-its-ways ssh/a-server-that-drops-is-spared launch/what-others-
 launch/report-names-the-first-rank launch/top-shows-what-ranks-do launch/ranks-that-do-not-join-are-named
 lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told
 launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos lab/chaos-of-roles
-lab/spare-host-takes-over lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
+lab/roles-in-random-orders lab/spare-host-takes-over lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
 
 say() { printf '%s\n' "== $*"; }
 
