@@ -246,7 +246,8 @@ class Round:
         mains = [r.name for r in self.roles if r.main]
         self.line += ["--main", ",".join(mains)] if mains else []
         self.line += ["--linger", self.linger] if self.linger else []
-        self.line += ["--tree", "2"] if self.rng.random() < 0.2 else []
+        # In a tree other nodes are lost with a parent.
+        self.line += ["--tree", "2"] if self.rng.random() < 0.2 and self.mode != "crash" else []
         for i, r in enumerate(self.roles):
             self.line += [":"] if i else []
             self.line += ["--role", r.name] + r.options + self.program(r)
