@@ -26,6 +26,13 @@ class Wrong(Exception):
     pass
 
 
+def unique(pairs):
+    """An object whose names are different."""
+    if len(dict(pairs)) < len(pairs):
+        raise Wrong("a name stands twice in %s" % pairs)
+    return dict(pairs)
+
+
 class Role:
     def __init__(self, name):
         self.name = name
@@ -286,7 +293,7 @@ class Round:
             return
         data = data[:data.rfind(b"\n") + 1]
         self.events_seen += len(data)
-        self.events += [json.loads(line) for line in data.splitlines()]
+        self.events += [json.loads(line, object_pairs_hook=unique) for line in data.splitlines()]
 
     def event(self, ev, **fields):
         return any(e["ev"] == ev and all(e.get(k) == v for k, v in fields.items()) for e in self.events)

@@ -206,8 +206,7 @@ void job_rank_ready(struct job *j, int rank)
                                                        .rank = found.rank,
                                                        .value = found.ms,
                                                        .count = found.instance,
-                                                       .host = j->config.hosts->v[node].name,
-                                                       .text = found.role });
+                                                       .host = j->config.hosts->v[node].name });
         job_roles_ready(j->roles, found.rank, found.instance);
 }
 

@@ -27,7 +27,6 @@ struct ready_rank {
 
 struct ready_role {
         const struct role_ready *how;
-        const char *name;
         bool of_replicas;
         int n;                     /* instances so far */
         struct ready_lines *lines; /* NULL = none are matched */
@@ -95,7 +94,6 @@ struct readiness *readiness_create(const struct options *o, const struct attempt
                 struct ready_role *role = &r->roles[i];
 
                 role->how = &options_program(o, i)->conduct.ready;
-                role->name = options_role(o, i)->name;
                 role->of_replicas = options_role(o, i)->replicas;
                 if (role->how->kind == READY_LINE)
                         role->lines = ready_lines_create(role->how->text, plan->world_size);
@@ -143,9 +141,7 @@ bool readiness_note(struct readiness *r, int rank, struct ready_instance *ret)
         if (!r || r->ranks[first].ready)
                 return false;
         r->ranks[first].ready = true;
-        *ret = (struct ready_instance){ .rank = first,
-                                        .instance = own->instance,
-                                        .role = find_ready_role(r, rank)->name };
+        *ret = (struct ready_instance){ .rank = first, .instance = own->instance };
         /* A line of another rank of the replica may come before the start of the first is told. */
         ret->ms = clock_ms() -
                   (r->ranks[first].started ? r->ranks[first].started_ms : own->started_ms);

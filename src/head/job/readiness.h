@@ -21,7 +21,6 @@ struct readiness;
 
 struct ready_instance {
         int rank, instance; /* its first rank, and its number in the role */
-        const char *role;   /* lent */
         int64_t ms;         /* from the start of that rank until it was ready */
 };
 

@@ -32,7 +32,7 @@ enum event_kind {
          * the launch, -1 = not known */
         EVENT_RANK_JOINED,
         /* An instance of a role is ready (--ready): value = milliseconds since the start of its
-         * rank, count = number of the instance in the role, text = the role */
+         * rank, count = number of the instance in the role */
         EVENT_ROLE_READY,
         /* For others (--after), now for these: brief = role, text. count = ranks that do not start
          * with the run; 0 = they were counted before */

@@ -153,8 +153,6 @@ static char *put_values(char *p, const struct event *e)
 /* Returns the role that the event is about, or whose rank; NULL = none. */
 static const char *name_role(const struct listed_role *of_rank, const struct event *e)
 {
-        if (e->kind == EVENT_ROLE_READY)
-                return e->text;
         if (e->kind == EVENT_ROLE_WAITS || e->kind == EVENT_ROLE_STARTS)
                 return e->brief;
         return of_rank ? of_rank->name : NULL;
@@ -172,7 +170,7 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ro
             e->kind == EVENT_PUSH_HASHING)
                 return NULL;
         host = quote_text(e->host);
-        text = quote_text(e->kind == EVENT_ROLE_READY ? NULL : e->text);
+        text = quote_text(e->text);
         run = quote_text(e->kind == EVENT_RUN_START ? run_id : NULL);
         role = quote_text(name_role(entry, e));
         line = p = xrealloc(NULL, FIXED_MAX + host.len + text.len + run.len + role.len, 1);
