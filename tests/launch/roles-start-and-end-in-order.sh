@@ -53,6 +53,13 @@ hn "${hosts[@]}" --role a --nodes 1 -n 1 --ready "file:$TMP/none" true : --role 
 exits 'a role that ends before it is ready' 1
 verdict_has 'is the cause' 'failed after' 'role a, rank 0 on localhost ended before it was ready, and role b waits for it'
 
+hn "${hosts[@]}" --role a --nodes 1 -n 1 --ends ok --ready "file:$TMP/none" sh -c 'exit 5' : --role b --nodes 1 -n 1 --after a true
+exits 'with --ends ok, too: a code' 5
+verdict_has 'is told with its reason' 'failed after' 'role a, rank 0 on localhost ended before it was ready, and role b waits for it'
+hn "${hosts[@]}" --role a --nodes 1 -n 1 --ends ok --ready "file:$TMP/none" sh -c 'kill -9 $$' : --role b --nodes 1 -n 1 --after a true
+exits 'or a signal' 137
+verdict_has 'which is told, too' 'failed after' 'role a, rank 0 on localhost was killed by SIGKILL before it was ready, and role b waits for it'
+
 hn "${hosts[@]}" --main m --role m --nodes 1 -n 1 sleep 600 : --role a --nodes 1 -n 1 -x X={m.addr} true : --role b --nodes 1 -n 1 -x Y={a.addr} sleep 600
 exits 'a reference to a role needs it, as --after does' 1
 verdict_has 'as long as that role runs' 'failed after' 'role a, rank 0 on 127.0.0.1 ended with 0, but role b needs it'

@@ -515,7 +515,7 @@ class Round:
         if self.code() != code:
             yield "exit code %d, not %d (%s)" % (self.code(), code, kind)
         if role >= 0:
-            texts = {"failed": "was killed by" if code > 128 else "exited with code %d" % code, "unready": "ended before it was ready",
+            texts = {"failed": "was killed by" if code > 128 else "exited with code %d" % code, "unready": "before it was ready, and role",
                      "left": "ended with 0, but role", "timeout": "was not ready in"}
             for text in ("role " + roles[role].name, texts[kind]):
                 if text not in last:

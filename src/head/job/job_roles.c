@@ -231,6 +231,9 @@ static void describe_role_failure(const struct job_roles *r, const struct role_d
         if (d->reason == ROLE_END_LEFT)
                 snprintf(to, size, "%s ended with 0, but role %s needs it", who,
                          find_role_name(r, d->other));
+        else if (d->reason == ROLE_END_UNREADY && d->signal)
+                snprintf(to, size, "%s was killed by %s before it was ready%s", who,
+                         outcome_signal_name(d->signal), waiter);
         else if (d->reason == ROLE_END_UNREADY)
                 snprintf(to, size, "%s ended before it was ready%s", who, waiter);
         else
@@ -418,8 +421,11 @@ bool job_roles_allow(struct job_roles *r, int rank, int code)
 {
         int role = r ? find_own_role(r, rank) : -1;
 
+        /* With --ends ok the code is no failure, but maybe an end before being ready: ROLE_FAIL
+         * tells it. */
         if (!code || !is_order_open(r) ||
-            role_order_is_failure(r->order, role, rank - r->roles[role].first, code))
+            (!r->rules[role].ends_ok &&
+             role_order_is_failure(r->order, role, rank - r->roles[role].first, code)))
                 return false;
         r->allowed++;
         return true;
