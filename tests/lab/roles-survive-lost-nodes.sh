@@ -52,6 +52,24 @@ exits 'a lost node without a spare one ends the job' 125
 has 'which is told' "$ERR" 'no spare host can take the place of node004'
 lab boot node004
 
+# --- a drain ---
+cat >drain.sh <<'END'
+trap 'echo "$HN_ROLE.$RANK saves"; exit 0' TERM
+echo up
+sleep 600 &
+wait
+END
+begin=$SECONDS
+lab_start -H "$hosts" --node-timeout 2s --gpus-per-rank 0 --label none --role t --nodes 3 --ppn 1 --drain 10m sh "$PWD/drain.sh" : \
+    --role i --nodes 1 --ppn 1 sleep 600
+ok 'a role with a drain is up on three nodes' wait_for lines_are "$OUT" 3
+lab crash node002
+finish
+exits 'one of them is lost' 125
+is 'the others have their time' "$(grep -c saves "$OUT")" 2
+ok 'which does not last for the ranks of the lost node' test $((SECONDS - begin)) -lt "$(scaled 40)"
+lab boot node002
+
 # --- files ---
 mkdir files
 printf '#!/bin/sh\nmkdir -p out\necho "$HN_ROLE $(cat data)" | tee out/$HN_ROLE.$RANK\n' >files/prog.sh

@@ -210,7 +210,7 @@ def choose_rules(rng, roles, mode):
                 r.options += ["-x", "REF_%s={%s.%s}" % (names[k].upper(), names[k], rng.choice(["addr", "port:p"]))]
         r.ready = rng.choice(["start", "tcp", "http", "file", "line"])
         if rng.random() < 0.4:
-            r.drain, r.on_term = "60s", "wait"
+            r.drain, r.on_term = "10m", "wait"
             if mode == "fail" and rng.random() < 0.15:
                 r.drain, r.on_term = "500ms", "deaf"
             r.options += ["--drain", r.drain]

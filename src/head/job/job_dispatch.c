@@ -683,6 +683,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 if (was == NODE_RUNNING || (was == NODE_READY && job_roles_await(j->roles, i))) {
                         c->running -= was == NODE_RUNNING;
                         lose_node(j, n);
+                        job_roles_lost(j->roles);
                 } else if (was != NODE_READY || j->attempt.state < JOB_RUNNING) {
                         c->unresolved -= was != NODE_READY;
                         cluster_emit(c, EVENT_NODE_FAILED, n->index, -1, 0, n->failure->fact);

@@ -48,6 +48,7 @@ struct job_roles {
         struct running_role *roles;
         bool *ordered;  /* by world: its orders are sent */
         size_t allowed; /* ranks that have failed, and the job goes on */
+        bool fails;     /* job_roles_drain() was asked */
         bool over;      /* the last decision was taken */
 };
 
@@ -86,7 +87,7 @@ static void drop_roles(struct job_roles *r)
         r->roles = NULL;
         r->ordered = NULL;
         r->allowed = 0;
-        r->over = false;
+        r->fails = r->over = false;
 }
 
 void job_roles_close(struct job_roles *r)
@@ -446,6 +447,32 @@ void job_roles_ended(struct job_roles *r, int rank, int code, int signal)
         carry_out(r);
 }
 
+/* Counts ranks of lost nodes as ended, so that no drain waits for them. */
+static void end_lost_ranks(struct job_roles *r)
+{
+        const struct plan *plan = r->attempt->plan;
+
+        for (size_t i = 0; i < plan->n_nodes; i++) {
+                const struct intlist *ranks = &plan->nodes[i].ranks;
+
+                if (r->cluster->nodes[i].state != NODE_FAILED)
+                        continue;
+                for (size_t k = 0; k < ranks->n; k++) {
+                        int role = find_own_role(r, ranks->v[k]);
+
+                        role_order_ended(r->order, role, ranks->v[k] - r->roles[role].first,
+                                         EXIT_FAILURE, 0, clock_ms());
+                }
+        }
+        carry_out(r);
+}
+
+void job_roles_lost(struct job_roles *r)
+{
+        if (is_order_open(r) && r->fails)
+                end_lost_ranks(r);
+}
+
 bool job_roles_drain(struct job_roles *r, const struct cause *c)
 {
         bool of_rank = r && c->rank >= 0;
@@ -456,6 +483,7 @@ bool job_roles_drain(struct job_roles *r, const struct cause *c)
                 return false;
         role_order_fail(r->order, role, of_rank ? c->rank - r->roles[role].first : -1, c->code,
                         clock_ms());
-        carry_out(r);
+        r->fails = true;
+        end_lost_ranks(r);
         return true;
 }

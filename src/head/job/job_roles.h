@@ -48,6 +48,8 @@ void job_roles_started(struct job_roles *r, int rank);
 /* The instance of the role of @rank is ready (--ready). */
 void job_roles_ready(struct job_roles *r, int rank, int instance);
 void job_roles_ended(struct job_roles *r, int rank, int code, int signal);
+/* A node was lost, and attempt_fail() has been called for it. */
+void job_roles_lost(struct job_roles *r);
 /* Whether a rank may end with @code and the job goes on; such ranks are counted. */
 bool job_roles_allow(struct job_roles *r, int rank, int code);
 size_t job_roles_allowed(const struct job_roles *r);
