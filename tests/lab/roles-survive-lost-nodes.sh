@@ -70,6 +70,16 @@ is 'the others have their time' "$(grep -c saves "$OUT")" 2
 ok 'which does not last for the ranks of the lost node' test $((SECONDS - begin)) -lt "$(scaled 40)"
 lab boot node002
 
+# --- a linger ---
+lab_start -H "$hosts" --node-timeout 2s --gpus-per-rank 0 --label none --main m --linger 10m --role m --nodes 1 --ppn 1 --after h echo 'm ends' : \
+    --role h --nodes 1 --ppn 1 sh -c 'echo up; sleep 600'
+ok 'the role of --main ends' wait_for lines_are "$OUT" 2
+lab crash node002
+finish
+exits 'a node that is lost afterwards changes nothing' 0
+verdict_has 'the job has succeeded' 'finished: role m exited 0'
+lab boot node002
+
 # --- files ---
 mkdir files
 printf '#!/bin/sh\nmkdir -p out\necho "$HN_ROLE $(cat data)" | tee out/$HN_ROLE.$RANK\n' >files/prog.sh

@@ -365,6 +365,8 @@ static void carry_out(struct job_roles *r)
                         break;
                 }
         }
+        if (role_order_lingers(r->order))
+                outcome_decide(&r->attempt->outcome); /* no failure counts any more */
         if (starts && is_order_open(r))
                 r->ops->order_worlds(r->ctx, r->launch);
         for (size_t i = 0; is_order_open(r) && i < r->n; i++)
@@ -447,7 +449,7 @@ void job_roles_ended(struct job_roles *r, int rank, int code, int signal)
         carry_out(r);
 }
 
-/* Counts ranks of lost nodes as ended, so that no drain waits for them. */
+/* Counts ranks of lost nodes as ended, so that neither drain nor linger waits for them. */
 static void end_lost_ranks(struct job_roles *r)
 {
         const struct plan *plan = r->attempt->plan;
@@ -469,7 +471,7 @@ static void end_lost_ranks(struct job_roles *r)
 
 void job_roles_lost(struct job_roles *r)
 {
-        if (is_order_open(r) && r->fails)
+        if (is_order_open(r) && (r->fails || role_order_lingers(r->order)))
                 end_lost_ranks(r);
 }
 

@@ -232,6 +232,11 @@ bool role_order_is_failure(const struct role_order *o, int role, int rank, int c
                             r->instances[find_instance(o, role, rank)].living == 1, &end);
 }
 
+bool role_order_lingers(const struct role_order *o)
+{
+        return o->phase == ORDER_LINGERING;
+}
+
 /* ---- starts ---- */
 
 static void start_role(struct role_order *o, int role, int instance)

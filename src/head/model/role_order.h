@@ -98,6 +98,8 @@ void role_order_ended(struct role_order *o, int role, int rank, int code, int si
 void role_order_fail(struct role_order *o, int role, int rank, int code, int64_t now);
 void role_order_tick(struct role_order *o, int64_t now);
 
+/* Whether the roles of --main have ended with 0, and others have the time of --linger. */
+bool role_order_lingers(const struct role_order *o);
 /* Whether role_order_ended() of this rank would make the job fail. */
 bool role_order_is_failure(const struct role_order *o, int role, int rank, int code);
 /* A rank has ended, and the caller has decided to start the scope of the role again, other than
