@@ -43,7 +43,7 @@ clients/nccl-2.22-works-on-simulated-gpus install/debian-packages-install-and-ru
 clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked clients/why-names-the-odd-rank-of-mpi
 clients/torch-programs-run-unchanged lab/trainer-learns-on-32-ranks launch/every-call-can-fail
 launch/clean-runs-raise-no-alarm clients/jax-programs-find-each-other install/agent-for-aarch64-runs-jobs
-clients/howtos-are-true clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
+clients/howtos-are-true clients/role-recipes-run clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
 clients/openmpi-programs-of-debian-run-unchanged clients/torch-rank-that-dies-is-named lab/jax-programs-span-nodes
 launch/push-leaves-this-machine-as-it-is clients/torch-training-survives-restarts
 clients/torch-groups-follow-one-another clients/torch-parts-run-unchanged launch/pytorch-runs-unchanged
