@@ -3,6 +3,7 @@
 #
 # The recipes of docs/howto with several programs in one job: each is short, sleeps nowhere and has no port of its own, so that
 # two of them run at once on the same hosts (HN_ROUNDS pairs, default 10). What they print is compared in howtos-are-true.sh, too.
+rounds=${HN_ROUNDS:-10} # the next line unsets it
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/page.sh
@@ -50,7 +51,6 @@ rm -rf "$TMP/work/rl"
 recipe rl
 cd "$TMP/work" || exit 1
 bad=
-rounds=${HN_ROUNDS:-10}
 for ((i = 0; i < rounds; i++)); do
     one "$TMP/pair.a" &
     first=$!
@@ -63,5 +63,12 @@ for ((i = 0; i < rounds; i++)); do
     rm -rf "$TMP/pair.a" "$TMP/pair.b"
 done
 is "two jobs of one recipe run at once on the same hosts, $rounds times" "$bad" ''
+nothing_left 'nothing is left'
+
+cd rl || exit 1
+sed -i 's/^    global weights$/&\n    if path[0] == "generate":\n        sys.stderr.write("out of memory\\n"), os._exit(3)/; s/^import sys/import os\n&/' infer.py
+run bash -c "$command_of_page"
+exits 'a server that dies under way ends the job with its exit code' 3
+verdict_has 'and its name' 'role infer, rank ' 'out of memory'
 nothing_left 'nothing is left'
 done_testing
