@@ -27,6 +27,7 @@ enum {
         PAUSE_MOST_MS = 1000,
         PAUSE_PART = 10,  /* of the time since the start */
         ROUND_MS = 10000, /* for the answer of a server that has accepted */
+        REST_MS = 200,    /* for the rest of it, once the status is there */
         ADDRS_MAX = 32,
 };
 
@@ -48,6 +49,7 @@ struct rank_probe {
                 char *request;
                 char answer[HTTP_STATUS_BYTES];
                 size_t n_answer;
+                int status; /* as of http_status_read() */
         } connection;
         uv_fs_t look;
         unsigned uses; /* handles and requests with libuv */
@@ -145,32 +147,48 @@ static void close_connection(struct rank_probe *p, bool refused)
                 uv_close((uv_handle_t *)&p->connection.tcp, on_connection_closed);
 }
 
-static void on_round_late(uv_timer_t *timer)
+/* --- HTTP ------------------------------------------------------------------------------------- */
+
+/* The whole answer was read, or enough of it. */
+static void judge_answer(struct rank_probe *p)
 {
-        close_connection(timer->data, false);
+        if (p->connection.status >= 200 && p->connection.status <= 399)
+                tell_ready(p);
+        else
+                close_connection(p, false);
 }
 
-/* --- HTTP ------------------------------------------------------------------------------------- */
+static void on_round_late(uv_timer_t *timer)
+{
+        judge_answer(timer->data);
+}
 
 static void on_answer_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct rank_probe *p = h->data;
-        size_t n = p->connection.n_answer;
+        size_t n = p->connection.status ? 0 : p->connection.n_answer;
 
         *ret = uv_buf_init(p->connection.answer + n, (unsigned)(HTTP_STATUS_BYTES - n));
 }
 
+/* Reads on behind the status: to a server that still writes, a reset would be an error to report.
+ */
 static void on_answer(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct rank_probe *p = s->data;
-        int status;
 
-        p->connection.n_answer += n > 0 ? (size_t)n : 0;
-        status = http_status_read(p->connection.answer, p->connection.n_answer);
-        if (status >= 200 && status <= 399)
-                tell_ready(p);
-        else if (n < 0 || status)
+        if (n < 0) {
+                judge_answer(p);
+                return;
+        }
+        if (p->connection.status)
+                return;
+        p->connection.n_answer += (size_t)n;
+        p->connection.status = http_status_read(p->connection.answer, p->connection.n_answer);
+        if (p->connection.status < 0)
                 close_connection(p, false);
+        else if (p->connection.status > 0)
+                uv_timer_start(&p->timer, on_round_late, REST_MS, 0);
 }
 
 static void on_request_sent(uv_write_t *w UNUSED, int status UNUSED)
@@ -192,6 +210,7 @@ static void send_http_request(struct rank_probe *p)
                                                   p->order.path, p->order.port);
         out = uv_buf_init(p->connection.request, (unsigned)strlen(p->connection.request));
         p->connection.n_answer = 0;
+        p->connection.status = 0;
         if (uv_write(&p->connection.write, s, &out, 1, on_request_sent) < 0 ||
             uv_read_start(s, on_answer_alloc, on_answer) < 0)
                 close_connection(p, false);

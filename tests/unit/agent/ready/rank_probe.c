@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -189,6 +190,42 @@ TEST_WITH(build_scene, drop_scene, http_is_ready_with_a_good_status)
         answer(s, "HTTP/1.0 204\r\n");
         wait_for(is_ready(s));
         assert_int_equal(s->ready, 1);
+}
+
+static bool is_closed(struct rank_scene *s)
+{
+        char byte;
+
+        uv_run(&s->loop, UV_RUN_NOWAIT);
+        errno = 0;
+        return recv(s->guest, &byte, 1, 0) == 0 || errno != EAGAIN;
+}
+
+/* Writes an answer in two pieces, and wants an orderly end of the connection. */
+static void answer_in_pieces(struct rank_scene *s, const char *status)
+{
+        answer(s, status);
+        uv_run(&s->loop, UV_RUN_NOWAIT); /* reads the status */
+        assert_int_equal(write(s->guest, "a body longer than a status", 27), 27);
+        shutdown(s->guest, SHUT_WR);
+        wait_for(is_closed(s));
+        assert_int_equal(errno, 0);
+}
+
+TEST_WITH(build_scene, drop_scene, the_whole_answer_is_read)
+{
+        struct rank_scene *s = *state;
+
+        listen_without_waiting(s);
+        begin_probe(s, READY_HTTP, "/");
+        answer_in_pieces(s, "HTTP/1.1 404 Not Found\r\n\r\n");
+        answer_in_pieces(s, "HTTP/1.1 200 OK\r\n\r\n");
+        wait_for(is_ready(s));
+        assert_int_equal(s->ready, 1);
+        s->ready = 0;
+        begin_probe(s, READY_HTTP, "/");
+        answer(s, "HTTP/1.1 200 OK\r\n\r\n"); /* and no end: the status is enough after a while */
+        wait_for(is_ready(s));
 }
 
 TEST_WITH(build_scene, drop_scene, a_probe_may_end_at_any_time)
