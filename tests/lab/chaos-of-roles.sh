@@ -4,7 +4,7 @@
 # Two jobs of four roles each run on the same two nodes, and parts of them are killed at random. After each round both have ended, the one that
 # nothing hit with 0, and nothing is left.
 #
-# usage: chaos-of-roles.sh [SEED [ROUNDS]]          1 and 20; TEAM_COUNT (4) rounds at a time
+# usage: chaos-of-roles.sh [SEED [ROUNDS]]          1 and 12; TEAM_COUNT (4) rounds at a time
 #
 # A round hits one job or both, one to three times, at random moments: head, agent or rank by SIGKILL, or Ctrl-C once or twice. Ranks leave
 # descendants in sessions of their own. The choices of a round follow from SEED and its number alone; bad rounds are told with theirs.
@@ -13,7 +13,7 @@
 # shellcheck source=tests/lib/faults.sh
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
-seed=${1:-1} rounds=${2:-20}
+seed=${1:-1} rounds=${2:-12}
 N=2000 G=1000 LIMIT=20000
 
 # Sets KILLS ("MS PART JOB NODE-INDEX PICK" each) and DEAF of a round.

@@ -305,7 +305,7 @@ static char *list_awaited(const struct job_roles *r, int role)
 }
 
 /* Emits what a role waits for, when that has changed. */
-static void tell_waits(struct job_roles *r, int role)
+static void tell_awaited(struct job_roles *r, int role)
 {
         struct running_role *own = &r->roles[role];
         CLEANUP(free_textp) char *awaited = list_awaited(r, role), *text = NULL;
@@ -370,7 +370,7 @@ static void carry_out(struct job_roles *r)
         if (starts && is_order_open(r))
                 r->ops->order_worlds(r->ctx, r->launch);
         for (size_t i = 0; is_order_open(r) && i < r->n; i++)
-                tell_waits(r, (int)i);
+                tell_awaited(r, (int)i);
         limit = is_order_open(r) ? role_order_deadline(r->order) : -1;
         if (limit < 0)
                 uv_timer_stop(&r->limit);

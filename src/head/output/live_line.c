@@ -192,10 +192,10 @@ char *live_line_text(const struct live_facts *f)
                 format_duration(text, sizeof(text), f->silent_us);
                 buf_printf(&b, "  no %s for %s", f->steps ? "step" : "output", text);
         }
-        if (f->silent_nodes == 1)
-                buf_printf(&b, "  %s is silent", f->silent_host);
-        else if (f->silent_nodes)
-                buf_printf(&b, "  %zu nodes are silent", f->silent_nodes);
+        if (f->silent.nodes == 1)
+                buf_printf(&b, "  %s is silent", f->silent.host);
+        else if (f->silent.nodes)
+                buf_printf(&b, "  %zu nodes are silent", f->silent.nodes);
         if (f->bar.len && !f->steps && !ends)
                 add_bar(&b, f);
         return buf_steal(&b);
@@ -272,8 +272,8 @@ static struct live_facts collect_facts(struct live_line *l)
         for (size_t i = 0; i < l->hosts->n; i++) {
                 if (!l->silent[i])
                         continue;
-                f.silent_nodes++;
-                f.silent_host = l->hosts->v[i].name;
+                f.silent.nodes++;
+                f.silent.host = l->hosts->v[i].name;
         }
         f.waits = l->waits.n ? strchr(l->waits.v[0], '=') + 1 : NULL;
         f.silent_us = f.us - (f.steps ? pace->had_us : l->written_us);

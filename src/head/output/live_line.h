@@ -36,6 +36,12 @@ struct live_end {
         bool named;          /* these are "infer:3,trainer:0" */
 };
 
+/* Nodes of which nothing is heard (heartbeat.h). */
+struct live_silence {
+        size_t nodes;
+        const char *host; /* one of them */
+};
+
 /* What the line tells. */
 struct live_facts {
         int64_t us;              /* since the start of hnlaunch */
@@ -51,10 +57,9 @@ struct live_facts {
         uint64_t bytes;             /* of output in the last second */
         int64_t silent_us;          /* since the last output; with steps: since the last step */
         int64_t step_us;            /* mean time of a step; 0 = unknown */
-        size_t silent_nodes;        /* heartbeat.h */
-        const char *silent_host;    /* one of them */
-        const char *waits;          /* "role b waits for a"; NULL = no role does */
-        struct live_bar bar;        /* shown without steps */
+        struct live_silence silent;
+        const char *waits;   /* "role b waits for a"; NULL = no role does */
+        struct live_bar bar; /* shown without steps */
         struct live_end end;
 };
 

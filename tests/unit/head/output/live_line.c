@@ -25,7 +25,7 @@ TEST(without_steps_the_output_is_told)
                     "1m30s  1 rank");
         expect_line(
                 (struct live_facts){
-                        .us = 90000000, .ranks = 8, .silent_nodes = 1, .silent_host = "gpu001" },
+                        .us = 90000000, .ranks = 8, .silent.nodes = 1, .silent.host = "gpu001" },
                 "1m30s  8 ranks  gpu001 is silent");
         expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .spares = 2 },
                     "1m30s  8 ranks");
@@ -33,7 +33,7 @@ TEST(without_steps_the_output_is_told)
                     "1m30s  attempt 2  8 ranks");
         expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .attempt = 2, .spares = 1 },
                     "1m30s  attempt 3, 1 spare left  8 ranks");
-        expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .silent_nodes = 2 },
+        expect_line((struct live_facts){ .us = 90000000, .ranks = 8, .silent.nodes = 2 },
                     "1m30s  8 ranks  2 nodes are silent");
 }
 
@@ -100,10 +100,10 @@ TEST(what_a_stop_waits_for_is_told)
         expect_line(f, "1m30s  stopping for 2.1s, ranks 0,5-6 still run");
         f.ranks = 1;
         f.end.running = "5";
-        f.silent_nodes = 1;
-        f.silent_host = "gpu001";
+        f.silent.nodes = 1;
+        f.silent.host = "gpu001";
         expect_line(f, "1m30s  stopping for 2.1s, rank 5 still runs  gpu001 is silent");
-        f.silent_nodes = 0;
+        f.silent.nodes = 0;
         f.ranks = 0;
         f.end.running = NULL;
         f.end.over = true;
