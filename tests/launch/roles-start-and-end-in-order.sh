@@ -67,10 +67,10 @@ verdict_has 'as long as that role runs' 'failed after' 'role a, rank 0 on 127.0.
 hn "${hosts[@]}" --json=events --role a --nodes 1 -n 1 --ready 'line:up$' sh -c 'sleep 0.5; echo is up; sleep 1' : --role c --nodes 1 -n 1 --after a,b true : \
     --role b --nodes 1 -n 1 --after a --ends ok true
 exits 'roles wait for several' 0
-is 'events tell for which' "$(sed -n 's/.*"ev":"\(role.[ws][a-z]*\)","role":"\(.\)","text":"\([^"]*\)".*/\1 \2 \3/p' "$OUT")" 'role.waits c role c waits for a, b
+is 'events tell for which' "$(sed -n 's/.*"ev":"\(role.[ws][a-z]*\)","role":"\(.\)","text":"\([^"]*\)".*/\1 \2 \3/p' events)" 'role.waits c role c waits for a, b
 role.waits b role b waits for a
-role.starts b role b: a is ready
 role.waits c role c waits for b
+role.starts b role b: a is ready
 role.starts c role c: b is ready'
 
 hn "${hosts[@]}" --detach --role a --nodes 1 -n 1 --ready "file:$TMP/go2" sh -c "$await; sleep 1" "$TMP/go2" : --role b --nodes 1 -n 1 --after a true

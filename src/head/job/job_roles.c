@@ -422,13 +422,15 @@ void job_roles_ready(struct job_roles *r, int rank, int instance)
 
 bool job_roles_allow(struct job_roles *r, int rank, int code)
 {
+        const struct options *o = r ? r->config->options : NULL;
         int role = r ? find_own_role(r, rank) : -1;
 
         /* With --ends ok the code is no failure, but maybe an end before being ready: ROLE_FAIL
-         * tells it. */
+         * tells it. With --on-failure continue the code counts, although the job goes on. */
         if (!code || !is_order_open(r) ||
-            (!r->rules[role].ends_ok &&
-             role_order_is_failure(r->order, role, rank - r->roles[role].first, code)))
+            (!options_program(o, (size_t)role)->conduct.ends_ok &&
+             (o->on_failure == FAILURE_CONTINUE ||
+              role_order_is_failure(r->order, role, rank - r->roles[role].first, code))))
                 return false;
         r->allowed++;
         return true;
