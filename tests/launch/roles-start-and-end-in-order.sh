@@ -90,6 +90,10 @@ hn "${hosts[@]}" --main m,k --role s --nodes 1 -n 1 sh -c 'trap "exit 9" TERM; s
 exits 'a code of the others does not count' 0
 verdict_has 'both are named' 'finished' 'roles m, k exited 0'
 
+hn "${hosts[@]}" --main m --pull nothing --role s --nodes 1 -n 1 sleep 600 : --role m --nodes 1 -n 1 true
+exits 'files that could not be brought home' 73
+verdict_has 'fail what the roles of --main did well' 'role m exited 0, but files could not be brought home (--pull)'
+
 hn "${hosts[@]}" --main m --linger 30s --role s --nodes 1 -n 1 sh -c "$await; echo lingered >&2; exit 7" "$TMP/go" : --role m --nodes 1 -n 1 sh -c 'touch "$0"' "$TMP/go"
 exits 'others have the time of --linger' 0
 has 'and use it' "$ERR" 's:0 | lingered'

@@ -188,6 +188,14 @@ struct node *cluster_each_running(const struct cluster *c, struct node *last)
         return NULL;
 }
 
+void cluster_signal_ranks(struct cluster *c, const struct ranks_signal *m)
+{
+        for (struct node *n = NULL; (n = cluster_each_running(c, n));) {
+                ranks_signal_encode(&n->out, m);
+                node_flush(n);
+        }
+}
+
 void cluster_close(struct cluster *c)
 {
         for (size_t i = 0; i < c->n_nodes; i++)

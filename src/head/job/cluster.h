@@ -22,6 +22,7 @@
 
 struct heartbeat;
 struct job_config;
+struct ranks_signal;
 
 /* Nodes that cannot be reached yet are tried again (ssh.connect_retry). */
 struct node_retry {
@@ -70,6 +71,8 @@ bool cluster_try_again(struct cluster *c, struct node *n);
 
 /* Returns the next RUNNING node after @last (NULL = the first), or NULL after the last. */
 struct node *cluster_each_running(const struct cluster *c, struct node *last);
+/* Sends a signal for some of the ranks to all RUNNING nodes. */
+void cluster_signal_ranks(struct cluster *c, const struct ranks_signal *m);
 
 /* Closes all links, running the loop meanwhile, and frees the transports. The handles of the
  * transports are gone when the loop has turned. */

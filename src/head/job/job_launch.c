@@ -526,7 +526,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         create_printer(j, l);
         create_stores(j);
         j->attempt.turns = turns_create(l->plan);
-        j->readiness = readiness_create(o, &j->attempt, on_told_ready, j);
+        j->readiness = readiness_create(o, j->config.book, &j->attempt, on_told_ready, j);
         j->attempt.dumps = dump_files_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         /* Before the orders, as no rank may end before the launch. */

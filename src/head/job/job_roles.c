@@ -199,7 +199,7 @@ bool job_roles_wait(const struct job_roles *r)
 
 /* --- sentences -------------------------------------------------------------------------------- */
 
-/* Writes "role infer on gpu007", or with a rank out of several "role infer, rank 1 on gpu007". */
+/* Writes "role infer, rank 1 on gpu007". */
 static void name_rank_of_role(const struct job_roles *r, const struct role_decision *d, char *to,
                               size_t size)
 {
@@ -252,10 +252,7 @@ static void terminate_role(struct job_roles *r, const struct role_decision *d)
                                         .n = (uint32_t)rule->n_ranks,
                                         .ends = true };
 
-        for (struct node *n = NULL; (n = cluster_each_running(r->cluster, n));) {
-                ranks_signal_encode(&n->out, &m);
-                node_flush(n);
-        }
+        cluster_signal_ranks(r->cluster, &m);
 }
 
 static void tell_ended_role(struct job_roles *r, const struct role_decision *d)

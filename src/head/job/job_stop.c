@@ -483,17 +483,6 @@ void job_signal_ranks(struct job *j, int signo)
         }
 }
 
-static void signal_span(struct job *j, int signo, const struct role_span *span)
-{
-        const struct ranks_signal m = { (uint32_t)signo, (uint32_t)span->first,
-                                        (uint32_t)span->size };
-
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
-                ranks_signal_encode(&n->out, &m);
-                node_flush(n);
-        }
-}
-
 void job_order_signal(struct job *j, int signo, const char *role, const struct role_span *spans,
                       size_t n, int pid)
 {
@@ -510,7 +499,10 @@ void job_order_signal(struct job *j, int signo, const char *role, const struct r
                                                       .text = text });
         j->orders.sent_ns[signo] = clock_ns();
         for (size_t i = 0; role && i < n; i++)
-                signal_span(j, signo, &spans[i]);
+                cluster_signal_ranks(&j->cluster,
+                                     &(struct ranks_signal){ .signo = (uint32_t)signo,
+                                                             .first = (uint32_t)spans[i].first,
+                                                             .n = (uint32_t)spans[i].size });
         if (!role)
                 job_signal_ranks(j, signo);
 }

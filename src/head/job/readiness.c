@@ -16,6 +16,7 @@
 #include "head/job/world_servers.h"
 #include "head/model/plan.h"
 #include "head/model/ready_lines.h"
+#include "head/model/role_instances.h"
 #include "head/options/program_options.h"
 #include "wire/msg.h"
 
@@ -27,7 +28,6 @@ struct ready_rank {
 
 struct ready_role {
         const struct role_ready *how;
-        bool of_replicas;
         int n;                     /* instances so far */
         struct ready_lines *lines; /* NULL = none are matched */
         bool *keys;                /* by world: the key is there; NULL = none is looked for */
@@ -46,14 +46,14 @@ struct readiness {
 
 /* --- life cycle --- */
 
-static void number_instances(struct readiness *r)
+static void number_instances(struct readiness *r, const struct role_book *book)
 {
         const struct plan *plan = r->plan;
 
         for (int i = 0; i < plan->world_size; i++) {
                 const struct plan_rank *k = &plan->ranks[i];
                 struct ready_role *role = &r->roles[k->program];
-                int first = role->of_replicas ? plan->worlds[k->world].first : i;
+                int first = role_instance_of(book, plan, i);
 
                 r->ranks[i].first = first;
                 r->ranks[i].instance = first == i ? role->n++ : r->ranks[first].instance;
@@ -73,8 +73,9 @@ static void begin_keys(struct ready_role *role, const struct attempt *a)
         strv_push(&role->key_forms, key);
 }
 
-struct readiness *readiness_create(const struct options *o, const struct attempt *a,
-                                   void (*ready)(void *ctx, int rank), void *ctx)
+struct readiness *readiness_create(const struct options *o, const struct role_book *book,
+                                   const struct attempt *a, void (*ready)(void *ctx, int rank),
+                                   void *ctx)
 {
         const struct plan *plan = a->plan;
         size_t n = options_count_roles(o), asked = 0;
@@ -94,13 +95,12 @@ struct readiness *readiness_create(const struct options *o, const struct attempt
                 struct ready_role *role = &r->roles[i];
 
                 role->how = &options_program(o, i)->conduct.ready;
-                role->of_replicas = options_role(o, i)->replicas;
                 if (role->how->kind == READY_LINE)
                         role->lines = ready_lines_create(role->how->text, plan->world_size);
                 if (role->how->kind == READY_KEY)
                         begin_keys(role, a);
         }
-        number_instances(r);
+        number_instances(r, book);
         return r;
 }
 

@@ -18,17 +18,19 @@
 struct attempt;
 struct options;
 struct readiness;
+struct role_book;
 
 struct ready_instance {
         int rank, instance; /* its first rank, and its number in the role */
         int64_t ms;         /* from the start of that rank until it was ready */
 };
 
-/* Borrows the plan and the stores of @a, and the options. @ready is called for a rank that the
- * store or a line tells to be ready, maybe more than once. NULL: no role of the job is asked; every
- * function here takes it. */
-struct readiness *readiness_create(const struct options *o, const struct attempt *a,
-                                   void (*ready)(void *ctx, int rank), void *ctx);
+/* Borrows the plan and the stores of @a, and the options; @book is read here only. @ready is called
+ * for a rank that the store or a line tells to be ready, maybe more than once. NULL: no role of the
+ * job is asked; every function here takes it. */
+struct readiness *readiness_create(const struct options *o, const struct role_book *book,
+                                   const struct attempt *a, void (*ready)(void *ctx, int rank),
+                                   void *ctx);
 void readiness_destroy(struct readiness *r);
 
 void readiness_started(struct readiness *r, int rank);

@@ -181,6 +181,29 @@ static bool is_rank0s_success(const struct launch *l)
         return o->decided && (o->stopped || o->exited < (size_t)l->plan.world_size);
 }
 
+/* Writes whose exit codes have made the job a success: "roles trainer, orch" (--main), "rank 0", or
+ * all ranks, counted or not. Returns @to. */
+static const char *name_winners(const struct launch *l, bool count, char to[160])
+{
+        const struct strv *roles = &l->o.main_roles; /* a configuration may name some, too */
+        bool of_roles = l->o.first && roles->n;
+        const struct outcome *o = job_outcome(l->run.job);
+        size_t others = job_allowed_ranks(l->run.job), len = 0;
+        size_t n = (o->ran ? o->ran->n : (size_t)l->plan.world_size) - others;
+
+        if (of_roles)
+                len = (size_t)snprintf(to, 160, roles->n == 1 ? "role" : "roles");
+        else if (is_rank0s_success(l))
+                snprintf(to, 160, "rank 0");
+        else if (count || others)
+                snprintf(to, 160, "%zu rank%s", n, n == 1 ? "" : "s");
+        else
+                snprintf(to, 160, "all ranks");
+        for (size_t i = 0; of_roles && i < roles->n && len < 160; i++)
+                len += (size_t)snprintf(to + len, 160 - len, i ? ", %s" : " %s", roles->v[i]);
+        return to;
+}
+
 /* Output not written to stdout and stderr: they cannot be written, or hnlaunch was told to end
  * before the readers read. */
 struct unwritten {
@@ -205,22 +228,12 @@ static struct unwritten count_unwritten(const struct launch *l)
         return u;
 }
 
-/* Writes "roles trainer, orch". */
-static void name_main_roles(const struct launch *l, char *to, size_t size)
-{
-        const struct strv *names = &l->o.main_roles;
-        size_t n = (size_t)snprintf(to, size, names->n == 1 ? "role" : "roles");
-
-        for (size_t i = 0; i < names->n && n < size; i++)
-                n += (size_t)snprintf(to + n, size - n, i ? ", %s" : " %s", names->v[i]);
-}
-
 static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 {
         const struct outcome *o = job_outcome(l->run.job);
         size_t earlier = job_earlier(l->run.job)->n, others = job_allowed_ranks(l->run.job);
         char took[32], attempt[32] = "", killed[64] = "", stopped[64] = "", what[700];
-        char ranks[160] = "rank 0", allowed[64] = "";
+        char winners[160], allowed[64] = "";
 
         format_duration(took, sizeof(took),
                         outcome_failed(o) ? job_cause_us(l->run.job, &o->cause)
@@ -236,12 +249,6 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                          o->killed, o->killed == 1 ? "" : "s",
                          outcome_signal_name(job_hurry_signal(l->run.job)));
         if (!outcome_failed(o)) {
-                size_t n = (o->ran ? o->ran->n : (size_t)l->plan.world_size) - others;
-
-                if (l->o.main_roles.n)
-                        name_main_roles(l, ranks, sizeof(ranks));
-                else if (!is_rank0s_success(l))
-                        snprintf(ranks, sizeof(ranks), "%zu rank%s", n, n == 1 ? "" : "s");
                 if (o->stopped)
                         snprintf(stopped, sizeof(stopped), "; %zu rank%s stopped", o->stopped,
                                  o->stopped == 1 ? " was" : "s were");
@@ -249,8 +256,8 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                         snprintf(allowed, sizeof(allowed), "; %zu other rank%s failed", others,
                                  others == 1 ? "" : "s");
                 snprintf(l->end.verdict, sizeof(l->end.verdict),
-                         "finished: %s exited 0 in %s%s%s%s%s", ranks, took, attempt, allowed,
-                         stopped, killed);
+                         "finished: %s exited 0 in %s%s%s%s%s", name_winners(l, true, winners),
+                         took, attempt, allowed, stopped, killed);
                 return;
         }
         job_sentence(l->run.job, &o->cause, what, sizeof(what));
@@ -262,8 +269,10 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 /* Returns the exit code of a job with successful ranks, but incomplete records. */
 static int fail_records(struct launch *l, const char *what)
 {
+        char winners[160];
+
         verdict_write(l, EX_CANTCREAT, "%s exited 0, but the %s could not be written",
-                      is_rank0s_success(l) ? "rank 0" : "all ranks", what);
+                      name_winners(l, false, winners), what);
         return EX_CANTCREAT;
 }
 
@@ -304,6 +313,7 @@ static int find_stream_error(const struct launch *l, char **ret_stream)
 /* Tells where to find unwritten output, which decides the exit code only if @code is 0. */
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
+        char winners[160];
         const char *dir = run_dir_path(l->run.dir);
         CLEANUP(free_textp) char *stream = NULL;
         int error = find_stream_error(l, &stream);
@@ -321,18 +331,20 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
                           l->config.run_id);
         if (code || error)
                 return code;
-        verdict_write(l, EX_CANTCREAT, "%s exited 0, but %s",
-                      is_rank0s_success(l) ? "rank 0" : "all ranks", u->text);
+        verdict_write(l, EX_CANTCREAT, "%s exited 0, but %s", name_winners(l, false, winners),
+                      u->text);
         return EX_CANTCREAT;
 }
 
 /* Reports the files of --pull. Missing files decide the exit code only if @code is 0. */
 static int check_pulled(struct launch *l, int code)
 {
+        char winners[160];
+
         if (!pull_report(l->config.pull, &l->diags, code ? 0 : EX_CANTCREAT) || code)
                 return code;
         verdict_write(l, EX_CANTCREAT, "%s exited 0, but files could not be brought home (--pull)",
-                      is_rank0s_success(l) ? "rank 0" : "all ranks");
+                      name_winners(l, false, winners));
         return EX_CANTCREAT;
 }
 
@@ -353,6 +365,7 @@ static void warn_of_steps(struct launch *l)
 static int check_streams(struct launch *l, int code)
 {
         CLEANUP(free_textp) char *stream = NULL;
+        char winners[160];
         int error = find_stream_error(l, &stream);
 
         if (!error || code)
@@ -360,7 +373,7 @@ static int check_streams(struct launch *l, int code)
         /* A closed pipe counts as death by SIGPIPE. */
         code = error == EPIPE ? EX_SIGNAL + SIGPIPE : EX_CANTCREAT;
         verdict_write(l, code, "%s exited 0, but %s could not be written: %s",
-                      is_rank0s_success(l) ? "rank 0" : "all ranks", stream, strerror(error));
+                      name_winners(l, false, winners), stream, strerror(error));
         return code;
 }
 

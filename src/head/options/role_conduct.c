@@ -20,13 +20,6 @@
 #include "head/options/role_options.h"
 #include "head/term/diag.h"
 
-static bool has_one_world(const struct options *o, size_t a, size_t b)
-{
-        const char *one = options_role(o, a)->world, *other = options_role(o, b)->world;
-
-        return a == b || (one && other && !strcmp(one, other));
-}
-
 static const struct strv *names_after(const struct options *o, size_t i)
 {
         return &options_program(o, i)->conduct.after;
@@ -35,7 +28,7 @@ static const struct strv *names_after(const struct options *o, size_t i)
 void role_conduct_list_after(const struct options *o, size_t i, struct intlist *to)
 {
         for (size_t k = 0; k < options_count_roles(o); k++)
-                for (size_t n = 0; has_one_world(o, i, k) && n < names_after(o, k)->n; n++) {
+                for (size_t n = 0; options_share_world(o, i, k) && n < names_after(o, k)->n; n++) {
                         int role = (int)role_options_find(o, names_after(o, k)->v[n]);
 
                         if (!intlist_has(to, role))
@@ -54,7 +47,7 @@ static int check_after(const struct options *o, size_t i, struct diags *d)
 
                 if (at == options_count_roles(o)) {
                         r = role_options_refuse_name(o, "--after", other, name, d);
-                } else if (at != i && has_one_world(o, i, at)) {
+                } else if (at != i && options_share_world(o, i, at)) {
                         diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
                                            "role `%s`: --after %s, which is in the same world",
                                            name, other),
