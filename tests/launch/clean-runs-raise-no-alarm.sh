@@ -3,12 +3,12 @@
 #
 # Ranks that compute, write, read and meet, at random, while the others wait for them: looks for hangs find none.
 #
-#   clean-runs-raise-no-alarm.sh [RUNS [SEED]]    50 runs; another number, from another seed on
+#   clean-runs-raise-no-alarm.sh [RUNS [SEED]]    15 runs; another number, from another seed on
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 python3 -c 'import json' || skip_all 'needs python3'
-runs=${1:-50} seed=${2:-1}
+runs=${1:-15} seed=${2:-1}
 cp -r "$ROOT/examples/python/hnlaunch/" .
 cat >clean.py <<'END'
 import os

@@ -519,16 +519,20 @@ static char *told_words(void *ctx, int rank, struct burst *ret)
 /* Lets the ranks end in the order of their times. */
 static void end_ranks(struct outcome *o, const struct told *t, int n)
 {
-        for (int64_t ms = 1; ms < 200000; ms++)
-                for (int rank = 0; rank < n; rank++) {
-                        struct cause c = { .rank = rank,
-                                           .node = rank / 4,
-                                           .at_ns = ms * 1000000,
-                                           .told = burst_of(&t[rank]) };
+        int64_t last = 0;
 
-                        if (t[rank].ended_ms == ms)
-                                outcome_exited(o, &c, t[rank].status, t[rank].stopped, false,
-                                               t[rank].said);
+        for (int rank = 0; rank < n; rank++)
+                last = MAX(last, t[rank].ended_ms);
+        for (int64_t ms = 1; ms <= last; ms++)
+                for (int rank = 0; rank < n; rank++) {
+                        struct cause c = { .rank = rank, .node = rank / 4 };
+
+                        if (t[rank].ended_ms != ms)
+                                continue;
+                        c.at_ns = ms * 1000000;
+                        c.told = burst_of(&t[rank]);
+                        outcome_exited(o, &c, t[rank].status, t[rank].stopped, false,
+                                       t[rank].said);
                 }
 }
 
