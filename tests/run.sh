@@ -124,9 +124,7 @@ run_one() { # SUITE FILE
         timeout -k 15 "$(limit_of "$suite")" "$@" >"$log" 2>&1
     fi
     code=$?
-    times >"$log.times" # of this shell's children: none in a subshell
-    busy=$(awk -F '[ms ]' 'NR == 2 { printf "%.0f", $1 * 60 + $2 + $4 * 60 + $5 }' "$log.times")
-    judge "$id" "$log" "$code" "$(($(date +%s) - begin)) s, $busy s of processor"
+    judge "$id" "$log" "$code" $(($(date +%s) - begin))
 }
 
 # Runs a lab script as root, or tells why not.
@@ -149,7 +147,7 @@ with_root() { # LIMIT COMMAND...
 }
 
 # Adds what the log alone does not say: time limits, sanitizer reports, silent deaths.
-judge() { # ID LOG CODE TIMES
+judge() { # ID LOG CODE SECONDS
     if [ "$3" = 124 ] || [ "$3" = 137 ]; then
         echo "not ok - ended within its time limit" >>"$2"
     elif [ "$3" != 0 ] && ! grep -q '^not ok' "$2"; then
@@ -164,13 +162,13 @@ judge() { # ID LOG CODE TIMES
         head -n 60 "$report" | sed 's/^/# /' >>"$2"
     done
     if grep -q '^not ok' "$2"; then
-        { printf 'FAIL %s (%s)\n' "$1" "$4" && sed 's/^/     /' "$2"; } >"$2.told"
+        { printf 'FAIL %s (%s s)\n' "$1" "$4" && sed 's/^/     /' "$2"; } >"$2.told"
     elif reason=$(grep '^1\.\.0' "$2"); then
         printf 'skip %s: %s\n' "$1" "${reason#*SKIP }" >"$2.told"
     else
         skipped=$(grep -ci '^ok.*# skip' "$2")
         [ "$skipped" = 0 ] && skipped= || skipped=", $skipped skipped"
-        printf 'pass %s (%s tests%s, %s)\n' "$1" "$(grep -c '^ok' "$2")" "$skipped" "$4" >"$2.told"
+        printf 'pass %s (%s tests%s, %s s)\n' "$1" "$(grep -c '^ok' "$2")" "$skipped" "$4" >"$2.told"
     fi
     cat "$2.told"
 }
