@@ -131,6 +131,18 @@ verdict_has 'the failure is the cause' 'failed after' 'role c, rank 0 on 127.0.0
 hn "${hosts[@]}" --timeout 2s --role a --nodes 1 -n 1 sleep 600 : --role b --after a --nodes 1 -n 1 sleep 600
 exits 'a time limit ends all' 124
 
+# A program that cannot be started has ended, for those that wait and for a drain.
+for on in --nodes\ 1 --on\ a; do
+    # shellcheck disable=SC2086
+    hn "${hosts[@]}" --timeout 20s --role a --nodes 1 no-such-program : --role b --after a $on sleep 600
+    exits "a role that cannot be started, another waits with $on" 127
+    verdict_has 'is the cause' 'failed after' "localhost: cannot find 'no-such-program' in PATH"
+done
+hn "${hosts[@]}" --timeout 20s --role a --nodes 1 --drain 60s no-such-program : --role b --nodes 1 sleep 600
+exits 'and has no drain' 127
+hn "${hosts[@]}" --timeout 20s --role a --nodes 1 --drain 60s no-such-program : --role b --after a --on a sleep 600
+exits 'nor on a node where another waits' 127
+
 start "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'echo up; sleep 600' : --role b --nodes 1 -n 1 --after a sleep 600
 wait_for count_is up 1
 kill -INT "$PID"

@@ -159,6 +159,7 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
         c.error = (int)m.error;
         snprintf(c.text, sizeof(c.text), "%s", m.text);
         attempt_fail(&j->attempt, &c);
+        job_roles_lost(j->roles);
         return 0;
 }
 

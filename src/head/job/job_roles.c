@@ -20,6 +20,7 @@
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/job.h"
+#include "head/job/turns.h"
 #include "head/model/role_book.h"
 #include "head/model/role_order.h"
 #include "head/options/program_options.h"
@@ -171,6 +172,14 @@ bool job_roles_has_begun(const struct job_roles *r, int world)
         return !r || r->ordered[world];
 }
 
+bool job_roles_have_begun(const struct job_roles *r)
+{
+        for (size_t i = 0; r && i < r->attempt->plan->n_worlds; i++)
+                if (!r->ordered[i])
+                        return false;
+        return true;
+}
+
 static bool is_order_open(const struct job_roles *r)
 {
         return r && r->order && !r->over && r->attempt->state == JOB_RUNNING;
@@ -191,10 +200,7 @@ bool job_roles_await(const struct job_roles *r, size_t node)
 
 bool job_roles_wait(const struct job_roles *r)
 {
-        for (size_t i = 0; is_order_open(r) && i < r->attempt->plan->n_worlds; i++)
-                if (!r->ordered[i])
-                        return true;
-        return false;
+        return is_order_open(r) && !job_roles_have_begun(r);
 }
 
 /* --- sentences -------------------------------------------------------------------------------- */
@@ -448,22 +454,19 @@ void job_roles_ended(struct job_roles *r, int rank, int code, int signal)
         carry_out(r);
 }
 
-/* Counts ranks of lost nodes as ended, so that neither drain nor linger waits for them. */
+/* Counts ranks of lost nodes, and ranks that were refused, as ended, so that neither drain nor
+ * linger waits for them. */
 static void end_lost_ranks(struct job_roles *r)
 {
-        const struct plan *plan = r->attempt->plan;
+        const struct attempt *a = r->attempt;
 
-        for (size_t i = 0; i < plan->n_nodes; i++) {
-                const struct intlist *ranks = &plan->nodes[i].ranks;
+        for (int i = 0; i < a->plan->world_size; i++) {
+                int role = find_own_role(r, i);
 
-                if (r->cluster->nodes[i].state != NODE_FAILED)
-                        continue;
-                for (size_t k = 0; k < ranks->n; k++) {
-                        int role = find_own_role(r, ranks->v[k]);
-
-                        role_order_ended(r->order, role, ranks->v[k] - r->roles[role].first,
-                                         EXIT_FAILURE, 0, clock_ms());
-                }
+                if (r->cluster->nodes[a->plan->ranks[i].node].state == NODE_FAILED ||
+                    turns_is_refused(a->turns, i))
+                        role_order_ended(r->order, role, i - r->roles[role].first, EXIT_FAILURE, 0,
+                                         clock_ms());
         }
         carry_out(r);
 }

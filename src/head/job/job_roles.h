@@ -39,6 +39,8 @@ bool job_roles_launch(struct job_roles *r, const struct job_launch *l);
 /* Whether the orders of a world are to be sent now; once. */
 bool job_roles_begin_world(struct job_roles *r, uint32_t world);
 bool job_roles_has_begun(const struct job_roles *r, int world);
+/* Whether the orders of all worlds have been sent. */
+bool job_roles_have_begun(const struct job_roles *r);
 /* Whether ranks of the node wait for their start; any ranks of the job. */
 bool job_roles_await(const struct job_roles *r, size_t node);
 bool job_roles_wait(const struct job_roles *r);
@@ -48,7 +50,7 @@ void job_roles_started(struct job_roles *r, int rank);
 /* The instance of the role of @rank is ready (--ready). */
 void job_roles_ready(struct job_roles *r, int rank, int instance);
 void job_roles_ended(struct job_roles *r, int rank, int code, int signal);
-/* A node was lost, and attempt_fail() has been called for it. */
+/* A node was lost or has refused, and attempt_fail() has been called for it. */
 void job_roles_lost(struct job_roles *r);
 /* Whether a rank may end with @code and the job goes on; such ranks are counted. */
 bool job_roles_allow(struct job_roles *r, int rank, int code);

@@ -259,7 +259,15 @@ static void on_hold_over(uv_timer_t *t)
 static bool waits_for_start(const struct job *j)
 {
         return j->attempt.outcome.cause.kind == CAUSE_REFUSED && j->attempt.turns &&
-               !turns_any_started(j->attempt.turns);
+               !turns_any_started(j->attempt.turns) && !turns_all_refused(j->attempt.turns);
+}
+
+/* Whether there is no rank to stop: all nodes have refused their orders. Agents that have not got
+ * all of their orders have to be stopped even then. */
+static bool has_nothing_to_stop(const struct job *j)
+{
+        return j->attempt.outcome.cause.kind == CAUSE_REFUSED && j->attempt.turns &&
+               turns_all_refused(j->attempt.turns) && job_roles_have_begun(j->roles);
 }
 
 /* Whether the stop waits: TERM would hide the reason or the code of the rank from which the
@@ -299,8 +307,8 @@ void job_failed(void *ctx, bool is_cause)
                 return;
         if (job_drain_failed(j->orders.drain) || (c->waited && look_before_stop(j)))
                 return;
-        if (waits_for_start(j) && turns_all_refused(j->attempt.turns)) {
-                uv_timer_stop(&j->timers.stop); /* there is no rank to stop */
+        if (has_nothing_to_stop(j)) {
+                uv_timer_stop(&j->timers.stop);
                 j->orders.held = false;
                 return;
         }

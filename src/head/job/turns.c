@@ -145,6 +145,13 @@ bool turns_all_refused(const struct turns *t)
         return !t->unrefused && !t->started;
 }
 
+bool turns_is_refused(const struct turns *t, int rank)
+{
+        const struct turns_rank *r = &t->ranks[rank];
+
+        return r->node >= 0 && t->nodes[r->node].refused && !(r->has & HAS_STARTED);
+}
+
 bool turns_any_started(const struct turns *t)
 {
         return t->started;

@@ -36,6 +36,9 @@ bool turns_ended(const struct turns *t, int node);
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);
 /* Whether every node has refused, and no rank of the job has started. */
 bool turns_all_refused(const struct turns *t);
+/* Whether the node of the rank has refused, and the rank has not started. It never will, or ends at
+ * once. */
+bool turns_is_refused(const struct turns *t, int rank);
 /* Whether a rank of the job has started. */
 bool turns_any_started(const struct turns *t);
 /* @len 0 is the end of the stream. Also after the rank's end. */
