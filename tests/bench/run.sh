@@ -53,6 +53,7 @@ over_ssh() { # NAME COMMAND...
         --json "$folder/scale.json"
     bench calls "$BUILD/tests/bench/calls" $(either '1000 3' '10000 5')
     bench inspect tests/bench/inspect $(either '--ranks 1,8 --seconds 3 --repeats 1' '') --json "$folder/inspect.json"
+    bench roles tests/bench/roles $(either '--repeats 1 --pairs 5' '') --json "$folder/roles.json"
     over_ssh why tests/bench/why $(either "--shapes 4x8 --repeats 1" "") --json "$folder/why.json"
     bench store tests/bench/store $(either '--load --ops get --clients 64 --sockets unix --repeats 3' '') \
         --json "$folder/store.json"
