@@ -71,8 +71,57 @@ exits 'an unknown key: 78' 78
 has 'its place' "$ERR" 'job:6:1'
 has 'a near one' "$ERR" '^^^^^^ did you mean `program`?'
 ok 'nothing was started' test ! -e started
+
+job='[run]
+hosts = localhost:2,127.0.0.1:2
+gpus_per_rank = 0'
+placed() { # NAME PLACE CODE TEXT LINE...: the file's mistake, on top of the three lines of $job, is told with its place
+    local name=$1 place=$2 code=$3 text=$4
+
+    shift 4
+    printf '%s\n' "$job" "$@" >job
+    hn --job job
+    is "$name: file and line" "$RC $(grep -c -- "^ *--> job:$place" "$ERR")" "$code 1"
+    has "$name" "$ERR" "$text"
+}
+placed 'on and nodes' 6:6 78 '`a`: --on and --nodes exclude each other' '[role a]' 'nodes = 1' 'on = b' 'program = true' '[role b]' 'program = true'
+has_rows 'both keys are marked' -E '^ 5 \| nodes = 1$' '^ \| -$' '^ 6 \| on = b$' '^ \| \^$'
+placed 'on and replicas' 6:6 78 '--on and --replicas' '[role a]' 'replicas = 2' 'on = b' 'program = true' '[role b]' 'program = true'
+placed 'per-node and ppn' 5:12 78 '--per-node and --ppn' '[role a]' 'per_node = yes' 'ppn = 2' 'program = true'
+placed 'world and per-node' 6:12 78 '--per-node and --world' '[role a]' 'world = w' 'per_node = yes' 'program = true'
+placed 'key: and per-node' 5:9 78 '--ready key: and --per-node' '[role a]' 'ready = key:up' 'per_node = yes' 'program = true'
+placed 'a time for start' 5:17 78 'ready with its start' '[role a]' 'ready_timeout = 1s' 'program = true'
+placed 'share-gpus alone' 5:14 78 '--share-gpus without --on' '[role a]' 'share_gpus = yes' 'program = true'
+placed 'two rests' 6:7 78 'both take the rest' '[role a]' 'program = true' '[role b]' 'program = true'
+placed 'after in a world' 6:9 78 'in the same world' '[role a]' 'world = w' 'after = b' 'nodes = 1' 'program = true' '[role b]' 'world = w' 'program = true'
+placed 'two ways of MPI' 11:7 78 'another --mpi than' '[role a]' 'world = w' 'mpi = pmix' 'nodes = 1' 'program = true' \
+    '[role b]' 'world = w' 'mpi = none' 'program = true'
+placed 'a cycle' 6:9 78 'a --after b --after a' '[role a]' 'nodes = 1' 'after = b' 'program = true' '[role b]' 'after = a' 'program = true'
+placed 'main that may end with any code' 6:8 78 '--ends ok, but --main' 'main = a' '[role a]' 'ends = ok' 'program = true'
+placed 'main of no role' 4:8 78 '--main c: there is no role' 'main = c' '[role a]' 'program = true'
+placed 'linger without main' 4:10 78 '--linger: there is no --main' 'linger = 1s' '[role a]' 'program = true'
+placed 'main without roles' 4:8 78 '--main: the job has no roles' 'main = a' 'program = true'
+placed 'rank 0' 4:13 78 'each role has a rank 0' 'ends_with = rank0' '[role a]' 'program = true'
+placed 'fewer nodes' 4:13 78 'needs all its nodes' 'min_nodes = 1' '[role a]' 'program = true'
+placed 'spares of no number' 4:10 78 '--spares auto' 'spares = auto' '[role a]' 'program = true'
+placed 'a reference' '5, argument 1 of role a' 78 'a role has no `adr`' '[role a]' 'program = echo {a.adr}' 'nodes = 1'
+has_rows 'with the line' -F '5 | program = echo {a.adr}'
+placed 'in quotes' '5, argument 1 of role a' 78 'a role has no `adr`' '[role a]' "program = echo 'a \"b'\\''{a.adr}'" 'nodes = 1'
+placed 'of a variable' '7, -x of role a' 78 'there is no role `c`' '[role a]' 'program = true' '[env a]' 'set.X = {c.addr}'
+has_rows 'with the line, too' -F '7 | set.X = {c.addr}'
+placed 'of the job' '5, -x of the job' 78 'there is no role `c`' '[env]' 'set.X = {c.addr}' '[role a]' 'program = true'
+placed 'an empty program' 6:11 78 'the program of role a is empty' '[role a]' 'nodes = 1' 'program = ""'
+placed 'a host of none' '4, role a' 64 'no host `n9` in the list' '[role a]' 'nodes = n9' 'program = true'
+placed 'a node of none' '4, role a' 69 'role `a` stands on b:7' '[role a]' 'on = b:7' 'program = true' '[role b]' 'program = true'
+placed 'slots of another' '6, role b' 69 'role `b` asks for slots' '[role a]' 'program = true' '[role b]' 'on = a' 'gpus_per_rank = 1' 'program = true' \
+    '[run]' 'gpus_per_rank = 1'
+printf '%s\n' "$job" '[role a]' 'n = 9' 'program = true' >job
+hn --job job
+has 'too many ranks: the role and its place' "$ERR" 'note: role `a`, job:4'
 hn --job one.ini --role b true
 is 'roles in two places: 64' "$RC $(grep -c 'error\[HN721\]: roles on the command line, `b`, and in the job file one.ini, `a`' "$ERR")" '64 1'
+hn --job one.ini --role b
+is 'a role without a program, too: 64' "$RC $(grep -c 'error\[HN721\]: roles on the command line, `b`' "$ERR")" '64 1'
 hn --job one.ini true
 is 'a program beside roles: 64' "$RC $(grep -c 'error\[HN721\]: the command line has the program `true`' "$ERR")" '64 1'
 done_testing

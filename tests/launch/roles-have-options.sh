@@ -42,7 +42,11 @@ refused 'two roles of one program' 'error[HN729]: a program is one role: --role 
 refused 'an option of the job behind a colon' 'error[HN725]: `--timeout` behind `:` is an option of the whole job' \
     plan -w n1 --role a true : --role b --timeout 5s true
 refused 'a role without a program' 'error[HN725]: no program stands in front of `: --role`' plan -w n1 --role a : --role b true
+has 'with the form of roles' "$ERR" 'help: each program stands behind its role: --role a ./a : --role b ./b'
+refused 'a colon behind a colon' 'error[HN725]: no program stands in front of `: :`' plan -w n1 --role a true : : --role b true
 refused 'nothing behind the last colon' 'error[HN725]: no program follows the last `:`' plan -w n1 --role a true :
+refused 'a role without a program at the end' 'error[HN725]: no program follows --role b' plan -w n1 --role a true : --role b --nodes 1
+refused 'a program without a name' 'error[HN705]: the name of the program of role b is empty' --local 1 --role a true : --role b --on a ''
 for value in 'nodes 0' 'nodes 101%' 'nodes 5%x' 'on a:' 'on a:x' 'on :1' 'role 1a' 'role a.b' 'replicas 0'; do
     # shellcheck disable=SC2086
     hn plan -w n1 --role r --nodes 1 true : --$value true

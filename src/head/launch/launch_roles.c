@@ -21,7 +21,7 @@ int launch_roles_scan(struct launch *l)
 {
         l->config.book = role_texts_book(&l->o);
         if (l->config.book && role_texts_scan(l->config.book, &l->o, &l->diags) < 0)
-                return verdict_nothing_started(l, EX_USAGE);
+                return verdict_nothing_started(l, diags_first_error(&l->diags)->exit);
         return 0;
 }
 

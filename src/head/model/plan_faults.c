@@ -192,7 +192,7 @@ static void add_capacity_rows(struct diag *d, const struct plan_options *o, cons
                 width = MAX(width, (int)strlen(labels.v[i]) - 1); /* × has two bytes */
         }
         if (o->np)
-                diag_row(d, "-n %-*d     command line", width - 3, o->np);
+                diag_row(d, "-n %-*d     wanted", width - 3, o->np);
         for (size_t i = 0; i < labels.n; i++) {
                 CLEANUP(free_textp)
                 char *where = hosts_places(hosts, groups.v[i].hosts, groups.v[i].n);

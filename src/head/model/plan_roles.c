@@ -109,11 +109,24 @@ static void add_node_rows(const struct roles_planner *p, struct diag *d)
         }
 }
 
-static struct diag *refuse_nodes(const struct roles_planner *p, struct diag *d)
+static void place_role(const struct plan_role *role, struct diag *d)
 {
+        if (role->place)
+                diag_place(d, "%s, role %s", role->place, role->name);
+}
+
+/* @role: that has too few; NULL = none of its own. */
+static struct diag *refuse_nodes(const struct roles_planner *p, const struct plan_role *role,
+                                 struct diag *d)
+{
+        if (role)
+                place_role(role, d);
         add_node_rows(p, d);
-        diag_help(d, "add hosts, lower --nodes, or let a role share the nodes of another: "
-                     "--on ROLE");
+        diag_help(d,
+                  role && role->replicas > 1
+                          ? "add hosts, lower --replicas, or lower --nodes of other roles"
+                          : "add hosts, lower --nodes, or let a role share the nodes of another: "
+                            "--on ROLE");
         return d;
 }
 
@@ -121,7 +134,11 @@ static struct diag *refuse_nodes(const struct roles_planner *p, struct diag *d)
 static void tell_of_role(struct roles_planner *p, size_t role, struct diags *from)
 {
         for (size_t i = 0; i < from->n && p->roles[role].name; i++)
-                diag_note(&from->v[i], "role `%s`", p->roles[role].name);
+                if (p->roles[role].place)
+                        diag_note(&from->v[i], "role `%s`, %s", p->roles[role].name,
+                                  p->roles[role].place);
+                else
+                        diag_note(&from->v[i], "role `%s`", p->roles[role].name);
         diags_move(p->diags, from);
 }
 
@@ -152,6 +169,7 @@ static int refuse_unknown_host(struct roles_planner *p, const struct plan_role *
                                   "no host `%s` in the list, which --nodes of role `%s` names",
                                   name, role->name);
 
+        place_role(role, d);
         for (size_t i = 0; i < p->hosts->n; i++)
                 names[i] = p->hosts->v[i].name;
         near = diag_did_you_mean(name, names, p->hosts->n);
@@ -165,6 +183,8 @@ static int refuse_unknown_host(struct roles_planner *p, const struct plan_role *
 
 static int claim_host(struct roles_planner *p, size_t role, const char *name)
 {
+        struct diag *d;
+
         for (size_t i = 0; i < p->order.n; i++) {
                 int host = p->order.v[i];
 
@@ -173,9 +193,11 @@ static int claim_host(struct roles_planner *p, size_t role, const char *name)
                 if (p->owner[host] == role + 1)
                         return 0;
                 if (p->owner[host]) {
-                        diag_help(diag_add(p->diags, HN_ROLE_NODES, EX_USAGE,
-                                           "%s is in --nodes of two roles, `%s` and `%s`", name,
-                                           p->roles[p->owner[host] - 1].name, p->roles[role].name),
+                        d = diag_add(p->diags, HN_ROLE_NODES, EX_USAGE,
+                                     "%s is in --nodes of two roles, `%s` and `%s`", name,
+                                     p->roles[p->owner[host] - 1].name, p->roles[role].name);
+                        place_role(&p->roles[role], d);
+                        diag_help(d,
                                   "a node belongs to one role; --on shares the nodes of another");
                         return -EINVAL;
                 }
@@ -209,8 +231,9 @@ static int claim_listed(struct roles_planner *p)
                 struct range_error e;
 
                 if (list && expand_list(list, &names, &e) < 0) {
-                        diag_add(p->diags, e.id, EX_USAGE, "--nodes %s of role `%s`: %s", list,
-                                 p->roles[i].name, e.text);
+                        place_role(&p->roles[i],
+                                   diag_add(p->diags, e.id, EX_USAGE, "--nodes %s of role `%s`: %s",
+                                            list, p->roles[i].name, e.text));
                         return -EINVAL;
                 }
                 for (size_t k = 0; k < names.n && r == 0; k++)
@@ -234,14 +257,15 @@ static int claim_counted(struct roles_planner *p)
                 missing += claim_free(p, i, count_asked_nodes(p, &p->roles[i]));
         if (!missing && (!rest || wanted < free_hosts))
                 return 0;
-        refuse_nodes(p, missing ? diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
-                                           "the roles ask for %zu nodes, there are %zu%s", wanted,
-                                           free_hosts,
-                                           free_hosts < p->order.n ? " beside the named ones" : "")
-                                : diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
-                                           "%zu of %zu nodes are given by number, and none is left "
-                                           "as the rest",
-                                           wanted, free_hosts));
+        refuse_nodes(p, NULL,
+                     missing ? diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
+                                        "the roles ask for %zu nodes, there are %zu%s", wanted,
+                                        free_hosts,
+                                        free_hosts < p->order.n ? " beside the named ones" : "")
+                             : diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
+                                        "%zu of %zu nodes are given by number, and none is left "
+                                        "as the rest",
+                                        wanted, free_hosts));
         return -EINVAL;
 }
 
@@ -253,8 +277,9 @@ static int claim_rest(struct roles_planner *p)
                 claim_free(p, i, p->order.n);
                 if (p->states[i].nodes.n || !p->roles[i].name)
                         continue;
-                refuse_nodes(p, diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
-                                         "no node is left for role `%s`", p->roles[i].name));
+                refuse_nodes(p, &p->roles[i],
+                             diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
+                                      "no node is left for role `%s`", p->roles[i].name));
                 return -EINVAL;
         }
         return 0;
@@ -361,6 +386,7 @@ static bool refuse_taken(struct roles_planner *p, size_t role, const struct intl
         d = diag_add(p->diags, HN_ROLE_GPUS, EX_UNAVAILABLE,
                      "role `%s` asks for %s of %s that role `%s` has", name,
                      gpus.n ? "GPUs" : "slots", p->hosts->v[host].name, holder->name);
+        place_role(&p->roles[role], d);
         if (gpus.n)
                 diag_note(d, "role `%s` has GPU%s %s there", holder->name, gpus.n == 1 ? "" : "s",
                           list);
@@ -421,9 +447,10 @@ static int claim_needed(struct roles_planner *p)
                                 if (!p->owner[p->order.v[h]] || p->owner[p->order.v[h]] == i + 1)
                                         intlist_add(&open, p->order.v[h]);
                         if (!open.n && p->roles[i].name) {
-                                refuse_nodes(p, diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
-                                                         "no node is left for role `%s`",
-                                                         p->roles[i].name));
+                                refuse_nodes(p, &p->roles[i],
+                                             diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
+                                                      "no node is left for role `%s`",
+                                                      p->roles[i].name));
                                 return -EINVAL;
                         }
                         if (build_part(p, i, &open) < 0)
@@ -444,10 +471,11 @@ static int build_owner(struct roles_planner *p, size_t role)
         size_t replicas = (size_t)count_replicas(&p->roles[role]), each = nodes->n / replicas;
 
         if (!each && p->roles[role].name) {
-                refuse_nodes(p, diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
-                                         "role `%s` has %zu node%s for %zu replicas",
-                                         p->roles[role].name, nodes->n, nodes->n == 1 ? "" : "s",
-                                         replicas));
+                refuse_nodes(p, &p->roles[role],
+                             diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
+                                      "role `%s` has %zu node%s for %zu replicas",
+                                      p->roles[role].name, nodes->n, nodes->n == 1 ? "" : "s",
+                                      replicas));
                 return -EINVAL;
         }
         for (size_t i = 0; i < replicas; i++) {
@@ -481,16 +509,18 @@ static int build_guest(struct roles_planner *p, size_t role, size_t base)
 {
         const struct role_place *on = &p->roles[role].on;
         CLEANUP(intlist_finish) struct intlist used = { 0 }, one = { 0 };
+        struct diag *d;
 
         list_used(p, base, &used);
         if (on->node == ROLE_EACH_NODE)
                 return build_part(p, role, &used);
         if (on->node >= (int)used.n) {
-                diag_help(diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
-                                   "role `%s` stands on %s:%d, but `%s` has %zu node%s",
-                                   p->roles[role].name, on->role, on->node, on->role, used.n,
-                                   used.n == 1 ? "" : "s"),
-                          "nodes of a role count from 0; %s:last is its last one", on->role);
+                d = diag_add(p->diags, HN_ROLE_NODES, EX_UNAVAILABLE,
+                             "role `%s` stands on %s:%d, but `%s` has %zu node%s",
+                             p->roles[role].name, on->role, on->node, on->role, used.n,
+                             used.n == 1 ? "" : "s");
+                place_role(&p->roles[role], d);
+                diag_help(d, "nodes of a role count from 0; %s:last is its last one", on->role);
                 return -EINVAL;
         }
         intlist_add(&one, used.v[on->node == ROLE_LAST_NODE ? (int)used.n - 1 : on->node]);

@@ -40,6 +40,7 @@ struct plan_role {
         struct role_place on;
         int replicas;    /* equal worlds; 0 = 1 */
         bool share_gpus; /* may have GPUs and slots of other roles, too */
+        char *place;     /* of the role in a file, "rl.ini:12", for messages; NULL = none */
         struct plan_options plan;
 };
 

@@ -576,7 +576,9 @@ static int refuse_second_program(struct line *l, const char *word)
                                                        "no option of it follows",
                          word);
 
-        diag_help(diag, "to start both in one world: hnlaunch -n 1 ./a : -n 3 ./b");
+        diag_help(diag, l->o->first
+                                ? "each program stands behind its role: --role a ./a : --role b ./b"
+                                : "to start both in one world: hnlaunch -n 1 ./a : -n 3 ./b");
         diag_help(diag, "to pass `:` on as an argument, write -- in front of the program");
         return -EINVAL;
 }
@@ -589,13 +591,21 @@ static int begin_program(struct line *l)
 
         l->program = program_options_add(o);
         r = read_options(l);
-        if (r == 0 && l->next == l->args.n) {
+        if (r == 0 && l->next == l->args.n && l->program->role.name) {
+                diag_help(diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
+                                   "no program follows --role %s", l->program->role.name),
+                          "write it behind the options of the role: --role %s PROGRAM ARGS...",
+                          l->program->role.name);
+                r = -EINVAL;
+        } else if (r == 0 && l->next == l->args.n) {
                 diag_help(diag_add(l->d, HN_SECOND_PROGRAM, EX_USAGE,
                                    "no program follows the last `:`"),
                           o->first ? "write --role NAME PROGRAM behind it"
                                    : "write -n N PROGRAM behind it");
                 r = -EINVAL;
         }
+        if (r == 0 && o->first && !strcmp(l->args.v[l->next], ":"))
+                return refuse_second_program(l, ":");
         if (r == 0 && o->first && !l->program->role.name) {
                 diag_help(diag_add(l->d, HN_ROLE_OPTION, EX_USAGE,
                                    "`%s` behind `:` has no --role, but the first program has",

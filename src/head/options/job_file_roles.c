@@ -80,16 +80,91 @@ static const struct setting *find_setting(const struct settings *s, const struct
         return NULL;
 }
 
-void job_file_roles_place(const struct settings *s, const char *role, const char *option,
+/* Returns the value of a file that decides, NULL = none. */
+static const struct setting *find_job_setting(const struct settings *s, const char *option)
+{
+        const struct option_def *def = option_by_name(option);
+
+        for (size_t i = s->n; i-- > 0;)
+                if (s->v[i].def == def && s->v[i].line &&
+                    (int)s->v[i].level == settings_level(s, def))
+                        return &s->v[i];
+        return NULL;
+}
+
+static const struct setting *find_job_place(const struct settings *s, const struct job_place *p)
+{
+        const struct job_role *role = p->role ? job_file_roles_find(s, p->role) : NULL;
+
+        if (!p->option)
+                return NULL;
+        if (!p->role)
+                return find_job_setting(s, p->option);
+        if (role && !strcmp(p->option, "role"))
+                return &role->keys.v[role->place];
+        return role ? find_setting(&role->keys, option_by_name(p->option)) : NULL;
+}
+
+/* Adds the lines of one file in their order. */
+static void add_sources(const struct setting **v, size_t n, struct diag *diag)
+{
+        const struct setting *first = v[0];
+        int shown = 0;
+
+        for (size_t k = 0; k < n; k++) {
+                const struct setting *next = NULL;
+
+                for (size_t i = 0; i < n; i++)
+                        if (v[i]->line > shown && (!next || v[i]->line < next->line))
+                                next = v[i];
+                if (!next)
+                        return;
+                diag_source(diag, next->line, next->text, next->col, next->len,
+                            next == first ? '^' : '-', NULL);
+                shown = next->line;
+        }
+}
+
+void job_file_roles_place(const struct settings *s, const struct job_place *v, size_t n,
                           struct diag *diag)
 {
-        const struct job_role *own = job_file_roles_find(s, role);
-        const struct setting *one = own ? find_setting(&own->keys, option_by_name(option)) : NULL;
+        const struct setting **found = xcalloc(n, sizeof(*found));
+        size_t n_found = 0;
 
-        if (!one)
-                return;
-        diag->exit = EX_CONFIG;
-        setting_place(one, diag);
+        for (size_t i = 0; i < n; i++) {
+                const struct setting *one = find_job_place(s, &v[i]);
+
+                if (one && (!n_found || one->level == found[0]->level))
+                        found[n_found++] = one;
+        }
+        if (n_found) {
+                diag->exit = EX_CONFIG;
+                diag_place(diag, "%s:%d", found[0]->origin, found[0]->col);
+                add_sources(found, n_found, diag);
+        }
+        free(found);
+}
+
+const struct setting *job_file_roles_program(const struct settings *s, const char *name)
+{
+        const struct job_role *role = job_file_roles_find(s, name);
+
+        return role ? find_setting(&role->keys, &option_program) : NULL;
+}
+
+const struct setting *job_file_roles_variable(const struct settings *s, const char *name,
+                                              const char *pair)
+{
+        const struct job_role *role = name ? job_file_roles_find(s, name) : NULL;
+        const struct settings *keys = role ? &role->keys : s;
+        const struct option_def *def = option_by_name("env");
+
+        if (name && !role)
+                return NULL;
+        for (size_t i = keys->n; i-- > 0;)
+                if (keys->v[i].def == def && keys->v[i].line && !strcmp(keys->v[i].value, pair))
+                        return &keys->v[i];
+        return NULL;
 }
 
 /* Returns "`a`, `b`", the names of the declared roles, malloc'ed. */
@@ -138,7 +213,7 @@ int job_file_roles_check(const struct settings *s, struct diags *d)
 
                 if (!role->declared) {
                         refuse_unknown_env(s, role, d);
-                } else if (!find_setting(&role->keys, &option_program)) {
+                } else if (!job_file_roles_program(s, job_role_name(role))) {
                         diag = diag_add(d, HN_NO_PROGRAM, EX_CONFIG, "role `%s` has no program",
                                         job_role_name(role));
                         setting_place(&role->keys.v[role->place], diag);
@@ -192,6 +267,7 @@ static int apply_role(struct options *o, size_t i, struct job_role *role, struct
                 p = program_options_add(o);
         else
                 p = o->first = xcalloc(1, sizeof(*p));
+        p->role.place = xstrdup(role->keys.v[role->place].origin);
         for (size_t k = 0; k < role->keys.n; k++) {
                 struct setting *one = &role->keys.v[k];
                 int r = one->def == &option_program
@@ -215,7 +291,7 @@ int job_file_roles_apply(struct options *o, struct diags *d)
 
         if (!s->n_roles)
                 return 0;
-        if (o->argv.n) {
+        if (o->argv.n || o->first) {
                 refuse_line_program(o, d);
                 return -EINVAL;
         }

@@ -20,6 +20,12 @@ struct job_role {
         bool declared;        /* false: only [env NAME] has come so far */
 };
 
+/* An option in the job file. */
+struct job_place {
+        const char *role;   /* NULL = of the job */
+        const char *option; /* "role" = the section; NULL = none */
+};
+
 /* Returns the role called @name for a section [role @name], or @env: [env @name]; valid until the
  * next call. NULL: a second [role @name]. */
 struct job_role *job_file_roles_enter(struct settings *s, const char *name, bool env);
@@ -33,8 +39,14 @@ int job_file_roles_check(const struct settings *s, struct diags *d);
 /* Adds the roles of the job file to @o. 0, or -EINVAL with errors in @d: wrong values (HN712),
  * roles or a program on the command line, too (HN721). */
 int job_file_roles_apply(struct options *o, struct diags *d);
-/* Shows the place in the job file, if any, of @option of the role called @role: then @diag is an
- * error of configuration. */
-void job_file_roles_place(const struct settings *s, const char *role, const char *option,
+/* Shows the places of options that come from a file, if any: @v[0] is the mistake, others are part
+ * of it. Then @diag is an error of configuration. */
+void job_file_roles_place(const struct settings *s, const struct job_place *v, size_t n,
                           struct diag *diag);
+/* Returns the program of the role called @name in the job file, or NULL. */
+const struct setting *job_file_roles_program(const struct settings *s, const char *name);
+/* Returns the variable of the role, NULL = of the job, whose NAME=VALUE is @pair in a file, or
+ * NULL. */
+const struct setting *job_file_roles_variable(const struct settings *s, const char *name,
+                                              const char *pair);
 void job_file_roles_finish(struct settings *s);

@@ -21,7 +21,9 @@
 #include "head/model/dial_env.h"
 #include "head/model/step_lines.h"
 #include "head/options/config.h"
+#include "head/options/job_file_roles.h"
 #include "head/options/option_table.h"
+#include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
 
 static bool is_on_line(const struct options *o, const char *name)
@@ -298,12 +300,37 @@ static const char *find_near_command(const char *word)
         return near;
 }
 
+/* Whether a program, the @ret-th, has an empty name. */
+static bool has_empty_name(const struct options *o, size_t *ret)
+{
+        for (*ret = 0; *ret <= o->n_more; ++*ret)
+                if (!*options_argv(o, *ret)->v[0])
+                        return true;
+        return false;
+}
+
+static void refuse_empty_name(const struct options *o, size_t program, struct diags *d)
+{
+        const char *role = o->first ? options_role(o, program)->name : NULL;
+        struct diag *diag =
+                diag_add(d, HN_NO_PROGRAM, EX_USAGE, "the name of the program%s%s is empty",
+                         role ? " of role " : "", role ? role : "");
+        const struct setting *one = role ? job_file_roles_program(o->settings, role) : NULL;
+
+        if (one) {
+                setting_place(one, diag);
+                diag->exit = EX_CONFIG;
+        }
+        diag_help(diag, "is a variable empty that should hold it?");
+}
+
 /* Refuses a missing program, and a command that is misspelt or stands behind options, unless a
  * program has the name. */
 static int check_program(const struct options *o, struct diags *d)
 {
         const char *word = o->argv.n ? o->argv.v[0] : "";
         const char *near = strchr(word, '/') ? NULL : find_near_command(word);
+        size_t empty;
 
         if (o->program_first && check_foreign_command(word, d) < 0)
                 return -EINVAL;
@@ -315,9 +342,8 @@ static int check_program(const struct options *o, struct diags *d)
                                   : "hnlaunch -H hosts.txt ./a.out ARGS...\n"
                                     "hnlaunch --job FILE, with program = ./a.out ARGS... in [run]\n"
                                     "hnlaunch -h shows more");
-        else if (!*word)
-                diag_help(diag_add(d, HN_NO_PROGRAM, EX_USAGE, "the name of the program is empty"),
-                          "is a variable empty that should hold it?");
+        else if (has_empty_name(o, &empty))
+                refuse_empty_name(o, empty, d);
         else if (o->run_given || !near || program_exists(word, o->chdir))
                 return 0;
         else if (o->program_first)

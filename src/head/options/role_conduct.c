@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "head/model/role_order.h"
 #include "head/options/config.h"
+#include "head/options/job_file_roles.h"
 #include "head/options/option_table.h"
 #include "head/options/program_options.h"
 #include "head/options/role_options.h"
@@ -39,6 +40,7 @@ void role_conduct_list_after(const struct options *o, size_t i, struct intlist *
 static int check_after(const struct options *o, size_t i, struct diags *d)
 {
         const char *name = options_role(o, i)->name;
+        struct diag *diag;
         int r = 0;
 
         for (size_t k = 0; k < names_after(o, i)->n; k++) {
@@ -48,11 +50,15 @@ static int check_after(const struct options *o, size_t i, struct diags *d)
                 if (at == options_count_roles(o)) {
                         r = role_options_refuse_name(o, "--after", other, name, d);
                 } else if (at != i && options_share_world(o, i, at)) {
-                        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                                           "role `%s`: --after %s, which is in the same world",
-                                           name, other),
-                                  "the ranks of a world start together: leave --after or --world "
-                                  "out");
+                        diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                        "role `%s`: --after %s, which is in the same world", name,
+                                        other);
+                        job_file_roles_place(
+                                o->settings,
+                                (const struct job_place[]){ { name, "after" }, { name, "world" } },
+                                2, diag);
+                        diag_help(diag, "the ranks of a world start together: leave --after or "
+                                        "--world out");
                         r = -EINVAL;
                 }
         }
@@ -67,19 +73,25 @@ static int check_cycles(const struct options *o, struct diags *d)
         CLEANUP(intlist_finish) struct intlist path = { 0 };
         struct buf text = BUF_INIT;
         CLEANUP(free_textp) char *shown = NULL;
+        struct job_place *places = xcalloc(n + 1, sizeof(*places));
+        struct diag *diag;
         bool found;
 
         for (size_t i = 0; i < n; i++)
                 role_conduct_list_after(o, i, &rules[i].after);
         found = role_order_find_cycle(rules, n, &path);
-        for (size_t i = 0; i < path.n; i++)
-                buf_printf(&text, i ? " --after %s" : "%s",
-                           options_role(o, (size_t)path.v[i])->name);
+        for (size_t i = 0; i < path.n; i++) {
+                places[i] = (struct job_place){ options_role(o, (size_t)path.v[i])->name, "after" };
+                buf_printf(&text, i ? " --after %s" : "%s", places[i].role);
+        }
         shown = buf_steal(&text);
-        if (found)
-                diag_help(diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles wait for each other: %s",
-                                   shown),
-                          "none of them can start first: leave one --after out");
+        if (found) {
+                diag = diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles wait for each other: %s",
+                                shown);
+                job_file_roles_place(o->settings, places, path.n, diag);
+                diag_help(diag, "none of them can start first: leave one --after out");
+        }
+        free(places);
         for (size_t i = 0; i < n; i++)
                 intlist_finish(&rules[i].after);
         free(rules);
@@ -88,6 +100,7 @@ static int check_cycles(const struct options *o, struct diags *d)
 
 static int check_main(const struct options *o, struct diags *d)
 {
+        struct diag *diag;
         int r = 0;
 
         for (size_t i = 0; i < o->main_roles.n; i++) {
@@ -97,20 +110,28 @@ static int check_main(const struct options *o, struct diags *d)
                 if (at == options_count_roles(o)) {
                         r = role_options_refuse_name(o, "--main", name, NULL, d);
                 } else if (options_program(o, at)->conduct.ends_ok) {
-                        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                                           "role `%s`: --ends ok, but --main waits for its end",
-                                           name),
-                                  "--ends ok is for a role beside those of --main");
+                        diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                        "role `%s`: --ends ok, but --main waits for its end", name);
+                        job_file_roles_place(
+                                o->settings,
+                                (const struct job_place[]){ { name, "ends" }, { NULL, "main" } }, 2,
+                                diag);
+                        diag_help(diag, "--ends ok is for a role beside those of --main");
                         r = -EINVAL;
                 }
         }
         return r;
 }
 
-static int refuse_job_option(const char *option, const char *reason, const char *help,
-                             struct diags *d)
+/* @text may go on behind the name of the option: "--ends-with rank0". */
+static int refuse_job_option(const struct options *o, const char *text, const char *reason,
+                             const char *help, struct diags *d)
 {
-        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE, "%s: %s", option, reason), "%s", help);
+        CLEANUP(free_textp) char *option = xstrndup(text + 2, strcspn(text + 2, " "));
+        struct diag *diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE, "%s: %s", text, reason);
+
+        job_file_roles_place(o->settings, &(struct job_place){ NULL, option }, 1, diag);
+        diag_help(diag, "%s", help);
         return -EINVAL;
 }
 
@@ -124,10 +145,10 @@ int role_conduct_check(const struct options *o, struct diags *d)
         if (r == 0)
                 r = check_cycles(o, d);
         if (o->success == SUCCESS_RANK0)
-                r = refuse_job_option("--ends-with rank0", "each role has a rank 0",
+                r = refuse_job_option(o, "--ends-with rank0", "each role has a rank 0",
                                       "name the roles whose end counts: --main ROLE", d);
         if (o->linger_ms && !o->main_roles.n)
-                r = refuse_job_option("--linger", "there is no --main",
+                r = refuse_job_option(o, "--linger", "there is no --main",
                                       "--main ROLE names the roles whose end counts", d);
         return r;
 }
@@ -137,13 +158,16 @@ void role_conduct_refuse(const struct options *o, struct diags *d)
         const char *const names[] = { "main", "linger" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-                const struct option_def *def = option_by_name(names[i]);
+                int level = settings_level(o->settings, option_by_name(names[i]));
+                struct diag *diag;
 
                 /* In a configuration it is for the jobs that have roles. */
-                if (settings_level(o->settings, def) < LEVEL_JOB)
+                if (level != LEVEL_JOB && level != LEVEL_LINE)
                         continue;
-                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE, "--%s: the job has no roles",
-                                   names[i]),
-                          "write --role NAME in front of each program");
+                diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE, "--%s: the job has no roles",
+                                names[i]);
+                job_file_roles_place(o->settings, &(struct job_place){ NULL, names[i] }, 1, diag);
+                diag_help(diag, level == LEVEL_JOB ? "write each program below a [role NAME]"
+                                                   : "write --role NAME in front of each program");
         }
 }

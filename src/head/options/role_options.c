@@ -128,6 +128,7 @@ void role_options_finish(struct plan_role *role)
         free(role->world);
         free(role->nodes.list);
         free(role->on.role);
+        free(role->place);
 }
 
 /* ---- names and places ---- */
@@ -175,8 +176,8 @@ int role_options_refuse_name(const struct options *o, const char *option, const 
         }
         text = buf_steal(&all);
         near = diag_did_you_mean(name, names, n);
-        if (of)
-                job_file_roles_place(o->settings, of, option + strlen("--"), diag);
+        job_file_roles_place(o->settings, &(struct job_place){ of, option + strlen("--") }, 1,
+                             diag);
         diag_note(diag, "the roles are %s", text);
         if (near)
                 diag_help(diag, "did you mean `%s %s`?", option, near);
@@ -203,7 +204,8 @@ static int check_circle(const struct options *o, size_t first, struct diags *d)
         if (i != first || !options_role(o, first)->on.role)
                 return 0;
         diag = diag_add(d, HN_ROLE_CIRCLE, EX_USAGE, "roles stand on each other: %s", text);
-        job_file_roles_place(o->settings, options_role(o, first)->name, "on", diag);
+        job_file_roles_place(o->settings, &(struct job_place){ options_role(o, first)->name, "on" },
+                             1, diag);
         diag_help(diag, "one of them needs nodes of its own: --nodes N in place of --on");
         return -EINVAL;
 }
@@ -226,61 +228,84 @@ static int check_places(const struct options *o, struct diags *d)
 
 /* ---- options of a role ---- */
 
-static int refuse_pair(const struct plan_role *role, const char *one, const char *other,
-                       const char *reason, struct diags *d)
+/* Shows where a job file has options of a role; @other NULL = none. */
+static void place_options(const struct options *o, const struct plan_role *role, const char *one,
+                          const char *other, struct diag *diag)
 {
-        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE, "role `%s`: %s and %s exclude each other",
-                           role->name, one, other),
-                  "%s; leave one of them out", reason);
+        const struct job_place v[] = { { role->name, one }, { role->name, other } };
+
+        job_file_roles_place(o->settings, v, ARRAY_SIZE(v), diag);
+}
+
+/* @one may go on behind the name of the option: "--ready key:". */
+static int refuse_pair(const struct options *o, const struct plan_role *role, const char *one,
+                       const char *other, const char *reason, struct diags *d)
+{
+        CLEANUP(free_textp) char *option = xstrndup(one + 2, strcspn(one + 2, " "));
+        struct diag *diag =
+                diag_add(d, HN_ROLE_OPTION, EX_USAGE, "role `%s`: %s and %s exclude each other",
+                         role->name, one, other);
+
+        place_options(o, role, option, other + 2, diag);
+        diag_help(diag, "%s; leave one of them out", reason);
         return -EINVAL;
 }
 
-static int check_role(const struct program_options *p, struct diags *d)
+static int check_role(const struct options *o, const struct program_options *p, struct diags *d)
 {
         const struct plan_role *role = &p->role;
+        struct diag *diag;
         int r = 0;
 
         if (role->on.role && program_options_has(p, "nodes"))
-                r = refuse_pair(role, "--on", "--nodes", "--on takes the nodes of the other role",
-                                d);
+                r = refuse_pair(o, role, "--on", "--nodes",
+                                "--on takes the nodes of the other role", d);
         if (role->on.role && role->replicas)
-                r = refuse_pair(role, "--on", "--replicas",
+                r = refuse_pair(o, role, "--on", "--replicas",
                                 "one process stands on each node of the other role", d);
         if (role->world && role->replicas)
-                r = refuse_pair(role, "--world", "--replicas", "each replica is a world", d);
+                r = refuse_pair(o, role, "--world", "--replicas", "each replica is a world", d);
         if (role->plan.per_node && program_options_has(p, "ppn"))
-                r = refuse_pair(role, "--per-node", "--ppn",
+                r = refuse_pair(o, role, "--per-node", "--ppn",
                                 "--per-node starts one process on each node", d);
         if (role->plan.per_node && program_options_has(p, "gpus-per-rank"))
-                r = refuse_pair(role, "--per-node", "--gpus-per-rank",
+                r = refuse_pair(o, role, "--per-node", "--gpus-per-rank",
                                 "the process of a node gets all GPUs of the node", d);
         if (role->plan.per_node && program_options_has(p, "mpi"))
-                r = refuse_pair(role, "--per-node", "--mpi",
+                r = refuse_pair(o, role, "--per-node", "--mpi",
                                 "the process of a node is no rank of an MPI world", d);
         if (p->conduct.ready.kind == READY_KEY && role->plan.per_node)
-                r = refuse_pair(role, "--ready key:", "--per-node",
+                r = refuse_pair(o, role, "--ready key:", "--per-node",
                                 "a process of --per-node has no store", d);
         if (p->conduct.ready.kind == READY_START && program_options_has(p, "ready-timeout")) {
-                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                                   "role `%s`: --ready-timeout, but the role is ready with its "
-                                   "start",
-                                   role->name),
-                          "add what it is asked: --ready http:/health, --ready tcp:8000");
+                diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                "role `%s`: --ready-timeout, but the role is ready with its start",
+                                role->name);
+                place_options(o, role, "ready-timeout", NULL, diag);
+                diag_help(diag, "add what it is asked: --ready http:/health, --ready tcp:8000");
                 r = -EINVAL;
         }
         if (role->share_gpus && !role->on.role) {
-                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                                   "role `%s`: --share-gpus without --on", role->name),
-                          "GPUs are shared with the role that has the nodes: add --on ROLE");
+                diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE, "role `%s`: --share-gpus without --on",
+                                role->name);
+                place_options(o, role, "share-gpus", NULL, diag);
+                diag_help(diag, "GPUs are shared with the role that has the nodes: add --on ROLE");
                 r = -EINVAL;
         }
         return r;
+}
+
+/* Returns the place that makes the role take the rest. */
+static const char *name_rest(const struct plan_role *role)
+{
+        return role->nodes.rest ? "nodes" : "role";
 }
 
 /* Refuses a second role that takes the nodes left over. */
 static int check_rest(const struct options *o, struct diags *d)
 {
         const struct plan_role *first = NULL;
+        struct diag *diag;
 
         for (size_t i = 0; i < options_count_roles(o); i++) {
                 const struct plan_role *role = options_role(o, i);
@@ -291,11 +316,16 @@ static int check_rest(const struct options *o, struct diags *d)
                         first = role;
                         continue;
                 }
-                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                                   "roles `%s` and `%s` both take the rest of the nodes",
-                                   first->name, role->name),
-                          "give one of them --nodes N, -n N, or the nodes of another role: --on "
-                          "ROLE");
+                diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                "roles `%s` and `%s` both take the rest of the nodes", first->name,
+                                role->name);
+                job_file_roles_place(
+                        o->settings,
+                        (const struct job_place[]){ { role->name, name_rest(role) },
+                                                    { first->name, name_rest(first) } },
+                        2, diag);
+                diag_help(diag, "give one of them --nodes N, -n N, or the nodes of another role: "
+                                "--on ROLE");
                 return -EINVAL;
         }
         return 0;
@@ -312,7 +342,7 @@ static int refuse_job_ranks(const struct options *o, struct diags *d)
                            o->settings->n_roles
                                    ? "-n beside a job file with roles: each role has its own"
                                    : "-n in front of the first --role: each role has its own"),
-                  o->settings->n_roles ? "write np = N below the [role NAME] that it is meant for"
+                  o->settings->n_roles ? "write n = N below the [role NAME] that it is meant for"
                                        : "write it behind the --role that it is meant for");
         return -EINVAL;
 }
@@ -320,10 +350,16 @@ static int refuse_job_ranks(const struct options *o, struct diags *d)
 /* Without a node the worlds of other roles would change, too, and a role may lose all its ranks. */
 static int refuse_fewer_nodes(const struct options *o, struct diags *d)
 {
+        struct diag *diag;
+
         if (!options_min_nodes(o))
                 return 0;
-        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                           "--min-nodes and --nodes MIN:MAX: a job of roles needs all its nodes"),
+        diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                        "--min-nodes and --nodes MIN:MAX: a job of roles needs all its nodes");
+        job_file_roles_place(o->settings,
+                             &(struct job_place){ NULL, o->min_nodes ? "min-nodes" : "nodes" }, 1,
+                             diag);
+        diag_help(diag,
                   "leave it out; with --spares other hosts take the places of nodes that fail");
         return -EINVAL;
 }
@@ -331,11 +367,14 @@ static int refuse_fewer_nodes(const struct options *o, struct diags *d)
 /* Only --nodes N in front of a plain job tells how many hosts are not needed. */
 static int refuse_auto_spares(const struct options *o, struct diags *d)
 {
+        struct diag *diag;
+
         if (o->spares != SPARES_AUTO)
                 return 0;
-        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                           "--spares auto: a job of roles has no number of hosts that it needs"),
-                  "--spares N takes the last N hosts");
+        diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                        "--spares auto: a job of roles has no number of hosts that it needs");
+        job_file_roles_place(o->settings, &(struct job_place){ NULL, "spares" }, 1, diag);
+        diag_help(diag, "--spares N takes the last N hosts");
         return -EINVAL;
 }
 
@@ -343,19 +382,27 @@ static int refuse_auto_spares(const struct options *o, struct diags *d)
 static int check_shared_world(struct options *o, size_t i, struct diags *d)
 {
         struct program_options *p = options_program(o, i);
+        struct diag *diag;
         size_t first = 0;
 
         if (!p->role.world)
                 return 0;
         if (p->role.plan.per_node)
-                return refuse_pair(&p->role, "--per-node", "--world",
+                return refuse_pair(o, &p->role, "--per-node", "--world",
                                    "the process of a node is no rank of a world", d);
         while (!options_share_world(o, first, i))
                 first++;
         if (first < i && program_options_has(p, "mpi") && p->mpi != options_mpi(o, first)) {
-                diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
-                                   "role `%s` has another --mpi than role `%s` of the same world",
-                                   p->role.name, options_role(o, first)->name),
+                const char *name = options_role(o, first)->name;
+
+                diag = diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                                "role `%s` has another --mpi than role `%s` of the same world",
+                                p->role.name, name);
+                job_file_roles_place(
+                        o->settings,
+                        (const struct job_place[]){ { p->role.name, "mpi" }, { name, "mpi" } }, 2,
+                        diag);
+                diag_help(diag,
                           "the roles of a world meet in one way: write --mpi behind the first");
                 return -EINVAL;
         }
@@ -395,7 +442,7 @@ int role_options_settle(struct options *o, struct diags *d)
         if (r == 0)
                 r = check_places(o, d);
         for (size_t i = 0; i < n; i++)
-                if (check_role(options_program(o, i), d) < 0)
+                if (check_role(o, options_program(o, i), d) < 0)
                         r = -EINVAL;
         if (r == 0)
                 r = refuse_job_ranks(o, d);

@@ -23,10 +23,10 @@ static bool is_port(const char *text, size_t len)
         return number && number <= UINT16_MAX;
 }
 
-/* Whether the text can stand in a request of HTTP as it is. */
+/* Whether the text can stand in a request of HTTP as it is. What follows two slashes is a host. */
 static bool is_request_path(const char *text)
 {
-        if (*text != '/' || strlen(text) >= READY_PATH_MAX)
+        if (*text != '/' || text[1] == '/' || strlen(text) >= READY_PATH_MAX)
                 return false;
         while (*text > ' ' && *text <= '~')
                 text++;

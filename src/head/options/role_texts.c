@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two passes over arguments, variables and label. The first, before anything is connected, reads
+ * which ports and roles the texts name, and tells all mistakes, with the line of a job file. The
+ * second replaces the references by what the book has then.
+ */
 #include "head/options/role_texts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exit_code.h"
 #include "base/memory.h"
+#include "head/options/job_file_roles.h"
 #include "head/options/options.h"
 #include "head/options/program_options.h"
 
@@ -47,16 +54,44 @@ static const char *label_template(const struct options *o)
 
 /* --- the first pass --- */
 
+/* Scans a text, whose setting of a file is @one, NULL = none; the text stands there from @value on.
+ */
+static int scan_placed_text(struct role_book *b, struct role_text t, const char *value,
+                            const struct setting *one, struct diags *d)
+{
+        CLEANUP(free_textp)
+        char *place = one ? xasprintf("%s, %s", one->origin, t.place) : NULL;
+        const char *found = one ? strstr(one->text + one->col - 1, value) : NULL;
+        size_t before = d->n;
+        int rc;
+
+        if (one)
+                t.place = place;
+        if (found && found - one->text >= value - t.text) { /* else quoted */
+                t.source = one->text;
+                t.line = one->line;
+                t.at = (size_t)((found - one->text) - (value - t.text));
+        }
+        rc = role_book_scan(b, &t, d);
+        for (; one && before < d->n; before++)
+                d->v[before].exit = EX_CONFIG;
+        return rc;
+}
+
 static int scan_env(struct role_book *b, const struct options *o, int role, struct diags *d)
 {
         const struct strv *pairs = exports_of(o, role);
+        const char *name = role < 0 ? NULL : options_role(o, (size_t)role)->name;
         CLEANUP(free_textp) char *place = env_place(o, role);
         int rc = 0;
 
         for (size_t i = 0; i < pairs->n; i++) {
                 const struct role_text t = { .text = pairs->v[i], .place = place, .role = role };
+                const char *eq = strchr(t.text, '=');
 
-                if (strchr(t.text, '=') && role_book_scan(b, &t, d) < 0)
+                if (eq &&
+                    scan_placed_text(b, t, eq + 1,
+                                     job_file_roles_variable(o->settings, name, t.text), d) < 0)
                         rc = -EINVAL;
         }
         return rc;
@@ -73,6 +108,8 @@ int role_texts_scan(struct role_book *b, const struct options *o, struct diags *
                 rc = -EINVAL;
         for (size_t r = 0; r < options_count_roles(o); r++) {
                 const struct strv *argv = options_argv(o, r);
+                const struct setting *program =
+                        job_file_roles_program(o->settings, options_role(o, r)->name);
 
                 for (size_t i = 1; i < argv->n; i++) {
                         CLEANUP(free_textp) char *place = argument_place(o, r, i);
@@ -80,7 +117,7 @@ int role_texts_scan(struct role_book *b, const struct options *o, struct diags *
                                                      .place = place,
                                                      .role = (int)r };
 
-                        if (role_book_scan(b, &t, d) < 0)
+                        if (scan_placed_text(b, t, t.text, program, d) < 0)
                                 rc = -EINVAL;
                 }
                 if (scan_env(b, o, (int)r, d) < 0)

@@ -301,14 +301,14 @@ TEST(plans_that_cannot_be_say_why)
                 { { "a:8\nb:8\nc:8\nd:8", NULL, G1(.np = 40), NULL, NULL },
                   "error[HN301]: 40 ranks wanted, 32 slots available\n"
                   "    |\n"
-                  "    | -n 40           command line\n"
+                  "    | -n 40           wanted\n"
                   "    | 4 × slots=8     hosts.txt:1-4\n"
                   "    |\n"
                   "    = help: -n 32, add a host, or --oversubscribe\n" },
                 { { "a:8\n\nb:8\nc:2\nd", "8 8 2 1", G1(.np = 40), NULL, NULL },
                   "error[HN301]: 40 ranks wanted, 19 slots available\n"
                   "    |\n"
-                  "    | -n 40           command line\n"
+                  "    | -n 40           wanted\n"
                   "    | 2 × slots=8     hosts.txt:1,3\n"
                   "    | 1 × slots=2     hosts.txt:4\n"
                   "    | 1 × 1           hosts.txt:5\n"
@@ -317,7 +317,7 @@ TEST(plans_that_cannot_be_say_why)
                 { { "a\nb", NULL, G1(.np = 8), NULL, NULL },
                   "error[HN301]: 8 ranks wanted, 2 slots available\n"
                   "    |\n"
-                  "    | -n 8      command line\n"
+                  "    | -n 8      wanted\n"
                   "    | 2 × 1     hosts.txt:1-2\n"
                   "    |\n"
                   "    = note: 2 nodes without slots= count as one: add --probe to ask them\n"
@@ -325,7 +325,7 @@ TEST(plans_that_cannot_be_say_why)
                 { { "a:4", NULL, { .gpus_per_rank = 2, .np = 3 }, NULL, NULL },
                   "error[HN301]: 3 ranks wanted, 2 slots available\n"
                   "    |\n"
-                  "    | -n 3            command line\n"
+                  "    | -n 3            wanted\n"
                   "    | 1 × slots=4     hosts.txt:1\n"
                   "    |\n"
                   "    = note: --gpus-per-rank 2: a rank takes 2 GPUs\n"

@@ -57,6 +57,7 @@ TEST(wrong_values_are_told_with_the_right_form)
                 { "http:/a b", "http: needs a path" },
                 { "http:/a\r\nX: y", "http: needs a path" },
                 { "http:Api/x", "http: needs a path" },
+                { "http://host:80/x", "http: needs a path" },
                 { "file:", "file: needs a path" },
                 { "key:", "key: needs the name" },
                 { "line:", "line: needs an extended regular expression" },
