@@ -104,6 +104,7 @@ placed 'main without roles' 4:8 78 '--main: the job has no roles' 'main = a' 'pr
 placed 'rank 0' 4:13 78 'each role has a rank 0' 'ends_with = rank0' '[role a]' 'program = true'
 placed 'fewer nodes' 4:13 78 'needs all its nodes' 'min_nodes = 1' '[role a]' 'program = true'
 placed 'spares of no number' 4:10 78 '--spares auto' 'spares = auto' '[role a]' 'program = true'
+placed 'a port of none' 5:9 78 '`a`: --ready asks the port `x`' '[role a]' 'ready = tcp:x' 'program = true'
 placed 'a reference' '5, argument 1 of role a' 78 'a role has no `adr`' '[role a]' 'program = echo {a.adr}' 'nodes = 1'
 has_rows 'with the line' -F '5 | program = echo {a.adr}'
 placed 'in quotes' '5, argument 1 of role a' 78 'a role has no `adr`' '[role a]' "program = echo 'a \"b'\\''{a.adr}'" 'nodes = 1'

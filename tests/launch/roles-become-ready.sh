@@ -43,9 +43,17 @@ port=$(free_port)
 job --role web --nodes 1 -n 1 --ready http:/health -x HN_PORT_HTTP="$port" python3 server.py 127.0.0.1 "$port"
 exits 'a port by its name' 0
 is 'is that of the rank' "$(ready 700)" 'web 0 0 localhost ok'
-job --role web --nodes 1 -n 1 --ready tcp:grpc sleep 30
-ok 'a name that is no port of the rank' test "$RC" -ne 0
-has 'is told' "$ERR" '--ready asks the port `grpc`, and this rank has no port of this name'
+for command in '' plan; do
+    # shellcheck disable=SC2086
+    hn $command "${hosts[@]}" --role other --nodes 1 true : --role web --nodes 1 --ready tcp:grpc sh -c 'touch started'
+    exits 'a name that is no port of the rank' 64
+    has 'is told before the start' "$ERR" 'error[HN411]: role `web`: --ready asks the port `grpc`, and nothing reserves it'
+    has 'with what reserves it' "$ERR" 'help: write {port:grpc} where the program of `web` takes its port'
+done
+ok 'nothing was started' test ! -e started
+job --role web --nodes 1 -n 1 --ready tcp:grpc -x HN_PORT_GRPC=none sleep 30
+ok 'a variable that is no number' test "$RC" -ne 0
+has 'is told by the agent' "$ERR" '--ready asks the port `grpc`, and this rank has no port of this name'
 
 if [ -e /proc/net/if_inet6 ] && grep -q '^00000000000000000000000000000001 ' /proc/net/if_inet6; then
     port=$(free_port)

@@ -120,6 +120,8 @@ static int run_job(struct launch *l)
         if (!rc)
                 launch_programs_prepare(l);
         if (!rc)
+                rc = launch_roles_check_ready(l);
+        if (!rc)
                 rc = launch_connect(l);
         if (!rc)
                 rc = launch_plan_make(l);

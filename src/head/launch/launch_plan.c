@@ -191,6 +191,8 @@ int launch_plan_print(struct launch *l)
         rc = launch_pack_files(l);
         if (!rc)
                 launch_programs_prepare(l);
+        if (!rc)
+                rc = launch_roles_check_ready(l);
         if (!rc && l->o.probe)
                 rc = launch_connect(l);
         if (!rc)

@@ -159,6 +159,9 @@ void launch_programs_free(struct launch *l);
 /* Creates the book of the roles, if there are any, and reads all texts that may refer to them.
  * Returns 0, or the exit code. */
 int launch_roles_scan(struct launch *l);
+/* Checks that each port that --ready asks by its name is reserved. After launch_programs_prepare().
+ * Returns 0, or the exit code. */
+int launch_roles_check_ready(struct launch *l);
 /* Replaces the references for an attempt, whose addresses and ports are known. */
 void launch_roles_fill(struct launch *l);
 /* Enters the instances of a plan into the book, as far as they are known: for `hnlaunch plan`. */

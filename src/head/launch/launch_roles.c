@@ -12,8 +12,11 @@
 #include "base/log.h"
 #include "head/launch/launch_private.h"
 #include "head/model/role_instances.h"
+#include "head/options/job_file_roles.h"
+#include "head/options/program_options.h"
 #include "head/options/role_texts.h"
 #include "wire/env_names.h"
+#include "wire/port_name.h"
 
 enum { ROLES_MAX = 128 << 10 }; /* bytes of a variable, with its name: a limit of execve() */
 
@@ -23,6 +26,42 @@ int launch_roles_scan(struct launch *l)
         if (l->config.book && role_texts_scan(l->config.book, &l->o, &l->diags) < 0)
                 return verdict_nothing_started(l, diags_first_error(&l->diags)->exit);
         return 0;
+}
+
+/* Whether each rank of the role finds a port of this name in the environment. */
+static bool has_port(const struct launch *l, size_t role, const char *name)
+{
+        CLEANUP(free_textp) char *variable = port_name_variable(name);
+
+        return strv_has(role_book_ports(l->config.book, (int)role), name) ||
+               strv_has(&l->config.ports, name) || strv_env_get(&l->programs[role].env, variable) ||
+               strv_env_get(&l->env, variable);
+}
+
+int launch_roles_check_ready(struct launch *l)
+{
+        size_t before = diags_errors(&l->diags);
+        const struct diag *first;
+
+        for (size_t i = 0; i < options_count_roles(&l->o); i++) {
+                const char *role = options_role(&l->o, i)->name;
+                const char *port = role_ready_port(&options_program(&l->o, i)->conduct.ready);
+                struct diag *d;
+
+                if (!port || has_port(l, i, port))
+                        continue;
+                d = diag_add(&l->diags, HN_BAD_PORT_NAME, EX_USAGE,
+                             "role `%s`: --ready asks the port `%s`, and nothing reserves it", role,
+                             port);
+                job_file_roles_place(l->o.settings, &(struct job_place){ role, "ready" }, 1, d);
+                diag_help(
+                        d,
+                        "write {port:%s} where the program of `%s` takes its port, or ask a fixed "
+                        "one, as in --ready tcp:8000 or http:8000/health",
+                        port, role);
+        }
+        first = diags_first_error(&l->diags);
+        return diags_errors(&l->diags) > before ? verdict_nothing_started(l, first->exit) : 0;
 }
 
 /* Gives all ranks HN_ROLES. */

@@ -693,11 +693,12 @@ const struct error_id error_ids[] = {
           "network of their node, or use --store-listen loopback." },
         /* ranks */
         { HN_BAD_PORT_NAME,
-          "a place-holder {port:NAME} has no valid name, or no role",
+          "a place-holder {port:NAME} has no valid name, or no role, or a port is not reserved",
           "The name of a port is a lower-case letter and up to 31 lower-case letters, digits and underscores, and a "
           "job, or a role, may have 64 ports. The message names the argument. In a job of roles {port:NAME} stands in "
-          "the texts of a role; elsewhere it is {ROLE.port:NAME}.",
-          "Correct the name. A backslash in front keeps the text as it is: \\{port:X}." },
+          "the texts of a role; elsewhere it is {ROLE.port:NAME}. A port that --ready asks by its name is reserved by a text of the "
+          "role with {port:NAME}, by a text of another role with {ROLE.port:NAME}, or named by the variable HN_PORT_NAME.",
+          "Correct the name. A backslash in front keeps the text as it is: \\{port:X}. Write {port:NAME} where the program takes its port." },
         { HN_OTHER_STORE,
           "no rank has come to PyTorch's store, and a process below a rank looks for another one (warning)",
           "A program that starts ranks of its own runs as a rank. Its processes have a MASTER_PORT of their own, and "
