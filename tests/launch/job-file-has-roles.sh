@@ -43,6 +43,11 @@ ok 'and its program' grep -Eq '^role\.infer\.program +\./serve model +rl\.ini:[0
 ok 'and its variables' grep -Eq '^role\.trainer\.env +OMP_NUM_THREADS=4 +rl\.ini:[0-9]+$' "$OUT"
 hn config --json --job rl.ini
 is 'as JSON' "$(json 'd["role.router.on"]["value"], [v["value"] for v in d["role.trainer.env"]]')" "trainer:0 ['OMP_NUM_THREADS=4']"
+hn config --job rl.ini role.router.on role.trainer.n role.infer.program run.hostfile
+is 'keys of roles can be asked for' "$(awk 'NR > 1 { print $1, $2 }' "$OUT")" "run.hostfile hosts.txt
+role.trainer.np 2
+role.infer.program ./serve
+role.router.on trainer:0"
 printf '[run]\nlocal = 1\n[role a]\nprogram = true\n[env a]\nset.API_TOKEN = word\n' >one.ini
 hn config --job one.ini
 lacks 'secrets stay hidden' "$OUT" word

@@ -337,7 +337,8 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
 {
         bool job = r->level == LEVEL_JOB;
         const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
-        bool of_role = job && program_option_by_key(name);
+        bool of_role = !strncmp(key, "role ", 5) ||
+                       (!strncmp(key, "run.", 4) && program_option_by_key(name));
         const char *near = home || of_role ? NULL : suggest_key(key, job);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
         struct diag *diag = job ? diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "unknown key `%s`", key)
@@ -349,7 +350,9 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
         else if (home)
                 diag_help(diag, "put it under [%.*s]", (int)strcspn(home, "."), home);
         else if (of_role)
-                diag_help(diag, "it is a key of a role: put it under a [role NAME]");
+                diag_help(diag, job ? "it is a key of a role: put it under a [role NAME]"
+                                    : "it is a key of a role: put it under a [role NAME] of a job "
+                                      "file (--job)");
         else if (!near)
                 diag_help(diag, "`hnlaunch config` lists all keys");
 }
@@ -522,13 +525,21 @@ static int refuse_verb(const struct strv *words, struct diags *d)
         return -EINVAL;
 }
 
+/* Whether @word is a key, also one of a role: role.infer.nodes. */
+static bool is_config_key(const char *word)
+{
+        const char *key = !strncmp(word, "role.", 5) ? strchr(word + 5, '.') : NULL;
+
+        return key ? program_option_by_config_key(key + 1) : option_by_key(word);
+}
+
 int config_take_keys(struct settings *s, struct strv *words, struct diags *d)
 {
         const char *near = NULL;
         struct diag *diag;
         size_t keys = 0;
 
-        while (keys < words->n && option_by_key(words->v[keys]))
+        while (keys < words->n && is_config_key(words->v[keys]))
                 keys++;
         if (keys == words->n) {
                 strv_finish(&s->shown);

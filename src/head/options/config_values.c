@@ -17,6 +17,7 @@
 #include "head/options/config.h"
 #include "head/options/job_file_roles.h"
 #include "head/options/option_parse.h"
+#include "head/options/program_options.h"
 
 void settings_finish(struct settings *s)
 {
@@ -179,6 +180,24 @@ static char *name_role_key(const struct job_role *role, const struct option_def 
         return key;
 }
 
+/* Whether @word is the key of an option of the role, as in role.infer.gpus_per_rank. */
+static bool names_role_key(const char *word, const char *role, const struct option_def *def)
+{
+        size_t len = strlen("role."), n = strlen(role);
+
+        return !strncmp(word, "role.", len) && !strncmp(word + len, role, n) &&
+               word[len + n] == '.' && program_option_by_config_key(word + len + n + 1) == def;
+}
+
+static bool is_role_key_shown(const struct settings *s, const struct job_role *role,
+                              const struct option_def *def)
+{
+        for (size_t i = 0; i < s->shown.n; i++)
+                if (names_role_key(s->shown.v[i], job_role_name(role), def))
+                        return true;
+        return !s->shown.n;
+}
+
 static void print_roles(const struct settings *s, FILE *to)
 {
         for (size_t i = 0; i < s->n_roles; i++) {
@@ -188,7 +207,7 @@ static void print_roles(const struct settings *s, FILE *to)
                         const struct setting *one = &keys->v[k];
                         CLEANUP(free_textp) char *key = name_role_key(&s->roles[i], one->def);
 
-                        if (key)
+                        if (key && is_role_key_shown(s, &s->roles[i], one->def))
                                 print_row(to, key, setting_shown(one), one->origin, one->wrong);
                 }
         }
@@ -265,7 +284,7 @@ static void put_json_roles(const struct settings *s, json_t *j)
                         CLEANUP(free_textp)
                         char *key = name_role_key(&s->roles[i], keys->v[k].def);
 
-                        if (key)
+                        if (key && is_role_key_shown(s, &s->roles[i], keys->v[k].def))
                                 json_object_set_new(j, key, json_role_key(keys, keys->v[k].def));
                 }
         }
@@ -285,8 +304,7 @@ static void print_settings_json(const struct settings *s, FILE *to)
                                 json_object_get(j, option_key_aliases[i].means));
         if (s->job && !s->shown.n)
                 json_object_set_new(j, option_program.key, json_option(s, &option_program));
-        if (!s->shown.n)
-                put_json_roles(s, j);
+        put_json_roles(s, j);
         json_write_plain(j, to);
         json_decref(j);
 }
@@ -303,6 +321,5 @@ void config_print(const struct settings *s, bool json, FILE *to)
                         print_setting_rows(s, &option_table[i], to);
         if (s->job && !s->shown.n)
                 print_setting_rows(s, &option_program, to);
-        if (!s->shown.n)
-                print_roles(s, to);
+        print_roles(s, to);
 }

@@ -98,6 +98,13 @@ const struct option_def *program_option_by_key(const char *key)
         return !def && !strcmp(name, "n") ? option_by_name("np") : def;
 }
 
+const struct option_def *program_option_by_config_key(const char *key)
+{
+        return !strcmp(key, option_program.name) ? &option_program
+               : !strcmp(key, "env")             ? option_by_name(key)
+                                                 : program_option_by_key(key);
+}
+
 const char *program_option_suggest(const char *key)
 {
         const char *names[ARRAY_SIZE(own_options) + 1];

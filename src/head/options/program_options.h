@@ -52,6 +52,8 @@ int program_options_set(struct program_options *p, const struct option_def *def,
                         bool role, struct error *err);
 /* Returns the option of a role for a key of a job file, "gpus_per_rank"; NULL: none. */
 const struct option_def *program_option_by_key(const char *key);
+/* The same of `hnlaunch config`, which has `program` and `env`, too. */
+const struct option_def *program_option_by_config_key(const char *key);
 /* Returns the option of a role nearest to a misspelt @key, or NULL. */
 const char *program_option_suggest(const char *key);
 /* Whether the line has this option for @p. */
