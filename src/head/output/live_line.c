@@ -54,10 +54,11 @@ struct live_drawn {
 
 struct live_line {
         uv_timer_t timer, soon; /* soon: after output, which erases the line */
+        unsigned closing;       /* timers; 0 = the line is not closed */
         struct events *es;
         struct rank_board *ranks;
         const struct hosts *hosts;
-        bool tty, closed;
+        bool tty;
         struct live_drawn drawn; /* on a terminal */
         bool again;              /* the next look only draws them again */
         bool *silent;            /* by node */
@@ -350,7 +351,7 @@ static void on_live_event(void *ctx, const struct event *e)
 {
         struct live_line *l = ctx;
 
-        if (l->closed)
+        if (l->closing)
                 return;
         if (e->kind == EVENT_RESTART) {
                 l->spares = e->count;
@@ -432,10 +433,13 @@ void live_line_slow(struct live_line *l, const char *text)
         l->slow = text ? xstrdup(text) : NULL;
 }
 
+/* Frees the line with the last of its timers: libuv reads each until its own callback. */
 static void on_live_closed(uv_handle_t *h)
 {
         struct live_line *l = h->data;
 
+        if (--l->closing)
+                return;
         free(l->silent);
         free(l->drawn.line);
         free(l->drawn.bar);
@@ -449,7 +453,7 @@ void live_line_close(struct live_line *l)
 {
         if (!l)
                 return;
-        l->closed = true;
-        uv_close((uv_handle_t *)&l->soon, NULL);
+        l->closing = 2;
+        uv_close((uv_handle_t *)&l->soon, on_live_closed);
         uv_close((uv_handle_t *)&l->timer, on_live_closed);
 }
