@@ -277,6 +277,8 @@ static void on_launch(void *agent, const struct frame *f)
         if (r == 0)
                 r = world_stores_listen(a->stores, l.world.number, a->dir.store, &store, &err);
         if (r == 0) {
+                if (node_attempt_is_again(a->attempt, &l))
+                        store_access_again(store);
                 store_access_start(store, &l);
                 a->head.limit_ms = l.silence_ms;
                 node_attempt_start(a->attempt, &l, store);

@@ -187,6 +187,8 @@ void node_attempt_on_credit(void *attempt, const struct frame *f)
         w = node_attempt_find_rank(attempt, m.rank);
         if (w)
                 worker_credit(w, m.stream, m.bytes);
+        else
+                rank_world_credit(node_attempt_find_world(attempt, m.rank), &m);
 }
 
 void node_attempt_on_stdin(void *attempt, const struct frame *f)
@@ -288,8 +290,8 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
                                          const struct node_attempt_ops *ops)
 {
         struct node_attempt *t = xcalloc(1, sizeof(*t));
-        uv_timer_t *const timers[] = { &t->timers.grace, &t->timers.reaping, &t->timers.recheck,
-                                       &t->timers.starting, &t->stop.step };
+        uv_timer_t *const timers[] = { &t->timers.grace,    &t->timers.reaping, &t->timers.recheck,
+                                       &t->timers.starting, &t->timers.again,   &t->stop.step };
 
         *t = (struct node_attempt){
                 .deps = *deps, .ops = *ops, .contain = CONTAIN_INIT, .dumps = dump_sender_create()
@@ -318,6 +320,8 @@ bool node_attempt_is_idle(const struct node_attempt *t)
 
 bool node_attempt_may_start(const struct node_attempt *t, const struct launch_order *l)
 {
+        if (node_attempt_is_again(t, l))
+                return true;
         for (size_t i = 0; i < t->groups.n; i++)
                 if (rank_world_overlaps(t->groups.v[i], l->world.first, l->world_size))
                         return false;
@@ -341,8 +345,8 @@ const char *node_attempt_cwd(const struct node_attempt *t)
 
 void node_attempt_close(struct node_attempt *t)
 {
-        uv_timer_t *const timers[] = { &t->timers.grace, &t->timers.reaping, &t->timers.recheck,
-                                       &t->timers.starting, &t->stop.step };
+        uv_timer_t *const timers[] = { &t->timers.grace,    &t->timers.reaping, &t->timers.recheck,
+                                       &t->timers.starting, &t->timers.again,   &t->stop.step };
 
         node_attempt_drop_workers(t);
         rank_stop_end(t);

@@ -67,8 +67,10 @@ void node_attempt_set_node(struct node_attempt *t, uint32_t cores, bool has_gpus
  * over @l. @store serves the world of the order, and outlives the attempt. Failures are reported to
  * the head and stop the other ranks. */
 void node_attempt_start(struct node_attempt *t, struct launch_order *l, struct store_access *store);
-/* Whether an order may come: no rank runs, or the order before has announced one for other ranks.
- */
+/* Whether an order is for ranks of a world that have run here and ended, while other ranks run. */
+bool node_attempt_is_again(const struct node_attempt *t, const struct launch_order *l);
+/* Whether an order may come: no rank runs, or the order before has announced one, for other ranks
+ * or for some that have ended. */
 bool node_attempt_may_start(const struct node_attempt *t, const struct launch_order *l);
 /* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
  * after every order: GONE follows a refused order unless ranks run. */

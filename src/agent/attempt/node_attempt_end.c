@@ -184,6 +184,7 @@ static void finish_attempt(struct node_attempt *t)
 
 void node_attempt_turn(struct node_attempt *t)
 {
+        node_attempt_start_again(t);
         if (t->phase == IDLE || t->n_alive || node_attempt_has_order(t) ||
             (t->phase == RUNNING && t->groups.more) ||
             uv_is_active((uv_handle_t *)&t->timers.recheck))

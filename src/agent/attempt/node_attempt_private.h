@@ -57,6 +57,7 @@ struct node_attempt {
                 uv_timer_t reaping;  /* children wait for their turn */
                 uv_timer_t recheck;  /* no signal tells of the end of processes not our children */
                 uv_timer_t starting; /* ... nor of the execution of a program */
+                uv_timer_t again;    /* ... nor of leftovers of ranks that start again */
         } timers;
         struct rank_stop stop;
         struct contain contain;
@@ -79,6 +80,9 @@ struct rank_world *node_attempt_find_world(const struct node_attempt *t, uint32_
 
 /* --- node_attempt_start.c --- */
 
+/* Carries an order out: its ranks do not run, and nothing is left of an earlier start. */
+void node_attempt_begin_order(struct node_attempt *t, struct launch_order *l,
+                              struct store_access *store);
 /* Waits for at most @ms in all until the programs of started ranks are executed: executing a
  * program, or entering the working folder, takes as long as the file system does. Reports the first
  * failure; a worker whose program could not be executed is freed. */
@@ -90,6 +94,15 @@ void node_attempt_cancel_orders(struct node_attempt *t);
 bool node_attempt_has_order(const struct node_attempt *t);
 /* Frees the worlds. */
 void node_attempt_drop_worlds(struct node_attempt *t);
+
+/* --- node_attempt_again.c --- */
+
+/* Takes such an order over. */
+void node_attempt_keep_order(struct node_attempt *t, struct launch_order *l);
+/* Starts the ranks of kept orders that are due. In every turn of the loop. */
+void node_attempt_start_again(struct node_attempt *t);
+/* Reports the ranks of kept orders as ended. */
+void node_attempt_cancel_again(struct node_attempt *t);
 
 /* --- node_attempt_signals.c --- */
 

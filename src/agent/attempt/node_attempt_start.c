@@ -203,10 +203,14 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
                 .torch = common->torch,
                 .null = common->null,
         };
+        const struct owed_output *owed = rank_world_owed(g, rank);
         CLEANUP(fd_closep) int pmi = -1;
         struct error err;
         struct worker *w;
         int ret;
+
+        if (owed)
+                memcpy(setup.unwritten, owed->bytes, sizeof(setup.unwritten));
 
         subst_arguments(&argv, l, r);
         strv_copy(&env, &common->env);
@@ -259,11 +263,42 @@ static struct rank_world *open_world(struct node_attempt *t, const struct launch
         return NULL;
 }
 
+/* Puts a new world in the place of one whose ranks have ended. */
+static int renew_world(struct node_attempt *t, const struct launch_order *l,
+                       struct rank_world **place, struct error *err)
+{
+        struct rank_world *old = *place, *g;
+
+        /* The old helper of PMIx ends before the next begins. */
+        struct rank_again kept = { .owed = STEAL(&old->again.owed),
+                                   .n_owed = old->again.n_owed,
+                                   .before = true };
+        struct store_access *store = old->store;
+
+        rank_world_destroy(old);
+        g = open_world(t, l, store, err);
+        *place = g;
+        if (g)
+                g->again = kept;
+        else
+                free(kept.owed);
+        return g ? 0 : -err->code;
+}
+
 static int add_world(struct node_attempt *t, const struct launch_order *l,
-                     struct store_access *store, struct error *err)
+                     struct store_access *store, struct rank_world **ret, struct error *err)
 {
         struct rank_world *g;
 
+        for (size_t i = 0; i < t->groups.n; i++)
+                if (rank_world_has(t->groups.v[i], l->world.first)) {
+                        int r = renew_world(t, l, &t->groups.v[i], err);
+
+                        *ret = t->groups.v[i];
+                        if (!*ret)
+                                t->groups.v[i] = t->groups.v[--t->groups.n];
+                        return r;
+                }
         if (t->phase == IDLE && contain_open(&t->contain, l->contain, t->deps.dir->store, err) < 0)
                 return -err->code;
         g = open_world(t, l, store, err);
@@ -273,7 +308,7 @@ static int add_world(struct node_attempt *t, const struct launch_order *l,
                 return -err->code;
         }
         t->groups.v = xrealloc(t->groups.v, t->groups.n + 1, sizeof(struct rank_world *));
-        t->groups.v[t->groups.n++] = g;
+        t->groups.v[t->groups.n++] = *ret = g;
         return 0;
 }
 
@@ -310,7 +345,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         strv_finish(&common.env);
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);
-        if (!first && t->n_workers &&
+        if (!first && t->n_workers && !g->again.before &&
             (t->node.has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
                 library_watch_start(t->libraries, t->workers[0]->pid, t->workers[0]->rank);
         for (size_t i = first; i < t->n_workers && l->mpi.kind != MPI_NONE && l->world_size > 1;
@@ -393,13 +428,14 @@ static void begin_pmix_wait(struct rank_world *g, struct launch_order *l, struct
 bool node_attempt_has_order(const struct node_attempt *t)
 {
         for (size_t i = 0; i < t->groups.n; i++)
-                if (t->groups.v[i]->pmix.order)
+                if (t->groups.v[i]->pmix.order || t->groups.v[i]->again.order)
                         return true;
         return false;
 }
 
 void node_attempt_cancel_orders(struct node_attempt *t)
 {
+        node_attempt_cancel_again(t);
         for (size_t i = 0; i < t->groups.n; i++) {
                 if (!t->groups.v[i]->pmix.order)
                         continue;
@@ -443,10 +479,20 @@ static void begin_first_order(struct node_attempt *t, const struct launch_order 
 
 void node_attempt_start(struct node_attempt *t, struct launch_order *l, struct store_access *store)
 {
+        if (node_attempt_is_again(t, l))
+                node_attempt_keep_order(t, l);
+        else
+                node_attempt_begin_order(t, l, store);
+}
+
+void node_attempt_begin_order(struct node_attempt *t, struct launch_order *l,
+                              struct store_access *store)
+{
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
+        struct rank_world *g = NULL;
         struct error err;
 
-        if (add_world(t, l, store, &err) < 0) {
+        if (add_world(t, l, store, &g, &err) < 0) {
                 node_attempt_refuse(t, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
                 return;
         }
@@ -460,7 +506,7 @@ void node_attempt_start(struct node_attempt *t, struct launch_order *l, struct s
         base_env_build(&base, environ, l);
         t->workers = xrealloc(t->workers, t->n_workers + l->n_ranks, sizeof(struct worker *));
         if (l->mpi.kind == MPI_PMIX)
-                begin_pmix_wait(t->groups.v[t->groups.n - 1], l, &base);
+                begin_pmix_wait(g, l, &base);
         else
-                start_processes(t->groups.v[t->groups.n - 1], l, &base);
+                start_processes(g, l, &base);
 }

@@ -39,6 +39,7 @@ void rank_world_destroy(struct rank_world *w)
         pmi_link_destroy(w->pmi);
         ready_probes_destroy(w->ready);
         pmix_service_end(w->pmix.service);
+        free(w->again.owed);
         free(w->folder);
         free(w->socket);
         free(w);
@@ -52,6 +53,39 @@ bool rank_world_has(const struct rank_world *w, uint32_t rank)
 bool rank_world_overlaps(const struct rank_world *w, uint32_t first, uint32_t n)
 {
         return first < w->first + w->size && w->first < first + n;
+}
+
+static struct owed_output *find_owed(const struct rank_world *w, uint32_t rank)
+{
+        for (size_t i = 0; w && i < w->again.n_owed; i++)
+                if (w->again.owed[i].rank == rank)
+                        return &w->again.owed[i];
+        return NULL;
+}
+
+void rank_world_owe(struct rank_world *w, uint32_t rank, const uint32_t bytes[2])
+{
+        struct owed_output *o = find_owed(w, rank);
+
+        if (!o) {
+                w->again.owed = xrealloc(w->again.owed, w->again.n_owed + 1, sizeof(*o));
+                o = &w->again.owed[w->again.n_owed++];
+        }
+        *o = (struct owed_output){ rank, { bytes[0], bytes[1] } };
+}
+
+const struct owed_output *rank_world_owed(const struct rank_world *w, uint32_t rank)
+{
+        return find_owed(w, rank);
+}
+
+void rank_world_credit(struct rank_world *w, const struct credit *m)
+{
+        struct owed_output *o = find_owed(w, m->rank);
+        uint32_t *bytes = o ? &o->bytes[m->stream == MSG_STDERR] : NULL;
+
+        if (bytes)
+                *bytes -= MIN(m->bytes, *bytes);
 }
 
 enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank)

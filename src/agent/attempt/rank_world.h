@@ -29,6 +29,20 @@ struct pmix_wait {
         struct strv base;             /* the environment that ranks share, likewise */
 };
 
+/* What has not been credited of the output of a rank that has ended, by stream. */
+struct owed_output {
+        uint32_t rank, bytes[2];
+};
+
+/* Ranks that start again (node_attempt_again.c). */
+struct rank_again {
+        struct launch_order *order; /* waits for the end of leftovers; NULL = none */
+        uint64_t since_ns;          /* when leftovers were told to end */
+        struct owed_output *owed;
+        size_t n_owed;
+        bool before; /* ranks of this world have run here */
+};
+
 struct rank_world {
         struct node_attempt *attempt;
         struct store_access *store; /* borrowed */
@@ -38,6 +52,7 @@ struct rank_world {
         struct pmi_link *pmi;       /* NULL = none */
         struct ready_probes *ready; /* NULL = no rank is asked */
         struct pmix_wait pmix;
+        struct rank_again again;
 };
 
 /* Creates the world of @l in the folder of the job, @dir; @store_path: the socket of world 0. NULL
@@ -49,6 +64,13 @@ void rank_world_destroy(struct rank_world *w); /* NULL is fine */
 bool rank_world_has(const struct rank_world *w, uint32_t rank);
 /* Whether one of @n ranks from @first on belongs to the world. */
 bool rank_world_overlaps(const struct rank_world *w, uint32_t first, uint32_t n);
+
+/* Notes what is not credited of the output of a rank that has ended. */
+void rank_world_owe(struct rank_world *w, uint32_t rank, const uint32_t bytes[2]);
+/* Returns the note of a rank, NULL = none. */
+const struct owed_output *rank_world_owed(const struct rank_world *w, uint32_t rank);
+/* The head has credited output of a rank without a process; NULL is fine. */
+void rank_world_credit(struct rank_world *w, const struct credit *m);
 
 /* What a rank that has ended did with MPI. */
 enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank);

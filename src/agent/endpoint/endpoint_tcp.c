@@ -310,6 +310,13 @@ void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *ord
         apply_order(e, order);
 }
 
+void endpoint_tcp_hang_up(struct endpoint_tcp *e)
+{
+        close_connections(e);
+        generations_destroy(e->groups.generations);
+        e->groups.generations = generations_create();
+}
+
 void endpoint_tcp_destroy(struct endpoint_tcp *e)
 {
         if (!e)

@@ -52,6 +52,8 @@ struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
 /* Prepares for another attempt: the same as destroying the endpoint and creating it with @order,
  * whose mode must be the same, but without giving up the port. */
 void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *order);
+/* Closes all connections: the clients have ended, and others begin with an empty store. */
+void endpoint_tcp_hang_up(struct endpoint_tcp *e);
 /* Closes every connection. Memory and relay clients are freed by close callbacks, so let the loop
  * turn once more. NULL is fine. */
 void endpoint_tcp_destroy(struct endpoint_tcp *e);

@@ -167,6 +167,14 @@ void store_access_start(struct store_access *s, const struct launch_order *l)
         }
 }
 
+void store_access_again(struct store_access *s)
+{
+        if (s->endpoint)
+                endpoint_unix_hang_up(s->endpoint);
+        if (s->tcp && s->tcp_mode == ENDPOINT_LOOPBACK)
+                endpoint_tcp_hang_up(s->tcp);
+}
+
 void store_access_end(struct store_access *s)
 {
         if (s->endpoint)

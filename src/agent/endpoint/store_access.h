@@ -49,6 +49,8 @@ void store_access_each_local(const struct store_access *s,
 int store_access_listen(struct store_access *s, const char *path, struct error *err);
 /* Notes where the ranks' TCP endpoint is; frees the held ports for listening ranks. */
 void store_access_start(struct store_access *s, const struct launch_order *l);
+/* All ranks of the world on this node have ended, and start again: closes their connections. */
+void store_access_again(struct store_access *s);
 /* An attempt is over on this node. Closes the local connections, whose unread requests are not
  * meant for the next attempt, and holds the port again. The TCP endpoint stays open for ranks of
  * other nodes. */

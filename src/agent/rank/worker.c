@@ -70,6 +70,7 @@ static void on_output_ended(void *ctx, const struct stream *s)
         struct worker *w = ctx;
 
         w->heard_ns = MAX(w->heard_ns, s->heard_ns);
+        w->unwritten[s->number - MSG_STDOUT] = s->unwritten;
         w->out[s->number - MSG_STDOUT] = NULL;
 }
 
@@ -79,8 +80,10 @@ static int attach_streams(struct worker *w, const struct worker_setup *s, int ou
         for (uint8_t i = 0; i < 2; i++) {
                 w->out[i] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT + i, s->window,
                                         ours[1 + i], on_output_ended, w);
-                if (w->out[i])
-                        w->out[i]->trace = s->trace;
+                if (!w->out[i])
+                        continue;
+                w->out[i]->trace = s->trace;
+                w->out[i]->unwritten = s->unwritten[i];
         }
         if (s->fed || s->terminal)
                 w->in = stdin_writer_open(s->loop, s->up, w->rank, ours[0]);
@@ -215,8 +218,12 @@ void worker_stdin(struct worker *w, const void *data, size_t len)
 
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes)
 {
-        if (stream >= MSG_STDOUT && stream <= MSG_STDERR && w->out[stream - MSG_STDOUT])
-                stream_credit(w->out[stream - MSG_STDOUT], bytes);
+        size_t i = (size_t)(stream - MSG_STDOUT);
+
+        if (i < 2 && w->out[i])
+                stream_credit(w->out[i], bytes);
+        else if (i < 2)
+                w->unwritten[i] -= MIN(bytes, w->unwritten[i]);
 }
 
 void worker_each_output(struct worker *w, void (*fn)(struct stream *s))

@@ -34,6 +34,7 @@ struct worker {
         struct stdin_writer *in;    /* NULL = /dev/null */
         bool has_terminal;          /* @in and the first of @out are its other side */
         uint64_t heard_ns;          /* of outputs that have ended; see worker_heard_ns() */
+        uint32_t unwritten[2];      /* of these: bytes that the head has not written yet */
 };
 
 /* All borrowed for the call, but @loop and @up which outlive the worker. */
@@ -41,6 +42,7 @@ struct worker_setup {
         uv_loop_t *loop;
         struct uplink *up;
         uint32_t rank, window; /* of each output; 0 = MSG_WINDOW */
+        uint32_t unwritten[2]; /* of an earlier process of the rank, off the window */
         const struct strv *argv, *env;
         const char *cwd;                        /* "" = the agent's */
         bool fed;                               /* standard input comes from worker_stdin() */
