@@ -277,6 +277,35 @@ void outcome_allowed(struct outcome *o)
         o->exited++;
 }
 
+static void forget_end(struct cause_list *l, int rank)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->n; i++)
+                if (l->v[i].rank != rank)
+                        l->v[n++] = l->v[i];
+        l->n = n;
+}
+
+void outcome_forget(struct outcome *o, int rank, bool ended)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < o->n_said; i++) {
+                if (o->said[i].rank != rank) {
+                        o->said[n++] = o->said[i];
+                        continue;
+                }
+                free(o->said[i].said);
+                free(o->said[i].trace);
+        }
+        o->n_said = n;
+        if (!ended)
+                return;
+        o->exited--;
+        forget_end(&o->left, rank);
+}
+
 bool outcome_aborted(struct outcome *o, const struct cause *rank, const char *words)
 {
         struct cause c = *rank;

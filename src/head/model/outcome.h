@@ -133,10 +133,13 @@ void outcome_finish(struct outcome *o);
 bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped, bool killed,
                     const char *words);
 bool outcome_happened(struct outcome *o, const struct cause *c);
-/* A rank has failed, and no role needs it. */
-void outcome_allowed(struct outcome *o);
 /* The same for the abort of a rank. */
 bool outcome_aborted(struct outcome *o, const struct cause *c, const char *words);
+/* A rank has failed, and no role needs it. */
+void outcome_allowed(struct outcome *o);
+/* A rank starts again within the attempt: forgets what it has told and, with @ended, its end, which
+ * was no failure. */
+void outcome_forget(struct outcome *o, int rank, bool ended);
 
 /* Names the rank (-1 = several) behind a hang that led to @c, a decision of the launcher: @text
  * comes in front of the text of @c. */

@@ -21,6 +21,14 @@ static void make_board_rows(struct rank_board *b)
                         (struct rank_board_row){ .joined_ms = -1, .step = -1, .written_us = -1 };
 }
 
+static void forget_board_life(struct rank_board_row *r)
+{
+        r->joined = false;
+        r->joined_ms = -1;
+        r->step = -1;
+        r->total = 0;
+}
+
 /* Output counts through all attempts. */
 static void begin_board_attempt(struct rank_board *b, int64_t attempt)
 {
@@ -29,10 +37,7 @@ static void begin_board_attempt(struct rank_board *b, int64_t attempt)
         b->alive = 0;
         for (int r = 0; r < b->n; r++) {
                 b->rows[r].life = RANK_WAITS;
-                b->rows[r].joined = false;
-                b->rows[r].joined_ms = -1;
-                b->rows[r].step = -1;
-                b->rows[r].total = 0;
+                forget_board_life(&b->rows[r]);
         }
 }
 
@@ -66,6 +71,8 @@ static void on_board_event(void *ctx, const struct event *e)
         } else if (e->kind == EVENT_NODE_LOST) {
                 lose_board_node(b, e->node);
         } else if (e->kind == EVENT_RANK_STARTED && r) {
+                if (r->life == RANK_ENDED)
+                        forget_board_life(r);
                 set_life(b, r, RANK_ALIVE);
         } else if (e->kind == EVENT_RANK_JOINED && r) {
                 r->joined = true;

@@ -135,8 +135,7 @@ static int find_instance(const struct role_order *o, int role, int rank)
         return (int)((int64_t)rank * rule->n_instances / rule->n_ranks);
 }
 
-/* Returns the first rank of an instance. */
-static int find_first_rank(const struct role_order *o, int role, int instance)
+int role_order_first_rank(const struct role_order *o, int role, int instance)
 {
         const struct role_rule *rule = &o->rules[role];
 
@@ -230,6 +229,11 @@ bool role_order_is_failure(const struct role_order *o, int role, int rank, int c
         return o->phase == ORDER_GOING && is_living(r) && !r->ended[rank] &&
                classify_end(o, role, rank, code,
                             r->instances[find_instance(o, role, rank)].living == 1, &end);
+}
+
+bool role_order_restarts(const struct role_order *o, int role, int rank)
+{
+        return o->roles[role].instances[find_instance(o, role, rank)].restarting;
 }
 
 bool role_order_lingers(const struct role_order *o)
@@ -357,7 +361,7 @@ static void check_ready_limits(struct role_order *o, int64_t now)
                    (struct role_decision){ .reason = ROLE_END_TIMEOUT,
                                            .role = role,
                                            .instance = i,
-                                           .rank = find_first_rank(o, role, i),
+                                           .rank = role_order_first_rank(o, role, i),
                                            .other = -1,
                                            .code = EX_TIME_LIMIT },
                    now);
@@ -447,8 +451,8 @@ static void reset_instance(struct role_order *o, int role, int instance)
         struct order_role *r = &o->roles[role];
         struct order_instance *i = &r->instances[instance];
 
-        for (int rank = find_first_rank(o, role, instance);
-             rank < find_first_rank(o, role, instance + 1); rank++) {
+        for (int rank = role_order_first_rank(o, role, instance);
+             rank < role_order_first_rank(o, role, instance + 1); rank++) {
                 r->ended[rank] = false;
                 r->n_ended--;
                 i->living++;

@@ -106,6 +106,10 @@ bool role_order_is_failure(const struct role_order *o, int role, int rank, int c
  * ROLE_SCOPE_JOB: in place of role_order_ended(). Other ranks in the scope get ROLE_TERM, and
  * ROLE_START follows the end of the last. */
 void role_order_restart(struct role_order *o, int role, int rank, int64_t now);
+/* Whether the rank is to end so that its instance can start again. */
+bool role_order_restarts(const struct role_order *o, int role, int rank);
+/* Returns the first rank of an instance, or of the one behind the last the number of ranks. */
+int role_order_first_rank(const struct role_order *o, int role, int instance);
 
 /* Whether @role has not started because @other is not ready. */
 bool role_order_waits(const struct role_order *o, int role, int other);

@@ -580,7 +580,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
                 return;
         }
         st->idle = false;
-        st->ended |= !len;
+        st->ended = !len; /* a rank may start again, and write */
         data = printer_join_rows(st, data, &len, &joined);
         st->wait.quiet_ms = 0;
         if (!buf_len(&st->waiting))

@@ -50,6 +50,26 @@ TEST(nothing_that_exits_0_is_a_failure)
         outcome_finish(&o);
 }
 
+TEST(the_end_of_a_rank_that_starts_again_is_forgotten)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        ends(&o, 0, EXITED(0));
+        ends(&o, 1, EXITED(0));
+        outcome_add_report(&o, 1, "data", "shard 12 is broken", NULL);
+        outcome_add_report(&o, 2, "data", "shard 13 is broken", NULL);
+        outcome_forget(&o, 1, true);
+        outcome_forget(&o, 2, false);
+        assert_int_equal(o.exited, 1);
+        assert_null(outcome_find_left(&o, 1));
+        assert_non_null(outcome_find_left(&o, 0));
+        assert_null(outcome_find_report(&o, 1));
+        assert_null(outcome_find_report(&o, 2));
+        assert_true(ends(&o, 1, EXITED(4)));
+        assert_int_equal(outcome_exit_code(&o), 4);
+        outcome_finish(&o);
+}
+
 TEST(the_first_failing_rank_gives_the_code)
 {
         struct outcome o = OUTCOME_INIT;

@@ -56,6 +56,21 @@ TEST_WITH(start_all, finish_board, a_rank_lives_until_its_end)
         assert_true(board.rows[0].stopped);
 }
 
+TEST_WITH(start_all, finish_board, a_rank_that_starts_again_is_a_new_one)
+{
+        emit(EVENT_RANK_JOINED, 0, 1, 50, 0);
+        rank_board_step(&board, 1, 7, 20);
+        emit(EVENT_RANK_STARTED, 0, 1, 100, 0); /* told late */
+        assert_true(board.rows[1].joined);
+        emit(EVENT_RANK_EXITED, 0, 1, 3, 0);
+        assert_int_equal(board.rows[1].step, 7);
+        emit(EVENT_RANK_STARTED, 0, 1, 101, 0);
+        assert_int_equal(board.alive, 3);
+        assert_false(board.rows[1].joined);
+        assert_int_equal(board.rows[1].joined_ms, -1);
+        assert_int_equal(board.rows[1].step, -1);
+}
+
 TEST_WITH(start_all, finish_board, ranks_of_a_lost_node_are_lost)
 {
         emit(EVENT_RANK_EXITED, 0, 1, 3, 0);
