@@ -174,6 +174,12 @@ struct job_next {
         const char *verb, *reason;     /* "same hosts", for people */
         bool extra;                    /* it does not count for --max-restarts */
 };
+/* Whether ranks of a role may start again within the attempt after @o, with one failure. @healthy:
+ * the rank ran for long. Called with say_ctx of the configuration. */
+typedef bool job_restart_rule(void *ctx, const struct outcome *o, bool healthy);
+/* Asked beside the number of --max-restarts. */
+void job_use_restart_rule(struct job *j, job_restart_rule *may_repeat);
+int job_role_restarts(const struct job *j); /* within attempts (--restart-scope) */
 /* Whether job_restart(), with @next NULL, or job_restart_as() would begin another attempt, if no
  * node is missing. */
 bool job_may_restart(const struct job *j, const struct job_next *next);

@@ -126,6 +126,10 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         job_status_ended(j->status, c.rank);
         cluster_emit(&j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);
         ended = c.kind ? EXIT_FAILURE : code < 0 ? EX_SIGNAL - code : code;
+        if (job_starts_again(j, &c, status, ended, e.stopped)) {
+                free(words);
+                return 0;
+        }
         if (!e.stopped && job_roles_allow(j->roles, c.rank, ended))
                 outcome_allowed(&j->attempt.outcome);
         else

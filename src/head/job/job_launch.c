@@ -239,6 +239,17 @@ static void on_store_full(void *ctx, int node, int rank, const char *text)
         diags_finish(&d);
 }
 
+/* Borrowed names, in a list to be freed. */
+static const char **list_host_names(const struct job *j)
+{
+        size_t n = j->cluster.n_nodes;
+        const char **hosts = xcalloc(n, sizeof(*hosts));
+
+        for (size_t i = 0; i < n; i++)
+                hosts[i] = j->config.hosts->v[i].name;
+        return hosts;
+}
+
 /* Makes an empty store for each world of the attempt, with the place of each rank, which decides
  * about HELLOs of clients. */
 static void create_stores(struct job *j)
@@ -254,10 +265,8 @@ static void create_stores(struct job *j)
                              .full = on_store_full },
         };
         size_t n = j->cluster.n_nodes, size = (size_t)j->config.options->store_size;
-        const char **hosts = xcalloc(n, sizeof(*hosts));
+        const char **hosts = list_host_names(j);
 
-        for (size_t i = 0; i < n; i++)
-                hosts[i] = j->config.hosts->v[i].name;
         j->attempt.stores = world_servers_create(&ops, j, j->attempt.plan, hosts, size);
         free(hosts);
         /* A node may ask for everything at once: its relay asks once for equal keys. */
@@ -312,7 +321,6 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         const struct options *o = j->config.options;
 
         snprintf(m->run_id, sizeof(m->run_id), "%s", j->config.run_id);
-        m->restart = (uint32_t)j->attempt.number;
         m->max_restarts = (uint32_t)o->max_restarts;
         m->grace_ms = (uint32_t)o->grace_ms;
         m->window = window_of_output(j);
@@ -342,6 +350,7 @@ static void fill_world(const struct job *j, uint32_t number, struct launch_order
         const struct plan *plan = j->attempt.plan;
         const struct plan_world *world = &plan->worlds[number];
 
+        m->restart = (uint32_t)(j->attempt.number + job_roles_restarts(j->roles, number));
         m->world.number = number;
         m->world.index = plan_count_replicas(plan, number);
         m->world.first = (uint32_t)world->first;
@@ -373,7 +382,8 @@ static void fill_ranks(const struct job *j, const struct plan_node *p, struct la
                 const struct plan_rank *k = &plan->ranks[p->ranks.v[i]];
                 struct launch_rank *r = &m->ranks[m->n_ranks];
 
-                m->more_orders |= !job_roles_has_begun(j->roles, k->world);
+                m->more_orders |= !job_roles_has_begun(j->roles, k->world) ||
+                                  job_roles_start_again(j->roles, k->rank);
                 if ((uint32_t)k->world != m->world.number)
                         continue;
                 m->n_ranks++;
@@ -431,16 +441,29 @@ void job_dismiss(struct node *n)
         node_flush(n);
 }
 
-/* Sends the order of a world to all nodes that have ranks of the world. */
-static void order_world(struct job *j, const struct job_launch *l, struct launch_order *m)
+/* Whether a node has ranks of a span. */
+static bool has_ranks_of(const struct plan *plan, size_t node, const struct role_span *s)
+{
+        const struct plan_node *p = &plan->nodes[node];
+
+        for (int i = 0; i < p->n_ranks; i++)
+                if (p->ranks.v[i] >= s->first && p->ranks.v[i] < s->first + s->size)
+                        return true;
+        return false;
+}
+
+/* Sends the order of a world to all nodes that have ranks of @s, which are all or, with --per-node,
+ * some of the world. */
+static void order_world(struct job *j, const struct job_launch *l, struct launch_order *m,
+                        const struct role_span *s)
 {
         CLEANUP(buf_finish) struct buf common = BUF_INIT;
 
-        turns_order(j->attempt.turns, j->attempt.plan, m->world.number);
+        turns_order(j->attempt.turns, j->attempt.plan, s);
         common_encode(&common, m);
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
                 struct node *n = &j->cluster.nodes[i];
-                bool takes_part = plan_has_world(j->attempt.plan, i, m->world.number);
+                bool takes_part = has_ranks_of(j->attempt.plan, i, s);
 
                 if (!takes_part && !n->has_children)
                         continue;
@@ -504,16 +527,49 @@ static void order_worlds(void *ctx, const struct job_launch *l)
 {
         struct job *j = ctx;
         struct launch_order m = { .world_size = 0 };
+        struct role_span s;
 
         fill_common(j, l, &m);
         for (uint32_t i = 0; i < l->plan->n_worlds; i++) {
                 if (!job_roles_begin_world(j->roles, i))
                         continue;
+                s = (struct role_span){ l->plan->worlds[i].first, l->plan->worlds[i].size };
                 fill_world(j, i, &m);
-                order_world(j, l, &m);
+                if (job_roles_restarts(j->roles, i)) /* in an earlier attempt */
+                        readiness_forget(j->readiness, &s, (int)m.restart);
+                order_world(j, l, &m, &s);
                 drop_world(&m);
         }
         launch_order_drop_programs(&m);
+}
+
+/* Sends the orders of ranks that have ended and start again. A world of which all ranks do begins
+ * with an empty store. */
+static void order_again(void *ctx, const struct job_launch *l, const struct role_span *again)
+{
+        struct job *j = ctx;
+        struct launch_order m = { .world_size = 0 };
+        const char **hosts = list_host_names(j);
+
+        fill_common(j, l, &m);
+        m.stdin_rank = MSG_NO_RANK; /* has been read */
+        for (uint32_t i = 0; i < l->plan->n_worlds; i++) {
+                const struct plan_world *w = &l->plan->worlds[i];
+                int first = MAX(w->first, again->first);
+                struct role_span s = { first, MIN(w->first + w->size, again->first + again->size) -
+                                                      first };
+
+                if (s.size <= 0)
+                        continue;
+                if (s.size == w->size)
+                        world_servers_renew(j->attempt.stores, i, hosts);
+                fill_world(j, i, &m);
+                readiness_forget(j->readiness, &s, (int)m.restart);
+                order_world(j, l, &m, &s);
+                drop_world(&m);
+        }
+        launch_order_drop_programs(&m);
+        free(hosts);
 }
 
 void job_launch(struct job *j, const struct job_launch *l)
@@ -544,4 +600,6 @@ void job_launch(struct job *j, const struct job_launch *l)
                 start_stdin(j, l);
 }
 
-const struct job_roles_ops job_roles_ops = { .order_worlds = order_worlds, .finish = job_finish };
+const struct job_roles_ops job_roles_ops = { .order_worlds = order_worlds,
+                                             .order_again = order_again,
+                                             .finish = job_finish };

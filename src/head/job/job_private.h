@@ -125,6 +125,12 @@ void job_show_ranks(struct job *j);
 /* Takes the answer to job_read_core(). */
 void job_take_core(struct job *j, const struct inspected *m);
 
+/* --- job_restart.c --- */
+
+/* A rank has ended, with the wait @status, for the job with @code. True: its role starts ranks
+ * again within the attempt (--restart-scope), and the end has no other consequence. */
+bool job_starts_again(struct job *j, const struct cause *c, int status, int code, bool stopped);
+
 /* --- job_launch.c --- */
 
 /* Lets the agent leave when no rank is left: no more orders will come. */

@@ -18,6 +18,7 @@
 #include "base/strv.h"
 #include "head/job/job_private.h"
 #include "head/nodes/program_link.h"
+#include "head/options/program_options.h"
 #include "head/status/rank_table_text.h"
 #include "wire/env/gpu_list.h"
 
@@ -462,8 +463,9 @@ static void describe_next(const struct job *j, const struct job_next *next, cons
                 snprintf(to, size, "%sattempt %d: %s: %s (%s)", pause, j->attempt.number + 1,
                          next->verb, next->reason, why);
         else
-                snprintf(to, size, "%srestart %d of %d: %s", pause, j->attempt.number,
-                         j->config.options->max_restarts, why);
+                snprintf(to, size, "%srestart %d of %d: %s", pause,
+                         j->attempt.number + job_role_restarts(j), j->config.options->max_restarts,
+                         why);
 }
 
 /* @next NULL: by the number of --max-restarts. Returns as job_restart_as(). */
@@ -512,6 +514,12 @@ static enum job_again begin_again(struct job *j, struct plan *plan, const struct
         return r;
 }
 
+/* Returns how many restarts --max-restarts counts. */
+static int count_restarts(const struct job *j)
+{
+        return j->attempt.number - j->history.extra + job_role_restarts(j);
+}
+
 bool job_may_restart(const struct job *j, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
@@ -519,7 +527,7 @@ bool job_may_restart(const struct job *j, const struct job_next *next)
                        c->kind != CAUSE_ABORT;
         bool of_job = of_rank || c->kind == CAUSE_NODE ||
                       (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
-        bool left = j->attempt.number - j->history.extra < j->config.options->max_restarts;
+        bool left = count_restarts(j) < j->config.options->max_restarts;
 
         return j->attempt.state != JOB_ENDED && !j->orders.ended_by &&
                (next ? next->extra || left : of_job && left);
@@ -536,4 +544,88 @@ enum job_again job_restart_as(struct job *j, struct plan *plan, const struct job
                 return JOB_NOT_AGAIN;
         j->history.extra += next->extra;
         return begin_again(j, plan, next);
+}
+
+/* --- restarts within an attempt (--restart-scope) --------------------------------------------- */
+
+void job_use_restart_rule(struct job *j, job_restart_rule *may_repeat)
+{
+        job_roles_use_rule(j->roles, may_repeat);
+}
+
+int job_role_restarts(const struct job *j)
+{
+        return job_roles_count_restarts(j->roles);
+}
+
+/* Whether the failure @o of a rank may lead to a restart within the attempt: the job runs, and
+ * nothing else is about to end it. */
+static bool is_repeat_allowed(const struct job *j, const struct outcome *o)
+{
+        const struct options *opt = j->config.options;
+
+        return j->attempt.state == JOB_RUNNING && !j->orders.ended_by && !j->orders.held &&
+               !outcome_failed(&j->attempt.outcome) && !job_drain_any(j->orders.drain) &&
+               count_restarts(j) < opt->max_restarts &&
+               job_roles_may_repeat(j->roles, o, o->cause.after_ms >= HEALTHY_MS);
+}
+
+static void tell_restart(struct job *j, const struct cause *c, const char *why)
+{
+        const char *role =
+                options_role(j->config.options, (size_t)j->attempt.plan->ranks[c->rank].program)
+                        ->name;
+
+        if (j->config.options->restart.automatic)
+                log_line(LOG_WARN, "role %s starts again: %s", role, why);
+        else
+                log_line(LOG_WARN, "restart %d of %d, of role %s: %s", count_restarts(j),
+                         j->config.options->max_restarts, role, why);
+        events_emit(j->config.events, (struct event){ .kind = EVENT_ROLE_RESTART,
+                                                      .node = c->node,
+                                                      .rank = c->rank,
+                                                      .value = job_role_restarts(j),
+                                                      .host = j->config.hosts->v[c->node].name,
+                                                      .text = why,
+                                                      .brief = role });
+}
+
+/* Forgets what the attempt knows of the ranks that are to start again. */
+static void forget_ranks(struct job *j, int failed)
+{
+        const struct role_span s = job_roles_find_scope(j->roles, failed);
+
+        for (int i = s.first; i < s.first + s.size; i++)
+                outcome_forget(&j->attempt.outcome, i, job_roles_has_ended(j->roles, i));
+}
+
+bool job_starts_again(struct job *j, const struct cause *c, int status, int code, bool stopped)
+{
+        struct outcome o = OUTCOME_INIT;
+        CLEANUP(free_textp) char *words = NULL;
+        struct burst told;
+        char why[640];
+        bool again;
+
+        if (job_roles_is_ending(j->roles, c->rank) && !outcome_failed(&j->attempt.outcome)) {
+                readiness_ended(j->readiness, c->rank);
+                job_roles_ended(j->roles, c->rank, code, 0);
+                return true;
+        }
+        if (stopped || !job_roles_can_restart(j->roles, c->rank, code))
+                return false;
+        words = attempt_newest_stderr(&j->attempt, c->rank, &told);
+        outcome_exited(&o, c, status, false, false, words);
+        job_sentence(j, &o.cause, why, sizeof(why));
+        if (o.cause.kind == CAUSE_NONE)
+                snprintf(why, sizeof(why), "rank %d ended with 0, but others need it", c->rank);
+        again = is_repeat_allowed(j, &o);
+        outcome_finish(&o);
+        if (!again)
+                return false;
+        readiness_ended(j->readiness, c->rank);
+        forget_ranks(j, c->rank);
+        job_roles_restart(j->roles, c->rank);
+        tell_restart(j, c, why);
+        return true;
 }

@@ -20,6 +20,7 @@
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/job.h"
+#include "head/job/role_again.h"
 #include "head/job/turns.h"
 #include "head/model/role_book.h"
 #include "head/model/role_order.h"
@@ -32,6 +33,7 @@ struct running_role {
         int first;     /* rank in the job */
         int unstarted; /* ranks */
         bool begun;    /* to be started */
+        bool again;    /* ranks of it start again */
         char *awaited; /* names of other roles, as told last; NULL = none */
 };
 
@@ -47,11 +49,16 @@ struct job_roles {
         struct role_rule *rules;
         struct role_order *order; /* NULL before the launch */
         struct running_role *roles;
-        bool *ordered;  /* by world: its orders are sent */
-        size_t allowed; /* ranks that have failed, and the job goes on */
-        bool fails;     /* job_roles_drain() was asked */
-        bool over;      /* the last decision was taken */
+        struct role_again *again;
+        bool *ordered;                /* by world: its orders are sent */
+        size_t allowed;               /* ranks that have failed, and the job goes on */
+        int restarts;                 /* within all attempts so far */
+        job_restart_rule *may_repeat; /* NULL = the count decides alone */
+        bool fails;                   /* job_roles_drain() was asked */
+        bool over;                    /* the last decision was taken */
 };
+
+static void order_ranks_again(void *ctx, int role, const struct role_span *s);
 
 struct job_roles *job_roles_create(struct cluster *c, struct attempt *a,
                                    const struct job_config *config, const struct job_roles_ops *ops,
@@ -69,6 +76,7 @@ struct job_roles *job_roles_create(struct cluster *c, struct attempt *a,
                                  .ctx = ctx,
                                  .n = options_count_roles(config->options) };
         cluster_init_timer(c, &r->limit, r);
+        r->again = role_again_create(c, (uint32_t)config->options->grace_ms, order_ranks_again, r);
         return r;
 }
 
@@ -93,8 +101,10 @@ static void drop_roles(struct job_roles *r)
 
 void job_roles_close(struct job_roles *r)
 {
-        if (r)
-                uv_close((uv_handle_t *)&r->limit, NULL);
+        if (!r)
+                return;
+        uv_close((uv_handle_t *)&r->limit, NULL);
+        role_again_close(r->again);
 }
 
 void job_roles_free(struct job_roles *r)
@@ -102,12 +112,18 @@ void job_roles_free(struct job_roles *r)
         if (!r)
                 return;
         drop_roles(r);
+        role_again_free(r->again);
         free(r);
 }
 
 static const char *find_role_name(const struct job_roles *r, int role)
 {
         return options_role(r->config->options, (size_t)role)->name;
+}
+
+static int find_own_role(const struct job_roles *r, int rank)
+{
+        return r->attempt->plan->ranks[rank].program;
 }
 
 /* --- the rules -------------------------------------------------------------------------------- */
@@ -122,6 +138,7 @@ static void make_rule(const struct job_roles *r, size_t role, struct role_rule *
         rule->is_main = strv_has(&o->main_roles, p->role.name);
         rule->ends_ok = p->conduct.ends_ok || o->on_failure == FAILURE_CONTINUE;
         rule->drain_ms = p->conduct.drain_ms;
+        rule->scope = o->max_restarts ? p->conduct.restart_scope : ROLE_SCOPE_JOB;
         rule->probed = p->conduct.ready.kind != READY_START;
         rule->ready_timeout_ms = MAX(p->conduct.ready.timeout_ms, INT64_C(0)); /* 0 = never here */
         if (r->config->book)
@@ -134,6 +151,7 @@ static void make_roles(struct job_roles *r)
         const struct plan *plan = r->attempt->plan;
 
         drop_roles(r);
+        role_again_forget(r->again);
         r->rules = xcalloc(r->n, sizeof(*r->rules));
         r->roles = xcalloc(r->n, sizeof(*r->roles));
         r->ordered = xcalloc(plan->n_worlds, sizeof(*r->ordered));
@@ -200,7 +218,7 @@ bool job_roles_await(const struct job_roles *r, size_t node)
 
 bool job_roles_wait(const struct job_roles *r)
 {
-        return is_order_open(r) && !job_roles_have_begun(r);
+        return is_order_open(r) && (!job_roles_have_begun(r) || role_again_waits(r->again));
 }
 
 /* --- sentences -------------------------------------------------------------------------------- */
@@ -250,15 +268,39 @@ static void describe_role_failure(const struct job_roles *r, const struct role_d
 
 /* --- decisions -------------------------------------------------------------------------------- */
 
+/* Returns the ranks of a role, or of an instance, in the job. */
+static struct role_span find_decided_ranks(const struct job_roles *r, const struct role_decision *d)
+{
+        int first = r->roles[d->role].first, n = r->rules[d->role].n_ranks, from = 0;
+
+        if (d->instance >= 0) {
+                from = role_order_first_rank(r->order, d->role, d->instance);
+                n = role_order_first_rank(r->order, d->role, d->instance + 1) - from;
+        }
+        return (struct role_span){ first + from, n };
+}
+
 static void terminate_role(struct job_roles *r, const struct role_decision *d)
 {
-        const struct role_rule *rule = &r->rules[d->role];
-        const struct ranks_signal m = { .signo = SIGTERM,
-                                        .first = (uint32_t)r->roles[d->role].first,
-                                        .n = (uint32_t)rule->n_ranks,
-                                        .ends = true };
+        const struct role_span s = find_decided_ranks(r, d);
+        const struct ranks_signal m = {
+                .signo = SIGTERM, .first = (uint32_t)s.first, .n = (uint32_t)s.size, .ends = true
+        };
 
-        cluster_signal_ranks(r->cluster, &m);
+        if (d->time_ms)
+                cluster_signal_ranks(r->cluster, &m);
+        else
+                role_again_stop(r->again, &s);
+}
+
+/* The ranks have run in this attempt, and have all ended. */
+static void start_role_again(struct job_roles *r, const struct role_decision *d)
+{
+        const struct role_span s = find_decided_ranks(r, d);
+
+        r->roles[d->role].unstarted += s.size;
+        r->roles[d->role].again = true;
+        role_again_start(r->again, d->role, &s);
 }
 
 static void tell_ended_role(struct job_roles *r, const struct role_decision *d)
@@ -347,6 +389,10 @@ static void carry_out(struct job_roles *r)
                         continue;
                 switch (d.verb) {
                 case ROLE_START:
+                        if (r->roles[d.role].begun) {
+                                start_role_again(r, &d);
+                                break;
+                        }
                         r->roles[d.role].begun = true;
                         starts = true;
                         break;
@@ -402,9 +448,16 @@ bool job_roles_launch(struct job_roles *r, const struct job_launch *l)
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
-static int find_own_role(const struct job_roles *r, int rank)
+static void tell_started_again(const struct job_roles *r, int role)
 {
-        return r->attempt->plan->ranks[rank].program;
+        const char *name = find_role_name(r, role);
+        CLEANUP(free_textp) char *text = xasprintf("role %s: runs again", name);
+
+        events_emit(r->cluster->events, (struct event){ .kind = EVENT_ROLE_STARTS,
+                                                        .node = -1,
+                                                        .rank = -1,
+                                                        .text = text,
+                                                        .brief = name });
 }
 
 void job_roles_started(struct job_roles *r, int rank)
@@ -413,6 +466,9 @@ void job_roles_started(struct job_roles *r, int rank)
 
         if (!r || --r->roles[role].unstarted)
                 return;
+        if (r->roles[role].again)
+                tell_started_again(r, role);
+        r->roles[role].again = false;
         role_order_started(r->order, role, clock_ms());
         carry_out(r);
 }
@@ -475,6 +531,92 @@ void job_roles_lost(struct job_roles *r)
 {
         if (is_order_open(r) && (r->fails || role_order_lingers(r->order)))
                 end_lost_ranks(r);
+}
+
+/* --- restarts --------------------------------------------------------------------------------- */
+
+static void order_ranks_again(void *ctx, int role UNUSED, const struct role_span *s)
+{
+        struct job_roles *r = ctx;
+        const struct plan *plan = r->attempt->plan;
+
+        if (!is_order_open(r))
+                return;
+        for (int i = s->first; i < s->first + s->size; i++)
+                if (i == s->first || plan->ranks[i].world != plan->ranks[i - 1].world)
+                        role_again_count(r->again, (uint32_t)plan->ranks[i].world);
+        r->ops->order_again(r->ctx, r->launch, s);
+}
+
+int job_roles_restarts(const struct job_roles *r, uint32_t world)
+{
+        return r ? role_again_of_world(r->again, world) : 0;
+}
+
+int job_roles_count_restarts(const struct job_roles *r)
+{
+        return r ? r->restarts : 0;
+}
+
+void job_roles_use_rule(struct job_roles *r, job_restart_rule *may_repeat)
+{
+        if (r)
+                r->may_repeat = may_repeat;
+}
+
+bool job_roles_may_repeat(const struct job_roles *r, const struct outcome *o, bool healthy)
+{
+        return !r->may_repeat || r->may_repeat(r->config->say_ctx, o, healthy);
+}
+
+bool job_roles_start_again(const struct job_roles *r, int rank)
+{
+        return r && r->rules[find_own_role(r, rank)].scope != ROLE_SCOPE_JOB;
+}
+
+bool job_roles_is_ending(const struct job_roles *r, int rank)
+{
+        int role = r ? find_own_role(r, rank) : -1;
+
+        return r && r->order && role_order_restarts(r->order, role, rank - r->roles[role].first);
+}
+
+bool job_roles_can_restart(const struct job_roles *r, int rank, int code)
+{
+        int role = r ? find_own_role(r, rank) : -1;
+
+        return is_order_open(r) && !r->fails && job_roles_start_again(r, rank) &&
+               role_order_is_failure(r->order, role, rank - r->roles[role].first, code);
+}
+
+struct role_span job_roles_find_scope(const struct job_roles *r, int rank)
+{
+        int role = find_own_role(r, rank), own = rank - r->roles[role].first;
+        const struct role_rule *rule = &r->rules[role];
+        const struct role_decision d = {
+                .role = role,
+                .instance = rule->scope == ROLE_SCOPE_ROLE
+                                    ? -1
+                                    : (int)((int64_t)own * rule->n_instances / rule->n_ranks)
+        };
+
+        return find_decided_ranks(r, &d);
+}
+
+bool job_roles_has_ended(const struct job_roles *r, int rank)
+{
+        int role = find_own_role(r, rank);
+
+        return role_order_has_ended(r->order, role, rank - r->roles[role].first);
+}
+
+void job_roles_restart(struct job_roles *r, int rank)
+{
+        int role = find_own_role(r, rank);
+
+        r->restarts++;
+        role_order_restart(r->order, role, rank - r->roles[role].first, clock_ms());
+        carry_out(r);
 }
 
 bool job_roles_drain(struct job_roles *r, const struct cause *c)

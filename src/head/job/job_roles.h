@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "head/job/job.h"
+#include "head/model/role_list.h"
+
 struct attempt;
 struct cause;
 struct cluster;
@@ -22,6 +25,8 @@ struct job_roles;
 struct job_roles_ops {
         /* Sends the orders of the worlds that begin (job_roles_begin_world()). */
         void (*order_worlds)(void *ctx, const struct job_launch *l);
+        /* Sends the orders of ranks that have ended and start again. */
+        void (*order_again)(void *ctx, const struct job_launch *l, const struct role_span *s);
         /* The job has reached its goal, @why. A failure goes to attempt.failed(). */
         void (*finish)(void *ctx, const char *why);
 };
@@ -58,3 +63,21 @@ size_t job_roles_allowed(const struct job_roles *r);
 /* The job fails with @c: roles with --drain get their time, and attempt.failed() is called after
  * it. False: there are none, or no more. */
 bool job_roles_drain(struct job_roles *r, const struct cause *c);
+
+/* --restart-scope. Whether ranks of the role of @rank may start again while others run. */
+bool job_roles_start_again(const struct job_roles *r, int rank);
+/* Whether the end of @rank with @code is a failure after which these could. */
+bool job_roles_can_restart(const struct job_roles *r, int rank, int code);
+/* Returns the ranks that would. */
+struct role_span job_roles_find_scope(const struct job_roles *r, int rank);
+bool job_roles_has_ended(const struct job_roles *r, int rank);
+/* They do, in place of job_roles_ended(). Others of them are told to end first. */
+void job_roles_restart(struct job_roles *r, int rank);
+/* Whether @rank has to end for such a restart: its end is neither failure nor success. */
+bool job_roles_is_ending(const struct job_roles *r, int rank);
+/* Returns how often ranks of a world have started again so; of the job. */
+int job_roles_restarts(const struct job_roles *r, uint32_t world);
+int job_roles_count_restarts(const struct job_roles *r);
+/* job_use_restart_rule(), and what the rule says. */
+void job_roles_use_rule(struct job_roles *r, job_restart_rule *may_repeat);
+bool job_roles_may_repeat(const struct job_roles *r, const struct outcome *o, bool healthy);

@@ -342,6 +342,8 @@ void job_finish(void *ctx, const char *why)
         outcome_decide(o);
         if (o->exited < (size_t)j->attempt.plan->world_size)
                 stop_job(j, &o->cause, why);
+        else if (j->roles) /* an agent may wait for more orders (--restart-scope) */
+                stop_nodes(j, (uint32_t)grace_of_stop(j));
 }
 
 /* The rank that keeps the others waiting. */

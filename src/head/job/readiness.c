@@ -17,6 +17,7 @@
 #include "head/model/plan.h"
 #include "head/model/ready_lines.h"
 #include "head/model/role_instances.h"
+#include "head/model/role_list.h"
 #include "head/options/program_options.h"
 #include "wire/msg.h"
 
@@ -60,17 +61,23 @@ static void number_instances(struct readiness *r, const struct role_book *book)
         }
 }
 
+static const char *const key_groups[] = { "", "default_pg/", "default_pg/0//" };
+
+/* Adds the forms of the key in the store of ranks with the number @restart in HN_RESTART. */
+static void add_key_forms(struct ready_role *role, int restart)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(key_groups); i++)
+                strv_pushf(&role->key_forms, "//worker/attempt_%d/%s%s", restart, key_groups[i],
+                           role->how->text);
+}
+
 static void begin_keys(struct ready_role *role, const struct attempt *a)
 {
-        static const char *const groups[] = { "", "default_pg/", "default_pg/0//" };
-        const char *key = role->how->text;
-
         role->keys = xcalloc(a->plan->n_worlds, sizeof(*role->keys));
-        for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-                strv_pushf(&role->key_forms, "/%s%s", groups[i], key);
-                strv_pushf(&role->key_forms, "//worker/attempt_%d/%s%s", a->number, groups[i], key);
-        }
-        strv_push(&role->key_forms, key);
+        for (size_t i = 0; i < ARRAY_SIZE(key_groups); i++)
+                strv_pushf(&role->key_forms, "/%s%s", key_groups[i], role->how->text);
+        add_key_forms(role, a->number);
+        strv_push(&role->key_forms, role->how->text);
 }
 
 struct readiness *readiness_create(const struct options *o, const struct role_book *book,
@@ -148,6 +155,29 @@ bool readiness_note(struct readiness *r, int rank, struct ready_instance *ret)
         return true;
 }
 
+void readiness_ended(struct readiness *r, int rank)
+{
+        if (r)
+                r->ranks[rank].started = false;
+}
+
+void readiness_forget(struct readiness *r, const struct role_span *s, int restart)
+{
+        struct ready_role *role = r ? find_ready_role(r, s->first) : NULL;
+
+        if (!r)
+                return;
+        for (int i = s->first; i < s->first + s->size; i++) {
+                r->ranks[i].started = r->ranks[i].ready = false;
+                if (role->keys)
+                        role->keys[r->plan->ranks[i].world] = false;
+                if (role->lines)
+                        ready_lines_drop(role->lines, i);
+        }
+        if (role->keys)
+                add_key_forms(role, restart);
+}
+
 /* --- keys --- */
 
 static bool has_ready_key(const struct readiness *r, const struct ready_role *role, uint32_t world)
@@ -197,7 +227,8 @@ void readiness_output(struct readiness *r, int rank, uint8_t stream, const void 
 {
         const struct ready_role *role = r ? find_ready_role(r, rank) : NULL;
 
-        if (!role || !role->lines || r->ranks[r->ranks[rank].first].ready)
+        if (!role || !role->lines || !r->ranks[rank].started ||
+            r->ranks[r->ranks[rank].first].ready)
                 return;
         if (!ready_lines_put(role->lines, rank, stream, data, len))
                 return;

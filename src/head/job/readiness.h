@@ -19,6 +19,7 @@ struct attempt;
 struct options;
 struct readiness;
 struct role_book;
+struct role_span;
 
 struct ready_instance {
         int rank, instance; /* its first rank, and its number in the role */
@@ -33,6 +34,10 @@ struct readiness *readiness_create(const struct options *o, const struct role_bo
                                    void *ctx);
 void readiness_destroy(struct readiness *r);
 
+/* A rank has ended for a restart: late output is no sign of the next process. */
+void readiness_ended(struct readiness *r, int rank);
+/* Such ranks are ordered again, with the number @restart in HN_RESTART. */
+void readiness_forget(struct readiness *r, const struct role_span *s, int restart);
 void readiness_started(struct readiness *r, int rank);
 /* A rank has written to MSG_STDOUT or MSG_STDERR. */
 void readiness_output(struct readiness *r, int rank, uint8_t stream, const void *data, size_t len);

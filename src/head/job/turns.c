@@ -19,6 +19,7 @@ enum {
         HAS_ENDED = 4,
         STREAM_ENDED = 8, /* shifted by the number of the stream */
         IS_READY = 64,
+        STARTS_AGAIN = 128, /* ordered after its end; output may be of the process before */
 };
 
 /* The messages about a rank. Those without an entry may come at any time. */
@@ -66,12 +67,13 @@ struct turns *turns_create(const struct plan *plan)
         return t;
 }
 
-void turns_order(struct turns *t, const struct plan *plan, uint32_t world)
+void turns_order(struct turns *t, const struct plan *plan, const struct role_span *s)
 {
-        const struct plan_world *w = &plan->worlds[world];
-
-        for (int i = w->first; i < w->first + w->size; i++) {
+        for (int i = s->first; i < s->first + s->size; i++) {
                 struct turns_node *n = &t->nodes[plan->ranks[i].node];
+
+                if (t->ranks[i].has & HAS_ENDED)
+                        t->ranks[i].has |= STARTS_AGAIN;
 
                 t->ranks[i].node = plan->ranks[i].node;
                 t->unrefused += !n->ordered;
@@ -106,6 +108,12 @@ static struct turns_rank *find_turns_rank(const struct turns *t, int node, uint8
                           : r->has & turn->before             ? turn->why
                                                               : NULL;
 
+        /* These are of the new process. */
+        if (r && r->node == node && r->has & STARTS_AGAIN &&
+            (type == MSG_STARTED || type == MSG_REFUSED || type == MSG_EXITED)) {
+                r->has = 0;
+                return r;
+        }
         if (!why)
                 return r;
         refuse_turn(err, type, rank, why);

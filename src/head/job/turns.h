@@ -17,13 +17,14 @@
 
 #include "base/error.h"
 #include "head/model/plan.h"
+#include "head/model/role_list.h"
 
 struct turns;
 
 /* The turns of an attempt that begins, before any order. */
 struct turns *turns_create(const struct plan *plan);
-/* The ranks of a world are ordered. */
-void turns_order(struct turns *t, const struct plan *plan, uint32_t world);
+/* Ranks are ordered, for the first time or after their end. */
+void turns_order(struct turns *t, const struct plan *plan, const struct role_span *s);
 void turns_destroy(struct turns *t); /* NULL is fine */
 
 /* Takes STARTED, REPORT, RANK_READY, EXITED, and CREDIT, which may also come after the rank's end.

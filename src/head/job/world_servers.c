@@ -24,6 +24,7 @@ struct world_servers {
         const struct plan *plan;
         struct world_server *v; /* by world */
         size_t n;
+        size_t limit;
 };
 
 /* --- callbacks: ranks of a world get their numbers in the job --- */
@@ -101,9 +102,7 @@ static struct topology make_topology(const struct plan *plan, const struct plan_
         return t;
 }
 
-struct world_servers *world_servers_create(const struct world_servers_ops *ops, void *ctx,
-                                           const struct plan *plan, const char *const *hosts,
-                                           size_t limit)
+static void open_world_server(struct world_server *s, const char *const *hosts)
 {
         static const struct store_server_ops of_world = {
                 .send = on_world_send,
@@ -115,9 +114,22 @@ struct world_servers *world_servers_create(const struct world_servers_ops *ops, 
                 .relays = on_world_relays,
                 .full = on_world_full,
         };
+        const struct plan *plan = s->all->plan;
+
+        s->server = store_server_create(&of_world, s,
+                                        make_topology(plan, &plan->worlds[s->world], hosts));
+        store_server_limit(s->server, s->all->limit);
+}
+
+struct world_servers *world_servers_create(const struct world_servers_ops *ops, void *ctx,
+                                           const struct plan *plan, const char *const *hosts,
+                                           size_t limit)
+{
         struct world_servers *w = xcalloc(1, sizeof(*w));
 
-        *w = (struct world_servers){ .ops = *ops, .ctx = ctx, .plan = plan, .n = plan->n_worlds };
+        *w = (struct world_servers){
+                .ops = *ops, .ctx = ctx, .plan = plan, .n = plan->n_worlds, .limit = limit
+        };
         w->v = xcalloc(w->n, sizeof(*w->v));
         for (size_t i = 0; i < w->n; i++) {
                 struct world_server *s = &w->v[i];
@@ -125,11 +137,15 @@ struct world_servers *world_servers_create(const struct world_servers_ops *ops, 
                 *s = (struct world_server){ .all = w,
                                             .world = (uint32_t)i,
                                             .first = plan->worlds[i].first };
-                s->server = store_server_create(&of_world, s,
-                                                make_topology(plan, &plan->worlds[i], hosts));
-                store_server_limit(s->server, limit);
+                open_world_server(s, hosts);
         }
         return w;
+}
+
+void world_servers_renew(struct world_servers *w, uint32_t world, const char *const *hosts)
+{
+        store_server_destroy(w->v[world].server);
+        open_world_server(&w->v[world], hosts);
 }
 
 void world_servers_destroy(struct world_servers *w)

@@ -29,6 +29,8 @@ struct world_servers *world_servers_create(const struct world_servers_ops *ops, 
                                            const struct plan *plan, const char *const *hosts,
                                            size_t limit);
 void world_servers_destroy(struct world_servers *w); /* NULL is fine */
+/* Makes the store of a world empty: all its ranks have ended and start again. */
+void world_servers_renew(struct world_servers *w, uint32_t world, const char *const *hosts);
 
 /* store_server_receive(); -EPROTO, too: there is no such world. */
 int world_servers_receive(struct world_servers *w, uint32_t world, int node, const void *body,

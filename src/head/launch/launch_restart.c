@@ -134,18 +134,18 @@ static void record_attempt(struct launch *l, const struct evidence *e, int64_t w
 static void tell_decision(struct launch *l, const struct evidence *e,
                           const struct restart_decision *d)
 {
-        const struct launch_restart *r = l->end.restart;
+        size_t n = json_array_size(l->end.restart->attempts);
         CLEANUP(free_textp)
         char *text = xasprintf("%s: %s", restart_verb_name(d->verb), d->reason);
 
         events_emit(&l->events, (struct event){ .kind = EVENT_DECISION,
                                                 .node = e->node,
                                                 .rank = e->rank,
-                                                .value = (int64_t)r->n,
+                                                .value = (int64_t)n,
                                                 .host = *e->host ? e->host : NULL,
                                                 .text = text });
         if (d->verb == RESTART_STOP)
-                log_line(LOG_WARN, "no attempt %zu: %s", r->n + 1, d->reason);
+                log_line(LOG_WARN, "no attempt %zu: %s", n + 1, d->reason);
 }
 
 /* ---- hosts ---- */
@@ -367,6 +367,46 @@ json_t *launch_restart_attempts(const struct launch *l)
         return l->end.restart ? l->end.restart->attempts : NULL;
 }
 
+/* ---- restarts within an attempt (--restart-scope) ---- */
+
+/* Nodes are not asked while ranks run. */
+static const struct node_facts *know_no_facts(void *ctx, const char *path UNUSED)
+{
+        struct launch *l = ctx;
+        struct launch_restart *r = l->end.restart;
+
+        free(r->facts);
+        r->facts = xcalloc(l->hosts.n, sizeof(*r->facts));
+        return r->facts;
+}
+
+/* Whether the rules want the same hosts again. Any other decision is about the whole job, and taken
+ * when the attempt has ended. */
+static bool may_repeat(void *ctx, const struct outcome *o, bool healthy)
+{
+        struct launch *l = ctx;
+        struct launch_restart *r = l->end.restart;
+        const struct restart_history h = { r->past, r->n };
+        const struct restart_limits limits = { l->o.restart.give_up, l->o.restart.no_progress,
+                                               is_replaceable(l) };
+        const struct evidence_facts facts = { .plan = &l->plan,
+                                              .hosts = &l->hosts,
+                                              .give_up = limits.give_up,
+                                              .progress = healthy,
+                                              .ask = know_no_facts,
+                                              .ctx = l };
+        struct restart_decision d;
+        struct evidence e;
+
+        evidence_collect(&e, o, &facts);
+        restart_decide(&d, &h, &e, &limits);
+        if (d.verb != RESTART_SAME)
+                return false;
+        r->past = xgrow(r->past, r->n, &r->cap, sizeof(*r->past));
+        r->past[r->n++] = (struct restart_past){ e, d.verb };
+        return true;
+}
+
 /* ---- life ---- */
 
 void launch_restart_begin(struct launch *l)
@@ -377,6 +417,7 @@ void launch_restart_begin(struct launch *l)
         l->end.restart = xcalloc(1, sizeof(*l->end.restart));
         l->end.restart->attempts = json_array();
         l->end.restart->file_ns = find_newest_file(l->o.restart.progress_file);
+        job_use_restart_rule(l->run.job, may_repeat);
         begin_attempt(l);
 }
 

@@ -232,14 +232,21 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 {
         const struct outcome *o = job_outcome(l->run.job);
         size_t earlier = job_earlier(l->run.job)->n, others = job_allowed_ranks(l->run.job);
-        char took[32], attempt[32] = "", killed[64] = "", stopped[64] = "", what[700];
+        int restarts = job_role_restarts(l->run.job);
+        char took[32], attempt[64] = "", killed[64] = "", stopped[64] = "", what[700];
         char winners[160], allowed[64] = "";
 
         format_duration(took, sizeof(took),
                         outcome_failed(o) ? job_cause_us(l->run.job, &o->cause)
                                           : events_now_us(&l->events));
-        if (earlier)
+        if (earlier && restarts)
+                snprintf(attempt, sizeof(attempt), " (attempt %zu, %d restart%s of roles)",
+                         earlier + 1, restarts, restarts == 1 ? "" : "s");
+        else if (earlier)
                 snprintf(attempt, sizeof(attempt), " (attempt %zu)", earlier + 1);
+        else if (restarts)
+                snprintf(attempt, sizeof(attempt), " (%d restart%s of roles)", restarts,
+                         restarts == 1 ? "" : "s");
         if (o->killed && (o->cause.kind == CAUSE_ORDER || o->cause.kind == CAUSE_TIMEOUT ||
                           o->cause.kind == CAUSE_HANG || o->cause.kind == CAUSE_NONE))
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",

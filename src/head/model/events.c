@@ -23,6 +23,7 @@ static const char *const event_names[EVENT_KINDS] = {
         [EVENT_ROLE_READY] = "role.ready",
         [EVENT_ROLE_WAITS] = "role.waits",
         [EVENT_ROLE_STARTS] = "role.starts",
+        [EVENT_ROLE_RESTART] = "role.restart",
         [EVENT_RANK_PROGRESS] = "rank.progress",
         [EVENT_RANK_SLOW] = "rank.slow",
         [EVENT_RANK_MISSING] = "rank.missing",

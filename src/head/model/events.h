@@ -37,7 +37,10 @@ enum event_kind {
         /* For others (--after), now for these: brief = role, text. count = ranks that do not start
          * with the run; 0 = they were counted before */
         EVENT_ROLE_WAITS,
-        EVENT_ROLE_STARTS,   /* a role that has waited: brief = role, text */
+        EVENT_ROLE_STARTS, /* a role that has waited: brief = role, text */
+        /* --restart-scope: ranks of a role start again, for @rank: value = the count in the run,
+         * text = reason */
+        EVENT_ROLE_RESTART,
         EVENT_RANK_PROGRESS, /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_SLOW,     /* at the end: the others waited for it; value = percent of the time */
         EVENT_RANK_MISSING,  /* has not joined in time */

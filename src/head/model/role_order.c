@@ -236,6 +236,11 @@ bool role_order_restarts(const struct role_order *o, int role, int rank)
         return o->roles[role].instances[find_instance(o, role, rank)].restarting;
 }
 
+bool role_order_has_ended(const struct role_order *o, int role, int rank)
+{
+        return o->roles[role].ended[rank];
+}
+
 bool role_order_lingers(const struct role_order *o)
 {
         return o->phase == ORDER_LINGERING;

@@ -108,6 +108,8 @@ bool role_order_is_failure(const struct role_order *o, int role, int rank, int c
 void role_order_restart(struct role_order *o, int role, int rank, int64_t now);
 /* Whether the rank is to end so that its instance can start again. */
 bool role_order_restarts(const struct role_order *o, int role, int rank);
+/* Whether the rank has ended, and not started again. */
+bool role_order_has_ended(const struct role_order *o, int role, int rank);
 /* Returns the first rank of an instance, or of the one behind the last the number of ranks. */
 int role_order_first_rank(const struct role_order *o, int role, int instance);
 

@@ -107,6 +107,8 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
         { "drain", 0, "TIME", "after a failure the role gets SIGTERM and so much time, before all is stopped",
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
+        { "restart-scope", 0, "job|role|alone", "what a restart starts again when the role fails (default job)",
+          NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
         { "main", 0, "ROLE[,ROLE]", "when these roles have ended with 0 the job has succeeded; then stop the others",
           "run.main", NULL, GROUP_ROLES, .parse = value_role_names, FIELD(main_roles) },
         { "linger", 0, "TIME", "--main: the others may run on for so long",

@@ -48,6 +48,7 @@ static const struct {
         { "after", OWN(conduct.after), true, value_role_names },
         { "ends", OWN(conduct.ends_ok), true, value_choice_bool },
         { "drain", OWN(conduct.drain_ms), true, value_span },
+        { "restart-scope", OWN(conduct.restart_scope), true, value_choice },
         { "ready", OWN(conduct.ready), true, value_ready },
         { "ready-timeout", OWN(conduct.ready.timeout_ms), true, value_limit },
 };

@@ -28,7 +28,8 @@ struct role_conduct {
         struct strv after; /* names of roles */
         struct role_ready ready;
         bool ends_ok;
-        int64_t drain_ms; /* 0 = none */
+        int64_t drain_ms;       /* 0 = none */
+        unsigned restart_scope; /* enum role_scope of role_order.h */
 };
 
 /* A program behind a colon, or a role. Options left out are as for the first, or for the job. */

@@ -15,6 +15,7 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "head/hosts/spare_hosts.h"
+#include "head/model/role_order.h"
 #include "head/options/config.h"
 #include "head/options/job_file_roles.h"
 #include "head/options/program_options.h"
@@ -410,6 +411,30 @@ static int check_shared_world(struct options *o, size_t i, struct diags *d)
         return 0;
 }
 
+/* Refuses a part of the job that cannot start again by itself. */
+static int check_restart_scope(const struct options *o, size_t i, struct diags *d)
+{
+        const struct program_options *p = options_program(o, i);
+        const struct plan_role *role = &p->role;
+        bool alone = p->conduct.restart_scope == ROLE_SCOPE_ALONE;
+
+        if (p->conduct.restart_scope == ROLE_SCOPE_JOB)
+                return 0;
+        for (size_t k = 0; k < options_count_roles(o); k++)
+                if (k != i && options_share_world(o, i, k))
+                        return refuse_pair(role,
+                                           alone ? "--restart-scope alone" : "--restart-scope role",
+                                           "--world", "the ranks of a world start together", d);
+        if (!alone || role->plan.per_node || role->replicas)
+                return 0;
+        diag_help(diag_add(d, HN_ROLE_OPTION, EX_USAGE,
+                           "role `%s`: --restart-scope alone, but its ranks are one world",
+                           role->name),
+                  "--restart-scope role starts them all again; alone is for --per-node and "
+                  "--replicas");
+        return -EINVAL;
+}
+
 static void complete_role(struct program_options *p, const struct plan_options *job)
 {
         struct plan_options *plan = &p->role.plan;
@@ -459,6 +484,8 @@ int role_options_settle(struct options *o, struct diags *d)
         }
         for (size_t i = 0; i < n && r == 0; i++)
                 r = check_shared_world(o, i, d);
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = check_restart_scope(o, i, d);
         if (r == 0)
                 r = check_rest(o, d);
         if (r == 0)

@@ -116,14 +116,15 @@ static char *put_clock(struct event_clock *c, char *p)
 static char *put_values(char *p, const struct event *e)
 {
         static const char *const names[EVENT_KINDS] = {
-                [EVENT_SIGNAL] = "signal",      [EVENT_RUN_START] = "ranks",
-                [EVENT_RUN_SHRUNK] = "ranks",   [EVENT_PUSH_START] = "bytes",
-                [EVENT_NODE_PUSHED] = "bytes",  [EVENT_RANK_STARTED] = "pid",
-                [EVENT_RANK_PROGRESS] = "step", [EVENT_RESTART] = "attempt",
-                [EVENT_STALLED] = "ms",         [EVENT_HANG] = "ms",
-                [EVENT_NODE_SILENT] = "ms",     [EVENT_NODE_HEARD] = "ms",
-                [EVENT_RUN_END] = "code",       [EVENT_DECISION] = "attempt",
-                [EVENT_RANK_SLOW] = "percent",  [EVENT_ROLE_READY] = "ms",
+                [EVENT_SIGNAL] = "signal",        [EVENT_RUN_START] = "ranks",
+                [EVENT_RUN_SHRUNK] = "ranks",     [EVENT_PUSH_START] = "bytes",
+                [EVENT_NODE_PUSHED] = "bytes",    [EVENT_RANK_STARTED] = "pid",
+                [EVENT_RANK_PROGRESS] = "step",   [EVENT_RESTART] = "attempt",
+                [EVENT_STALLED] = "ms",           [EVENT_HANG] = "ms",
+                [EVENT_NODE_SILENT] = "ms",       [EVENT_NODE_HEARD] = "ms",
+                [EVENT_RUN_END] = "code",         [EVENT_DECISION] = "attempt",
+                [EVENT_RANK_SLOW] = "percent",    [EVENT_ROLE_READY] = "ms",
+                [EVENT_ROLE_RESTART] = "restart",
         };
 
         if (names[e->kind])

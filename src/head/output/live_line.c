@@ -359,6 +359,11 @@ static void on_live_event(void *ctx, const struct event *e)
         }
         if (e->kind == EVENT_ROLE_WAITS)
                 strv_env_set(&l->waits, e->brief, e->text);
+        if (e->kind == EVENT_ROLE_RESTART) {
+                CLEANUP(free_textp) char *text = xasprintf("role %s starts again", e->brief);
+
+                strv_env_set(&l->waits, e->brief, text);
+        }
         if (e->kind == EVENT_ROLE_STARTS)
                 strv_env_unset(&l->waits, e->brief);
         if (e->kind == EVENT_STOP)

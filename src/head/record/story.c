@@ -303,7 +303,7 @@ static bool is_worth_a_note(const char *ev)
                                            "rank.missing", "rank.report", "run.stalled",
                                            "run.hang",     "run.restart", "run.library",
                                            "run.shrunk",   "node.silent", "node.heard",
-                                           "run.signal",   "role.starts" };
+                                           "run.signal",   "role.starts", "role.restart" };
 
         for (size_t i = 0; i < ARRAY_SIZE(evs); i++)
                 if (!strcmp(ev, evs[i]))
@@ -322,7 +322,7 @@ static void take_event_of_run(struct story *s, const struct told_event *e)
                 s->times.stop_us = e->us;
         else if (!strcmp(e->ev, "run.end"))
                 s->times.end_us = e->us;
-        else if (!strcmp(e->ev, "role.waits"))
+        else if (!strcmp(e->ev, "role.waits") || !strcmp(e->ev, "role.restart"))
                 mark_waiting_role(s, json_member(e->j, "role"));
         if (!strcmp(e->ev, "run.restart")) {
                 s->restarts++;

@@ -272,7 +272,7 @@ const char *story_note_what(const struct story_note *n)
                 { "run.hang", "hang" },           { "run.restart", "restart" },
                 { "run.decision", "decision" },   { "run.library", "library" },
                 { "run.shrunk", "fewer nodes" },  { "run.signal", "signal" },
-                { "role.starts", "start" },
+                { "role.starts", "start" },       { "role.restart", "restart" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)

@@ -13,6 +13,7 @@
 #include "head/core/json_text.h"
 #include "head/hosts/hosts.h"
 #include "head/model/role_book.h"
+#include "head/model/role_order.h"
 #include "head/options/program_options.h"
 #include "head/output/text_table.h"
 #include "head/term/columns.h"
@@ -214,11 +215,15 @@ static json_t *json_role_place(const struct role_place *on)
 
 json_t *plan_view_roles_json(const struct plan_view *v)
 {
+        static const char *const scopes[] = {
+                [ROLE_SCOPE_JOB] = "job", [ROLE_SCOPE_ROLE] = "role", [ROLE_SCOPE_ALONE] = "alone"
+        };
         json_t *roles = json_array();
 
         for (size_t i = 0; i < options_count_roles(v->o); i++) {
                 CLEANUP(role_ranks_finish) struct role_ranks of = collect_ranks(v, i, -1);
                 const struct plan_role *role = options_role(v->o, i);
+                unsigned scope = options_program(v->o, i)->conduct.restart_scope;
                 json_t *nodes = json_array(), *j = json_object();
 
                 for (size_t k = 0; k < of.hosts.n; k++)
@@ -229,6 +234,7 @@ json_t *plan_view_roles_json(const struct plan_view *v)
                 json_object_set_new(j, "on", json_role_place(&role->on));
                 json_object_set_new(j, "after",
                                     json_texts(&options_program(v->o, i)->conduct.after));
+                json_object_set_new(j, "restart_scope", json_text(scopes[scope]));
                 json_object_set_new(j, "main",
                                     json_boolean(strv_has(&v->o->main_roles, role->name)));
                 json_object_set_new(j, "per_node", json_boolean(role->plan.per_node));
