@@ -185,6 +185,12 @@ lacks 'and no word' "$ERR" '[HN'
 hn --local 1 ./world open_mpi.
 exits 'one rank is a world' 0
 lacks 'of which nothing is said' "$ERR" '[HN'
+hn -w localhost:2 --gpus-per-rank 0 --role a --nodes 1 -n 1 ./world open_mpi. : --role b --on a ./world open_mpi.
+exits 'a rank in each of two roles: no failure' 0
+lacks 'as a world of one is right there' "$ERR" '[HN'
+hn -w localhost:4 --gpus-per-rank 0 --role a --nodes 1 -n 1 ./world open_mpi. : --role b --on a --ppn 2 ./world open_mpi.
+exits 'two ranks of a role' 78
+verdict_has 'are named by their role' 'role b, rank 0 and role b, rank 1 were each a world of one: their MPI (Open MPI) needs --mpi pmix  (exit 78)'
 cp world mpirun
 ok 'a rank that is alone for long is told' wait_for grep -q 'HN511.: .*rank [01] has called MPI_Init() of Open MPI, and is a world of one:' long.err
 kill -TERM "$long"

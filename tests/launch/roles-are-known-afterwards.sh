@@ -77,10 +77,20 @@ is 'the rank that left the others is one of its role' "$(python3 -c "$read_json"
 
 hn "${job[@]}" --role a --nodes 1 --replicas 2 -n 2 sh -c 'echo "$HN_ROLE_INDEX"' : --role b --nodes 1 -n 1 true
 exits 'a job with replicas' 0
+is 'labels tell replicas apart' "$(sort "$OUT")" $'a:0:0 | 0\na:0:1 | 0\na:1:0 | 1\na:1:1 | 1'
 hn logs -q --role a:1
-is 'logs --role NAME:N shows a replica' "$(sort "$OUT")" $'a:0 | 1\na:1 | 1'
+is 'logs --role NAME:N shows a replica' "$(sort "$OUT")" $'a:1:0 | 1\na:1:1 | 1'
+hn logs -q --role a:1:0
+is 'logs --role NAME:REPLICA:N shows a rank of it' "$(cat "$OUT")" 'a:1:0 | 1'
+hn logs -q --role a:1:0 --json
+is 'in JSON, too' "$(python3 -c 'import json, sys; e = json.loads(sys.stdin.read()); print(e["role"], e["replica"], e["role_rank"])' <"$OUT")" 'a 1 0'
+hn logs -q --role a:1:2
+has 'but none that is not there' "$ERR" 'its role a has ranks 0 to 1 in a replica, and no 2'
 hn logs -q --role a:2
 has 'but none that is not there' "$ERR" 'its role a has replicas 0 to 1, and no 2'
+
+hn "${job[@]}" --role a --nodes 1 --replicas 2 -n 2 sh -c '[ "$HN_ROLE_INDEX$RANK" != 11 ] || exit 3; exec sleep 60'
+verdict_has 'the last line names the replica' 'failed after' 'role a:1, rank 1 on 127.0.0.1 exited with code 3'
 
 hn --log-dir "$TMP/plain" --local 2 sh -c '[ $RANK = 0 ] || exit 3; exec sleep 60'
 exits 'a job without roles' 3

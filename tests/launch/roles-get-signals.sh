@@ -30,10 +30,11 @@ sends() { # NAME WANT SIGNAL OPTION...
 }
 
 begin --role a --nodes 1 --replicas 2 -n 1 bash -c "$rank" : --role b --on a:0 bash -c "$rank" : --role c --on a:1 -n 3 bash -c "$rank"
-sends 'signal without --role' 'a:0 b:0 c:0 c:1 c:2 ' USR1
+sends 'signal without --role' 'a:0:0 a:1:0 b:0 c:0 c:1 c:2 ' USR1
 sends 'signal --role' 'c:0 c:1 c:2 ' USR1 --role c
 sends 'signal --role NAME:RANK' 'c:2 ' USR1 --role c:2
-sends 'signal --role NAME:REPLICA' 'a:0 ' USR1 --role a:1
+sends 'signal --role NAME:REPLICA' 'a:1:0 ' USR1 --role a:1
+sends 'signal --role NAME:REPLICA:RANK' 'a:0:0 ' USR1 --role a:0:0
 hn signal "$id" USR1 --role e
 exits 'a role that is not there' 69
 has 'is told' "$ERR" "run $id: it has no role e, but a, b, c"
@@ -49,7 +50,7 @@ ok 'and the others go on' kill -0 "$pid"
 is 'without a signal' "$(got TERM)" 'b:0 '
 hn stop "$id"
 wait "$pid"
-is 'stop without --role ends them all' "$(got TERM)" 'a:0 b:0 c:0 c:1 c:2 '
+is 'stop without --role ends them all' "$(got TERM)" 'a:0:0 a:1:0 b:0 c:0 c:1 c:2 '
 
 "$HNLAUNCH" --log-dir rec "${job[@]}" --role a --nodes 1 -n 1 bash -c "$rank" : --role b --nodes 1 -n 1 sleep 60 >run.out 2>run.err &
 pid=$!

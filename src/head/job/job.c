@@ -241,7 +241,7 @@ void job_wait(struct job *j)
         j->stdin_pump = NULL;
         outcome_merge_refusals(&j->attempt.outcome, (size_t)j->attempt.plan->num_nodes);
         /* All output has come, so the last lines of each rank are final. */
-        outcome_finalize(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
+        outcome_finalize(&j->attempt.outcome, j->attempt.plan, attempt_newest_stderr, &j->attempt);
         printer_flush(j->attempt.printer);
         while (printer_pending(j->attempt.printer) && !j->orders.hurried)
                 uv_run(&j->loop, UV_RUN_ONCE);

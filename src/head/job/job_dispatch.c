@@ -40,7 +40,7 @@
 static void tell_peers(struct job *j, const struct cause *rank, const char *host, int status)
 {
         struct cause c = *rank;
-        char end[80], text[512];
+        char end[80], text[640], who[PLAN_RANK_NAME_MAX];
 
         if ((!status && c.kind != CAUSE_UNFINALIZED) ||
             j->config.options->on_failure == FAILURE_CONTINUE) {
@@ -49,28 +49,43 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
         }
         outcome_read_status(&c, status);
         outcome_describe(&c, end, sizeof(end));
-        snprintf(text, sizeof(text), "rank %d (%.400s) %s", c.rank, host, end);
+        snprintf(text, sizeof(text), "%s (%.400s) %s", plan_rank_name(j->attempt.plan, c.rank, who),
+                 host, end);
         world_servers_rank_failed(j->attempt.stores, c.rank, text);
 }
 
 /* Fails the job when a second rank was a world of one: one may have run a program of its own. */
 static void count_lone_world(struct job *j, const struct lone_rank *r)
 {
+        const struct plan *plan = j->attempt.plan;
         struct cause c = attempt_cause(&j->attempt, CAUSE_WORLDS);
+        int rank = (int)r->end->rank, other;
+        char both[2 * PLAN_RANK_NAME_MAX], names[2][PLAN_RANK_NAME_MAX];
 
-        if (!j->told.alone)
-                j->told.alone = (int)r->end->rank + 1;
-        if (j->told.alone == (int)r->end->rank + 1)
+        /* Ranks of different worlds do not look for each other. */
+        if (!j->told.alone || plan->ranks[j->told.alone - 1].world != plan->ranks[rank].world)
+                j->told.alone = rank + 1;
+        other = j->told.alone - 1;
+        if (other == rank)
                 return;
-        lone_rank_sentence(r, j->told.alone - 1, c.text, sizeof(c.text));
+        if (plan->ranks[rank].role)
+                snprintf(both, sizeof(both), "%s and %s",
+                         plan_rank_name(plan, MIN(rank, other), names[0]),
+                         plan_rank_name(plan, MAX(rank, other), names[1]));
+        else
+                snprintf(both, sizeof(both), "ranks %d and %d", MIN(rank, other), MAX(rank, other));
+        lone_rank_sentence(r, both, c.text, sizeof(c.text));
         attempt_fail(&j->attempt, &c);
 }
 
 /* Warns of the first rank that used MPI alone. */
 static void tell_lone_rank(struct job *j, const struct exited *e, const char *host)
 {
-        size_t program = (size_t)j->attempt.plan->ranks[e->rank].program;
+        const struct plan_rank *rank = &j->attempt.plan->ranks[e->rank];
+        size_t program = (size_t)rank->program;
+        char name[PLAN_RANK_NAME_MAX];
         const struct lone_rank r = { .end = e,
+                                     .name = plan_rank_name(j->attempt.plan, (int)e->rank, name),
                                      .host = host,
                                      .mpi = j->config.mpi,
                                      .kind = options_mpi(j->config.options, program),
@@ -78,6 +93,8 @@ static void tell_lone_rank(struct job *j, const struct exited *e, const char *ho
                                                                         (int)e->rank) };
         struct diags d = DIAGS_INIT;
 
+        if (rank->role && j->attempt.plan->worlds[rank->world].size == 1)
+                return; /* it has no others */
         if (!j->told.lone_rank && lone_rank_warn(&r, &d)) {
                 j->told.lone_rank = true;
                 if (j->config.say)

@@ -221,11 +221,13 @@ static void on_store_full(void *ctx, int node, int rank, const char *text)
 {
         struct job *j = ctx;
         const char *host = j->config.hosts->v[node].name;
+        char who[PLAN_RANK_NAME_MAX];
         struct diags d = DIAGS_INIT;
         struct diag *di = diag_warn(&d, HN_STORE_FULL, "%s", text);
 
         if (rank >= 0)
-                diag_place(di, "a request of rank %d (%s) was refused", rank, host);
+                diag_place(di, "a request of %s (%s) was refused",
+                           plan_rank_name(j->attempt.plan, rank, who), host);
         else
                 diag_place(di, "a request of %s was refused", host);
         diag_note(di,

@@ -198,7 +198,7 @@ static void on_stop_lasts(uv_timer_t *t)
         uint64_t late_ms = grace_of_stop(j) + LATE_LOOK_MS;
         char why[640], brief[320];
 
-        outcome_review(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
+        outcome_review(&j->attempt.outcome, j->attempt.plan, attempt_newest_stderr, &j->attempt);
         job_sentence(j, c, why, sizeof(why));
         describe_stop(j, c, why, 0, brief, sizeof(brief));
         if (!j->config.options->quiet)
@@ -250,7 +250,7 @@ static void on_hold_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        outcome_review(&j->attempt.outcome, attempt_newest_stderr, &j->attempt);
+        outcome_review(&j->attempt.outcome, j->attempt.plan, attempt_newest_stderr, &j->attempt);
         job_end_look(j);
 }
 

@@ -205,12 +205,12 @@ static void collect_retired(struct launch *l, const struct evidence *e,
 {
         const struct outcome *o = job_outcome(l->run.job);
 
-        char reason[sizeof(d->reason) + 40];
+        char reason[sizeof(d->reason) + PLAN_RANK_NAME_MAX + 40], who[PLAN_RANK_NAME_MAX];
 
         collect_drained(l, retired);
         if (e->kind == EVIDENCE_FAULT)
-                snprintf(reason, sizeof(reason), "%s of rank %d, %s",
-                         outcome_signal_name(e->signal), e->rank, d->reason);
+                snprintf(reason, sizeof(reason), "%s of %s, %s", outcome_signal_name(e->signal),
+                         plan_rank_name(&l->plan, e->rank, who), d->reason);
         else
                 snprintf(reason, sizeof(reason), "%s", d->reason);
         if (d->verb == RESTART_HOST_OUT)

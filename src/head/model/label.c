@@ -21,6 +21,8 @@ struct label {
         const struct hosts *hosts;
         struct label_network net;
         size_t width;
+        char **roles; /* by world: "infer:1" of a role with several replicas; NULL = no roles */
+        size_t n_roles;
 };
 
 static struct subst_piece read_label_field(const char *at)
@@ -84,6 +86,8 @@ static const char *label_text(const struct label *p, const struct plan_rank *k, 
         case SUBST_MASTER_ADDR:
                 return p->net.master_addr;
         case LABEL_ROLE:
+                if (p->roles && p->roles[k->world])
+                        return p->roles[k->world];
                 return k->role ? k->role : "";
         case LABEL_STREAM:
                 return stream == MSG_STDOUT ? "out" : "err";
@@ -196,6 +200,23 @@ static size_t count_digits(uint32_t n)
         return d;
 }
 
+static void name_label_roles(struct label *p)
+{
+        const struct plan *plan = p->plan;
+
+        if (!plan->world_size || !plan->ranks[0].role)
+                return;
+        p->n_roles = plan->n_worlds;
+        p->roles = xcalloc(p->n_roles, sizeof(*p->roles));
+        for (size_t i = 0; i < p->n_roles; i++) {
+                int replica = plan_find_replica(plan, i);
+
+                if (replica >= 0)
+                        p->roles[i] = xasprintf("%s:%d", plan->ranks[plan->worlds[i].first].role,
+                                                replica);
+        }
+}
+
 struct label *label_create(const char *label, const struct plan *plan, const struct hosts *hosts,
                            struct label_network net)
 {
@@ -203,7 +224,8 @@ struct label *label_create(const char *label, const struct plan *plan, const str
         size_t times[LABEL_KINDS] = { 0 }, fixed = 0;
         struct subst_piece f;
 
-        *p = (struct label){ label, plan, hosts, net, 0 };
+        *p = (struct label){ label, plan, hosts, net, 0, NULL, 0 };
+        name_label_roles(p);
         for (const char *at = label; at && *at; at += f.len) {
                 f = read_label_field(at);
                 if (f.kind == SUBST_PORT)
@@ -231,6 +253,9 @@ struct label *label_create(const char *label, const struct plan *plan, const str
 
 void label_destroy(struct label *p)
 {
+        for (size_t i = 0; i < p->n_roles; i++)
+                free(p->roles[i]);
+        free(p->roles);
         free(p->net.master_ports);
         free(p->net.first.ports);
         free(p);

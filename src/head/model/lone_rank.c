@@ -52,21 +52,19 @@ bool lone_rank_is_alone(const struct lone_rank *r)
                (e->mpi == RANK_MPI_ALONE_OPEN_MPI || e->mpi == RANK_MPI_ALONE_MPICH);
 }
 
-void lone_rank_sentence(const struct lone_rank *r, int other, char *to, size_t size)
+void lone_rank_sentence(const struct lone_rank *r, const char *both, char *to, size_t size)
 {
         enum mpi_family family = misfit_of(r);
         const char *variables = find_variables(family, r->kind), *name = mpi_family_name(family);
-        int rank = (int)r->end->rank, first = MIN(other, rank), second = MAX(other, rank);
 
         if (variables)
                 snprintf(to, size,
-                         "ranks %d and %d were each a world of one: the variables %s of hnlaunch "
-                         "did not reach their MPI (%s)",
-                         first, second, variables, name);
+                         "%s were each a world of one: the variables %s of hnlaunch did not reach "
+                         "their MPI (%s)",
+                         both, variables, name);
         else
-                snprintf(to, size,
-                         "ranks %d and %d were each a world of one: their MPI (%s) needs --mpi %s",
-                         first, second, name, find_way(family));
+                snprintf(to, size, "%s were each a world of one: their MPI (%s) needs --mpi %s",
+                         both, name, find_way(family));
 }
 
 bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
@@ -79,9 +77,8 @@ bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
             e->stopped || has_used_pmi(e))
                 return false;
         di = diag_warn(d, HN_LONE_RANK,
-                       "rank %u on %s uses MPI (%s), and has ended without asking for the other "
-                       "ranks",
-                       e->rank, r->host, misfit ? mpi_family_name(misfit) : r->mpi);
+                       "%s on %s uses MPI (%s), and has ended without asking for the other ranks",
+                       r->name, r->host, misfit ? mpi_family_name(misfit) : r->mpi);
         diag_note(di, "it was a world of one, unless it did not call MPI_Init()");
         if (misfit && find_variables(misfit, r->kind))
                 diag_help(di, "let the variables %s of hnlaunch reach its MPI",

@@ -11,6 +11,7 @@
 
 struct lone_rank {
         const struct exited *end;
+        const char *name; /* of plan_rank_name() */
         const char *host;
         const char *mpi; /* of the program, as its file shows; "" = none known */
         unsigned kind;   /* enum mpi_kind of the launch */
@@ -25,5 +26,6 @@ bool lone_rank_warn(const struct lone_rank *r, struct diags *d);
 /* Whether the MPI of the rank was seen to begin a world of one, and nothing but MPI could have
  * brought the ranks together. */
 bool lone_rank_is_alone(const struct lone_rank *r);
-/* Writes why a job ends in which this rank and @other were alone, with the way that fits. */
-void lone_rank_sentence(const struct lone_rank *r, int other, char *to, size_t size);
+/* Writes why a job ends in which this rank and another were alone, @both as "ranks 0 and 3",
+ * with the way that fits. */
+void lone_rank_sentence(const struct lone_rank *r, const char *both, char *to, size_t size);

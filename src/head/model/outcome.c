@@ -391,7 +391,8 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 
 /* --- the final choice ------------------------------------------------------------------------- */
 
-void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx)
+void outcome_review(struct outcome *o, const struct plan *plan, outcome_words_fn *last_words,
+                    void *ctx)
 {
         for (size_t i = 0; i < o->n_seen; i++) {
                 struct cause *c = &o->seen[i];
@@ -407,7 +408,7 @@ void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx)
                 if (is_stronger(o, &o->seen[i], &o->cause))
                         o->cause = o->seen[i];
         if (cause_is_end_of_rank(&o->cause))
-                outcome_find_untold(o, last_words, ctx);
+                outcome_find_untold(o, plan, last_words, ctx);
 }
 
 /* A rank with a told reason before the stop counts as failed. */
@@ -478,9 +479,10 @@ static void add_cause(struct outcome *o)
         o->seen[o->n_seen++] = *cause;
 }
 
-void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx)
+void outcome_finalize(struct outcome *o, const struct plan *plan, outcome_words_fn *last_words,
+                      void *ctx)
 {
-        outcome_review(o, last_words, ctx);
+        outcome_review(o, plan, last_words, ctx);
         if (cause_is_end_of_rank(&o->cause))
                 add_cause(o);
         find_same_reason(o, last_words, ctx);

@@ -97,6 +97,8 @@ struct cause_list {
         size_t n;
 };
 
+struct plan;
+
 struct outcome {
         struct cause cause;
         struct cause *seen;    /* every failure before or without an order, as they arrived */
@@ -184,12 +186,14 @@ bool outcome_find_told(const struct outcome *o, int n_ranks, outcome_words_fn *l
                        void *ctx, struct cause *ret);
 
 /* Repeats the choice with the words of now: finds failures that only echo another, and ranks that
- * have told the reason, but were stopped or exited with 0. */
-void outcome_review(struct outcome *o, outcome_words_fn *last_words, void *ctx);
+ * have told the reason, but were stopped or exited with 0. @plan names ranks; NULL = numbers. */
+void outcome_review(struct outcome *o, const struct plan *plan, outcome_words_fn *last_words,
+                    void *ctx);
 
 /* Repeats the choice at the end, when all output is there: adds the cause to the failures unless
  * already there, and finds the ranks with the same reason. */
-void outcome_finalize(struct outcome *o, outcome_words_fn *last_words, void *ctx);
+void outcome_finalize(struct outcome *o, const struct plan *plan, outcome_words_fn *last_words,
+                      void *ctx);
 
 /* Makes the refusals of all @n_nodes nodes, if there are several with equal reasons, a single
  * failure without a node: "no node has 'train' in PATH". */

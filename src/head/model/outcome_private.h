@@ -23,4 +23,5 @@ enum echo outcome_judge_words(const struct outcome *o, struct cause *c, const ch
 
 /* The cause is the end of a rank: replaces the cause by a rank that was stopped, or ended with 0,
  * and has told the reason. */
-void outcome_find_untold(struct outcome *o, outcome_words_fn *last_words, void *ctx);
+void outcome_find_untold(struct outcome *o, const struct plan *plan, outcome_words_fn *last_words,
+                         void *ctx);

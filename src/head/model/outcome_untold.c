@@ -15,6 +15,7 @@
 #include "base/exit_code.h"
 #include "base/memory.h"
 #include "head/model/outcome_private.h"
+#include "head/model/plan.h"
 
 enum {
         FRESH_MS = 10000,     /* older words do not explain a failure that is no echo */
@@ -216,10 +217,12 @@ static const struct cause *find_missed_rank(const struct outcome *o, const struc
 }
 
 /* All failures are echoes, and the only hint is a rank that had left, or was elsewhere. */
-static void blame_missed_rank(struct outcome *o, outcome_words_fn *last_words, void *ctx)
+static void blame_missed_rank(struct outcome *o, const struct plan *plan,
+                              outcome_words_fn *last_words, void *ctx)
 {
         const struct cause *failed = outcome_first_failed(o), *left;
         struct cause c = { .kind = CAUSE_STUCK, .rank = o->stuck.rank, .node = o->stuck.node };
+        char who[PLAN_RANK_NAME_MAX];
 
         if (!o->cause.echo)
                 return;
@@ -233,15 +236,17 @@ static void blame_missed_rank(struct outcome *o, outcome_words_fn *last_words, v
         } else {
                 c.at_ns = failed->at_ns;
                 c.after_ms = failed->after_ms;
-                snprintf(c.text, sizeof(c.text), "%s; rank %d failed%s%.180s", o->stuck.text,
-                         failed->rank, *failed->text ? ": " : "", failed->text);
+                snprintf(c.text, sizeof(c.text), "%s; %s failed%s%.180s", o->stuck.text,
+                         plan_rank_name(plan, failed->rank, who), *failed->text ? ": " : "",
+                         failed->text);
         }
         c.quote = failed->quote;
         c.code = code_of_end(failed);
         o->cause = c;
 }
 
-void outcome_find_untold(struct outcome *o, outcome_words_fn *last_words, void *ctx)
+void outcome_find_untold(struct outcome *o, const struct plan *plan, outcome_words_fn *last_words,
+                         void *ctx)
 {
         enum evidence best = EVIDENCE_NONE;
         struct cause untold = { .rank = -1 };
@@ -251,7 +256,7 @@ void outcome_find_untold(struct outcome *o, outcome_words_fn *last_words, void *
         if (best)
                 o->cause = untold;
         else
-                blame_missed_rank(o, last_words, ctx);
+                blame_missed_rank(o, plan, last_words, ctx);
 }
 
 bool outcome_has_told(const struct outcome *o, int rank, outcome_words_fn *last_words, void *ctx,

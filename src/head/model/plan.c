@@ -536,8 +536,9 @@ const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAM
 {
         const struct plan_rank *r = p && rank >= 0 && rank < p->world_size ? &p->ranks[rank] : NULL;
 
-        return r && r->role ? role_rank_name(r->role, rank - p->worlds[r->world].first, to)
-                            : role_rank_name(NULL, rank, to);
+        return r && r->role ? role_rank_name(r->role, plan_find_replica(p, (size_t)r->world),
+                                             rank - p->worlds[r->world].first, to)
+                            : role_rank_name(NULL, -1, rank, to);
 }
 
 uint32_t plan_count_replicas(const struct plan *p, size_t world)
@@ -548,6 +549,16 @@ uint32_t plan_count_replicas(const struct plan *p, size_t world)
         for (size_t i = 0; i < world; i++)
                 n += p->ranks[p->worlds[i].first].program == program;
         return n;
+}
+
+int plan_find_replica(const struct plan *p, size_t world)
+{
+        int program = p->ranks[p->worlds[world].first].program;
+
+        for (size_t i = 0; i < p->n_worlds; i++)
+                if (i != world && p->ranks[p->worlds[i].first].program == program)
+                        return (int)plan_count_replicas(p, world);
+        return -1;
 }
 
 char *plan_list_world_roles(const struct plan *p, size_t world)

@@ -123,12 +123,14 @@ bool plan_move(struct plan *p, size_t from, size_t to);
 /* Takes a node out, with its ranks. The others keep their order, and have no gaps: ranks and node
  * ranks are numbered again. */
 void plan_leave_out(struct plan *p, size_t node);
-/* Writes how people call a rank: "rank 3", or in a job of roles "role infer, rank 3", with its
- * number in its world. Returns @to. */
+/* Writes how people call a rank: "rank 3", or in a job of roles as role_rank_name(). Returns @to.
+ */
 enum { PLAN_RANK_NAME_MAX = 128 };
 const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAME_MAX]);
 /* Counts the worlds of the same role before this one. */
 uint32_t plan_count_replicas(const struct plan *p, size_t world);
+/* Returns the same number, or -1: the role has no other world. */
+int plan_find_replica(const struct plan *p, size_t world);
 /* Returns the roles of the world with their ranks, malloc'ed: "trainer:0-7,router:8"; NULL in a job
  * without roles. */
 char *plan_list_world_roles(const struct plan *p, size_t world);

@@ -31,6 +31,23 @@ static int count_earlier(const struct role_list *p, const struct plan *plan, int
         return n;
 }
 
+/* Counts the replicas of each role, which have the entries of a name. */
+static void count_entry_replicas(struct role_list *p)
+{
+        for (size_t i = 0; i < p->n; i++) {
+                if (p->v[i].replicas)
+                        continue; /* with the first */
+                for (int counts = 1; counts >= 0; counts--)
+                        for (size_t k = i; k < p->n; k++)
+                                if (strcmp(p->v[k].name, p->v[i].name) != 0)
+                                        continue;
+                                else if (counts)
+                                        p->v[i].replicas++;
+                                else
+                                        p->v[k].replicas = p->v[i].replicas;
+        }
+}
+
 /* Counts the nodes with ranks of each entry. */
 static void count_entry_nodes(struct role_list *p, const struct plan *plan)
 {
@@ -69,6 +86,7 @@ void role_list_from_plan(struct role_list *p, const struct plan *plan)
         }
         if (p->n)
                 count_entry_nodes(p, plan);
+        count_entry_replicas(p);
 }
 
 static int read_entry_number(const json_t *j, const char *name)
@@ -102,6 +120,7 @@ void role_list_load(struct role_list *p, const json_t *roles, int n_ranks)
                         .nodes = read_entry_number(j, "nodes"),
                 };
         }
+        count_entry_replicas(p);
 }
 
 void role_list_fill_plan(const struct role_list *p, struct plan *plan)
@@ -113,11 +132,17 @@ void role_list_fill_plan(const struct role_list *p, struct plan *plan)
                 rank += p->v[i].size;
         plan->n_worlds = rank == plan->world_size ? (size_t)p->v[p->n - 1].world + 1 : 1;
         plan->worlds = xcalloc(plan->n_worlds, sizeof(*plan->worlds));
-        for (size_t i = 0; rank == plan->world_size && i < p->n; i++)
+        for (size_t i = 0; rank == plan->world_size && i < p->n; i++) {
+                size_t program = 0; /* the first entry of the role stands for its program */
+
+                while (strcmp(p->v[program].name, p->v[i].name) != 0)
+                        program++;
                 for (int r = p->v[i].first; r < p->v[i].first + p->v[i].size; r++) {
                         plan->ranks[r].role = p->v[i].name;
                         plan->ranks[r].world = p->v[i].world;
+                        plan->ranks[r].program = (int)program;
                 }
+        }
         plan_count_worlds(plan);
 }
 
@@ -152,9 +177,17 @@ int role_list_number(const struct listed_role *entry, int rank)
         return rank - entry->first + entry->role_rank;
 }
 
-const char *role_rank_name(const char *role, int number, char to[PLAN_RANK_NAME_MAX])
+/* Returns the number of the replica for a name; -1 = the role has no other. */
+static int name_replica(const struct listed_role *entry)
 {
-        if (role)
+        return entry && entry->replicas > 1 ? entry->replica : -1;
+}
+
+const char *role_rank_name(const char *role, int replica, int number, char to[PLAN_RANK_NAME_MAX])
+{
+        if (role && replica >= 0)
+                snprintf(to, PLAN_RANK_NAME_MAX, "role %.80s:%d, rank %d", role, replica, number);
+        else if (role)
                 snprintf(to, PLAN_RANK_NAME_MAX, "role %.80s, rank %d", role, number);
         else
                 snprintf(to, PLAN_RANK_NAME_MAX, "rank %d", number);
@@ -165,13 +198,16 @@ const char *role_list_name(const struct role_list *p, int rank, char to[PLAN_RAN
 {
         const struct listed_role *entry = role_list_find(p, rank);
 
-        return role_rank_name(entry ? entry->name : NULL,
+        return role_rank_name(entry ? entry->name : NULL, name_replica(entry),
                               entry ? role_list_number(entry, rank) : rank, to);
 }
 
-static const char *label_rank(const char *role, int number, char to[PLAN_RANK_NAME_MAX])
+static const char *label_rank(const char *role, int replica, int number,
+                              char to[PLAN_RANK_NAME_MAX])
 {
-        if (role)
+        if (role && replica >= 0)
+                snprintf(to, PLAN_RANK_NAME_MAX, "%.80s:%d:%d", role, replica, number);
+        else if (role)
                 snprintf(to, PLAN_RANK_NAME_MAX, "%.80s:%d", role, number);
         else
                 snprintf(to, PLAN_RANK_NAME_MAX, "%d", number);
@@ -182,15 +218,74 @@ const char *plan_rank_label(const struct plan *plan, int rank, char to[PLAN_RANK
 {
         const struct plan_rank *r = &plan->ranks[rank];
 
-        return label_rank(r->role, r->role ? rank - plan->worlds[r->world].first : rank, to);
+        return label_rank(r->role, r->role ? plan_find_replica(plan, (size_t)r->world) : -1,
+                          r->role ? rank - plan->worlds[r->world].first : rank, to);
 }
 
 const char *role_list_label(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX])
 {
         const struct listed_role *entry = role_list_find(p, rank);
 
-        return label_rank(entry ? entry->name : NULL, entry ? role_list_number(entry, rank) : rank,
-                          to);
+        return label_rank(entry ? entry->name : NULL, name_replica(entry),
+                          entry ? role_list_number(entry, rank) : rank, to);
+}
+
+/* Returns the numbers in their world of the ranks of @entry from @i on, folded, and the end of
+ * them. malloc'ed. */
+static char *fold_entry_ranks(const struct listed_role *entry, const struct intlist *ranks,
+                              size_t i, size_t *ret_end)
+{
+        CLEANUP(intlist_finish) struct intlist own = { 0 };
+
+        for (; i < ranks->n && ranks->v[i] >= entry->first &&
+               ranks->v[i] - entry->first < entry->size;
+             i++)
+                intlist_add(&own, role_list_number(entry, ranks->v[i]));
+        *ret_end = i;
+        return intlist_fold(&own);
+}
+
+char *role_list_ranks_name(const struct role_list *p, const struct intlist *ranks)
+{
+        const struct listed_role *entry = ranks->n ? role_list_find(p, ranks->v[0]) : NULL;
+        CLEANUP(free_textp) char *list = intlist_fold(ranks), *own = NULL;
+        char replica[16] = "";
+        struct buf b = BUF_INIT;
+        size_t end;
+
+        if (!entry)
+                return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
+        own = fold_entry_ranks(entry, ranks, 0, &end);
+        if (name_replica(entry) >= 0)
+                snprintf(replica, sizeof(replica), ":%d", entry->replica);
+        if (end == ranks->n)
+                return xasprintf("role %s%s, rank%s %s", entry->name, replica,
+                                 ranks->n == 1 ? "" : "s", own);
+        buf_appends(&b, "ranks ");
+        for (size_t i = 0; i < ranks->n; i = MAX(end, i + 1)) {
+                CLEANUP(free_textp) char *some = NULL;
+
+                entry = role_list_find(p, ranks->v[i]);
+                if (!entry)
+                        continue; /* there is none without */
+                some = fold_entry_ranks(entry, ranks, i, &end);
+                buf_printf(&b, "%s%s", i ? "," : "", entry->name);
+                if (name_replica(entry) >= 0)
+                        buf_printf(&b, ":%d", entry->replica);
+                buf_printf(&b, ":%s", some);
+        }
+        return buf_steal(&b);
+}
+
+char *plan_ranks_name(const struct plan *plan, const struct intlist *ranks)
+{
+        struct role_list roles;
+        char *name;
+
+        role_list_from_plan(&roles, plan);
+        name = role_list_ranks_name(&roles, ranks);
+        role_list_finish(&roles);
+        return name;
 }
 
 /* Appends the count of the role that begins with entry @i. */
@@ -248,6 +343,8 @@ void role_list_put(const struct role_list *p, json_t *j, int rank)
                 return;
         json_object_set_new(j, "role", json_text(entry->name));
         json_object_set_new(j, "role_rank", json_integer(role_list_number(entry, rank)));
+        if (entry->replicas > 1)
+                json_object_set_new(j, "replica", json_integer(entry->replica));
 }
 
 /* --- choice ----------------------------------------------------------------------------------- */
@@ -273,48 +370,87 @@ static void refuse_role(const struct role_list *p, const char *text, size_t len,
                 err_set(err, ENOENT, "it has no roles");
 }
 
-/* Reads a number behind the colon; -1 = it is none. */
-static int read_choice(const char *text)
+/* What stands behind the name of a role. */
+struct role_choice {
+        int replica, rank; /* -1 = all */
+        bool good;
+};
+
+/* Reads a number of @len bytes; -1 = it is none. */
+static int read_choice(const char *text, size_t len)
 {
         char *end;
-        long n = *text && strspn(text, "0123456789") == strlen(text) ? strtol(text, &end, 10) : -1;
+        long n = len && strspn(text, "0123456789") >= len ? strtol(text, &end, 10) : -1;
 
         return n > PLAN_MAX_RANKS ? -1 : (int)n;
+}
+
+/* Reads "", ":N" or ":REPLICA:N". */
+static struct role_choice read_choices(const char *text, bool has_replicas)
+{
+        struct role_choice c = { -1, -1, true };
+        size_t first = *text ? strcspn(text + 1, ":") : 0;
+        const char *second = *text && text[1 + first] ? text + 2 + first : NULL;
+        int n = *text ? read_choice(text + 1, first) : -1;
+
+        if (!*text)
+                return c;
+        c.replica = has_replicas ? n : -1;
+        c.rank = has_replicas ? -1 : n;
+        c.good = n >= 0 && (!second || has_replicas);
+        if (second) {
+                c.rank = read_choice(second, strlen(second));
+                c.good = c.good && c.rank >= 0;
+        }
+        return c;
+}
+
+/* Refuses what stands behind the colon. */
+static void refuse_role_number(const struct listed_role *last, const char *text,
+                               struct role_choice c, struct error *err)
+{
+        const char *rank = strrchr(text, ':') ? strrchr(text, ':') + 1 : text;
+
+        if (last->replicas > 1 && (!c.good || c.replica >= last->replicas || c.rank < 0))
+                err_set(err, ENOENT, "its role %s has replicas 0 to %d, and no %s", last->name,
+                        last->replicas - 1, text);
+        else
+                err_set(err, ENOENT, "its role %s has ranks %d to %d%s, and no %s", last->name,
+                        last->role_rank, last->role_rank + last->size - 1,
+                        last->replicas > 1 ? " in a replica" : "",
+                        last->replicas > 1 ? rank : text);
 }
 
 struct role_span *role_list_choose(const struct role_list *p, const char *text, size_t *ret_n,
                                    struct error *err)
 {
-        size_t len = strcspn(text, ":"), n = 0, entries = 0;
+        size_t len = strcspn(text, ":"), n = 0;
         struct role_span *spans = xcalloc(p->n + 1, sizeof(*spans));
-        int number = text[len] ? read_choice(text + len + 1) : -1;
+        struct role_choice c = { 0 };
         const struct listed_role *last = NULL;
 
-        for (size_t i = 0; i < p->n; i++)
-                entries += is_entry_of(&p->v[i], text, len);
         for (size_t i = 0; i < p->n; i++) {
                 const struct listed_role *entry = &p->v[i];
-                int at = number - entry->role_rank;
 
                 if (!is_entry_of(entry, text, len))
                         continue;
                 last = entry;
-                if (!text[len] || (entries > 1 && entry->replica == number))
+                c = read_choices(text + len, entry->replicas > 1);
+                if (!c.good || (c.replica >= 0 && c.replica != entry->replica))
+                        continue;
+                if (c.rank < 0)
                         spans[n++] = (struct role_span){ entry->first, entry->size };
-                else if (entries == 1 && number >= 0 && at >= 0 && at < entry->size)
-                        spans[n++] = (struct role_span){ entry->first + at, 1 };
+                else if (c.rank >= entry->role_rank && c.rank - entry->role_rank < entry->size)
+                        spans[n++] =
+                                (struct role_span){ entry->first + c.rank - entry->role_rank, 1 };
         }
         *ret_n = n;
         if (n)
                 return spans;
         free(spans);
-        if (!last)
-                refuse_role(p, text, len, err);
-        else if (entries > 1)
-                err_set(err, ENOENT, "its role %s has replicas 0 to %zu, and no %s", last->name,
-                        entries - 1, text + len + 1);
+        if (last)
+                refuse_role_number(last, text + len + 1, c, err);
         else
-                err_set(err, ENOENT, "its role %s has ranks %d to %d, and no %s", last->name,
-                        last->role_rank, last->role_rank + last->size - 1, text + len + 1);
+                refuse_role(p, text, len, err);
         return NULL;
 }

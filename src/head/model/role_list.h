@@ -23,6 +23,7 @@ struct listed_role {
         int size;
         int role_rank; /* number of its first rank in the world */
         int nodes;     /* how many have ranks of it */
+        int replicas;  /* of the role */
 };
 
 /* Zeroed = none. In the order of the ranks. */
@@ -50,22 +51,30 @@ const struct listed_role *role_list_find(const struct role_list *p, int rank);
 int role_list_number(const struct listed_role *entry, int rank);
 
 /* Writes how people call a rank: "rank 3", or with a role "role infer, rank 3", with its number in
- * its world. Returns @to. */
-const char *role_rank_name(const char *role, int number, char to[PLAN_RANK_NAME_MAX]);
+ * its world, and if the role has several replicas (@replica >= 0) "role infer:1, rank 3". Returns
+ * @to. */
+const char *role_rank_name(const char *role, int replica, int number, char to[PLAN_RANK_NAME_MAX]);
 const char *role_list_name(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX]);
-/* Write the short form: "3", or "infer:3". Return @to. */
+/* Write the short form: "3", "infer:3", or with replicas "infer:1:3". Return @to. */
 const char *plan_rank_label(const struct plan *plan, int rank, char to[PLAN_RANK_NAME_MAX]);
 const char *role_list_label(const struct role_list *p, int rank, char to[PLAN_RANK_NAME_MAX]);
+
+/* Return "rank 3", "ranks 0-2", of one role "role infer, ranks 0-2", of several "ranks
+ * infer:0-2,router:0". malloc'ed. */
+char *plan_ranks_name(const struct plan *plan, const struct intlist *ranks);
+char *role_list_ranks_name(const struct role_list *p, const struct intlist *ranks);
 
 /* Returns "3 roles: trainer 8 ranks on 2 nodes, infer 4 on 1", or with @brief "3 roles: trainer 8,
  * infer 4"; replicas are counted together. malloc'ed. */
 char *role_list_count(const struct role_list *p, bool brief);
 /* Returns the entries as an array of objects; a new reference. */
 json_t *role_list_json(const struct role_list *p);
-/* Adds "role" and "role_rank" of a rank to @j, if it has a role. */
+/* Adds "role" and "role_rank" of a rank to @j, if it has a role, and if that has several, the
+ * "replica". */
 void role_list_put(const struct role_list *p, json_t *j, int rank);
 
-/* Reads NAME[:N]: N is a replica of a role that has several, else a rank of its world. Returns the
- * spans of ranks, malloc'ed, with their number; NULL with @err: there is no such role. */
+/* Reads NAME[:N], or NAME:REPLICA:N: N alone is a replica of a role that has several, else a rank
+ * of its world. Returns the spans of ranks, malloc'ed, with their number; NULL with @err: there is
+ * no such role. */
 struct role_span *role_list_choose(const struct role_list *p, const char *text, size_t *ret_n,
                                    struct error *err);

@@ -16,7 +16,7 @@
 #include "head/core/json_text.h"
 
 enum {
-        FIXED_MAX = 384, /* names, punctuation, clock and numbers of a line */
+        FIXED_MAX = 416, /* names, punctuation, clock and numbers of a line */
         DIGITS_MAX = 20, /* of a number, with its sign */
 };
 
@@ -196,6 +196,8 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ro
                 p = put_quoted(PUT_LITERAL(p, ",\"role\":"), &role);
                 if (entry)
                         p = put_number_member(p, "role_rank", role_list_number(entry, e->rank));
+                if (entry && entry->replicas > 1)
+                        p = put_number_member(p, "replica", entry->replica);
         }
         p = put_values(p, e);
         if (text.text)

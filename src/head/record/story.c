@@ -551,7 +551,10 @@ static void find_divergence(struct story *s, const struct world_story *w, const 
                 return;
         s->divergence = d;
         s->divergence.rank += w->first;
-        if (role)
+        if (role && role->replicas > 1)
+                snprintf(s->divergence.text, sizeof(s->divergence.text), "role %.32s:%d, %.110s",
+                         role->name, role->replica, d.text);
+        else if (role)
                 snprintf(s->divergence.text, sizeof(s->divergence.text), "role %.40s, %.110s",
                          role->name, d.text);
 }

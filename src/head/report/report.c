@@ -22,6 +22,7 @@
 #include "base/strv.h"
 #include "head/hosts/hosts.h"
 #include "head/job/attempt.h"
+#include "head/model/role_list.h"
 #include "head/model/role_order.h"
 #include "head/nodes/program_link.h"
 #include "head/term/escapes.h"
@@ -134,18 +135,20 @@ static int compare_ranks(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the ranks and writes "0-2,4". malloc'ed. */
-static char *fold_ranks_of(struct intlist *ranks)
+/* Sorts the ranks and writes "ranks 0-2,4", as plan_ranks_name(). malloc'ed. */
+static char *name_ranks_of(struct intlist *ranks, const struct plan *plan)
 {
         if (ranks->n)
                 qsort(ranks->v, ranks->n, sizeof(*ranks->v), compare_ranks);
-        return intlist_fold(ranks);
+        return plan ? plan_ranks_name(plan, ranks) : role_list_ranks_name(NULL, ranks);
 }
 
 /* Notes "3 more ranks said the same: 0-2". */
-static void note_ranks(struct diag *d, struct intlist *ranks, const char *more, const char *what)
+static void note_ranks(struct diag *d, struct intlist *ranks, const struct plan *plan,
+                       const char *more, const char *what)
 {
-        CLEANUP(free_textp) char *list = fold_ranks_of(ranks);
+        CLEANUP(free_textp) char *names = name_ranks_of(ranks, plan);
+        const char *list = strncmp(names, "rank", 4) ? names : strchr(names, ' ') + 1;
 
         if (ranks->n)
                 diag_note(d, "%zu %srank%s %s: %s", ranks->n, more, ranks->n == 1 ? "" : "s", what,
@@ -176,37 +179,39 @@ static const struct cause *first_to_fail(const struct outcome *o)
 }
 
 /* Notes ranks that exited with 0 before the failure: the failed rank may have missed them. */
-static void note_left_ranks(struct diag *d, const struct outcome *o)
+static void note_left_ranks(struct diag *d, const struct outcome *o, const struct plan *plan)
 {
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
-        CLEANUP(free_textp) char *list = NULL;
+        CLEANUP(free_textp) char *names = NULL;
         const struct cause *failed = first_to_fail(o);
         double ms = 0;
         char span[32];
 
         for (size_t i = 0; i < o->left.n && outcome_is_workers(o); i++) {
-                if (o->left.v[i].at_ns > failed->at_ns || o->left.v[i].rank == o->cause.rank)
+                if (o->left.v[i].at_ns > failed->at_ns || o->left.v[i].rank == o->cause.rank ||
+                    (plan && failed->rank >= 0 &&
+                     plan->ranks[o->left.v[i].rank].world != plan->ranks[failed->rank].world))
                         continue;
                 intlist_add(&ranks, o->left.v[i].rank);
                 ms = MAX(ms, (double)(failed->at_ns - o->left.v[i].at_ns) / 1e6);
         }
-        list = fold_ranks_of(&ranks);
+        names = name_ranks_of(&ranks, plan);
         format_ms(span, sizeof(span), ms);
         if (ranks.n)
-                diag_note(d, "rank%s %s had already ended with 0, %s%s before",
-                          ranks.n == 1 ? "" : "s", list, ranks.n == 1 ? "" : "the first ", span);
+                diag_note(d, "%s had already ended with 0, %s%s before", names,
+                          ranks.n == 1 ? "" : "the first ", span);
 }
 
 /* Notes when the first rank failed that missed the cause. */
-static void note_first_to_miss(struct diag *d, const struct outcome *o)
+static void note_first_to_miss(struct diag *d, const struct outcome *o, const struct plan *plan)
 {
         double ms = (double)(first_to_fail(o)->at_ns - o->cause.at_ns) / 1e6;
-        char span[32];
+        char span[32], who[PLAN_RANK_NAME_MAX];
 
         format_ms(span, sizeof(span), fabs(ms));
         if (o->cause.kind == CAUSE_LEFT)
-                diag_note(d, "rank %d failed %s %s", first_to_fail(o)->rank, span,
-                          ms < 0 ? "before its end" : "later");
+                diag_note(d, "%s failed %s %s", plan_rank_name(plan, first_to_fail(o)->rank, who),
+                          span, ms < 0 ? "before its end" : "later");
 }
 
 static void note_stopped(struct diag *d, const struct outcome *o)
@@ -225,23 +230,23 @@ static void note_stopped(struct diag *d, const struct outcome *o)
 }
 
 static void note_consequences(struct diag *d, const struct job *j, const struct outcome *o,
-                              const struct hosts *hosts)
+                              const struct hosts *hosts, const struct plan *plan)
 {
         CLEANUP(intlist_finish) struct intlist same = { 0 };
         CLEANUP(intlist_finish) struct intlist echoes = { 0 };
         size_t own;
 
         note_next_failure(d, j, o);
-        note_first_to_miss(d, o);
+        note_first_to_miss(d, o, plan);
         for (size_t i = 0; i < o->n_same; i++)
                 intlist_add(&same, o->same[i]);
-        note_ranks(d, &same, "more ", "said the same");
+        note_ranks(d, &same, plan, "more ", "said the same");
         note_refused_nodes(d, o, hosts);
-        note_left_ranks(d, o);
+        note_left_ranks(d, o, plan);
         for (size_t i = 0; i < o->n_seen; i++)
                 if (o->seen[i].echo)
                         intlist_add(&echoes, o->seen[i].rank);
-        note_ranks(d, &echoes, "",
+        note_ranks(d, &echoes, plan, "",
                    "failed because a peer was gone or had not come (a consequence)");
         if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
@@ -471,15 +476,17 @@ static void note_sender(struct diag *d, const struct job *j, const struct cause 
 /* Adds the last lines of the rank that failed, and notes everything known of its end besides the
  * status. */
 static void add_rank_evidence(struct diag *d, const struct job *j, const struct outcome *o,
-                              const char *host)
+                              const char *host, const struct plan *plan)
 {
         enum { LINES = 8, FRAMES = 20 };
         const struct cause *c = first_to_fail(o);
         const struct rank_report *t = outcome_find_report(o, c->rank);
-        char of[32] = "its", title[80];
+        char of[PLAN_RANK_NAME_MAX + 2] = "its", title[PLAN_RANK_NAME_MAX + 80],
+                                     who[PLAN_RANK_NAME_MAX];
 
+        plan_rank_name(plan, c->rank, who);
         if (c != &o->cause)
-                snprintf(of, sizeof(of), "rank %d's", c->rank);
+                snprintf(of, sizeof(of), "%s's", who);
         snprintf(title, sizeof(title), "%s Python call stack:", of);
         if (t && t->trace) {
                 const char *from = find_last_lines(t->trace, FRAMES);
@@ -493,7 +500,7 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                                         "last lines of its stdout (its stderr is empty):", LINES);
         }
         if (t)
-                diag_note(d, "rank %d reported: %s", c->rank, t->said);
+                diag_note(d, "%s reported: %s", who, t->said);
         if (*c->oom.file)
                 diag_note(d,
                           "the kernel's out-of-memory killer was active on %s: oom_kill %" PRIu64
@@ -579,12 +586,12 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         else if (c->node >= 0)
                 place_node(di, hosts, (size_t)c->node);
         if (outcome_is_workers(out) || (c->kind == CAUSE_ROLE && c->why != ROLE_END_LEFT))
-                add_rank_evidence(di, j, out, host);
+                add_rank_evidence(di, j, out, host, plan);
         if (lost && lost->failure)
                 add_program_rows(di, lost->failure, o->via);
         if ((lost && lost->state == NODE_FAILED) || c->kind == CAUSE_NETWORK)
                 diag_note(di, "the last output of its ranks may be missing");
-        note_consequences(di, j, out, hosts);
+        note_consequences(di, j, out, hosts, plan);
         if (earlier->n > EARLIER)
                 diag_note(di, "%zu earlier attempts are not listed", earlier->n - EARLIER);
         for (size_t i = earlier->n > EARLIER ? earlier->n - EARLIER : 0; i < earlier->n; i++)

@@ -29,6 +29,7 @@ void rank_table_init(struct rank_table *t, const struct plan *plan, const struct
                 t->rows[i] = (struct rank_row){ .rank = (int)i,
                                                 .local_rank = plan->ranks[i].local_rank,
                                                 .node = plan->ranks[i].node,
+                                                .world = plan->ranks[i].world,
                                                 .joined_ms = -1,
                                                 .progress = { .step = -1 } };
 }
@@ -217,15 +218,31 @@ static int find_rank_with_port(const struct rank_table *t, const struct rank_por
         return node == NOT_FOUND && found != SEVERAL ? found : NOT_FOUND;
 }
 
-/* A barrier of PMI without keys is that of MPI_Finalize() only if all ranks have called
- * MPI_Init(). */
+/* A barrier of PMI without keys is that of MPI_Finalize() only if all ranks of the world have
+ * called MPI_Init(). */
 static void rename_early_barriers(struct rank_table *t)
 {
-        size_t joined = rank_table_count(t, rank_row_joined);
+        bool *early = xcalloc(t->plan->n_worlds + 1, sizeof(*early)); /* by world */
 
-        for (size_t i = 0; i < t->n && joined < t->n; i++)
-                if (!strcmp(t->rows[i].k.wait.op, "FINALIZE"))
+        for (size_t i = 0; i < t->n; i++)
+                early[t->rows[i].world] |= !t->rows[i].joined;
+        for (size_t i = 0; i < t->n; i++)
+                if (early[t->rows[i].world] && !strcmp(t->rows[i].k.wait.op, "FINALIZE"))
                         snprintf(t->rows[i].k.wait.op, sizeof(t->rows[i].k.wait.op), "BARRIER");
+        free(early);
+}
+
+/* A server may never join, and a role may start late: ranks are missed by others of their world. */
+static void find_apart_worlds(struct rank_table *t)
+{
+        size_t n = t->plan->n_worlds;
+        bool *joined = xcalloc(n, sizeof(*joined));
+
+        for (size_t i = 0; i < t->n && n > 1; i++)
+                joined[t->rows[i].world] |= t->rows[i].joined;
+        for (size_t i = 0; i < t->n && n > 1; i++)
+                t->rows[i].apart = !joined[t->rows[i].world];
+        free(joined);
 }
 
 size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
@@ -235,8 +252,10 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
         size_t n_ports, unknown = 0;
 
         rename_early_barriers(t);
-        if (!t->n_conns)
+        if (!t->n_conns) {
+                find_apart_worlds(t);
                 return 0;
+        }
         owners = list_addr_owners(t, hellos);
         ports = list_rank_ports(t, &n_ports);
         for (size_t i = 0; i < t->n_conns; i++) {
@@ -261,6 +280,7 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
                 free(o);
         }
         free(ports);
+        find_apart_worlds(t);
         return unknown;
 }
 
@@ -291,7 +311,7 @@ bool rank_row_joined(const struct rank_row *r)
 
 bool rank_row_missing(const struct rank_row *r)
 {
-        return r->known != RANK_ROW_ENDED && r->known != RANK_ROW_LOST && !r->joined;
+        return r->known != RANK_ROW_ENDED && r->known != RANK_ROW_LOST && !r->joined && !r->apart;
 }
 
 bool rank_row_steps(const struct rank_row *r)
@@ -306,6 +326,20 @@ size_t rank_table_count(const struct rank_table *t, rank_filter filter)
         for (size_t i = 0; i < t->n; i++)
                 n += filter(&t->rows[i]);
         return n;
+}
+
+size_t rank_table_count_world(const struct rank_table *t, int rank, rank_filter filter)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+                n += t->rows[i].world == t->rows[rank].world && filter(&t->rows[i]);
+        return n;
+}
+
+size_t rank_table_world_size(const struct rank_table *t, int rank)
+{
+        return t->plan->n_worlds > 1 ? (size_t)t->plan->worlds[t->rows[rank].world].size : t->n;
 }
 
 uint32_t rank_table_longest(const struct rank_table *t)

@@ -35,8 +35,9 @@ struct rank_progress {
 };
 
 struct rank_row {
-        int rank, local_rank, node;
+        int rank, local_rank, node, world;
         enum rank_known known;
+        bool apart; /* of several worlds this one has no rank that has joined: none is missed */
         bool joined;
         int64_t joined_ms; /* since the launch, -1 = not known */
         struct rank_progress progress;
@@ -91,12 +92,16 @@ bool rank_row_missing(const struct rank_row *r); /* has not joined, and may stil
 bool rank_row_steps(const struct rank_row *r);   /* has reported progress */
 
 size_t rank_table_count(const struct rank_table *t, rank_filter filter);
+/* Counts those in the world of a rank, and all ranks of it. */
+size_t rank_table_count_world(const struct rank_table *t, int rank, rank_filter filter);
+size_t rank_table_world_size(const struct rank_table *t, int rank);
 /* Returns the longest wait of all in milliseconds; 0 = no rank waits. */
 uint32_t rank_table_longest(const struct rank_table *t);
 
 /* --- texts, malloc'ed --- */
 
-/* Returns "ranks 205,207 on gpu026" or "rank 3 on gpu[001-002]"; long lists become counts. */
+/* Returns "ranks 205,207 on gpu026" or "role infer, rank 3 on gpu[001-002]"; long lists become
+ * counts. */
 char *rank_table_names(const struct rank_table *t, rank_filter filter);
 
 /* Returns "ranks 205,207 on gpu026 did not join within 120s". */
@@ -117,8 +122,9 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
 void rank_table_tell_other_store(const struct rank_table *t, struct diags *d,
                                  const struct node_status_other *other, uint64_t after_ms);
 
-/* Adds HN404: ranks have been waiting in the store for at least @threshold_ms, with the awaited
- * keys and the missing ranks. False: no rank has, nothing is added. */
+/* Adds HN404 for each world of which ranks have been waiting in the store for at least
+ * @threshold_ms, with the awaited keys and the missing ranks. False: no rank has, nothing is added.
+ */
 bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms);
 
 /* Adds HN504: the rank of @row waits in MPI_Finalize(), and the others have not come; @reason is

@@ -2,8 +2,8 @@
 /*
  * The messages share their parts: a table of the ranks in question, groups of ranks that wait
  * for the same key (the longest wait first), nodes without an answer, rejected connections, and the
- * command for a look at the first living rank. HN404 names the ranks outside of all groups as
- * missing; when every rank waits, the job is in a deadlock.
+ * command for a look at the first living rank. HN404 names the ranks of the world outside of all
+ * groups as missing; when every rank waits, the world is in a deadlock.
  */
 #include "head/status/rank_table.h"
 
@@ -33,14 +33,15 @@ void rank_table_tell_other_store(const struct rank_table *t, struct diags *d,
                                  const struct node_status_other *other, uint64_t after_ms)
 {
         struct rank_span age = rank_span(after_ms);
+        char name[PLAN_RANK_NAME_MAX];
         struct diag *di = diag_warn(d, HN_OTHER_STORE,
                                     "no rank has come to PyTorch's store in %s, and a process "
                                     "looks for another store",
                                     age.text);
 
-        diag_place(di, "%s (pid %u), started by rank %u on %s, has MASTER_PORT=%u", other->name,
-                   other->pid, other->rank, t->hosts->v[t->plan->ranks[other->rank].node].name,
-                   other->port);
+        diag_place(di, "%s (pid %u), started by %s on %s, has MASTER_PORT=%u", other->name,
+                   other->pid, plan_rank_name(t->plan, (int)other->rank, name),
+                   t->hosts->v[t->plan->ranks[other->rank].node].name, other->port);
         diag_note(di, "TORCHELASTIC_USE_AGENT_STORE=True, which it inherits, says that a store is "
                       "served there already");
         diag_help(di, "is this a program that starts ranks of its own? hnlaunch --per-node starts "
@@ -80,8 +81,9 @@ static int compare_waits_and_ranks(const void *a, const void *b)
 {
         const struct rank_row *x = *(const struct rank_row *const *)a,
                               *y = *(const struct rank_row *const *)b;
-        int d = rank_compare_waits(x, y);
+        int d = x->world - y->world;
 
+        d = d ? d : rank_compare_waits(x, y);
         return d ? d : x->rank - y->rank;
 }
 
@@ -98,7 +100,7 @@ static void find_wait_groups(const struct rank_table *t, struct rank_wait_groups
                 qsort(v, n, sizeof(const struct rank_row *), compare_waits_and_ranks);
         g->v = xcalloc(n, sizeof(*g->v));
         for (size_t i = 0; i < n; i++) {
-                if (!i || rank_compare_waits(v[i - 1], v[i]) != 0)
+                if (!i || v[i - 1]->world != v[i]->world || rank_compare_waits(v[i - 1], v[i]) != 0)
                         g->v[g->n++].wait = &v[i]->k.wait;
                 intlist_add(&g->v[g->n - 1].ranks, v[i]->rank);
                 if (v[i]->k.wait.ms > g->v[g->n - 1].wait->ms)
@@ -109,13 +111,13 @@ static void find_wait_groups(const struct rank_table *t, struct rank_wait_groups
         free(v);
 }
 
-/* Returns "ranks 0-2 wait in barrier `x` for 12.0s", of @n ranks in the job "all 3 ranks wait ...".
- * malloc'ed. */
-static char *format_wait_group(const struct rank_wait_group *g, size_t n)
+/* Returns "ranks 0-2 wait in barrier `x` for 12.0s", of all ranks in the job "all 3 ranks wait
+ * ...". malloc'ed. */
+static char *format_wait_group(const struct rank_table *t, const struct rank_wait_group *g)
 {
         CLEANUP(free_textp)
-        char *ranks_text = g->ranks.n == n && n > 1 ? xasprintf("all %zu ranks", n)
-                                                    : rank_ranks_text(&g->ranks);
+        char *ranks_text = g->ranks.n == t->n && t->n > 1 ? xasprintf("all %zu ranks", t->n)
+                                                          : rank_ranks_text(t, &g->ranks);
         char what[160];
 
         rank_table_what_for(g->wait, what, sizeof(what));
@@ -165,20 +167,21 @@ static bool help_to_look(const struct rank_table *t, struct diag *d, rank_filter
 {
         const struct rank_row *r = t->rows, *end = t->rows + t->n;
         const struct host *h;
-        char ssh[320] = "";
+        char ssh[320] = "", name[PLAN_RANK_NAME_MAX];
 
         while (r < end && !(filter(r) && r->known == RANK_ROW_ALIVE))
                 r++;
         if (r == end)
                 return false;
         h = &t->hosts->v[t->plan->nodes[r->node].host];
+        plan_rank_name(t->plan, r->rank, name);
         if (!h->local)
                 snprintf(ssh, sizeof(ssh), "ssh %.300s ", h->name);
         if (r->k.state == 'T')
-                diag_help(d, "rank %d is stopped; it goes on after: %skill -CONT %u", r->rank, ssh,
+                diag_help(d, "%s is stopped; it goes on after: %skill -CONT %u", name, ssh,
                           r->k.pid);
         else if (goes_on)
-                diag_help(d, "hnlaunch why %s shows what rank %d does", t->run_id, r->rank);
+                diag_help(d, "hnlaunch why %s shows what %s does", t->run_id, name);
         return r->k.state == 'T' || goes_on;
 }
 
@@ -196,7 +199,7 @@ static void note_state(const struct rank_table *t, struct diag *d, const struct 
         CLEANUP(free_textp) char *hosts = NULL;
 
         for (size_t i = from; i < MIN(to, (size_t)GROUPS_MAX); i++) {
-                CLEANUP(free_textp) char *text = format_wait_group(&g->v[i], t->n);
+                CLEANUP(free_textp) char *text = format_wait_group(t, &g->v[i]);
 
                 diag_note(d, "%s", text);
         }
@@ -251,18 +254,21 @@ void rank_table_tell_finalize(struct rank_table *t, struct diags *d, struct rank
 {
         CLEANUP(free_textp)
         char *said = printable_text(reason ? reason : "", PRINTABLE_ROW);
+        size_t n = rank_table_world_size(t, row->rank);
+        char name[PLAN_RANK_NAME_MAX];
         struct diag *di;
 
         for (size_t i = 0; i < t->n; i++)
                 t->rows[i].marked = &t->rows[i] != row; /* is_unmarked() */
-        di = diag_warn(d, HN_RANK_FINALIZES, "rank %d on %s waits in MPI_Finalize() for %s%s%s",
-                       row->rank, t->hosts->v[t->plan->nodes[row->node].host].name,
+        di = diag_warn(d, HN_RANK_FINALIZES, "%s on %s waits in MPI_Finalize() for %s%s%s",
+                       plan_rank_name(t->plan, row->rank, name),
+                       t->hosts->v[t->plan->nodes[row->node].host].name,
                        rank_span(row->k.wait.ms).text, reason ? " after " : "", said);
         add_rank_rows(di, t, is_unmarked);
         diag_note(di,
                   "it ends, and %zu of %zu ranks go on: MPI_Finalize() returns when all have "
                   "called it, and the others may wait for this one meanwhile",
-                  t->n - rank_table_count(t, rank_row_meets), t->n);
+                  n - rank_table_count_world(t, row->rank, rank_row_meets), n);
         diag_help(di,
                   "end the job when a rank raises an exception or calls sys.exit(): hnlaunch ... "
                   "python3 -m mpi4py PROGRAM");
@@ -273,30 +279,29 @@ void rank_table_tell_finalize(struct rank_table *t, struct diags *d, struct rank
 /* Whether few of the ranks have come to MPI_Finalize(): the others are not to blame. */
 static bool is_early_end(const struct rank_table *t, const struct rank_wait_group *g)
 {
-        return !strcmp(g->wait->op, "FINALIZE") && 2 * g->ranks.n <= t->n;
+        return !strcmp(g->wait->op, "FINALIZE") &&
+               2 * g->ranks.n <= rank_table_world_size(t, g->ranks.v[0]);
 }
 
-bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms)
+/* Tells of the groups @g of a world, of which the first has waited for @threshold_ms. */
+static void tell_world_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms,
+                               const struct rank_wait_groups *g)
 {
-        CLEANUP(free_textp) char *first = NULL;
+        CLEANUP(free_textp) char *first = format_wait_group(t, &g->v[0]);
         CLEANUP(free_textp) char *missing = NULL;
-        CLEANUP(finish_wait_groups) struct rank_wait_groups g = { 0 };
+        int world = t->rows[g->v[0].ranks.v[0]].world;
         size_t n_missing, n_told = 0;
         struct diag *di;
 
-        find_wait_groups(t, &g);
-        if (!g.n || g.v[0].wait->ms < threshold_ms)
-                return false;
-        if (is_early_end(t, &g.v[0])) {
-                rank_table_tell_finalize(t, d, &t->rows[g.v[0].ranks.v[0]], NULL);
-                return true;
+        if (is_early_end(t, &g->v[0])) {
+                rank_table_tell_finalize(t, d, &t->rows[g->v[0].ranks.v[0]], NULL);
+                return;
         }
         for (size_t i = 0; i < t->n; i++)
-                t->rows[i].marked = false;
-        for (; n_told < g.n && g.v[n_told].wait->ms >= threshold_ms; n_told++)
-                for (size_t k = 0; k < g.v[n_told].ranks.n; k++)
-                        t->rows[g.v[n_told].ranks.v[k]].marked = true;
-        first = format_wait_group(&g.v[0], t->n);
+                t->rows[i].marked = t->rows[i].world != world;
+        for (; n_told < g->n && g->v[n_told].wait->ms >= threshold_ms; n_told++)
+                for (size_t k = 0; k < g->v[n_told].ranks.n; k++)
+                        t->rows[g->v[n_told].ranks.v[k]].marked = true;
         n_missing = rank_table_count(t, is_unmarked);
         if (n_missing) {
                 missing = rank_table_names(t, is_unmarked);
@@ -305,13 +310,40 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
                 add_rank_rows(di, t, is_unmarked);
         } else {
                 di = diag_warn(d, HN_LONG_WAIT,
-                               g.n == 1 ? "%s (deadlock)" : "%s; all others wait, too (deadlock)",
+                               g->n == 1 ? "%s (deadlock)" : "%s; all others wait, too (deadlock)",
                                first);
         }
-        note_state(t, di, &g, 1, n_told); /* the ranks of other groups are rows of the table */
-        help_to_look(t, di, n_missing ? is_unmarked : rank_row_waits, true);
+        note_state(t, di, g, 1, n_told); /* the ranks of other groups are rows of the table */
+        for (size_t i = 0; i < t->n && !n_missing; i++)
+                t->rows[i].marked = t->rows[i].world != world;
+        help_to_look(t, di, is_unmarked, true);
         diag_help(di, "Ctrl-\\ shows all ranks; --wait-warn TIME sets when this is told, 0 never");
-        return true;
+}
+
+bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms)
+{
+        CLEANUP(finish_wait_groups) struct rank_wait_groups all = { 0 };
+        struct rank_wait_groups own = { 0 };
+        bool *told = xcalloc(t->plan->n_worlds + 1, sizeof(*told)); /* by world */
+        bool any = false;
+
+        find_wait_groups(t, &all);
+        own.v = xcalloc(all.n, sizeof(*own.v));
+        for (size_t i = 0; i < all.n && all.v[i].wait->ms >= threshold_ms; i++) {
+                int world = t->rows[all.v[i].ranks.v[0]].world;
+
+                if (told[world])
+                        continue;
+                told[world] = any = true;
+                own.n = 0;
+                for (size_t k = i; k < all.n; k++)
+                        if (t->rows[all.v[k].ranks.v[0]].world == world)
+                                own.v[own.n++] = all.v[k];
+                tell_world_waiting(t, d, threshold_ms, &own);
+        }
+        free(own.v);
+        free(told);
+        return any;
 }
 
 void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t after_ms)

@@ -17,6 +17,7 @@
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/model/role_list.h"
 #include "head/output/text_table.h"
 
 enum {
@@ -147,13 +148,13 @@ char *rank_hosts_text(const struct rank_table *t, const struct intlist *ranks, s
         return names;
 }
 
-char *rank_ranks_text(const struct intlist *ranks)
+char *rank_ranks_text(const struct rank_table *t, const struct intlist *ranks)
 {
-        CLEANUP(free_textp) char *list = intlist_fold(ranks);
+        CLEANUP(free_textp) char *text = plan_ranks_name(t->plan, ranks);
 
-        if (strlen(list) > NAMES_MAX)
+        if (strlen(text) > NAMES_MAX + strlen("ranks "))
                 return xasprintf("%zu ranks", ranks->n);
-        return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
+        return STEAL(&text);
 }
 
 void rank_table_gather(const struct rank_table *t, rank_filter filter, struct intlist *to)
@@ -171,7 +172,7 @@ char *rank_table_names(const struct rank_table *t, rank_filter filter)
         size_t n;
 
         rank_table_gather(t, filter, &ranks);
-        ranks_text = rank_ranks_text(&ranks);
+        ranks_text = rank_ranks_text(t, &ranks);
         where = rank_hosts_text(t, &ranks, &n);
         if (strlen(where) > NAMES_MAX)
                 return xasprintf("%s on %zu nodes", ranks_text, n);
@@ -254,10 +255,11 @@ static void append_steps(struct buf *to, const struct rank_row *const *v, size_t
 }
 
 /* Appends "ranks 8-511 wait for `x` for 12.0s". */
-static void append_fold(struct buf *to, const struct rank_row *const *v, size_t n, bool stores)
+static void append_fold(struct buf *to, const struct rank_table *t, const struct rank_row *const *v,
+                        size_t n, bool stores)
 {
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
-        CLEANUP(free_textp) char *list = NULL;
+        CLEANUP(free_textp) char *names = NULL;
         uint32_t longest = 0;
         char what[160];
 
@@ -265,13 +267,13 @@ static void append_fold(struct buf *to, const struct rank_row *const *v, size_t 
                 intlist_add(&ranks, v[i]->rank);
                 longest = MAX(longest, v[i]->k.wait.ms);
         }
-        list = intlist_fold(&ranks);
+        names = plan_ranks_name(t->plan, &ranks);
         if (rank_row_waits(v[0])) {
                 rank_table_what_for(&v[0]->k.wait, what, sizeof(what));
-                buf_printf(to, "ranks %s wait %s for %s%s", list, what, rank_span(longest).text,
+                buf_printf(to, "%s wait %s for %s%s", names, what, rank_span(longest).text,
                            v[0]->k.state == 'T' ? ", stopped (T)" : "");
         } else {
-                buf_printf(to, "ranks %s %s", list, rank_verb(v[0], stores));
+                buf_printf(to, "%s %s", names, rank_verb(v[0], stores));
         }
         append_steps(to, v, n);
         buf_appends(to, "\n");
@@ -302,9 +304,9 @@ static const struct text_column rank_columns[] = {
 static void add_table_row(struct text_table *table, const struct rank_table *t,
                           const struct rank_row *r)
 {
-        char **cells = text_table_add(table), text[240];
+        char **cells = text_table_add(table), text[240], name[PLAN_RANK_NAME_MAX];
 
-        cells[COL_RANK] = xasprintf("%d", r->rank);
+        cells[COL_RANK] = xstrdup(plan_rank_label(t->plan, r->rank, name));
         cells[COL_HOST] = xstrdup(t->hosts->v[t->plan->nodes[r->node].host].name);
         cells[COL_LOCAL] = xasprintf("%d", r->local_rank);
         if (r->k.pid)
@@ -332,7 +334,8 @@ static int compare_row_ranks(const void *a, const void *b)
 
 /* Takes the rows of large kinds out of @v and appends a line for each kind. Returns how many rows
  * stay. */
-static size_t fold_rows(const struct rank_row **v, size_t n, bool stores, struct buf *lines)
+static size_t fold_rows(const struct rank_table *t, const struct rank_row **v, size_t n,
+                        bool stores, struct buf *lines)
 {
         size_t kept = 0;
 
@@ -342,7 +345,7 @@ static size_t fold_rows(const struct rank_row **v, size_t n, bool stores, struct
                 for (end = i + 1; end < n && compare_kinds(v[i], v[end]) == 0; end++)
                         ;
                 if (end - i > FOLD_ABOVE) {
-                        append_fold(lines, v + i, end - i, stores);
+                        append_fold(lines, t, v + i, end - i, stores);
                         continue;
                 }
                 memmove(v + kept, v + i, (end - i) * sizeof(const struct rank_row *));
@@ -370,7 +373,7 @@ char *rank_table_print(const struct rank_table *t, rank_filter filter)
         for (size_t i = 0; i < t->n; i++)
                 if (!filter || filter(&t->rows[i]))
                         v[n++] = &t->rows[i];
-        n = fold_rows(v, n, stores, &lines);
+        n = fold_rows(t, v, n, stores, &lines);
         for (size_t i = 0; i < MIN(n, (size_t)ROWS_MAX); i++)
                 add_table_row(&table, t, v[i]);
         text = text_table_format(&table);

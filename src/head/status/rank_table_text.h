@@ -18,8 +18,8 @@ struct rank_span rank_span(uint64_t ms);
 /* Writes "in barrier `x`" or "for `x` and 3 more". */
 void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size);
 
-/* Returns "rank 3", "ranks 0-2" or "504 ranks", malloc'ed. */
-char *rank_ranks_text(const struct intlist *ranks);
+/* Returns "rank 3", "ranks 0-2", "role infer, rank 3" or "504 ranks", malloc'ed. */
+char *rank_ranks_text(const struct rank_table *t, const struct intlist *ranks);
 /* Returns the hosts of the ranks, "gpu[001-002]", malloc'ed, and how many they are; @ret_n may be
  * NULL. */
 char *rank_hosts_text(const struct rank_table *t, const struct intlist *ranks, size_t *ret_n);

@@ -581,7 +581,7 @@ static void tell_briefly(const struct why_rank *ranks, size_t n, const struct in
                 CLEANUP(free_textp) char *doing = describe_doing(&ranks[i]);
 
                 f->culprit = ranks[i].rank;
-                buf_printf(&b, "%s on %s %s", role_rank_name(ranks[i].role, ranks[i].rank, name),
+                buf_printf(&b, "%s on %s %s", role_rank_name(ranks[i].role, -1, ranks[i].rank, name),
                            ranks[i].host, doing);
         } else {
                 put_outliers(ranks, n, outliers, false, &b);
@@ -643,7 +643,7 @@ static void find_in_world(struct why_rank *ranks, size_t n, struct why_finding *
 
 const char *why_rank_name(const struct why_rank *r, char to[PLAN_RANK_NAME_MAX])
 {
-        return role_rank_name(r->role, r->rank - (r->role ? r->first : 0), to);
+        return role_rank_name(r->role, -1, r->rank - (r->role ? r->first : 0), to);
 }
 
 size_t why_world_end(const struct why_rank *ranks, size_t n, size_t i)

@@ -85,7 +85,7 @@ static struct evidence collect(struct world *w)
         struct evidence_facts f = { &w->plan, &w->hosts, 93, false, ask, w };
         struct evidence e;
 
-        outcome_finalize(&w->outcome, read_words, w);
+        outcome_finalize(&w->outcome, NULL, read_words, w);
         evidence_collect(&e, &w->outcome, &f);
         return e;
 }

@@ -53,7 +53,8 @@ TEST(ranks_that_were_alone_are_told)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct exited e = { .rank = 3, .mpi = cases[i].used };
-                struct lone_rank r = { &e, "gpu01", cases[i].mpi, cases[i].kind, cases[i].joined };
+                struct lone_rank r = { &e,           "rank 3",      "gpu01",
+                                       cases[i].mpi, cases[i].kind, cases[i].joined };
                 char *said = warning_of(&r);
 
                 if (*cases[i].said) {
@@ -105,7 +106,7 @@ TEST(a_world_of_one_is_told_with_the_way_that_fits)
                 assert_int_equal(lone_rank_is_alone(&r), cases[i].said != NULL);
                 if (!cases[i].said)
                         continue;
-                lone_rank_sentence(&r, 1, text, sizeof(text));
+                lone_rank_sentence(&r, "ranks 1 and 3", text, sizeof(text));
                 assert_memory_equal(text, "ranks 1 and 3 were each a world of one: ", 40);
                 assert_string_equal(text + strlen(text) - strlen(cases[i].said), cases[i].said);
         }

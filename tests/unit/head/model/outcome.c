@@ -338,7 +338,7 @@ TEST(a_rank_that_only_lost_a_peer_is_not_the_cause)
         assert_true(ends_at(&o, 0, EXITED(1), 1000));
         assert_false(ends_at(&o, 1, EXITED(7), 1001));
         assert_false(ends_at(&o, 2, EXITED(1), 1002));
-        outcome_finalize(&o, words, said);
+        outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.cause.rank, 1);
         assert_int_equal(outcome_exit_code(&o), 7);
         assert_null(outcome_next(&o));
@@ -359,7 +359,7 @@ TEST(a_late_cause_of_very_many_failures_stays_the_cause)
         said[0] = "";
         assert_true(ends_at(&o, 0, SIGNALED(SIGSEGV), 1002));
         assert_int_equal(o.n_seen + o.unseen, 20000);
-        outcome_finalize(&o, words, said);
+        outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(outcome_exit_code(&o), 139);
         outcome_finish(&o);
@@ -566,7 +566,7 @@ static void expect_cause(const struct told *t, int n, int64_t stopped_ms, int ra
 
         end_ranks(&o, t, n);
         o.stopped_ns = stopped_ms * 1000000;
-        outcome_finalize(&o, told_words, (void *)t);
+        outcome_finalize(&o, NULL, told_words, (void *)t);
         assert_int_equal(o.cause.rank, rank);
         assert_int_equal(o.cause.kind, kind);
         assert_int_equal(outcome_exit_code(&o), code);
@@ -702,7 +702,7 @@ TEST(the_first_exception_of_a_chain_is_the_reason)
         struct outcome o = OUTCOME_INIT;
 
         end_ranks(&o, t, 2);
-        outcome_finalize(&o, told_words, (void *)t);
+        outcome_finalize(&o, NULL, told_words, (void *)t);
         assert_int_equal(o.cause.rank, 1);
         assert_string_equal(o.cause.text, "ValueError: no label");
         outcome_finish(&o);
@@ -754,7 +754,7 @@ TEST(ranks_that_said_the_same_are_found)
         outcome_exited(&o, &(struct cause){ .rank = 3 }, EXITED(1), true, false, NULL);
         stopped(&o, 4, SIGTERM, false);
         stopped(&o, 5, SIGTERM, false);
-        outcome_finalize(&o, words, said);
+        outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(o.n_same, 3);
         assert_true(is_same(&o, 1) && is_same(&o, 3) && is_same(&o, 4));
@@ -770,7 +770,7 @@ TEST(what_follows_is_not_counted_with_the_same_reason)
 
         for (int i = 0; i < 3; i++)
                 ends_at(&o, i, EXITED(1), 1000 + i);
-        outcome_finalize(&o, words, said);
+        outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.n_same, 0);
         assert_int_equal(o.failed, 3);
         outcome_finish(&o);

@@ -57,7 +57,7 @@ TEST(a_rank_that_others_missed_is_the_cause)
         end_rank(&o, 3, 0, 1000, &said);
         end_rank(&o, 1, 4, 1300, &said);
         end_rank(&o, 0, 9, 1200, &said);
-        outcome_finalize(&o, words_of, &said);
+        outcome_finalize(&o, NULL, words_of, &said);
         assert_int_equal(o.cause.kind, CAUSE_LEFT);
         assert_int_equal(o.cause.rank, 3);
         assert_int_equal(outcome_exit_code(&o), 9);
@@ -91,7 +91,7 @@ TEST(only_a_rank_that_had_left_is_missed)
 
                 end_rank(&o, cases[i].left, 0, cases[i].left_ms, &said);
                 end_rank(&o, cases[i].rank, cases[i].code, 1200, &said);
-                outcome_finalize(&o, words_of, &said);
+                outcome_finalize(&o, NULL, words_of, &said);
                 assert_int_equal(o.cause.rank, cases[i].cause);
                 outcome_finish(&o);
         }
@@ -105,7 +105,7 @@ TEST(a_rank_for_which_others_waited_in_vain_is_the_cause)
         end_rank(&o, 0, 4, 1000, &said);
         outcome_blame(&o, 1, 0, "rank 1 on gpu1 sleeps in f (x.py:3); 1 rank waits in g");
         outcome_exited(&o, &(struct cause){ .rank = 1 }, SIGTERM, true, false, NULL);
-        outcome_finalize(&o, words_of, &said);
+        outcome_finalize(&o, NULL, words_of, &said);
         assert_int_equal(o.cause.kind, CAUSE_STUCK);
         assert_int_equal(o.cause.rank, 1);
         assert_int_equal(outcome_exit_code(&o), 4);
@@ -128,7 +128,7 @@ TEST(a_decision_of_the_launcher_names_whom_the_others_waited_for)
         outcome_blame(&o, 2, 0, "rank 2 on gpu1 sleeps");
         end_rank(&o, 0, 1, 1000, &said);
         outcome_blame(&o, 1, 0, "a rank has failed since");
-        outcome_finalize(&o, words_of, &said);
+        outcome_finalize(&o, NULL, words_of, &said);
         assert_int_equal(o.cause.rank, 2);
         assert_int_equal(outcome_exit_code(&o), 124);
         expect_sentence(&o.cause, "rank 2 on gpu1 sleeps; time is over");

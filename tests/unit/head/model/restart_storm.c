@@ -241,7 +241,7 @@ static bool run_job(struct storm *s)
 
                 s->sure += is_certain(s, n);
                 well = !run_attempt(s, &o);
-                outcome_finalize(&o, read_words, s);
+                outcome_finalize(&o, NULL, read_words, s);
                 evidence_collect(&e, &o, &facts);
                 outcome_finish(&o);
                 if (well)

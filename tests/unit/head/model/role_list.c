@@ -76,9 +76,57 @@ TEST(ranks_are_named_by_their_role)
         assert_string_equal(role_list_name(&p, 2, name), "role a, rank 2");
         assert_string_equal(role_list_name(&p, 7, name), "role d, rank 2");
         assert_string_equal(role_list_name(NULL, 7, name), "rank 7");
-        assert_string_equal(role_list_label(&p, 4, name), "b:0");
+        assert_string_equal(role_list_name(&p, 4, name), "role b:1, rank 0");
+        assert_string_equal(role_list_label(&p, 4, name), "b:1:0");
+        assert_string_equal(role_list_label(&p, 6, name), "d:1");
         assert_string_equal(role_list_label(&p, 8, name), "8");
         assert_null(role_list_find(&p, -1));
+        role_list_finish(&p);
+}
+
+static void assert_ranks(const struct role_list *p, int first, int last, const char *expected)
+{
+        CLEANUP(intlist_finish) struct intlist ranks = { 0 };
+        CLEANUP(free_textp) char *name = NULL;
+
+        for (int i = first; i <= last; i++)
+                intlist_add(&ranks, i);
+        name = role_list_ranks_name(p, &ranks);
+        assert_string_equal(name, expected);
+}
+
+TEST(several_ranks_are_named_by_their_roles)
+{
+        struct role_list p = make_list();
+
+        assert_ranks(&p, 1, 1, "role a, rank 1");
+        assert_ranks(&p, 0, 2, "role a, ranks 0-2");
+        assert_ranks(&p, 4, 4, "role b:1, rank 0");
+        assert_ranks(&p, 2, 7, "ranks a:2,b:0:0,b:1:0,c:0,d:1-2");
+        assert_ranks(NULL, 3, 3, "rank 3");
+        assert_ranks(&(struct role_list){ 0 }, 3, 5, "ranks 3-5");
+        role_list_finish(&p);
+}
+
+static void assert_members(const struct role_list *p, int rank, const char *expected)
+{
+        json_t *j = json_object();
+        char *text;
+
+        role_list_put(p, j, rank);
+        text = json_dumps(j, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        assert_string_equal(text, expected);
+        free(text);
+        json_decref(j);
+}
+
+TEST(ranks_have_their_role_in_json)
+{
+        struct role_list p = make_list();
+
+        assert_members(&p, 1, "{\"role\":\"a\",\"role_rank\":1}");
+        assert_members(&p, 4, "{\"role\":\"b\",\"role_rank\":0,\"replica\":1}");
+        assert_members(&p, 8, "{}");
         role_list_finish(&p);
 }
 
@@ -115,6 +163,11 @@ TEST(a_role_is_chosen_with_a_replica_or_a_rank)
         assert_choice(&p, "a:2", "2+1");
         assert_choice(&p, "b", "3+1 4+1");
         assert_choice(&p, "b:1", "4+1");
+        assert_choice(&p, "b:1:0", "4+1");
+        assert_choice(&p, "b:1:1", "its role b has ranks 0 to 0 in a replica, and no 1");
+        assert_choice(&p, "b:2:0", "its role b has replicas 0 to 1, and no 2:0");
+        assert_choice(&p, "b:1:", "its role b has replicas 0 to 1, and no 1:");
+        assert_choice(&p, "a:1:0", "its role a has ranks 0 to 2, and no 1:0");
         assert_choice(&p, "d:1", "6+1");
         assert_choice(&p, "d:0", "its role d has ranks 1 to 2, and no 0");
         assert_choice(&p, "a:", "its role a has ranks 0 to 2, and no ");

@@ -115,6 +115,13 @@ TEST(ranks_have_their_role)
                               : rank == 4 ? "\"rank\":4,\"role\":\"infer\",\"role_rank\":1}\n"
                                           : "\"rank\":5,\"role\":\"infer\",\"role_rank\":2}\n");
         }
+        entry.replica = 1;
+        entry.replicas = 2;
+        CLEANUP(free_textp)
+        char *line = event_line_make(&clock, "", &roles,
+                                     &(struct event){ EVENT_RANK_JOINED, .node = -1, .rank = 4 });
+
+        assert_non_null(strstr(line, "\"role\":\"infer\",\"role_rank\":1,\"replica\":1}\n"));
 }
 
 TEST(steps_of_a_start_have_no_line)

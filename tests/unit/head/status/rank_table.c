@@ -318,3 +318,69 @@ TEST(a_job_without_the_store_has_no_such_column)
         free(text);
         finish_scene(&s);
 }
+
+/* Makes node 0 a role a and the others a role b, each a world. */
+static void give_roles(struct scene *s, int ppn)
+{
+        static struct plan_world worlds[2];
+
+        worlds[0] = (struct plan_world){ .first = 0, .size = ppn, .num_nodes = 1 };
+        worlds[1] = (struct plan_world){ .first = ppn, .size = s->plan.world_size - ppn };
+        s->plan.worlds = worlds;
+        s->plan.n_worlds = 2;
+        for (int i = 0; i < s->plan.world_size; i++) {
+                s->plan.ranks[i].world = s->plan.ranks[i].program = s->t.rows[i].world = i >= ppn;
+                s->plan.ranks[i].role = i < ppn ? "a" : "b";
+        }
+}
+
+static void finish_roles(struct scene *s)
+{
+        s->plan.worlds = NULL;
+        finish_scene(s);
+}
+
+TEST(waits_are_told_for_each_world)
+{
+        struct diags d = DIAGS_INIT;
+        struct scene s;
+        char *text;
+
+        init_scene(&s, 2, 3);
+        give_roles(&s, 3);
+        add_answer(&s, 0, 2); /* ranks 0 and 1 wait in `x` */
+        add_answer(&s, 1, 6); /* and all of b in their own */
+        assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
+        assert_int_equal(d.n, 2);
+        text = diags_text(&d, false);
+        assert_has(text, "warning[HN404]: role a, ranks 0-1 wait in barrier `x` for 12s; role a, "
+                         "rank 2 on gpu001 has not come\n");
+        assert_has(text, "|  a:2  gpu001");
+        assert_has(text, "shows what role a, rank 2 does");
+        assert_has(text, "warning[HN404]: role b, ranks 0-2 wait in barrier `x` for 12s "
+                         "(deadlock)\n");
+        assert_has(text, "shows what role b, rank 0 does");
+        free(text);
+        diags_finish(&d);
+        finish_roles(&s);
+}
+
+/* A server never joins, and a role may start late. */
+TEST(ranks_are_missed_by_their_own_world)
+{
+        const struct hello *hellos[2] = { NULL, NULL };
+        struct scene s;
+        char *text;
+
+        init_scene(&s, 2, 2);
+        give_roles(&s, 2);
+        add_answer(&s, 0, 0);
+        add_answer(&s, 1, 0);
+        rank_table_joined(&s.t, 2, 10);
+        rank_table_match(&s.t, hellos);
+        assert_int_equal(rank_table_count(&s.t, rank_row_missing), 1);
+        text = rank_table_missing_sentence(&s.t, 2500);
+        assert_string_equal(text, "role b, rank 1 on gpu002 did not join within 2.5s");
+        free(text);
+        finish_roles(&s);
+}
