@@ -52,4 +52,29 @@ has 'metrics have the role' metrics '",role="trainer",role_rank="2",stream="stdo
 "$HNLAUNCH" stop --grace 1s >stop.out 2>&1
 finish
 has 'the last line names the rank by its role' "$ERR" 'role trainer, rank 2 on 127.0.0.'
+
+# --- --hang-after ---
+
+count_is() { [[ $(grep -cE "$1" "$ERR") == "$2" ]]; }
+start "${job[@]}" --hang-after 1s --label none --json=events --role worker --nodes 1 -n 2 sh -c 'i=0; while :; do echo "step $((i += 1))"; sleep 0.2; done' : \
+    --role trainer --nodes 2 -n 4 "$BUILD/tests/clients/hanging" sleep 2 "$PWD/fifo"
+ok 'a hang in one world is found while another works' wait_for count_is 'warning.HN811.: the ranks hang: role trainer: ranks 0-1,3 wait in ' 1
+has 'with the rank that differs' "$ERR" '; rank 2 ('
+has 'and the time of its world' "$ERR" 'note: no rank there has gone on for 1.0s (--hang-after)'
+is 'the role that works is not judged' "$(grep -c 'HN811.*worker' "$ERR")" 0
+is 'the event names the rank' "$(hang_events events ms)" '(4, 1000)'
+sleep 2
+is 'it is told once' "$(grep -c HN811 "$ERR")" 1
+"$HNLAUNCH" stop --grace 1s >stop.out 2>&1
+finish
+has 'and so does the last line' "$ERR" 'role trainer, rank 2 on 127.0.0.'
+
+# The server has a rank that sleeps and one that waits for it, as when no request comes.
+start -v "${job[@]}" --hang-after 1s --on-hang stop --main trainer --label none --role server --nodes 1 -n 2 "$BUILD/tests/clients/hanging" sleep 0 : \
+    --role trainer --nodes 2 -n 2 "$BUILD/tests/clients/hanging" all-compute 9
+ok 'a look finds no hang' wait_for grep -q 'no rank of a world has gone on for 1.0s, but no hang is visible: ' "$ERR"
+lacks 'an idle server is none' "$ERR" HN811
+kill -INT "$PID"
+finish
+exits 'and the job went on' 130
 done_testing

@@ -248,9 +248,11 @@ bool job_inspect(struct job *j, size_t node, const struct inspect_order *o);
 void job_sample(struct job *j, uint32_t interval_ms);
 /* A look that a user has asked for begins. */
 void job_begin_look(struct job *j);
-/* A look has found a hang; @tell: one begun by config.why.quiet(). False: a rank has done something
- * meanwhile, or the hang is told already. */
-bool job_still_hangs(struct job *j, bool tell);
+/* A look has found a hang in @worlds; @tell: one begun by config.why.quiet(). False: a rank there
+ * has done something meanwhile, or the hang is told already. */
+bool job_still_hangs(struct job *j, const struct intlist *worlds, bool tell);
+/* Returns how a look begun by config.why.quiet() takes the ranks of a world. */
+enum why_share job_look_share(const struct job *j, int world);
 /* A look has found a hang, or which rank the others have missed: .brief names it in the reason for
  * which the ranks are being stopped, or will be while the hang stands. */
 void job_blame(struct job *j, const struct why_finding *f);

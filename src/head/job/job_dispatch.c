@@ -202,7 +202,7 @@ static int on_output(struct job *j, struct node *n, const struct frame *f, struc
                                m.len, m.rank, granted);
         printer_put(j->attempt.printer, (int)m.rank, m.stream, m.data, m.len);
         if (m.len)
-                job_status_output(j->status);
+                job_status_output(j->status, (int)m.rank);
         readiness_output(j->readiness, (int)m.rank, m.stream, m.data, m.len);
         return 0;
 }

@@ -136,7 +136,7 @@ static void on_rank_joined(void *ctx, int rank)
 {
         struct job *j = ctx;
 
-        job_status_joined(j->status);
+        job_status_joined(j->status, rank);
         cluster_emit(&j->cluster, EVENT_RANK_JOINED, j->attempt.plan->ranks[rank].node, rank,
                      (int64_t)attempt_age_ms(&j->attempt), NULL);
 }

@@ -78,9 +78,14 @@ void job_begin_look(struct job *j)
         job_status_ask(j->status);
 }
 
-bool job_still_hangs(struct job *j, bool tell)
+bool job_still_hangs(struct job *j, const struct intlist *worlds, bool tell)
 {
-        return job_status_hangs(j->status, tell);
+        return job_status_hangs(j->status, worlds, tell);
+}
+
+enum why_share job_look_share(const struct job *j, int world)
+{
+        return job_status_share(j->status, world);
 }
 
 void job_dumping(struct job *j, bool on)

@@ -24,10 +24,10 @@
 #include "head/job/cluster.h"
 #include "head/job/job.h"
 #include "head/job/world_servers.h"
+#include "head/job/world_watches.h"
 #include "head/status/rank_facts.h"
 #include "head/status/rank_table.h"
 #include "head/term/diag.h"
-#include "head/why/hang_watch.h"
 #include "wire/status_msg.h"
 
 enum {
@@ -77,7 +77,7 @@ struct job_status {
         const struct job_config *config;
         uv_timer_t join, look, quiet;
         struct join_seek seek;
-        struct hang_watch hang;
+        struct world_watches hangs;
         struct status_round round;
         bool asked_joins;
         bool told_missing;              /* as a warning: only once */
@@ -184,7 +184,8 @@ static bool tell_ending(struct job_status *s)
                              outcome_has_told(&s->attempt->outcome, (int)i, attempt_newest_stderr,
                                               s->attempt, reason, sizeof(reason))))
                 i++;
-        if (s->told_ending || i == t->n || rank_table_count(t, rank_row_meets) == t->n)
+        if (s->told_ending || i == t->n ||
+            rank_table_count_world(t, (int)i, rank_row_meets) == rank_table_world_size(t, (int)i))
                 return false;
         s->told_ending = true;
         rank_table_tell_finalize(t, &d, &t->rows[i], reason);
@@ -398,8 +399,7 @@ static void on_quiet(uv_timer_t *t)
 {
         struct job_status *s = t->data;
 
-        if (s->attempt->state == JOB_RUNNING &&
-            hang_watch_due(&s->hang, clock_ms(), world_servers_met(s->attempt->stores)))
+        if (s->attempt->state == JOB_RUNNING && world_watches_due(&s->hangs))
                 s->config->why.quiet(s->config->why.ctx);
 }
 
@@ -434,55 +434,58 @@ void job_status_launched(struct job_status *s)
                 uv_timer_start(&s->seek.timer, on_seek, SEEK_MIN_MS, SEEK_MIN_MS);
         if (warn > 0)
                 start_look(&s->look, on_look, warn);
-        hang_watch_begin(&s->hang, o->hang_after_ms, clock_ms());
+        world_watches_begin(&s->hangs, s->attempt, o, s->config->ranks);
         if (o->hang_after_ms > 0 && s->attempt->plan->world_size > 1 && s->config->why.quiet)
                 start_look(&s->quiet, on_quiet, o->hang_after_ms);
 }
 
 /* --- ranks --- */
 
-void job_status_output(struct job_status *s)
+void job_status_output(struct job_status *s, int rank)
 {
-        hang_watch_output(&s->hang);
+        world_watches_output(&s->hangs, rank);
 }
 
 void job_status_dumping(struct job_status *s, bool on)
 {
-        s->hang.dumping = on;
+        world_watches_dumping(&s->hangs, on);
 }
 
 bool job_status_still_hangs(const struct job_status *s)
 {
-        return s->attempt->state == JOB_RUNNING &&
-               hang_watch_stands(&s->hang, world_servers_met(s->attempt->stores));
+        return s->attempt->state == JOB_RUNNING && world_watches_stand(&s->hangs);
 }
 
 int64_t job_status_hang_ms(const struct job_status *s)
 {
-        return job_status_still_hangs(s) ? clock_ms() - s->hang.alive_ms : 0;
+        return job_status_still_hangs(s) ? world_watches_silent_ms(&s->hangs) : 0;
 }
 
 void job_status_ask(struct job_status *s)
 {
         if (s->attempt->state == JOB_RUNNING)
-                hang_watch_ask(&s->hang, clock_ms(), world_servers_met(s->attempt->stores));
+                world_watches_ask(&s->hangs);
 }
 
-bool job_status_hangs(struct job_status *s, bool tell)
+bool job_status_hangs(struct job_status *s, const struct intlist *worlds, bool tell)
 {
-        return s->attempt->state == JOB_RUNNING &&
-               hang_watch_found(&s->hang, world_servers_met(s->attempt->stores), tell);
+        return s->attempt->state == JOB_RUNNING && world_watches_found(&s->hangs, worlds, tell);
 }
 
-void job_status_joined(struct job_status *s)
+enum why_share job_status_share(const struct job_status *s, int world)
 {
-        hang_watch_alive(&s->hang);
+        return world_watches_share(&s->hangs, world);
+}
+
+void job_status_joined(struct job_status *s, int rank)
+{
+        world_watches_alive(&s->hangs, rank);
 }
 
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note)
 {
-        hang_watch_alive(&s->hang);
+        world_watches_alive(&s->hangs, rank);
         rank_facts_progress(&s->facts, rank, step, total, note);
 }
 
@@ -493,7 +496,7 @@ void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t 
 
 void job_status_ended(struct job_status *s, int rank)
 {
-        hang_watch_alive(&s->hang);
+        world_watches_alive(&s->hangs, rank);
         rank_facts_ended(&s->facts, rank);
 }
 
@@ -581,6 +584,7 @@ void job_status_free(struct job_status *s)
         rank_table_finish(&s->round.table);
         diags_finish(&s->last);
         rank_facts_finish(&s->facts);
+        world_watches_finish(&s->hangs);
         free(s->round.asked);
         free(s);
 }

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/intlist.h"
 #include "head/term/diag.h"
+#include "head/why/why.h"
 
 struct attempt;
 struct cluster;
@@ -28,8 +30,8 @@ void job_status_free(struct job_status *s);
 
 /* The ranks were started: the clocks begin, anew for another attempt. */
 void job_status_launched(struct job_status *s);
-void job_status_output(struct job_status *s); /* a rank has written */
-void job_status_joined(struct job_status *s);
+void job_status_output(struct job_status *s, int rank); /* a rank has written */
+void job_status_joined(struct job_status *s, int rank);
 void job_status_ended(struct job_status *s, int rank);
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note);
@@ -38,12 +40,14 @@ void job_status_line_step(struct job_status *s, int rank, int64_t step, int64_t 
 
 /* A look that a user has asked for begins. */
 void job_status_ask(struct job_status *s);
-/* A look has found a hang; @tell: one that config.why.quiet() has begun. False: a rank has done
- * something meanwhile, the ranks do not run, or the hang is told already. */
 /* Ranks were ordered to dump, or the look is over: PyTorch writes lines about a dump, which are no
  * signs of life. */
 void job_status_dumping(struct job_status *s, bool on);
-bool job_status_hangs(struct job_status *s, bool tell);
+/* A look has found a hang in @worlds; @tell: one that config.why.quiet() has begun. False: a rank
+ * there has done something meanwhile, the ranks do not run, or the hang is told already. */
+bool job_status_hangs(struct job_status *s, const struct intlist *worlds, bool tell);
+/* Returns how a look that config.why.quiet() begins takes the ranks of a world. */
+enum why_share job_status_share(const struct job_status *s, int world);
 /* Whether the hang that was found last goes on. */
 bool job_status_still_hangs(const struct job_status *s);
 /* Returns for how long it goes on, from the last sign of life on, in milliseconds; 0 = no hang. */

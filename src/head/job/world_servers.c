@@ -200,6 +200,11 @@ bool world_servers_has(const struct world_servers *w, uint32_t world, const char
         return store_server_has(w->v[world].server, key);
 }
 
+uint64_t world_servers_met(const struct world_servers *w, uint32_t world)
+{
+        return store_server_met(w->v[world].server);
+}
+
 /* --- all worlds --- */
 
 void world_servers_set(struct world_servers *w, const char *key, const char *value)
@@ -235,14 +240,5 @@ size_t world_servers_waiting(const struct world_servers *w)
 
         for (size_t i = 0; i < w->n; i++)
                 n += store_server_waiting(w->v[i].server);
-        return n;
-}
-
-uint64_t world_servers_met(const struct world_servers *w)
-{
-        uint64_t n = 0;
-
-        for (size_t i = 0; i < w->n; i++)
-                n += store_server_met(w->v[i].server);
         return n;
 }

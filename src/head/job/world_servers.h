@@ -40,10 +40,10 @@ void world_servers_rank_failed(struct world_servers *w, int rank, const char *te
 void world_servers_rank_exited(struct world_servers *w, int rank);
 bool world_servers_has_joined(const struct world_servers *w, int rank);
 bool world_servers_has(const struct world_servers *w, uint32_t world, const char *key);
+uint64_t world_servers_met(const struct world_servers *w, uint32_t world);
 /* The functions of all servers: sums of the counts. */
 void world_servers_set(struct world_servers *w, const char *key, const char *value);
 void world_servers_node_lost(struct world_servers *w, int node);
 void world_servers_stop_requested(struct world_servers *w, const char *text);
 uint64_t world_servers_requests(const struct world_servers *w);
 size_t world_servers_waiting(const struct world_servers *w);
-uint64_t world_servers_met(const struct world_servers *w);

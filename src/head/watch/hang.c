@@ -57,8 +57,9 @@ void hang_found(const struct run_view *r, const struct why_finding *f, const jso
 
         format_duration(age, sizeof(age), r->o->hang_after_ms * 1000);
         if (!hangs)
-                log_line(LOG_INFO, "no rank has gone on for %s, but %s", age, f->text);
-        if (!hangs || !job_still_hangs(r->job, true))
+                log_line(LOG_INFO, "no rank%s has gone on for %s, but %s",
+                         r->plan->n_worlds > 1 ? " of a world" : "", age, f->text);
+        if (!hangs || !job_still_hangs(r->job, &f->worlds, true))
                 return;
         di = why_warn(answer, r->o->hang_after_ms, diag_row_width(STDERR_FILENO), &d);
         keep_stacks(r, answer, di);
@@ -76,7 +77,7 @@ void hang_found(const struct run_view *r, const struct why_finding *f, const jso
 
 void hang_asked(const struct run_view *r, const struct why_finding *f)
 {
-        if (is_sure_hang(f) && job_still_hangs(r->job, false))
+        if (is_sure_hang(f) && job_still_hangs(r->job, &f->worlds, false))
                 job_blame(r->job, f);
 }
 

@@ -37,6 +37,11 @@ bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met)
         return true;
 }
 
+bool hang_watch_is_silent(const struct hang_watch *w, int64_t now_ms)
+{
+        return w->after_ms > 0 && !w->alive && now_ms - w->alive_ms >= w->after_ms;
+}
+
 void hang_watch_ask(struct hang_watch *w, int64_t now_ms, uint64_t met)
 {
         note_signs(w, now_ms, met);

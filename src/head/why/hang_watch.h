@@ -30,6 +30,9 @@ void hang_watch_alive(struct hang_watch *w);
 void hang_watch_output(struct hang_watch *w);
 /* Called every so often: whether a look is due. @met never falls. */
 bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met);
+/* Whether there was no sign of life for the time after which a look is due; as of the last
+ * hang_watch_due(). */
+bool hang_watch_is_silent(const struct hang_watch *w, int64_t now_ms);
 /* A look that a user has asked for begins. */
 void hang_watch_ask(struct hang_watch *w, int64_t now_ms, uint64_t met);
 /* Records that a look has found a hang. @tell: one that was due, which tells a hang once. False: a

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "base/memory.h"
+#include "head/why/why_private.h"
 
 enum {
         BUSY_PERMILLE = 100, /* of a core */
@@ -366,10 +367,8 @@ static void put_outlier(const struct why_rank *ranks, size_t n, char **doing, si
         free(text);
 }
 
-/* Puts "rank 3 (gpu001, pid 7) sleeps in f; ranks 4,5 ..." for the outliers; with @does_not, "rank
- * 3 (gpu001, pid 7) does not: it sleeps in f". */
-static void put_outliers(const struct why_rank *ranks, size_t n, const struct intlist *outliers,
-                         bool does_not, struct buf *to)
+void why_put_outliers(const struct why_rank *ranks, size_t n, const struct intlist *outliers,
+                      bool does_not, struct buf *to)
 {
         char **doing = xcalloc(n, sizeof(*doing));
         size_t groups = 0, rest = 0;
@@ -393,14 +392,6 @@ static void put_outliers(const struct why_rank *ranks, size_t n, const struct in
         if (rest)
                 buf_printf(to, "; and %zu more", rest);
         free(doing);
-}
-
-char *why_tell_ranks(const struct why_rank *ranks, size_t n, const struct intlist *which)
-{
-        struct buf b = BUF_INIT;
-
-        put_outliers(ranks, n, which, false, &b);
-        return buf_steal(&b);
 }
 
 /* "Ranks 0-2 wait in X, for 41s". */
@@ -477,10 +468,10 @@ static void find_without_waits(const struct why_rank *ranks, size_t n, struct wh
         buf_appends(to, f->outliers.n ? "no rank is seen to wait for another, but "
                                       : "no hang is visible: no rank is seen to wait for another");
         if (f->outliers.n)
-                put_outliers(ranks, n, &f->outliers, false, to);
+                why_put_outliers(ranks, n, &f->outliers, false, to);
         else if (living.n) {
                 buf_appends(to, "; ");
-                put_outliers(ranks, n, &living, false, to);
+                why_put_outliers(ranks, n, &living, false, to);
         }
         intlist_finish(&living);
 }
@@ -500,7 +491,7 @@ static void find_beside_waits(const struct why_rank *ranks, size_t n, const stru
         buf_appends(to, f->outliers.n ? "" : "no hang is visible: ");
         put_groups(g, to);
         buf_appends(to, "; ");
-        put_outliers(ranks, n, f->outliers.n ? &f->outliers : &busy, true, to);
+        why_put_outliers(ranks, n, f->outliers.n ? &f->outliers : &busy, true, to);
         if (!f->outliers.n)
                 buf_appends(to, ", so it may only be slower");
         intlist_finish(&busy);
@@ -534,6 +525,11 @@ static bool goes_on(const struct why_rank *r)
         if (is_store_call(r->operation) && !*r->wait)
                 return true;
         return r->moved || (r->waits && !may_spin(r) && is_measured(r) && is_busy(r));
+}
+
+bool why_computes(const struct why_rank *r)
+{
+        return r->life == WHY_ALIVE && is_busy(r) && !(r->waits && may_spin(r));
 }
 
 /* Writes the finding if every rank waits. */
@@ -581,10 +577,11 @@ static void tell_briefly(const struct why_rank *ranks, size_t n, const struct in
                 CLEANUP(free_textp) char *doing = describe_doing(&ranks[i]);
 
                 f->culprit = ranks[i].rank;
-                buf_printf(&b, "%s on %s %s", role_rank_name(ranks[i].role, -1, ranks[i].rank, name),
+                buf_printf(&b, "%s on %s %s",
+                           role_rank_name(ranks[i].role, ranks[i].replica, ranks[i].rank, name),
                            ranks[i].host, doing);
         } else {
-                put_outliers(ranks, n, outliers, false, &b);
+                why_put_outliers(ranks, n, outliers, false, &b);
         }
         if (g->n) {
                 CLEANUP(free_textp) char *wait = describe_wait(g->v[0].first);
@@ -606,8 +603,7 @@ static void tell_last_rank(const struct why_rank *ranks, size_t n, struct why_fi
                 tell_briefly(ranks, n, &living, &(struct why_groups){ 0 }, f);
 }
 
-/* Finds within one world. */
-static void find_in_world(struct why_rank *ranks, size_t n, struct why_finding *ret)
+void why_find_in_world(struct why_rank *ranks, size_t n, struct why_finding *ret)
 {
         struct why_groups groups;
         struct buf text = BUF_INIT;
@@ -639,128 +635,10 @@ static void find_in_world(struct why_rank *ranks, size_t n, struct why_finding *
         drop_groups(&groups);
 }
 
-/* --- several worlds --------------------------------------------------------------------------- */
-
-const char *why_rank_name(const struct why_rank *r, char to[PLAN_RANK_NAME_MAX])
-{
-        return role_rank_name(r->role, -1, r->rank - (r->role ? r->first : 0), to);
-}
-
-size_t why_world_end(const struct why_rank *ranks, size_t n, size_t i)
-{
-        size_t end = i + 1;
-
-        while (end < n && ranks[end].world == ranks[i].world)
-                end++;
-        return end;
-}
-
-/* The ranks have the numbers of their world meanwhile, which the sentences name. */
-static void find_by_role(struct why_rank *ranks, size_t n, struct why_finding *ret)
-{
-        const int first = ranks[0].first;
-
-        for (size_t i = 0; i < n; i++)
-                ranks[i].rank -= first;
-        find_in_world(ranks, n, ret);
-        for (size_t i = 0; i < n; i++)
-                ranks[i].rank += first;
-        for (size_t i = 0; i < ret->outliers.n; i++)
-                ret->outliers.v[i] += first;
-        if (ret->culprit >= 0)
-                ret->culprit += first;
-}
-
-/* Returns "role a", or of a shared world "roles a, b"; malloc'ed. */
-static char *name_world(const struct why_rank *ranks, size_t n)
-{
-        struct buf b = BUF_INIT;
-
-        for (size_t i = 0; i < n; i++)
-                if (!i || strcmp(ranks[i].role, ranks[i - 1].role) != 0)
-                        buf_printf(&b, "%s%s", i ? ", " : "", ranks[i].role);
-        CLEANUP(free_textp) char *roles = buf_steal(&b);
-
-        return xasprintf("role%s %s", strchr(roles, ',') ? "s" : "", roles);
-}
-
-static int finding_strength(const struct why_finding *f)
-{
-        static const int strengths[] = {
-                [WHY_NO_HANG] = 0, [WHY_ALL_WAIT] = 1, [WHY_MISMATCH] = 2, [WHY_HANG] = 3
-        };
-
-        return strengths[f->kind] + (f->kind != WHY_NO_HANG && f->is_sure ? 4 : 0);
-}
-
-/* Sentences about no hang begin so once, in front of all worlds (head/record/story_text.c). */
-static const char no_hang[] = "no hang is visible: ";
-
-/* Returns the text of the finding of the job with that of a world behind it; malloc'ed. */
-static char *join_texts(const struct why_finding *job, const struct why_finding *part,
-                        const char *world)
-{
-        size_t front = strncmp(part->text, no_hang, sizeof(no_hang) - 1) ? 0 : sizeof(no_hang) - 1;
-        bool hangs = part->kind != WHY_NO_HANG, hung = job->kind != WHY_NO_HANG;
-
-        /* Worlds without a hang are of no interest beside one that hangs. */
-        if (job->text && !hangs && hung)
-                return xstrdup(job->text);
-        if (job->text && hangs == hung)
-                return xasprintf("%s; %s: %s", job->text, world, part->text + front);
-        return xasprintf("%s%s: %s", hangs ? "" : no_hang, world, part->text + front);
-}
-
-/* Adds the finding @part of a world, which is taken over, to that of the job. */
-static void merge_finding(struct why_finding *to, struct why_finding *part,
-                          const struct why_rank *ranks, size_t n)
-{
-        CLEANUP(free_textp) char *world = name_world(ranks, n), *before = to->text;
-        bool hangs = part->kind != WHY_NO_HANG, stronger;
-
-        stronger = !before || finding_strength(part) > finding_strength(to);
-        to->text =
-                join_texts(&(struct why_finding){ .kind = to->kind, .text = before }, part, world);
-        if (hangs && to->kind == WHY_NO_HANG) { /* nor of worlds without one */
-                free(to->brief);
-                to->brief = NULL;
-                to->culprit = -1;
-        }
-        for (size_t i = 0; hangs && i < part->outliers.n; i++)
-                intlist_add(&to->outliers, part->outliers.v[i]);
-        /* Without a hang, the only rank of a world says nothing about others. */
-        if (part->brief && (hangs || n > 1) && (stronger || !to->brief)) {
-                free(to->brief);
-                to->culprit = part->culprit;
-                to->brief = part->culprit >= 0 ? STEAL(&part->brief)
-                                               : xasprintf("%s: %s", world, part->brief);
-        }
-        if (stronger) {
-                to->kind = part->kind;
-                to->is_sure = part->is_sure;
-        }
-        why_finding_finish(part);
-}
-
-void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
-{
-        struct why_finding part;
-
-        if (!n || !ranks[0].role) {
-                find_in_world(ranks, n, ret);
-                return;
-        }
-        *ret = (struct why_finding){ .culprit = -1 };
-        for (size_t i = 0, end; i < n; i = end) {
-                end = why_world_end(ranks, n, i);
-                find_by_role(ranks + i, end - i, &part);
-                merge_finding(ret, &part, ranks + i, end - i);
-        }
-}
-
 void why_finding_finish(struct why_finding *f)
 {
         intlist_finish(&f->outliers);
+        intlist_finish(&f->worlds);
         strv_finish(&f->notes);
         free(f->text);
         free(f->brief);

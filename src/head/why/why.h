@@ -24,10 +24,19 @@
 
 enum why_life { WHY_ALIVE, WHY_ENDED, WHY_SILENT, WHY_NOT_STARTED, WHY_LOST };
 
+/* How a finding takes the ranks of a world. */
+enum why_share {
+        WHY_JUDGED,
+        WHY_IDLES,    /* is known to wait idly: judged if judged worlds show no hang, nor compute */
+        WHY_LEFT_OUT, /* goes on, or its hang was told */
+};
+
 struct why_rank {
         int rank;
         int world, first; /* the ranks of a world follow each other; the rank with number 0 there */
         const char *role; /* lent; NULL = the job has no roles */
+        int replica;      /* of the role, as of plan_find_replica() */
+        enum why_share share;
         const char *host; /* lent */
         enum why_life life;
         char end[64];   /* of WHY_ENDED: "left at step 5 with exit 0"; "" = not known */
@@ -55,6 +64,7 @@ struct why_finding {
         enum why_kind kind;
         bool is_sure; /* a rank waits for others or a FIFO, all were seen, not all may go on */
         struct intlist outliers; /* by rank */
+        struct intlist worlds;   /* that hang */
         char *text;              /* a paragraph */
         /* "rank 2 on gpu001 sleeps in f (x.py:3); 3 ranks wait in g", for a last line. Without a
          * hang: the only living rank unless it waits, as others may have failed without it. NULL =
@@ -87,8 +97,13 @@ void why_finding_finish(struct why_finding *f);
 
 /* Whether the rank is stopped, gone, or sleeps outside of any known wait. After why_find(). */
 bool why_is_stuck(const struct why_rank *r);
-/* Returns "rank 3 (gpu001, pid 7) sleeps in f; ranks 4,5: each ...", malloc'ed. */
+/* Returns "rank 3 (gpu001, pid 7) sleeps in f; ranks 4,5: each ...", with roles behind the name of
+ * each world; malloc'ed. */
 char *why_tell_ranks(const struct why_rank *ranks, size_t n, const struct intlist *which);
+
+/* Returns "rank 2", "ranks 2,5", or of role_list_ranks_name(); malloc'ed. @which are ranks of the
+ * job. */
+char *why_ranks_name(const struct why_rank *ranks, size_t n, const struct intlist *which);
 
 /* --- the answer of `hnlaunch why` (docs/protocol.md) --- */
 

@@ -18,18 +18,25 @@ enum { DIFFERENCES_MAX = 3 /* in a sentence */ };
 
 /* --- sentences -------------------------------------------------------------------------------- */
 
-/* Puts "rank 2", "ranks 2,5", "rank 1 of it (pid 7 on 10.0.0.7)" or "12 ranks". */
-static void put_processes(const struct ras_process *v, size_t n, size_t n_ranks, struct buf *to)
+struct why_job {
+        const struct why_rank *ranks;
+        size_t n;
+};
+
+/* Puts "rank 2", "ranks 2,5", "role a, rank 2", "rank 1 of it (pid 7 on 10.0.0.7)" or "12 ranks".
+ */
+static void put_processes(const struct why_job *j, const struct ras_process *v, size_t n,
+                          size_t n_ranks, struct buf *to)
 {
         CLEANUP(intlist_finish) struct intlist world = { 0 };
-        CLEANUP(free_textp) char *list = NULL;
+        CLEANUP(free_textp) char *names = NULL;
 
         for (size_t i = 0; i < n; i++)
                 if (v[i].world >= 0)
                         intlist_add(&world, v[i].world);
-        list = intlist_fold(&world);
+        names = why_ranks_name(j->ranks, j->n, &world);
         if (n && world.n == n_ranks)
-                buf_printf(to, n_ranks > 1 ? "ranks %s" : "rank %s", list);
+                buf_appends(to, names);
         else if (n == 1 && n_ranks == 1)
                 buf_printf(to, "rank %d of it (pid %d on %s)", v->rank, v->pid, v->host);
         else
@@ -37,13 +44,13 @@ static void put_processes(const struct ras_process *v, size_t n, size_t n_ranks,
 }
 
 /* Puts "rank 2 has launched 40 AllReduce, the other 3 ranks 41" for the counts of an operation. */
-static void put_counts(const struct ras_count *k, size_t n, struct buf *to)
+static void put_counts(const struct why_job *j, const struct ras_count *k, size_t n, struct buf *to)
 {
         const struct ras_count *most = &k[n - 1];
 
         for (size_t i = 0; i + 1 < n && i < DIFFERENCES_MAX; i++) {
                 buf_appends(to, i ? ", " : "");
-                put_processes(k[i].v, k[i].n, k[i].n_ranks, to);
+                put_processes(j, k[i].v, k[i].n, k[i].n_ranks, to);
                 buf_printf(to, k[i].n_ranks > 1 ? " have launched " : " has launched ");
                 if (k[i].launched)
                         buf_printf(to, "%" PRIu64 " %s", k[i].launched, k[i].operation);
@@ -67,13 +74,13 @@ static size_t same_operation(const struct ras_comm *c, size_t at)
         return n;
 }
 
-static void put_comm(const struct ras_comm *c, struct buf *to)
+static void put_comm(const struct why_job *j, const struct ras_comm *c, struct buf *to)
 {
         size_t told = 0;
 
         buf_printf(to, "communicator %s (%zu ranks): ", c->name, c->size);
         if (c->n_missing) {
-                put_processes(c->missing, c->n_missing, c->n_missing, to);
+                put_processes(j, c->missing, c->n_missing, c->n_missing, to);
                 buf_appends(to, c->n_missing > 1 ? " do not answer" : " does not answer");
                 told++;
         }
@@ -81,18 +88,18 @@ static void put_comm(const struct ras_comm *c, struct buf *to)
                 n = same_operation(c, i);
                 if (told++ < DIFFERENCES_MAX) {
                         buf_appends(to, told > 1 ? "; " : "");
-                        put_counts(&c->counts[i], n, to);
+                        put_counts(j, &c->counts[i], n, to);
                 }
         }
 }
 
-static char *describe_differences(const struct ras_answer *a)
+static char *describe_differences(const struct why_job *j, const struct ras_answer *a)
 {
         struct buf b = BUF_INIT;
 
         for (size_t i = 0; i < a->n_comms && i < DIFFERENCES_MAX; i++) {
                 buf_appends(&b, i ? "; " : "");
-                put_comm(&a->comms[i], &b);
+                put_comm(j, &a->comms[i], &b);
         }
         if (a->n_comms > DIFFERENCES_MAX)
                 buf_printf(&b, "; and %zu more", a->n_comms - DIFFERENCES_MAX);
@@ -136,8 +143,10 @@ static void name_stuck_ranks(const struct why_rank *ranks, size_t n, const struc
         f->text = xasprintf("NCCL's RAS, %s; %s", differences, doing);
         f->kind = WHY_HANG;
         f->is_sure = !silent;
-        for (size_t i = 0; i < stuck->n; i++)
+        for (size_t i = 0; i < stuck->n; i++) {
                 intlist_add(&f->outliers, stuck->v[i]);
+                intlist_add(&f->worlds, ranks[stuck->v[i]].world);
+        }
         f->uses_ras = true;
 }
 
@@ -162,7 +171,8 @@ static void note_without_difference(const struct ras_answer *a, struct why_findi
 void why_use_ras(const struct why_rank *ranks, size_t n, const struct ras_answer *a,
                  struct why_finding *f)
 {
-        CLEANUP(free_textp) char *differences = describe_differences(a);
+        const struct why_job j = { ranks, n };
+        CLEANUP(free_textp) char *differences = describe_differences(&j, a);
         CLEANUP(intlist_finish) struct intlist stuck = { 0 };
         bool *behind = xcalloc(n, sizeof(*behind));
         bool agrees = false;
@@ -171,7 +181,7 @@ void why_use_ras(const struct why_rank *ranks, size_t n, const struct ras_answer
         for (size_t i = 0; i < f->outliers.n; i++)
                 agrees |= behind[f->outliers.v[i]];
         for (size_t i = 0; i < n; i++)
-                if (behind[i] && why_is_stuck(&ranks[i]))
+                if (behind[i] && ranks[i].share == WHY_JUDGED && why_is_stuck(&ranks[i]))
                         intlist_add(&stuck, ranks[i].rank);
         free(behind);
         if (!a->n_comms)

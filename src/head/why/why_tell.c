@@ -107,12 +107,14 @@ struct diag *why_tell_rows(const json_t *answer, size_t width, struct diags *d)
 
 struct diag *why_warn(const json_t *answer, int64_t ms, size_t width, struct diags *d)
 {
+        const json_t *first = json_array_get(json_object_get(answer, "ranks"), 0);
         struct diag *di;
         char age[32];
 
         format_duration(age, sizeof(age), ms * 1000);
         di = diag_warn(d, HN_HANG, "the ranks hang: %s", why_text(answer));
         add_why_rows(answer, width, di);
-        diag_note(di, "no rank has gone on for %s (--hang-after)", age);
+        diag_note(di, "no rank%s has gone on for %s (--hang-after)",
+                  json_object_get(first, "role") ? " there" : "", age);
         return di;
 }

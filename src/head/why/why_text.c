@@ -70,16 +70,20 @@ static bool is_same_role(const struct why_rank *a, const struct why_rank *b)
         return a->world == b->world && (!a->role || !strcmp(a->role, b->role));
 }
 
-/* Returns "ranks 0-2", or with a role "role a, ranks 0-2": numbers of the world of @r. */
+/* Returns "ranks 0-2", or with a role "role a, ranks 0-2" or "role a:1, ranks 0-2": numbers of the
+ * world of @r. */
 static char *name_row_ranks(const struct why_rank *r, const struct intlist *ranks)
 {
         CLEANUP(intlist_finish) struct intlist own = { 0 };
         CLEANUP(free_textp) char *list = NULL;
+        char replica[16] = "";
 
         for (size_t i = 0; i < ranks->n; i++)
                 intlist_add(&own, ranks->v[i] - (r->role ? r->first : 0));
         list = intlist_fold(&own);
-        return xasprintf("%s%s%s%s %s", r->role ? "role " : "", r->role ? r->role : "",
+        if (r->role && r->replica >= 0)
+                snprintf(replica, sizeof(replica), ":%d", r->replica);
+        return xasprintf("%s%s%s%s%s %s", r->role ? "role " : "", r->role ? r->role : "", replica,
                          r->role ? ", " : "", ranks->n > 1 ? "ranks" : "rank", list);
 }
 
@@ -253,6 +257,8 @@ static json_t *describe_why_rank(const struct why_rank *r)
         if (r->role) {
                 json_object_set_new(j, "role", json_text(r->role));
                 json_object_set_new(j, "role_rank", json_integer(r->rank - r->first));
+                if (r->replica >= 0)
+                        json_object_set_new(j, "replica", json_integer(r->replica));
         }
         for (size_t i = 0; i < r->stack.n; i++) {
                 const struct stack_frame *f = &r->stack.v[i];

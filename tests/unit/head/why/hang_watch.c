@@ -135,3 +135,20 @@ TEST(zero_is_never)
         hang_watch_begin(&w, 0, 1000);
         assert_false(hang_watch_due(&w, 1000000, 0));
 }
+
+TEST(silence_counts_from_the_last_sign)
+{
+        struct hang_watch w;
+
+        hang_watch_begin(&w, 100, 1000);
+        assert_false(hang_watch_due(&w, 1099, 0));
+        assert_false(hang_watch_is_silent(&w, 1099));
+        assert_true(hang_watch_is_silent(&w, 1100));
+        hang_watch_alive(&w);
+        assert_false(hang_watch_is_silent(&w, 1200));
+        assert_false(hang_watch_due(&w, 1200, 0));
+        assert_false(hang_watch_is_silent(&w, 1299));
+        assert_true(hang_watch_is_silent(&w, 1300));
+        hang_watch_begin(&w, 0, 1000);
+        assert_false(hang_watch_is_silent(&w, 9000));
+}

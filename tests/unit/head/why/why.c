@@ -72,7 +72,7 @@ static void take_sight(struct why_rank *r, int rank, const struct sight *s)
 {
         struct inspected m;
 
-        *r = (struct why_rank){ .rank = rank, .host = "gpu001", .life = s->life };
+        *r = (struct why_rank){ .rank = rank, .replica = -1, .host = "gpu001", .life = s->life };
         snprintf(r->wait, sizeof(r->wait), "%s", s->wait ? s->wait : "");
         r->wait_ms = s->wait_ms;
         if (s->life != WHY_ALIVE)
@@ -406,6 +406,8 @@ TEST(ranks_are_compared_within_their_world)
                             "role train, rank 2 on gpu001 sleeps in load_batch (loader.py:88); 2 "
                             "ranks wait in all_reduce (torch.distributed), called in train "
                             "(train.py:57)");
+        assert_int_equal(f.worlds.n, 1);
+        assert_int_equal(f.worlds.v[0], 1);
         j = why_describe(&f, ranks, 5);
         assert_non_null(strstr(json_string_value(json_array_get(json_object_get(j, "rows"), 0)),
                                "role train, rank 2 on gpu001"));
@@ -425,4 +427,64 @@ TEST(ranks_are_compared_within_their_world)
         why_finding_finish(&f);
         for (int i = 0; i < 5; i++)
                 why_rank_finish(&ranks[i]);
+}
+
+/* Ranks 0 and 1 are a server whose rank 0 sleeps while rank 1 waits, ranks 2 and 3 trainers of
+ * which rank 2 does as @trainer. */
+static void find_beside_server(const struct sight *trainer, enum why_share server,
+                               enum why_share trainers, struct why_finding *f)
+{
+        static const struct sight sleeps = SLEEPS_IN(LOADING), waits = SLEEPS_IN(WAITING);
+        struct why_rank ranks[4] = { 0 };
+
+        take_sight(&ranks[0], 0, &sleeps);
+        take_sight(&ranks[1], 1, &waits);
+        take_sight(&ranks[2], 2, trainer);
+        take_sight(&ranks[3], 3, &waits);
+        for (int i = 0; i < 4; i++) {
+                ranks[i].world = i / 2;
+                ranks[i].first = i / 2 * 2;
+                ranks[i].role = i < 2 ? "server" : "train";
+                ranks[i].share = i < 2 ? server : trainers;
+        }
+        why_find(ranks, 4, f);
+        for (int i = 0; i < 4; i++)
+                why_rank_finish(&ranks[i]);
+}
+
+TEST(a_server_may_idle)
+{
+        static const struct sight sleeps = SLEEPS_IN(LOADING), computes = COMPUTES_IN(LOADING);
+        struct why_finding f;
+
+        find_beside_server(&computes, WHY_JUDGED, WHY_JUDGED, &f);
+        assert_int_equal(f.kind, WHY_HANG);
+        assert_int_equal(f.culprit, 0);
+        why_finding_finish(&f);
+
+        /* Trainers that compute need no server now. */
+        find_beside_server(&computes, WHY_IDLES, WHY_JUDGED, &f);
+        assert_int_equal(f.kind, WHY_NO_HANG);
+        assert_int_equal(f.worlds.n, 0);
+        assert_null(strstr(f.text, "server"));
+        why_finding_finish(&f);
+
+        /* A hang of the trainers is theirs. */
+        find_beside_server(&sleeps, WHY_IDLES, WHY_JUDGED, &f);
+        assert_int_equal(f.kind, WHY_HANG);
+        assert_int_equal(f.outliers.n, 1);
+        assert_int_equal(f.culprit, 2);
+        assert_int_equal(f.worlds.n, 1);
+        assert_int_equal(f.worlds.v[0], 1);
+        why_finding_finish(&f);
+
+        /* What goes on is not judged, and then the server is all that is left. */
+        find_beside_server(&sleeps, WHY_IDLES, WHY_LEFT_OUT, &f);
+        assert_int_equal(f.culprit, 0);
+        assert_int_equal(f.worlds.v[0], 0);
+        why_finding_finish(&f);
+        find_beside_server(&sleeps, WHY_LEFT_OUT, WHY_LEFT_OUT, &f);
+        assert_int_equal(f.kind, WHY_NO_HANG);
+        assert_string_equal(f.text, "no hang is visible: all ranks go on");
+        why_finding_finish(&f);
 }

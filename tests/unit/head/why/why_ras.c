@@ -66,7 +66,7 @@ static void take_scene_rank(struct why_rank *r, int rank, const struct scene *s)
                                .stack = xstrdup(rank == 2 ? s->odd : s->others) };
 
         snprintf(m.source, sizeof(m.source), "eu-stack");
-        *r = (struct why_rank){ .rank = rank, .host = "gpu001" };
+        *r = (struct why_rank){ .rank = rank, .replica = -1, .host = "gpu001" };
         why_rank_take(r, &m);
 }
 
