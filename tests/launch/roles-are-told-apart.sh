@@ -35,6 +35,23 @@ else
     skip 'a narrow terminal' 'no tmux'
 fi
 
+# --- steps ---
+
+start "${job[@]}" --progress-re 'step ([0-9]+)/([0-9]+)' --main trainer --role server --nodes 1 -n 2 sh -c 'echo step 700/900; exec sleep 600' : \
+    --role trainer --nodes 2 -n 2 sh -c 'sleep 0.3; echo step $((5 + RANK))/50; exec sleep 600'
+ok 'the roles are at their steps' wait_for lines_are "$OUT" 4
+shows_step() { "$HNLAUNCH" ps --json >shown && [[ $(python3 -c 'import json; r = json.load(open("shown"))["runs"][0]; print(r.get("step_role"), r.get("step"), r.get("total"))') == "$1" ]]; }
+ok 'ps has the step of the role of --main' wait_for shows_step 'trainer 5 50'
+"$HNLAUNCH" top >shown 2>&1
+ok 'top has it behind its name' grep -qE '^run .*  trainer step 5-6 of 50  ' shown
+"$HNLAUNCH" top --json | head -n 1 >shown
+is 'no rank of another role lags behind' "$(python3 -c 'import json; print(sorted((r["role"], r["role_rank"], r["step"], r.get("lag")) for h in json.load(open("shown"))["hosts"] for r in h["ranks"]))')" \
+    "[('server', 0, 700, None), ('server', 1, 700, None), ('trainer', 0, 5, 1), ('trainer', 1, 6, 0)]"
+kill -QUIT "$PID"
+ok 'Ctrl-\ names ranks by their role' wait_for grep -qE '^ *[|] +trainer:1  127\.0\.0\.' "$ERR"
+kill -INT "$PID"
+finish
+
 { command -v eu-stack || command -v gdb; } >/dev/null || { skip 'hnlaunch why' 'needs eu-stack (elfutils) or gdb'; done_testing; exit; }
 start "${job[@]}" --metrics 0 --label none --role server --nodes 1 -n 1 sleep 1000 : --role once --on server true : \
     --role trainer --nodes 2 -n 4 "$BUILD/tests/clients/hanging" sleep 2 "$PWD/fifo"
@@ -65,6 +82,8 @@ is 'the role that works is not judged' "$(grep -c 'HN811.*worker' "$ERR")" 0
 is 'the event names the rank' "$(hang_events events ms)" '(4, 1000)'
 sleep 2
 is 'it is told once' "$(grep -c HN811 "$ERR")" 1
+"$HNLAUNCH" ps >shown 2>&1
+ok 'ps tells it although lines come' grep -qE ' running, hangs for [0-9]' shown
 "$HNLAUNCH" stop --grace 1s >stop.out 2>&1
 finish
 has 'and so does the last line' "$ERR" 'role trainer, rank 2 on 127.0.0.'

@@ -79,6 +79,27 @@ touch "$TMP/go2"
 hn wait "$(cat "$OUT")"
 exits 'and the role starts afterwards' 0
 
+# --- who waits, in other commands ---
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+start "${hosts[@]}" --role a --nodes 1 -n 1 --ready "file:$TMP/go3" sh -c 'echo up; sleep 600' : --role b --nodes 1 -n 1 --after a sleep 600 : --role c --nodes 1 -n 1 --after b,a sleep 600
+wait_for count_is up 1
+"$HNLAUNCH" ps >shown 2>&1
+has 'ps says who waits for whom' shown ' running, role b waits for a, 1 more role waits '
+"$HNLAUNCH" ps --json >shown
+is 'so does its JSON' "$(python3 -c 'import json; print([(w["role"], w["text"]) for w in json.load(open("shown"))["runs"][0]["waits"]])')" \
+    "[('b', 'role b waits for a'), ('c', 'role c waits for a, b')]"
+"$HNLAUNCH" top >shown 2>&1
+ok 'and the first line of top' grep -qE '^run .*  running, role b waits for a$' shown
+"$HNLAUNCH" top --json | head -n 1 >shown
+is '... and its JSON' "$(python3 -c 'import json; print([w["role"] for w in json.load(open("shown"))["waits"]])')" "['b', 'c']"
+touch "$TMP/go3"
+waits_none() { "$HNLAUNCH" ps >shown 2>&1 && grep -q ' running ' shown && ! grep -q waits shown; }
+ok 'until none does' wait_for waits_none
+kill -INT "$PID"
+finish
+
 # --- ends ---
 
 hn "${hosts[@]}" --main m --role s --nodes 1 -n 2 sleep 600 : --role m --nodes 1 -n 1 sh -c 'sleep 0.3'

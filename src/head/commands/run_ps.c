@@ -83,8 +83,21 @@ char *run_state_text(const struct run *r)
                          (long long)code);
 }
 
-/* The state, the attempt with the spare hosts left, how many nodes are silent, and for how long the
- * run stands still. */
+/* Appends ", role b waits for a", of several roles that of the first with the number of others. */
+static void put_waiting_roles(const struct run *r, struct buf *to)
+{
+        const json_t *waits = json_object_get(r->info, "waits");
+        size_t n = json_array_size(waits);
+
+        if (!n || r->state != RUN_GOES_ON)
+                return;
+        buf_printf(to, ", %s", json_member(json_array_get(waits, 0), "text"));
+        if (n > 1)
+                buf_printf(to, ", %zu more role%s", n - 1, n == 2 ? " waits" : "s wait");
+}
+
+/* The state, the attempt with the spare hosts left, how many nodes are silent, for which roles
+ * others wait, and for how long the run stands still. */
 static char *describe_state_cell(const struct run *r)
 {
         json_int_t silent = json_integer_value(json_object_get(r->info, "silent_nodes"));
@@ -102,10 +115,15 @@ static char *describe_state_cell(const struct run *r)
                 buf_printf(&b, ", %lld spare%s left", (long long)spares, spares == 1 ? "" : "s");
         if (r->state == RUN_GOES_ON && silent)
                 buf_printf(&b, ", %lld node%s silent", (long long)silent, silent == 1 ? "" : "s");
+        put_waiting_roles(r, &b);
         if (r->state == RUN_GOES_ON && stalled_ms) {
                 format_duration(text, sizeof(text), stalled_ms / 1000 * 1000000);
                 buf_printf(&b, ", %s for %s",
-                           json_object_get(r->info, "step") ? "no step" : "hangs", text);
+                           json_object_get(r->info, "step") &&
+                                           !json_is_true(json_object_get(r->info, "hangs"))
+                                   ? "no step"
+                                   : "hangs",
+                           text);
         }
         return buf_steal(&b);
 }
@@ -254,13 +272,14 @@ static void print_runs_json(const struct run_list *l)
                 CLEANUP(free_textp) char *state = run_state_text(r);
                 static const char *const of_summary[] = { "us",        "code", "hn",
                                                           "verdict",   "rank", "world_size",
-                                                          "num_nodes", "step", "total" };
-                static const char *const of_info[] = { "host",      "pid",       "started",
-                                                       "us",        "argv",      "cwd",
-                                                       "directory", "num_nodes", "world_size",
-                                                       "attempt",   "spares",    "silent_nodes",
-                                                       "step",      "total",     "left_ms",
-                                                       "stalled_ms" };
+                                                          "num_nodes", "step", "total",
+                                                          "step_role" };
+                static const char *const of_info[] = {
+                        "host",       "pid",          "started",   "us",         "argv",
+                        "cwd",        "directory",    "num_nodes", "world_size", "attempt",
+                        "spares",     "silent_nodes", "step",      "total",      "left_ms",
+                        "stalled_ms", "hangs",        "step_role", "waits"
+                };
                 json_t *j = json_pack("{s:s, s:s, s:b}", "run", r->id, "state", state, "running",
                                       r->state == RUN_GOES_ON);
 

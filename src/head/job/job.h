@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <uv.h>
 
@@ -260,6 +261,8 @@ void job_blame(struct job *j, const struct why_finding *f);
 void job_hangs(struct job *j);
 /* Ranks were ordered to dump (@on), or the look is over: output in between is no sign of life. */
 void job_dumping(struct job *j, bool on);
+/* Returns the roles that wait for others, as job_roles_describe_waits(). */
+json_t *job_describe_waits(const struct job *j);
 /* Returns for how long the ranks have shown no sign of life in a hang that was found, in
  * milliseconds; 0 = no hang stands. */
 int64_t job_hang_ms(const struct job *j);

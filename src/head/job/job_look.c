@@ -88,6 +88,11 @@ enum why_share job_look_share(const struct job *j, int world)
         return job_status_share(j->status, world);
 }
 
+json_t *job_describe_waits(const struct job *j)
+{
+        return job_roles_describe_waits(j->roles);
+}
+
 void job_dumping(struct job *j, bool on)
 {
         job_status_dumping(j->status, on);

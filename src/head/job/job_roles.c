@@ -349,6 +349,23 @@ static char *list_awaited(const struct job_roles *r, int role)
         return buf_len(&b) ? buf_steal(&b) : NULL;
 }
 
+json_t *job_roles_describe_waits(const struct job_roles *r)
+{
+        json_t *list = NULL;
+
+        for (size_t i = 0; is_order_open(r) && i < r->n; i++) {
+                const char *name = find_role_name(r, (int)i), *awaited = r->roles[i].awaited;
+
+                if (!awaited)
+                        continue;
+                list = list ? list : json_array();
+                json_array_append_new(
+                        list, json_pack("{s:s, s:o}", "role", name, "text",
+                                        json_sprintf("role %s waits for %s", name, awaited)));
+        }
+        return list;
+}
+
 /* Emits what a role waits for, when that has changed. */
 static void tell_awaited(struct job_roles *r, int role)
 {

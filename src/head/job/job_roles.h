@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,10 @@ bool job_roles_have_begun(const struct job_roles *r);
 /* Whether ranks of the node wait for their start; any ranks of the job. */
 bool job_roles_await(const struct job_roles *r, size_t node);
 bool job_roles_wait(const struct job_roles *r);
+
+/* Returns the roles that wait as an array of objects with role and text, "role b waits for a"; a
+ * new reference. NULL: none does. */
+json_t *job_roles_describe_waits(const struct job_roles *r);
 
 /* Follow the start and the end of a rank; @code is 128 + @signal where there is one. */
 void job_roles_started(struct job_roles *r, int rank);

@@ -183,6 +183,7 @@ static void init_launch(struct launch *l, struct options *o, struct diags *d)
         *d = (struct diags)DIAGS_INIT;
         events_init(&l->events);
         rank_board_open(&l->ranks, &l->events, &l->plan);
+        rank_board_prefer(&l->ranks, &l->o.main_roles);
         l->run = (struct run_view){ .o = &l->o,
                                     .id = l->config.run_id,
                                     .hosts = &l->hosts,

@@ -6,6 +6,7 @@
 #include "head/model/rank_board.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "wire/msg.h"
@@ -59,7 +60,8 @@ static void on_board_event(void *ctx, const struct event *e)
         struct rank_board *b = ctx;
         struct rank_board_row *r = e->rank >= 0 && e->rank < b->n ? &b->rows[e->rank] : NULL;
 
-        step_pace_take(b->pace, e);
+        if (e->kind != EVENT_RANK_PROGRESS || rank_board_counts_steps(b, e->rank))
+                step_pace_take(b->pace, e);
         if (e->kind == EVENT_RUN_START) {
                 make_board_rows(b);
         } else if (e->kind == EVENT_RUN_SHRUNK) {
@@ -109,8 +111,25 @@ void rank_board_output(struct rank_board *b, int rank, uint8_t stream, size_t by
         b->rows[rank].written_us = events_now_us(b->events);
 }
 
+void rank_board_prefer(struct rank_board *b, const struct strv *main_roles)
+{
+        b->pace->of.main_roles = main_roles;
+}
+
+bool rank_board_counts_steps(const struct rank_board *b, int rank)
+{
+        const char *stepping = b->pace->of.role;
+        const char *role = stepping ? b->plan->ranks[rank].role : NULL;
+
+        return !stepping || (role && !strcmp(role, stepping));
+}
+
 void rank_board_step(struct rank_board *b, int rank, int64_t step, int64_t total)
 {
+        const struct plan_rank *r = &b->plan->ranks[rank];
+
+        if (r->role)
+                step_pace_choose(b->pace, r->role, r->program);
         b->rows[rank].step = step;
         b->rows[rank].total = total;
 }
@@ -122,13 +141,13 @@ bool rank_board_is_over(const struct rank_board_row *r)
 
 struct rank_board_steps rank_board_steps(const struct rank_board *b)
 {
-        struct rank_board_steps s = { 0 };
+        struct rank_board_steps s = { .role = b->pace->of.role };
         bool lives = false;
 
         for (int r = 0; r < b->n; r++) {
                 const struct rank_board_row *k = &b->rows[r];
 
-                if (k->step < 0)
+                if (k->step < 0 || !rank_board_counts_steps(b, r))
                         continue;
                 s.most = s.told++ ? MAX(s.most, k->step) : k->step;
                 s.total = MAX(s.total, k->total);

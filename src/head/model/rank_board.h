@@ -44,8 +44,9 @@ struct rank_board {
         struct step_pace *pace;
 };
 
-/* The steps of all ranks that have told one. */
+/* The steps of all ranks that have told one, or in a job of roles of those of one role. */
 struct rank_board_steps {
+        const char *role;           /* NULL = the job has no roles */
         int told;                   /* ranks; 0: the other members mean nothing */
         int64_t least, most, total; /* least: of the living ranks, if any; total 0 = unknown */
         int slowest;                /* the lowest rank with the least step */
@@ -54,6 +55,10 @@ struct rank_board_steps {
 /* @plan has ranks from EVENT_RUN_START on. Both are borrowed until the last event. */
 void rank_board_open(struct rank_board *b, struct events *es, const struct plan *plan);
 void rank_board_finish(struct rank_board *b);
+struct strv;
+
+/* Steps of these roles count before those of others; borrowed as the plan. */
+void rank_board_prefer(struct rank_board *b, const struct strv *main_roles);
 
 /* A rank has written to MSG_STDOUT or MSG_STDERR. */
 void rank_board_output(struct rank_board *b, int rank, uint8_t stream, size_t bytes);
@@ -64,5 +69,7 @@ void rank_board_step(struct rank_board *b, int rank, int64_t step, int64_t total
 /* Whether a rank has ended, well or not, or is lost. */
 bool rank_board_is_over(const struct rank_board_row *r);
 struct rank_board_steps rank_board_steps(const struct rank_board *b);
+/* Whether the steps of the rank count. */
+bool rank_board_counts_steps(const struct rank_board *b, int rank);
 /* Returns steps in a second up to now; 0 = not known. Live line and top call it each second. */
 double rank_board_rate(struct rank_board *b);

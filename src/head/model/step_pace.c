@@ -1,14 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/model/step_pace.h"
 
+#include <string.h>
+
 #include "base/macros.h"
 
 enum { STILL_US = 10000000, STILL_STEPS = 10 };
 
+/* The role is still to be chosen. */
+static void begin_pace(struct step_pace *p)
+{
+        *p = (struct step_pace){ .of.main_roles = p->of.main_roles };
+}
+
+void step_pace_choose(struct step_pace *p, const char *role, int program)
+{
+        size_t n = p->of.main_roles ? p->of.main_roles->n : 0, place = 0;
+
+        while (place < n && strcmp(p->of.main_roles->v[place], role) != 0)
+                place++;
+        if (place == n)
+                place += (size_t)program;
+        if (p->of.role && p->of.place <= place)
+                return;
+        begin_pace(p);
+        p->of.role = role;
+        p->of.place = place;
+}
+
 void step_pace_take(struct step_pace *p, const struct event *e)
 {
         if (e->kind == EVENT_RESTART)
-                *p = (struct step_pace){ 0 };
+                begin_pace(p);
         if (e->kind != EVENT_RANK_PROGRESS)
                 return;
         if (!p->first_us) {

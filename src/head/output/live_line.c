@@ -80,15 +80,13 @@ static void add_steps(struct buf *b, const struct live_facts *f)
 {
         char left[32];
 
-        buf_printf(b, "  step %" PRId64, f->least);
+        buf_printf(b, "  %s%sstep %" PRId64, f->role ? f->role : "", f->role ? " " : "", f->least);
         if (f->most > f->least)
                 buf_printf(b, "-%" PRId64, f->most);
         if (f->total)
                 buf_printf(b, "/%" PRId64, f->total);
-        if (f->most > f->least && f->ranks > 1 && !f->slow && f->name)
+        if (f->most > f->least && f->ranks > 1 && !f->slow)
                 buf_printf(b, ", %s on %s is the last", f->name, f->host);
-        else if (f->most > f->least && f->ranks > 1 && !f->slow)
-                buf_printf(b, ", rank %d on %s is the last", f->slowest, f->host);
         if (f->rate <= 0)
                 return;
         buf_printf(b, f->rate < 10 ? "  %.1f/s" : "  %.0f/s", f->rate);
@@ -264,7 +262,7 @@ static struct live_facts collect_facts(struct live_line *l)
                                 .least = steps.least,
                                 .most = steps.most,
                                 .total = steps.total,
-                                .slowest = steps.slowest,
+                                .role = steps.role,
                                 .bytes = l->bytes,
                                 .slow = l->slow,
                                 .end = collect_end(l),
@@ -284,8 +282,10 @@ static struct live_facts collect_facts(struct live_line *l)
                                            name_of_role(l, l->bar.rank, l->names.one) };
                 return f;
         }
-        f.name = name_of_role(l, f.slowest, l->names.one);
-        f.host = l->hosts->v[plan->nodes[plan->ranks[f.slowest].node].host].name;
+        f.name = name_of_role(l, steps.slowest, l->names.one);
+        if (!f.name)
+                f.name = role_rank_name(NULL, -1, steps.slowest, l->names.one);
+        f.host = l->hosts->v[plan->nodes[plan->ranks[steps.slowest].node].host].name;
         f.rate = rank_board_rate(l->ranks);
         if (!is_quiet(&f))
                 return f;

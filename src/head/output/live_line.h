@@ -49,8 +49,8 @@ struct live_facts {
         int64_t attempt, spares; /* attempt 0 = the first; spare hosts left after a restart */
         int steps; /* ranks that have reported a step; 0: the next fields mean nothing */
         int64_t least, most, total; /* steps; total 0 = unknown */
-        int slowest;                /* rank with the least step */
-        const char *name;           /* "infer:3"; NULL = the job has no roles */
+        const char *role;           /* whose steps these are; NULL = the job has no roles */
+        const char *name;           /* "rank 3" or "infer:3", the rank with the least step */
         const char *host;           /* of that rank */
         const char *slow;           /* a sentence about a slow rank; NULL = none */
         double rate;                /* steps in a second; 0 = unknown */

@@ -422,8 +422,10 @@ static void put_last_step(json_t *j, const struct rank_board *ranks)
         if (!s.told)
                 return;
         for (int i = 0; i < ranks->n; i++)
-                if (ranks->rows[i].step >= 0)
+                if (ranks->rows[i].step >= 0 && rank_board_counts_steps(ranks, i))
                         least = MIN(least, ranks->rows[i].step);
+        if (s.role)
+                json_object_set_new(j, "step_role", json_text(s.role));
         json_object_set_new(j, "step", json_integer((json_int_t)least));
         json_object_set_new(j, "total", s.total ? json_integer((json_int_t)s.total) : json_null());
 }

@@ -51,6 +51,7 @@ static void read_frame_rank(struct top_frame_rank *r, const json_t *j)
         r->rank = read_frame_number(j, "rank");
         r->role = json_string_value(json_object_get(j, "role"));
         r->role_rank = read_frame_number(j, "role_rank");
+        r->replica = read_frame_number(j, "replica");
         r->alive = !strcmp(life, "alive");
         r->ended = !strcmp(life, "ended");
         r->silent = !strcmp(life, "silent");
@@ -442,7 +443,10 @@ static void write_exit(int64_t code, char *to, size_t size)
 
 const char *top_frame_rank_name(const struct top_frame_rank *r, char to[TOP_RANK_NAME])
 {
-        if (r->role)
+        if (r->role && r->replica >= 0)
+                snprintf(to, TOP_RANK_NAME, "%.32s:%d:%d", r->role, (int)r->replica,
+                         (int)r->role_rank);
+        else if (r->role)
                 snprintf(to, TOP_RANK_NAME, "%.40s:%" PRId64, r->role, r->role_rank);
         else
                 snprintf(to, TOP_RANK_NAME, "rank %" PRId64, r->rank);

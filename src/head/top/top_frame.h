@@ -32,6 +32,7 @@ struct top_frame_rank {
         int64_t rank;
         const char *role;  /* NULL = the job has no roles */
         int64_t role_rank; /* number in the world of the role */
+        int64_t replica;   /* of a role that has several, else -1 */
         bool alive, ended, silent;
         char state; /* the letter of /proc/pid/stat; '\0' = unknown */
         int64_t exit, step, lag, cpu_percent, memory_mib, quiet_ms, wait_ms;
@@ -106,7 +107,7 @@ struct top_frame {
 bool top_frame_read(struct top_frame *f, json_t *json);
 void top_frame_finish(struct top_frame *f);
 
-/* Writes "rank 3", or "infer:3". Returns @to. */
+/* Writes "rank 3", "infer:3", or with replicas "infer:1:3". Returns @to. */
 const char *top_frame_rank_name(const struct top_frame_rank *r, char to[TOP_RANK_NAME]);
 /* Writes the oddity of a host or a rank, "" = none. */
 void top_frame_host_note(const struct top_frame *f, const struct top_frame_host *h, char *to,

@@ -230,13 +230,14 @@ static void write_gpu_cell(const struct top_frame_host *h, enum top_column c, ch
         }
 }
 
-/* Returns the end of the ranks that follow each other from @i on, in the same role. */
+/* Returns the end of the ranks that follow each other from @i on, in the same role and replica. */
 static size_t find_span_end(const struct top_frame_host *h, size_t i)
 {
         size_t end = i + 1;
 
         while (end < h->n_ranks && h->ranks[end].role &&
                !strcmp(h->ranks[end].role, h->ranks[i].role) &&
+               h->ranks[end].replica == h->ranks[i].replica &&
                h->ranks[end].role_rank == h->ranks[end - 1].role_rank + 1)
                 end++;
         return end;
@@ -427,15 +428,18 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
 /* Returns the state of the run, or words about a possible hang with *@alarm set. malloc'ed. */
 static char *describe_state(const struct top_frame *f, const struct step_rate *rate, bool *alarm)
 {
-        bool stalled = f->pace.stalled_ms > 0, no_step = stalled && f->step >= 0;
+        bool stalled = f->pace.stalled_ms > 0;
+        bool no_step = stalled && f->step >= 0 && !(f->pace.has_roles && f->pace.hang);
         bool steps =
                 !stalled && (f->pace.rate > 0 || (rate && f->step >= 0 && rate->n < FEW_FRAMES));
         int64_t still_ms = steps ? -1 : top_frame_still_ms(f);
+        const json_t *first = json_array_get(json_object_get(f->json, "waits"), 0);
+        const char *waits = json_string_value(json_object_get(first, "text"));
         char age[24];
 
         *alarm = (still_ms >= 0 || stalled) && !strcmp(f->state, "running");
         if (!*alarm)
-                return xstrdup(f->state);
+                return xasprintf("%s%s%s", f->state, waits ? ", " : "", waits ? waits : "");
         top_frame_age(stalled ? f->pace.stalled_ms : still_ms, age, sizeof(age));
         if (no_step)
                 return xasprintf("no step for %s%s", age, still_ms >= 0 ? ", no rank works" : "");
@@ -476,13 +480,14 @@ void top_layout_head(const struct top_frame *f, const struct step_rate *rate, si
                                 f->world_size == 1 ? "" : "s", f->num_nodes,
                                 f->num_nodes == 1 ? "" : "s");
         CLEANUP(buf_finish) struct buf step = BUF_INIT;
+        const char *role = json_string_value(json_object_get(f->json, "step_role"));
         bool shown[PIECES] = { 0 }, alarm = false;
         size_t used = 0;
 
         format_duration(age, sizeof(age), f->us / 1000000 * 1000000);
         buf_appends(&step, "");
         if (f->step >= 0)
-                buf_printf(&step, "step %" PRId64, f->step);
+                buf_printf(&step, "%s%sstep %" PRId64, role ? role : "", role ? " " : "", f->step);
         if (f->spread > 0)
                 buf_printf(&step, "-%" PRId64, f->step + f->spread);
         if (f->step >= 0 && f->total > 0)

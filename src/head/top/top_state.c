@@ -34,6 +34,7 @@ struct top_state {
         struct top_busy *busy; /* by rank */
         struct top_state_node *nodes;
         const struct sample_rank **sampled; /* by rank; NULL = not sampled */
+        int *replicas;                      /* by world, plan_find_replica() */
         int n_ranks;
         size_t n_nodes;
 };
@@ -58,6 +59,7 @@ static void drop_top_ranks(struct top_state *t)
         free(t->busy);
         free(t->nodes);
         free(t->sampled);
+        free(t->replicas);
 }
 
 static void make_top_ranks(struct top_state *t)
@@ -68,6 +70,9 @@ static void make_top_ranks(struct top_state *t)
         t->busy = xcalloc((size_t)t->n_ranks, sizeof(*t->busy));
         t->nodes = xcalloc(t->n_nodes, sizeof(*t->nodes));
         t->sampled = xcalloc((size_t)t->n_ranks, sizeof(const struct sample_rank *));
+        t->replicas = xcalloc(t->ranks->plan->n_worlds, sizeof(*t->replicas));
+        for (size_t i = 0; i < t->ranks->plan->n_worlds; i++)
+                t->replicas[i] = plan_find_replica(t->ranks->plan, i);
         top_state_forget(t);
 }
 
@@ -206,12 +211,14 @@ static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
 
                 add_json_word(b, "role", k->role);
                 add_json_number(b, "role_rank", rank - t->ranks->plan->worlds[k->world].first);
+                if (t->replicas[k->world] >= 0)
+                        add_json_number(b, "replica", t->replicas[k->world]);
         }
         if (r->life == RANK_ENDED)
                 add_json_number(b, "exit", r->exit);
         if (r->step >= 0) {
                 add_json_number(b, "step", r->step);
-                if (r->life == RANK_ALIVE)
+                if (r->life == RANK_ALIVE && rank_board_counts_steps(t->ranks, rank))
                         add_json_number(b, "lag", steps->most - r->step);
         }
         if (r->life == RANK_ALIVE && t->sampled[rank] && t->sampled[rank]->state) {
@@ -305,8 +312,13 @@ void top_state_json(const struct top_state *t, struct buf *to)
         const struct rank_board_steps steps = rank_board_steps(t->ranks);
         double rate = rank_board_rate(t->ranks);
         int64_t now_us = events_now_us(t->s.events);
-        int64_t stalled_ms = step_pace_stalled_ms(t->ranks->pace, now_us, t->s.hang_ms(t->s.ctx));
+        int64_t hang_ms = t->s.hang_ms(t->s.ctx);
+        int64_t stalled_ms = step_pace_stalled_ms(t->ranks->pace, now_us, hang_ms);
+        json_t *waits = t->s.waits(t->s.ctx);
         int shown = 0;
+
+        if (hang_ms && t->ranks->plan->n_worlds > 1)
+                stalled_ms = hang_ms; /* another world may make steps */
 
         buf_appends(to, "{\"v\":1");
         add_json_word(to, "run", t->s.run_id);
@@ -317,6 +329,8 @@ void top_state_json(const struct top_state *t, struct buf *to)
         add_json_number(to, "world_size", t->n_ranks);
         add_json_number(to, "alive", t->ranks->alive);
         if (steps.told) {
+                if (steps.role)
+                        add_json_word(to, "step_role", steps.role);
                 add_json_number(to, "step", steps.least);
                 add_json_number(to, "spread", steps.most - steps.least);
                 if (steps.total)
@@ -328,6 +342,12 @@ void top_state_json(const struct top_state *t, struct buf *to)
         if (stalled_ms)
                 add_json_number(to, "stalled_ms", stalled_ms);
         add_hang(t, to);
+        if (waits) {
+                CLEANUP(free_textp) char *text = json_dump_plain(waits, 0);
+
+                buf_printf(to, ",\"waits\":%s", text);
+                json_decref(waits);
+        }
         buf_appends(to, ",\"hosts\":[");
         for (size_t i = 0; i < t->n_nodes; i++)
                 if (t->ranks->plan->nodes[i].n_ranks) {

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ struct top_source {
         int64_t (*hang_ms)(void *ctx);   /* of a known hang; 0 = none */
         /* The cause of that hang, and its rank, -1 = several; NULL = not known. */
         const char *(*hang_cause)(void *ctx, int *ret_rank);
+        /* The roles that wait, as job_describe_waits(). */
+        json_t *(*waits)(void *ctx);
         struct top_node (*node)(void *ctx, size_t host);
         void *ctx;
 };

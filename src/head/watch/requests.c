@@ -12,6 +12,7 @@
 #include "base/error_number.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "head/core/json_text.h"
 #include "head/job/job.h"
 #include "head/job/job_spares.h"
 #include "head/model/events.h"
@@ -33,6 +34,8 @@ static void add_step(const struct run_view *r, json_t *j, bool still)
 
         if (!s.told)
                 return;
+        if (s.role)
+                json_object_set_new(j, "step_role", json_text(s.role));
         json_object_set_new(j, "step", json_integer((json_int_t)s.least));
         json_object_set_new(j, "total", s.total ? json_integer((json_int_t)s.total) : json_null());
         if (s.total > s.least && done > 0 && !still)
@@ -47,9 +50,18 @@ static json_t *describe_by_request(void *ctx)
 {
         const struct run_view *r = ctx;
         json_t *j = run_dir_describe(r->o, r->id, r->cwd, r->events->start_ns);
+        int64_t hang_ms = job_hang_ms(r->job);
         int64_t stalled_ms =
-                step_pace_stalled_ms(r->ranks->pace, events_now_us(r->events), job_hang_ms(r->job));
+                step_pace_stalled_ms(r->ranks->pace, events_now_us(r->events), hang_ms);
+        json_t *waits = job_describe_waits(r->job);
 
+        /* A world may hang while another makes steps. */
+        if (hang_ms && r->plan->n_worlds > 1) {
+                stalled_ms = hang_ms;
+                json_object_set_new(j, "hangs", json_true());
+        }
+        if (waits)
+                json_object_set_new(j, "waits", waits);
         json_object_set_new(j, "state", json_string(job_doing(r->job)));
         json_object_set_new(j, "us", json_integer((json_int_t)events_now_us(r->events)));
         json_object_set_new(

@@ -70,6 +70,13 @@ static const char *tell_hang_cause(void *ctx, int *ret_rank)
         return job_hang_cause(t->r->job, ret_rank);
 }
 
+static json_t *tell_waiting_roles(void *ctx)
+{
+        const struct top_feed *t = ctx;
+
+        return job_describe_waits(t->r->job);
+}
+
 static struct top_node describe_top_node(void *ctx, size_t host)
 {
         static const char *const states[NODE_STATES] = {
@@ -240,6 +247,7 @@ static void *create_top_feed(const struct run_view *r, struct job_config *c)
                                      .doing = tell_doing,
                                      .hang_ms = tell_hang,
                                      .hang_cause = tell_hang_cause,
+                                     .waits = tell_waiting_roles,
                                      .node = describe_top_node };
         struct top_feed *t;
 

@@ -154,3 +154,41 @@ TEST_WITH(start_all, finish_board, output_counts_through_attempts)
         assert_true(board.rows[1].written_us >= 0);
         assert_int_equal(board.rows[0].written_us, -1);
 }
+
+/* Ranks 0 and 1 are a role a, rank 2 is a role b of --main. */
+TEST_WITH(start_all, finish_board, steps_of_one_role_count)
+{
+        static char *names[] = { (char *)"b", NULL };
+        const struct strv main_roles = { .v = names, .n = 1 };
+        struct rank_board_steps s;
+
+        for (int r = 0; r < 3; r++) {
+                ranks[r].role = r < 2 ? "a" : "b";
+                ranks[r].program = r == 2;
+        }
+        rank_board_prefer(&board, &main_roles);
+        rank_board_step(&board, 1, 700, 900);
+        emit(EVENT_RANK_PROGRESS, 0, 1, 700, 0);
+        s = rank_board_steps(&board);
+        assert_string_equal(s.role, "a");
+        assert_int_equal(s.least, 700);
+        assert_int_equal(board.pace->most, 700);
+        rank_board_step(&board, 2, 5, 50);
+        emit(EVENT_RANK_PROGRESS, 1, 2, 5, 0);
+        rank_board_step(&board, 1, 701, 900);
+        emit(EVENT_RANK_PROGRESS, 0, 1, 701, 0);
+        s = rank_board_steps(&board);
+        assert_string_equal(s.role, "b");
+        assert_int_equal(s.told, 1);
+        assert_int_equal(s.least, 5);
+        assert_int_equal(s.most, 5);
+        assert_int_equal(s.total, 50);
+        assert_int_equal(s.slowest, 2);
+        assert_int_equal(board.pace->most, 5);
+        assert_false(rank_board_counts_steps(&board, 1));
+        emit(EVENT_RESTART, -1, -1, 1, 0);
+        assert_null(rank_board_steps(&board).role);
+        assert_true(rank_board_counts_steps(&board, 1));
+        for (int r = 0; r < 3; r++)
+                ranks[r].role = NULL;
+}

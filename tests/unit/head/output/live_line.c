@@ -52,7 +52,7 @@ TEST(steps_have_a_spread_and_a_last_rank)
         expect_line(f, "1m30s  step 120/5000  2.0/s  40m40s left");
         f.silent_us = 0;
         f.most = 122;
-        f.slowest = 3;
+        f.name = "rank 3";
         f.host = "gpu001";
         f.rate = 0;
         expect_line(f, "1m30s  step 120-122/5000, rank 3 on gpu001 is the last");
@@ -116,10 +116,10 @@ TEST(ranks_of_roles_are_named)
 {
         struct live_facts f = { .us = 70000000, .ranks = 8, .steps = 8, .least = 3, .most = 7 };
 
-        f.slowest = 11;
+        f.role = "infer";
         f.name = "infer:3";
         f.host = "gpu001";
-        expect_line(f, "1m10s  step 3-7, infer:3 on gpu001 is the last");
+        expect_line(f, "1m10s  infer step 3-7, infer:3 on gpu001 is the last");
         f = (struct live_facts){ .us = 70000000, .ranks = 8, .bytes = 1000 };
         f.bar = (struct live_bar){ "50%", 3, 11, "infer:3" };
         expect_line(f, "1m10s  8 ranks  output 1.0 kB/s  infer:3: 50%");

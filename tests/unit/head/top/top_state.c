@@ -57,6 +57,14 @@ static struct top_node describe_node(void *ctx, size_t host)
                     : (struct top_node){ "running", UINT64_C(64) << 30, s->silent_ms };
 }
 
+static bool role_waits;
+
+static json_t *describe_waits(void *ctx UNUSED)
+{
+        return role_waits ? json_pack("[{s:s, s:s}]", "role", "b", "text", "role b waits for a")
+                          : NULL;
+}
+
 static int set_up(void **state)
 {
         struct setup *s = xcalloc(1, sizeof(*s));
@@ -67,6 +75,7 @@ static int set_up(void **state)
                                      .doing = tell_doing,
                                      .hang_ms = tell_hang_time,
                                      .hang_cause = tell_hang_cause,
+                                     .waits = describe_waits,
                                      .node = describe_node,
                                      .ctx = s };
 
@@ -384,4 +393,22 @@ TEST_WITH(set_up, tear_down, silence_and_a_hang_are_told)
         assert_int_equal(number(json_object_get(j, "hang"), "rank"), 1);
         assert_int_equal(number(host_of(j, 0), "silent_ms"), 4000);
         json_decref(j);
+}
+
+TEST_WITH(set_up, tear_down, roles_that_wait_are_told)
+{
+        struct setup *s = *state;
+        json_t *line;
+
+        start_ranks(s);
+        line = read_line(s);
+        assert_null(json_object_get(line, "waits"));
+        json_decref(line);
+        role_waits = true;
+        line = read_line(s);
+        assert_string_equal(json_string_value(json_object_get(
+                                    json_array_get(json_object_get(line, "waits"), 0), "text")),
+                            "role b waits for a");
+        json_decref(line);
+        role_waits = false;
 }
