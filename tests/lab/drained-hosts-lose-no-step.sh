@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# hnlaunch drain: all ranks learn of it, save and end, and go on without the host; not a step is done twice. A program
-# that does not answer gets SIGTERM when the time is over.
+# hnlaunch drain: all ranks learn of it, save and end, and go on without the host; not a step is done twice. When the
+# time is over, the ranks of the host get SIGTERM, and the others some seconds later.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -77,7 +77,7 @@ drain "$ID" node001 --in 1m
 exits 'the first of two hosts' 0
 drain "$ID" node003 --in 1s
 exits 'the second ends sooner' 0
-begun() { grep -q 'rank 0 on node00[45] attempt 1 begins' "$OUT"; }
+begun() { six 'attempt 1 begins'; }
 ok 'when the shorter time is over, the next attempt begins' wait_for begun
 drain "$ID" node002
 exits 'a drain of a later attempt' 0
@@ -119,9 +119,36 @@ for way in "-H spare.txt" "-H $TMP/hosts.txt --nodes 3 --spares auto"; do
     has 'the event tells of it' logs/latest/events.ndjson '"host":"node004","text":"hnlaunch drain"'
 done
 
+# When the time is over, SIGTERM is for the ranks of the host; the others answer, fail for lack of them, or hang.
+for way in 'exit 0' 'exit 1' 'while :; do sleep 0.1; done'; do
+    rm -rf left && mkdir left
+    lab_start -H spare.txt --restart auto --bad-hosts none --label none --log-dir logs --grace 1m sh -c '
+        [ $HN_RESTART = 0 ] || exit 0
+        trap "echo term $RANK; >left/$RANK; exit 3" TERM
+        echo up
+        until [ -e left/2 ] && [ -e left/3 ]; do sleep 0.1; done
+        '"$way"
+    wait_for six up || fail 'six ranks are up'
+    drain "$(run_id)" node002 --in 1s
+    finish
+    exits "others $way: the next attempt ends well" 0
+    has 'the time of the host is over' "$ERR" 'the time of node002 is over: its ranks get SIGTERM'
+    is 'its ranks are the first to get SIGTERM' "$(grep -m 2 '^term' "$OUT" | sort | xargs)" 'term 2 term 3'
+    case $way in
+    'exit 0')
+        is 'and the only ones' "$(grep -c '^term' "$OUT")" 2
+        has 'all have ended then' "$ERR" 'node002 was drained: hnlaunch drain, all ranks have ended'
+        ;;
+    *) has 'the reason is the time' "$ERR" 'node002 was drained: hnlaunch drain, the time for its ranks is over' ;;
+    esac
+    is 'it is a drain, and no failure' \
+        "$(grep -c 'node.drained' logs/latest/events.ndjson)$(grep -c 'node.retired' logs/latest/events.ndjson)" 10
+done
+is 'those that hang get SIGTERM, too' "$(grep '^term' "$OUT" | sort | xargs)" 'term 0 term 1 term 2 term 3 term 4 term 5'
+
 # The ranks get SIGTERM for the drain, and do not end.
 rm -f bad
-lab_start -H spare.txt --restart auto --bad-hosts "$PWD/bad" --grace 1m --label none sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
+lab_start -H spare.txt --restart auto --bad-hosts "$PWD/bad" --grace 10s --label none sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
 wait_for six up || fail 'six ranks are up'
 drain "$(run_id)" node001 --in 1s
 ok 'the time is over' wait_for grep -q 'stopping all ranks: node001 was drained' "$ERR"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several hosts may be drained at once: the attempt ends at the earliest of their times, and the
- * next one begins without all of them. A failure of a rank or node meanwhile follows from the
+ * When the time of a host is over, its ranks get STOP: TERM, and KILL after the grace time. The
+ * others may then answer, or fail for lack of these peers: until the grace time is over, and at
+ * most PEERS_MS after the end of the host's ranks. Then the attempt ends.
+ *
+ * Several hosts may be drained at once: the earliest of their times counts, and the next attempt
+ * begins without all of them. A failure of a rank or node meanwhile follows from the
  * drain: ranks that have saved leave the others. Orders to end, limits of time and hn_abort() do
  * not, and end the run as ever.
  *
@@ -21,11 +25,12 @@
 #include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
+#include "head/job/turns.h"
 #include "head/job/world_servers.h"
 #include "head/nodes/program_link.h"
 #include "head/status/rank_table_text.h"
 
-enum { SAME_ORDER_MS = 2000 };
+enum { SAME_ORDER_MS = 2000, PEERS_MS = 5000 };
 
 struct job_drain {
         struct cluster *cluster;
@@ -37,6 +42,8 @@ struct job_drain {
         struct strv orders;       /* what has ordered each, for people */
         int64_t began_ns;         /* clock_ns() of the first order */
         int64_t until_ms;         /* clock_ms() at which the first time is over */
+        int due;                  /* the node whose time that is */
+        bool due_stopped;         /* its ranks have been told to end, and the time is the others' */
         struct intlist signalled; /* nodes, since the time below */
         int64_t signalled_ms;     /* clock_ms(); 0 = never */
         bool *answered;           /* by rank: hn_drained(); NULL = none has */
@@ -64,14 +71,48 @@ static void end_drained(struct job_drain *d, const char *how)
         d->end(d->ctx, &c);
 }
 
+static void on_drain_time_over(uv_timer_t *t);
+
+/* Brings the time forward to @ms from now. */
+static void end_within(struct job_drain *d, int64_t ms)
+{
+        d->until_ms = MIN(d->until_ms, clock_ms() + ms);
+        uv_timer_start(&d->timer, on_drain_time_over,
+                       (uint64_t)MAX(d->until_ms - clock_ms(), INT64_C(1)), 0);
+}
+
+/* Whether no rank of the node whose time is over is left. */
+static bool has_due_ended(const struct job_drain *d)
+{
+        return d->cluster->nodes[d->due].state != NODE_RUNNING ||
+               turns_ended(d->attempt->turns, d->due);
+}
+
+static void stop_due_node(struct job_drain *d)
+{
+        struct node *n = &d->cluster->nodes[d->due];
+        uint32_t grace_ms = (uint32_t)d->cluster->options->grace_ms;
+
+        log_line(LOG_WARN, "the time of %s is over: its ranks get SIGTERM", n->host->name);
+        d->due_stopped = true;
+        number_encode(&n->out, MSG_STOP, grace_ms);
+        node_flush(n);
+        d->until_ms = INT64_MAX;
+        end_within(d, grace_ms);
+}
+
 static void on_drain_time_over(uv_timer_t *t)
 {
         struct job_drain *d = t->data;
 
-        if (is_draining(d))
-                end_drained(d, outcome_failed(&d->attempt->outcome)
-                                       ? "and ranks have left"
-                                       : "the time for its ranks is over");
+        if (!is_draining(d))
+                return;
+        if (!d->due_stopped && outcome_failed(&d->attempt->outcome))
+                end_drained(d, "and ranks have left");
+        else if (d->due_stopped || has_due_ended(d))
+                end_drained(d, "the time for its ranks is over");
+        else
+                stop_due_node(d);
 }
 
 /* ---- orders ---- */
@@ -149,6 +190,7 @@ int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char 
                 d->began_ns = clock_ns();
         if (!d->nodes.n || until_ms < d->until_ms) {
                 d->until_ms = until_ms;
+                d->due = n->index;
                 uv_timer_start(&d->timer, on_drain_time_over, (uint64_t)in_ms, 0);
         }
         if (!intlist_has(&d->nodes, n->index)) {
@@ -275,6 +317,8 @@ void job_drain_rank_ended(struct job_drain *d, int rank, bool well)
         d->n_answered -= answered;
         d->n_saved += answered || well;
         end_if_all_answered(d);
+        if (is_draining(d) && d->due_stopped && has_due_ended(d))
+                end_within(d, PEERS_MS);
 }
 
 /* An answer before the question does not count. */
@@ -296,13 +340,11 @@ bool job_drain_failed(struct job_drain *d)
         if (!is_draining(d) || o->cause.kind == CAUSE_ABORT ||
             (!outcome_is_workers(o) && o->cause.kind != CAUSE_NODE))
                 return false;
-        if (is_undecided(d)) {
-                d->until_ms = MIN(d->until_ms, d->signalled_ms + SAME_ORDER_MS);
-                uv_timer_start(&d->timer, on_drain_time_over,
-                               (uint64_t)MAX(d->until_ms - clock_ms(), INT64_C(1)), 0);
-        } else {
-                end_drained(d, "and ranks have left");
-        }
+        if (is_undecided(d))
+                end_within(d, d->signalled_ms + SAME_ORDER_MS - clock_ms());
+        else
+                end_drained(d, d->due_stopped ? "the time for its ranks is over"
+                                              : "and ranks have left");
         return true;
 }
 
@@ -336,7 +378,7 @@ void job_drain_forget(struct job_drain *d)
         free(d->answered);
         d->answered = NULL;
         d->n_answered = d->n_saved = 0;
-        d->ended = false;
+        d->ended = d->due_stopped = false;
 }
 
 void job_drain_close(struct job_drain *d)

@@ -3,9 +3,10 @@
  * Job drain: a run goes on without a host, when its ranks have saved
  *
  * All ranks are told at once, by the key hn/drain/HOST of the store; those of the host also by
- * --drain-signal. They answer by exiting with 0, or by hn_drained(). The attempt ends when all
- * ranks have answered, when a rank or node fails, or when the time is over; its cause is
- * CAUSE_DRAIN, and the next attempt begins without the host. A spare host is only marked: it takes
+ * --drain-signal. They answer by exiting with 0, or by hn_drained(). When the time is over, the
+ * ranks of the host are stopped. The attempt ends when all ranks have answered, when a rank or node
+ * fails, or some time after the stopped ranks have ended; its cause is CAUSE_DRAIN, and the next
+ * attempt begins without the host. A spare host is only marked: it takes
  * no place in later attempts. Main loop's thread only.
  */
 #pragma once
