@@ -103,12 +103,25 @@ static int do_command(struct options *o, struct diags *d)
         return finish_command(o, d, rc);
 }
 
+/* --probe connects to the hosts as a launch does. */
+static int list_hosts(struct options *o, struct diags *d, int *ret_signal)
+{
+        int rc;
+
+        if (!o->probe)
+                return do_command(o, d);
+        rc = open_json_output(o, d);
+        return rc ? rc : launch_run(o, d, ret_signal);
+}
+
 static int dispatch_command(struct options *o, struct diags *d, int *ret_signal)
 {
         switch (o->command) {
         case COMMAND_RUN:
         case COMMAND_PLAN:
                 return launch_run(o, d, ret_signal);
+        case COMMAND_HOSTS:
+                return list_hosts(o, d, ret_signal);
         case COMMAND_HELP:
                 options_print_help(o->help_topic, stdout);
                 return finish_command(o, d, 0);

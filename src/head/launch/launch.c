@@ -249,6 +249,8 @@ static int run_steps(struct launch *l)
                 return verdict_nothing_started(l, rc);
         }
         setup_output(l);
+        if (l->o.command == COMMAND_HOSTS)
+                return launch_probe_hosts(l);
         rc = launch_setup_find_cwd(l);
         if (rc)
                 return rc;

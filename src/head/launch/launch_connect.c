@@ -174,8 +174,13 @@ int launch_connect(struct launch *l)
                 return verdict_nothing_started(l, rc);
         launch_spares_watch(l);
         step = job_connect(l->run.job);
-        if (step == JOB_NODES_LOST)
+        /* `hnlaunch hosts` writes those that answer. */
+        if (step == JOB_NODES_LOST && l->o.command == COMMAND_HOSTS) {
+                report_nodes(&l->diags, l->run.job, &l->hosts);
+                step = JOB_DONE;
+        } else if (step == JOB_NODES_LOST) {
                 step = launch_spares_settle(l);
+        }
         if (step != JOB_DONE)
                 return launch_end_early(l, step);
         launch_take_inventory(l);

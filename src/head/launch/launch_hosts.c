@@ -11,6 +11,7 @@
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
+#include "head/commands/host_lists.h"
 #include "head/core/program.h"
 #include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
@@ -175,11 +176,25 @@ static void mark_own_hosts(struct launch *l)
         }
 }
 
+/* Of `hnlaunch hosts`, whose lists are sets. */
+static int load_listed_hosts(struct launch *l)
+{
+        if (host_lists_any(&l->o))
+                host_lists_load(&l->hosts, &l->o, &l->diags);
+        else
+                load_allocation(l);
+        if (program_link_is_ssh(l->o.via))
+                mark_own_hosts(l);
+        return diags_errors(&l->diags) ? EX_DATAERR : 0;
+}
+
 int launch_hosts_load(struct launch *l)
 {
         const struct options *o = &l->o;
         bool replaces = options_replace_nodes(o);
 
+        if (o->command == COMMAND_HOSTS)
+                return load_listed_hosts(l);
         if (o->local) {
                 struct host *h = hosts_add(&l->hosts);
 

@@ -7,6 +7,7 @@
  * - launch_hosts.c: the hosts, and what starts their agents (--start-with)
  * - launch_plan.c: the plan, and the MPI of the program (--mpi)
  * - launch_connect.c: the nodes: connecting, inventories
+ * - launch_probe.c: `hnlaunch hosts --probe`
  * - launch_gpus.c: lists of devices that the user gives the ranks
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_restart.c: what follows an attempt (launch_restart.h)
@@ -108,6 +109,11 @@ int launch_plan_again(struct launch *l);
  * program. Returns 0, or the exit code. */
 int launch_plan_make(struct launch *l);
 int launch_plan_print(struct launch *l); /* `hnlaunch plan`; returns the exit code */
+
+/* --- launch_probe.c --- */
+
+/* Writes a hostfile of the hosts that answer; returns the exit code. */
+int launch_probe_hosts(struct launch *l);
 
 /* --- launch_connect.c --- */
 

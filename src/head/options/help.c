@@ -38,6 +38,7 @@ static const char screen[] =
         "runs      ps (list them)  top (what one does)  why (who waits for whom)\n"
         "          logs (output)  report (how it went)  attach, wait (to its end)\n"
         "          stop  drain  signal  rerun  bad (hosts that runs have put out)\n"
+        "hosts     hosts (lists; --probe writes a hostfile)  trust (host keys)\n"
         "settings  config (with origins)  explain (an error number or exit code)\n"
         "more      help COMMAND, OPTION, or hostfile | env | exit | config;  version\n"
         "          --help: every option of a run\n";
@@ -395,10 +396,10 @@ static void print_table(void);
 static const struct topic {
         const char *name, *text;
         void (*print)(void);
-} topics[] = { { "all", NULL, print_all },           { "hostfile", hostfile, NULL },
-               { "hosts", hostfile, NULL },          { "env", environment, NULL },
-               { "environment", environment, NULL }, { "exit", NULL, print_exits },
-               { "config", config, NULL },           { "table", NULL, print_table } };
+} topics[] = { { "all", NULL, print_all },    { "hostfile", hostfile, NULL },
+               { "env", environment, NULL },  { "environment", environment, NULL },
+               { "exit", NULL, print_exits }, { "config", config, NULL },
+               { "table", NULL, print_table } };
 
 /* Prints the commands of an option, with commas. */
 static void print_owners(const struct option_def *def)

@@ -31,6 +31,28 @@ static bool is_on_line(const struct options *o, const char *name)
         return settings_level(o->settings, option_by_name(name)) == LEVEL_LINE;
 }
 
+/* Checks commands for lists of hosts. */
+static void check_lists(const struct options *o, struct diags *d)
+{
+        bool any = o->argv.n || o->hostfiles.n || o->hostlists.n || o->from > ALLOC_NONE;
+
+        if (o->command != COMMAND_HOSTS)
+                return;
+        if (!any && (o->from == ALLOC_NONE || alloc_find(environ) == ALLOC_NONE))
+                diag_help(diag_add(d, HN_NO_HOSTS, EX_USAGE, "no hosts given"),
+                          "name them: LIST, @FILE, -H FILE or -w LIST; or start it inside an "
+                          "allocation");
+        if (o->list.unite + o->list.minus + o->list.common > 1)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--union, --minus and --common exclude each other"),
+                          "one of them is for all lists of the line: give the result of one "
+                          "command to the next, `hnlaunch hosts --expand LIST... >FILE` and @FILE");
+        if (o->list.expand && o->probe)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--probe and --expand exclude each other"),
+                          "--probe writes a hostfile, with a host in each line");
+}
+
 /* Refuses options that exclude or need each other. */
 static void check_pairs(const struct options *o, struct diags *d)
 {
@@ -460,6 +482,7 @@ int option_check(const struct options *o, struct diags *d)
         bool launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN;
 
         check_pairs(o, d);
+        check_lists(o, d);
         if (launches && !o->first)
                 role_conduct_refuse(o, d);
         check_per_node(o, d);

@@ -58,7 +58,8 @@ enum {
         ON_LAUNCH = ON(RUN) | ON(PLAN) | ON(CONFIG),
         ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(DRAIN) | ON(WAIT) | ON(ATTACH) | ON(RERUN) |
                   ON(LOGS) | ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
-        ON_ALL = ON_LAUNCH | ON_RUNS | ON(BAD) | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
+        ON_REACH = ON_LAUNCH | ON(HOSTS),                    /* reach hosts */
+        ON_ALL = ON_REACH | ON_RUNS | ON(BAD) | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
 };
 
 /* A field of struct options. Its type says how it is freed. */

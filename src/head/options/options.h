@@ -34,6 +34,7 @@ enum command {
         COMMAND_REPORT,
         COMMAND_TOP,
         COMMAND_BAD,
+        COMMAND_HOSTS,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,
@@ -77,6 +78,12 @@ struct restart_options {
         char *progress_file;   /* pattern of glob(7); NULL = none */
         char *bad_hosts;       /* file, or "none"; NULL = that of the state folder */
         struct strv leave_out; /* names of hosts that are bad in this run, run.leave_out */
+};
+
+/* Of COMMAND_HOSTS. */
+struct list_options {
+        bool expand;               /* a name in each line */
+        bool unite, minus, common; /* what is done with several lists; none = unite */
 };
 
 struct drain_options {
@@ -169,9 +176,10 @@ struct options {
         char *progress_re; /* has a step of lines of output as group; NULL = none */
         bool quiet, json, strict_config;
         int verbose;
-        bool without_bad;     /* rerun --without-bad */
-        char *html;           /* report --html: the file, "-" = standard output; NULL = text */
-        bool probe;           /* plan --probe */
+        bool without_bad; /* rerun --without-bad */
+        char *html;       /* report --html: the file, "-" = standard output; NULL = text */
+        bool probe;       /* plan --probe, hosts --probe */
+        struct list_options list;
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */
         char *of_role;        /* --role NAME[:N] of commands for a run; NULL = all */
         struct log_options logs;

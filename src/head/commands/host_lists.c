@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/commands/host_lists.h"
+
+#include <sysexits.h>
+
+#include "head/hosts/host_sets.h"
+#include "head/hosts/hostfile.h"
+#include "head/options/config.h"
+#include "head/options/option_table.h"
+
+/* Whether the lists of an option count: beside words only those of the command line. */
+static bool option_counts(const struct options *o, const char *name)
+{
+        return !o->argv.n || settings_level(o->settings, option_by_name(name)) == LEVEL_LINE;
+}
+
+bool host_lists_any(const struct options *o)
+{
+        return o->argv.n || o->hostfiles.n || o->hostlists.n;
+}
+
+struct list_reader {
+        struct hosts *to;
+        enum host_set_op op;
+        size_t n; /* lists so far */
+        struct diags *diags;
+};
+
+static void take_list(struct list_reader *r, const char *text, bool is_file)
+{
+        struct hosts one = HOSTS_INIT;
+
+        if (is_file)
+                hostfile_load(&one, text, r->diags);
+        else
+                hostlist_load(&one, text, r->diags);
+        host_set_apply(r->to, r->n++ ? r->op : HOST_SET_UNION, &one);
+        hosts_finish(&one);
+}
+
+int host_lists_load(struct hosts *h, const struct options *o, struct diags *d)
+{
+        struct list_reader r = { .to = h,
+                                 .op = o->list.minus    ? HOST_SET_MINUS
+                                       : o->list.common ? HOST_SET_COMMON
+                                                        : HOST_SET_UNION,
+                                 .diags = d };
+
+        for (size_t i = 0; option_counts(o, "hostfile") && i < o->hostfiles.n; i++)
+                take_list(&r, o->hostfiles.v[i], true);
+        for (size_t i = 0; option_counts(o, "hosts") && i < o->hostlists.n; i++)
+                take_list(&r, o->hostlists.v[i], false);
+        for (size_t i = 0; i < o->argv.n; i++) {
+                const char *word = o->argv.v[i];
+
+                take_list(&r, *word == '@' ? word + 1 : word, *word == '@');
+        }
+        return diags_errors(d) ? diags_first_error(d)->exit : 0;
+}
